@@ -1,0 +1,24 @@
+//! How the world watches and stops a phase while it runs.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+
+/// Shared between the engine's threads and whoever started them.
+///
+/// The engine looks at `stop` and adds to the counters once per batch of work (not per operation),
+/// so watching costs nothing measurable.
+#[derive(Debug, Default)]
+pub struct Control {
+    /// Set to end the phase as soon as outstanding operations complete.
+    pub stop: AtomicBool,
+    /// Operations completed so far, for display only.
+    pub ops: AtomicU64,
+    /// Bytes moved so far, for display only.
+    pub bytes: AtomicU64,
+}
+
+impl Control {
+    /// Whether the phase was asked to end.
+    pub fn stopped(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
+    }
+}

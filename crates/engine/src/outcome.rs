@@ -1,0 +1,181 @@
+//! What the engine brings back: counts, latencies, a time series, the first error.
+//!
+//! One [`Outcome`] is one phase. Nothing here is averaged: histograms and counters only, so that
+//! whoever reads them later can merge, cut and judge. Units: bytes, nanoseconds.
+
+use std::path::PathBuf;
+
+use hdrhistogram::Histogram;
+
+/// The kinds of operation the engine can issue. Each has its own histogram and counters.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[repr(u8)]
+pub enum Op {
+    /// `pread` or its ring equivalent.
+    Read,
+    /// `pwrite` or its ring equivalent.
+    Write,
+    /// `fsync` or `fdatasync`.
+    Fsync,
+    /// Make a file: open with `O_CREAT | O_EXCL`, write its content if it has any, close.
+    Create,
+    /// Open an existing file, read it whole, close.
+    Open,
+    /// `statx` of one path.
+    Stat,
+    /// Remove one file.
+    Unlink,
+    /// Make one directory.
+    Mkdir,
+    /// Remove one directory.
+    Rmdir,
+    /// Rename one file.
+    Rename,
+    /// Read a directory's entries, all of one directory being one operation.
+    Readdir,
+    /// Copy one whole file (open, copy, close).
+    Copy,
+}
+
+impl Op {
+    /// Every kind, in the order of their discriminants.
+    pub const ALL: [Op; 12] = [
+        Op::Read,
+        Op::Write,
+        Op::Fsync,
+        Op::Create,
+        Op::Open,
+        Op::Stat,
+        Op::Unlink,
+        Op::Mkdir,
+        Op::Rmdir,
+        Op::Rename,
+        Op::Readdir,
+        Op::Copy,
+    ];
+
+    /// The word used in records, tables and pages.
+    pub fn name(self) -> &'static str {
+        match self {
+            Op::Read => "read",
+            Op::Write => "write",
+            Op::Fsync => "fsync",
+            Op::Create => "create",
+            Op::Open => "open",
+            Op::Stat => "stat",
+            Op::Unlink => "unlink",
+            Op::Mkdir => "mkdir",
+            Op::Rmdir => "rmdir",
+            Op::Rename => "rename",
+            Op::Readdir => "readdir",
+            Op::Copy => "copy",
+        }
+    }
+}
+
+/// Smallest latency a histogram tells apart, ns.
+pub const LATENCY_NS_MIN: u64 = 1;
+/// Largest latency a histogram holds, ns: one hour. Longer ones saturate and are counted.
+pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
+/// Significant decimal digits of every latency histogram.
+pub const LATENCY_DIGITS: u8 = 3;
+
+/// One kind of operation within one phase.
+#[derive(Debug, Clone)]
+pub struct OpOutcome {
+    /// Which kind.
+    pub op: Op,
+    /// Operations that completed without error.
+    pub count: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+    /// Exact sum of the latencies, ns (the mean is this over `count`).
+    pub latency_sum_ns: u128,
+    /// Every latency, ns, merged over all threads.
+    pub latency: Histogram<u64>,
+    /// Latencies beyond [`LATENCY_NS_MAX`], recorded there.
+    pub saturated: u64,
+}
+
+/// What completed within one slice of the time series.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Slice {
+    /// Operations completed in the slice, all kinds but fsync.
+    pub ops: u64,
+    /// Bytes they moved.
+    pub bytes: u64,
+}
+
+/// The first operation that failed, whole.
+#[derive(Debug, Clone)]
+pub struct OpError {
+    /// Which kind of operation.
+    pub op: Op,
+    /// On which path.
+    pub path: PathBuf,
+    /// At which offset, bytes, where an offset means something.
+    pub offset: Option<u64>,
+    /// What the system said (raw errno).
+    pub errno: i32,
+    /// What is wrong with the data, for a verification failure; empty otherwise.
+    pub detail: String,
+}
+
+impl std::fmt::Display for OpError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{} of {}", self.op.name(), self.path.display())?;
+        if let Some(offset) = self.offset {
+            write!(f, " at offset {offset}")?;
+        }
+        if self.detail.is_empty() {
+            write!(f, " failed: {}", std::io::Error::from_raw_os_error(self.errno))
+        } else {
+            write!(f, ": {}", self.detail)
+        }
+    }
+}
+
+impl std::error::Error for OpError {}
+
+/// Why a phase ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Ended {
+    /// It did what it was asked to do.
+    Complete,
+    /// Somebody raised [`crate::Control::stop`].
+    Stopped,
+    /// An operation failed: see [`Outcome::error`].
+    Failed,
+}
+
+/// Everything one phase left behind.
+#[derive(Debug, Clone)]
+pub struct Outcome {
+    /// Why it ended.
+    pub ended: Ended,
+    /// From the common start of all threads to the end of the last one, closing fsync included, ns.
+    pub elapsed_ns: u64,
+    /// One entry for each kind that was issued, in the order of [`Op::ALL`].
+    pub ops: Vec<OpOutcome>,
+    /// Width of one slice of `series`, ns.
+    pub slice_ns: u64,
+    /// Completed work over time, merged over all threads; slice `i` begins at `i * slice_ns`.
+    pub series: Vec<Slice>,
+    /// The first failure, if any.
+    pub error: Option<OpError>,
+    /// Reads or writes that moved fewer bytes than asked (each is also counted in `ops`).
+    pub short: u64,
+    /// Which I/O engine ran (`sync`, `io_uring`, `null`, `calls`).
+    pub engine: &'static str,
+    /// Why that one, in a clause a report can show.
+    pub engine_why: String,
+    /// Time-weighted mean of outstanding operations over all threads; 0 where not measured.
+    pub depth_achieved: f64,
+    /// Clock in use (`tsc` or `monotonic`) and, for `tsc`, its disagreement with the monotonic
+    /// clock over the phase, as a fraction.
+    pub clock: &'static str,
+    /// See `clock`.
+    pub clock_error: f64,
+    /// How many times a clock reading was before the one preceding it.
+    pub clock_back: u64,
+}

@@ -1,0 +1,146 @@
+//! What a phase of block I/O is to do, fully resolved: no defaults are guessed further down.
+//!
+//! Units: bytes, nanoseconds, operations per second.
+
+use std::num::NonZeroU64;
+use std::path::PathBuf;
+
+/// One file (or device) a phase works on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Target {
+    /// Its path.
+    pub path: PathBuf,
+    /// How many of its bytes, from 0, the phase may touch.
+    pub bytes: u64,
+}
+
+/// In which order blocks are visited.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Access {
+    /// Ascending from 0, file after file, starting again at the first; one stream over all
+    /// threads is cut into as many contiguous ranges as there are threads.
+    Sequential,
+    /// Uniformly random, with repeats.
+    Uniform,
+    /// Random, each block exactly once per pass (a keyed permutation; no memory per block).
+    OncePerPass,
+    /// Zipf with the given exponent (> 0), rank scattered over the range by a permutation.
+    Zipf(f64),
+    /// Pareto with the given shape `h` in (0, 1) as fio defines it.
+    Pareto(f64),
+    /// Normal around the middle of the range with this standard deviation, as a share of the range.
+    Normal(f64),
+    /// The first share of the range (`hot_range`) receives this share of operations (`hot_ops`).
+    HotCold {
+        /// Share of the range that is hot, in (0, 1).
+        hot_range: f64,
+        /// Share of operations that go there, in (0, 1).
+        hot_ops: f64,
+    },
+}
+
+/// What is written.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Content {
+    /// Zeros. Compressing or thin storage may store nothing: say so wherever it is offered.
+    Zero,
+    /// Random bytes that neither compress nor repeat.
+    Random,
+    /// Random bytes of which about `1 - 1/ratio` can be compressed away (ratio ≥ 1), with a share
+    /// of blocks (0 … 1) that repeat earlier ones.
+    Shaped {
+        /// Size before over size after compression.
+        ratio: f64,
+        /// Share of blocks that are copies of others.
+        duplicates: f64,
+    },
+}
+
+/// When data is made durable.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Durability {
+    /// Call fsync on the file after every so many writes of a thread (None: never).
+    pub fsync_every: Option<NonZeroU64>,
+    /// Use fdatasync instead of fsync.
+    pub data_only: bool,
+    /// Call fsync on every file at the end, inside the phase's time, if anything was written.
+    pub fsync_at_end: bool,
+    /// Open with `O_DSYNC`.
+    pub open_dsync: bool,
+    /// Open with `O_SYNC`.
+    pub open_sync: bool,
+}
+
+/// When the next operation may start.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Pacing {
+    /// As soon as one completes, after this think time (0: at once).
+    Closed {
+        /// Pause between a completion and the next issue, ns.
+        think_time_ns: u64,
+    },
+    /// By the clock, evenly spaced, this many per second over all threads; latency is counted
+    /// from the intended start.
+    Fixed(f64),
+    /// By the clock, exponentially distributed gaps (Poisson arrivals), this many per second on
+    /// average over all threads; latency is counted from the intended start.
+    Poisson(f64),
+}
+
+/// When the phase is over: whichever comes first. At least one must be given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Stop {
+    /// After this many operations over all threads (fsyncs not counted).
+    pub ops: Option<u64>,
+    /// After this much time, ns.
+    pub time_ns: Option<u64>,
+}
+
+/// Which I/O engine.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Engine {
+    /// Decide by what the file, the kernel and the queue depth allow; the outcome says why.
+    #[default]
+    Auto,
+    /// `pread`/`pwrite`; queue depth above 1 becomes that many threads.
+    Sync,
+    /// io_uring.
+    Uring,
+    /// Completes at once without I/O: measures the generator itself.
+    Null,
+}
+
+/// One phase of block I/O.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Spec {
+    /// The files; sizes need not be equal. Files that are written are created if missing and
+    /// never truncated.
+    pub targets: Vec<Target>,
+    /// Bytes of one operation and their weights; `[(4096, 1)]` for a single block size.
+    pub block_sizes: Vec<(u32, u32)>,
+    /// Order of the blocks.
+    pub access: Access,
+    /// Share of reads among the operations: 1 only reads, 0 only writes. Exact in the long run
+    /// and deterministic from the seed.
+    pub read_share: f64,
+    /// Threads.
+    pub threads: u32,
+    /// Operations outstanding at once, per thread.
+    pub queue_depth: u32,
+    /// Open with `O_DIRECT`.
+    pub direct: bool,
+    /// When data is made durable.
+    pub durability: Durability,
+    /// When the next operation may start.
+    pub pacing: Pacing,
+    /// What is written.
+    pub content: Content,
+    /// When the phase is over.
+    pub stop: Stop,
+    /// Which I/O engine.
+    pub engine: Engine,
+    /// Everything random follows from it.
+    pub seed: u64,
+    /// Width of one slice of the time series, ns.
+    pub slice_ns: u64,
+}
