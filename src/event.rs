@@ -1,0 +1,408 @@
+//! The one vocabulary of what happened: written by `run`, kept by `record`, shown by the rest.
+//!
+//! A run is its events in order, one JSON object a line. Everything a verdict or a report needs is
+//! in them: nothing is looked up elsewhere later. Unknown fields are ignored when read, so that a
+//! newer log can be read by an older program; a field is never given a new meaning.
+//!
+//! Units: bytes, nanoseconds, operations; rates per second. Times of day are RFC 3339 in UTC.
+
+use serde::{Deserialize, Serialize};
+
+/// Version of the log's format; written into [`RunStarted`]. See `docs/formats/log.md`.
+pub(crate) const FORMAT: u32 = 1;
+
+/// One line of a run's log.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Line {
+    /// When, RFC 3339, UTC.
+    pub(crate) at: String,
+    /// What.
+    #[serde(flatten)]
+    pub(crate) event: Event,
+}
+
+/// What can happen in a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "event", rename_all = "kebab-case")]
+pub(crate) enum Event {
+    /// First line: the question and everything needed to read the rest.
+    RunStarted(Box<RunStarted>),
+    /// The run went on after an interruption.
+    RunResumed {
+        /// Version of the program that went on.
+        stackrace: String,
+        /// Complete rounds found.
+        rounds: u32,
+    },
+    /// The order of one round, written before it begins.
+    RoundStarted {
+        /// From 1.
+        round: u32,
+        /// Treatments by index, in the order they are tried.
+        order: Vec<usize>,
+    },
+    /// A stack stands.
+    StackRaised {
+        /// Round, from 1.
+        round: u32,
+        /// Treatment by index.
+        treatment: usize,
+        /// What each layer really got, bottom up.
+        layers: Vec<LayerFacts>,
+        /// How long it took, ns.
+        elapsed_ns: u64,
+    },
+    /// A stack is gone.
+    StackLowered {
+        /// Round, from 1.
+        round: u32,
+        /// Treatment by index.
+        treatment: usize,
+    },
+    /// One command was run to build, settle or lower a stack.
+    Command(CommandRun),
+    /// One trial ended, well or not.
+    Trial(Box<Observation>),
+    /// Every live treatment has been tried once more.
+    RoundFinished {
+        /// From 1.
+        round: u32,
+    },
+    /// The data were looked at, at a planned look.
+    Looked {
+        /// Complete rounds.
+        rounds: u32,
+        /// The verdict's sentence at that look.
+        sentence: String,
+        /// Treatments dropped at this look, by index.
+        dropped: Vec<usize>,
+    },
+    /// Something the reader of the results must know.
+    Warned {
+        /// One sentence.
+        text: String,
+    },
+    /// Last line of an execution.
+    RunEnded {
+        /// `decided`, `rounds`, `time`, `interrupted` or `failed`.
+        reason: String,
+        /// What happened, for a person.
+        detail: String,
+    },
+}
+
+/// The head of a run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct RunStarted {
+    /// [`FORMAT`].
+    pub(crate) format: u32,
+    /// Identity of the run: sortable, unique on this machine.
+    pub(crate) run: String,
+    /// Version of the program.
+    pub(crate) stackrace: String,
+    /// The command as it was typed.
+    pub(crate) command: Vec<String>,
+    /// The study, verbatim.
+    pub(crate) study: String,
+    /// Where it was read from (a path, or `compare`).
+    pub(crate) study_name: String,
+    /// Hash of the study's text (BLAKE3, hex).
+    pub(crate) study_hash: String,
+    /// The study's title.
+    pub(crate) title: String,
+    /// Names of the factors, in the order of the study.
+    pub(crate) factors: Vec<String>,
+    /// Every treatment; its position is its index everywhere else.
+    pub(crate) treatments: Vec<TreatmentHead>,
+    /// Every workload; its position is its index everywhere else.
+    pub(crate) workloads: Vec<WorkloadHead>,
+    /// What is asked and when to stop.
+    pub(crate) decide: Decide,
+    /// Everything random follows from it.
+    pub(crate) seed: u64,
+    /// The machine.
+    pub(crate) environment: Vec<Fact>,
+}
+
+/// One treatment, as a report needs it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct TreatmentHead {
+    /// `xfs, 4 KiB`.
+    pub(crate) name: String,
+    /// Level of each factor, in the order of the factors.
+    pub(crate) levels: Vec<String>,
+}
+
+/// One workload, as a report needs it.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct WorkloadHead {
+    /// Unique in the study.
+    pub(crate) name: String,
+    /// Kind of workload (`random`, `files` …).
+    pub(crate) kind: String,
+    /// One sentence: what it does, with its numbers.
+    pub(crate) summary: String,
+    /// Weight in the overall figure (a weighted geometric mean); 0: not in it.
+    pub(crate) weight: f64,
+    /// What it reports; the first is primary.
+    pub(crate) metrics: Vec<MetricHead>,
+}
+
+/// One metric.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct MetricHead {
+    /// `throughput`, `operations`, `elapsed`, `read latency p95` …
+    pub(crate) name: String,
+    /// `B/s`, `op/s`, `s`, `ns`, `%`.
+    pub(crate) unit: String,
+    /// Which direction is better.
+    pub(crate) better: Better,
+}
+
+/// The direction of a metric.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Better {
+    /// Bigger is better.
+    Higher,
+    /// Smaller is better.
+    Lower,
+}
+
+/// What is asked of the run and when it may stop.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Decide {
+    /// Factor whose levels are contrasted, the first level being the baseline; none: which
+    /// treatment is best.
+    pub(crate) contrast: Option<String>,
+    /// Differences smaller than this ratio do not matter (0.05: 5 %).
+    pub(crate) margin: f64,
+    /// 0.95: all statements of the run hold together with at least this probability.
+    pub(crate) confidence: f64,
+    /// At most so many rounds.
+    pub(crate) rounds_max: u32,
+    /// No round is begun that would end later than this, ns since the run began.
+    pub(crate) time_max_ns: u64,
+    /// Stop when the overall figure is decided (`overall`), or every workload too (`each`).
+    pub(crate) until: Until,
+}
+
+/// How much must be decided before a run stops by itself.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Until {
+    /// The overall figure.
+    Overall,
+    /// The overall figure and every workload.
+    Each,
+    /// Nothing: every round that fits is done.
+    Never,
+}
+
+/// A named fact.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Fact {
+    /// `kernel`, `mount options in force` …
+    pub(crate) name: String,
+    /// As the system gave it.
+    pub(crate) value: String,
+}
+
+impl Fact {
+    /// A fact.
+    pub(crate) fn new(name: impl Into<String>, value: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            value: value.into(),
+        }
+    }
+}
+
+/// What one layer really got.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct LayerFacts {
+    /// Kind of layer (`loop`, `ext4` …).
+    pub(crate) layer: String,
+    /// Read back from the system, never copied from the study.
+    pub(crate) facts: Vec<Fact>,
+}
+
+/// One command as it was run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CommandRun {
+    /// Where (`local`).
+    pub(crate) host: String,
+    /// Program and arguments (lossy where they are not UTF-8).
+    pub(crate) argv: Vec<String>,
+    /// Exit status; none: ended by a signal or not started.
+    pub(crate) status: Option<i32>,
+    /// Standard output, cut at a stated limit.
+    pub(crate) stdout: String,
+    /// Standard error, cut at a stated limit.
+    pub(crate) stderr: String,
+    /// How long, ns.
+    pub(crate) elapsed_ns: u64,
+}
+
+/// How a trial ended.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case", tag = "state")]
+pub(crate) enum Ended {
+    /// It measured what it was to measure.
+    Complete,
+    /// It was interrupted; what was measured until then is kept and never judged.
+    Interrupted,
+    /// Something failed; what was measured until then is kept and never judged.
+    Failed {
+        /// What was tried, on what, what the system said.
+        error: String,
+    },
+}
+
+/// Everything one trial left behind.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct Observation {
+    /// Round, from 1.
+    pub(crate) round: u32,
+    /// Position in the round's order, from 0.
+    pub(crate) position: usize,
+    /// Treatment by index.
+    pub(crate) treatment: usize,
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// How it ended.
+    pub(crate) ended: Ended,
+    /// When its clock started, RFC 3339.
+    pub(crate) started_at: String,
+    /// Preparation (data laid out), outside the clock, ns.
+    pub(crate) prepare_ns: u64,
+    /// Settling (caches, remount), outside the clock, ns.
+    pub(crate) settle_ns: u64,
+    /// What settling did and found.
+    pub(crate) settled: Settled,
+    /// The measured part, ns.
+    pub(crate) elapsed_ns: u64,
+    /// What the system counted meanwhile.
+    pub(crate) counted: Counted,
+    /// The phases, in order.
+    pub(crate) phases: Vec<PhaseObservation>,
+    /// Value of each metric of the workload that could be had, in its order; none: not measured.
+    pub(crate) metrics: Vec<Option<f64>>,
+    /// What the reader must know of this trial.
+    pub(crate) notes: Vec<String>,
+}
+
+/// What settling did before the clock started.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Settled {
+    /// `drop_caches`, `advice` (posix_fadvise, no root) or `none`.
+    pub(crate) caches: String,
+    /// Whether the file system was unmounted and mounted again.
+    pub(crate) remounted: bool,
+    /// Bytes of the prepared data that were in the page cache when the clock started; none:
+    /// nothing was prepared, or it could not be found out.
+    pub(crate) resident_bytes: Option<u64>,
+    /// Bytes of prepared data that was looked at.
+    pub(crate) prepared_bytes: Option<u64>,
+}
+
+/// What the system counted during the measured part.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Counted {
+    /// CPU of this process, user, ns.
+    pub(crate) cpu_user_ns: u64,
+    /// CPU of this process, system, ns.
+    pub(crate) cpu_system_ns: u64,
+    /// CPU of the whole machine that was busy (user, nice, system, irq, softirq), ns.
+    pub(crate) cpu_machine_busy_ns: u64,
+    /// CPU the hypervisor took away, ns.
+    pub(crate) cpu_steal_ns: u64,
+    /// Processors.
+    pub(crate) cpus: u32,
+    /// Block devices under the stack.
+    pub(crate) devices: Vec<DeviceCounted>,
+    /// Bytes this process asked the kernel to read (`rchar`).
+    pub(crate) asked_read_bytes: u64,
+    /// Bytes this process caused to be fetched from storage (`read_bytes`).
+    pub(crate) fetched_bytes: u64,
+    /// Bytes this process caused to be sent to storage (`write_bytes`).
+    pub(crate) sent_bytes: u64,
+    /// Bytes read that came from the page cache: asked less fetched, never below 0; none where
+    /// the process could not be asked.
+    pub(crate) cache_hit_bytes: Option<u64>,
+    /// Pressure stall, ns, some task waiting: cpu, io, memory; none where the kernel has no PSI.
+    pub(crate) pressure_cpu_ns: Option<u64>,
+    /// See `pressure_cpu_ns`.
+    pub(crate) pressure_io_ns: Option<u64>,
+    /// See `pressure_cpu_ns`.
+    pub(crate) pressure_memory_ns: Option<u64>,
+}
+
+/// What the block layer counted for one device (differences over the measured part).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct DeviceCounted {
+    /// `loop3`, `nvme0n1`.
+    pub(crate) device: String,
+    /// Read requests completed.
+    pub(crate) reads: u64,
+    /// Bytes read.
+    pub(crate) read_bytes: u64,
+    /// Write requests completed.
+    pub(crate) writes: u64,
+    /// Bytes written.
+    pub(crate) written_bytes: u64,
+    /// Flush requests completed; none where the kernel does not count them.
+    pub(crate) flushes: Option<u64>,
+    /// Time with at least one request in flight, ns.
+    pub(crate) busy_ns: u64,
+    /// Time weighted by requests in flight, ns.
+    pub(crate) weighted_ns: u64,
+}
+
+/// One phase of one trial.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct PhaseObservation {
+    /// Name of the phase within the workload.
+    pub(crate) name: String,
+    /// ns.
+    pub(crate) elapsed_ns: u64,
+    /// Engine and why it was chosen.
+    pub(crate) engine: String,
+    /// Clock in use.
+    pub(crate) clock: String,
+    /// Mean operations outstanding; 0: not measured.
+    pub(crate) depth_achieved: f64,
+    /// Each kind of operation.
+    pub(crate) operations: Vec<OperationObservation>,
+    /// Width of a slice of the time series, ns.
+    pub(crate) slice_ns: u64,
+    /// Completed (operations, bytes) in each slice.
+    pub(crate) series: Vec<(u64, u64)>,
+}
+
+/// One kind of operation within a phase.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct OperationObservation {
+    /// `read`, `write`, `fsync`, `create` …
+    pub(crate) op: String,
+    /// Completed.
+    pub(crate) count: u64,
+    /// Bytes moved.
+    pub(crate) bytes: u64,
+    /// Smallest latency, ns.
+    pub(crate) latency_ns_min: u64,
+    /// Mean latency, ns.
+    pub(crate) latency_ns_mean: f64,
+    /// Median latency, ns.
+    pub(crate) latency_ns_p50: u64,
+    /// 95th percentile, ns.
+    pub(crate) latency_ns_p95: u64,
+    /// 99th percentile, ns.
+    pub(crate) latency_ns_p99: u64,
+    /// 99.9th percentile, ns; none below 10,000 operations.
+    pub(crate) latency_ns_p999: Option<u64>,
+    /// Largest latency, ns.
+    pub(crate) latency_ns_max: u64,
+    /// The whole histogram: HdrHistogram V2, deflated, base64.
+    pub(crate) histogram: String,
+}

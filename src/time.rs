@@ -1,0 +1,37 @@
+//! Wall clock and monotonic clock behind one trait, so that tests can make time up.
+
+use std::time::Duration;
+
+/// Where time comes from.
+pub(crate) trait Clock: Send + Sync {
+    /// Nanoseconds since some fixed moment; never goes back.
+    fn now_ns(&self) -> u64;
+    /// Time of day, RFC 3339 in UTC with milliseconds.
+    fn today(&self) -> String;
+    /// Waits.
+    fn sleep(&self, duration: Duration);
+}
+
+/// The machine's clocks.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct SystemClock;
+
+impl Clock for SystemClock {
+    fn now_ns(&self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+        // The monotonic clock starts at 0 at boot: neither part is negative.
+        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(now.tv_nsec).unwrap_or(0)
+    }
+
+    fn today(&self) -> String {
+        jiff::Timestamp::now()
+            .strftime("%Y-%m-%dT%H:%M:%S%.3fZ")
+            .to_string()
+    }
+
+    #[expect(clippy::disallowed_methods, reason = "this is the room that waits")]
+    fn sleep(&self, duration: Duration) {
+        std::thread::sleep(duration);
+    }
+}

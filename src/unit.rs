@@ -1,0 +1,198 @@
+//! Bytes, times and shares as people write them, and as they are shown.
+//!
+//! IEC (KiB = 1024 B) and SI (kB = 1000 B) are always spelled out; a bare `k` or `M` is refused
+//! because half of the world reads it the other way.
+
+/// Parses an amount of bytes: `512`, `512 B`, `4 KiB`, `1.5 GiB`, `100 MB`.
+///
+/// # Errors
+/// A sentence naming what is wrong and the spellings that exist.
+pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text)?;
+    let factor = match unit {
+        "" | "B" => 1.0,
+        "KiB" => 1024.0,
+        "MiB" => 1024.0 * 1024.0,
+        "GiB" => 1024.0 * 1024.0 * 1024.0,
+        "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "kB" => 1e3,
+        "MB" => 1e6,
+        "GB" => 1e9,
+        "TB" => 1e12,
+        other => {
+            return Err(format!(
+                "\"{other}\" is no unit of bytes: write B, KiB, MiB, GiB, TiB (1024) or kB, MB, GB, TB (1000)"
+            ));
+        }
+    };
+    whole(number * factor).ok_or_else(|| format!("\"{text}\" is not a whole number of bytes"))
+}
+
+/// Parses a time: `500 ms`, `90 s`, `2 min`, `1.5 h`. Returns nanoseconds.
+///
+/// # Errors
+/// A sentence naming what is wrong and the spellings that exist.
+pub(crate) fn parse_time_ns(text: &str) -> Result<u64, String> {
+    let (number, unit) = split(text)?;
+    let factor = match unit {
+        "ns" => 1.0,
+        "us" | "µs" => 1e3,
+        "ms" => 1e6,
+        "s" => 1e9,
+        "m" | "min" => 60e9,
+        "h" => 3600e9,
+        "d" => 86_400e9,
+        other => {
+            return Err(format!(
+                "\"{other}\" is no unit of time: write ns, us, ms, s, min, h or d"
+            ));
+        }
+    };
+    whole((number * factor).round()).ok_or_else(|| format!("\"{text}\" is no time"))
+}
+
+/// Parses a share: `5 %` or `0.05`.
+///
+/// # Errors
+/// A sentence naming what is wrong.
+pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
+    let (number, unit) = split(text)?;
+    match unit {
+        "%" => Ok(number / 100.0),
+        "" => Ok(number),
+        other => Err(format!("\"{other}\" is no share: write 5 % or 0.05")),
+    }
+}
+
+fn split(text: &str) -> Result<(f64, &str), String> {
+    let text = text.trim();
+    let digits = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(text.len());
+    let number = text[..digits]
+        .parse::<f64>()
+        .map_err(|_| format!("\"{text}\" does not begin with a number"))?;
+    Ok((number, text[digits..].trim()))
+}
+
+fn whole(value: f64) -> Option<u64> {
+    // 2^53: above it a float no longer holds every whole number.
+    (value.fract() == 0.0 && (0.0..9_007_199_254_740_992.0).contains(&value))
+        .then_some(value as u64)
+}
+
+/// Bytes in IEC units, at most one decimal: `4 KiB`, `1.5 GiB`.
+pub(crate) fn bytes(value: u64) -> String {
+    scaled(
+        value as f64,
+        1024.0,
+        &["B", "KiB", "MiB", "GiB", "TiB", "PiB"],
+    )
+}
+
+/// A rate of bytes in SI units, three digits: `1.23 GB/s`.
+pub(crate) fn bytes_per_second(value: f64) -> String {
+    three_digits(value, &["B/s", "kB/s", "MB/s", "GB/s", "TB/s"])
+}
+
+/// A rate of operations, three digits: `12.3 k/s`.
+pub(crate) fn operations_per_second(value: f64) -> String {
+    three_digits(value, &["/s", "k/s", "M/s", "G/s"])
+}
+
+/// A time, three digits: `1.23 ms`.
+pub(crate) fn time_ns(value: f64) -> String {
+    if value >= 59.95e9 {
+        return long_time(value / 1e9);
+    }
+    three_digits(value, &["ns", "µs", "ms", "s"])
+}
+
+/// A time of minutes and hours: `2 min 05 s`, `3 h 10 min`.
+pub(crate) fn long_time(seconds: f64) -> String {
+    let seconds = seconds.max(0.0).round() as u64;
+    match seconds {
+        0..60 => format!("{seconds} s"),
+        60..3600 => format!("{} min {:02} s", seconds / 60, seconds % 60),
+        _ => format!("{} h {:02} min", seconds / 3600, seconds % 3600 / 60),
+    }
+}
+
+/// A share in per cent with the digits it deserves: `12 %`, `3.4 %`, `0.21 %`.
+pub(crate) fn percent(share: f64) -> String {
+    let value = share * 100.0;
+    match value.abs() {
+        v if v >= 9.95 => format!("{value:.0} %"),
+        v if v >= 0.95 => format!("{value:.1} %"),
+        _ => format!("{value:.2} %"),
+    }
+}
+
+fn scaled(value: f64, base: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut index = 0;
+    while value >= base && index + 1 < units.len() {
+        value /= base;
+        index += 1;
+    }
+    if value.fract() == 0.0 {
+        format!("{value:.0} {}", units[index])
+    } else {
+        format!("{value:.1} {}", units[index])
+    }
+}
+
+fn three_digits(value: f64, units: &[&str]) -> String {
+    let mut value = value;
+    let mut index = 0;
+    while value >= 999.5 && index + 1 < units.len() {
+        value /= 1000.0;
+        index += 1;
+    }
+    let digits = match value.abs() {
+        v if v >= 99.95 => 0,
+        v if v >= 9.995 => 1,
+        v if v == 0.0 => 0,
+        _ => 2,
+    };
+    let unit = units[index];
+    let space = if unit.starts_with('/') { "" } else { " " };
+    format!("{value:.digits$}{space}{unit}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_read_as_written() {
+        assert_eq!(parse_bytes("4 KiB"), Ok(4096));
+        assert_eq!(parse_bytes("4KiB"), Ok(4096));
+        assert_eq!(parse_bytes("1.5 GiB"), Ok(1_610_612_736));
+        assert_eq!(parse_bytes("100 MB"), Ok(100_000_000));
+        assert_eq!(parse_bytes("512"), Ok(512));
+        assert!(parse_bytes("4k").unwrap_err().contains("KiB"));
+        assert!(parse_bytes("0.3 B").is_err());
+        assert!(parse_bytes("KiB").is_err());
+    }
+
+    #[test]
+    fn times_and_shares_are_read_as_written() {
+        assert_eq!(parse_time_ns("500 ms"), Ok(500_000_000));
+        assert_eq!(parse_time_ns("1.5 h"), Ok(5_400_000_000_000));
+        assert!(parse_time_ns("3").is_err());
+        assert_eq!(parse_share("5 %"), Ok(0.05));
+        assert_eq!(parse_share("0.05"), Ok(0.05));
+    }
+
+    #[test]
+    fn figures_have_three_digits_and_a_unit() {
+        assert_eq!(bytes(4096), "4 KiB");
+        assert_eq!(bytes(1_610_612_736), "1.5 GiB");
+        assert_eq!(bytes_per_second(1_234_000_000.0), "1.23 GB/s");
+        assert_eq!(operations_per_second(12_345.0), "12.3 k/s");
+        assert_eq!(time_ns(999.7), "1.00 µs");
+        assert_eq!(time_ns(125e9), "2 min 05 s");
+        assert_eq!(percent(0.034), "3.4 %");
+    }
+}
