@@ -4,9 +4,11 @@
 //! those of `docs/methodology.md`.
 
 mod judge;
+mod table;
 mod sentence;
 
-pub(crate) use judge::judge;
+pub(crate) use judge::{judge, may_stop, to_drop};
+pub(crate) use table::Evidence;
 
 use serde::Serialize;
 
