@@ -141,6 +141,9 @@ pub(crate) fn alone(
     Meter::merge(vec![hand.finish(result)], why)
 }
 
+/// What ends a phase of several threads, inside its time.
+pub(crate) type Close<'a> = &'a dyn Fn(&mut Hand<'_>) -> Result<(), Halt>;
+
 /// Runs `work` once per part, each on its own thread, from a common start; then, unless one of
 /// them failed or was stopped, `close` on the calling thread, inside the elapsed time.
 ///
@@ -152,7 +155,7 @@ pub(crate) fn together<P: Send>(
     root: &Path,
     parts: Vec<P>,
     work: impl Fn(P, &mut Hand<'_>) -> Result<(), Halt> + Sync,
-    close: Option<&dyn Fn(&mut Hand<'_>) -> Result<(), Halt>>,
+    close: Option<Close<'_>>,
 ) -> Result<Outcome, OpError> {
     let failed = AtomicBool::new(false);
     // Threads wait for the lock that is held here until all of them are ready. `None` behind it

@@ -12,22 +12,21 @@
 
 use std::ffi::{CStr, OsStr};
 use std::io::Write as _;
-use std::os::fd::{BorrowedFd, IntoRawFd, OwnedFd};
+use std::os::fd::{BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, mkdirat, openat, statx, unlinkat};
 use rustix::io::Errno;
 
+use crate::calls::{BUFFER_BYTES, close, flush, write_content};
 use crate::control::Control;
-use crate::crew::{Hand, Watch, fault, refusal, together};
+use crate::crew::{Close, Hand, Watch, fault, refusal, together};
 use crate::filling::{Filling, mix, unit};
 use crate::meter::Halt;
 use crate::outcome::{Op, OpError, Outcome};
 use crate::spec::Content;
 
-/// Bytes of one read or write of a file's content; smaller files take one call.
-const BUFFER_BYTES: usize = 128 << 10;
 /// Directories up to which each has its own descriptor. Beyond, names are looked up from the
 /// root, one component deeper, so that the usual limit of 1,024 open files is never met.
 const DESCRIPTORS_MAX: u32 = 512;
@@ -328,7 +327,7 @@ impl FileSet {
             Ok(())
         };
         let sync = |hand: &mut Hand<'_>| flush(hand, &handles.root, &self.root);
-        let close: Option<&dyn Fn(&mut Hand<'_>) -> Result<(), Halt>> = match at_end {
+        let close: Option<Close<'_>> = match at_end {
             AtEnd::Return => None,
             AtEnd::Durable => Some(&sync),
         };
@@ -439,32 +438,6 @@ fn directory_name(directory: u32) -> String {
     format!("d{directory:06}")
 }
 
-/// Writes the content of file number `file` to `fd`, counting short writes.
-pub(crate) fn write_content(
-    fd: &OwnedFd,
-    file: u64,
-    size: u64,
-    filling: &mut Filling,
-    short: &mut u64,
-) -> Result<(), Errno> {
-    let mut offset = 0;
-    while offset < size {
-        // After a short write the content goes on from the beginning of the block it ended in.
-        let within = (offset % 4096) as usize;
-        let left = usize::try_from(size - offset).unwrap_or(usize::MAX);
-        let part = filling.take(
-            file,
-            offset - within as u64,
-            BUFFER_BYTES.min(left + within),
-        );
-        let part = &part[within..];
-        let written = rustix::io::write(fd, part)?;
-        *short += u64::from(written < part.len());
-        offset += written as u64;
-    }
-    Ok(())
-}
-
 fn read_whole(file: &File<'_>, buffer: &mut [u8]) -> Result<u64, Errno> {
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     let fd = openat(file.directory, file.name, flags, Mode::empty())?;
@@ -477,21 +450,6 @@ fn read_whole(file: &File<'_>, buffer: &mut [u8]) -> Result<u64, Errno> {
     }
     close(fd)?;
     Ok(total)
-}
-
-/// Closes a file and says whether that went well: network file systems report a full disk here.
-pub(crate) fn close(fd: OwnedFd) -> Result<(), Errno> {
-    let raw = fd.into_raw_fd();
-    // SAFETY: `raw` came out of an `OwnedFd` on the line above, so that this function alone owns
-    // it; it is open, and nobody uses or closes it afterwards.
-    unsafe { rustix::io::try_close(raw) }
-}
-
-/// Flushes the file system that holds `fd`, a directory at `path`, as one [`Op::Fsync`].
-pub(crate) fn flush(hand: &mut Hand<'_>, fd: &OwnedFd, path: &Path) -> Result<(), Halt> {
-    let done = hand.time(Op::Fsync, || rustix::fs::syncfs(fd).map(|()| 0));
-    done.map(drop)
-        .map_err(|errno| fault(Op::Fsync, path, errno).into())
 }
 
 /// A random order of `0 .. count` that needs no memory: a Feistel network over the next even

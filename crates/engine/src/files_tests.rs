@@ -1,4 +1,5 @@
 use std::collections::HashSet;
+use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use proptest::prelude::*;

@@ -2,6 +2,7 @@
 //!
 //! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`files`] and
 //! [`tree`] (whole files), watched through a [`Control`], and comes back as an [`Outcome`].
+mod calls;
 mod control;
 mod crew;
 pub mod files;

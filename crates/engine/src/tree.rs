@@ -22,19 +22,21 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use crate::calls::{close, write_content};
 use crate::control::Control;
 use crate::crew::{fault, refusal};
-use crate::files::{close, write_content};
 use crate::filling::{Filling, unit};
 use crate::outcome::{Ended, Op, OpError};
 use crate::spec::Content;
 use walk::{Descent, Step, Walk};
 
 mod copy;
+mod copy_tree;
 mod delete;
 mod walk;
 
-pub use copy::{COPY_BUFFER_BYTES, CopyMethod, Manner, copy_file, copy_tree};
+pub use copy::{COPY_BUFFER_BYTES, CopyMethod, copy_file};
+pub use copy_tree::{Manner, copy_tree};
 pub use delete::delete_tree;
 pub use walk::DEPTH_MAX;
 

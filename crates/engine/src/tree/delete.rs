@@ -10,9 +10,10 @@ use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 
 use super::walk::{Descent, Step, Walk};
+use crate::calls::flush;
 use crate::control::Control;
 use crate::crew::{Hand, Watch, alone, fault, refusal};
-use crate::files::{AtEnd, flush};
+use crate::files::AtEnd;
 use crate::meter::Halt;
 use crate::outcome::{Op, OpError, Outcome};
 
