@@ -13,9 +13,10 @@ use crate::outcome::Op;
 /// Bytes of one read or write of a small file's content; smaller files take one call.
 pub(crate) const BUFFER_BYTES: usize = 128 << 10;
 
-/// Writes the content of file number `file` to `fd`, counting short writes.
+/// Writes the content of file number `file` by `write`, which returns how many bytes it took,
+/// counting the calls that took fewer than they were given.
 pub(crate) fn write_content(
-    fd: &OwnedFd,
+    mut write: impl FnMut(&[u8]) -> Result<usize, Errno>,
     file: u64,
     size: u64,
     filling: &mut Filling,
@@ -32,7 +33,7 @@ pub(crate) fn write_content(
             BUFFER_BYTES.min(left + within),
         );
         let part = &part[within..];
-        let written = rustix::io::write(fd, part)?;
+        let written = write(part)?;
         *short += u64::from(written < part.len());
         offset += written as u64;
     }
@@ -52,4 +53,33 @@ pub(crate) fn flush(hand: &mut Hand<'_>, fd: &OwnedFd, path: &Path) -> Result<()
     let done = hand.time(Op::Fsync, || rustix::fs::syncfs(fd).map(|()| 0));
     done.map(drop)
         .map_err(|errno| fault(Op::Fsync, path, errno).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Content;
+
+    #[test]
+    fn content_is_the_same_however_short_the_writes_are() {
+        let mut filling = Filling::new(Content::Random, 3);
+        let mut written = |limit: usize| {
+            let (mut all, mut calls, mut short) = (Vec::new(), 0, 0);
+            let write = |part: &[u8]| {
+                let taken = part.len().min(limit);
+                all.extend_from_slice(&part[..taken]);
+                calls += 1;
+                Ok(taken)
+            };
+            write_content(write, 9, 500_001, &mut filling, &mut short).unwrap();
+            (all, calls, short)
+        };
+        let (whole, calls, short) = written(usize::MAX);
+        assert_eq!((whole.len(), calls, short), (500_001, 4, 0));
+        for limit in [777, 4096, 100_000] {
+            let (same, calls, short) = written(limit);
+            assert!(same == whole, "{limit}");
+            assert!(short > 0 && short < calls, "{limit}: {short} of {calls}");
+        }
+    }
 }

@@ -192,7 +192,8 @@ impl FileSet {
     ) -> Result<u64, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let fd = openat(file.directory, file.name, flags, Mode::from_raw_mode(0o644))?;
-        write_content(&fd, file.index, size, filling, short)?;
+        let write = |part: &[u8]| rustix::io::write(&fd, part);
+        write_content(write, file.index, size, filling, short)?;
         if self.fsync_each {
             rustix::fs::fsync(&fd)?;
         }

@@ -288,7 +288,8 @@ fn build_one(
     let mut file = |bytes| {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let fd = openat(home, &entry.path, flags, Mode::from_raw_mode(0o600))?;
-        write_content(&fd, number, bytes, filling, &mut 0)?;
+        let write = |part: &[u8]| rustix::io::write(&fd, part);
+        write_content(write, number, bytes, filling, &mut 0)?;
         rustix::fs::fchmod(&fd, Mode::from_raw_mode(entry.mode))?;
         close(fd)
     };

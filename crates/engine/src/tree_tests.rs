@@ -308,7 +308,8 @@ fn a_copied_file_is_identical_and_each_call_is_counted() {
     let mut filling = Filling::new(Content::Random, 1);
     let fd = OwnedFd::from(std::fs::File::create(&from).unwrap());
     let bytes = (20 << 20) + 5;
-    write_content(&fd, 0, bytes, &mut filling, &mut 0).unwrap();
+    let write = |part: &[u8]| rustix::io::write(&fd, part);
+    write_content(write, 0, bytes, &mut filling, &mut 0).unwrap();
     let control = Control::default();
     for method in [CLASSIC, CopyMethod::InKernel] {
         let to = home.path().join("to");
