@@ -1,9 +1,6 @@
 #![forbid(unsafe_code)]
-//! The program.
+//! The program: see `stackrace::main`.
 
-mod event;
-mod setting;
-mod time;
-mod unit;
-
-fn main() {}
+fn main() -> std::process::ExitCode {
+    stackrace::main()
+}

@@ -17,6 +17,9 @@ use crate::workload::{Place, Workload};
 /// Below this many operations a 99.9th percentile rests on fewer than ten of them.
 const OPERATIONS_FOR_P999: u64 = 10_000;
 
+/// So many files of a trial's data are looked at to tell a cold start from a warm one.
+const RESIDENCY_FILES_MAX: usize = 512;
+
 /// A part of a trial that begins, for the one who watches.
 pub(crate) struct TrialStart<'a> {
     /// From 1.
@@ -131,10 +134,10 @@ impl Trial<'_> {
             .raised
             .settle(self.site, policy.drop_caches, policy.remount)
             .map_err(|error| Ended::Failed { error: format!("cannot settle: {error}") })?;
-        if policy.drop_caches && settled.caches == "none" && residency::drop_file_cache(directory).is_ok() {
+        if policy.drop_caches && settled.caches == "none" && residency::evict_tree(directory).is_ok() {
             settled.caches = "advice".to_owned();
         }
-        let resident = residency::resident_bytes_below(directory).ok();
+        let resident = residency::resident_bytes_below(directory, RESIDENCY_FILES_MAX).ok();
         let first = observation.phases.is_empty();
         let plus = |sum: Option<u64>, more: Option<u64>| if first { more } else { sum.zip(more).map(|(a, b)| a + b) };
         settled.resident_bytes = plus(observation.settled.resident_bytes, resident.map(|(resident, _)| resident));

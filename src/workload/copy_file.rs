@@ -8,8 +8,9 @@
 use std::path::PathBuf;
 
 use stackrace_engine::spec::{Content, Target};
-use stackrace_engine::tree::{self, CopyMethod};
-use stackrace_engine::{Outcome};
+use stackrace_engine::Outcome;
+use stackrace_engine::files::AtEnd;
+use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
 
 use super::metric;
 use super::sequential::{COMPRESS_RATIO, CONTENT, content, size};
@@ -27,7 +28,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         METHOD, SYNC_AT_END, CONTENT, COMPRESS_RATIO,
     ],
     example: "copy-file = { size = \"1 GiB\" }",
-    parse: |settings| Ok(Box::new(CopyFile { size: size(settings)?, method: method(settings)?, sync_at_end: settings.flag("sync-at-end")?.unwrap_or(true), content: content(settings)? })),
+    parse: |settings| Ok(Box::new(CopyFile { size: size(settings)?, method: method(settings)?, at_end: at_end(settings)?, content: content(settings)? })),
 };
 
 /// How data is copied.
@@ -40,8 +41,21 @@ pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
     Ok(match settings.text("method")?.as_deref() {
         Some("in-kernel") => CopyMethod::InKernel,
         Some("reflink") => CopyMethod::Reflink,
-        _ => CopyMethod::Classic { buffer: 128 << 10 },
+        _ => CopyMethod::Classic { buffer_bytes: COPY_BUFFER_BYTES },
     })
+}
+
+/// Whether the clock waits for durability.
+pub(super) fn at_end(settings: &Settings) -> Result<AtEnd, Refusal> {
+    Ok(if settings.flag("sync-at-end")?.unwrap_or(true) { AtEnd::Durable } else { AtEnd::Return })
+}
+
+/// The same in words.
+pub(super) fn durable(at_end: AtEnd) -> &'static str {
+    match at_end {
+        AtEnd::Durable => ", durable before the clock stops",
+        AtEnd::Return => "",
+    }
 }
 
 /// The method in words.
@@ -57,7 +71,7 @@ pub(super) fn method_words(method: CopyMethod) -> &'static str {
 struct CopyFile {
     size: u64,
     method: CopyMethod,
-    sync_at_end: bool,
+    at_end: AtEnd,
     content: Content,
 }
 
@@ -67,7 +81,7 @@ fn source(place: &Place<'_>) -> PathBuf {
 
 impl Workload for CopyFile {
     fn summary(&self) -> String {
-        format!("copy one file of {} {}{}", unit::bytes(self.size), method_words(self.method), if self.sync_at_end { ", durable before the clock stops" } else { "" })
+        format!("copy one file of {} {}{}", unit::bytes(self.size), method_words(self.method), durable(self.at_end))
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
@@ -88,7 +102,7 @@ impl Workload for CopyFile {
     }
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        tree::copy_file(&source(place), &place.directory.join("copy"), self.method, SLICE_NS, self.sync_at_end, place.control).map_err(trouble)
+        tree::copy_file(&source(place), &place.directory.join("copy"), self.method, self.at_end, SLICE_NS, place.control).map_err(trouble)
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {

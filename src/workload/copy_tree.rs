@@ -7,9 +7,10 @@ use std::path::PathBuf;
 
 use stackrace_engine::Outcome;
 use stackrace_engine::spec::Content;
-use stackrace_engine::tree::{self, CopyMethod, Entry, SizeDistribution, TreeShape};
+use stackrace_engine::files::AtEnd;
+use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod, Entry, Manner, SizeDistribution, TreeShape};
 
-use super::copy_file::{METHOD, SYNC_AT_END, method, method_words};
+use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
 use super::metric;
 use super::sequential::{COMPRESS_RATIO, CONTENT, content};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
@@ -32,8 +33,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         Ok(Box::new(CopyTree {
             source: Source::parse(settings)?,
             method: method(settings)?,
-            as_rsync: settings.flag("as-rsync")?.unwrap_or(false),
-            sync_at_end: settings.flag("sync-at-end")?.unwrap_or(true),
+            manner: if settings.flag("as-rsync")?.unwrap_or(false) { Manner::Renamed } else { Manner::Direct },
+            at_end: at_end(settings)?,
         }))
     },
 };
@@ -72,14 +73,15 @@ impl Source {
         let median = settings.bytes("size-median")?.unwrap_or(16 << 10);
         let sigma = settings.number("size-spread")?.unwrap_or(1.5);
         let max = settings.bytes("size-max")?.unwrap_or(64 << 20).max(median);
-        let size = if sigma == 0.0 { SizeDistribution::Fixed(median) } else { SizeDistribution::LogNormal { median, sigma, max } };
+        let size = if sigma == 0.0 { SizeDistribution::Fixed { bytes: median } } else { SizeDistribution::LogNormal { median_bytes: median, sigma, max_bytes: max } };
         let shape = TreeShape {
             directories: u32::try_from(directories).unwrap_or(u32::MAX),
             depth_max: 6,
             files,
             size,
             symlink_share: 0.01,
-            name_length: (6, 24),
+            name_bytes_min: 6,
+            name_bytes_max: 24,
             seed: 0,
         };
         let from = settings.text("from")?.map(PathBuf::from);
@@ -87,7 +89,7 @@ impl Source {
             return Err(Refusal::at(settings.span_of("from"), format!("{} is no directory", from.display()), "name an existing directory; it is only read"));
         }
         let entries = match &from {
-            Some(from) => tree::scan(from).map_err(|error| Refusal::at(settings.span_of("from"), error.to_string(), ""))?,
+            Some(from) => tree::scan(from).map_err(|error| Refusal::at(settings.span_of("from"), error.to_string(), ""))?.entries,
             None => shape.entries(),
         };
         Ok(Self { shape, from, content: content(settings)?, bytes: tree::total_bytes(&entries), files: entries.len() as u64 })
@@ -110,7 +112,10 @@ impl Source {
         let root = place.directory.join("source");
         match &self.from {
             Some(from) => {
-                tree::copy_tree(from, &root, CopyMethod::Classic { buffer: 128 << 10 }, false, SLICE_NS, true, place.control).map_err(trouble)?;
+                tree::copy_tree(from, &root, CopyMethod::Classic { buffer_bytes: COPY_BUFFER_BYTES }, Manner::Direct, AtEnd::Durable, SLICE_NS, place.control).map_err(trouble).and_then(|outcome| match outcome.error {
+                    Some(error) => Err(trouble(error)),
+                    None => Ok(()),
+                })?;
             }
             None => {
                 let shape = TreeShape { seed: place.seed, ..self.shape.clone() };
@@ -126,13 +131,13 @@ impl Source {
 struct CopyTree {
     source: Source,
     method: CopyMethod,
-    as_rsync: bool,
-    sync_at_end: bool,
+    manner: Manner,
+    at_end: AtEnd,
 }
 
 impl Workload for CopyTree {
     fn summary(&self) -> String {
-        format!("copy {} {}{}{}", self.source.words(), method_words(self.method), if self.as_rsync { ", as rsync does it" } else { "" }, if self.sync_at_end { ", durable before the clock stops" } else { "" })
+        format!("copy {} {}{}{}", self.source.words(), method_words(self.method), if self.manner == Manner::Renamed { ", as rsync does it" } else { "" }, durable(self.at_end))
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
@@ -153,7 +158,7 @@ impl Workload for CopyTree {
     }
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        tree::copy_tree(&place.directory.join("source"), &place.directory.join("copy"), self.method, self.as_rsync, SLICE_NS, self.sync_at_end, place.control).map_err(trouble)
+        tree::copy_tree(&place.directory.join("source"), &place.directory.join("copy"), self.method, self.manner, self.at_end, SLICE_NS, place.control).map_err(trouble)
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {

@@ -3,10 +3,11 @@
 //! Directories are read, files unlinked, directories removed bottom up; the deletion is made
 //! durable inside the clock unless switched off (rm itself never waits for that).
 
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree;
+use stackrace_engine::{Op, Outcome};
 
-use super::copy_file::SYNC_AT_END;
+use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::copy_tree::{DIRECTORIES, FILES, FROM, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source};
 use super::metric::{self, Latency};
 use super::sequential::{COMPRESS_RATIO, CONTENT};
@@ -19,18 +20,18 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     source: "rm -rf of coreutils 9.1 as traced on Linux",
     settings: &[FILES, DIRECTORIES, SIZE_MEDIAN, SIZE_SPREAD, SIZE_MAX, FROM, SYNC_AT_END, CONTENT, COMPRESS_RATIO],
     example: "delete-tree = { files = 2000 }",
-    parse: |settings| Ok(Box::new(DeleteTree { source: Source::parse(settings)?, sync_at_end: settings.flag("sync-at-end")?.unwrap_or(true) })),
+    parse: |settings| Ok(Box::new(DeleteTree { source: Source::parse(settings)?, at_end: at_end(settings)? })),
 };
 
 #[derive(Debug)]
 struct DeleteTree {
     source: Source,
-    sync_at_end: bool,
+    at_end: AtEnd,
 }
 
 impl Workload for DeleteTree {
     fn summary(&self) -> String {
-        format!("delete {}{}", self.source.words(), if self.sync_at_end { ", durable before the clock stops" } else { "" })
+        format!("delete {}{}", self.source.words(), durable(self.at_end))
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
@@ -50,7 +51,7 @@ impl Workload for DeleteTree {
     }
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        tree::delete_tree(&place.directory.join("source"), SLICE_NS, self.sync_at_end, place.control).map_err(trouble)
+        tree::delete_tree(&place.directory.join("source"), self.at_end, SLICE_NS, place.control).map_err(trouble)
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {

@@ -4,10 +4,11 @@
 //! the clock (unless switched off): metadata that is only in memory has not been stored. Reading
 //! opens, reads whole and closes.
 
-use stackrace_engine::files::FileSet;
+use stackrace_engine::files::{AtEnd, FileSet, Order};
 use stackrace_engine::spec::Content;
 use stackrace_engine::{Op, Outcome};
 
+use super::copy_file::{at_end, durable};
 use super::metric::{self, Latency};
 use super::sequential::{COMPRESS_RATIO, CONTENT, at_least_one, content};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
@@ -43,7 +44,7 @@ struct Files {
     size_max: u64,
     threads: u32,
     fsync: bool,
-    sync_at_end: bool,
+    at_end: AtEnd,
     content: Content,
 }
 
@@ -65,7 +66,7 @@ impl Files {
             size_max,
             threads: at_least_one(settings, "threads", 1)?,
             fsync: settings.flag("fsync")?.unwrap_or(false),
-            sync_at_end: settings.flag("sync-at-end")?.unwrap_or(true),
+            at_end: at_end(settings)?,
             content: content(settings)?,
         })
     }
@@ -98,7 +99,7 @@ impl Workload for Files {
             "create, stat, read and unlink {} files of {} to {} in {} directories, {} thread(s){}{}",
             self.count, unit::bytes(self.size_min), unit::bytes(self.size_max), self.directories, self.threads,
             if self.fsync { ", fsync after each" } else { "" },
-            if self.sync_at_end { ", durable before the clock stops" } else { "" }
+            durable(self.at_end)
         )
     }
 
@@ -129,10 +130,10 @@ impl Workload for Files {
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
         let set = self.set(place);
         match phase {
-            0 => set.create(SLICE_NS, self.sync_at_end, place.control),
-            1 => set.stat(SLICE_NS, place.control),
-            2 => set.read(SLICE_NS, place.control),
-            _ => set.unlink(SLICE_NS, self.sync_at_end, place.control),
+            0 => set.create(self.at_end, SLICE_NS, place.control),
+            1 => set.stat(Order::Random, SLICE_NS, place.control),
+            2 => set.read(Order::Random, SLICE_NS, place.control),
+            _ => set.unlink(Order::Random, self.at_end, SLICE_NS, place.control),
         }
         .map_err(trouble)
     }
