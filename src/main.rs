@@ -2,8 +2,10 @@
 //! The program.
 
 mod event;
+mod record;
 mod setting;
 mod time;
 mod unit;
+mod verdict;
 
 fn main() {}
