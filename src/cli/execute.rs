@@ -164,7 +164,7 @@ fn race(setting: &Setting, study: &Study, store: &Store, shared: Shared, journal
     progress.end();
     let ledger = shared.lock();
     let record = ledger.record();
-    let verdict = verdict::judge(&record.evidence());
+    let verdict = verdict::judge(&Evidence::of(record));
     show(setting, record, &verdict, output)?;
     if let (Some(why), false) = (ledger.index_trouble(), setting.quiet) {
         super::error(&format!("warning: the index is not up to date: {why}\n  next: stackrace reindex\n"));

@@ -95,10 +95,10 @@ impl Progress {
         let elapsed = record.elapsed_seconds();
         let left = (self.time_max_s - elapsed).max(0.0);
         let done = record.trials().filter(|trial| trial.round == round).count() as u64;
-        let in_round = (self.treatments.len() - record.evidence().dropped.len()).max(1) * self.workloads.len();
+        let in_round = (self.treatments.len() - Evidence::of(record).dropped.len()).max(1) * self.workloads.len();
         self.race.set_length(in_round as u64);
         self.race.set_position(done);
-        let mean = record.evidence().round_seconds;
+        let mean = Evidence::of(record).round_seconds;
         let rest = mean.map(|mean| mean * f64::from((self.rounds_max + 1).saturating_sub(round)));
         let most = rest.map_or(left, |rest| rest.min(left));
         format!("round {round} of at most {} · {} elapsed · at most {} left", self.rounds_max, unit::long_time(elapsed), unit::long_time(most))

@@ -11,7 +11,7 @@ use crate::verdict::{self, Verdict};
 
 pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
     let record = setting.open_store()?.read(&verb.run).map_err(explain)?;
-    let verdict = verdict::judge(&record.evidence());
+    let verdict = verdict::judge(&Evidence::of(record));
     if let Some(path) = &verb.html {
         write(path, "html", &record, &verdict)?;
         return Ok(0);

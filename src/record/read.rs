@@ -169,6 +169,20 @@ impl Record {
         dropped
     }
 
+    /// The order a round was begun in, if it was.
+    pub(crate) fn order_of(&self, round: u32) -> Option<Vec<usize>> {
+        self.events().find_map(|event| match event {
+            Event::RoundStarted { round: begun, order } if *begun == round => Some(order.clone()),
+            _ => None,
+        })
+    }
+
+    /// Whether the data were looked at after so many complete rounds.
+    pub(crate) fn looked_at(&self, rounds: u32) -> bool {
+        self.events()
+            .any(|event| matches!(event, Event::Looked { rounds: at, .. } if *at == rounds))
+    }
+
     /// When the run began, RFC 3339.
     pub(crate) fn started_at(&self) -> &str {
         self.lines.first().map_or("", |line| &line.at)

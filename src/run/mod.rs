@@ -140,7 +140,7 @@ impl Race<'_> {
         let (verdict, dropped, before) = {
             let ledger = self.ledger.lock();
             let record = ledger.record();
-            let evidence = record.evidence();
+            let evidence = Evidence::of(record);
             let before = record.looked_at(done);
             (verdict::judge(&evidence), verdict::to_drop(&evidence), before)
         };
@@ -160,7 +160,7 @@ impl Race<'_> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
         let left = self.study.decide.time_max_ns as f64 / 1e9 - record.elapsed_seconds();
-        let mean = record.evidence().round_seconds?;
+        let mean = Evidence::of(record).round_seconds?;
         let next = looks.next_after(done)?;
         // A verdict comes only at a look. Rounds that cannot reach one would be spent for nothing.
         let needed = f64::from(next - done) * mean;
@@ -177,7 +177,7 @@ impl Race<'_> {
     /// Treatments still in the race.
     fn live(&self) -> Vec<usize> {
         let ledger = self.ledger.lock();
-        let dropped = ledger.record().evidence().dropped;
+        let dropped = Evidence::of(ledger.record()).dropped;
         (0..self.study.treatments.len()).filter(|t| !dropped.iter().any(|(gone, _)| gone == t)).collect()
     }
 

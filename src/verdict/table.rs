@@ -1,6 +1,7 @@
 //! The observations as a table: one value for each treatment, workload, metric and complete round.
 
 use crate::event::{Ended, Observation, RunStarted};
+use crate::record::Record;
 
 /// What a verdict is made from; nothing else is looked at.
 #[derive(Debug, Clone)]
@@ -15,6 +16,24 @@ pub(crate) struct Evidence<'a> {
     pub(crate) dropped: Vec<(usize, u32)>,
     /// Mean wall time of a round so far, seconds.
     pub(crate) round_seconds: Option<f64>,
+}
+
+impl<'a> Evidence<'a> {
+    /// What a record holds.
+    pub(crate) fn of(record: &'a Record) -> Self {
+        let rounds = record.complete_rounds();
+        let mut dropped = record.dropped();
+        for trial in record.trials().filter(|trial| matches!(trial.ended, Ended::Failed { .. })) {
+            if !dropped.iter().any(|(treatment, _)| *treatment == trial.treatment) {
+                let before = rounds.iter().filter(|round| **round < trial.round).count();
+                dropped.push((trial.treatment, u32::try_from(before).unwrap_or(u32::MAX)));
+            }
+        }
+        let times = record.round_times();
+        let sum: f64 = times.iter().map(|time| time.seconds).sum();
+        let round_seconds = (!times.is_empty()).then(|| sum / times.len() as f64);
+        Self { head: &record.head, trials: record.trials().collect(), rounds, dropped, round_seconds }
+    }
 }
 
 /// Values by treatment, workload, metric and round.
