@@ -2,7 +2,9 @@
 //! The program.
 
 mod event;
+mod plan;
 mod setting;
+mod study;
 mod time;
 mod unit;
 
