@@ -1,0 +1,166 @@
+//! A study's text as a tree of tables, lists and values, each with its place.
+//!
+//! The TOML crate sorts a table by its words; a study is read, and complained about, in the order
+//! it was written. Everything below works on this tree and never sees the crate again.
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::setting::{Refusal, Setting, Settings, Span, Value};
+
+/// One word of a table and what it stands for.
+pub(super) struct Field {
+    pub(super) name: String,
+    pub(super) name_span: Span,
+    pub(super) item: Item,
+}
+
+/// Something written, and where.
+pub(super) struct Item {
+    pub(super) span: Span,
+    pub(super) node: Node,
+}
+
+/// What can be written.
+pub(super) enum Node {
+    /// A text, a number or a flag.
+    Value(Value),
+    /// `[…]`, `[[…]]`.
+    List(Vec<Item>),
+    /// `{…}`, `[…]` as a header.
+    Table(Vec<Field>),
+    /// TOML that a study has no use for; what it is.
+    Unusable(&'static str),
+}
+
+/// Reads TOML.
+///
+/// # Errors
+/// Everything that is no TOML.
+pub(super) fn read(text: &str) -> Result<Vec<Field>, Vec<Refusal>> {
+    let (table, errors) = DeTable::parse_recoverable(text);
+    if errors.is_empty() {
+        return Ok(fields(table.get_ref()));
+    }
+    // What was recovered is not looked at: complaints about it would mostly be echoes.
+    Err(errors
+        .iter()
+        .map(|error| Refusal {
+            span: error.span(),
+            message: error.message().trim_end().replace('\n', ", "),
+            help: String::new(),
+        })
+        .collect())
+}
+
+fn fields(table: &DeTable<'_>) -> Vec<Field> {
+    let mut fields: Vec<Field> = table
+        .iter()
+        .map(|(name, value)| Field {
+            name: name.get_ref().to_string(),
+            name_span: name.span(),
+            item: item(value),
+        })
+        .collect();
+    fields.sort_by_key(|field| field.name_span.start);
+    fields
+}
+
+fn item(value: &Spanned<DeValue<'_>>) -> Item {
+    let node = match value.get_ref() {
+        DeValue::String(text) => Node::Value(Value::Text(text.to_string())),
+        DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
+            .map_or(Node::Unusable("a number beyond 64 bits"), |number| {
+                Node::Value(Value::Integer(number))
+            }),
+        DeValue::Float(number) => number
+            .as_str()
+            .parse()
+            .map_or(Node::Unusable("no number"), |number| {
+                Node::Value(Value::Float(number))
+            }),
+        DeValue::Boolean(flag) => Node::Value(Value::Flag(*flag)),
+        DeValue::Datetime(_) => Node::Unusable("a date or a time of day"),
+        DeValue::Array(items) => Node::List(items.iter().map(item).collect()),
+        DeValue::Table(table) => Node::Table(fields(table)),
+    };
+    Item {
+        span: value.span(),
+        node,
+    }
+}
+
+impl Item {
+    /// What it is, for a message.
+    pub(super) fn what(&self) -> &'static str {
+        match &self.node {
+            Node::Value(value) => value.what(),
+            Node::List(_) => "a list",
+            Node::Table(_) => "a table",
+            Node::Unusable(what) => what,
+        }
+    }
+
+    /// The value; a list is one if everything in it is.
+    ///
+    /// # Errors
+    /// The table or the unusable thing in it.
+    pub(super) fn value(&self) -> Result<Value, Refusal> {
+        match &self.node {
+            Node::Value(value) => Ok(value.clone()),
+            Node::List(items) => {
+                let values: Result<Vec<Value>, Refusal> = items.iter().map(Self::value).collect();
+                values.map(Value::List)
+            }
+            Node::Table(_) | Node::Unusable(_) => Err(Refusal::at(
+                &self.span,
+                format!("a value is meant here, not {}", self.what()),
+                "write a text, a number, true, false, or a list of these",
+            )),
+        }
+    }
+
+    /// The table's fields.
+    ///
+    /// # Errors
+    /// It is no table.
+    pub(super) fn table(&self, owner: &str, example: &str) -> Result<&[Field], Refusal> {
+        match &self.node {
+            Node::Table(fields) => Ok(fields),
+            _ => Err(Refusal::at(
+                &self.span,
+                format!("{owner} is a table, not {}", self.what()),
+                format!("write it like {example}"),
+            )),
+        }
+    }
+}
+
+/// The words of a table as settings.
+///
+/// # Errors
+/// Adds what is no value to `refusals`; the rest is still returned.
+pub(super) fn settings<'a>(
+    owner: &str,
+    span: &Span,
+    fields: impl IntoIterator<Item = &'a Field>,
+    refusals: &mut Vec<Refusal>,
+) -> Settings {
+    let mut settings = Vec::new();
+    for field in fields {
+        match field.item.value() {
+            Ok(value) => settings.push(Setting {
+                name: field.name.clone(),
+                value,
+                span: field.item.span.clone(),
+                name_span: field.name_span.clone(),
+            }),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    Settings {
+        owner: owner.to_owned(),
+        span: span.clone(),
+        settings,
+    }
+}

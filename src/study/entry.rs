@@ -1,0 +1,161 @@
+//! One `[[stack]]` or `[[workload]]`: a kind, its settings, and what becomes of them in one
+//! treatment.
+
+use crate::setting::{Refusal, Setting, Settings, Span, Value};
+
+use super::Factor;
+use super::document::{self, Field, Item, Node};
+use super::factor::Selection;
+use super::placeholder::Template;
+
+/// What was written, its placeholders known to name factors.
+pub(super) struct Entry {
+    /// Treatments it applies to.
+    pub(super) when: Selection,
+    /// The kind, possibly with placeholders.
+    pub(super) kind: Template,
+    /// Where the kind is written.
+    pub(super) kind_span: Span,
+    /// Where the whole entry is written.
+    pub(super) span: Span,
+    /// The settings as written, and the template of each.
+    raw: Settings,
+    templates: Vec<Template>,
+}
+
+/// The tables of `[[name]]`, each with its place.
+pub(super) fn tables<'a>(
+    name: &str,
+    example: &str,
+    item: &'a Item,
+    refusals: &mut Vec<Refusal>,
+) -> Vec<(&'a Span, &'a [Field])> {
+    let Node::List(items) = &item.node else {
+        refusals.push(Refusal::at(
+            &item.span,
+            format!("{name} is a list of tables, not {}", item.what()),
+            format!("write [[{name}]] with two brackets, then {example}"),
+        ));
+        return Vec::new();
+    };
+    let mut tables = Vec::new();
+    for item in items {
+        match item.table(name, &format!("[[{name}]] {example}")) {
+            Ok(fields) => tables.push((&item.span, fields)),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    tables
+}
+
+/// Reads the one field of an entry that names its kind.
+///
+/// `others`: the fields that do not, to tell a misplaced setting from a second kind.
+pub(super) fn read(
+    what: &str,
+    example: &str,
+    span: &Span,
+    kinds: &[&Field],
+    when: Selection,
+    factors: &[Factor],
+    refusals: &mut Vec<Refusal>,
+) -> Option<Entry> {
+    let field = match kinds {
+        [field] => field,
+        [] => {
+            refusals.push(Refusal::at(
+                span,
+                format!("this {what} names no kind of {what}"),
+                format!("write it like {example}"),
+            ));
+            return None;
+        }
+        [_, second, ..] => {
+            refusals.push(Refusal::at(
+                &second.name_span,
+                format!(
+                    "one [[{what}]] names one kind, and \"{}\" is a second one",
+                    second.name
+                ),
+                format!("give it a [[{what}]] of its own, or move it into the braces of the first"),
+            ));
+            return None;
+        }
+    };
+    let name = Value::Text(field.name.clone());
+    let kind = keep(Template::new(&name, &field.name_span, factors), refusals);
+    let table = keep(
+        field.item.table(&format!("\"{}\"", field.name), example),
+        refusals,
+    );
+    let (kind, table) = (kind?, table?);
+    let raw = document::settings(&field.name, &field.item.span, table, refusals);
+    let mut templates = Vec::new();
+    for setting in &raw.settings {
+        templates.extend(keep(
+            Template::new(&setting.value, &setting.span, factors),
+            refusals,
+        ));
+    }
+    (templates.len() == table.len()).then(|| Entry {
+        when,
+        kind,
+        kind_span: field.name_span.clone(),
+        span: span.clone(),
+        raw,
+        templates,
+    })
+}
+
+/// The value, or a line in the list of refusals.
+pub(super) fn keep<T>(result: Result<T, Refusal>, refusals: &mut Vec<Refusal>) -> Option<T> {
+    result.map_err(|refusal| refusals.push(refusal)).ok()
+}
+
+impl Entry {
+    /// The kind in one treatment.
+    pub(super) fn kind_in(&self, factors: &[Factor], levels: &[usize]) -> String {
+        self.kind.fill(factors, levels).as_words()
+    }
+
+    /// The settings in one treatment.
+    pub(super) fn settings_in(&self, factors: &[Factor], levels: &[usize]) -> Settings {
+        let settings = self
+            .raw
+            .settings
+            .iter()
+            .zip(&self.templates)
+            .map(|(setting, template)| Setting {
+                value: template.fill(factors, levels),
+                ..setting.clone()
+            })
+            .collect();
+        Settings {
+            owner: self.kind_in(factors, levels),
+            span: self.raw.span.clone(),
+            settings,
+        }
+    }
+
+    /// Every factor it depends on, some of them perhaps more than once.
+    pub(super) fn factors(&self) -> Vec<usize> {
+        let mut factors: Vec<usize> = self.when.factors().collect();
+        factors.extend(self.kind.factors());
+        factors.extend(self.templates.iter().flat_map(Template::factors));
+        factors
+    }
+
+    /// The factors whose levels can have caused a refusal at this place.
+    pub(super) fn factors_at(&self, span: Option<&Span>) -> Vec<usize> {
+        let value = self
+            .raw
+            .settings
+            .iter()
+            .zip(&self.templates)
+            .find(|(setting, _)| Some(&setting.span) == span);
+        match value {
+            Some((_, template)) => template.factors(),
+            None => self.kind.factors(),
+        }
+    }
+}

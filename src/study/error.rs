@@ -1,0 +1,91 @@
+//! A refusal shown at its place in the study's text.
+
+use std::fmt;
+use std::sync::Arc;
+
+use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
+
+use crate::setting::{Refusal, Span};
+
+/// Widest line a message is broken to.
+const COLUMNS: usize = 100;
+
+/// Why a study is refused, and where in its text.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StudyError {
+    file: Arc<str>,
+    text: Arc<str>,
+    /// What is wrong.
+    pub(crate) refusal: Refusal,
+    /// Other places that belong to it, and why.
+    pub(crate) context: Vec<(Span, String)>,
+}
+
+impl StudyError {
+    /// An error in `file`, which reads `text`. Spans that do not fit the text are moved to the
+    /// nearest place that does.
+    pub(super) fn new(
+        file: &Arc<str>,
+        text: &Arc<str>,
+        refusal: Refusal,
+        context: Vec<(Span, String)>,
+    ) -> Self {
+        let refusal = Refusal {
+            span: refusal.span.map(|span| within(&span, text)),
+            ..refusal
+        };
+        let context = context
+            .into_iter()
+            .map(|(span, label)| (within(&span, text), label))
+            .collect();
+        Self {
+            file: file.clone(),
+            text: text.clone(),
+            refusal,
+            context,
+        }
+    }
+
+    /// The message with the lines it is about; `styled`: with colours.
+    pub(crate) fn render(&self, styled: bool) -> String {
+        let renderer = if styled {
+            Renderer::styled()
+        } else {
+            Renderer::plain()
+        }
+        .term_width(COLUMNS);
+        let title = Level::ERROR.primary_title(self.refusal.message.as_str());
+        let mut group = match &self.refusal.span {
+            None => title.element(annotate_snippets::Origin::path(&*self.file)),
+            Some(span) => {
+                let mut snippet = Snippet::source(&*self.text)
+                    .path(&*self.file)
+                    .annotation(AnnotationKind::Primary.span(span.clone()));
+                for (place, label) in &self.context {
+                    snippet = snippet.annotation(
+                        AnnotationKind::Context
+                            .span(place.clone())
+                            .label(label.as_str()),
+                    );
+                }
+                title.element(snippet)
+            }
+        };
+        if !self.refusal.help.is_empty() {
+            group = group.element(Level::HELP.message(self.refusal.help.as_str()));
+        }
+        renderer.render(&[group])
+    }
+}
+
+impl fmt::Display for StudyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+fn within(span: &Span, text: &str) -> Span {
+    let start = text.floor_char_boundary(span.start.min(text.len()));
+    let end = text.ceil_char_boundary(span.end.min(text.len()));
+    start..end.max(start)
+}

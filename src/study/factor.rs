@@ -1,0 +1,351 @@
+//! What is varied: factors, their levels, and the combinations of levels.
+
+use std::collections::HashSet;
+
+use crate::setting::{Refusal, Span, Value, unknown_word};
+
+use super::Factor;
+use super::Level;
+use super::document::{Field, Item, Node};
+
+/// Treatments a study may have. A round tries them all: more is a slip of the pen, and it must be
+/// refused before memory is spent on it.
+pub(super) const TREATMENTS_MAX: usize = 4096;
+
+const LEVEL_EXAMPLE: &str = "{ label = \"journal\", value = [\"-O\", \"has_journal\"] }";
+
+/// Reads `[factors]`.
+pub(super) fn factors(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> Vec<Factor> {
+    let fields = match item.table("factors", "filesystem = [\"ext4\", \"xfs\"]") {
+        Ok(fields) => fields,
+        Err(refusal) => {
+            refusals.push(refusal);
+            return Vec::new();
+        }
+    };
+    fields
+        .iter()
+        .map(|field| factor(text, field, refusals))
+        .collect()
+}
+
+/// A factor without levels is returned too: naming it elsewhere is then no second mistake.
+fn factor(text: &str, field: &Field, refusals: &mut Vec<Refusal>) -> Factor {
+    let mut factor = Factor {
+        name: field.name.clone(),
+        span: field.name_span.clone(),
+        levels: Vec::new(),
+    };
+    if field.name.is_empty() || field.name.contains(['{', '}']) {
+        refusals.push(Refusal::at(
+            &field.name_span,
+            format!("\"{}\" cannot name a factor", field.name),
+            "use letters, digits and hyphens",
+        ));
+    }
+    let Node::List(items) = &field.item.node else {
+        refusals.push(Refusal::at(
+            &field.item.span,
+            format!(
+                "the levels of factor \"{}\" are a list, not {}",
+                field.name,
+                field.item.what()
+            ),
+            format!("write {} = [\"one level\", \"another\"]", field.name),
+        ));
+        return factor;
+    };
+    if items.is_empty() {
+        refusals.push(Refusal::at(
+            &field.item.span,
+            format!("factor \"{}\" has no level", field.name),
+            format!("write {} = [\"one level\", \"another\"]", field.name),
+        ));
+    }
+    for item in items {
+        match level(text, item, refusals) {
+            Ok(level) => add_level(&mut factor, level, refusals),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    factor
+}
+
+fn add_level(factor: &mut Factor, level: Level, refusals: &mut Vec<Refusal>) {
+    let twice = factor.levels.iter().find(|other| {
+        other.label == level.label
+            || (!other.labelled && !level.labelled && other.value == level.value)
+    });
+    if let Some(twice) = twice {
+        refusals.push(Refusal::at(
+            &level.span,
+            format!(
+                "factor \"{}\" has the level \"{}\" twice",
+                factor.name, twice.label
+            ),
+            "remove one; to compare a level with itself, label the two: \
+             { label = \"xfs again\", value = \"xfs\" }",
+        ));
+        return;
+    }
+    factor.levels.push(level);
+}
+
+fn level(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> Result<Level, Refusal> {
+    let Node::Table(fields) = &item.node else {
+        return plain_level(text, item, None);
+    };
+    for field in fields {
+        if !["label", "value"].contains(&field.name.as_str()) {
+            refusals.push(unknown_word(
+                &field.name_span,
+                &format!("a level has no \"{}\"", field.name),
+                &field.name,
+                ["label", "value"].into_iter(),
+                "a level has",
+            ));
+        }
+    }
+    let find = |name: &str| fields.iter().find(|field| field.name == name);
+    let (Some(label), Some(value)) = (find("label"), find("value")) else {
+        return Err(Refusal::at(
+            &item.span,
+            "a level written as a table needs a label and a value",
+            format!("write it like {LEVEL_EXAMPLE}"),
+        ));
+    };
+    match &label.item.node {
+        Node::Value(Value::Text(label)) if !label.trim().is_empty() => {
+            plain_level(text, &value.item, Some(label.clone()))
+        }
+        _ => Err(Refusal::at(
+            &label.item.span,
+            "a label is a text of at least one letter",
+            format!("write it like {LEVEL_EXAMPLE}"),
+        )),
+    }
+}
+
+fn plain_level(text: &str, item: &Item, label: Option<String>) -> Result<Level, Refusal> {
+    let value = item.value()?;
+    if let Value::List(values) = &value
+        && let Some(odd) = values.iter().find(|v| !matches!(v, Value::Text(_)))
+    {
+        return Err(Refusal::at(
+            &item.span,
+            format!(
+                "a level that is a list is a list of texts, and {} is in it",
+                odd.what()
+            ),
+            "write it like [\"-O\", \"has_journal\"]",
+        ));
+    }
+    let labelled = label.is_some();
+    let label = label.unwrap_or_else(|| match &value {
+        Value::List(values) if values.is_empty() => "none".to_owned(),
+        // Numbers and flags are labelled as they were written: 0x10 stays 0x10.
+        Value::Integer(_) | Value::Float(_) | Value::Flag(_) => {
+            text.get(item.span.clone()).unwrap_or_default().to_owned()
+        }
+        Value::Text(_) | Value::List(_) => value.as_words(),
+    });
+    if label.trim().is_empty() {
+        return Err(Refusal::at(
+            &item.span,
+            "an empty level cannot be told apart in a report",
+            "label it: { label = \"default\", value = \"\" }",
+        ));
+    }
+    Ok(Level {
+        label,
+        value,
+        labelled,
+        span: item.span.clone(),
+    })
+}
+
+/// Some levels of some factors: what `when` and `[[exclude]]` name.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Selection(Vec<(usize, Vec<usize>)>);
+
+impl Selection {
+    /// Reads `{ filesystem = "xfs", block-size = ["4 KiB", "8 KiB"] }`.
+    pub(super) fn read(fields: &[Field], factors: &[Factor], refusals: &mut Vec<Refusal>) -> Self {
+        let mut selection = Vec::new();
+        for field in fields {
+            match find_factor(factors, &field.name, &field.name_span)
+                .and_then(|index| Ok((index, chosen(&factors[index], &field.item)?)))
+            {
+                Ok(choice) => selection.push(choice),
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        Self(selection)
+    }
+
+    /// Whether a combination of levels (one index a factor) is in it.
+    pub(super) fn holds(&self, levels: &[usize]) -> bool {
+        self.0
+            .iter()
+            .all(|(factor, chosen)| chosen.contains(&levels[*factor]))
+    }
+
+    /// The factors it names.
+    pub(super) fn factors(&self) -> impl Iterator<Item = usize> + '_ {
+        self.0.iter().map(|(factor, _)| *factor)
+    }
+}
+
+/// Index of a factor by name.
+pub(super) fn find_factor(factors: &[Factor], name: &str, span: &Span) -> Result<usize, Refusal> {
+    factors
+        .iter()
+        .position(|factor| factor.name == name)
+        .ok_or_else(|| {
+            unknown_word(
+                span,
+                &format!("there is no factor \"{name}\""),
+                name,
+                factors.iter().map(|factor| factor.name.as_str()),
+                "factors of this study",
+            )
+        })
+}
+
+/// Levels a value names: one level, or a list of them.
+fn chosen(factor: &Factor, item: &Item) -> Result<Vec<usize>, Refusal> {
+    match &item.node {
+        Node::List(items) => {
+            // A list may itself be a level.
+            if let Ok(index) = chosen_level(factor, item) {
+                return Ok(vec![index]);
+            }
+            if items.is_empty() {
+                return Err(Refusal::at(
+                    &item.span,
+                    format!("no level of factor \"{}\" is named", factor.name),
+                    format!("its levels: {}", labels(factor)),
+                ));
+            }
+            items
+                .iter()
+                .map(|item| chosen_level(factor, item))
+                .collect()
+        }
+        _ => chosen_level(factor, item).map(|index| vec![index]),
+    }
+}
+
+fn chosen_level(factor: &Factor, item: &Item) -> Result<usize, Refusal> {
+    let value = item.value()?;
+    let found = factor.levels.iter().position(|level| match &value {
+        Value::Text(text) => *text == level.label || value == level.value,
+        _ => value == level.value,
+    });
+    let words = value.as_words();
+    found.ok_or_else(|| {
+        unknown_word(
+            &item.span,
+            &format!("factor \"{}\" has no level \"{words}\"", factor.name),
+            &words,
+            factor.levels.iter().map(|level| level.label.as_str()),
+            "its levels",
+        )
+    })
+}
+
+fn labels(factor: &Factor) -> String {
+    let labels: Vec<&str> = factor
+        .levels
+        .iter()
+        .map(|level| level.label.as_str())
+        .collect();
+    labels.join(", ")
+}
+
+/// Every combination of levels that is not excluded, the last factor changing fastest.
+///
+/// # Errors
+/// Too many, or none left.
+pub(super) fn combinations(
+    factors: &[Factor],
+    span: Option<&Span>,
+    excluded: &[Selection],
+) -> Result<Vec<Vec<usize>>, Refusal> {
+    let count = factors.iter().fold(1_usize, |count, factor| {
+        count.saturating_mul(factor.levels.len())
+    });
+    if count > TREATMENTS_MAX {
+        let counts: Vec<String> = factors
+            .iter()
+            .map(|factor| format!("{} {}", factor.levels.len(), factor.name))
+            .collect();
+        return Err(Refusal {
+            span: span.cloned(),
+            message: format!(
+                "the factors make {count} combinations ({}); a study has at most {TREATMENTS_MAX}",
+                counts.join(" x ")
+            ),
+            help: "take out levels, or ask two smaller questions".to_owned(),
+        });
+    }
+    let combinations: Vec<Vec<usize>> = (0..count)
+        .map(|index| combination(factors, index))
+        .filter(|levels| !excluded.iter().any(|selection| selection.holds(levels)))
+        .collect();
+    if combinations.is_empty() {
+        return Err(Refusal {
+            span: span.cloned(),
+            message: "every combination of levels is excluded".to_owned(),
+            help: "remove an [[exclude]]".to_owned(),
+        });
+    }
+    Ok(combinations)
+}
+
+fn combination(factors: &[Factor], index: usize) -> Vec<usize> {
+    let mut rest = index;
+    let mut levels = vec![0; factors.len()];
+    for (level, factor) in levels.iter_mut().zip(factors).rev() {
+        *level = rest % factor.levels.len();
+        rest /= factor.levels.len();
+    }
+    levels
+}
+
+/// Names of treatments, each different from all others.
+pub(super) fn names(factors: &[Factor], combinations: &[Vec<usize>]) -> Vec<String> {
+    let short = named(factors, combinations, |factor, level| match level.value {
+        _ if level.labelled => level.label.clone(),
+        Value::Text(_) | Value::List(_) => level.label.clone(),
+        Value::Integer(_) | Value::Float(_) | Value::Flag(_) => {
+            format!("{}={}", factor.name, level.label)
+        }
+    });
+    let different: HashSet<&String> = short.iter().collect();
+    if different.len() == short.len() {
+        return short;
+    }
+    // Labels with commas in them can collide; names of factors cannot.
+    named(factors, combinations, |factor, level| {
+        format!("{}=\"{}\"", factor.name, level.label)
+    })
+}
+
+fn named(
+    factors: &[Factor],
+    combinations: &[Vec<usize>],
+    name: impl Fn(&Factor, &Level) -> String,
+) -> Vec<String> {
+    combinations
+        .iter()
+        .map(|levels| {
+            let parts: Vec<String> = factors
+                .iter()
+                .zip(levels)
+                .map(|(factor, level)| name(factor, &factor.levels[*level]))
+                .collect();
+            parts.join(", ")
+        })
+        .collect()
+}

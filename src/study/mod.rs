@@ -1,0 +1,124 @@
+//! A question and its design, read from one TOML file.
+//!
+//! A study is data: no code, no shell. Every word is checked before anything is touched, in every
+//! treatment, and everything that is wrong is reported at once, each at its place in the file.
+//! What comes out of [`parse`] can be planned and run; nothing of it is looked up in the text
+//! again.
+
+mod document;
+mod entry;
+mod error;
+mod factor;
+mod placeholder;
+mod read;
+mod schema;
+mod treatment;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use error::StudyError;
+pub(crate) use read::parse;
+pub(crate) use schema::schema;
+
+use crate::event::{Decide, WorkloadHead};
+use crate::setting::{Span, Value};
+use crate::stack::{LayerKind, Stack};
+use crate::workload::{Workload, WorkloadKind};
+
+/// The layers and workloads a study may name.
+#[derive(Clone, Copy)]
+pub(crate) struct Kinds<'a> {
+    /// Layers.
+    pub(crate) layers: &'a [LayerKind],
+    /// Workloads.
+    pub(crate) workloads: &'a [WorkloadKind],
+}
+
+/// A study in which every word has been checked.
+pub(crate) struct Study {
+    /// Where it was read from.
+    pub(crate) name: String,
+    /// Its text, verbatim.
+    pub(crate) text: String,
+    /// Its title; the file's stem where none is written.
+    pub(crate) title: String,
+    /// The question at length.
+    pub(crate) question: Option<String>,
+    /// What is varied, in the order written.
+    pub(crate) factors: Vec<Factor>,
+    /// Combinations of levels that are left, the last factor changing fastest.
+    pub(crate) treatments: Vec<Treatment>,
+    /// The workloads every treatment goes through, in order.
+    pub(crate) workload_heads: Vec<WorkloadHead>,
+    /// What is asked and when to stop.
+    pub(crate) decide: Decide,
+    /// How a trial is prepared.
+    pub(crate) policy: Policy,
+    /// Everything random follows from it.
+    pub(crate) seed: u64,
+}
+
+impl Study {
+    /// Hash of the text (BLAKE3, hex): the identity of the question.
+    pub(crate) fn hash(&self) -> String {
+        blake3::hash(self.text.as_bytes()).to_hex().to_string()
+    }
+}
+
+/// Something that is varied.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Factor {
+    /// As written.
+    pub(crate) name: String,
+    /// Where the name is written.
+    pub(crate) span: Span,
+    /// Its values, in the order written; the first is the baseline of a contrast.
+    pub(crate) levels: Vec<Level>,
+}
+
+/// One value of a factor.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Level {
+    /// Its name in reports.
+    pub(crate) label: String,
+    /// What replaces the placeholder.
+    pub(crate) value: Value,
+    /// Whether the label was given, not made.
+    pub(crate) labelled: bool,
+    /// Where the value is written.
+    pub(crate) span: Span,
+}
+
+/// One level of each factor, and what it makes.
+pub(crate) struct Treatment {
+    /// Unique in the study.
+    pub(crate) name: String,
+    /// Label of each factor's level, in the order of the factors.
+    pub(crate) levels: Vec<String>,
+    /// Its storage.
+    pub(crate) stack: Stack,
+    /// Its workloads; each belongs to the head at the same index.
+    pub(crate) workloads: Vec<Box<dyn Workload>>,
+}
+
+/// How a trial is prepared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Policy {
+    /// Drop the page cache before the clock starts.
+    pub(crate) drop_caches: bool,
+    /// Unmount and mount again before the clock starts.
+    pub(crate) remount: bool,
+    /// How often stacks are built.
+    pub(crate) provision: Provision,
+}
+
+/// How often stacks are built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Provision {
+    /// Anew in every round: chance in allocation is sampled, and disks are needed by one treatment
+    /// at a time.
+    EachRound,
+    /// Before the first round; all of them stand at once.
+    Once,
+}

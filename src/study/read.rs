@@ -1,0 +1,674 @@
+//! The text of a study read from top to bottom.
+
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::Arc;
+
+use crate::event::{Decide, Until};
+use crate::setting::{Kind, Refusal, SettingDoc, Settings, Span, unknown_word};
+
+use super::document::{self, Field};
+use super::entry::{self, Entry, keep};
+use super::error::StudyError;
+use super::factor::{self, Selection};
+use super::placeholder::Template;
+use super::treatment::{Builder, Finding, WorkloadEntry};
+use super::{Factor, Kinds, Policy, Provision, Study};
+
+/// Messages shown at once; what is behind them is mostly their echo.
+const ERRORS_MAX: usize = 20;
+/// Most rounds that can be asked for.
+const ROUNDS_MAX: u64 = 10_000;
+/// Words a study begins with.
+const TOP: &[&str] = &[
+    "title", "question", "seed", "factors", "exclude", "stack", "workload", "decide", "trial",
+];
+
+const fn doc(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> SettingDoc {
+    SettingDoc {
+        name,
+        kind,
+        default,
+        required: false,
+        doc,
+    }
+}
+
+/// Words before the first table.
+pub(super) const TOP_DOCS: &[SettingDoc] = &[
+    doc("title", Kind::Text, "", "The question in a few words."),
+    doc("question", Kind::Text, "", "The question at length."),
+    doc(
+        "seed",
+        Kind::Count,
+        "",
+        "Everything random follows from it; by default it follows from the study's text.",
+    ),
+];
+/// Words of `[[workload]]` beside the kind.
+pub(super) const WORKLOAD_DOCS: &[SettingDoc] = &[
+    doc(
+        "name",
+        Kind::Text,
+        "",
+        "Unique in the study; by default the kind.",
+    ),
+    doc(
+        "weight",
+        Kind::Number,
+        "1",
+        "Weight in the overall figure; 0: not in it.",
+    ),
+];
+/// Words of `[decide]`.
+pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
+    doc(
+        "contrast",
+        Kind::Text,
+        "",
+        "Factor whose levels are contrasted with its first; absent: which treatment is best.",
+    ),
+    doc(
+        "margin",
+        Kind::Share,
+        "\"5 %\"",
+        "Smaller differences do not matter.",
+    ),
+    doc(
+        "confidence",
+        Kind::Share,
+        "\"95 %\"",
+        "All statements hold together with at least this probability.",
+    ),
+    doc(
+        "rounds-at-most",
+        Kind::Count,
+        "30",
+        "No more rounds than this.",
+    ),
+    doc(
+        "at-most",
+        Kind::Time,
+        "\"1 h\"",
+        "No round is begun that would end later.",
+    ),
+    doc(
+        "until",
+        Kind::Choice(&["overall", "each", "never"]),
+        "\"overall\"",
+        "Stop when the overall figure is decided, when each workload is too, or never early.",
+    ),
+];
+/// Words of `[trial]`.
+pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
+    doc(
+        "drop-caches",
+        Kind::Flag,
+        "true",
+        "Drop the page cache before the clock starts.",
+    ),
+    doc(
+        "remount",
+        Kind::Flag,
+        "true",
+        "Mount anew before the clock starts.",
+    ),
+    doc(
+        "provision",
+        Kind::Choice(&["each-round", "once"]),
+        "\"each-round\"",
+        "Build the stacks anew in each round, or once.",
+    ),
+];
+
+const STACK_EXAMPLE: &str = "ext4 = {}";
+const WORKLOAD_EXAMPLE: &str = "random = { size = \"1 GiB\" }";
+
+/// Reads a study; `name` is where it came from.
+///
+/// # Errors
+/// Everything that is wrong with it, in the order of the text.
+pub(crate) fn parse(name: &str, bytes: &[u8], kinds: &Kinds<'_>) -> Result<Study, Vec<StudyError>> {
+    let file: Arc<str> = name.into();
+    let text = match std::str::from_utf8(bytes) {
+        Ok(text) => text,
+        Err(error) => {
+            let at = error.valid_up_to();
+            let line = 1 + bytes[..at].iter().filter(|byte| **byte == b'\n').count();
+            let refusal = Refusal {
+                span: None,
+                message: format!(
+                    "{name} is not UTF-8 text: byte {at}, in line {line}, is no letter"
+                ),
+                help: "save the file as UTF-8".to_owned(),
+            };
+            return Err(vec![StudyError::new(
+                &file,
+                &"".into(),
+                refusal,
+                Vec::new(),
+            )]);
+        }
+    };
+    let whole: Arc<str> = text.into();
+    Reader::read(name, text, kinds).map_err(|mut findings| {
+        findings.sort_by_key(|(refusal, _)| refusal.span.as_ref().map(|span| span.start));
+        let more = findings.len().saturating_sub(ERRORS_MAX);
+        findings.truncate(ERRORS_MAX);
+        let mut errors: Vec<StudyError> = findings
+            .into_iter()
+            .map(|(refusal, context)| StudyError::new(&file, &whole, refusal, context))
+            .collect();
+        if more > 0 {
+            let refusal = Refusal {
+                span: None,
+                message: format!("and {more} more"),
+                help: "correct these first".to_owned(),
+            };
+            errors.push(StudyError::new(&file, &whole, refusal, Vec::new()));
+        }
+        errors
+    })
+}
+
+/// The fields of a study by word, and what is wrong so far.
+struct Reader<'a> {
+    kinds: &'a Kinds<'a>,
+    fields: &'a [Field],
+    refusals: Vec<Refusal>,
+}
+
+impl<'a> Reader<'a> {
+    fn read(name: &str, text: &str, kinds: &Kinds<'_>) -> Result<Study, Vec<Finding>> {
+        let fields = document::read(text).map_err(plain)?;
+        let mut reader = Reader {
+            kinds,
+            fields: &fields,
+            refusals: Vec::new(),
+        };
+        let top = reader.top();
+        let factors = reader.factors(text);
+        let excluded = reader.excluded(&factors);
+        let stack = reader.stack(&factors);
+        let workloads = reader.workloads(&factors);
+        let decide = reader.decide(&factors);
+        let policy = reader.policy();
+        reader.all_used(&factors, &stack, &workloads);
+        let combinations = if factors.iter().all(|factor| !factor.levels.is_empty()) {
+            let span = reader.field("factors").map(|field| &field.name_span);
+            let combinations = factor::combinations(&factors, span, &excluded);
+            keep(combinations, &mut reader.refusals)
+        } else {
+            None
+        };
+        // Entries are checked in every treatment even where something else is wrong already.
+        let mut builder = Builder::new(kinds, &factors, &stack, &workloads);
+        let (mut treatments, mut heads) = (Vec::new(), Vec::new());
+        if let Some(combinations) = &combinations {
+            reader.all_present(&factors, &stack, combinations);
+            let names = factor::names(&factors, combinations);
+            treatments = builder.treatments(combinations, names);
+            heads = builder.heads(&treatments);
+        }
+        let mut findings = plain(reader.refusals);
+        findings.extend(builder.findings());
+        let (Some(decide), Some(policy), true) = (decide, policy, findings.is_empty()) else {
+            return Err(findings);
+        };
+        Ok(Study {
+            name: name.to_owned(),
+            text: text.to_owned(),
+            title: top.title.unwrap_or_else(|| stem(name)),
+            question: top.question,
+            factors,
+            treatments,
+            workload_heads: heads,
+            decide,
+            policy,
+            seed: top.seed.unwrap_or_else(|| seed_of(text)),
+        })
+    }
+
+    fn field(&self, name: &str) -> Option<&'a Field> {
+        self.fields.iter().find(|field| field.name == name)
+    }
+
+    fn top(&mut self) -> Top {
+        for field in self.fields {
+            if !TOP.contains(&field.name.as_str()) {
+                self.refusals.push(unknown_word(
+                    &field.name_span,
+                    &format!("a study has no \"{}\"", field.name),
+                    &field.name,
+                    TOP.iter().copied(),
+                    "a study has",
+                ));
+            }
+        }
+        let words = self
+            .fields
+            .iter()
+            .filter(|field| TOP_DOCS.iter().any(|doc| doc.name == field.name));
+        let settings = document::settings("a study", &(0..0), words, &mut self.refusals);
+        self.refusals.extend(settings.check_all(TOP_DOCS));
+        Top {
+            title: settings.text("title").ok().flatten(),
+            question: settings.text("question").ok().flatten(),
+            seed: settings.count("seed").ok().flatten(),
+        }
+    }
+
+    fn factors(&mut self, text: &str) -> Vec<Factor> {
+        match self.field("factors") {
+            Some(field) => factor::factors(text, &field.item, &mut self.refusals),
+            None => Vec::new(),
+        }
+    }
+
+    fn excluded(&mut self, factors: &[Factor]) -> Vec<Selection> {
+        let Some(field) = self.field("exclude") else {
+            return Vec::new();
+        };
+        let example = "filesystem = \"xfs\"";
+        let tables = entry::tables("exclude", example, &field.item, &mut self.refusals);
+        let mut excluded = Vec::new();
+        for (span, fields) in tables {
+            if fields.is_empty() {
+                self.refusals.push(Refusal::at(
+                    span,
+                    "an empty [[exclude]] leaves everything out",
+                    format!("write [[exclude]] {example}"),
+                ));
+            }
+            let before = self.refusals.len();
+            let selection = Selection::read(fields, factors, &mut self.refusals);
+            // Half understood it would leave out too much.
+            if self.refusals.len() == before && !fields.is_empty() {
+                excluded.push(selection);
+            }
+        }
+        excluded
+    }
+
+    fn stack(&mut self, factors: &[Factor]) -> Vec<Entry> {
+        let Some(field) = self.field("stack") else {
+            self.refusals.push(Refusal {
+                span: None,
+                message: "the study has no [[stack]]".to_owned(),
+                help: format!(
+                    "say what it is to build, from the bottom up: [[stack]] {STACK_EXAMPLE}"
+                ),
+            });
+            return Vec::new();
+        };
+        let tables = entry::tables("stack", STACK_EXAMPLE, &field.item, &mut self.refusals);
+        if tables.is_empty() {
+            self.refusals.push(Refusal::at(
+                &field.item.span,
+                "the stack has no layer",
+                format!("write [[stack]] {STACK_EXAMPLE}"),
+            ));
+        }
+        let mut entries = Vec::new();
+        for (span, fields) in tables {
+            let (when, kinds): (Vec<&Field>, Vec<&Field>) =
+                fields.iter().partition(|field| field.name == "when");
+            let mut selection = Selection::default();
+            for field in when {
+                let table = field.item.table("when", "when = { filesystem = \"ext4\" }");
+                if let Some(fields) = keep(table, &mut self.refusals) {
+                    selection = Selection::read(fields, factors, &mut self.refusals);
+                }
+            }
+            let refusals = &mut self.refusals;
+            entries.extend(entry::read(
+                "stack",
+                STACK_EXAMPLE,
+                span,
+                &kinds,
+                selection,
+                factors,
+                refusals,
+            ));
+        }
+        entries
+    }
+
+    fn workloads(&mut self, factors: &[Factor]) -> Vec<WorkloadEntry> {
+        let Some(field) = self.field("workload") else {
+            self.refusals.push(Refusal {
+                span: None,
+                message: "the study has no [[workload]]".to_owned(),
+                help: format!("say what is to be measured: [[workload]] {WORKLOAD_EXAMPLE}"),
+            });
+            return Vec::new();
+        };
+        let tables = entry::tables(
+            "workload",
+            WORKLOAD_EXAMPLE,
+            &field.item,
+            &mut self.refusals,
+        );
+        if tables.is_empty() {
+            self.refusals.push(Refusal::at(
+                &field.item.span,
+                "there is no workload",
+                format!("write [[workload]] {WORKLOAD_EXAMPLE}"),
+            ));
+        }
+        let mut given = Vec::new();
+        for (span, fields) in tables {
+            given.extend(self.workload(span, fields, factors));
+        }
+        if !given.is_empty() && given.iter().all(|(entry, _)| entry.weight == 0.0) {
+            self.refusals.push(Refusal::at(
+                &field.item.span,
+                "every workload has weight 0: there is no overall figure",
+                "give at least one a weight above 0",
+            ));
+        }
+        self.named(given)
+    }
+
+    /// One workload, and where its name is written.
+    fn workload(
+        &mut self,
+        span: &Span,
+        fields: &[Field],
+        factors: &[Factor],
+    ) -> Option<(WorkloadEntry, Option<Span>)> {
+        let mut words = Vec::new();
+        let mut kinds = Vec::new();
+        for field in fields {
+            if WORKLOAD_DOCS.iter().any(|doc| doc.name == field.name) {
+                words.push(field);
+            } else if field.name == "when" {
+                self.refusals.push(Refusal::at(
+                    &field.name_span,
+                    "a workload has no \"when\": every treatment goes through the same workloads",
+                    "use a {placeholder} in its settings, or take it out",
+                ));
+            } else {
+                kinds.push(field);
+            }
+        }
+        let words = document::settings("a workload", span, words, &mut self.refusals);
+        self.refusals.extend(words.check_all(WORKLOAD_DOCS));
+        let name = words.text("name").ok().flatten();
+        if name
+            .as_ref()
+            .is_some_and(|name| name.trim().is_empty() || name.contains(['{', '}']))
+        {
+            self.refusals.push(Refusal::at(
+                words.span_of("name"),
+                "a workload has one name for all treatments, without braces",
+                "leave the name out, or write a plain one",
+            ));
+        }
+        let name_span = name.as_ref().map(|_| words.span_of("name").clone());
+        let weight = words.number("weight").ok().flatten().unwrap_or(1.0);
+        let entry = entry::read(
+            "workload",
+            WORKLOAD_EXAMPLE,
+            span,
+            &kinds,
+            Selection::default(),
+            factors,
+            &mut self.refusals,
+        )?;
+        let kind = keep(self.workload_kind(&entry, &kinds), &mut self.refusals)?;
+        Some((
+            WorkloadEntry {
+                entry,
+                kind,
+                name: name.unwrap_or_default(),
+                weight,
+            },
+            name_span,
+        ))
+    }
+
+    fn workload_kind(&self, entry: &Entry, kinds: &[&Field]) -> Result<String, Refusal> {
+        let Template::Plain(_) = entry.kind else {
+            return Err(Refusal::at(
+                &entry.kind_span,
+                "the kind of a workload cannot vary: every treatment goes through the same workloads",
+                "vary a setting, or write one [[workload]] for each kind",
+            ));
+        };
+        let name = kinds.first().map_or("", |field| field.name.as_str());
+        if self.kinds.workloads.iter().any(|kind| kind.name == name) {
+            return Ok(name.to_owned());
+        }
+        Err(unknown_word(
+            &entry.kind_span,
+            &format!("there is no workload \"{name}\""),
+            name,
+            self.kinds.workloads.iter().map(|kind| kind.name),
+            "workloads",
+        ))
+    }
+
+    /// Names those without a name after their kind, numbered where it is repeated.
+    fn named(&mut self, given: Vec<(WorkloadEntry, Option<Span>)>) -> Vec<WorkloadEntry> {
+        let unnamed = |kind: &str| {
+            given
+                .iter()
+                .filter(|(entry, span)| span.is_none() && entry.kind == kind)
+                .count()
+        };
+        let repeated: HashSet<String> = given
+            .iter()
+            .map(|(entry, _)| entry.kind.clone())
+            .filter(|kind| unnamed(kind) > 1)
+            .collect();
+        let mut numbers = std::collections::HashMap::new();
+        let mut names = HashSet::new();
+        let mut workloads = Vec::new();
+        for (mut workload, span) in given {
+            if span.is_none() {
+                workload.name.clone_from(&workload.kind);
+                if repeated.contains(&workload.kind) {
+                    let number = numbers.entry(workload.kind.clone()).or_insert(0);
+                    *number += 1;
+                    workload.name = format!("{} {number}", workload.kind);
+                }
+            }
+            if !names.insert(workload.name.clone()) {
+                self.refusals.push(Refusal::at(
+                    &span.unwrap_or_else(|| workload.entry.kind_span.clone()),
+                    format!("two workloads are named \"{}\"", workload.name),
+                    "give each a name of its own",
+                ));
+            }
+            workloads.push(workload);
+        }
+        workloads
+    }
+
+    /// The words of a table of settings, checked; none: something is wrong with them.
+    fn words(&mut self, name: &str, example: &str, docs: &[SettingDoc]) -> Option<Settings> {
+        let owner = format!("[{name}]");
+        let Some(field) = self.field(name) else {
+            return Some(document::settings(&owner, &(0..0), [], &mut self.refusals));
+        };
+        let before = self.refusals.len();
+        let table = keep(field.item.table(&owner, example), &mut self.refusals)?;
+        let settings = document::settings(&owner, &field.item.span, table, &mut self.refusals);
+        self.refusals.extend(settings.check_all(docs));
+        (self.refusals.len() == before).then_some(settings)
+    }
+
+    fn decide(&mut self, factors: &[Factor]) -> Option<Decide> {
+        let words = self.words("decide", "[decide] margin = \"5 %\"", DECIDE_DOCS)?;
+        let decided = decide(&words);
+        let mut decide = keep(decided, &mut self.refusals);
+        if let Some(name) = words.text("contrast").ok().flatten() {
+            let contrasted = contrast(&name, words.span_of("contrast"), factors);
+            keep(contrasted, &mut self.refusals);
+            if let Some(decide) = &mut decide {
+                decide.contrast = Some(name);
+            }
+        }
+        decide
+    }
+
+    fn policy(&mut self) -> Option<Policy> {
+        let words = self.words("trial", "[trial] remount = true", TRIAL_DOCS)?;
+        let flag = |name: &str| words.flag(name).ok().flatten().unwrap_or(true);
+        let provision = words.text("provision").ok().flatten();
+        Some(Policy {
+            drop_caches: flag("drop-caches"),
+            remount: flag("remount"),
+            provision: match provision.as_deref() {
+                Some("once") => Provision::Once,
+                _ => Provision::EachRound,
+            },
+        })
+    }
+
+    /// A factor nothing depends on would compare a storage with itself under two names.
+    fn all_used(&mut self, factors: &[Factor], stack: &[Entry], workloads: &[WorkloadEntry]) {
+        let entries = stack
+            .iter()
+            .chain(workloads.iter().map(|workload| &workload.entry));
+        let used: HashSet<usize> = entries.flat_map(Entry::factors).collect();
+        if !self.refusals.is_empty() {
+            // An entry that could not be read may be the one that uses it.
+            return;
+        }
+        for (index, factor) in factors.iter().enumerate() {
+            if !used.contains(&index) {
+                self.refusals.push(Refusal::at(
+                    &factor.span,
+                    format!("no layer and no workload uses factor \"{}\"", factor.name),
+                    format!(
+                        "write \"{{{}}}\" where its level belongs, or a `when`",
+                        factor.name
+                    ),
+                ));
+            }
+        }
+    }
+
+    /// A level without a treatment, or a layer without one, is a slip in `when` or `[[exclude]]`.
+    fn all_present(&mut self, factors: &[Factor], stack: &[Entry], combinations: &[Vec<usize>]) {
+        for (index, factor) in factors.iter().enumerate() {
+            for (number, level) in factor.levels.iter().enumerate() {
+                if !combinations.iter().any(|levels| levels[index] == number) {
+                    self.refusals.push(Refusal::at(
+                        &level.span,
+                        format!(
+                            "every treatment with {} {} is excluded",
+                            factor.name, level.label
+                        ),
+                        "take the level out, or narrow an [[exclude]]",
+                    ));
+                }
+            }
+        }
+        for entry in stack {
+            if !combinations.iter().any(|levels| entry.when.holds(levels)) {
+                self.refusals.push(Refusal::at(
+                    &entry.kind_span,
+                    "this layer is in no treatment",
+                    "widen its `when`, narrow an [[exclude]], or take it out",
+                ));
+            }
+        }
+    }
+}
+
+/// What stands before the first table.
+struct Top {
+    title: Option<String>,
+    question: Option<String>,
+    seed: Option<u64>,
+}
+
+fn decide(words: &Settings) -> Result<Decide, Refusal> {
+    let margin = words.share("margin")?.unwrap_or(0.05);
+    if margin <= 0.0 {
+        return Err(Refusal::at(
+            words.span_of("margin"),
+            "a margin of 0 can never be reached: no two storages are equal to the last digit",
+            "write the smallest difference that matters to you, like \"5 %\"",
+        ));
+    }
+    let confidence = words.share("confidence")?.unwrap_or(0.95);
+    if !(0.5..=0.9999).contains(&confidence) {
+        return Err(Refusal::at(
+            words.span_of("confidence"),
+            "confidence lies between 50 % and 99.99 %",
+            "write \"95 %\" to be wrong in at most one study of twenty",
+        ));
+    }
+    let rounds = words.count("rounds-at-most")?.unwrap_or(30);
+    if !(1..=ROUNDS_MAX).contains(&rounds) {
+        return Err(Refusal::at(
+            words.span_of("rounds-at-most"),
+            format!("rounds-at-most lies between 1 and {ROUNDS_MAX}"),
+            "write 30, or a shorter at-most",
+        ));
+    }
+    let time_max_ns = words.time_ns("at-most")?.unwrap_or(3_600_000_000_000);
+    if time_max_ns == 0 {
+        return Err(Refusal::at(
+            words.span_of("at-most"),
+            "nothing can be measured in no time",
+            "write it like \"1 h\"",
+        ));
+    }
+    Ok(Decide {
+        contrast: None,
+        margin,
+        confidence,
+        // At most ROUNDS_MAX, just checked.
+        rounds_max: rounds as u32,
+        time_max_ns,
+        until: match words.text("until")?.as_deref() {
+            Some("each") => Until::Each,
+            Some("never") => Until::Never,
+            _ => Until::Overall,
+        },
+    })
+}
+
+fn contrast(name: &str, span: &Span, factors: &[Factor]) -> Result<(), Refusal> {
+    let factor = &factors[factor::find_factor(factors, name, span)?];
+    if factor.levels.len() == 1 {
+        return Err(Refusal::at(
+            span,
+            format!("factor \"{name}\" has one level: there is nothing to contrast it with"),
+            "add a level, or contrast another factor",
+        ));
+    }
+    Ok(())
+}
+
+fn plain(refusals: Vec<Refusal>) -> Vec<Finding> {
+    refusals
+        .into_iter()
+        .map(|refusal| (refusal, Vec::new()))
+        .collect()
+}
+
+fn stem(name: &str) -> String {
+    Path::new(name).file_stem().map_or_else(
+        || name.to_owned(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
+}
+
+/// A seed from the text; 32 bits, so that a person can type it.
+fn seed_of(text: &str) -> u64 {
+    let hash = blake3::hash(text.as_bytes());
+    hash.as_bytes()[..4]
+        .iter()
+        .fold(0, |seed, byte| seed << 8 | u64::from(*byte))
+}

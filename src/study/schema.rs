@@ -1,0 +1,166 @@
+//! A JSON schema of study files, for editors that complete and check while one types.
+//!
+//! It is made from the same lists of settings the program checks with. A schema cannot know which
+//! factors a study has, so every value may also be a text with a `{placeholder}` in it.
+
+use serde_json::{Map, Value, json};
+
+use crate::setting::{Kind, SettingDoc};
+
+use super::Kinds;
+use super::read::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
+
+/// The schema (JSON Schema, draft 2020-12).
+pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
+    let mut properties = words(TOP_DOCS, Placeholders::No);
+    let level = json!({ "type": ["string", "number", "boolean", "array", "object"] });
+    let choice = json!({ "type": "object", "description": "Levels by factor: one, or a list." });
+    properties.insert(
+        "factors".to_owned(),
+        json!({
+            "type": "object",
+            "description": "What is varied: each factor with its levels.",
+            "additionalProperties": { "type": "array", "minItems": 1, "items": level },
+        }),
+    );
+    properties.insert(
+        "exclude".to_owned(),
+        json!({
+            "type": "array",
+            "description": "Combinations of levels left out.",
+            "items": choice,
+        }),
+    );
+    let layers = kinds
+        .layers
+        .iter()
+        .map(|kind| (kind.name, kind.summary, kind.settings));
+    let mut layer = entry(layers);
+    layer.insert("when".to_owned(), choice);
+    properties.insert(
+        "stack".to_owned(),
+        json!({
+            "type": "array",
+            "minItems": 1,
+            "description": "The layers, from the bottom up.",
+            "items": {
+                "type": "object",
+                "properties": layer,
+                "patternProperties": { "\\{": { "type": "object" } },
+                "additionalProperties": false,
+            },
+        }),
+    );
+    let workloads = kinds
+        .workloads
+        .iter()
+        .map(|kind| (kind.name, kind.summary, kind.settings));
+    let mut workload = entry(workloads);
+    workload.extend(words(WORKLOAD_DOCS, Placeholders::No));
+    properties.insert(
+        "workload".to_owned(),
+        json!({
+            "type": "array",
+            "minItems": 1,
+            "description": "What every treatment goes through, in order.",
+            "items": { "type": "object", "properties": workload, "additionalProperties": false },
+        }),
+    );
+    let decide = table(
+        "What is asked, and when to stop.",
+        DECIDE_DOCS,
+        Placeholders::No,
+    );
+    properties.insert("decide".to_owned(), decide);
+    let trial = table("How a trial is prepared.", TRIAL_DOCS, Placeholders::No);
+    properties.insert("trial".to_owned(), trial);
+    json!({
+        "$schema": "https://json-schema.org/draft/2020-12/schema",
+        "title": "stackrace study",
+        "type": "object",
+        "properties": properties,
+        "required": ["stack", "workload"],
+        "additionalProperties": false,
+    })
+}
+
+/// Whether a value may be a text with a placeholder.
+#[derive(Clone, Copy, PartialEq)]
+enum Placeholders {
+    Yes,
+    No,
+}
+
+fn entry<'a>(
+    kinds: impl Iterator<Item = (&'a str, &'a str, &'a [SettingDoc])>,
+) -> Map<String, Value> {
+    kinds
+        .map(|(name, summary, docs)| (name.to_owned(), table(summary, docs, Placeholders::Yes)))
+        .collect()
+}
+
+fn table(description: &str, docs: &[SettingDoc], placeholders: Placeholders) -> Value {
+    let required: Vec<&str> = docs
+        .iter()
+        .filter(|doc| doc.required)
+        .map(|doc| doc.name)
+        .collect();
+    json!({
+        "type": "object",
+        "description": description,
+        "properties": words(docs, placeholders),
+        "required": required,
+        "additionalProperties": false,
+    })
+}
+
+fn words(docs: &[SettingDoc], placeholders: Placeholders) -> Map<String, Value> {
+    docs.iter()
+        .map(|doc| (doc.name.to_owned(), word(doc, placeholders)))
+        .collect()
+}
+
+fn word(doc: &SettingDoc, placeholders: Placeholders) -> Value {
+    let mut kind = of_kind(doc.kind);
+    if placeholders == Placeholders::Yes {
+        kind = json!({ "anyOf": [kind, { "type": "string", "pattern": "\\{" }] });
+    }
+    let described = match doc.default {
+        "" => doc.doc.to_owned(),
+        default => format!("{} Default: {default}.", doc.doc),
+    };
+    kind["description"] = Value::String(described);
+    kind
+}
+
+fn of_kind(kind: Kind) -> Value {
+    match kind {
+        Kind::Bytes => json!({
+            "anyOf": [
+                { "type": "string", "pattern": "^[0-9.]+ *(B|[KMGT]iB|[kMGT]B)?$" },
+                { "type": "integer", "minimum": 0 },
+            ],
+        }),
+        Kind::Count => json!({ "type": "integer", "minimum": 0 }),
+        Kind::Number => json!({ "type": "number", "minimum": 0 }),
+        Kind::Share => json!({
+            "anyOf": [
+                { "type": "string", "pattern": "^[0-9.]+ *%?$" },
+                { "type": "number", "minimum": 0, "maximum": 1 },
+            ],
+        }),
+        Kind::Time => json!({
+            "type": "string",
+            "pattern": "^[0-9.]+ *(ns|us|µs|ms|s|m|min|h|d)$",
+        }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Text => json!({ "type": ["string", "integer"] }),
+        Kind::Texts => json!({
+            "anyOf": [
+                { "type": ["string", "integer"] },
+                { "type": "array", "items": { "type": ["string", "integer"] } },
+            ],
+        }),
+        Kind::Choice(words) => json!({ "enum": words }),
+    }
+}

@@ -1,0 +1,257 @@
+//! Treatments built from entries: every layer and workload checked in every combination.
+
+use std::collections::HashSet;
+
+use crate::event::WorkloadHead;
+use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
+use crate::stack::{Layer, Stack};
+use crate::workload::Workload;
+
+use super::entry::Entry;
+use super::{Factor, Kinds, Treatment};
+
+/// A refusal and the levels that brought it about.
+pub(super) type Finding = (Refusal, Vec<(Span, String)>);
+
+/// A `[[workload]]` as written.
+pub(super) struct WorkloadEntry {
+    pub(super) entry: Entry,
+    /// Kind of workload, the same in every treatment.
+    pub(super) kind: String,
+    pub(super) name: String,
+    pub(super) weight: f64,
+}
+
+/// What builds the treatments of one study, and what it finds on the way.
+pub(super) struct Builder<'a> {
+    pub(super) kinds: &'a Kinds<'a>,
+    pub(super) factors: &'a [Factor],
+    pub(super) stack: &'a [Entry],
+    pub(super) workloads: &'a [WorkloadEntry],
+    findings: Vec<Finding>,
+    /// Places and messages already found: the same mistake in a thousand treatments is one.
+    seen: HashSet<(Option<Span>, String)>,
+}
+
+impl<'a> Builder<'a> {
+    pub(super) fn new(
+        kinds: &'a Kinds<'a>,
+        factors: &'a [Factor],
+        stack: &'a [Entry],
+        workloads: &'a [WorkloadEntry],
+    ) -> Self {
+        Self {
+            kinds,
+            factors,
+            stack,
+            workloads,
+            findings: Vec::new(),
+            seen: HashSet::new(),
+        }
+    }
+
+    /// Builds every treatment; those that could not be built are in the findings.
+    pub(super) fn treatments(
+        &mut self,
+        combinations: &[Vec<usize>],
+        names: Vec<String>,
+    ) -> Vec<Treatment> {
+        let mut treatments = Vec::new();
+        for (levels, name) in combinations.iter().zip(names) {
+            let stack = self.stack(levels, &name);
+            let workloads: Vec<Option<Box<dyn Workload>>> = self
+                .workloads
+                .iter()
+                .map(|workload| self.workload(workload, levels))
+                .collect();
+            let workloads: Option<Vec<Box<dyn Workload>>> = workloads.into_iter().collect();
+            if let (Some(stack), Some(workloads)) = (stack, workloads) {
+                treatments.push(Treatment {
+                    name: match name.is_empty() {
+                        true => kinds_of(&stack),
+                        false => name,
+                    },
+                    levels: self
+                        .factors
+                        .iter()
+                        .zip(levels)
+                        .map(|(factor, level)| factor.levels[*level].label.clone())
+                        .collect(),
+                    stack,
+                    workloads,
+                });
+            }
+        }
+        treatments
+    }
+
+    /// What was wrong, in the order it was found.
+    pub(super) fn findings(self) -> Vec<Finding> {
+        self.findings
+    }
+
+    fn stack(&mut self, levels: &[usize], name: &str) -> Option<Stack> {
+        let entries: Vec<&Entry> = self
+            .stack
+            .iter()
+            .filter(|entry| entry.when.holds(levels))
+            .collect();
+        let layers: Vec<Option<Box<dyn Layer>>> = entries
+            .iter()
+            .map(|entry| self.layer(entry, levels))
+            .collect();
+        let layers: Option<Vec<Box<dyn Layer>>> = layers.into_iter().collect();
+        let layers = layers?;
+        if layers.is_empty() {
+            let span = self.stack.first().map(|entry| entry.span.clone());
+            let refusal = Refusal {
+                span,
+                message: format!("treatment \"{name}\" has no layer at all"),
+                help: "widen a `when`, or [[exclude]] the treatment".to_owned(),
+            };
+            self.find(refusal, &[], levels);
+            return None;
+        }
+        match Stack::new(layers) {
+            Ok(stack) => Some(stack),
+            Err((index, message)) => {
+                let place = entries.get(index).or(entries.last());
+                let refusal = Refusal {
+                    span: place.map(|entry| entry.kind_span.clone()),
+                    message,
+                    help: String::new(),
+                };
+                let mut causes: Vec<usize> = Vec::new();
+                for entry in self.stack {
+                    causes.extend(entry.when.factors());
+                    causes.extend(entry.kind.factors());
+                }
+                self.find(refusal, &causes, levels);
+                None
+            }
+        }
+    }
+
+    fn layer(&mut self, entry: &Entry, levels: &[usize]) -> Option<Box<dyn Layer>> {
+        let name = entry.kind_in(self.factors, levels);
+        let Some(kind) = self.kinds.layers.iter().find(|kind| kind.name == name) else {
+            let refusal = unknown_word(
+                &entry.kind_span,
+                &format!("there is no layer \"{name}\""),
+                &name,
+                self.kinds.layers.iter().map(|kind| kind.name),
+                "layers",
+            );
+            self.find(refusal, &entry.kind.factors(), levels);
+            return None;
+        };
+        self.parsed(entry, levels, kind.settings, kind.parse)
+    }
+
+    fn workload(
+        &mut self,
+        workload: &WorkloadEntry,
+        levels: &[usize],
+    ) -> Option<Box<dyn Workload>> {
+        let kind = self
+            .kinds
+            .workloads
+            .iter()
+            .find(|kind| kind.name == workload.kind)?;
+        self.parsed(&workload.entry, levels, kind.settings, kind.parse)
+    }
+
+    fn parsed<T>(
+        &mut self,
+        entry: &Entry,
+        levels: &[usize],
+        docs: &[SettingDoc],
+        parse: impl Fn(&Settings) -> Result<T, Refusal>,
+    ) -> Option<T> {
+        let settings = entry.settings_in(self.factors, levels);
+        let mut refusals = settings.check_all(docs);
+        if refusals.is_empty() {
+            match parse(&settings) {
+                Ok(parsed) => return Some(parsed),
+                Err(refusal) => refusals.push(refusal),
+            }
+        }
+        for mut refusal in refusals {
+            // A refusal without a place is the entry's.
+            refusal.span.get_or_insert_with(|| entry.kind_span.clone());
+            let causes = entry.factors_at(refusal.span.as_ref());
+            self.find(refusal, &causes, levels);
+        }
+        None
+    }
+
+    /// The heads of the workloads, from what they are in each treatment.
+    pub(super) fn heads(&mut self, treatments: &[Treatment]) -> Vec<WorkloadHead> {
+        let Some(first) = treatments.first() else {
+            return Vec::new();
+        };
+        let mut heads = Vec::new();
+        for (index, entry) in self.workloads.iter().enumerate() {
+            let metrics = first.workloads[index].metrics();
+            let summary = first.workloads[index].summary();
+            for treatment in treatments {
+                if treatment.workloads[index].metrics() != metrics {
+                    let refusal = Refusal::at(
+                        &entry.entry.kind_span,
+                        format!(
+                            "workload \"{}\" measures other things in treatment \"{}\" than in \"{}\"",
+                            entry.name, treatment.name, first.name
+                        ),
+                        "make it two workloads: treatments are compared on what all of them measure",
+                    );
+                    self.find(refusal, &[], &[]);
+                    break;
+                }
+            }
+            let varies = treatments
+                .iter()
+                .any(|treatment| treatment.workloads[index].summary() != summary);
+            heads.push(WorkloadHead {
+                name: entry.name.clone(),
+                kind: entry.kind.clone(),
+                summary: match varies {
+                    true => format!("{summary} ({}; varies with the treatment)", first.name),
+                    false => summary,
+                },
+                weight: entry.weight,
+                metrics,
+            });
+        }
+        heads
+    }
+
+    /// Notes a refusal and the levels it came about with.
+    fn find(&mut self, refusal: Refusal, causes: &[usize], levels: &[usize]) {
+        if !self
+            .seen
+            .insert((refusal.span.clone(), refusal.message.clone()))
+        {
+            return;
+        }
+        let mut causes = causes.to_vec();
+        causes.sort_unstable();
+        causes.dedup();
+        let context = causes
+            .into_iter()
+            .map(|cause| {
+                let factor = &self.factors[cause];
+                let level = &factor.levels[levels[cause]];
+                (
+                    level.span.clone(),
+                    format!("where {} is {}", factor.name, level.label),
+                )
+            })
+            .collect();
+        self.findings.push((refusal, context));
+    }
+}
+
+fn kinds_of(stack: &Stack) -> String {
+    let kinds: Vec<&str> = stack.layers.iter().map(|layer| layer.kind()).collect();
+    kinds.join(" + ")
+}
