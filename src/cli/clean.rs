@@ -27,7 +27,8 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
             }
             continue;
         }
-        let report = journal::undo_all(&host, &journal).map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+        let report = journal::undo_all(&host, &journal)
+            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
         for undone in &report.undone {
             text.push_str(&format!("undone: {undone}\n"));
         }
@@ -47,9 +48,16 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
 fn journals(setting: &Setting) -> Result<Vec<PathBuf>, Failure> {
     let mut paths = Vec::new();
     for kind in ["runs", "probes"] {
-        let Ok(entries) = std::fs::read_dir(setting.store.join(kind)) else { continue };
+        let Ok(entries) = std::fs::read_dir(setting.store.join(kind)) else {
+            continue;
+        };
         for entry in entries {
-            let entry = entry.map_err(|error| Failure::internal(format!("cannot list {}: {error}", setting.store.join(kind).display())))?;
+            let entry = entry.map_err(|error| {
+                Failure::internal(format!(
+                    "cannot list {}: {error}",
+                    setting.store.join(kind).display()
+                ))
+            })?;
             let journal = entry.path().join("journal.jsonl");
             if journal.is_file() {
                 paths.push(journal);

@@ -25,7 +25,11 @@ pub(super) struct Failure {
 impl Failure {
     /// With an exit code.
     pub(super) fn new(code: u8, text: impl Into<String>) -> Self {
-        Self { code, text: text.into(), next: String::new() }
+        Self {
+            code,
+            text: text.into(),
+            next: String::new(),
+        }
     }
 
     /// The command line makes no sense.
@@ -52,7 +56,11 @@ impl Failure {
     /// As it is printed.
     pub(super) fn render(&self) -> String {
         // A refused study is rendered already, with its lines and carets.
-        let mut text = if self.text.starts_with("error") { self.text.clone() } else { format!("error: {}", self.text) };
+        let mut text = if self.text.starts_with("error") {
+            self.text.clone()
+        } else {
+            format!("error: {}", self.text)
+        };
         if !text.ends_with('\n') {
             text.push('\n');
         }

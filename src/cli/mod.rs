@@ -31,7 +31,8 @@ struct Setting {
 
 impl Setting {
     fn open_store(&self) -> Result<Store, Failure> {
-        Store::open(&self.store).map_err(|error| Failure::internal(error.to_string()).next(error.next()))
+        Store::open(&self.store)
+            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))
     }
 }
 
@@ -52,11 +53,16 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         store: store_dir(arguments.store)?,
         quiet: arguments.quiet,
         colour: match arguments.colour {
-            Colour::Auto => std::io::stdout().is_terminal() && variable("NO_COLOR").is_none_or(|value| value.is_empty()),
+            Colour::Auto => {
+                std::io::stdout().is_terminal()
+                    && variable("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
             Colour::Always => true,
             Colour::Never => false,
         },
-        command: std::env::args_os().map(|word| word.to_string_lossy().into_owned()).collect(),
+        command: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
     };
     match arguments.verb {
         Verb::Compare(verb) => compare::exec(&setting, verb),
@@ -81,13 +87,21 @@ fn store_dir(asked: Option<PathBuf>) -> Result<PathBuf, Failure> {
     let dir = match (asked, variable("XDG_STATE_HOME"), variable("HOME")) {
         (Some(asked), _, _) => asked,
         (None, Some(state), _) if !state.is_empty() => PathBuf::from(state).join("stackrace"),
-        (None, _, Some(home)) if !home.is_empty() => PathBuf::from(home).join(".local/state/stackrace"),
-        _ => return Err(Failure::usage("no place for results: HOME is not set").next("name one: --store DIR")),
+        (None, _, Some(home)) if !home.is_empty() => {
+            PathBuf::from(home).join(".local/state/stackrace")
+        }
+        _ => {
+            return Err(Failure::usage("no place for results: HOME is not set")
+                .next("name one: --store DIR"));
+        }
     };
     std::path::absolute(&dir).map_err(|error| Failure::usage(format!("{}: {error}", dir.display())))
 }
 
-#[expect(clippy::disallowed_methods, reason = "this is the room that reads the environment")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that reads the environment"
+)]
 fn variable(name: &str) -> Option<std::ffi::OsString> {
     std::env::var_os(name)
 }

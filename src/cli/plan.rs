@@ -15,7 +15,11 @@ pub(super) fn exec(verb: Plan) -> Result<u8, Failure> {
     let study = execute::parse(&name, &text)?;
     let host = LocalHost::new(Arc::new(|_| ()));
     let plan = crate::plan::Plan::of(&study, &host);
-    super::print(&if verb.json { format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default()) } else { plan.render() });
+    super::print(&if verb.json {
+        format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
+    } else {
+        plan.render()
+    });
     Ok(0)
 }
 
@@ -42,9 +46,17 @@ pub(super) fn check_machine(study: &Study) -> Result<(), Failure> {
         return Err(Failure::new(failure::CANNOT, missing.join("\n")));
     }
     for (dir, bytes) in needed {
-        let free = host.free_bytes(&dir).map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
+        let free = host
+            .free_bytes(&dir)
+            .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
         if bytes > free {
-            return Err(Failure::refused(format!("{} has {} free; a stack of this study needs {}", dir.display(), unit::bytes(free), unit::bytes(bytes))).next("free space there, or make the study's devices smaller"));
+            return Err(Failure::refused(format!(
+                "{} has {} free; a stack of this study needs {}",
+                dir.display(),
+                unit::bytes(free),
+                unit::bytes(bytes)
+            ))
+            .next("free space there, or make the study's devices smaller"));
         }
     }
     Ok(())

@@ -15,7 +15,7 @@ use std::sync::atomic::Ordering;
 use crate::run::{Shared, TrialStart, Watcher};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
-use crate::verdict::Verdict;
+use crate::verdict::{Evidence, Verdict};
 
 /// How often the throughput is refreshed.
 const TICK: Duration = Duration::from_millis(250);
@@ -51,21 +51,44 @@ struct State {
 
 impl Progress {
     /// Begins to draw.
-    pub(super) fn new(ledger: Shared, treatments: Vec<String>, workloads: Vec<String>, rounds_max: u32, time_max_s: f64, quiet: bool) -> Self {
+    pub(super) fn new(
+        ledger: Shared,
+        treatments: Vec<String>,
+        workloads: Vec<String>,
+        rounds_max: u32,
+        time_max_s: f64,
+        quiet: bool,
+    ) -> Self {
         let terminal = std::io::stderr().is_terminal() && !quiet;
         let bars = MultiProgress::new();
-        let style = |template: &str| ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+        let style = |template: &str| {
+            ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+        };
         let race = bars.add(ProgressBar::new(1).with_style(style("{bar:24} {msg}")));
         let bar = bars.add(ProgressBar::new_spinner().with_style(style("{spinner} {msg}")));
         if !terminal {
             bars.set_draw_target(indicatif::ProgressDrawTarget::hidden());
         }
-        let now = Arc::new(Now { bar, state: Mutex::new(State::default()) });
+        let now = Arc::new(Now {
+            bar,
+            state: Mutex::new(State::default()),
+        });
         if terminal {
             let ticking = Arc::clone(&now);
             std::thread::spawn(move || tick(&ticking));
         }
-        Self { ledger, treatments, workloads, rounds_max, time_max_s, quiet, terminal, bars, race, now }
+        Self {
+            ledger,
+            treatments,
+            workloads,
+            rounds_max,
+            time_max_s,
+            quiet,
+            terminal,
+            bars,
+            race,
+            now,
+        }
     }
 
     /// Ends the drawing and leaves a clean line.
@@ -76,7 +99,10 @@ impl Progress {
     }
 
     fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.now.state.lock().unwrap_or_else(PoisonError::into_inner)
+        self.now
+            .state
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn say(&self, text: &str) {
@@ -95,13 +121,19 @@ impl Progress {
         let elapsed = record.elapsed_seconds();
         let left = (self.time_max_s - elapsed).max(0.0);
         let done = record.trials().filter(|trial| trial.round == round).count() as u64;
-        let in_round = (self.treatments.len() - Evidence::of(record).dropped.len()).max(1) * self.workloads.len();
+        let in_round = (self.treatments.len() - Evidence::of(record).dropped.len()).max(1)
+            * self.workloads.len();
         self.race.set_length(in_round as u64);
         self.race.set_position(done);
         let mean = Evidence::of(record).round_seconds;
         let rest = mean.map(|mean| mean * f64::from((self.rounds_max + 1).saturating_sub(round)));
         let most = rest.map_or(left, |rest| rest.min(left));
-        format!("round {round} of at most {} · {} elapsed · at most {} left", self.rounds_max, unit::long_time(elapsed), unit::long_time(most))
+        format!(
+            "round {round} of at most {} · {} elapsed · at most {} left",
+            self.rounds_max,
+            unit::long_time(elapsed),
+            unit::long_time(most)
+        )
     }
 }
 
@@ -120,7 +152,10 @@ fn tick(now: &Now) {
             if seconds > 0.3 && bytes > 0.0 {
                 text.push_str(&format!(" · {}", unit::bytes_per_second(bytes / seconds)));
             } else if seconds > 0.3 && ops > 0.0 {
-                text.push_str(&format!(" · {}", unit::operations_per_second(ops / seconds)));
+                text.push_str(&format!(
+                    " · {}",
+                    unit::operations_per_second(ops / seconds)
+                ));
             }
         }
         now.bar.set_message(text);
@@ -130,8 +165,14 @@ fn tick(now: &Now) {
 
 impl Watcher for Progress {
     fn begins(&self, start: &TrialStart<'_>) {
-        let name = self.treatments.get(start.treatment).map_or("", String::as_str);
-        let workload = start.workload.and_then(|w| self.workloads.get(w)).map_or(String::new(), |w| format!(" · {w}"));
+        let name = self
+            .treatments
+            .get(start.treatment)
+            .map_or("", String::as_str);
+        let workload = start
+            .workload
+            .and_then(|w| self.workloads.get(w))
+            .map_or(String::new(), |w| format!(" · {w}"));
         let line = self.race_line(start.round);
         let new_round = {
             let mut state = self.state();
@@ -148,7 +189,10 @@ impl Watcher for Progress {
 
     fn looked(&self, verdict: &Verdict) {
         if !self.quiet {
-            self.say(&format!("after round {}: {}", verdict.rounds, verdict.sentence));
+            self.say(&format!(
+                "after round {}: {}",
+                verdict.rounds, verdict.sentence
+            ));
         }
     }
 

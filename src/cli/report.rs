@@ -7,11 +7,11 @@ use super::args::Report;
 use super::failure::Failure;
 use crate::record::{Record, RecordError};
 use crate::report;
-use crate::verdict::{self, Verdict};
+use crate::verdict::{self, Evidence, Verdict};
 
 pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
     let record = setting.open_store()?.read(&verb.run).map_err(explain)?;
-    let verdict = verdict::judge(&Evidence::of(record));
+    let verdict = verdict::judge(&Evidence::of(&record));
     if let Some(path) = &verb.html {
         write(path, "html", &record, &verdict)?;
         return Ok(0);
@@ -25,22 +25,49 @@ pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn render(format: &str, record: &Record, verdict: &Verdict, colour: bool) -> Result<Vec<u8>, Failure> {
+fn render(
+    format: &str,
+    record: &Record,
+    verdict: &Verdict,
+    colour: bool,
+) -> Result<Vec<u8>, Failure> {
     let Some(kind) = report::find(format) else {
         let names: Vec<&str> = report::ALL.iter().map(|kind| kind.name()).collect();
-        return Err(Failure::usage(format!("there is no report \"{format}\"")).next(format!("choose one of: {}", names.join(", "))));
+        return Err(Failure::usage(format!("there is no report \"{format}\""))
+            .next(format!("choose one of: {}", names.join(", "))));
     };
-    Ok(kind.render(record, verdict, &report::Options { colour, ..report::Options::default() }))
+    Ok(kind.render(
+        record,
+        verdict,
+        &report::Options {
+            colour,
+            ..report::Options::default()
+        },
+    ))
 }
 
 /// Writes a report beside its final name and renames it: an old report is never half overwritten.
-pub(super) fn write(path: &Path, format: &str, record: &Record, verdict: &Verdict) -> Result<(), Failure> {
+pub(super) fn write(
+    path: &Path,
+    format: &str,
+    record: &Record,
+    verdict: &Verdict,
+) -> Result<(), Failure> {
     let bytes = render(format, record, verdict, false)?;
-    let mut name = path.file_name().map(std::ffi::OsStr::to_os_string).ok_or_else(|| Failure::usage(format!("{} is no file name", path.display())))?;
+    let mut name = path
+        .file_name()
+        .map(std::ffi::OsStr::to_os_string)
+        .ok_or_else(|| Failure::usage(format!("{} is no file name", path.display())))?;
     name.push(".part");
     let part = path.with_file_name(name);
     let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
-    written.map_err(|error| Failure::internal(format!("cannot write the report to {}: {error}", path.display())).next("the run itself is on record: stackrace report --output FILE"))?;
+    written.map_err(|error| {
+        Failure::internal(format!(
+            "cannot write the report to {}: {error}",
+            path.display()
+        ))
+        .next("the run itself is on record: stackrace report --output FILE")
+    })?;
     super::error(&format!("report  {}\n", path.display()));
     Ok(())
 }
@@ -50,8 +77,15 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     let runs = setting.open_store()?.runs().map_err(explain)?;
     let mut text = String::new();
     for run in &runs {
-        let state = run.unreadable.as_deref().or(run.ended.as_deref()).unwrap_or("not ended");
-        text.push_str(&format!("{}  {} round(s), {}  {}\n", run.run, run.rounds, state, run.title));
+        let state = run
+            .unreadable
+            .as_deref()
+            .or(run.ended.as_deref())
+            .unwrap_or("not ended");
+        text.push_str(&format!(
+            "{}  {} round(s), {}  {}\n",
+            run.run, run.rounds, state, run.title
+        ));
         if let Some(sentence) = &run.sentence {
             text.push_str(&format!("    {sentence}\n"));
         }

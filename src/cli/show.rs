@@ -22,12 +22,26 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
 }
 
 fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
-    let near = valid.iter().copied().max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
-    Failure::usage(format!("there is no {what} \"{name}\"")).next(format!("did you mean \"{}\"? There are: {}", near.unwrap_or_default(), valid.join(", ")))
+    let near = valid
+        .iter()
+        .copied()
+        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+    Failure::usage(format!("there is no {what} \"{name}\"")).next(format!(
+        "did you mean \"{}\"? There are: {}",
+        near.unwrap_or_default(),
+        valid.join(", ")
+    ))
 }
 
-fn pick<'a, T>(what: &str, all: &'a [T], name: Option<&str>, of: impl Fn(&T) -> &'static str) -> Result<Vec<&'a T>, Failure> {
-    let Some(name) = name else { return Ok(all.iter().collect()) };
+fn pick<'a, T>(
+    what: &str,
+    all: &'a [T],
+    name: Option<&str>,
+    of: impl Fn(&T) -> &'static str,
+) -> Result<Vec<&'a T>, Failure> {
+    let Some(name) = name else {
+        return Ok(all.iter().collect());
+    };
     match all.iter().find(|one| of(one) == name) {
         Some(one) => Ok(vec![one]),
         None => Err(unknown(what, name, &all.iter().map(of).collect::<Vec<_>>())),
@@ -36,15 +50,46 @@ fn pick<'a, T>(what: &str, all: &'a [T], name: Option<&str>, of: impl Fn(&T) -> 
 
 fn layers(name: Option<&str>) -> Result<String, Failure> {
     let kinds = pick("layer", stack::ALL, name, |kind| kind.name)?;
-    Ok(kinds.into_iter().map(|kind| entry(kind.name, kind.summary, "", kind.settings, kind.example, name.is_some())).collect())
+    Ok(kinds
+        .into_iter()
+        .map(|kind| {
+            entry(
+                kind.name,
+                kind.summary,
+                "",
+                kind.settings,
+                kind.example,
+                name.is_some(),
+            )
+        })
+        .collect())
 }
 
 fn workloads(name: Option<&str>) -> Result<String, Failure> {
     let kinds = pick("workload", workload::ALL, name, |kind| kind.name)?;
-    Ok(kinds.into_iter().map(|kind| entry(kind.name, kind.summary, kind.source, kind.settings, kind.example, name.is_some())).collect())
+    Ok(kinds
+        .into_iter()
+        .map(|kind| {
+            entry(
+                kind.name,
+                kind.summary,
+                kind.source,
+                kind.settings,
+                kind.example,
+                name.is_some(),
+            )
+        })
+        .collect())
 }
 
-fn entry(name: &str, summary: &str, source: &str, settings: &[SettingDoc], example: &str, whole: bool) -> String {
+fn entry(
+    name: &str,
+    summary: &str,
+    source: &str,
+    settings: &[SettingDoc],
+    example: &str,
+    whole: bool,
+) -> String {
     if !whole {
         return format!("{name:<14} {summary}\n");
     }
@@ -59,7 +104,12 @@ fn entry(name: &str, summary: &str, source: &str, settings: &[SettingDoc], examp
             (false, "") => "optional".to_owned(),
             (false, default) => format!("default {default}"),
         };
-        text.push_str(&format!("  {:<18} {} ({}; {default})\n", setting.name, setting.doc, takes(setting.kind)));
+        text.push_str(&format!(
+            "  {:<18} {} ({}; {default})\n",
+            setting.name,
+            setting.doc,
+            takes(setting.kind)
+        ));
     }
     text
 }
@@ -92,8 +142,19 @@ fn purposes(name: Option<&str>) -> Result<String, Failure> {
 fn studies(name: Option<&str>) -> Result<String, Failure> {
     let all = study::SHIPPED;
     if let Some(name) = name {
-        return Ok(pick("study", all, Some(name), |study| study.0)?.first().map_or(String::new(), |study| study.1.to_owned()));
+        return Ok(pick("study", all, Some(name), |study| study.0)?
+            .first()
+            .map_or(String::new(), |study| study.1.to_owned()));
     }
-    let title = |text: &str| text.lines().find_map(|line| line.strip_prefix("title = ")).unwrap_or_default().trim_matches('"').to_owned();
-    Ok(all.iter().map(|(name, text)| format!("{name:<18} {}\n", title(text))).collect())
+    let title = |text: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix("title = "))
+            .unwrap_or_default()
+            .trim_matches('"')
+            .to_owned()
+    };
+    Ok(all
+        .iter()
+        .map(|(name, text)| format!("{name:<18} {}\n", title(text)))
+        .collect())
 }

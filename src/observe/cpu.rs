@@ -24,12 +24,19 @@ pub(super) struct Machine {
 /// process clock gives the sum exactly and the ticks give its split.
 pub(super) fn own() -> Own {
     let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let whole = u64::try_from(clock.tv_sec).unwrap_or(0) * 1_000_000_000 + u64::try_from(clock.tv_nsec).unwrap_or(0);
-    let ticks = std::fs::read_to_string("/proc/self/stat").ok().and_then(|text| split(&text));
+    let whole = u64::try_from(clock.tv_sec).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(clock.tv_nsec).unwrap_or(0);
+    let ticks = std::fs::read_to_string("/proc/self/stat")
+        .ok()
+        .and_then(|text| split(&text));
     let (user, system) = ticks.unwrap_or((1, 0));
     let all = (user + system).max(1);
-    let system_ns = u64::try_from(u128::from(whole) * u128::from(system) / u128::from(all)).unwrap_or(0);
-    Own { user_ns: whole - system_ns, system_ns }
+    let system_ns =
+        u64::try_from(u128::from(whole) * u128::from(system) / u128::from(all)).unwrap_or(0);
+    Own {
+        user_ns: whole - system_ns,
+        system_ns,
+    }
 }
 
 /// utime and stime of `/proc/self/stat` (proc(5), fields 14 and 15, after the name in brackets).
@@ -42,10 +49,17 @@ fn split(text: &str) -> Option<(u64, u64)> {
 pub(super) fn parse(text: &str) -> Option<Machine> {
     const TICK_NS: u64 = 10_000_000;
     let line = text.lines().find(|line| line.starts_with("cpu "))?;
-    let fields: Vec<u64> = line.split_whitespace().skip(1).map_while(|field| field.parse().ok()).collect();
+    let fields: Vec<u64> = line
+        .split_whitespace()
+        .skip(1)
+        .map_while(|field| field.parse().ok())
+        .collect();
     // user nice system idle iowait irq softirq steal
     let at = |index: usize| fields.get(index).copied().unwrap_or(0);
-    let cpus = text.lines().filter(|line| line.starts_with("cpu") && !line.starts_with("cpu ")).count();
+    let cpus = text
+        .lines()
+        .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
+        .count();
     Some(Machine {
         busy_ns: (at(0) + at(1) + at(2) + at(5) + at(6)).saturating_mul(TICK_NS),
         steal_ns: at(7).saturating_mul(TICK_NS),
@@ -60,7 +74,11 @@ mod tests {
     #[test]
     fn the_machine_is_read_from_proc_stat() {
         let text = "cpu  10 2 30 400 50 6 7 8 0 0\ncpu0 5 1 15 200 25 3 3 4 0 0\ncpu1 5 1 15 200 25 3 4 4 0 0\nintr 1\n";
-        let machine = Machine { busy_ns: 550_000_000, steal_ns: 80_000_000, cpus: 2 };
+        let machine = Machine {
+            busy_ns: 550_000_000,
+            steal_ns: 80_000_000,
+            cpus: 2,
+        };
         assert_eq!(parse(text), Some(machine));
         assert_eq!(parse("nothing"), None);
     }

@@ -48,7 +48,10 @@ impl Device {
             read_bytes: later.read_bytes.saturating_sub(self.read_bytes),
             writes: later.writes.saturating_sub(self.writes),
             written_bytes: later.written_bytes.saturating_sub(self.written_bytes),
-            flushes: self.flushes.zip(later.flushes).map(|(a, b)| b.saturating_sub(a)),
+            flushes: self
+                .flushes
+                .zip(later.flushes)
+                .map(|(a, b)| b.saturating_sub(a)),
             busy_ns: later.busy_ns.saturating_sub(self.busy_ns),
             weighted_ns: later.weighted_ns.saturating_sub(self.weighted_ns),
         }
@@ -61,12 +64,17 @@ mod tests {
 
     #[test]
     fn a_device_is_counted_between_two_readings() {
-        let before = parse(" 254 0 vda 100 5 2000 30 50 6 4000 70 0 80 90 0 0 0 0 11 12\n   7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\nbroken line\n");
+        let before = parse(
+            " 254 0 vda 100 5 2000 30 50 6 4000 70 0 80 90 0 0 0 0 11 12\n   7 0 loop0 0 0 0 0 0 0 0 0 0 0 0\nbroken line\n",
+        );
         let after = parse(" 254 0 vda 110 5 2016 33 60 6 4100 77 0 85 95 0 0 0 0 15 13\n");
         assert_eq!(before.len(), 2);
         let counted = before[0].1.until(&after[0].1, "vda");
         assert_eq!((counted.reads, counted.read_bytes), (10, 16 * 512));
         assert_eq!((counted.writes, counted.written_bytes), (10, 100 * 512));
-        assert_eq!((counted.busy_ns, counted.weighted_ns, counted.flushes), (5_000_000, 5_000_000, Some(4)));
+        assert_eq!(
+            (counted.busy_ns, counted.weighted_ns, counted.flushes),
+            (5_000_000, 5_000_000, Some(4))
+        );
     }
 }

@@ -30,18 +30,26 @@ impl Snapshot {
     /// Reads all sources; `devices` are names as in `/proc/diskstats`.
     pub(crate) fn take(devices: &[String]) -> Self {
         let read = |path: &str| std::fs::read_to_string(path).ok();
-        let disks = read("/proc/diskstats").map(|text| diskstats::parse(&text)).unwrap_or_default();
+        let disks = read("/proc/diskstats")
+            .map(|text| diskstats::parse(&text))
+            .unwrap_or_default();
         Self {
             process: read("/proc/self/io").and_then(|text| process::parse(&text)),
             own_cpu: cpu::own(),
             machine: read("/proc/stat").and_then(|text| cpu::parse(&text)),
             devices: devices
                 .iter()
-                .filter_map(|name| disks.iter().find(|(disk, _)| disk == name).map(|(_, device)| (name.clone(), *device)))
+                .filter_map(|name| {
+                    disks
+                        .iter()
+                        .find(|(disk, _)| disk == name)
+                        .map(|(_, device)| (name.clone(), *device))
+                })
                 .collect(),
             pressure_cpu_ns: read("/proc/pressure/cpu").and_then(|text| pressure::parse(&text)),
             pressure_io_ns: read("/proc/pressure/io").and_then(|text| pressure::parse(&text)),
-            pressure_memory_ns: read("/proc/pressure/memory").and_then(|text| pressure::parse(&text)),
+            pressure_memory_ns: read("/proc/pressure/memory")
+                .and_then(|text| pressure::parse(&text)),
         }
     }
 
@@ -49,7 +57,10 @@ impl Snapshot {
     pub(crate) fn until(&self, later: &Self) -> Counted {
         let mut counted = Counted {
             cpu_user_ns: later.own_cpu.user_ns.saturating_sub(self.own_cpu.user_ns),
-            cpu_system_ns: later.own_cpu.system_ns.saturating_sub(self.own_cpu.system_ns),
+            cpu_system_ns: later
+                .own_cpu
+                .system_ns
+                .saturating_sub(self.own_cpu.system_ns),
             pressure_cpu_ns: difference(self.pressure_cpu_ns, later.pressure_cpu_ns),
             pressure_io_ns: difference(self.pressure_io_ns, later.pressure_io_ns),
             pressure_memory_ns: difference(self.pressure_memory_ns, later.pressure_memory_ns),
@@ -61,10 +72,16 @@ impl Snapshot {
             counted.cpus = after.cpus;
         }
         if let (Some(before), Some(after)) = (&self.process, &later.process) {
-            counted.asked_read_bytes = after.asked_read_bytes.saturating_sub(before.asked_read_bytes);
+            counted.asked_read_bytes = after
+                .asked_read_bytes
+                .saturating_sub(before.asked_read_bytes);
             counted.fetched_bytes = after.fetched_bytes.saturating_sub(before.fetched_bytes);
             counted.sent_bytes = after.sent_bytes.saturating_sub(before.sent_bytes);
-            counted.cache_hit_bytes = Some(counted.asked_read_bytes.saturating_sub(counted.fetched_bytes));
+            counted.cache_hit_bytes = Some(
+                counted
+                    .asked_read_bytes
+                    .saturating_sub(counted.fetched_bytes),
+            );
         }
         for (name, before) in &self.devices {
             if let Some((_, after)) = later.devices.iter().find(|(other, _)| other == name) {
@@ -95,7 +112,11 @@ pub(crate) fn add(into: &mut Counted, more: &Counted) {
     into.pressure_io_ns = plus(into.pressure_io_ns, more.pressure_io_ns);
     into.pressure_memory_ns = plus(into.pressure_memory_ns, more.pressure_memory_ns);
     for device in &more.devices {
-        match into.devices.iter_mut().find(|known| known.device == device.device) {
+        match into
+            .devices
+            .iter_mut()
+            .find(|known| known.device == device.device)
+        {
             Some(known) => add_device(known, device),
             None => into.devices.push(device.clone()),
         }

@@ -3,7 +3,9 @@
 /// Total time at least one task was stalled, ns (the `some` line counts microseconds).
 pub(super) fn parse(text: &str) -> Option<u64> {
     let line = text.lines().find(|line| line.starts_with("some "))?;
-    let total = line.split_whitespace().find_map(|field| field.strip_prefix("total="))?;
+    let total = line
+        .split_whitespace()
+        .find_map(|field| field.strip_prefix("total="))?;
     total.parse::<u64>().ok()?.checked_mul(1000)
 }
 

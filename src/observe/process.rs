@@ -13,8 +13,20 @@ pub(super) struct Process {
 
 /// Parses the file; none if a field is missing.
 pub(super) fn parse(text: &str) -> Option<Process> {
-    let field = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':')?.trim().parse::<u64>().ok());
-    Some(Process { asked_read_bytes: field("rchar")?, fetched_bytes: field("read_bytes")?, sent_bytes: field("write_bytes")? })
+    let field = |name: &str| {
+        text.lines().find_map(|line| {
+            line.strip_prefix(name)?
+                .strip_prefix(':')?
+                .trim()
+                .parse::<u64>()
+                .ok()
+        })
+    };
+    Some(Process {
+        asked_read_bytes: field("rchar")?,
+        fetched_bytes: field("read_bytes")?,
+        sent_bytes: field("write_bytes")?,
+    })
 }
 
 #[cfg(test)]
@@ -24,7 +36,11 @@ mod tests {
     #[test]
     fn read_bytes_is_not_taken_for_a_longer_word() {
         let text = "rchar: 6976\nwchar: 1\nsyscr: 10\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 5\n";
-        let process = Process { asked_read_bytes: 6976, fetched_bytes: 4096, sent_bytes: 8192 };
+        let process = Process {
+            asked_read_bytes: 6976,
+            fetched_bytes: 4096,
+            sent_bytes: 8192,
+        };
         assert_eq!(parse(text), Some(process));
         assert_eq!(parse("rchar: 1\n"), None);
     }

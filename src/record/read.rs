@@ -172,7 +172,10 @@ impl Record {
     /// The order a round was begun in, if it was.
     pub(crate) fn order_of(&self, round: u32) -> Option<Vec<usize>> {
         self.events().find_map(|event| match event {
-            Event::RoundStarted { round: begun, order } if *begun == round => Some(order.clone()),
+            Event::RoundStarted {
+                round: begun,
+                order,
+            } if *begun == round => Some(order.clone()),
             _ => None,
         })
     }

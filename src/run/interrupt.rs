@@ -16,7 +16,12 @@ impl Interrupt {
     /// Asks the race to end; the phase under way ends as soon as its outstanding operations do.
     pub(crate) fn raise(&self) {
         self.flag.store(true, Ordering::SeqCst);
-        if let Some(control) = self.current.lock().unwrap_or_else(PoisonError::into_inner).as_ref() {
+        if let Some(control) = self
+            .current
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .as_ref()
+        {
             control.stop.store(true, Ordering::SeqCst);
         }
     }

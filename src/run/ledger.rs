@@ -18,7 +18,9 @@ impl Ledger {
     /// Joins a log that is open with what it holds already.
     pub(crate) fn new(log: Log, index: Result<Index, RecordError>, record: Record) -> Self {
         let mut trouble = None;
-        let mut index = index.map_err(|error| trouble = Some(error.to_string())).ok();
+        let mut index = index
+            .map_err(|error| trouble = Some(error.to_string()))
+            .ok();
         let run = record.head.run.clone();
         for line in &record.lines {
             if let Some(open) = &mut index
@@ -28,7 +30,12 @@ impl Ledger {
                 index = None;
             }
         }
-        Self { log, index, record, index_trouble: trouble }
+        Self {
+            log,
+            index,
+            record,
+            index_trouble: trouble,
+        }
     }
 
     /// Everything so far.

@@ -23,7 +23,7 @@ use crate::plan;
 use crate::stack::{RaisedStack, Site};
 use crate::study::{Provision, Study};
 use crate::time::Clock;
-use crate::verdict::{self, State, Verdict};
+use crate::verdict::{self, Evidence, State, Verdict};
 use stackrace_stats::Looks;
 
 /// Told what happens, as it happens; draws the live view.
@@ -95,7 +95,8 @@ impl Race<'_> {
     /// # Errors
     /// The record cannot be written: nothing measured after that would survive.
     pub(crate) fn run(&self) -> Result<Reason, Broken> {
-        let mut standing: Vec<Option<RaisedStack>> = self.study.treatments.iter().map(|_| None).collect();
+        let mut standing: Vec<Option<RaisedStack>> =
+            self.study.treatments.iter().map(|_| None).collect();
         let ended = self.rounds(&mut standing);
         for (treatment, raised) in standing.iter_mut().enumerate() {
             if let Some(raised) = raised.take() {
@@ -103,7 +104,10 @@ impl Race<'_> {
             }
         }
         let (reason, detail) = ended?;
-        self.append(Event::RunEnded { reason: reason.word().to_owned(), detail })?;
+        self.append(Event::RunEnded {
+            reason: reason.word().to_owned(),
+            detail,
+        })?;
         Ok(reason)
     }
 
@@ -116,18 +120,34 @@ impl Race<'_> {
                 return Ok(end);
             }
             if done >= decide.rounds_max {
-                return Ok((Reason::Rounds, format!("all {done} rounds the study allows are done")));
+                return Ok((
+                    Reason::Rounds,
+                    format!("all {done} rounds the study allows are done"),
+                ));
             }
             if let Some(detail) = self.too_late(&looks, done) {
                 return Ok((Reason::Time, detail));
             }
             let live = self.live();
-            let enough = if self.study.treatments.len() > 1 { 2 } else { 1 };
+            let enough = if self.study.treatments.len() > 1 {
+                2
+            } else {
+                1
+            };
             if live.len() < enough {
-                return Ok((Reason::Failed, format!("{} treatment(s) left: the others failed, see their errors", live.len())));
+                return Ok((
+                    Reason::Failed,
+                    format!(
+                        "{} treatment(s) left: the others failed, see their errors",
+                        live.len()
+                    ),
+                ));
             }
             if !self.round(done + 1, &live, standing)? {
-                return Ok((Reason::Interrupted, format!("stopped by the user in round {}", done + 1)));
+                return Ok((
+                    Reason::Interrupted,
+                    format!("stopped by the user in round {}", done + 1),
+                ));
             }
         }
     }
@@ -142,15 +162,24 @@ impl Race<'_> {
             let record = ledger.record();
             let evidence = Evidence::of(record);
             let before = record.looked_at(done);
-            (verdict::judge(&evidence), verdict::to_drop(&evidence), before)
+            (
+                verdict::judge(&evidence),
+                verdict::to_drop(&evidence),
+                before,
+            )
         };
         if !before {
-            self.append(Event::Looked { rounds: done, sentence: verdict.sentence.clone(), dropped })?;
+            self.append(Event::Looked {
+                rounds: done,
+                sentence: verdict.sentence.clone(),
+                dropped,
+            })?;
         }
         self.watcher.looked(&verdict);
         let live = self.live().len();
         let stops = self.study.decide.until != Until::Never;
-        let one_left = stops && live == 1 && self.study.treatments.len() > 1 && verdict.state != State::TooFew;
+        let one_left =
+            stops && live == 1 && self.study.treatments.len() > 1 && verdict.state != State::TooFew;
         let decided = verdict::may_stop(&verdict, &self.ledger.lock().record().head) || one_left;
         Ok(decided.then(|| (Reason::Decided, verdict.sentence)))
     }
@@ -178,16 +207,26 @@ impl Race<'_> {
     fn live(&self) -> Vec<usize> {
         let ledger = self.ledger.lock();
         let dropped = Evidence::of(ledger.record()).dropped;
-        (0..self.study.treatments.len()).filter(|t| !dropped.iter().any(|(gone, _)| gone == t)).collect()
+        (0..self.study.treatments.len())
+            .filter(|t| !dropped.iter().any(|(gone, _)| gone == t))
+            .collect()
     }
 
     /// One round. False: it was interrupted.
-    fn round(&self, round: u32, live: &[usize], standing: &mut [Option<RaisedStack>]) -> Result<bool, Broken> {
+    fn round(
+        &self,
+        round: u32,
+        live: &[usize],
+        standing: &mut [Option<RaisedStack>],
+    ) -> Result<bool, Broken> {
         let order = match self.ledger.lock().record().order_of(round) {
             Some(order) => order,
-            None => plan::order(self.study.seed, &self.study.hash, round, live),
+            None => plan::order(self.study.seed, &self.study.hash(), round, live),
         };
-        self.append(Event::RoundStarted { round, order: order.clone() })?;
+        self.append(Event::RoundStarted {
+            round,
+            order: order.clone(),
+        })?;
         for (position, treatment) in order.iter().copied().enumerate() {
             if !live.contains(&treatment) {
                 continue;
@@ -209,15 +248,35 @@ impl Race<'_> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
         let have = |workload: usize| {
-            record.trials().any(|trial| trial.round == round && trial.treatment == treatment && trial.workload == workload && trial.ended == Ended::Complete)
+            record.trials().any(|trial| {
+                trial.round == round
+                    && trial.treatment == treatment
+                    && trial.workload == workload
+                    && trial.ended == Ended::Complete
+            })
         };
-        (0..self.study.workloads.len()).filter(|workload| !have(*workload)).collect()
+        (0..self.study.workload_heads.len())
+            .filter(|workload| !have(*workload))
+            .collect()
     }
 
     /// All missing trials of one treatment in one round. False: interrupted.
-    fn treatment(&self, round: u32, position: usize, treatment: usize, missing: &[usize], standing: &mut [Option<RaisedStack>]) -> Result<bool, Broken> {
+    fn treatment(
+        &self,
+        round: u32,
+        position: usize,
+        treatment: usize,
+        missing: &[usize],
+        standing: &mut [Option<RaisedStack>],
+    ) -> Result<bool, Broken> {
         let tag = format!("{}-r{round}-t{treatment}", self.execution);
-        let site = Site { host: self.host, journal: self.journal, scratch: self.scratch.clone(), tag, seed: self.study.seed ^ u64::from(round) };
+        let site = Site {
+            host: self.host,
+            journal: self.journal,
+            scratch: self.scratch.clone(),
+            tag,
+            seed: self.study.seed ^ u64::from(round),
+        };
         let raised = match standing[treatment].take() {
             Some(raised) => raised,
             None => match self.raise(&site, round, treatment, missing)? {
@@ -227,12 +286,23 @@ impl Race<'_> {
         };
         let mut going = true;
         for workload in missing.iter().copied() {
-            let trial = trial::Trial { race: self, site: &site, raised: &raised, round, position, treatment, workload };
+            let trial = trial::Trial {
+                race: self,
+                site: &site,
+                raised: &raised,
+                round,
+                position,
+                treatment,
+                workload,
+            };
             let observation = trial.run();
             let complete = observation.ended == Ended::Complete;
             let failed = matches!(observation.ended, Ended::Failed { .. });
             if let Ended::Failed { error } = &observation.ended {
-                self.watcher.warned(&format!("{}: {error}", self.study.treatments[treatment].name));
+                self.watcher.warned(&format!(
+                    "{}: {error}",
+                    self.study.treatments[treatment].name
+                ));
             }
             self.append(Event::Trial(Box::new(observation)))?;
             if !complete {
@@ -245,35 +315,72 @@ impl Race<'_> {
         } else {
             self.lower(round, treatment, raised)?;
         }
-        Ok(going && !self.interrupt.raised() || (going && self.missing(round, treatment).is_empty() && !self.interrupt.raised()))
+        Ok(going && !self.interrupt.raised()
+            || (going && self.missing(round, treatment).is_empty() && !self.interrupt.raised()))
     }
 
     /// Raises a treatment's stack; a failure is recorded as a failed trial of its first workload.
-    fn raise(&self, site: &Site<'_>, round: u32, treatment: usize, missing: &[usize]) -> Result<Option<RaisedStack>, Broken> {
-        self.watcher.begins(&TrialStart { round, treatment, workload: None, part: "raise" , control: None });
+    fn raise(
+        &self,
+        site: &Site<'_>,
+        round: u32,
+        treatment: usize,
+        missing: &[usize],
+    ) -> Result<Option<RaisedStack>, Broken> {
+        self.watcher.begins(&TrialStart {
+            round,
+            treatment,
+            workload: None,
+            part: "raise",
+            control: None,
+        });
         let began = self.clock.now_ns();
         match self.study.treatments[treatment].stack.raise(site) {
             Ok(raised) => {
                 let elapsed_ns = self.clock.now_ns().saturating_sub(began);
-                self.append(Event::StackRaised { round, treatment, layers: raised.facts().to_vec(), elapsed_ns })?;
+                self.append(Event::StackRaised {
+                    round,
+                    treatment,
+                    layers: raised.facts().to_vec(),
+                    elapsed_ns,
+                })?;
                 Ok(Some(raised))
             }
             Err(error) => {
                 let error = format!("cannot raise the stack: {error}");
-                self.watcher.warned(&format!("{}: {error}", self.study.treatments[treatment].name));
+                self.watcher.warned(&format!(
+                    "{}: {error}",
+                    self.study.treatments[treatment].name
+                ));
                 let workload = missing.first().copied().unwrap_or(0);
-                self.append(Event::Trial(Box::new(trial::failed(round, 0, treatment, workload, &self.clock.today(), error))))?;
+                self.append(Event::Trial(Box::new(trial::failed(
+                    round,
+                    0,
+                    treatment,
+                    workload,
+                    &self.clock.today(),
+                    error,
+                ))))?;
                 Ok(None)
             }
         }
     }
 
     fn lower(&self, round: u32, treatment: usize, raised: RaisedStack) -> Result<(), Broken> {
-        let site = Site { host: self.host, journal: self.journal, scratch: self.scratch.clone(), tag: String::new(), seed: 0 };
+        let site = Site {
+            host: self.host,
+            journal: self.journal,
+            scratch: self.scratch.clone(),
+            tag: String::new(),
+            seed: 0,
+        };
         match raised.lower(&site) {
             Ok(()) => self.append(Event::StackLowered { round, treatment }),
             Err(error) => {
-                let text = format!("{}: cannot lower the stack: {error}; `stackrace clean` tries again", self.study.treatments[treatment].name);
+                let text = format!(
+                    "{}: cannot lower the stack: {error}; `stackrace clean` tries again",
+                    self.study.treatments[treatment].name
+                );
                 self.watcher.warned(&text);
                 self.append(Event::Warned { text })
             }
@@ -281,6 +388,9 @@ impl Race<'_> {
     }
 
     fn append(&self, event: Event) -> Result<(), Broken> {
-        self.ledger.lock().append(event).map_err(|error| Broken(error.to_string()))
+        self.ledger
+            .lock()
+            .append(event)
+            .map_err(|error| Broken(error.to_string()))
     }
 }

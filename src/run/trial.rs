@@ -46,7 +46,14 @@ pub(super) struct Trial<'a> {
 }
 
 /// A trial that could not begin.
-pub(super) fn failed(round: u32, position: usize, treatment: usize, workload: usize, today: &str, error: String) -> Observation {
+pub(super) fn failed(
+    round: u32,
+    position: usize,
+    treatment: usize,
+    workload: usize,
+    today: &str,
+    error: String,
+) -> Observation {
     Observation {
         round,
         position,
@@ -69,11 +76,23 @@ impl Trial<'_> {
     /// Runs it to whatever end.
     pub(super) fn run(&self) -> Observation {
         let today = self.race.clock.today();
-        let mut observation = failed(self.round, self.position, self.treatment, self.workload, &today, String::new());
+        let mut observation = failed(
+            self.round,
+            self.position,
+            self.treatment,
+            self.workload,
+            &today,
+            String::new(),
+        );
         observation.ended = Ended::Complete;
-        let directory = self.raised.directory().join(format!(".stackrace-{}", self.workload));
+        let directory = self
+            .raised
+            .directory()
+            .join(format!(".stackrace-{}", self.workload));
         if let Err(error) = self.race.host.create_dir(&directory) {
-            observation.ended = Ended::Failed { error: error.to_string() };
+            observation.ended = Ended::Failed {
+                error: error.to_string(),
+            };
             return observation;
         }
         if let Err(ended) = self.measure(&directory, &mut observation) {
@@ -81,18 +100,27 @@ impl Trial<'_> {
         }
         // The stack's own journal entry covers the directory: a failure here is undone with it.
         if let Err(error) = self.race.host.remove_tree(&directory) {
-            observation.notes.push(format!("the trial's files could not be removed right after it: {error}"));
+            observation.notes.push(format!(
+                "the trial's files could not be removed right after it: {error}"
+            ));
         }
         observation
     }
 
     fn measure(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
-        let workload: &dyn Workload = self.race.study.treatments[self.treatment].workloads[self.workload].as_ref();
+        let workload: &dyn Workload =
+            self.race.study.treatments[self.treatment].workloads[self.workload].as_ref();
         let seed = seed(self.race.study.seed, self.round, self.workload);
         let clock = &self.race.clock;
         let began = clock.now_ns();
         let control = self.begins("prepare");
-        workload.prepare(&Place { directory, seed, control: &control }).map_err(|trouble| self.ended(&control, trouble.0))?;
+        workload
+            .prepare(&Place {
+                directory,
+                seed,
+                control: &control,
+            })
+            .map_err(|trouble| self.ended(&control, trouble.0))?;
         self.stopped(&control)?;
         observation.prepare_ns = clock.now_ns().saturating_sub(began);
         let mut outcomes = Vec::new();
@@ -103,7 +131,14 @@ impl Trial<'_> {
                 observation.started_at = clock.today();
             }
             let before = Snapshot::take(self.raised.devices());
-            let outcome = workload.measure(phase, &Place { directory, seed, control: &control });
+            let outcome = workload.measure(
+                phase,
+                &Place {
+                    directory,
+                    seed,
+                    control: &control,
+                },
+            );
             let after = Snapshot::take(self.raised.devices());
             observe::add(&mut observation.counted, &before.until(&after));
             let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
@@ -133,15 +168,32 @@ impl Trial<'_> {
         let mut settled = self
             .raised
             .settle(self.site, policy.drop_caches, policy.remount)
-            .map_err(|error| Ended::Failed { error: format!("cannot settle: {error}") })?;
-        if policy.drop_caches && settled.caches == "none" && residency::evict_tree(directory).is_ok() {
+            .map_err(|error| Ended::Failed {
+                error: format!("cannot settle: {error}"),
+            })?;
+        if policy.drop_caches
+            && settled.caches == "none"
+            && residency::evict_tree(directory).is_ok()
+        {
             settled.caches = "advice".to_owned();
         }
         let resident = residency::resident_bytes_below(directory, RESIDENCY_FILES_MAX).ok();
         let first = observation.phases.is_empty();
-        let plus = |sum: Option<u64>, more: Option<u64>| if first { more } else { sum.zip(more).map(|(a, b)| a + b) };
-        settled.resident_bytes = plus(observation.settled.resident_bytes, resident.map(|(resident, _)| resident));
-        settled.prepared_bytes = plus(observation.settled.prepared_bytes, resident.map(|(_, total)| total));
+        let plus = |sum: Option<u64>, more: Option<u64>| {
+            if first {
+                more
+            } else {
+                sum.zip(more).map(|(a, b)| a + b)
+            }
+        };
+        settled.resident_bytes = plus(
+            observation.settled.resident_bytes,
+            resident.map(|(resident, _)| resident),
+        );
+        settled.prepared_bytes = plus(
+            observation.settled.prepared_bytes,
+            resident.map(|(_, total)| total),
+        );
         observation.settled = settled;
         observation.settle_ns += self.race.clock.now_ns().saturating_sub(began);
         Ok(())
@@ -161,11 +213,19 @@ impl Trial<'_> {
 
     /// An error after an interrupt is the interrupt's doing.
     fn ended(&self, control: &Control, error: String) -> Ended {
-        if control.stopped() { Ended::Interrupted } else { Ended::Failed { error } }
+        if control.stopped() {
+            Ended::Interrupted
+        } else {
+            Ended::Failed { error }
+        }
     }
 
     fn stopped(&self, control: &Control) -> Result<(), Ended> {
-        if control.stopped() { Err(Ended::Interrupted) } else { Ok(()) }
+        if control.stopped() {
+            Err(Ended::Interrupted)
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -181,16 +241,36 @@ fn seed(study: u64, round: u32, workload: usize) -> u64 {
 }
 
 fn phase_observation(name: &str, outcome: &Outcome) -> PhaseObservation {
-    let engine = if outcome.engine_why.is_empty() { outcome.engine.to_owned() } else { format!("{}: {}", outcome.engine, outcome.engine_why) };
+    let engine = if outcome.engine_why.is_empty() {
+        outcome.engine.to_owned()
+    } else {
+        format!("{}: {}", outcome.engine, outcome.engine_why)
+    };
     PhaseObservation {
         name: name.to_owned(),
         elapsed_ns: outcome.elapsed_ns,
         engine,
-        clock: if outcome.clock == "tsc" { format!("tsc, {:.0} ppm off the monotonic clock", outcome.clock_error * 1e6) } else { outcome.clock.to_owned() },
+        clock: if outcome.clock == "tsc" {
+            format!(
+                "tsc, {:.0} ppm off the monotonic clock",
+                outcome.clock_error * 1e6
+            )
+        } else {
+            outcome.clock.to_owned()
+        },
         depth_achieved: outcome.depth_achieved,
-        operations: outcome.ops.iter().filter(|op| op.count > 0).map(operation).collect(),
+        operations: outcome
+            .ops
+            .iter()
+            .filter(|op| op.count > 0)
+            .map(operation)
+            .collect(),
         slice_ns: outcome.slice_ns,
-        series: outcome.series.iter().map(|slice| (slice.ops, slice.bytes)).collect(),
+        series: outcome
+            .series
+            .iter()
+            .map(|slice| (slice.ops, slice.bytes))
+            .collect(),
     }
 }
 

@@ -15,7 +15,11 @@ use crate::event::RunStarted;
 
 impl From<Ratio> for Interval {
     fn from(ratio: Ratio) -> Self {
-        Self { estimate: ratio.estimate, low: ratio.low, high: ratio.high }
+        Self {
+            estimate: ratio.estimate,
+            low: ratio.low,
+            high: ratio.high,
+        }
     }
 }
 
@@ -50,14 +54,23 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let table = Table::new(&at_look);
     let pairs = sides(&table);
     let spending = spending(&table, &looks, &pairs);
-    let (within, whole): (Vec<Sides>, Vec<Sides>) = pairs.into_iter().partition(|pair| !pair.within.is_empty());
-    let overall: Vec<Contrast> = whole.iter().map(|pair| contrast(&table, pair, None, spending.overall, look)).collect();
+    let (within, whole): (Vec<Sides>, Vec<Sides>) =
+        pairs.into_iter().partition(|pair| !pair.within.is_empty());
+    let overall: Vec<Contrast> = whole
+        .iter()
+        .map(|pair| contrast(&table, pair, None, spending.overall, look))
+        .collect();
     let mut workloads = workload_contrasts(&table, &whole, spending.workload, look);
-    let mut parts: Vec<Contrast> = within.iter().map(|pair| contrast(&table, pair, None, spending.within, look)).collect();
+    let mut parts: Vec<Contrast> = within
+        .iter()
+        .map(|pair| contrast(&table, pair, None, spending.within, look))
+        .collect();
     parts.extend(workload_contrasts(&table, &within, spending.within, look));
     workloads.extend(parts);
     let state = state(&table, &overall, look);
-    let more = more(&table, &looks, &overall, &workloads, spending, state, complete);
+    let more = more(
+        &table, &looks, &overall, &workloads, spending, state, complete,
+    );
     let mut verdict = Verdict {
         sentence: String::new(),
         details: Vec::new(),
@@ -88,14 +101,29 @@ pub(crate) fn to_drop(evidence: &Evidence<'_>) -> Vec<usize> {
     if decide.contrast.is_some() || table.treatments() < 3 || live.len() < 2 {
         return Vec::new();
     }
-    let Some(series) = complete_series(&table, &live) else { return Vec::new() };
-    stackrace_stats::eliminate(&series, &live, looks.alpha_per_look(1.0 - decide.confidence), table.treatments())
+    let Some(series) = complete_series(&table, &live) else {
+        return Vec::new();
+    };
+    stackrace_stats::eliminate(
+        &series,
+        &live,
+        looks.alpha_per_look(1.0 - decide.confidence),
+        table.treatments(),
+    )
 }
 
 /// Overall figures `[treatment][round]`; none unless every live treatment has every round.
 fn complete_series(table: &Table<'_>, live: &[usize]) -> Option<Vec<Vec<f64>>> {
     (0..table.treatments())
-        .map(|t| if live.contains(&t) { (0..table.rounds.len()).map(|at| table.overall_ln(t, at)).collect() } else { Some(Vec::new()) })
+        .map(|t| {
+            if live.contains(&t) {
+                (0..table.rounds.len())
+                    .map(|at| table.overall_ln(t, at))
+                    .collect()
+            } else {
+                Some(Vec::new())
+            }
+        })
         .collect()
 }
 
@@ -109,7 +137,9 @@ fn sides(table: &Table<'_>) -> Vec<Sides> {
 }
 
 fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
-    let Some(index) = head.factors.iter().position(|name| name == factor) else { return Vec::new() };
+    let Some(index) = head.factors.iter().position(|name| name == factor) else {
+        return Vec::new();
+    };
     let mut levels: Vec<&str> = Vec::new();
     for treatment in &head.treatments {
         if !levels.contains(&treatment.levels[index].as_str()) {
@@ -117,26 +147,53 @@ fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
         }
     }
     let others = |t: usize| -> Vec<&str> {
-        head.treatments[t].levels.iter().enumerate().filter(|(i, _)| *i != index).map(|(_, level)| level.as_str()).collect()
+        head.treatments[t]
+            .levels
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != index)
+            .map(|(_, level)| level.as_str())
+            .collect()
     };
     let of_level = |level: &str| -> Vec<usize> {
-        (0..head.treatments.len()).filter(|t| head.treatments[*t].levels[index] == level).collect()
+        (0..head.treatments.len())
+            .filter(|t| head.treatments[*t].levels[index] == level)
+            .collect()
     };
-    let (Some(base), rest) = (levels.first(), levels.iter().skip(1)) else { return Vec::new() };
+    let (Some(base), rest) = (levels.first(), levels.iter().skip(1)) else {
+        return Vec::new();
+    };
     let mut whole = Vec::new();
     let mut within = Vec::new();
     for level in rest {
         let mut matched = (Vec::new(), Vec::new());
         for a in of_level(base) {
             // Only combinations that exist at both levels are compared.
-            let Some(b) = of_level(level).into_iter().find(|b| others(*b) == others(a)) else { continue };
+            let Some(b) = of_level(level)
+                .into_iter()
+                .find(|b| others(*b) == others(a))
+            else {
+                continue;
+            };
             matched.0.push(a);
             matched.1.push(b);
             let place = within_name(head, a, index);
-            within.push(Sides { a: vec![a], b: vec![b], a_name: (*base).to_owned(), b_name: (*level).to_owned(), within: place });
+            within.push(Sides {
+                a: vec![a],
+                b: vec![b],
+                a_name: (*base).to_owned(),
+                b_name: (*level).to_owned(),
+                within: place,
+            });
         }
         if !matched.0.is_empty() {
-            whole.push(Sides { a: matched.0, b: matched.1, a_name: (*base).to_owned(), b_name: (*level).to_owned(), within: String::new() });
+            whole.push(Sides {
+                a: matched.0,
+                b: matched.1,
+                a_name: (*base).to_owned(),
+                b_name: (*level).to_owned(),
+                within: String::new(),
+            });
         }
     }
     if whole.iter().any(|sides| sides.a.len() > 1) {
@@ -146,7 +203,13 @@ fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
 }
 
 fn within_name(head: &RunStarted, treatment: usize, without: usize) -> String {
-    let names: Vec<&str> = head.treatments[treatment].levels.iter().enumerate().filter(|(i, _)| *i != without).map(|(_, level)| level.as_str()).collect();
+    let names: Vec<&str> = head.treatments[treatment]
+        .levels
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != without)
+        .map(|(_, level)| level.as_str())
+        .collect();
     names.join(", ")
 }
 
@@ -160,17 +223,32 @@ fn treatment_sides(table: &Table<'_>) -> Vec<Sides> {
     let base = if n == 2 { 0 } else { leader(table) };
     (0..n)
         .filter(|t| *t != base)
-        .map(|t| Sides { a: vec![base], b: vec![t], a_name: head.treatments[base].name.clone(), b_name: head.treatments[t].name.clone(), within: String::new() })
+        .map(|t| Sides {
+            a: vec![base],
+            b: vec![t],
+            a_name: head.treatments[base].name.clone(),
+            b_name: head.treatments[t].name.clone(),
+            within: String::new(),
+        })
         .collect()
 }
 
 /// The live treatment with the best mean overall figure over the rounds it has.
 fn leader(table: &Table<'_>) -> usize {
     let mean = |t: usize| -> f64 {
-        let values: Vec<f64> = (0..table.rounds_of(t)).filter_map(|at| table.overall_ln(t, at)).collect();
-        if values.is_empty() { f64::NEG_INFINITY } else { stackrace_stats::mean(&values) }
+        let values: Vec<f64> = (0..table.rounds_of(t))
+            .filter_map(|at| table.overall_ln(t, at))
+            .collect();
+        if values.is_empty() {
+            f64::NEG_INFINITY
+        } else {
+            stackrace_stats::mean(&values)
+        }
     };
-    (0..table.treatments()).filter(|t| table.live(*t)).max_by(|x, y| mean(*x).total_cmp(&mean(*y))).unwrap_or(0)
+    (0..table.treatments())
+        .filter(|t| table.live(*t))
+        .max_by(|x, y| mean(*x).total_cmp(&mean(*y)))
+        .unwrap_or(0)
 }
 
 fn spending(table: &Table<'_>, looks: &Looks, pairs: &[Sides]) -> Spending {
@@ -179,24 +257,51 @@ fn spending(table: &Table<'_>, looks: &Looks, pairs: &[Sides]) -> Spending {
     // Against the leader the pair is chosen by the data: every pair could have been asked.
     let contrasts = match &decide.contrast {
         None if k > 2 => k * (k - 1) / 2,
-        _ => pairs.iter().filter(|pair| pair.within.is_empty()).count().max(1),
+        _ => pairs
+            .iter()
+            .filter(|pair| pair.within.is_empty())
+            .count()
+            .max(1),
     } as f64;
     let workloads = table.workloads() as f64;
     let look = looks.alpha_per_look(1.0 - decide.confidence);
     if table.workloads() == 1 {
-        return Spending { overall: look / contrasts, workload: look / contrasts, within: look };
+        return Spending {
+            overall: look / contrasts,
+            workload: look / contrasts,
+            within: look,
+        };
     }
-    Spending { overall: look / 2.0 / contrasts, workload: look / 2.0 / contrasts / workloads, within: look }
+    Spending {
+        overall: look / 2.0 / contrasts,
+        workload: look / 2.0 / contrasts / workloads,
+        within: look,
+    }
 }
 
-fn workload_contrasts(table: &Table<'_>, pairs: &[Sides], alpha: f64, look: Option<u32>) -> Vec<Contrast> {
-    let by_workload = |w: usize| pairs.iter().map(move |pair| contrast(table, pair, Some(w), alpha, look));
+fn workload_contrasts(
+    table: &Table<'_>,
+    pairs: &[Sides],
+    alpha: f64,
+    look: Option<u32>,
+) -> Vec<Contrast> {
+    let by_workload = |w: usize| {
+        pairs
+            .iter()
+            .map(move |pair| contrast(table, pair, Some(w), alpha, look))
+    };
     (0..table.workloads()).flat_map(by_workload).collect()
 }
 
 /// Log differences of one contrast, by position in the rounds.
 fn differences(table: &Table<'_>, sides: &Sides, workload: Option<usize>) -> Vec<(u32, f64)> {
-    let rounds = sides.a.iter().chain(&sides.b).map(|t| table.rounds_of(*t)).min().unwrap_or(0);
+    let rounds = sides
+        .a
+        .iter()
+        .chain(&sides.b)
+        .map(|t| table.rounds_of(*t))
+        .min()
+        .unwrap_or(0);
     (0..rounds)
         .filter_map(|at| {
             let mut sum = 0.0;
@@ -208,18 +313,30 @@ fn differences(table: &Table<'_>, sides: &Sides, workload: Option<usize>) -> Vec
         .collect()
 }
 
-fn contrast(table: &Table<'_>, sides: &Sides, workload: Option<usize>, alpha: f64, look: Option<u32>) -> Contrast {
+fn contrast(
+    table: &Table<'_>,
+    sides: &Sides,
+    workload: Option<usize>,
+    alpha: f64,
+    look: Option<u32>,
+) -> Contrast {
     let head = table.evidence.head;
     let pairs = differences(table, sides, workload);
     let logs: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
     // Three pairs are the least an interval is made from, wherever values are missing.
-    let ratio = (look.is_some() && logs.len() >= 3).then(|| stackrace_stats::paired_ratio(&logs, alpha)).flatten();
+    let ratio = (look.is_some() && logs.len() >= 3)
+        .then(|| stackrace_stats::paired_ratio(&logs, alpha))
+        .flatten();
     let word = match &ratio {
         None => Word::TooFew,
         Some(ratio) => match stackrace_stats::word(ratio, head.decide.margin) {
-            stackrace_stats::Word::Better { at_least, at_most } => Word::Better { at_least, at_most },
+            stackrace_stats::Word::Better { at_least, at_most } => {
+                Word::Better { at_least, at_most }
+            }
             stackrace_stats::Word::Worse { at_least, at_most } => Word::Worse { at_least, at_most },
-            stackrace_stats::Word::NoDifference { larger_than } => Word::NoDifference { larger_than },
+            stackrace_stats::Word::NoDifference { larger_than } => {
+                Word::NoDifference { larger_than }
+            }
             stackrace_stats::Word::Undecided => Word::Undecided,
         },
     };
@@ -235,7 +352,10 @@ fn contrast(table: &Table<'_>, sides: &Sides, workload: Option<usize>, alpha: f6
         word,
         text: sentence::fragment(word, interval),
         rounds: pairs.iter().map(|(round, d)| (*round, d.exp())).collect(),
-        robust: (logs.len() >= 8).then(|| stackrace_stats::hodges_lehmann(&logs, alpha)).flatten().map(Interval::from),
+        robust: (logs.len() >= 8)
+            .then(|| stackrace_stats::hodges_lehmann(&logs, alpha))
+            .flatten()
+            .map(Interval::from),
     }
 }
 
@@ -251,12 +371,26 @@ fn state(table: &Table<'_>, overall: &[Contrast], look: Option<u32>) -> State {
         return State::Undecided;
     }
     if table.evidence.head.decide.contrast.is_some() || table.treatments() == 2 {
-        return if overall.iter().all(|c| decided(c.word)) { State::Decided } else { State::Undecided };
+        return if overall.iter().all(|c| decided(c.word)) {
+            State::Decided
+        } else {
+            State::Undecided
+        };
     }
     // Which is best: every other one is worse than the leader or within the margin of it.
     let settled = |c: &Contrast| matches!(c.word, Word::Worse { .. } | Word::NoDifference { .. });
-    let dropped = |c: &Contrast| table.evidence.dropped.iter().any(|(t, _)| table.evidence.head.treatments[*t].name == c.b);
-    if overall.iter().all(|c| settled(c) || dropped(c)) { State::Decided } else { State::Undecided }
+    let dropped = |c: &Contrast| {
+        table
+            .evidence
+            .dropped
+            .iter()
+            .any(|(t, _)| table.evidence.head.treatments[*t].name == c.b)
+    };
+    if overall.iter().all(|c| settled(c) || dropped(c)) {
+        State::Decided
+    } else {
+        State::Undecided
+    }
 }
 
 /// Whether the run may stop at this look.
@@ -272,18 +406,34 @@ pub(crate) fn may_stop(verdict: &Verdict, head: &RunStarted) -> bool {
     }
 }
 
-fn more(table: &Table<'_>, looks: &Looks, overall: &[Contrast], workloads: &[Contrast], spending: Spending, state: State, complete: u32) -> Option<More> {
+fn more(
+    table: &Table<'_>,
+    looks: &Looks,
+    overall: &[Contrast],
+    workloads: &[Contrast],
+    spending: Spending,
+    state: State,
+    complete: u32,
+) -> Option<More> {
     use crate::event::Until;
     let head = table.evidence.head;
     let open: Vec<(&Contrast, f64)> = match (state, head.decide.until) {
         (State::TooFew, _) => return None,
         (State::Undecided, _) => overall.iter().map(|c| (c, spending.overall)).collect(),
-        (State::Decided, Until::Each) => workloads.iter().filter(|c| c.within.is_empty()).map(|c| (c, spending.workload)).collect(),
+        (State::Decided, Until::Each) => workloads
+            .iter()
+            .filter(|c| c.within.is_empty())
+            .map(|c| (c, spending.workload))
+            .collect(),
         (State::Decided, _) => return None,
     };
     let mut needed: Option<u32> = Some(0);
     for (contrast, alpha) in open.into_iter().filter(|(c, _)| c.word == Word::Undecided) {
-        let logs: Vec<f64> = contrast.rounds.iter().map(|(_, ratio)| ratio.ln()).collect();
+        let logs: Vec<f64> = contrast
+            .rounds
+            .iter()
+            .map(|(_, ratio)| ratio.ln())
+            .collect();
         let rounds = stackrace_stats::rounds_to_decide(&logs, alpha, head.decide.margin);
         needed = needed.zip(rounds).map(|(x, y)| x.max(y));
     }
@@ -291,11 +441,23 @@ fn more(table: &Table<'_>, looks: &Looks, overall: &[Contrast], workloads: &[Con
         return None;
     }
     // A verdict comes only at a look: the first planned one that is far enough.
-    let total = needed.filter(|n| *n < stackrace_stats::equivalence::ROUNDS_MAX).map(|n| {
-        looks.rounds().iter().copied().find(|look| *look >= n && *look > complete).unwrap_or(n.max(complete + 1))
-    });
+    let total = needed
+        .filter(|n| *n < stackrace_stats::equivalence::ROUNDS_MAX)
+        .map(|n| {
+            looks
+                .rounds()
+                .iter()
+                .copied()
+                .find(|look| *look >= n && *look > complete)
+                .unwrap_or(n.max(complete + 1))
+        });
     let rounds = total.map(|total| total - complete);
-    Some(More { rounds, seconds: rounds.zip(table.evidence.round_seconds).map(|(n, s)| f64::from(n) * s) })
+    Some(More {
+        rounds,
+        seconds: rounds
+            .zip(table.evidence.round_seconds)
+            .map(|(n, s)| f64::from(n) * s),
+    })
 }
 
 fn rows(table: &Table<'_>, overall: &[Contrast], ranked: bool) -> Vec<TreatmentRow> {
@@ -305,14 +467,29 @@ fn rows(table: &Table<'_>, overall: &[Contrast], ranked: bool) -> Vec<TreatmentR
             treatment: t,
             name: head.treatments[t].name.clone(),
             levels: head.treatments[t].levels.clone(),
-            dropped_after: table.evidence.dropped.iter().find(|(dropped, _)| *dropped == t).map(|(_, n)| *n),
-            overall: overall.iter().find(|c| c.b == head.treatments[t].name).and_then(|c| c.ratio),
+            dropped_after: table
+                .evidence
+                .dropped
+                .iter()
+                .find(|(dropped, _)| *dropped == t)
+                .map(|(_, n)| *n),
+            overall: overall
+                .iter()
+                .find(|c| c.b == head.treatments[t].name)
+                .and_then(|c| c.ratio),
             cells: cells(table, t),
         })
         .collect();
     let base = overall.first().map(|c| c.a.clone());
-    for row in rows.iter_mut().filter(|row| Some(&row.name) == base.as_ref()) {
-        row.overall = Some(Interval { estimate: 1.0, low: 1.0, high: 1.0 });
+    for row in rows
+        .iter_mut()
+        .filter(|row| Some(&row.name) == base.as_ref())
+    {
+        row.overall = Some(Interval {
+            estimate: 1.0,
+            low: 1.0,
+            high: 1.0,
+        });
     }
     if ranked && rows.len() > 1 {
         let figure = |row: &TreatmentRow| row.overall.map_or(0.0, |overall| overall.estimate);
@@ -327,14 +504,31 @@ fn cells(table: &Table<'_>, treatment: usize) -> Vec<Cell> {
     for (w, workload) in head.workloads.iter().enumerate() {
         for (m, metric) in workload.metrics.iter().enumerate() {
             let rounds: Vec<(u32, f64)> = (0..table.rounds.len())
-                .filter_map(|at| table.value(treatment, w, m, at).map(|value| (table.rounds[at], value)))
+                .filter_map(|at| {
+                    table
+                        .value(treatment, w, m, at)
+                        .map(|value| (table.rounds[at], value))
+                })
                 .collect();
             let values: Vec<f64> = rounds.iter().map(|(_, value)| *value).collect();
-            let value = stackrace_stats::geometric_mean(&values, 0.05).map(Interval::from).or_else(|| {
-                // One round: the figure stands without an interval.
-                values.first().map(|value| Interval { estimate: *value, low: f64::NAN, high: f64::NAN })
+            let value = stackrace_stats::geometric_mean(&values, 0.05)
+                .map(Interval::from)
+                .or_else(|| {
+                    // One round: the figure stands without an interval.
+                    values.first().map(|value| Interval {
+                        estimate: *value,
+                        low: f64::NAN,
+                        high: f64::NAN,
+                    })
+                });
+            cells.push(Cell {
+                workload: w,
+                workload_name: workload.name.clone(),
+                metric: metric.clone(),
+                primary: m == 0,
+                value,
+                rounds,
             });
-            cells.push(Cell { workload: w, workload_name: workload.name.clone(), metric: metric.clone(), primary: m == 0, value, rounds });
         }
     }
     cells

@@ -4,8 +4,8 @@
 //! those of `docs/methodology.md`.
 
 mod judge;
-mod table;
 mod sentence;
+mod table;
 
 pub(crate) use judge::{judge, may_stop, to_drop};
 pub(crate) use table::Evidence;

@@ -9,9 +9,15 @@ pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
     match word {
         Word::Better { at_least, at_most } => format!("faster by {}", span(at_least, at_most)),
         Word::Worse { at_least, at_most } => format!("slower by {}", span(at_least, at_most)),
-        Word::NoDifference { larger_than } => format!("no difference larger than {}", unit::percent(larger_than)),
+        Word::NoDifference { larger_than } => {
+            format!("no difference larger than {}", unit::percent(larger_than))
+        }
         Word::Undecided => match ratio {
-            Some(ratio) => format!("undecided: between {} and {}", change(ratio.low), change(ratio.high)),
+            Some(ratio) => format!(
+                "undecided: between {} and {}",
+                change(ratio.low),
+                change(ratio.high)
+            ),
             None => "undecided".to_owned(),
         },
         Word::TooFew => "too few rounds for an interval".to_owned(),
@@ -24,11 +30,21 @@ fn span(low: f64, high: f64) -> String {
         return format!("{} to {} times", times(1.0 + low), times(1.0 + high));
     }
     let (low, high) = (unit::percent(low), unit::percent(high));
-    if low == high { low } else { format!("{} to {high}", low.trim_end_matches(" %")) }
+    if low == high {
+        low
+    } else {
+        format!("{} to {high}", low.trim_end_matches(" %"))
+    }
 }
 
 fn times(ratio: f64) -> String {
-    if ratio >= 99.5 { format!("{ratio:.0}") } else if ratio >= 9.95 { format!("{ratio:.1}") } else { format!("{ratio:.2}") }
+    if ratio >= 99.5 {
+        format!("{ratio:.0}")
+    } else if ratio >= 9.95 {
+        format!("{ratio:.1}")
+    } else {
+        format!("{ratio:.2}")
+    }
 }
 
 /// A ratio as a change: `3 % slower`, `12 % faster`, `4.1 times faster`.
@@ -45,21 +61,37 @@ fn change(ratio: f64) -> String {
 /// The answer in one sentence.
 pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
     if head.treatments.len() < 2 || verdict.overall.is_empty() {
-        return format!("{} treatment(s) measured in {} complete round(s); nothing was asked to be contrasted.", head.treatments.len(), verdict.rounds);
+        return format!(
+            "{} treatment(s) measured in {} complete round(s); nothing was asked to be contrasted.",
+            head.treatments.len(),
+            verdict.rounds
+        );
     }
     if verdict.state == State::TooFew {
         let first = verdict.looks.first().copied().unwrap_or(3);
-        return format!("No verdict yet: {} complete round(s), the first verdict needs {first}.", verdict.rounds);
+        return format!(
+            "No verdict yet: {} complete round(s), the first verdict needs {first}.",
+            verdict.rounds
+        );
     }
     if head.decide.contrast.is_none() && head.treatments.len() > 2 {
         return ranking(verdict, head);
     }
     let parts: Vec<String> = verdict.overall.iter().map(|c| pair(c, head)).collect();
-    format!("{} ({}).{}", parts.join("; "), certainty(verdict), outlook(verdict, head))
+    format!(
+        "{} ({}).{}",
+        parts.join("; "),
+        certainty(verdict),
+        outlook(verdict, head)
+    )
 }
 
 fn certainty(verdict: &Verdict) -> String {
-    format!("{} confidence, {} rounds", unit::percent(verdict.confidence).replace(".0 ", " "), verdict.look.unwrap_or(0))
+    format!(
+        "{} confidence, {} rounds",
+        unit::percent(verdict.confidence).replace(".0 ", " "),
+        verdict.look.unwrap_or(0)
+    )
 }
 
 fn over(head: &RunStarted) -> String {
@@ -74,12 +106,21 @@ fn pair(c: &Contrast, head: &RunStarted) -> String {
     match c.word {
         // The faster one is the subject: nobody has to turn the sentence round.
         Word::Worse { .. } => {
-            let turned = c.ratio.map(|r| Interval { estimate: 1.0 / r.estimate, low: 1.0 / r.high, high: 1.0 / r.low });
-            let by = turned.map_or_else(|| c.text.clone(), |r| format!("faster by {}", span(r.low - 1.0, r.high - 1.0)));
+            let turned = c.ratio.map(|r| Interval {
+                estimate: 1.0 / r.estimate,
+                low: 1.0 / r.high,
+                high: 1.0 / r.low,
+            });
+            let by = turned.map_or_else(
+                || c.text.clone(),
+                |r| format!("faster by {}", span(r.low - 1.0, r.high - 1.0)),
+            );
             format!("{} is {} than {}{over}", c.a, than(&by), c.b)
         }
         Word::Better { .. } => format!("{} is {} than {}{over}", c.b, than(&c.text), c.a),
-        Word::NoDifference { .. } => format!("{} between {} and {}{over}", capital(&c.text), c.a, c.b),
+        Word::NoDifference { .. } => {
+            format!("{} between {} and {}{over}", capital(&c.text), c.a, c.b)
+        }
         Word::Undecided | Word::TooFew => format!("{} against {}{over}: {}", c.b, c.a, c.text),
     }
 }
@@ -91,7 +132,9 @@ fn than(text: &str) -> String {
 
 fn capital(text: &str) -> String {
     let mut chars = text.chars();
-    chars.next().map_or(String::new(), |first| first.to_uppercase().chain(chars).collect())
+    chars.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
 }
 
 fn outlook(verdict: &Verdict, head: &RunStarted) -> String {
@@ -111,14 +154,34 @@ fn outlook(verdict: &Verdict, head: &RunStarted) -> String {
 }
 
 fn about(seconds: Option<f64>) -> String {
-    seconds.map_or(String::new(), |seconds| format!(", about {},", unit::long_time(seconds)))
+    seconds.map_or(String::new(), |seconds| {
+        format!(", about {},", unit::long_time(seconds))
+    })
 }
 
 fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     let leader = verdict.overall.first().map_or("", |c| c.a.as_str());
-    let ties: Vec<&Contrast> = verdict.overall.iter().filter(|c| matches!(c.word, Word::NoDifference { .. })).collect();
-    let open: Vec<&Contrast> = verdict.overall.iter().filter(|c| matches!(c.word, Word::Undecided | Word::TooFew | Word::Better { .. })).collect();
-    let beaten: Vec<f64> = verdict.overall.iter().filter_map(|c| if let Word::Worse { .. } = c.word { c.ratio.map(|r| 1.0 / r.high - 1.0) } else { None }).collect();
+    let ties: Vec<&Contrast> = verdict
+        .overall
+        .iter()
+        .filter(|c| matches!(c.word, Word::NoDifference { .. }))
+        .collect();
+    let open: Vec<&Contrast> = verdict
+        .overall
+        .iter()
+        .filter(|c| matches!(c.word, Word::Undecided | Word::TooFew | Word::Better { .. }))
+        .collect();
+    let beaten: Vec<f64> = verdict
+        .overall
+        .iter()
+        .filter_map(|c| {
+            if let Word::Worse { .. } = c.word {
+                c.ratio.map(|r| 1.0 / r.high - 1.0)
+            } else {
+                None
+            }
+        })
+        .collect();
     let least = beaten.iter().copied().fold(f64::INFINITY, f64::min);
     let over = over(head);
     let mut text = if !open.is_empty() && verdict.state == State::Undecided {
@@ -129,13 +192,41 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     } else {
         let mut names = vec![leader];
         names.extend(ties.iter().map(|c| c.b.as_str()));
-        let largest = ties.iter().filter_map(|c| if let Word::NoDifference { larger_than } = c.word { Some(larger_than) } else { None }).fold(0.0, f64::max);
-        format!("{} are a tie: no difference larger than {}{over}", list(&names), unit::percent(largest))
+        let largest = ties
+            .iter()
+            .filter_map(|c| {
+                if let Word::NoDifference { larger_than } = c.word {
+                    Some(larger_than)
+                } else {
+                    None
+                }
+            })
+            .fold(0.0, f64::max);
+        format!(
+            "{} are a tie: no difference larger than {}{over}",
+            list(&names),
+            unit::percent(largest)
+        )
     };
     if least.is_finite() {
-        let others = if beaten.len() + 1 == head.treatments.len() { "all others".to_owned() } else { format!("the other {}", beaten.len()) };
-        let verb = if ties.is_empty() && open.is_empty() { "" } else { "; the leader is" };
-        text.push_str(&if verb.is_empty() { format!(", ahead of {others} by at least {}", unit::percent(least)) } else { format!("{verb} ahead of {others} by at least {}", unit::percent(least)) });
+        let others = if beaten.len() + 1 == head.treatments.len() {
+            "all others".to_owned()
+        } else {
+            format!("the other {}", beaten.len())
+        };
+        let verb = if ties.is_empty() && open.is_empty() {
+            ""
+        } else {
+            "; the leader is"
+        };
+        text.push_str(&if verb.is_empty() {
+            format!(", ahead of {others} by at least {}", unit::percent(least))
+        } else {
+            format!(
+                "{verb} ahead of {others} by at least {}",
+                unit::percent(least)
+            )
+        });
     }
     format!("{text} ({}).{}", certainty(verdict), outlook(verdict, head))
 }
@@ -153,10 +244,18 @@ pub(super) fn details(verdict: &Verdict, head: &RunStarted) -> Vec<String> {
     if head.workloads.len() < 2 || verdict.state == State::TooFew {
         return Vec::new();
     }
-    let mut contrasts: Vec<&Contrast> = verdict.workloads.iter().filter(|c| c.within.is_empty()).collect();
+    let mut contrasts: Vec<&Contrast> = verdict
+        .workloads
+        .iter()
+        .filter(|c| c.within.is_empty())
+        .collect();
     let size = |c: &Contrast| c.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
     contrasts.sort_by(|x, y| size(y).total_cmp(&size(x)));
-    contrasts.iter().take(5).map(|c| format!("{}: {}.", c.workload, pair(c, &alone(head)))).collect()
+    contrasts
+        .iter()
+        .take(5)
+        .map(|c| format!("{}: {}.", c.workload, pair(c, &alone(head))))
+        .collect()
 }
 
 /// The head without the words about several workloads.

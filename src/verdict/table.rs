@@ -23,8 +23,14 @@ impl<'a> Evidence<'a> {
     pub(crate) fn of(record: &'a Record) -> Self {
         let rounds = record.complete_rounds();
         let mut dropped = record.dropped();
-        for trial in record.trials().filter(|trial| matches!(trial.ended, Ended::Failed { .. })) {
-            if !dropped.iter().any(|(treatment, _)| *treatment == trial.treatment) {
+        for trial in record
+            .trials()
+            .filter(|trial| matches!(trial.ended, Ended::Failed { .. }))
+        {
+            if !dropped
+                .iter()
+                .any(|(treatment, _)| *treatment == trial.treatment)
+            {
                 let before = rounds.iter().filter(|round| **round < trial.round).count();
                 dropped.push((trial.treatment, u32::try_from(before).unwrap_or(u32::MAX)));
             }
@@ -32,7 +38,13 @@ impl<'a> Evidence<'a> {
         let times = record.round_times();
         let sum: f64 = times.iter().map(|time| time.seconds).sum();
         let round_seconds = (!times.is_empty()).then(|| sum / times.len() as f64);
-        Self { head: &record.head, trials: record.trials().collect(), rounds, dropped, round_seconds }
+        Self {
+            head: &record.head,
+            trials: record.trials().collect(),
+            rounds,
+            dropped,
+            round_seconds,
+        }
     }
 }
 
@@ -53,18 +65,37 @@ impl<'a> Table<'a> {
         let rounds = evidence.rounds.clone();
         let metrics = |w: usize| head.workloads[w].metrics.len();
         let mut values: Vec<Vec<Vec<Vec<Option<f64>>>>> = (0..head.treatments.len())
-            .map(|_| (0..head.workloads.len()).map(|w| vec![vec![None; rounds.len()]; metrics(w)]).collect())
+            .map(|_| {
+                (0..head.workloads.len())
+                    .map(|w| vec![vec![None; rounds.len()]; metrics(w)])
+                    .collect()
+            })
             .collect();
-        for trial in evidence.trials.iter().filter(|trial| trial.ended == Ended::Complete) {
-            let Ok(at) = rounds.binary_search(&trial.round) else { continue };
-            let Some(cell) = values.get_mut(trial.treatment).and_then(|row| row.get_mut(trial.workload)) else { continue };
+        for trial in evidence
+            .trials
+            .iter()
+            .filter(|trial| trial.ended == Ended::Complete)
+        {
+            let Ok(at) = rounds.binary_search(&trial.round) else {
+                continue;
+            };
+            let Some(cell) = values
+                .get_mut(trial.treatment)
+                .and_then(|row| row.get_mut(trial.workload))
+            else {
+                continue;
+            };
             for (metric, value) in cell.iter_mut().zip(&trial.metrics) {
                 if metric[at].is_none() {
                     metric[at] = value.filter(|value| value.is_finite() && *value > 0.0);
                 }
             }
         }
-        Self { evidence, values, rounds }
+        Self {
+            evidence,
+            values,
+            rounds,
+        }
     }
 
     pub(super) fn treatments(&self) -> usize {
@@ -76,14 +107,24 @@ impl<'a> Table<'a> {
     }
 
     /// One value as it was measured.
-    pub(super) fn value(&self, treatment: usize, workload: usize, metric: usize, at: usize) -> Option<f64> {
+    pub(super) fn value(
+        &self,
+        treatment: usize,
+        workload: usize,
+        metric: usize,
+        at: usize,
+    ) -> Option<f64> {
         self.values[treatment][workload].get(metric)?[at]
     }
 
     /// The primary metric's logarithm, oriented so that larger is better.
     pub(super) fn primary_ln(&self, treatment: usize, workload: usize, at: usize) -> Option<f64> {
-        let better = self.evidence.head.workloads[workload].metrics.first()?.better;
-        self.value(treatment, workload, 0, at).map(|value| better.oriented_ln(value))
+        let better = self.evidence.head.workloads[workload]
+            .metrics
+            .first()?
+            .better;
+        self.value(treatment, workload, 0, at)
+            .map(|value| better.oriented_ln(value))
     }
 
     /// The overall figure's logarithm: the weighted mean over the workloads, none if one is
@@ -111,11 +152,19 @@ impl<'a> Table<'a> {
     /// How many of the rounds, from the first, a treatment took part in.
     pub(super) fn rounds_of(&self, treatment: usize) -> usize {
         let all = self.rounds.len();
-        self.evidence.dropped.iter().find(|(dropped, _)| *dropped == treatment).map_or(all, |(_, n)| all.min(*n as usize))
+        self.evidence
+            .dropped
+            .iter()
+            .find(|(dropped, _)| *dropped == treatment)
+            .map_or(all, |(_, n)| all.min(*n as usize))
     }
 
     /// Whether a treatment is still in the race.
     pub(super) fn live(&self, treatment: usize) -> bool {
-        !self.evidence.dropped.iter().any(|(dropped, _)| *dropped == treatment)
+        !self
+            .evidence
+            .dropped
+            .iter()
+            .any(|(dropped, _)| *dropped == treatment)
     }
 }

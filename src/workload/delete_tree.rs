@@ -18,9 +18,24 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "delete-tree",
     summary: "a tree of files deleted",
     source: "rm -rf of coreutils 9.1 as traced on Linux",
-    settings: &[FILES, DIRECTORIES, SIZE_MEDIAN, SIZE_SPREAD, SIZE_MAX, FROM, SYNC_AT_END, CONTENT, COMPRESS_RATIO],
+    settings: &[
+        FILES,
+        DIRECTORIES,
+        SIZE_MEDIAN,
+        SIZE_SPREAD,
+        SIZE_MAX,
+        FROM,
+        SYNC_AT_END,
+        CONTENT,
+        COMPRESS_RATIO,
+    ],
     example: "delete-tree = { files = 2000 }",
-    parse: |settings| Ok(Box::new(DeleteTree { source: Source::parse(settings)?, at_end: at_end(settings)? })),
+    parse: |settings| {
+        Ok(Box::new(DeleteTree {
+            source: Source::parse(settings)?,
+            at_end: at_end(settings)?,
+        }))
+    },
 };
 
 #[derive(Debug)]
@@ -35,7 +50,11 @@ impl Workload for DeleteTree {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        vec![metric::elapsed_head(), metric::head("entries", "op/s", Better::Higher), metric::latency_head(Op::Unlink, Latency::P99)]
+        vec![
+            metric::elapsed_head(),
+            metric::head("entries", "op/s", Better::Higher),
+            metric::latency_head(Op::Unlink, Latency::P99),
+        ]
     }
 
     fn cost(&self) -> Cost {
@@ -51,11 +70,23 @@ impl Workload for DeleteTree {
     }
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        tree::delete_tree(&place.directory.join("source"), self.at_end, SLICE_NS, place.control).map_err(trouble)
+        tree::delete_tree(
+            &place.directory.join("source"),
+            self.at_end,
+            SLICE_NS,
+            place.control,
+        )
+        .map_err(trouble)
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else { return vec![None; 3] };
-        vec![metric::elapsed(outcome), metric::operations(outcome), metric::latency(outcome, Op::Unlink, Latency::P99)]
+        let Some(outcome) = outcomes.first() else {
+            return vec![None; 3];
+        };
+        vec![
+            metric::elapsed(outcome),
+            metric::operations(outcome),
+            metric::latency(outcome, Op::Unlink, Latency::P99),
+        ]
     }
 }

@@ -11,7 +11,9 @@ use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, 
 use stackrace_engine::{Op, Outcome};
 
 use super::metric::{self, Latency};
-use super::sequential::{COMPRESS_RATIO, CONTENT, ENGINE, at_least_one, block_size, content, engine, size};
+use super::sequential::{
+    COMPRESS_RATIO, CONTENT, ENGINE, at_least_one, block_size, content, engine, size,
+};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::{Better, MetricHead};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
@@ -22,17 +24,79 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "sysbench-style file I/O: six modes, several files, fsync at a cadence",
     source: "the modes and defaults of sysbench 1.0.20 fileio",
     settings: &[
-        SettingDoc { name: "mode", kind: Kind::Choice(&["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"]), default: "", required: true, doc: "Sequential write of new files, rewrite, read; random read, write, both." },
-        SettingDoc { name: "size", kind: Kind::Bytes, default: "", required: true, doc: "All files together." },
-        SettingDoc { name: "files", kind: Kind::Count, default: "8", required: false, doc: "Number of files (sysbench: 128)." },
-        SettingDoc { name: "block-size", kind: Kind::Bytes, default: "16 KiB", required: false, doc: "Bytes of one operation." },
-        SettingDoc { name: "threads", kind: Kind::Count, default: "1", required: false, doc: "Threads." },
-        SettingDoc { name: "fsync-every", kind: Kind::Count, default: "100", required: false, doc: "fsync after so many writes of a thread; 0: never." },
-        SettingDoc { name: "fsync-at-end", kind: Kind::Flag, default: "true", required: false, doc: "fsync every file before the clock stops." },
-        SettingDoc { name: "ratio", kind: Kind::Number, default: "1.5", required: false, doc: "Reads for each write in rndrw." },
-        SettingDoc { name: "direct", kind: Kind::Flag, default: "false", required: false, doc: "O_DIRECT: past the page cache." },
-        SettingDoc { name: "time", kind: Kind::Time, default: "10 s", required: false, doc: "Stop after this long." },
-        CONTENT, COMPRESS_RATIO, ENGINE,
+        SettingDoc {
+            name: "mode",
+            kind: Kind::Choice(&["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"]),
+            default: "",
+            required: true,
+            doc: "Sequential write of new files, rewrite, read; random read, write, both.",
+        },
+        SettingDoc {
+            name: "size",
+            kind: Kind::Bytes,
+            default: "",
+            required: true,
+            doc: "All files together.",
+        },
+        SettingDoc {
+            name: "files",
+            kind: Kind::Count,
+            default: "8",
+            required: false,
+            doc: "Number of files (sysbench: 128).",
+        },
+        SettingDoc {
+            name: "block-size",
+            kind: Kind::Bytes,
+            default: "16 KiB",
+            required: false,
+            doc: "Bytes of one operation.",
+        },
+        SettingDoc {
+            name: "threads",
+            kind: Kind::Count,
+            default: "1",
+            required: false,
+            doc: "Threads.",
+        },
+        SettingDoc {
+            name: "fsync-every",
+            kind: Kind::Count,
+            default: "100",
+            required: false,
+            doc: "fsync after so many writes of a thread; 0: never.",
+        },
+        SettingDoc {
+            name: "fsync-at-end",
+            kind: Kind::Flag,
+            default: "true",
+            required: false,
+            doc: "fsync every file before the clock stops.",
+        },
+        SettingDoc {
+            name: "ratio",
+            kind: Kind::Number,
+            default: "1.5",
+            required: false,
+            doc: "Reads for each write in rndrw.",
+        },
+        SettingDoc {
+            name: "direct",
+            kind: Kind::Flag,
+            default: "false",
+            required: false,
+            doc: "O_DIRECT: past the page cache.",
+        },
+        SettingDoc {
+            name: "time",
+            kind: Kind::Time,
+            default: "10 s",
+            required: false,
+            doc: "Stop after this long.",
+        },
+        CONTENT,
+        COMPRESS_RATIO,
+        ENGINE,
     ],
     example: "fileio = { mode = \"rndrw\", size = \"1 GiB\", fsync-every = 100 }",
     parse: |settings| Ok(Box::new(FileIo::parse(settings)?)),
@@ -100,9 +164,18 @@ impl FileIo {
         let bytes = self.size / u64::from(self.files) / block * block;
         let blocks = bytes / block * u64::from(self.files);
         Spec {
-            targets: (0..self.files).map(|i| Target { path: place.directory.join(format!("test_file.{i}")), bytes }).collect(),
+            targets: (0..self.files)
+                .map(|i| Target {
+                    path: place.directory.join(format!("test_file.{i}")),
+                    bytes,
+                })
+                .collect(),
             block_sizes: vec![(self.block_size, 1)],
-            access: if self.sequential() { Access::Sequential } else { Access::OncePerPass },
+            access: if self.sequential() {
+                Access::Sequential
+            } else {
+                Access::OncePerPass
+            },
             read_share: self.read_share,
             threads: self.threads,
             queue_depth: 1,
@@ -111,7 +184,10 @@ impl FileIo {
             pacing: Pacing::Closed { think_time_ns: 0 },
             content: self.content,
             // One pass: what was read once is cached, and would be read from there again.
-            stop: Stop { ops: Some(blocks), time_ns: Some(self.time_ns) },
+            stop: Stop {
+                ops: Some(blocks),
+                time_ns: Some(self.time_ns),
+            },
             engine: self.engine,
             seed: place.seed,
             slice_ns: SLICE_NS,
@@ -129,17 +205,28 @@ impl FileIo {
 
 impl Workload for FileIo {
     fn summary(&self) -> String {
-        let every = self.durability.fsync_every.map_or("never".to_owned(), |n| format!("after every {n} writes"));
+        let every = self
+            .durability
+            .fsync_every
+            .map_or("never".to_owned(), |n| format!("after every {n} writes"));
         format!(
             "sysbench-style {} over {} files of together {}, blocks of {}, {} thread(s), fsync {every}, at most {}",
-            self.mode, self.files, unit::bytes(self.size), unit::bytes(u64::from(self.block_size)), self.threads, unit::time_ns(self.time_ns as f64)
+            self.mode,
+            self.files,
+            unit::bytes(self.size),
+            unit::bytes(u64::from(self.block_size)),
+            self.threads,
+            unit::time_ns(self.time_ns as f64)
         )
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
         let mut heads = vec![metric::operations_head(), metric::throughput_head()];
         for op in self.ops() {
-            heads.extend([Latency::Min, Latency::Mean, Latency::P95].map(|which| metric::latency_head(*op, which)));
+            heads.extend(
+                [Latency::Min, Latency::Mean, Latency::P95]
+                    .map(|which| metric::latency_head(*op, which)),
+            );
         }
         if self.read_share < 1.0 {
             heads.push(metric::head("fsyncs", "op/s", Better::Higher));
@@ -166,7 +253,13 @@ impl Workload for FileIo {
         if self.mode == "seqwr" {
             return Ok(());
         }
-        stackrace_engine::lay_out(&self.spec(place).targets, self.content, place.seed, place.control).map_err(trouble)
+        stackrace_engine::lay_out(
+            &self.spec(place).targets,
+            self.content,
+            place.seed,
+            place.control,
+        )
+        .map_err(trouble)
     }
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
@@ -174,13 +267,21 @@ impl Workload for FileIo {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else { return vec![None; self.metrics().len()] };
+        let Some(outcome) = outcomes.first() else {
+            return vec![None; self.metrics().len()];
+        };
         let mut values = vec![metric::operations(outcome), metric::throughput(outcome)];
         for op in self.ops() {
-            values.extend([Latency::Min, Latency::Mean, Latency::P95].map(|which| metric::latency(outcome, *op, which)));
+            values.extend(
+                [Latency::Min, Latency::Mean, Latency::P95]
+                    .map(|which| metric::latency(outcome, *op, which)),
+            );
         }
         if self.read_share < 1.0 {
-            values.push(metric::of(outcome, Op::Fsync).map(|entry| entry.count as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64));
+            values.push(
+                metric::of(outcome, Op::Fsync)
+                    .map(|entry| entry.count as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64),
+            );
         }
         values
     }

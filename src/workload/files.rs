@@ -21,20 +21,68 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "many small files created, looked up, read and unlinked",
     source: "the common core of bonnie++ -n, mdtest and fs_mark",
     settings: &[
-        SettingDoc { name: "count", kind: Kind::Count, default: "", required: true, doc: "Number of files." },
-        SettingDoc { name: "directories", kind: Kind::Count, default: "16", required: false, doc: "Number of directories they are spread over." },
-        SettingDoc { name: "size-min", kind: Kind::Bytes, default: "1 KiB", required: false, doc: "Smallest file." },
-        SettingDoc { name: "size-max", kind: Kind::Bytes, default: "16 KiB", required: false, doc: "Largest file (sizes are log-uniform between)." },
-        SettingDoc { name: "threads", kind: Kind::Count, default: "1", required: false, doc: "Threads." },
-        SettingDoc { name: "fsync", kind: Kind::Flag, default: "false", required: false, doc: "fsync each file when it is created." },
-        SettingDoc { name: "sync-at-end", kind: Kind::Flag, default: "true", required: false, doc: "Make created and unlinked files durable before the clock stops." },
-        CONTENT, COMPRESS_RATIO,
+        SettingDoc {
+            name: "count",
+            kind: Kind::Count,
+            default: "",
+            required: true,
+            doc: "Number of files.",
+        },
+        SettingDoc {
+            name: "directories",
+            kind: Kind::Count,
+            default: "16",
+            required: false,
+            doc: "Number of directories they are spread over.",
+        },
+        SettingDoc {
+            name: "size-min",
+            kind: Kind::Bytes,
+            default: "1 KiB",
+            required: false,
+            doc: "Smallest file.",
+        },
+        SettingDoc {
+            name: "size-max",
+            kind: Kind::Bytes,
+            default: "16 KiB",
+            required: false,
+            doc: "Largest file (sizes are log-uniform between).",
+        },
+        SettingDoc {
+            name: "threads",
+            kind: Kind::Count,
+            default: "1",
+            required: false,
+            doc: "Threads.",
+        },
+        SettingDoc {
+            name: "fsync",
+            kind: Kind::Flag,
+            default: "false",
+            required: false,
+            doc: "fsync each file when it is created.",
+        },
+        SettingDoc {
+            name: "sync-at-end",
+            kind: Kind::Flag,
+            default: "true",
+            required: false,
+            doc: "Make created and unlinked files durable before the clock stops.",
+        },
+        CONTENT,
+        COMPRESS_RATIO,
     ],
     example: "files = { count = 10000, size-min = \"1 KiB\", size-max = \"16 KiB\" }",
     parse: |settings| Ok(Box::new(Files::parse(settings)?)),
 };
 
-const PHASES: [(&str, Op); 4] = [("create", Op::Create), ("stat", Op::Stat), ("read", Op::Open), ("unlink", Op::Unlink)];
+const PHASES: [(&str, Op); 4] = [
+    ("create", Op::Create),
+    ("stat", Op::Stat),
+    ("read", Op::Open),
+    ("unlink", Op::Unlink),
+];
 
 #[derive(Debug)]
 struct Files {
@@ -52,12 +100,22 @@ impl Files {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let count = settings.count("count")?.unwrap_or(0);
         if count == 0 || count > 100_000_000 {
-            return Err(Refusal::at(settings.span_of("count"), "count must be between 1 and 100 million", ""));
+            return Err(Refusal::at(
+                settings.span_of("count"),
+                "count must be between 1 and 100 million",
+                "",
+            ));
         }
         let size_min = settings.bytes("size-min")?.unwrap_or(1 << 10);
-        let size_max = settings.bytes("size-max")?.unwrap_or((16 << 10).max(size_min));
+        let size_max = settings
+            .bytes("size-max")?
+            .unwrap_or((16 << 10).max(size_min));
         if size_max < size_min {
-            return Err(Refusal::at(settings.span_of("size-max"), "size-max is below size-min", "swap them"));
+            return Err(Refusal::at(
+                settings.span_of("size-max"),
+                "size-max is below size-min",
+                "swap them",
+            ));
         }
         Ok(Self {
             count,
@@ -88,7 +146,11 @@ impl Files {
     /// Mean of a log-uniform distribution: (max - min) / ln(max / min).
     fn bytes_expected(&self) -> u64 {
         let (low, high) = (self.size_min.max(1) as f64, self.size_max.max(1) as f64);
-        let mean = if self.size_max > self.size_min { (high - low) / (high / low).ln() } else { self.size_max as f64 };
+        let mean = if self.size_max > self.size_min {
+            (high - low) / (high / low).ln()
+        } else {
+            self.size_max as f64
+        };
         (mean * self.count as f64) as u64
     }
 }
@@ -97,7 +159,11 @@ impl Workload for Files {
     fn summary(&self) -> String {
         format!(
             "create, stat, read and unlink {} files of {} to {} in {} directories, {} thread(s){}{}",
-            self.count, unit::bytes(self.size_min), unit::bytes(self.size_max), self.directories, self.threads,
+            self.count,
+            unit::bytes(self.size_min),
+            unit::bytes(self.size_max),
+            self.directories,
+            self.threads,
             if self.fsync { ", fsync after each" } else { "" },
             durable(self.at_end)
         )
@@ -116,7 +182,14 @@ impl Workload for Files {
         let bytes = self.bytes_expected();
         // A file takes at least one block of 4 KiB and an inode.
         let disk = (bytes + self.count * 4096).max(1 << 20);
-        Cost { prepare_bytes: 0, measured_bytes: Some(bytes * 2), disk_bytes: disk, measured_ns: None, files: self.count, working_set_bytes: bytes }
+        Cost {
+            prepare_bytes: 0,
+            measured_bytes: Some(bytes * 2),
+            disk_bytes: disk,
+            measured_ns: None,
+            files: self.count,
+            working_set_bytes: bytes,
+        }
     }
 
     fn phases(&self) -> Vec<&'static str> {

@@ -6,7 +6,11 @@ use crate::event::{Better, MetricHead};
 
 /// A metric head.
 pub(super) fn head(name: &str, unit: &str, better: Better) -> MetricHead {
-    MetricHead { name: name.to_owned(), unit: unit.to_owned(), better }
+    MetricHead {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        better,
+    }
 }
 
 /// Bytes moved per second, SI.
@@ -26,7 +30,11 @@ pub(super) fn elapsed_head() -> MetricHead {
 
 /// A latency of one kind of operation.
 pub(super) fn latency_head(op: Op, which: Latency) -> MetricHead {
-    head(&format!("{} latency {}", op.name(), which.name()), "ns", Better::Lower)
+    head(
+        &format!("{} latency {}", op.name(), which.name()),
+        "ns",
+        Better::Lower,
+    )
 }
 
 /// Which figure of a latency distribution.
@@ -58,7 +66,10 @@ impl Latency {
 
 /// The entry of one kind of operation.
 pub(super) fn of(outcome: &Outcome, op: Op) -> Option<&OpOutcome> {
-    outcome.ops.iter().find(|entry| entry.op == op && entry.count > 0)
+    outcome
+        .ops
+        .iter()
+        .find(|entry| entry.op == op && entry.count > 0)
 }
 
 /// Bytes per second over the whole phase.
@@ -69,7 +80,12 @@ pub(super) fn throughput(outcome: &Outcome) -> Option<f64> {
 
 /// Operations per second over the whole phase, fsyncs not counted.
 pub(super) fn operations(outcome: &Outcome) -> Option<f64> {
-    let count: u64 = outcome.ops.iter().filter(|entry| entry.op != Op::Fsync).map(|entry| entry.count).sum();
+    let count: u64 = outcome
+        .ops
+        .iter()
+        .filter(|entry| entry.op != Op::Fsync)
+        .map(|entry| entry.count)
+        .sum();
     per_second(count, outcome.elapsed_ns)
 }
 

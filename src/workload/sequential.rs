@@ -20,27 +20,101 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "one large file written, rewritten or read once from beginning to end",
     source: "the common core of dd, bonnie++ block I/O and fio rw=read/write",
     settings: &[
-        SettingDoc { name: "mode", kind: Kind::Choice(&["write", "rewrite", "read"]), default: "", required: true, doc: "Make a new file, overwrite one, or read one." },
-        SettingDoc { name: "size", kind: Kind::Bytes, default: "", required: true, doc: "Size of the file." },
-        SettingDoc { name: "block-size", kind: Kind::Bytes, default: "1 MiB", required: false, doc: "Bytes of one operation." },
-        SettingDoc { name: "threads", kind: Kind::Count, default: "1", required: false, doc: "Threads, each on its own contiguous part." },
-        SettingDoc { name: "queue-depth", kind: Kind::Count, default: "1", required: false, doc: "Operations outstanding at once, per thread." },
-        SettingDoc { name: "direct", kind: Kind::Flag, default: "false", required: false, doc: "O_DIRECT: past the page cache." },
-        SettingDoc { name: "fsync-every", kind: Kind::Count, default: "0", required: false, doc: "fsync after so many writes; 0: never." },
-        SettingDoc { name: "fsync-at-end", kind: Kind::Flag, default: "true", required: false, doc: "fsync before the clock stops." },
-        SettingDoc { name: "time", kind: Kind::Time, default: "", required: false, doc: "Stop after this long even if the pass is not complete." },
-        CONTENT, COMPRESS_RATIO, ENGINE,
+        SettingDoc {
+            name: "mode",
+            kind: Kind::Choice(&["write", "rewrite", "read"]),
+            default: "",
+            required: true,
+            doc: "Make a new file, overwrite one, or read one.",
+        },
+        SettingDoc {
+            name: "size",
+            kind: Kind::Bytes,
+            default: "",
+            required: true,
+            doc: "Size of the file.",
+        },
+        SettingDoc {
+            name: "block-size",
+            kind: Kind::Bytes,
+            default: "1 MiB",
+            required: false,
+            doc: "Bytes of one operation.",
+        },
+        SettingDoc {
+            name: "threads",
+            kind: Kind::Count,
+            default: "1",
+            required: false,
+            doc: "Threads, each on its own contiguous part.",
+        },
+        SettingDoc {
+            name: "queue-depth",
+            kind: Kind::Count,
+            default: "1",
+            required: false,
+            doc: "Operations outstanding at once, per thread.",
+        },
+        SettingDoc {
+            name: "direct",
+            kind: Kind::Flag,
+            default: "false",
+            required: false,
+            doc: "O_DIRECT: past the page cache.",
+        },
+        SettingDoc {
+            name: "fsync-every",
+            kind: Kind::Count,
+            default: "0",
+            required: false,
+            doc: "fsync after so many writes; 0: never.",
+        },
+        SettingDoc {
+            name: "fsync-at-end",
+            kind: Kind::Flag,
+            default: "true",
+            required: false,
+            doc: "fsync before the clock stops.",
+        },
+        SettingDoc {
+            name: "time",
+            kind: Kind::Time,
+            default: "",
+            required: false,
+            doc: "Stop after this long even if the pass is not complete.",
+        },
+        CONTENT,
+        COMPRESS_RATIO,
+        ENGINE,
     ],
     example: "sequential = { mode = \"write\", size = \"1 GiB\" }",
     parse: |settings| Ok(Box::new(Sequential::parse(settings)?)),
 };
 
 /// What is written, shared by all workloads that write blocks.
-pub(super) const CONTENT: SettingDoc = SettingDoc { name: "content", kind: Kind::Choice(&["random", "zero"]), default: "random", required: false, doc: "What is written: random bytes, or zeros (compressing and thin storage may store nothing of them)." };
+pub(super) const CONTENT: SettingDoc = SettingDoc {
+    name: "content",
+    kind: Kind::Choice(&["random", "zero"]),
+    default: "random",
+    required: false,
+    doc: "What is written: random bytes, or zeros (compressing and thin storage may store nothing of them).",
+};
 /// How compressible it is.
-pub(super) const COMPRESS_RATIO: SettingDoc = SettingDoc { name: "compress-ratio", kind: Kind::Number, default: "1", required: false, doc: "How many times smaller the data can be compressed." };
+pub(super) const COMPRESS_RATIO: SettingDoc = SettingDoc {
+    name: "compress-ratio",
+    kind: Kind::Number,
+    default: "1",
+    required: false,
+    doc: "How many times smaller the data can be compressed.",
+};
 /// Which I/O engine.
-pub(super) const ENGINE: SettingDoc = SettingDoc { name: "engine", kind: Kind::Choice(&["auto", "sync", "io_uring"]), default: "auto", required: false, doc: "I/O engine; auto decides and says why." };
+pub(super) const ENGINE: SettingDoc = SettingDoc {
+    name: "engine",
+    kind: Kind::Choice(&["auto", "sync", "io_uring"]),
+    default: "auto",
+    required: false,
+    doc: "I/O engine; auto decides and says why.",
+};
 
 /// Name of the one file all block workloads work on.
 pub(super) const FILE: &str = "data";
@@ -70,11 +144,18 @@ struct Sequential {
 pub(super) fn content(settings: &Settings) -> Result<Content, Refusal> {
     let ratio = settings.number("compress-ratio")?.unwrap_or(1.0);
     if ratio < 1.0 {
-        return Err(Refusal::at(settings.span_of("compress-ratio"), "a compress-ratio below 1 cannot be", "write 1 for data that does not compress, 2 for data that halves"));
+        return Err(Refusal::at(
+            settings.span_of("compress-ratio"),
+            "a compress-ratio below 1 cannot be",
+            "write 1 for data that does not compress, 2 for data that halves",
+        ));
     }
     Ok(match settings.text("content")?.as_deref() {
         Some("zero") => Content::Zero,
-        _ if ratio > 1.0 => Content::Shaped { ratio, duplicates: 0.0 },
+        _ if ratio > 1.0 => Content::Shaped {
+            ratio,
+            duplicates: 0.0,
+        },
         _ => Content::Random,
     })
 }
@@ -94,7 +175,11 @@ pub(super) fn at_least_one(settings: &Settings, name: &str, default: u32) -> Res
         None => Ok(default),
         Some(value) => match u32::try_from(value) {
             Ok(value) if (1..=4096).contains(&value) => Ok(value),
-            _ => Err(Refusal::at(settings.span_of(name), format!("{name} must be between 1 and 4096"), "")),
+            _ => Err(Refusal::at(
+                settings.span_of(name),
+                format!("{name} must be between 1 and 4096"),
+                "",
+            )),
         },
     }
 }
@@ -108,7 +193,10 @@ pub(super) fn block_size(settings: &Settings, default: u32, size: u64) -> Result
         _ => Err(Refusal::at(
             settings.span_of("block-size"),
             format!("block size {} does not work here", unit::bytes(value)),
-            format!("choose a multiple of 512 B from 512 B to 64 MiB, at most the size ({})", unit::bytes(size)),
+            format!(
+                "choose a multiple of 512 B from 512 B to 64 MiB, at most the size ({})",
+                unit::bytes(size)
+            ),
         )),
     }
 }
@@ -116,7 +204,11 @@ pub(super) fn block_size(settings: &Settings, default: u32, size: u64) -> Result
 /// A size that must be given and be above nothing.
 pub(super) fn size(settings: &Settings) -> Result<u64, Refusal> {
     match settings.bytes("size")? {
-        Some(0) | None => Err(Refusal::at(settings.span_of("size"), "a size of 0 measures nothing", "write for example size = \"1 GiB\"")),
+        Some(0) | None => Err(Refusal::at(
+            settings.span_of("size"),
+            "a size of 0 measures nothing",
+            "write for example size = \"1 GiB\"",
+        )),
         Some(value) => Ok(value),
     }
 }
@@ -147,13 +239,20 @@ impl Sequential {
     }
 
     fn op(&self) -> Op {
-        if self.mode == Mode::Read { Op::Read } else { Op::Write }
+        if self.mode == Mode::Read {
+            Op::Read
+        } else {
+            Op::Write
+        }
     }
 
     fn spec(&self, place: &Place<'_>) -> Spec {
         let whole = self.size / u64::from(self.block_size) * u64::from(self.block_size);
         Spec {
-            targets: vec![Target { path: place.directory.join(FILE), bytes: whole }],
+            targets: vec![Target {
+                path: place.directory.join(FILE),
+                bytes: whole,
+            }],
             block_sizes: vec![(self.block_size, 1)],
             access: Access::Sequential,
             read_share: if self.mode == Mode::Read { 1.0 } else { 0.0 },
@@ -163,7 +262,10 @@ impl Sequential {
             durability: self.durability,
             pacing: Pacing::Closed { think_time_ns: 0 },
             content: self.content,
-            stop: Stop { ops: Some(whole / u64::from(self.block_size)), time_ns: self.time_ns },
+            stop: Stop {
+                ops: Some(whole / u64::from(self.block_size)),
+                time_ns: self.time_ns,
+            },
             engine: self.engine,
             seed: place.seed,
             slice_ns: SLICE_NS,
@@ -178,9 +280,20 @@ impl Workload for Sequential {
             Mode::Rewrite => "overwrite a file of",
             Mode::Read => "read a file of",
         };
-        let end = if self.mode != Mode::Read && self.durability.fsync_at_end { ", fsync at the end" } else { "" };
-        let every = self.durability.fsync_every.map_or(String::new(), |n| format!(", fsync after every {n}"));
-        format!("{what} {} once in blocks of {}{every}{end}", unit::bytes(self.size), unit::bytes(u64::from(self.block_size)))
+        let end = if self.mode != Mode::Read && self.durability.fsync_at_end {
+            ", fsync at the end"
+        } else {
+            ""
+        };
+        let every = self
+            .durability
+            .fsync_every
+            .map_or(String::new(), |n| format!(", fsync after every {n}"));
+        format!(
+            "{what} {} once in blocks of {}{every}{end}",
+            unit::bytes(self.size),
+            unit::bytes(u64::from(self.block_size))
+        )
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
@@ -194,7 +307,11 @@ impl Workload for Sequential {
 
     fn cost(&self) -> Cost {
         Cost {
-            prepare_bytes: if self.mode == Mode::Write { 0 } else { self.size },
+            prepare_bytes: if self.mode == Mode::Write {
+                0
+            } else {
+                self.size
+            },
             measured_bytes: Some(self.size),
             disk_bytes: self.size,
             measured_ns: self.time_ns,
@@ -215,7 +332,13 @@ impl Workload for Sequential {
         if self.mode == Mode::Write {
             return Ok(());
         }
-        stackrace_engine::lay_out(&self.spec(place).targets, self.content, place.seed, place.control).map_err(trouble)
+        stackrace_engine::lay_out(
+            &self.spec(place).targets,
+            self.content,
+            place.seed,
+            place.control,
+        )
+        .map_err(trouble)
     }
 
     fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
@@ -223,7 +346,9 @@ impl Workload for Sequential {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else { return vec![None; 4] };
+        let Some(outcome) = outcomes.first() else {
+            return vec![None; 4];
+        };
         vec![
             metric::throughput(outcome),
             metric::operations(outcome),
