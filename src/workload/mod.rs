@@ -62,7 +62,7 @@ impl std::fmt::Display for Trouble {
 }
 
 /// One workload with its settings.
-pub(crate) trait Workload: Send + Sync + std::fmt::Debug {
+pub(crate) trait Workload: Send + Sync {
     /// One sentence with its numbers.
     fn summary(&self) -> String;
     /// What it reports, the primary metric first.
