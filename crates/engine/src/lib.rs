@@ -2,11 +2,20 @@
 //!
 //! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`files`] and
 //! [`tree`] (whole files), watched through a [`Control`], and comes back as an [`Outcome`].
+pub mod clock;
+pub mod content;
 mod control;
+pub mod draw;
+mod error;
+pub mod memory;
 mod outcome;
+pub mod pacing;
+pub mod recorder;
+pub mod shape;
 pub mod spec;
 
 pub use control::Control;
+pub use error::StartError;
 pub use outcome::{
     Ended, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, Outcome, Slice,
 };
