@@ -74,7 +74,11 @@ impl Pair {
             let ticks = counter();
             let after = monotonic_ns();
             let width = after - before;
-            Pair { ticks, ns: before + width / 2, doubt_ns: width.div_ceil(2) }
+            Pair {
+                ticks,
+                ns: before + width / 2,
+                doubt_ns: width.div_ceil(2),
+            }
         };
         let mut best = bracket();
         for _ in 1..BRACKETS {
@@ -98,7 +102,9 @@ impl Calibration {
     /// Takes the first reading.
     pub fn begin() -> Calibration {
         let needed = SCALE.get().is_none() && invariant();
-        Calibration { first: needed.then(Pair::read) }
+        Calibration {
+            first: needed.then(Pair::read),
+        }
     }
 
     /// Takes the second reading, waiting until enough time has passed (at most 5 ms, and only
@@ -141,17 +147,30 @@ impl Clock {
     fn start() -> Clock {
         let reference = Pair::read();
         match SCALE.get() {
-            Some(&scale) => Clock { origin: reference.ticks, scale, tsc: true, reference },
+            Some(&scale) => Clock {
+                origin: reference.ticks,
+                scale,
+                tsc: true,
+                reference,
+            },
             None => {
                 let scale = 1 << SCALE_BITS;
-                Clock { origin: reference.ns, scale, tsc: false, reference }
+                Clock {
+                    origin: reference.ns,
+                    scale,
+                    tsc: false,
+                    reference,
+                }
             }
         }
     }
 
     /// The same clock with its origin at this moment.
     pub fn restarted(self) -> Clock {
-        Clock { origin: self.ticks(), ..self }
+        Clock {
+            origin: self.ticks(),
+            ..self
+        }
     }
 
     #[inline(always)]
@@ -211,7 +230,11 @@ mod tests {
         let clock = Clock::calibrated();
         crate::pacing::sleep_ns(20_000_000);
         let apart = clock.disagreement();
-        assert!(apart < 0.001, "{} apart by a share of {apart}", clock.name());
+        assert!(
+            apart < 0.001,
+            "{} apart by a share of {apart}",
+            clock.name()
+        );
     }
 
     #[test]

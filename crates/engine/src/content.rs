@@ -70,15 +70,29 @@ struct Shape {
 impl Shape {
     fn new(content: Content, block_min: usize) -> Shape {
         let chunk = CHUNK.min(block_min.max(SECTOR));
-        let random = Shape { zero: false, chunk, keep: chunk, duplicates: 0.0, owed: 0.0 };
+        let random = Shape {
+            zero: false,
+            chunk,
+            keep: chunk,
+            duplicates: 0.0,
+            owed: 0.0,
+        };
         match content {
-            Content::Zero => Shape { zero: true, keep: 0, ..random },
+            Content::Zero => Shape {
+                zero: true,
+                keep: 0,
+                ..random
+            },
             Content::Random => random,
             Content::Shaped { ratio, duplicates } => {
                 let keep = (chunk as f64 / ratio.max(1.0)).round() as usize;
                 // At least one stamp, or different blocks would be equal.
                 let keep = keep.next_multiple_of(8).clamp(8, chunk);
-                Shape { keep, duplicates: duplicates.clamp(0.0, 1.0), ..random }
+                Shape {
+                    keep,
+                    duplicates: duplicates.clamp(0.0, 1.0),
+                    ..random
+                }
             }
         }
     }
@@ -104,7 +118,11 @@ impl Pool {
         let shape = Shape::new(content, block_min);
         let slots = slots.max(1);
         let least = round_up(block_max.max(1));
-        let slot_bytes = if shape.zero { least } else { least.max(round_up(pool_bytes / slots)) };
+        let slot_bytes = if shape.zero {
+            least
+        } else {
+            least.max(round_up(pool_bytes / slots))
+        };
         let mut draw = Draw::new(seed, 0x706f_6f6c_0000_0000 | u64::from(stream));
         let mut memory = Memory::new(slot_bytes * slots)?;
         for chunk in memory.bytes_mut().chunks_mut(shape.chunk) {
@@ -113,7 +131,11 @@ impl Pool {
                 word.copy_from_slice(&draw.bits().to_le_bytes());
             }
         }
-        let slot = Slot { cursor: 0, originals: [Written::default(); ORIGINALS], count: 0 };
+        let slot = Slot {
+            cursor: 0,
+            originals: [Written::default(); ORIGINALS],
+            count: 0,
+        };
         Ok(Pool {
             memory,
             slot_bytes,
@@ -167,8 +189,11 @@ impl Pool {
         if slot.cursor + bytes > self.slot_bytes {
             slot.cursor = 0;
         }
-        let written =
-            Written { position: base + slot.cursor, bytes, first_stamp: self.stamp };
+        let written = Written {
+            position: base + slot.cursor,
+            bytes,
+            first_stamp: self.stamp,
+        };
         slot.cursor += bytes.next_multiple_of(ALIGNMENT);
         self.stamp += bytes.div_ceil(SECTOR) as u64;
         if self.shape.duplicates > 0.0 {
@@ -180,7 +205,11 @@ impl Pool {
 
     #[inline]
     fn put_stamps(&mut self, written: Written) {
-        let Written { position, bytes, first_stamp } = written;
+        let Written {
+            position,
+            bytes,
+            first_stamp,
+        } = written;
         let Shape { chunk, keep, .. } = self.shape;
         let salt = self.salt;
         let sectors = self.memory.bytes_mut()[position..position + bytes].chunks_mut(SECTOR);
@@ -245,7 +274,10 @@ mod tests {
                 let position = pool.place(number % 4, 16384);
                 for sector in pool.bytes(position, 16384).chunks(SECTOR) {
                     let stamp = u64::from_le_bytes(sector[..8].try_into().unwrap());
-                    assert!(seen.insert(stamp), "stream {stream}, write {number}: repeated");
+                    assert!(
+                        seen.insert(stamp),
+                        "stream {stream}, write {number}: repeated"
+                    );
                 }
             }
         }
@@ -272,13 +304,22 @@ mod tests {
     #[test]
     fn the_asked_share_of_each_page_is_zero() {
         for ratio in [1.0, 2.0, 4.0, 10.0, 1000.0] {
-            let content = Content::Shaped { ratio, duplicates: 0.0 };
+            let content = Content::Shaped {
+                ratio,
+                duplicates: 0.0,
+            };
             let mut pool = pool(content, 0, 1);
             for _ in 0..100 {
                 for page in pool.take(16384).chunks(4096) {
-                    let random = page.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
+                    let random = page
+                        .iter()
+                        .rposition(|byte| *byte != 0)
+                        .map_or(0, |last| last + 1);
                     let expected = (4096.0 / ratio).max(8.0);
-                    assert!((random as f64 - expected).abs() <= 16.0, "ratio {ratio}: {random}");
+                    assert!(
+                        (random as f64 - expected).abs() <= 16.0,
+                        "ratio {ratio}: {random}"
+                    );
                 }
             }
         }
@@ -286,7 +327,10 @@ mod tests {
 
     #[test]
     fn blocks_smaller_than_a_page_compress_too() {
-        let content = Content::Shaped { ratio: 2.0, duplicates: 0.0 };
+        let content = Content::Shaped {
+            ratio: 2.0,
+            duplicates: 0.0,
+        };
         let mut pool = Pool::new(content, 1, 0, 1, 512..=512, 1 << 20).unwrap();
         let block = pool.take(512);
         assert!(block[..248].iter().any(|byte| *byte != 0));
@@ -296,17 +340,25 @@ mod tests {
     #[test]
     fn the_asked_share_of_blocks_are_copies() {
         for share in [0.0, 0.25, 0.5, 0.9] {
-            let content = Content::Shaped { ratio: 2.0, duplicates: share };
+            let content = Content::Shaped {
+                ratio: 2.0,
+                duplicates: share,
+            };
             let mut pool = pool(content, 0, 8);
             let mut seen: HashMap<Vec<u8>, u32> = HashMap::new();
             let count = 4_000;
             for number in 0..count {
                 let bytes = if number % 3 == 0 { 4096 } else { 8192 };
                 let position = pool.place(number % 8, bytes);
-                *seen.entry(pool.bytes(position, bytes).to_vec()).or_default() += 1;
+                *seen
+                    .entry(pool.bytes(position, bytes).to_vec())
+                    .or_default() += 1;
             }
             let copies = (count - seen.len()) as f64 / count as f64;
-            assert!((copies - share).abs() < 0.02, "asked {share}, found {copies}");
+            assert!(
+                (copies - share).abs() < 0.02,
+                "asked {share}, found {copies}"
+            );
         }
     }
 
@@ -314,7 +366,9 @@ mod tests {
     fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
         let filled = |seed| {
             let mut buffer = vec![0; 30_001];
-            Pool::new(Content::Random, seed, 0, 1, 4096..=4096, 1 << 20).unwrap().fill(&mut buffer);
+            Pool::new(Content::Random, seed, 0, 1, 4096..=4096, 1 << 20)
+                .unwrap()
+                .fill(&mut buffer);
             buffer
         };
         assert_eq!(filled(1), filled(1));

@@ -94,9 +94,11 @@ impl StartError {
             Self::DirectRefused { .. } => {
                 "use direct = false, or a file system that supports direct I/O".to_owned()
             }
-            Self::Ring { disabled: Some(1 | 2), .. } => {
-                "allow it with: sysctl kernel.io_uring_disabled=0, or use the sync engine".to_owned()
-            }
+            Self::Ring {
+                disabled: Some(1 | 2),
+                ..
+            } => "allow it with: sysctl kernel.io_uring_disabled=0, or use the sync engine"
+                .to_owned(),
             Self::Ring { .. } => {
                 "use the sync engine, or allow io_uring in the container's seccomp profile"
                     .to_owned()
@@ -105,7 +107,8 @@ impl StartError {
                 "lower the queue depth, the number of threads or the block size".to_owned()
             }
             Self::Thread { .. } => {
-                "lower the number of threads, or raise the limit on processes (ulimit -u)".to_owned()
+                "lower the number of threads, or raise the limit on processes (ulimit -u)"
+                    .to_owned()
             }
             Self::LayOut(error) => match rustix::io::Errno::from_raw_os_error(error.errno) {
                 rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT => {

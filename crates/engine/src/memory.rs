@@ -38,15 +38,17 @@ impl Memory {
         let flags = MapFlags::PRIVATE | MapFlags::POPULATE;
         // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
         // anyone else refers to is replaced.
-        let start = unsafe {
-            rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags)
-        };
+        let start =
+            unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
         match start {
             Ok(start) => match NonNull::new(start.cast::<u8>()) {
                 Some(start) => Ok(Memory { start, bytes }),
                 None => Err(StartError::Memory { bytes, errno: 0 }),
             },
-            Err(errno) => Err(StartError::Memory { bytes, errno: errno.raw_os_error() }),
+            Err(errno) => Err(StartError::Memory {
+                bytes,
+                errno: errno.raw_os_error(),
+            }),
         }
     }
 

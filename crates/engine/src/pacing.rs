@@ -26,7 +26,11 @@ pub struct Schedule {
 #[derive(Debug, Clone)]
 enum Kind {
     /// Arrival `index` of this worker is number `worker + index * workers` of the phase.
-    Fixed { gap_ns: f64, first_ns: f64, index: u64 },
+    Fixed {
+        gap_ns: f64,
+        first_ns: f64,
+        index: u64,
+    },
     /// Exponential gaps with this mean. Independent Poisson streams add up to a Poisson stream.
     Poisson { mean_ns: f64 },
 }
@@ -37,14 +41,24 @@ impl Schedule {
         let gap = NS_PER_SECOND / per_second;
         let first_ns = f64::from(worker) * gap;
         let gap_ns = gap * f64::from(workers);
-        Schedule { kind: Kind::Fixed { gap_ns, first_ns, index: 0 }, next_ns: first_ns }
+        Schedule {
+            kind: Kind::Fixed {
+                gap_ns,
+                first_ns,
+                index: 0,
+            },
+            next_ns: first_ns,
+        }
     }
 
     /// Poisson arrivals, `per_second` on average over all `workers`. `random` starts the stream.
     pub fn poisson(per_second: f64, workers: u32, random: u64) -> Schedule {
         let mean_ns = NS_PER_SECOND / per_second * f64::from(workers);
         let kind = Kind::Poisson { mean_ns };
-        Schedule { kind, next_ns: exponential(mean_ns, random) }
+        Schedule {
+            kind,
+            next_ns: exponential(mean_ns, random),
+        }
     }
 
     /// When the next operation is meant to start: the first whole nanosecond not before it.
@@ -58,7 +72,11 @@ impl Schedule {
     #[inline]
     pub fn advance(&mut self, random: u64) {
         match &mut self.kind {
-            Kind::Fixed { gap_ns, first_ns, index } => {
+            Kind::Fixed {
+                gap_ns,
+                first_ns,
+                index,
+            } => {
                 *index += 1;
                 // By multiplication, not by adding up: rounding errors do not accumulate.
                 self.next_ns = *first_ns + *index as f64 * *gap_ns;
@@ -144,7 +162,10 @@ mod tests {
         let mean = sum / f64::from(count);
         let deviation = (squares / f64::from(count) - mean * mean).sqrt();
         assert!((mean - 1e6).abs() < 1e4, "mean {mean}");
-        assert!((deviation - 1e6).abs() < 2e4, "standard deviation {deviation}");
+        assert!(
+            (deviation - 1e6).abs() < 2e4,
+            "standard deviation {deviation}"
+        );
     }
 
     /// The reason this file exists: a device that stands still for one second owes a second's

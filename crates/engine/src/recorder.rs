@@ -8,9 +8,7 @@
 
 use hdrhistogram::Histogram;
 
-use crate::outcome::{
-    LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpOutcome, Slice,
-};
+use crate::outcome::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpOutcome, Slice};
 
 /// How many slices a time series may have: an hour of 100 ms.
 pub const SLICES_MAX: usize = 36_000;
@@ -27,11 +25,18 @@ struct Lane {
 
 impl Lane {
     fn new() -> Lane {
-        let mut latency = Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, LATENCY_DIGITS)
-            .expect("the bounds are constants the histogram accepts");
+        let mut latency =
+            Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, LATENCY_DIGITS)
+                .expect("the bounds are constants the histogram accepts");
         // Writes all of it, so that no page is touched for the first time while measuring.
         latency.clear();
-        Lane { count: 0, bytes: 0, latency_sum_ns: 0, saturated: 0, latency }
+        Lane {
+            count: 0,
+            bytes: 0,
+            latency_sum_ns: 0,
+            saturated: 0,
+            latency,
+        }
     }
 
     fn merge(&mut self, other: &Lane) {
@@ -63,7 +68,14 @@ impl Series {
     fn new(slice_ns: u64) -> Series {
         let slice_ns = slice_ns.max(1);
         let slices = vec![Slice::default(); SLICES_MAX];
-        Series { slice_ns, slices, used: 0, current: 0, begin_ns: 0, end_ns: 0 }
+        Series {
+            slice_ns,
+            slices,
+            used: 0,
+            current: 0,
+            begin_ns: 0,
+            end_ns: 0,
+        }
     }
 
     #[inline(always)]
@@ -93,7 +105,10 @@ impl Series {
         self.slice_ns = self.slice_ns.saturating_mul(2);
         for index in 0..SLICES_MAX / 2 {
             let (even, odd) = (self.slices[2 * index], self.slices[2 * index + 1]);
-            self.slices[index] = Slice { ops: even.ops + odd.ops, bytes: even.bytes + odd.bytes };
+            self.slices[index] = Slice {
+                ops: even.ops + odd.ops,
+                bytes: even.bytes + odd.bytes,
+            };
         }
         self.slices[SLICES_MAX / 2..].fill(Slice::default());
         self.used = self.used.div_ceil(2);
@@ -131,7 +146,11 @@ impl Recorder {
         for op in ops {
             lanes[*op as usize] = Some(Box::new(Lane::new()));
         }
-        Recorder { lanes, series: Series::new(slice_ns), short: 0 }
+        Recorder {
+            lanes,
+            series: Series::new(slice_ns),
+            short: 0,
+        }
     }
 
     /// An operation completed. Its latency is the time between the two; it counts for the slice it
@@ -163,11 +182,20 @@ impl Recorder {
         self.short += 1;
     }
 
+    /// How many operations of this kind were recorded.
+    pub fn count(&self, op: Op) -> u64 {
+        self.lanes[op as usize]
+            .as_ref()
+            .map_or(0, |lane| lane.count)
+    }
+
     /// Operations recorded so far, fsyncs left out, and the bytes they moved.
     pub fn progress(&self) -> (u64, u64) {
         let mut sum = (0, 0);
         for (lane, op) in self.lanes.iter().zip(Op::ALL) {
-            if let Some(lane) = lane && op != Op::Fsync {
+            if let Some(lane) = lane
+                && op != Op::Fsync
+            {
                 sum = (sum.0 + lane.count, sum.1 + lane.bytes);
             }
         }
@@ -177,7 +205,9 @@ impl Recorder {
     /// All notebooks of a phase as one.
     pub fn merge(recorders: Vec<Recorder>, slice_ns: u64) -> Merged {
         let mut recorders = recorders.into_iter();
-        let mut sum = recorders.next().unwrap_or_else(|| Recorder::new(slice_ns, &[]));
+        let mut sum = recorders
+            .next()
+            .unwrap_or_else(|| Recorder::new(slice_ns, &[]));
         for other in recorders {
             for (ours, theirs) in sum.lanes.iter_mut().zip(other.lanes) {
                 match (ours.as_mut(), theirs) {
@@ -202,7 +232,12 @@ impl Recorder {
         let mut series = sum.series.slices;
         series.truncate(sum.series.used);
         series.shrink_to_fit();
-        Merged { ops: ops.collect(), slice_ns: sum.series.slice_ns, series, short: sum.short }
+        Merged {
+            ops: ops.collect(),
+            slice_ns: sum.series.slice_ns,
+            series,
+            short: sum.short,
+        }
     }
 }
 
@@ -235,7 +270,12 @@ mod tests {
     type Event = (usize, u64, u64, u64);
 
     fn event() -> impl Strategy<Value = Event> {
-        (0usize..3, 0u64..20_000_000, prop_oneof![0u64..1_000, 0u64..LATENCY_NS_MAX * 2], 0u64..9_999)
+        (
+            0usize..3,
+            0u64..20_000_000,
+            prop_oneof![0u64..1_000, 0u64..LATENCY_NS_MAX * 2],
+            0u64..9_999,
+        )
     }
 
     fn notebook(events: &[Event]) -> Recorder {

@@ -35,7 +35,15 @@ impl Mix {
             _ => None,
         };
         let end = operations.map_or(u64::MAX, |count| before.saturating_add(count));
-        Mix { constant, share, next: before, end, window: 0, left: 0, draw }
+        Mix {
+            constant,
+            share,
+            next: before,
+            end,
+            window: 0,
+            left: 0,
+            draw,
+        }
     }
 
     /// Whether the next operation is a read.
@@ -56,7 +64,11 @@ impl Mix {
     fn refill(&mut self) {
         // The last window is as long as what is left; beyond the announced end, windows go on.
         let remaining = self.end.saturating_sub(self.next);
-        self.left = if remaining == 0 { WINDOW } else { remaining.min(WINDOW) };
+        self.left = if remaining == 0 {
+            WINDOW
+        } else {
+            remaining.min(WINDOW)
+        };
         let reads_before = |operations: u64| (operations as f64 * self.share).round() as u64;
         let mut reads = reads_before(self.next + self.left) - reads_before(self.next);
         self.next += self.left;

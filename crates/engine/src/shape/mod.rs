@@ -58,7 +58,12 @@ pub struct Share {
 impl Share {
     /// The share of one worker that is also one thread of the spec.
     pub fn of_thread(worker: u32, workers: u32) -> Share {
-        Share { worker, workers, stream: (worker, workers), cursor: None }
+        Share {
+            worker,
+            workers,
+            stream: (worker, workers),
+            cursor: None,
+        }
     }
 
     /// How many of `total` operations this worker does: as even as can be, exact in sum.
@@ -79,13 +84,32 @@ impl Share {
 enum Chooser {
     Uniform,
     /// Block `permutation(next)` of pass `pass`; `next` steps by the number of workers.
-    OncePerPass { permutation: Permutation, next: u64, first: u64, step: u64, pass: u64, seed: u64 },
-    Zipf { zipf: Zipf, scatter: Permutation },
+    OncePerPass {
+        permutation: Permutation,
+        next: u64,
+        first: u64,
+        step: u64,
+        pass: u64,
+        seed: u64,
+    },
+    Zipf {
+        zipf: Zipf,
+        scatter: Permutation,
+    },
     /// Rank `(blocks - 1) * u^exponent`, as fio defines it, scattered.
-    Pareto { exponent: f64, scatter: Permutation },
+    Pareto {
+        exponent: f64,
+        scatter: Permutation,
+    },
     /// `spare`: the second number each Box-Muller transform yields.
-    Normal { deviation: f64, spare: Option<f64> },
-    HotCold { hot: u64, threshold: u64 },
+    Normal {
+        deviation: f64,
+        spare: Option<f64>,
+    },
+    HotCold {
+        hot: u64,
+        threshold: u64,
+    },
 }
 
 /// All blocks of one size.
@@ -151,20 +175,35 @@ impl Shape {
         let mix_draw = Draw::new(spec.seed, PURPOSE_MIX | worker);
         let mix = Mix::new(spec.read_share, before, operations, mix_draw);
         let draw = Draw::new(spec.seed, PURPOSE_ORDER | worker);
-        Ok(Shape { mix, sizes, weights, draw, order })
+        Ok(Shape {
+            mix,
+            sizes,
+            weights,
+            draw,
+            order,
+        })
     }
 
     /// The next operation.
     #[inline]
     pub fn step(&mut self) -> Step {
-        let op = if self.mix.is_read() { Op::Read } else { Op::Write };
+        let op = if self.mix.is_read() {
+            Op::Read
+        } else {
+            Op::Write
+        };
         let size_index = self.size_index();
         let size = self.sizes[size_index];
         let (target, offset) = match &mut self.order {
             Order::Stream(stream) => stream.advance(size),
             Order::Random(fields) => fields[size_index].choose(&mut self.draw),
         };
-        Step { op, target, size, offset }
+        Step {
+            op,
+            target,
+            size,
+            offset,
+        }
     }
 
     #[inline]
@@ -174,7 +213,10 @@ impl Shape {
             return 0;
         }
         let drawn = self.draw.below(self.weights[count - 1]);
-        self.weights.iter().position(|sum| drawn < *sum).unwrap_or(count - 1)
+        self.weights
+            .iter()
+            .position(|sum| drawn < *sum)
+            .unwrap_or(count - 1)
     }
 
     /// 64 random bits of this worker's stream, for the pacing.
@@ -197,10 +239,16 @@ impl Iterator for Shape {
 fn check(spec: &Spec) -> Result<(), StartError> {
     let refuse = |what: String, next| Err(StartError::Spec { what, next });
     if spec.block_sizes.is_empty() || spec.block_sizes.iter().all(|(_, weight)| *weight == 0) {
-        return refuse("no block size has a weight".to_owned(), "give at least one block size");
+        return refuse(
+            "no block size has a weight".to_owned(),
+            "give at least one block size",
+        );
     }
     if spec.block_sizes.iter().any(|(size, _)| *size == 0) {
-        return refuse("a block size is 0 bytes".to_owned(), "give block sizes above 0");
+        return refuse(
+            "a block size is 0 bytes".to_owned(),
+            "give block sizes above 0",
+        );
     }
     if !(0.0..=1.0).contains(&spec.read_share) {
         let what = format!("the share of reads is {}", spec.read_share);
@@ -216,11 +264,20 @@ fn check(spec: &Spec) -> Result<(), StartError> {
     };
     if !sound {
         let what = format!("{:?} has a parameter out of range", spec.access);
-        return refuse(what, "give a Zipf exponent or deviation above 0, shares between 0 and 1");
+        return refuse(
+            what,
+            "give a Zipf exponent or deviation above 0, shares between 0 and 1",
+        );
     }
     if spec.access == Access::OncePerPass && spec.block_sizes.len() > 1 {
-        let what = format!("each block once per pass, with {} block sizes", spec.block_sizes.len());
-        return refuse(what, "give a single block size: blocks of different sizes overlap");
+        let what = format!(
+            "each block once per pass, with {} block sizes",
+            spec.block_sizes.len()
+        );
+        return refuse(
+            what,
+            "give a single block size: blocks of different sizes overlap",
+        );
     }
     Ok(())
 }
@@ -248,19 +305,34 @@ impl Field {
                 }
                 let permutation = pass_permutation(count, spec.seed, 0);
                 let seed = spec.seed;
-                Chooser::OncePerPass { permutation, next: first, first, step, pass: 0, seed }
+                Chooser::OncePerPass {
+                    permutation,
+                    next: first,
+                    first,
+                    step,
+                    pass: 0,
+                    seed,
+                }
             }
-            Access::Zipf(exponent) => {
-                Chooser::Zipf { zipf: Zipf::new(count, exponent), scatter: scatter() }
-            }
-            Access::Pareto(h) => {
-                Chooser::Pareto { exponent: h.ln() / (1.0 - h).ln(), scatter: scatter() }
-            }
-            Access::Normal(deviation) => Chooser::Normal { deviation, spare: None },
+            Access::Zipf(exponent) => Chooser::Zipf {
+                zipf: Zipf::new(count, exponent),
+                scatter: scatter(),
+            },
+            Access::Pareto(h) => Chooser::Pareto {
+                exponent: h.ln() / (1.0 - h).ln(),
+                scatter: scatter(),
+            },
+            Access::Normal(deviation) => Chooser::Normal {
+                deviation,
+                spare: None,
+            },
             Access::HotCold { .. } if count == 1 => Chooser::Uniform,
             Access::HotCold { hot_range, hot_ops } => {
                 let hot = ((count as f64 * hot_range).ceil() as u64).clamp(1, count - 1);
-                Chooser::HotCold { hot, threshold: (hot_ops * 2f64.powi(64)) as u64 }
+                Chooser::HotCold {
+                    hot,
+                    threshold: (hot_ops * 2f64.powi(64)) as u64,
+                }
             }
         };
         Ok(Field { blocks, chooser })
@@ -271,7 +343,14 @@ impl Field {
         let count = self.blocks.count();
         let index = match &mut self.chooser {
             Chooser::Uniform => draw.below(count),
-            Chooser::OncePerPass { permutation, next, first, step, pass, seed } => {
+            Chooser::OncePerPass {
+                permutation,
+                next,
+                first,
+                step,
+                pass,
+                seed,
+            } => {
                 if *next >= count {
                     *pass += 1;
                     *next = *first;

@@ -25,7 +25,12 @@ impl Permutation {
         let bits = u64::BITS - count.saturating_sub(1).leading_zeros();
         let left_bits = bits / 2;
         let keys = std::array::from_fn(|round| crate::draw::derive(key, round as u64));
-        Permutation { count, left_bits, right_bits: bits - left_bits, keys }
+        Permutation {
+            count,
+            left_bits,
+            right_bits: bits - left_bits,
+            keys,
+        }
     }
 
     /// Where `index` (below `count`) goes.

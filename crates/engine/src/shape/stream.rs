@@ -42,7 +42,11 @@ impl Stream {
         let largest = sizes.iter().copied().max().unwrap_or(0);
         let needed = u64::from(largest / unit);
         let holds = |target: usize| {
-            let first = if target == 0 { 0 } else { blocks.end_of(target - 1) };
+            let first = if target == 0 {
+                0
+            } else {
+                blocks.end_of(target - 1)
+            };
             let (from, to) = (begin.max(first), end.min(blocks.end_of(target)));
             to.saturating_sub(from) >= needed
         };
@@ -56,7 +60,15 @@ impl Stream {
             });
         }
         let target = blocks.target_of(begin);
-        Ok(Stream { blocks, unit, begin, end, target, at: begin, shared })
+        Ok(Stream {
+            blocks,
+            unit,
+            begin,
+            end,
+            target,
+            at: begin,
+            shared,
+        })
     }
 
     /// The next `size` bytes: file and offset.
@@ -64,7 +76,9 @@ impl Stream {
     pub fn advance(&mut self, size: u32) -> (u32, u64) {
         if let Some(shared) = &self.shared {
             let number = shared.fetch_add(1, Ordering::Relaxed);
-            return self.blocks.locate(self.begin + number % (self.end - self.begin));
+            return self
+                .blocks
+                .locate(self.begin + number % (self.end - self.begin));
         }
         let units = u64::from(size / self.unit);
         loop {

@@ -36,7 +36,10 @@ const RANDOM: [Access; 6] = [
     Access::Zipf(1.1),
     Access::Pareto(0.2),
     Access::Normal(0.1),
-    Access::HotCold { hot_range: 0.1, hot_ops: 0.9 },
+    Access::HotCold {
+        hot_range: 0.1,
+        hot_ops: 0.9,
+    },
 ];
 
 proptest! {
@@ -152,10 +155,17 @@ fn the_same_seed_gives_the_same_sequence_and_another_seed_another() {
 fn workers_that_share_a_cursor_advance_one_stream() {
     let spec = spec(Access::Sequential, &[(4096, 1)], &[40_960]);
     let cursor = Some(Arc::new(AtomicU64::new(0)));
-    let share = |worker| Share { worker, workers: 2, stream: (0, 1), cursor: cursor.clone() };
+    let share = |worker| Share {
+        worker,
+        workers: 2,
+        stream: (0, 1),
+        cursor: cursor.clone(),
+    };
     let mut a = Shape::new(&spec, &share(0)).unwrap();
     let mut b = Shape::new(&spec, &share(1)).unwrap();
-    let offsets: Vec<u64> = (0..6).flat_map(|_| [a.step().offset, b.step().offset]).collect();
+    let offsets: Vec<u64> = (0..6)
+        .flat_map(|_| [a.step().offset, b.step().offset])
+        .collect();
     let expected: Vec<u64> = (0..12).map(|i| i % 10 * 4096).collect();
     assert_eq!(offsets, expected);
 }
@@ -167,7 +177,10 @@ fn mixed_sizes_stream_without_gaps() {
     for step in only(&spec).take(2_000) {
         if step.offset != at {
             assert_eq!(step.offset, 0, "gap at {at}");
-            assert!(at + u64::from(step.size) > 1 << 20, "wrapped at {at} though it would fit");
+            assert!(
+                at + u64::from(step.size) > 1 << 20,
+                "wrapped at {at} though it would fit"
+            );
         }
         at = step.offset + u64::from(step.size);
     }
@@ -200,7 +213,10 @@ fn zipf_ranks_have_their_probabilities() {
         for rank in [1usize, 2, 3, 10, 30] {
             let expected = count as f64 * (rank as f64).powf(-exponent) / norm;
             let found = counts[rank - 1] as f64;
-            assert!((found / expected - 1.0).abs() < 0.08, "s {exponent}, rank {rank}: {found} for {expected}");
+            assert!(
+                (found / expected - 1.0).abs() < 0.08,
+                "s {exponent}, rank {rank}: {found} for {expected}"
+            );
         }
     }
 }
@@ -218,35 +234,65 @@ fn pareto_is_the_eighty_twenty_rule() {
 fn normal_has_its_middle_and_its_deviation() {
     let blocks = 10_000.0;
     let spec = spec(Access::Normal(0.1), &[(512, 1)], &[10_000 * 512]);
-    let positions: Vec<f64> =
-        only(&spec).take(100_000).map(|s| s.offset as f64 / 512.0 / blocks).collect();
+    let positions: Vec<f64> = only(&spec)
+        .take(100_000)
+        .map(|s| s.offset as f64 / 512.0 / blocks)
+        .collect();
     let mean = positions.iter().sum::<f64>() / 1e5;
     let variance = positions.iter().map(|p| (p - mean).powi(2)).sum::<f64>() / 1e5;
     assert!((mean - 0.5).abs() < 0.005, "mean {mean}");
-    assert!((variance.sqrt() - 0.1).abs() < 0.003, "deviation {}", variance.sqrt());
+    assert!(
+        (variance.sqrt() - 0.1).abs() < 0.003,
+        "deviation {}",
+        variance.sqrt()
+    );
 }
 
 #[test]
 fn the_hot_share_receives_its_operations() {
-    let access = Access::HotCold { hot_range: 0.1, hot_ops: 0.9 };
+    let access = Access::HotCold {
+        hot_range: 0.1,
+        hot_ops: 0.9,
+    };
     let spec = spec(access, &[(512, 1)], &[1_000 * 512]);
-    let hot = only(&spec).take(100_000).filter(|s| s.offset < 100 * 512).count();
+    let hot = only(&spec)
+        .take(100_000)
+        .filter(|s| s.offset < 100 * 512)
+        .count();
     assert!((89_000..91_000).contains(&hot), "{hot}");
 }
 
 #[test]
 fn what_cannot_be_done_is_refused_with_words() {
-    let refused = |spec: &Spec| Shape::new(spec, &Share::of_thread(0, 1)).unwrap_err().to_string();
-    assert_eq!(refused(&spec(Access::Uniform, &[(4096, 1)], &[4095])),
-        "no file holds a block of 4096 bytes");
-    assert_eq!(refused(&spec(Access::Sequential, &[(4096, 1)], &[4095])),
-        "stream 1 of 1 has no place for a block of 4096 bytes");
-    assert_eq!(refused(&spec(Access::Uniform, &[], &[4096])), "no block size has a weight");
-    assert_eq!(refused(&spec(Access::Uniform, &[(0, 1)], &[4096])), "a block size is 0 bytes");
-    assert_eq!(refused(&spec(Access::OncePerPass, &[(512, 1), (4096, 1)], &[4096])),
-        "each block once per pass, with 2 block sizes");
-    assert_eq!(refused(&spec(Access::Pareto(1.0), &[(512, 1)], &[4096])),
-        "Pareto(1.0) has a parameter out of range");
+    let refused = |spec: &Spec| {
+        Shape::new(spec, &Share::of_thread(0, 1))
+            .unwrap_err()
+            .to_string()
+    };
+    assert_eq!(
+        refused(&spec(Access::Uniform, &[(4096, 1)], &[4095])),
+        "no file holds a block of 4096 bytes"
+    );
+    assert_eq!(
+        refused(&spec(Access::Sequential, &[(4096, 1)], &[4095])),
+        "stream 1 of 1 has no place for a block of 4096 bytes"
+    );
+    assert_eq!(
+        refused(&spec(Access::Uniform, &[], &[4096])),
+        "no block size has a weight"
+    );
+    assert_eq!(
+        refused(&spec(Access::Uniform, &[(0, 1)], &[4096])),
+        "a block size is 0 bytes"
+    );
+    assert_eq!(
+        refused(&spec(Access::OncePerPass, &[(512, 1), (4096, 1)], &[4096])),
+        "each block once per pass, with 2 block sizes"
+    );
+    assert_eq!(
+        refused(&spec(Access::Pareto(1.0), &[(512, 1)], &[4096])),
+        "Pareto(1.0) has a parameter out of range"
+    );
     let mut spec = spec(Access::Uniform, &[(512, 1)], &[4096]);
     spec.read_share = 1.5;
     assert_eq!(refused(&spec), "the share of reads is 1.5");

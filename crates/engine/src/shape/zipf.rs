@@ -21,8 +21,7 @@ impl Zipf {
     /// `count` ranks (> 0), exponent > 0.
     pub fn new(count: u64, exponent: f64) -> Zipf {
         let count = count as f64;
-        let squeeze =
-            2.0 - inverse(integral(2.5, exponent) - 2f64.powf(-exponent), exponent);
+        let squeeze = 2.0 - inverse(integral(2.5, exponent) - 2f64.powf(-exponent), exponent);
         Zipf {
             count,
             exponent,
@@ -52,11 +51,19 @@ impl Zipf {
 fn integral(x: f64, s: f64) -> f64 {
     let log = x.ln();
     let power = (1.0 - s) * log;
-    if power.abs() > 1e-8 { power.exp_m1() / power * log } else { log * (1.0 + power / 2.0) }
+    if power.abs() > 1e-8 {
+        power.exp_m1() / power * log
+    } else {
+        log * (1.0 + power / 2.0)
+    }
 }
 
 /// The inverse of `integral`.
 fn inverse(y: f64, s: f64) -> f64 {
     let power = (y * (1.0 - s)).max(-1.0);
-    if power.abs() > 1e-8 { (power.ln_1p() / power * y).exp() } else { (y * (1.0 - power / 2.0)).exp() }
+    if power.abs() > 1e-8 {
+        (power.ln_1p() / power * y).exp()
+    } else {
+        (y * (1.0 - power / 2.0)).exp()
+    }
 }
