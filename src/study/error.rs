@@ -7,8 +7,10 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use crate::setting::{Refusal, Span};
 
-/// Widest line a message is broken to.
-const COLUMNS: usize = 100;
+/// Widest line of the advice, and of a source line that is shown whole.
+const COLUMNS: usize = 80;
+/// What stands before the advice.
+const BEFORE_HELP: usize = 14;
 
 /// Why a study is refused, and where in its text.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -72,7 +74,7 @@ impl StudyError {
             }
         };
         if !self.refusal.help.is_empty() {
-            group = group.element(Level::HELP.message(self.refusal.help.as_str()));
+            group = group.element(Level::HELP.message(folded(&self.refusal.help)));
         }
         renderer.render(&[group])
     }
@@ -88,4 +90,23 @@ fn within(span: &Span, text: &str) -> Span {
     let start = text.floor_char_boundary(span.start.min(text.len()));
     let end = text.ceil_char_boundary(span.end.min(text.len()));
     start..end.max(start)
+}
+
+/// The text in lines of at most the width of the terminal, broken at spaces.
+fn folded(text: &str) -> String {
+    let mut folded = String::new();
+    let mut column = 0;
+    for word in text.split(' ') {
+        let width = word.chars().count();
+        if column > 0 && column + 1 + width > COLUMNS - BEFORE_HELP {
+            folded.push('\n');
+            column = 0;
+        } else if !folded.is_empty() {
+            folded.push(' ');
+            column += 1;
+        }
+        folded.push_str(word);
+        column += width;
+    }
+    folded
 }

@@ -214,6 +214,10 @@ pub(super) fn find_factor(factors: &[Factor], name: &str, span: &Span) -> Result
 
 /// Levels a value names: one level, or a list of them.
 fn chosen(factor: &Factor, item: &Item) -> Result<Vec<usize>, Refusal> {
+    if factor.levels.is_empty() {
+        // Refused where it is written; saying that it lacks this level too would be an echo.
+        return Ok(Vec::new());
+    }
     match &item.node {
         Node::List(items) => {
             // A list may itself be a level.

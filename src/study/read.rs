@@ -194,7 +194,9 @@ impl<'a> Reader<'a> {
         let top = reader.top();
         let factors = reader.factors(text);
         let excluded = reader.excluded(&factors);
+        let before = reader.refusals.len();
         let stack = reader.stack(&factors);
+        let stack_whole = reader.refusals.len() == before;
         let workloads = reader.workloads(&factors);
         let decide = reader.decide(&factors);
         let policy = reader.policy();
@@ -208,6 +210,7 @@ impl<'a> Reader<'a> {
         };
         // Entries are checked in every treatment even where something else is wrong already.
         let mut builder = Builder::new(kinds, &factors, &stack, &workloads);
+        builder.stack_whole = stack_whole;
         let (mut treatments, mut heads) = (Vec::new(), Vec::new());
         if let Some(combinations) = &combinations {
             reader.all_present(&factors, &stack, combinations);

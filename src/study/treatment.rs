@@ -24,10 +24,12 @@ pub(super) struct WorkloadEntry {
 
 /// What builds the treatments of one study, and what it finds on the way.
 pub(super) struct Builder<'a> {
-    pub(super) kinds: &'a Kinds<'a>,
-    pub(super) factors: &'a [Factor],
-    pub(super) stack: &'a [Entry],
-    pub(super) workloads: &'a [WorkloadEntry],
+    kinds: &'a Kinds<'a>,
+    factors: &'a [Factor],
+    stack: &'a [Entry],
+    workloads: &'a [WorkloadEntry],
+    /// Whether every layer could be read: how they fit is only then a question.
+    pub(super) stack_whole: bool,
     findings: Vec<Finding>,
     /// Places and messages already found: the same mistake in a thousand treatments is one.
     seen: HashSet<(Option<Span>, String)>,
@@ -45,6 +47,7 @@ impl<'a> Builder<'a> {
             factors,
             stack,
             workloads,
+            stack_whole: true,
             findings: Vec::new(),
             seen: HashSet::new(),
         }
@@ -101,7 +104,7 @@ impl<'a> Builder<'a> {
             .map(|entry| self.layer(entry, levels))
             .collect();
         let layers: Option<Vec<Box<dyn Layer>>> = layers.into_iter().collect();
-        let layers = layers?;
+        let layers = layers.filter(|_| self.stack_whole)?;
         if layers.is_empty() {
             let span = self.stack.first().map(|entry| entry.span.clone());
             let refusal = Refusal {
@@ -121,8 +124,9 @@ impl<'a> Builder<'a> {
                     message,
                     help: String::new(),
                 };
+                // The layer that does not fit, and the one it stands on.
                 let mut causes: Vec<usize> = Vec::new();
-                for entry in self.stack {
+                for entry in entries.iter().take(index + 1).skip(index.saturating_sub(1)) {
                     causes.extend(entry.when.factors());
                     causes.extend(entry.kind.factors());
                 }
