@@ -18,7 +18,7 @@
 //! | [`looks`] | after which rounds may we look and stop? |
 //! | [`equivalence`] | which word does an interval earn, and how far is an undecided one? |
 //! | [`elimination`] | which of many treatments are out of the race? |
-//! | [`holm`] | how does asking many questions weaken each answer? |
+//! | [`mod@holm`] | how does asking many questions weaken each answer? |
 #![forbid(unsafe_code)]
 
 pub mod elimination;
