@@ -101,29 +101,19 @@ pub(crate) fn to_drop(evidence: &Evidence<'_>) -> Vec<usize> {
     if decide.contrast.is_some() || table.treatments() < 3 || live.len() < 2 {
         return Vec::new();
     }
-    let Some(series) = complete_series(&table, &live) else {
-        return Vec::new();
-    };
     stackrace_stats::eliminate(
-        &series,
+        &overall_series(&table),
         &live,
         looks.alpha_per_look(1.0 - decide.confidence),
         table.treatments(),
     )
 }
 
-/// Overall figures `[treatment][round]`; none unless every live treatment has every round.
-fn complete_series(table: &Table<'_>, live: &[usize]) -> Option<Vec<Vec<f64>>> {
+/// Overall figures `[treatment][round]`; a missing one is not a number, and its round is left out.
+fn overall_series(table: &Table<'_>) -> Vec<Vec<f64>> {
+    let figure = |t, at| table.overall_ln(t, at).unwrap_or(f64::NAN);
     (0..table.treatments())
-        .map(|t| {
-            if live.contains(&t) {
-                (0..table.rounds.len())
-                    .map(|at| table.overall_ln(t, at))
-                    .collect()
-            } else {
-                Some(Vec::new())
-            }
-        })
+        .map(|t| (0..table.rounds.len()).map(|at| figure(t, at)).collect())
         .collect()
 }
 
