@@ -15,6 +15,7 @@ mod outcome;
 mod pace;
 pub mod pacing;
 pub mod recorder;
+mod ring;
 pub mod shape;
 pub mod spec;
 mod target;
