@@ -1,14 +1,22 @@
 //! Which I/O engine runs a phase, and why.
 
-use std::os::fd::OwnedFd;
+use std::io::IoSliceMut;
+
+use rustix::fs::OFlags;
+use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::error::StartError;
+use crate::io::uring;
+use crate::memory::Memory;
 use crate::spec::{Engine, Spec};
 
 /// Most workers (threads, or threads times queue depth) of a phase.
-pub const WORKERS_MAX: u32 = 4096;
+pub(crate) const WORKERS_MAX: u32 = 4096;
 /// Most operations outstanding per thread.
-pub const QUEUE_DEPTH_MAX: u32 = 4096;
+pub(crate) const QUEUE_DEPTH_MAX: u32 = 4096;
+
+/// Blocks a device is tried with.
+const PROBE_READS: u64 = 8;
 
 /// How the workers of a phase do their I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,27 +50,28 @@ pub(crate) struct Choice {
 }
 
 /// Decides by what was asked for, and what the file and the kernel allow.
-pub(crate) fn choose(spec: &Spec, _files: &[OwnedFd]) -> Result<Choice, StartError> {
+///
+/// # Errors
+/// [`StartError::Ring`] if a ring was asked for by name and the kernel refuses it;
+/// [`StartError::Spec`] for too many workers.
+pub(crate) fn choose(spec: &Spec) -> Result<Choice, StartError> {
     let depth = spec.queue_depth;
+    let asked = || "asked for".to_owned();
     let (way, mut why) = match spec.engine {
-        Engine::Null => (Way::Null, "asked for".to_owned()),
-        Engine::Sync => (Way::Sync, "asked for".to_owned()),
-        Engine::Uring => return Err(StartError::Ring { errno: 38, disabled: None }),
-        Engine::Auto if depth == 1 => (
-            Way::Sync,
-            "queue depth 1: a plain call costs less than a ring".to_owned(),
-        ),
-        Engine::Auto => (Way::Sync, "not decided yet".to_owned()),
+        Engine::Null => (Way::Null, asked()),
+        Engine::Sync => (Way::Sync, asked()),
+        Engine::Uring => {
+            uring::allowed()?;
+            (Way::Uring, asked())
+        }
+        Engine::Auto => decide(spec)?,
     };
     let workers = match way {
         Way::Uring => spec.threads,
         Way::Sync | Way::Null => spec.threads.saturating_mul(depth),
     };
     if way == Way::Sync && depth > 1 {
-        why = format!(
-            "{why}; queue depth {depth} became {depth} threads with one operation each, for every \
-             thread asked for"
-        );
+        why = format!("{why}; each thread became {depth}, with one operation outstanding each");
     }
     if workers > WORKERS_MAX || depth > QUEUE_DEPTH_MAX {
         return Err(StartError::Spec {
@@ -71,4 +80,91 @@ pub(crate) fn choose(spec: &Spec, _files: &[OwnedFd]) -> Result<Choice, StartErr
         });
     }
     Ok(Choice { way, workers, why })
+}
+
+/// The decision nobody made.
+fn decide(spec: &Spec) -> Result<(Way, String), StartError> {
+    let depth = spec.queue_depth;
+    if depth == 1 {
+        return Ok((
+            Way::Sync,
+            "queue depth 1: a plain call costs less than a ring".to_owned(),
+        ));
+    }
+    if let Err(refusal) = uring::allowed() {
+        return Ok((Way::Sync, format!("{refusal}; {}", refusal.next())));
+    }
+    if !spec.direct {
+        return Ok((Way::Uring, format!("queue depth {depth}")));
+    }
+    Ok(match probe(spec)? {
+        Probe::InPlace => (
+            Way::Uring,
+            format!("queue depth {depth}, and the device takes requests without waiting"),
+        ),
+        Probe::ByWorkers => {
+            let why = "the device would hand each request of a ring to a kernel thread";
+            (Way::Sync, why.to_owned())
+        }
+        Probe::NoData => {
+            let why = "the file holds no data yet to try the device with, and a ring hands writes \
+                       that allocate to kernel threads";
+            (Way::Sync, why.to_owned())
+        }
+    })
+}
+
+/// What a device does with requests it must not block on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Probe {
+    /// Takes them.
+    InPlace,
+    /// Refuses them, so that a ring passes them to a kernel thread, which may block: many times
+    /// as expensive as a plain call.
+    ByWorkers,
+    /// There is nothing to read.
+    NoData,
+}
+
+/// Reads a few blocks of the first file twice: plainly, so that the file system has their places
+/// at hand, and then as a ring would first try it (`RWF_NOWAIT`).
+///
+/// With direct I/O, which alone is probed, this warms no page cache.
+fn probe(spec: &Spec) -> Result<Probe, StartError> {
+    let Some(target) = spec.targets.iter().max_by_key(|target| target.bytes) else {
+        return Ok(Probe::NoData);
+    };
+    let largest = spec
+        .block_sizes
+        .iter()
+        .map(|(size, _)| *size)
+        .max()
+        .unwrap_or(0);
+    let Ok(file) = crate::target::open(target, OFlags::RDONLY | OFlags::DIRECT) else {
+        // Writable but not readable: nothing can be tried.
+        return Ok(Probe::NoData);
+    };
+    let mut memory = Memory::new(largest as usize)?;
+    let buffer = &mut memory.bytes_mut()[..largest as usize];
+    let blocks = (target.bytes / u64::from(largest.max(1))).max(1);
+    let mut tried = 0;
+    for number in 0..PROBE_READS {
+        let offset = blocks * number / PROBE_READS * u64::from(largest);
+        if !matches!(rustix::io::pread(&file, &mut *buffer, offset), Ok(1..)) {
+            continue;
+        }
+        tried += 1;
+        let vectors = &mut [IoSliceMut::new(buffer)];
+        match rustix::io::preadv2(&file, vectors, offset, ReadWriteFlags::NOWAIT) {
+            Ok(_) => return Ok(Probe::InPlace),
+            Err(Errno::OPNOTSUPP) => return Ok(Probe::ByWorkers),
+            // Busy this time: try another block.
+            Err(_) => {}
+        }
+    }
+    Ok(if tried == 0 {
+        Probe::NoData
+    } else {
+        Probe::ByWorkers
+    })
 }

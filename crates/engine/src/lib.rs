@@ -21,6 +21,7 @@ mod pace;
 pub mod pacing;
 pub mod recorder;
 pub mod residency;
+mod ring;
 pub mod shape;
 pub mod spec;
 mod target;

@@ -15,11 +15,13 @@ use crate::error::StartError;
 use crate::io::Device;
 use crate::io::null::Null;
 use crate::io::sync::{Sync, sync_file};
+use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::Memory;
 use crate::outcome::{Ended, Op, OpError, Outcome};
 use crate::pace::{Eager, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
+use crate::ring::{Flight, drive_ring};
 use crate::shape::{Shape, Share};
 use crate::spec::{Access, Pacing, Spec};
 use crate::target::open_all;
@@ -51,7 +53,7 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
         crate::spec::Engine::Null => Vec::new(),
         _ => open_all(spec)?,
     };
-    let choice = choose(spec, &files)?;
+    let choice = choose(spec)?;
     let shapes = shares(spec, &choice)
         .map(|share| Ok((Shape::new(spec, &share)?, share)))
         .collect::<Result<Vec<_>, StartError>>()?;
@@ -307,10 +309,7 @@ impl Phase<'_> {
                 let device = self.sync_device(share);
                 self.work_on(gate, device, shape, recorder, share)
             }
-            Way::Uring => {
-                gate.pass(None)?;
-                None
-            }
+            Way::Uring => self.work_ring(gate, shape, recorder, share),
         }
     }
 
@@ -388,6 +387,60 @@ impl Phase<'_> {
             (_, None) => drive(&mut worker, device, &mut Eager),
         }
         Some(report(worker))
+    }
+
+    /// Waits for the common start and drives a ring.
+    fn work_ring(
+        &self,
+        gate: &Gate,
+        mut shape: Shape,
+        recorder: Recorder,
+        share: &Share,
+    ) -> Option<Report> {
+        let (files, durability) = (self.files, self.spec.durability);
+        let depth = self.spec.queue_depth as usize;
+        let (mut buffers, mut ring) = match self
+            .buffers(share, depth)
+            .and_then(|buffers| Ok((buffers, build(depth)?)))
+        {
+            Ok(both) => both,
+            Err(error) => {
+                gate.pass(Some(error));
+                return None;
+            }
+        };
+        let mut flight = Flight::new(depth, files.len());
+        let cadence = Cadence::new(durability.fsync_every, files.len());
+        let schedule = self.schedule(&mut shape, share);
+        let mut uring = Uring::new(&mut ring, files, &mut buffers, durability.data_only);
+        let clock = gate.pass(None)?;
+        let mut worker = self.worker(clock, shape, recorder, cadence, share);
+        let (w, u, f) = (&mut worker, &mut uring, &mut flight);
+        let drained = match (self.spec.pacing, schedule) {
+            (_, Some(schedule)) => drive_ring(w, u, &mut Scheduled(schedule), f),
+            (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
+                drive_ring(w, u, &mut Thinking { think_time_ns }, f)
+            }
+            (_, None) => drive_ring(w, u, &mut Eager, f),
+        };
+        let report = report(worker);
+        drop(uring);
+        drop(ring);
+        if !drained {
+            // The kernel may still read or write them: better lost than used by somebody else.
+            std::mem::forget(buffers);
+        }
+        Some(report)
+    }
+
+    fn buffers(&self, share: &Share, depth: usize) -> Result<Buffers, StartError> {
+        let (_, largest) = self.block_sizes();
+        let largest = if self.spec.read_share > 0.0 {
+            largest
+        } else {
+            0
+        };
+        Buffers::new(depth, largest, self.pool(share, depth)?)
     }
 
     /// The worker's share of an open loop's arrivals; `None`: a closed loop.

@@ -2,6 +2,7 @@
 
 pub(crate) mod null;
 pub(crate) mod sync;
+pub(crate) mod uring;
 
 use rustix::io::Errno;
 

@@ -1,0 +1,254 @@
+//! io_uring: one ring per worker, files and buffers registered, one system call per batch.
+
+use std::io::IoSlice;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
+use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, opcode, squeue};
+use rustix::io::Errno;
+
+use crate::content::Pool;
+use crate::error::StartError;
+use crate::memory::{Memory, round_up};
+use crate::outcome::Op;
+use crate::pacing::sleep_ns;
+use crate::ring::{Ring, Wait};
+use crate::shape::Step;
+
+/// Longest pause where the kernel cannot wait with a time limit (before 5.11), ns.
+const BLIND_PAUSE_NS: u64 = 50_000;
+
+/// The buffers of all slots. Must outlive the ring that was told of them.
+#[derive(Debug)]
+pub(crate) struct Buffers {
+    read: Memory,
+    /// Bytes of one slot in `read`.
+    stride: usize,
+    pool: Option<Pool>,
+}
+
+impl Buffers {
+    /// `largest`: bytes of the largest read, 0 if there are none.
+    pub(crate) fn new(
+        depth: usize,
+        largest: usize,
+        pool: Option<Pool>,
+    ) -> Result<Buffers, StartError> {
+        let stride = round_up(largest);
+        Ok(Buffers {
+            read: Memory::new(stride * depth)?,
+            stride,
+            pool,
+        })
+    }
+}
+
+/// Whether the kernel lets this process have a ring.
+pub(crate) fn allowed() -> Result<(), StartError> {
+    IoUring::new(2).map(drop).map_err(|error| refused(&error))
+}
+
+fn refused(error: &std::io::Error) -> StartError {
+    let disabled = std::fs::read_to_string("/proc/sys/kernel/io_uring_disabled");
+    let disabled = disabled.ok().and_then(|text| text.trim().parse().ok());
+    StartError::Ring {
+        errno: error.raw_os_error().unwrap_or(0),
+        disabled,
+    }
+}
+
+/// A ring for this many outstanding operations, with whatever of the cheaper ways this kernel
+/// knows. To be used by the thread that built it.
+pub(crate) fn build(depth: usize) -> Result<IoUring, StartError> {
+    let entries = u32::try_from(depth).unwrap_or(u32::MAX);
+    let mut builder = IoUring::builder();
+    builder
+        .setup_coop_taskrun()
+        .setup_single_issuer()
+        .setup_defer_taskrun()
+        .setup_no_sqarray();
+    // 6.6, then 6.1, then 5.19, then any.
+    let all = builder.build(entries);
+    let without_no_sqarray = || {
+        let mut builder = IoUring::builder();
+        builder
+            .setup_coop_taskrun()
+            .setup_single_issuer()
+            .setup_defer_taskrun();
+        builder.build(entries)
+    };
+    let only_coop = || IoUring::builder().setup_coop_taskrun().build(entries);
+    all.or_else(if_unknown(without_no_sqarray))
+        .or_else(if_unknown(only_coop))
+        .or_else(if_unknown(|| IoUring::new(entries)))
+        .map_err(|error| refused(&error))
+}
+
+/// Tries again if the kernel did not know a flag; any other refusal stands.
+fn if_unknown<T>(
+    again: impl FnOnce() -> std::io::Result<T>,
+) -> impl FnOnce(std::io::Error) -> std::io::Result<T> {
+    |error| match Errno::from_io_error(&error) {
+        Some(Errno::INVAL) => again(),
+        _ => Err(error),
+    }
+}
+
+/// A ring in use.
+pub(crate) struct Uring<'a> {
+    submitter: Submitter<'a>,
+    submission: SubmissionQueue<'a>,
+    completion: CompletionQueue<'a>,
+    buffers: &'a mut Buffers,
+    files: &'a [OwnedFd],
+    /// Files are named by their index, not by their descriptor.
+    fixed_files: bool,
+    fixed_buffers: bool,
+    sync_flags: FsyncFlags,
+    can_time_out: bool,
+}
+
+impl<'a> Uring<'a> {
+    /// Registers what can be registered; what cannot (too many files, too little lockable memory)
+    /// is used unregistered, at a higher cost per operation.
+    pub(crate) fn new(
+        ring: &'a mut IoUring,
+        files: &'a [OwnedFd],
+        buffers: &'a mut Buffers,
+        data_only: bool,
+    ) -> Uring<'a> {
+        let can_time_out = ring.params().is_feature_ext_arg();
+        let (mut submitter, submission, completion) = ring.split();
+        let descriptors: Vec<i32> = files.iter().map(AsRawFd::as_raw_fd).collect();
+        let fixed_files = submitter.register_files(&descriptors).is_ok();
+        let fixed_buffers = register_buffers(&submitter, buffers);
+        // Saves the look-up of the ring's own descriptor; kernels before 5.18 do without.
+        let _ = submitter.register_ring_fd();
+        let sync_flags = if data_only {
+            FsyncFlags::DATASYNC
+        } else {
+            FsyncFlags::empty()
+        };
+        Uring {
+            submitter,
+            submission,
+            completion,
+            buffers,
+            files,
+            fixed_files,
+            fixed_buffers,
+            sync_flags,
+            can_time_out,
+        }
+    }
+
+    #[inline(always)]
+    fn entry(&mut self, slot: usize, step: &Step) -> squeue::Entry {
+        let index = step.target as usize;
+        let file = if self.fixed_files {
+            index as i32
+        } else {
+            self.files[index].as_raw_fd()
+        };
+        let file = Fd(file);
+        let Buffers { read, stride, pool } = &mut *self.buffers;
+        let entry = match (step.op, pool) {
+            (Op::Fsync, _) => opcode::Fsync::new(file).flags(self.sync_flags).build(),
+            (Op::Write, Some(pool)) => {
+                let size = step.size as usize;
+                let position = pool.place(slot, size);
+                let bytes = pool.bytes(position, size).as_ptr();
+                if self.fixed_buffers {
+                    opcode::WriteFixed::new(file, bytes, step.size, 1)
+                        .offset(step.offset)
+                        .build()
+                } else {
+                    opcode::Write::new(file, bytes, step.size)
+                        .offset(step.offset)
+                        .build()
+                }
+            }
+            _ => {
+                let start = slot * *stride;
+                assert!(start + step.size as usize <= read.bytes().len());
+                let bytes = read.as_ptr().wrapping_add(start);
+                if self.fixed_buffers {
+                    opcode::ReadFixed::new(file, bytes, step.size, 0)
+                        .offset(step.offset)
+                        .build()
+                } else {
+                    opcode::Read::new(file, bytes, step.size)
+                        .offset(step.offset)
+                        .build()
+                }
+            }
+        };
+        let entry = entry.user_data(slot as u64);
+        if self.fixed_files {
+            entry.flags(squeue::Flags::FIXED_FILE)
+        } else {
+            entry
+        }
+    }
+}
+
+/// Buffer 0 is what is read into, buffer 1 what is written from.
+fn register_buffers(submitter: &Submitter<'_>, buffers: &Buffers) -> bool {
+    let written = buffers.pool.as_ref().map(Pool::memory);
+    let regions = std::iter::once(&buffers.read).chain(written);
+    let regions: Vec<IoSlice<'_>> = regions.map(|memory| IoSlice::new(memory.bytes())).collect();
+    // SAFETY: `IoSlice` is documented to have the layout of `iovec`.
+    let vectors = unsafe { std::slice::from_raw_parts(regions.as_ptr().cast(), regions.len()) };
+    // SAFETY: the regions stay mapped until the ring is gone: `Uring` borrows `buffers`, and
+    // whoever holds both drops the ring first.
+    let registered = unsafe { submitter.register_buffers(vectors) };
+    registered.is_ok()
+}
+
+impl Ring for Uring<'_> {
+    #[inline(always)]
+    fn push(&mut self, slot: usize, step: &Step) -> bool {
+        let entry = self.entry(slot, step);
+        // SAFETY: the entry's buffer belongs to `slot` alone until it is reaped, and lives as long
+        // as `buffers`, which the owner keeps until nothing is outstanding (`drive_ring` says so).
+        let pushed = unsafe { self.submission.push(&entry) };
+        pushed.is_ok()
+    }
+
+    #[inline]
+    fn submit(&mut self, wait: Wait) -> Result<(), Errno> {
+        self.submission.sync();
+        let submitted = match wait {
+            Wait::One => self.submitter.submit_and_wait(1),
+            Wait::AtMost(ns) if self.can_time_out => {
+                let limit = Timespec::new()
+                    .sec(ns / 1_000_000_000)
+                    .nsec((ns % 1_000_000_000) as u32);
+                self.submitter
+                    .submit_with_args(1, &SubmitArgs::new().timespec(&limit))
+            }
+            Wait::AtMost(ns) => {
+                let submitted = self.submitter.submit();
+                sleep_ns(ns.min(BLIND_PAUSE_NS));
+                submitted
+            }
+        };
+        self.submission.sync();
+        self.completion.sync();
+        match submitted {
+            Ok(_) => Ok(()),
+            Err(error) => match Errno::from_io_error(&error) {
+                // Nothing completed in time, or a signal came: look again.
+                Some(Errno::TIME | Errno::INTR) => Ok(()),
+                Some(errno) => Err(errno),
+                None => Err(Errno::IO),
+            },
+        }
+    }
+
+    #[inline(always)]
+    fn reap(&mut self) -> Option<(usize, i32)> {
+        let entry = self.completion.next()?;
+        Some((entry.user_data() as usize, entry.result()))
+    }
+}

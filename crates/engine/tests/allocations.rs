@@ -1,0 +1,111 @@
+//! Nothing is allocated between the first and the last reading of the clock.
+//!
+//! Proved by counting: a phase ten times as long allocates exactly as often. Alone in its file,
+//! with one test, because the count is the whole process's.
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::num::NonZeroU64;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use stackrace_engine::spec::{
+    Access, Content, Durability, Engine, Pacing, Spec, Stop, Target,
+};
+use stackrace_engine::{Control, Ended, StartError, lay_out, run};
+
+struct Counting;
+
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
+
+// SAFETY: every call is passed on unchanged to the system's allocator, which upholds the contract.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.alloc(layout) }
+    }
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        ALLOCATIONS.fetch_add(1, Ordering::SeqCst);
+        // SAFETY: the caller's promises are passed on.
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+}
+
+#[global_allocator]
+static COUNTING: Counting = Counting;
+
+/// Allocations of one phase with this many operations.
+fn allocations(spec: &Spec, ops: u64) -> Result<u64, StartError> {
+    let mut spec = spec.clone();
+    spec.stop.ops = Some(ops);
+    let before = ALLOCATIONS.load(Ordering::SeqCst);
+    let outcome = run(&spec, &Control::default())?;
+    let after = ALLOCATIONS.load(Ordering::SeqCst);
+    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    Ok(after - before)
+}
+
+fn spec(targets: Vec<Target>) -> Spec {
+    Spec {
+        targets,
+        block_sizes: vec![(4096, 3), (8192, 1)],
+        access: Access::Uniform,
+        read_share: 0.5,
+        threads: 2,
+        queue_depth: 1,
+        direct: false,
+        durability: Durability { fsync_every: NonZeroU64::new(50), ..Durability::default() },
+        pacing: Pacing::Closed { think_time_ns: 0 },
+        content: Content::Shaped { ratio: 2.0, duplicates: 0.3 },
+        stop: Stop::default(),
+        engine: Engine::Null,
+        seed: 1,
+        slice_ns: 100_000,
+    }
+}
+
+#[test]
+fn the_number_of_operations_does_not_change_the_number_of_allocations() {
+    let directory = tempfile::tempdir().unwrap();
+    let targets: Vec<Target> = (0..3)
+        .map(|i| Target { path: directory.path().join(i.to_string()), bytes: 1 << 20 })
+        .collect();
+    lay_out(&targets, Content::Random, 1, &Control::default()).unwrap();
+    let engines = [(Engine::Null, 1), (Engine::Sync, 1), (Engine::Sync, 4), (Engine::Uring, 8)];
+    let accesses = [
+        Access::Sequential,
+        Access::Uniform,
+        Access::Zipf(1.1),
+        Access::Pareto(0.2),
+        Access::Normal(0.1),
+        Access::HotCold { hot_range: 0.1, hot_ops: 0.9 },
+    ];
+    let pacings = [
+        Pacing::Closed { think_time_ns: 0 },
+        Pacing::Closed { think_time_ns: 10_000 },
+        Pacing::Fixed(50_000.0),
+        Pacing::Poisson(50_000.0),
+    ];
+    for (engine, queue_depth) in engines {
+        let combinations = accesses.iter().map(|access| (*access, pacings[0]));
+        let combinations = combinations.chain(pacings.iter().map(|p| (Access::Uniform, *p)));
+        for (access, pacing) in combinations {
+            let mut spec = spec(targets.clone());
+            (spec.engine, spec.queue_depth) = (engine, queue_depth);
+            (spec.access, spec.pacing) = (access, pacing);
+            // The first phase also pays for what is set up once per process or thread.
+            match allocations(&spec, 100) {
+                Err(error @ StartError::Ring { .. }) => {
+                    println!("SKIPPED {engine:?}: {error}");
+                    continue;
+                }
+                other => other.unwrap(),
+            };
+            let (few, many) = (allocations(&spec, 300).unwrap(), allocations(&spec, 3_000).unwrap());
+            assert_eq!(few, many, "{engine:?} {access:?} {pacing:?} allocates while measuring");
+        }
+    }
+}
