@@ -107,3 +107,372 @@ pub(crate) struct Settings {
     /// As written, in order.
     pub(crate) settings: Vec<Setting>,
 }
+
+impl Settings {
+    /// Checks every word against the list its owner documents.
+    ///
+    /// # Errors
+    /// The first of [`Settings::check_all`].
+    pub(crate) fn check(&self, docs: &[SettingDoc]) -> Result<(), Refusal> {
+        match self.check_all(docs).into_iter().next() {
+            Some(refusal) => Err(refusal),
+            None => Ok(()),
+        }
+    }
+
+    /// Everything that is wrong against the list its owner documents: words it does not know,
+    /// values of another kind, words that must be given and are not.
+    pub(crate) fn check_all(&self, docs: &[SettingDoc]) -> Vec<Refusal> {
+        let mut refusals = Vec::new();
+        for setting in &self.settings {
+            match docs.iter().find(|doc| doc.name == setting.name) {
+                Some(doc) => refusals.extend(fits(setting, doc.kind).err()),
+                None => refusals.push(unknown_word(
+                    &setting.name_span,
+                    &format!("{} has no setting \"{}\"", self.owner, setting.name),
+                    &setting.name,
+                    docs.iter().map(|doc| doc.name),
+                    &format!("settings of {}", self.owner),
+                )),
+            }
+        }
+        for doc in docs.iter().filter(|doc| doc.required) {
+            if self.find(doc.name).is_none() {
+                refusals.push(Refusal::at(
+                    &self.span,
+                    format!("{} needs \"{}\"", self.owner, doc.name),
+                    format!("write {} = {}", doc.name, example(doc.kind)),
+                ));
+            }
+        }
+        refusals
+    }
+
+    /// An amount of bytes.
+    ///
+    /// # Errors
+    /// Where the value is none.
+    pub(crate) fn bytes(&self, name: &str) -> Result<Option<u64>, Refusal> {
+        self.find(name).map(as_bytes).transpose()
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// Where the value is none.
+    pub(crate) fn count(&self, name: &str) -> Result<Option<u64>, Refusal> {
+        self.find(name).map(as_count).transpose()
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// Where the value is none.
+    pub(crate) fn number(&self, name: &str) -> Result<Option<f64>, Refusal> {
+        self.find(name).map(as_number).transpose()
+    }
+
+    /// A share of one.
+    ///
+    /// # Errors
+    /// Where the value is none.
+    pub(crate) fn share(&self, name: &str) -> Result<Option<f64>, Refusal> {
+        self.find(name).map(as_share).transpose()
+    }
+
+    /// A time in nanoseconds.
+    ///
+    /// # Errors
+    /// Where the value is none.
+    pub(crate) fn time_ns(&self, name: &str) -> Result<Option<u64>, Refusal> {
+        self.find(name).map(as_time_ns).transpose()
+    }
+
+    /// A flag.
+    ///
+    /// # Errors
+    /// Where the value is none.
+    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
+        self.find(name).map(as_flag).transpose()
+    }
+
+    /// A text, or one of the words of a choice.
+    ///
+    /// # Errors
+    /// Where the value is none.
+    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, Refusal> {
+        self.find(name).map(as_text).transpose()
+    }
+
+    /// A list of texts.
+    ///
+    /// # Errors
+    /// Where the value is none.
+    pub(crate) fn texts(&self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
+        self.find(name).map(as_texts).transpose()
+    }
+
+    /// Where the value of a setting stands; the table, where it is not given.
+    pub(crate) fn span_of(&self, name: &str) -> &Span {
+        self.find(name).map_or(&self.span, |setting| &setting.span)
+    }
+
+    fn find(&self, name: &str) -> Option<&Setting> {
+        self.settings.iter().find(|setting| setting.name == name)
+    }
+}
+
+impl Value {
+    /// What it is, for a message.
+    pub(crate) fn what(&self) -> &'static str {
+        match self {
+            Self::Text(_) => "a text",
+            Self::Integer(_) | Self::Float(_) => "a number",
+            Self::Flag(_) => "a flag",
+            Self::List(_) => "a list",
+        }
+    }
+
+    /// The value inside a longer text: texts as they are, lists joined by a space.
+    pub(crate) fn as_words(&self) -> String {
+        match self {
+            Self::Text(text) => text.clone(),
+            Self::Integer(number) => number.to_string(),
+            Self::Float(number) => number.to_string(),
+            Self::Flag(flag) => flag.to_string(),
+            Self::List(values) => {
+                let words: Vec<String> = values.iter().map(Self::as_words).collect();
+                words.join(" ")
+            }
+        }
+    }
+}
+
+/// The word of a list nearest to a misspelt one; none: nothing is near.
+pub(crate) fn nearest<'a>(
+    word: &str,
+    candidates: impl IntoIterator<Item = &'a str>,
+) -> Option<&'a str> {
+    let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
+    let word = plain(word);
+    candidates
+        .into_iter()
+        .map(|candidate| {
+            (
+                strsim::damerau_levenshtein(&word, &plain(candidate)),
+                candidate,
+            )
+        })
+        // One letter in three may be wrong, two always: beyond that advice is noise.
+        .filter(|(distance, candidate)| {
+            *distance <= (candidate.chars().count() / 3).max(2)
+                && *distance < candidate.chars().count()
+        })
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Refuses a word that is not in a list: names the nearest one and lists them all.
+pub(crate) fn unknown_word<'a>(
+    span: &Span,
+    message: &str,
+    word: &str,
+    candidates: impl Iterator<Item = &'a str> + Clone,
+    list_name: &str,
+) -> Refusal {
+    let all: Vec<&str> = candidates.clone().collect();
+    let list = if all.is_empty() {
+        format!("{list_name}: none")
+    } else {
+        format!("{list_name}: {}", all.join(", "))
+    };
+    let help = match nearest(word, candidates) {
+        Some(near) => format!("did you mean \"{near}\"? {list}"),
+        None => list,
+    };
+    Refusal::at(span, message, help)
+}
+
+fn fits(setting: &Setting, kind: Kind) -> Result<(), Refusal> {
+    match kind {
+        Kind::Bytes => as_bytes(setting).map(drop),
+        Kind::Count => as_count(setting).map(drop),
+        Kind::Number => as_number(setting).map(drop),
+        Kind::Share => as_share(setting).map(drop),
+        Kind::Time => as_time_ns(setting).map(drop),
+        Kind::Flag => as_flag(setting).map(drop),
+        Kind::Text => as_text(setting).map(drop),
+        Kind::Texts => as_texts(setting).map(drop),
+        Kind::Choice(words) => {
+            let word = as_text(setting)?;
+            if words.contains(&word.as_str()) {
+                return Ok(());
+            }
+            Err(unknown_word(
+                &setting.span,
+                &format!("{} cannot be \"{word}\"", setting.name),
+                &word,
+                words.iter().copied(),
+                "it is one of",
+            ))
+        }
+    }
+}
+
+/// How a value of a kind is written.
+pub(crate) fn example(kind: Kind) -> String {
+    match kind {
+        Kind::Bytes => "\"4 KiB\"".to_owned(),
+        Kind::Count => "4".to_owned(),
+        Kind::Number => "1.5".to_owned(),
+        Kind::Share => "\"5 %\"".to_owned(),
+        Kind::Time => "\"5 s\"".to_owned(),
+        Kind::Flag => "true".to_owned(),
+        Kind::Text => "\"text\"".to_owned(),
+        Kind::Texts => "[\"text\", \"text\"]".to_owned(),
+        Kind::Choice(words) => {
+            let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
+            quoted.join(" or ")
+        }
+    }
+}
+
+fn wrong_kind(setting: &Setting, takes: &str, kind: Kind) -> Refusal {
+    Refusal::at(
+        &setting.span,
+        format!(
+            "{} takes {takes}, not {}",
+            setting.name,
+            setting.value.what()
+        ),
+        format!("write it like {}", example(kind)),
+    )
+}
+
+/// A sentence of `unit`: what follows ": write" is the advice.
+fn wrong_unit(setting: &Setting, sentence: &str) -> Refusal {
+    let (message, help) = match sentence.split_once(": write ") {
+        Some((message, advice)) => (message, format!("write {advice}")),
+        None => (sentence, String::new()),
+    };
+    Refusal::at(&setting.span, format!("{}: {message}", setting.name), help)
+}
+
+fn as_bytes(setting: &Setting) -> Result<u64, Refusal> {
+    match &setting.value {
+        Value::Text(text) => {
+            crate::unit::parse_bytes(text).map_err(|sentence| wrong_unit(setting, &sentence))
+        }
+        Value::Integer(number) => u64::try_from(*number).map_err(|_| negative(setting)),
+        _ => Err(wrong_kind(setting, "an amount of bytes", Kind::Bytes)),
+    }
+}
+
+fn as_count(setting: &Setting) -> Result<u64, Refusal> {
+    match &setting.value {
+        Value::Integer(number) => u64::try_from(*number).map_err(|_| negative(setting)),
+        _ => Err(wrong_kind(setting, "a whole number", Kind::Count)),
+    }
+}
+
+fn as_number(setting: &Setting) -> Result<f64, Refusal> {
+    let number = match &setting.value {
+        Value::Integer(number) => *number as f64,
+        Value::Float(number) => *number,
+        _ => return Err(wrong_kind(setting, "a number", Kind::Number)),
+    };
+    finite(setting, number)
+}
+
+fn as_share(setting: &Setting) -> Result<f64, Refusal> {
+    let share = match &setting.value {
+        Value::Text(text) => {
+            crate::unit::parse_share(text).map_err(|sentence| wrong_unit(setting, &sentence))?
+        }
+        Value::Integer(number) => *number as f64,
+        Value::Float(number) => *number,
+        Value::Flag(_) | Value::List(_) => {
+            return Err(wrong_kind(setting, "a share", Kind::Share));
+        }
+    };
+    let share = finite(setting, share)?;
+    if share > 1.0 {
+        return Err(Refusal::at(
+            &setting.span,
+            format!("{} is more than 100 %", setting.name),
+            "write \"5 %\" or 0.05 for five in a hundred",
+        ));
+    }
+    Ok(share)
+}
+
+fn as_time_ns(setting: &Setting) -> Result<u64, Refusal> {
+    match &setting.value {
+        Value::Text(text) => {
+            crate::unit::parse_time_ns(text).map_err(|sentence| wrong_unit(setting, &sentence))
+        }
+        _ => Err(wrong_kind(setting, "a time with its unit", Kind::Time)),
+    }
+}
+
+fn as_flag(setting: &Setting) -> Result<bool, Refusal> {
+    match &setting.value {
+        Value::Flag(flag) => Ok(*flag),
+        _ => Err(wrong_kind(setting, "true or false", Kind::Flag)),
+    }
+}
+
+/// A whole number is taken as the text it is written with: `raid = 5`, or a factor's level.
+fn as_text(setting: &Setting) -> Result<String, Refusal> {
+    match &setting.value {
+        Value::Text(text) => Ok(text.clone()),
+        Value::Integer(number) => Ok(number.to_string()),
+        _ => Err(wrong_kind(setting, "a text", Kind::Text)),
+    }
+}
+
+fn as_texts(setting: &Setting) -> Result<Vec<String>, Refusal> {
+    let Value::List(values) = &setting.value else {
+        return as_text(setting)
+            .map(|text| vec![text])
+            .map_err(|_| wrong_kind(setting, "a list of texts", Kind::Texts));
+    };
+    values
+        .iter()
+        .map(|value| match value {
+            Value::Text(text) => Ok(text.clone()),
+            Value::Integer(number) => Ok(number.to_string()),
+            Value::Float(_) | Value::Flag(_) | Value::List(_) => Err(Refusal::at(
+                &setting.span,
+                format!(
+                    "{} takes a list of texts, and {} is in it",
+                    setting.name,
+                    value.what()
+                ),
+                format!("write it like {}", example(Kind::Texts)),
+            )),
+        })
+        .collect()
+}
+
+fn negative(setting: &Setting) -> Refusal {
+    Refusal::at(
+        &setting.span,
+        format!("{} cannot be negative", setting.name),
+        "write 0 or more",
+    )
+}
+
+fn finite(setting: &Setting, number: f64) -> Result<f64, Refusal> {
+    if number < 0.0 {
+        return Err(negative(setting));
+    }
+    if !number.is_finite() {
+        return Err(Refusal::at(
+            &setting.span,
+            format!("{} must be finite", setting.name),
+            "write an ordinary number",
+        ));
+    }
+    Ok(number)
+}
