@@ -2,7 +2,10 @@
 //! The program.
 
 mod event;
+mod host;
+mod journal;
 mod setting;
+mod stack;
 mod time;
 mod unit;
 
