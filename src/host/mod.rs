@@ -251,6 +251,10 @@ impl HostError {
             Self::Failed { output, .. } if output.stderr.contains("ermission denied") => {
                 "run as root (sudo stackrace …)".to_string()
             }
+            // mount(8) of util-linux before 2.40 cannot say what the kernel disliked.
+            Self::Failed { output, .. } if output.stderr.contains("dmesg(1)") => {
+                "check the mount options; the kernel's own words: dmesg | tail".to_string()
+            }
             Self::Failed { .. } => String::new(),
             Self::Path { kind, path, .. } => match kind {
                 std::io::ErrorKind::PermissionDenied => {

@@ -14,7 +14,7 @@
 mod bytes;
 mod undo;
 
-pub(crate) use undo::{Report, undo_all, undo_entries, unmount};
+pub(crate) use undo::{undo_all, undo_entries, unmount};
 
 use crate::host::HostError;
 use rustix::fs::FlockOperation;

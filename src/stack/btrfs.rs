@@ -15,7 +15,7 @@ const PROFILES: &[&str] = &["single", "raid0", "raid1", "raid10"];
 /// Btrfs.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "btrfs",
-    summary: "Btrfs on one or more devices of at least 110 MiB each.",
+    summary: "Btrfs on one or more devices of about 130 MiB or more each.",
     settings: &[
         SettingDoc {
             name: "profile",

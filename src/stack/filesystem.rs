@@ -1,7 +1,7 @@
 //! What all file systems on block devices share: the permission to format, formatting, reading back
 //! how they are mounted.
 
-use super::{Device, Gives, LayerError, Origin, Raising, block, options};
+use super::{Device, Gives, LayerError, Origin, block, options};
 use crate::event::Fact;
 use crate::host::{Host, argv};
 use std::ffi::{OsStr, OsString};

@@ -1,7 +1,7 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
 use super::{
-    Gives, Layer, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError, raised::Mounted,
+    Gives, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError, raised::Mounted,
 };
 use crate::event::LayerFacts;
 use crate::host::{Filling, Host, HostError, argv};

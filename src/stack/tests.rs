@@ -380,3 +380,4 @@ fn a_directory_that_cannot_be_used_is_refused() {
         assert!(journal.pending().is_empty());
     }
 }
+mod real;
