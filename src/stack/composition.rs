@@ -64,7 +64,7 @@ impl Stack {
                 return Err(StackError {
                     layer: Some(index),
                     kind: layer.kind().to_string(),
-                    cause: error.into(),
+                    cause: Box::new(error.into()),
                     left: Vec::new(),
                 });
             }

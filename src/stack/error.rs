@@ -59,7 +59,7 @@ pub(crate) struct StackError {
     /// Kind of that layer; `stack` for the whole.
     pub(crate) kind: String,
     /// Why.
-    pub(crate) cause: LayerError,
+    pub(crate) cause: Box<LayerError>,
     /// What could not be undone, each with why; it stays in the journal.
     pub(crate) left: Vec<String>,
 }
@@ -69,7 +69,7 @@ impl StackError {
         Self {
             layer: None,
             kind: "stack".to_string(),
-            cause: cause.into(),
+            cause: Box::new(cause.into()),
             left: Vec::new(),
         }
     }
@@ -79,7 +79,7 @@ impl StackError {
         if !self.left.is_empty() {
             return "end what holds it, then run: stackrace clean".to_string();
         }
-        match &self.cause {
+        match self.cause.as_ref() {
             LayerError::Host(error) => error.next(),
             LayerError::Journal(error) => error.next(),
             LayerError::Refused { next, .. } => next.clone(),

@@ -224,7 +224,7 @@ impl Stack {
             let raised: RaisedLayer = layer.raise(raising, below).map_err(|cause| StackError {
                 layer: Some(index),
                 kind: layer.kind().to_string(),
-                cause,
+                cause: Box::new(cause),
                 left: Vec::new(),
             })?;
             below = raised.gives;
