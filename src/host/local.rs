@@ -1,0 +1,431 @@
+//! This machine: the only place that starts processes.
+//!
+//! Commands run with `LC_ALL=C`, no input, `/` as working directory and a process group of their
+//! own: an interrupt at the terminal reaches this program alone, which then lowers what stands with
+//! commands that nobody interrupts. Every command is handed to the sink as it ended.
+
+use super::{
+    Filling, Host, HostError, MountInfo, Needs, Output, argv, reading, shown, tools, tree,
+};
+use crate::event::CommandRun;
+use crate::time::{Clock, SystemClock};
+use rand_core::{Rng, SeedableRng};
+use std::ffi::{OsStr, OsString};
+use std::io::{Read, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Most bytes kept of each of a command's two outputs; what comes after is read and counted.
+pub(crate) const OUTPUT_MAX: u64 = 64 * 1024;
+
+/// Most holders named in an error.
+const HOLDERS_MAX: usize = 8;
+
+/// Bytes drawn and written at a time when a file is filled.
+const FILL_BYTES: usize = 1 << 20;
+
+/// Who is told of every command.
+pub(crate) type Sink = Arc<dyn Fn(CommandRun) + Send + Sync>;
+
+/// This machine.
+pub(crate) struct LocalHost {
+    sink: Sink,
+}
+
+impl LocalHost {
+    /// This machine; the sink is told of every command.
+    pub(crate) fn new(sink: Sink) -> Self {
+        Self { sink }
+    }
+
+    fn knows_file_system(name: &str) -> bool {
+        reading::text(Path::new("/proc/filesystems"))
+            .unwrap_or_default()
+            .lines()
+            .any(|line| line.split_whitespace().next_back() == Some(name))
+    }
+
+    /// Loads a kernel module where that can help; whether it did is looked at afterwards.
+    fn load(&self, module: &str) {
+        if self.is_root() && tools::find("modprobe").is_some() {
+            // A failure is recorded by the sink; what counts is what the kernel knows next.
+            let _ = self.exec(&argv(["modprobe", module]));
+        }
+    }
+}
+
+/// Reads to the end, keeps the beginning and says how much was left out.
+fn kept(mut stream: impl Read) -> String {
+    let mut bytes = Vec::new();
+    // An error while reading a pipe ends what can be known of the output; it is no failure of the
+    // command, whose status speaks for itself.
+    let _ = stream.by_ref().take(OUTPUT_MAX).read_to_end(&mut bytes);
+    let rest = std::io::copy(&mut stream, &mut std::io::sink()).unwrap_or(0);
+    let mut text = String::from_utf8_lossy(&bytes).into_owned();
+    if rest > 0 {
+        text.push_str(&format!("\n[{rest} more bytes were not kept]\n"));
+    }
+    text
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the one place that starts processes"
+)]
+fn run(program: &Path, arguments: &[OsString]) -> std::io::Result<Output> {
+    let mut child = std::process::Command::new(program)
+        .args(arguments)
+        .env("LC_ALL", "C")
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let (stdout, stderr) = (child.stdout.take(), child.stderr.take());
+    let (stdout, stderr) = std::thread::scope(|scope| {
+        let errors = scope.spawn(|| stderr.map(kept).unwrap_or_default());
+        let stdout = stdout.map(kept).unwrap_or_default();
+        (stdout, errors.join().unwrap_or_default())
+    });
+    let status = child.wait()?;
+    Ok(Output {
+        status: status.code(),
+        stdout,
+        stderr,
+    })
+}
+
+impl Host for LocalHost {
+    fn name(&self) -> &str {
+        "local"
+    }
+
+    fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
+        let Some((tool, arguments)) = argv.split_first() else {
+            return Err(HostError::NotStarted {
+                command: String::new(),
+                cause: "the command is empty".to_string(),
+            });
+        };
+        let tool = tool.to_string_lossy();
+        let program = tools::find(&tool).ok_or_else(|| HostError::ToolMissing {
+            tool: tool.clone().into_owned(),
+        })?;
+        let start_ns = SystemClock.now_ns();
+        let ended = run(&program, arguments);
+        let elapsed_ns = SystemClock.now_ns().saturating_sub(start_ns);
+        let shown_output = match &ended {
+            Ok(output) => output.clone(),
+            Err(error) => Output {
+                stderr: error.to_string(),
+                ..Output::default()
+            },
+        };
+        (self.sink)(CommandRun {
+            host: self.name().to_string(),
+            argv: argv
+                .iter()
+                .map(|word| word.to_string_lossy().into_owned())
+                .collect(),
+            status: shown_output.status,
+            stdout: shown_output.stdout,
+            stderr: shown_output.stderr,
+            elapsed_ns,
+        });
+        ended.map_err(|error| HostError::NotStarted {
+            command: shown(argv),
+            cause: error.to_string(),
+        })
+    }
+
+    fn missing(&self, needs: &Needs) -> Vec<HostError> {
+        let mut missing = Vec::new();
+        if needs.root && !self.is_root() {
+            missing.push(HostError::NeedsRoot);
+        }
+        for tool in needs.tools {
+            if tools::find(tool).is_none() {
+                missing.push(HostError::ToolMissing {
+                    tool: (*tool).to_string(),
+                });
+            }
+        }
+        if let Some(name) = needs.file_system
+            && !Self::knows_file_system(name)
+        {
+            self.load(name);
+            if !Self::knows_file_system(name) {
+                missing.push(HostError::KernelLacks {
+                    what: format!("the file system {name}"),
+                });
+            }
+        }
+        let control = Path::new("/dev/loop-control");
+        if needs.loop_devices && !reading::exists(control) {
+            self.load("loop");
+            if !reading::exists(control) {
+                missing.push(HostError::KernelLacks {
+                    what: "loop devices (/dev/loop-control is not there)".to_string(),
+                });
+            }
+        }
+        missing
+    }
+
+    fn is_root(&self) -> bool {
+        rustix::process::geteuid().is_root()
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<(), HostError> {
+        std::fs::DirBuilder::new()
+            .mode(0o700)
+            .create(path)
+            .map_err(|error| HostError::path("create directory", path, error))
+    }
+
+    fn create_file(&self, path: &Path, bytes: u64, filling: Filling) -> Result<(), HostError> {
+        let failed = |error: std::io::Error| HostError::path("create", path, error);
+        let mut file = std::fs::OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(failed)?;
+        match filling {
+            Filling::Sparse => file.set_len(bytes).map_err(failed)?,
+            Filling::Allocated => {
+                let flags = rustix::fs::FallocateFlags::empty();
+                rustix::fs::fallocate(&file, flags, 0, bytes)
+                    .map_err(|error| HostError::path("allocate the blocks of", path, error))?;
+            }
+            Filling::Written { seed } => {
+                fill(&mut file, bytes, seed)
+                    .map_err(|error| HostError::path("fill", path, error))?;
+            }
+        }
+        file.sync_all()
+            .map_err(|error| HostError::path("sync", path, error))
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<(), HostError> {
+        gone(std::fs::remove_file(path)).map_err(|error| HostError::path("remove", path, error))
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<(), HostError> {
+        gone(std::fs::remove_dir(path)).map_err(|error| HostError::path("remove", path, error))
+    }
+
+    fn remove_tree(&self, path: &Path) -> Result<(), HostError> {
+        tree::remove(path, &self.mounts()?)
+    }
+
+    fn write_text(&self, path: &Path, text: &str) -> Result<(), HostError> {
+        std::fs::OpenOptions::new()
+            .write(true)
+            .open(path)
+            .and_then(|mut file| file.write_all(text.as_bytes()))
+            .map_err(|error| HostError::path("write to", path, error))
+    }
+
+    fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
+        std::fs::File::open(path)
+            .and_then(|file| Ok(rustix::fs::syncfs(file)?))
+            .map_err(|error| HostError::path("sync the file system of", path, error))
+    }
+
+    fn read_text(&self, path: &Path) -> Result<String, HostError> {
+        reading::text(path)
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError> {
+        reading::list(path)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        reading::exists(path)
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        path.is_dir()
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, HostError> {
+        reading::canonical(path)
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64, HostError> {
+        reading::free_bytes(path)
+    }
+
+    fn mounts(&self) -> Result<Vec<MountInfo>, HostError> {
+        reading::mounts()
+    }
+
+    fn mount_of(&self, path: &Path) -> Result<MountInfo, HostError> {
+        reading::mount_of(path)
+    }
+
+    fn holders(&self, path: &Path) -> Vec<String> {
+        holders(path)
+    }
+
+    fn pause(&self, duration: Duration) {
+        SystemClock.sleep(duration);
+    }
+
+    fn nonce(&self) -> Result<String, HostError> {
+        let source = Path::new("/dev/urandom");
+        let mut bytes = [0; 8];
+        std::fs::File::open(source)
+            .and_then(|mut file| file.read_exact(&mut bytes))
+            .map_err(|error| HostError::path("read", source, error))?;
+        Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
+    }
+}
+
+/// What is not there need not be removed.
+fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
+    match removed {
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+fn fill(file: &mut std::fs::File, bytes: u64, seed: u64) -> std::io::Result<()> {
+    let mut draw = rand_xoshiro::Xoshiro256PlusPlus::seed_from_u64(seed);
+    let mut buffer = vec![0; FILL_BYTES];
+    let mut left = bytes;
+    while left > 0 {
+        let now = usize::try_from(left).map_or(FILL_BYTES, |left| left.min(FILL_BYTES));
+        draw.fill_bytes(&mut buffer[..now]);
+        file.write_all(&buffer[..now])?;
+        left -= now as u64;
+    }
+    Ok(())
+}
+
+/// Looks through every process this user may look into.
+fn holders(path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for process in reading::list(Path::new("/proc")).unwrap_or_default() {
+        if !process.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            continue;
+        }
+        let about = Path::new("/proc").join(&process);
+        let open = reading::list(&about.join("fd")).unwrap_or_default();
+        let links = open
+            .iter()
+            .map(|number| about.join("fd").join(number))
+            .chain(["cwd", "root", "exe"].map(|name| about.join(name)));
+        if links
+            .filter_map(|link| std::fs::read_link(link).ok())
+            .any(|target| target.starts_with(path))
+        {
+            let name = reading::text(&about.join("comm")).unwrap_or_default();
+            found.push(format!(
+                "{} (process {})",
+                name.trim(),
+                OsStr::display(&process)
+            ));
+            if found.len() == HOLDERS_MAX {
+                break;
+            }
+        }
+    }
+    found
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Mutex;
+
+    fn host() -> (LocalHost, Arc<Mutex<Vec<CommandRun>>>) {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&log);
+        let host = LocalHost::new(Arc::new(move |run| kept.lock().unwrap().push(run)));
+        (host, log)
+    }
+
+    #[test]
+    fn a_command_is_recorded_as_it_ended() {
+        let (host, log) = host();
+        let command = argv(["sh", "-c", "echo $LC_ALL; pwd; cat; echo no >&2; exit 3"]);
+        let output = host.exec(&command).unwrap();
+        assert_eq!(output.status, Some(3));
+        assert_eq!(output.stdout, "C\n/\n");
+        let failed = host.must(&command).unwrap_err();
+        assert!(failed.to_string().contains("failed with exit status 3: no"));
+        let log = log.lock().unwrap();
+        assert_eq!(log.len(), 2);
+        assert_eq!(log[0].stderr, "no\n");
+        assert_eq!(log[0].status, Some(3));
+        assert_eq!(log[0].argv[0], "sh");
+    }
+
+    #[test]
+    fn output_beyond_the_limit_is_counted_and_the_command_still_ends() {
+        let (host, _) = host();
+        let command = argv(["head", "-c", "200000", "/dev/zero"]);
+        let output = host.must(&command).unwrap();
+        assert!(output.stdout.len() < 70_000);
+        assert!(output.stdout.contains("[134464 more bytes were not kept]"));
+    }
+
+    #[test]
+    fn a_missing_program_is_named() {
+        let (host, log) = host();
+        let error = host.exec(&argv(["mkfs.nothing"])).unwrap_err();
+        assert_eq!(error.to_string(), "mkfs.nothing is not installed");
+        assert!(log.lock().unwrap().is_empty());
+        let needs = Needs {
+            tools: &["sh", "mkfs.nothing"],
+            file_system: Some("nofs"),
+            ..Needs::default()
+        };
+        assert_eq!(host.missing(&needs).len(), 2);
+    }
+
+    #[test]
+    fn files_are_created_of_their_size_and_never_over_another() {
+        use std::os::unix::fs::MetadataExt;
+        let (host, _) = host();
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("written");
+        let bytes = 3 * (1 << 20) + 7;
+        host.create_file(&path, bytes, Filling::Written { seed: 1 })
+            .unwrap();
+        assert_eq!(path.metadata().unwrap().len(), bytes);
+        assert!(path.metadata().unwrap().blocks() * 512 >= bytes);
+        let again = host.create_file(&path, 1, Filling::Sparse).unwrap_err();
+        assert!(again.is_already_there());
+        assert_eq!(path.metadata().unwrap().len(), bytes);
+        host.remove_file(&path).unwrap();
+        host.remove_file(&path).unwrap();
+    }
+
+    #[test]
+    fn who_holds_a_directory_is_found() {
+        let base = tempfile::tempdir().unwrap();
+        let file = std::fs::File::create(base.path().join("open")).unwrap();
+        let path = base.path().canonicalize().unwrap();
+        let me = format!("(process {})", std::process::id());
+        assert!(holders(&path).iter().any(|holder| holder.ends_with(&me)));
+        drop(file);
+        assert!(holders(&path).is_empty());
+    }
+
+    #[test]
+    fn the_mount_of_a_path_is_the_one_the_kernel_uses() {
+        let (host, _) = host();
+        let proc = host.mount_of(Path::new("/proc/self")).unwrap();
+        assert_eq!(proc.file_system, "proc");
+        assert_eq!(proc.mount_point, Path::new("/proc"));
+    }
+}

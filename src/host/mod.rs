@@ -1,0 +1,358 @@
+//! Where a stack lives: commands, files and what the kernel knows, behind one trait.
+//!
+//! Everything the program does to a machine goes through [`Host`]. [`local::LocalHost`] does it;
+//! [`plan::PlanHost`] imagines it, keeps the steps in order and can be told to fail at any of them.
+//! A layer cannot tell which one it stands on, so that `plan` and `run` cannot differ.
+//!
+//! Only this room starts processes.
+
+pub(crate) mod local;
+pub(crate) mod mountinfo;
+pub(crate) mod plan;
+mod reading;
+mod tools;
+mod tree;
+
+pub(crate) use mountinfo::MountInfo;
+
+use std::ffi::OsString;
+use std::fmt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a command left behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Output {
+    /// Exit status; none: ended by a signal.
+    pub(crate) status: Option<i32>,
+    /// Standard output, cut at [`local::OUTPUT_MAX`], lossy where it is not UTF-8.
+    pub(crate) stdout: String,
+    /// Standard error, cut and lossy alike.
+    pub(crate) stderr: String,
+}
+
+/// What a new file is filled with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Filling {
+    /// Nothing: one hole; the file system below allocates at the first write.
+    Sparse,
+    /// Blocks reserved by `fallocate(2)`, marked unwritten: space is safe, the first write still
+    /// changes the mark.
+    Allocated,
+    /// Incompressible bytes drawn from the seed, written and synced.
+    Written {
+        /// What the bytes follow from.
+        seed: u64,
+    },
+}
+
+/// What must be there before a layer can be raised.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Rights of root.
+    pub(crate) root: bool,
+    /// Programs.
+    pub(crate) tools: &'static [&'static str],
+    /// A file system the kernel must know.
+    pub(crate) file_system: Option<&'static str>,
+    /// The kernel's loop devices.
+    pub(crate) loop_devices: bool,
+}
+
+/// A machine a stack can live on.
+pub(crate) trait Host: Send + Sync {
+    /// `local`, `plan`.
+    fn name(&self) -> &str;
+
+    /// Runs a command to its end, whatever its exit status, and records it.
+    ///
+    /// # Errors
+    /// When the program is missing or cannot be started.
+    fn exec(&self, argv: &[OsString]) -> Result<Output, HostError>;
+
+    /// Runs a command that has to succeed.
+    ///
+    /// # Errors
+    /// As [`Host::exec`], and when the exit status is not 0.
+    fn must(&self, argv: &[OsString]) -> Result<Output, HostError> {
+        let output = self.exec(argv)?;
+        if output.status == Some(0) {
+            Ok(output)
+        } else {
+            Err(HostError::Failed {
+                command: shown(argv),
+                output,
+            })
+        }
+    }
+
+    /// What is missing on this machine, each with what to do about it; empty: nothing.
+    fn missing(&self, needs: &Needs) -> Vec<HostError>;
+    /// Whether this process has the rights of root there.
+    fn is_root(&self) -> bool;
+
+    /// Creates one directory, for the owner alone (mode 0700).
+    ///
+    /// # Errors
+    /// Also when something of that name exists.
+    fn create_dir(&self, path: &Path) -> Result<(), HostError>;
+    /// Creates one file of a size, for the owner alone (mode 0600).
+    ///
+    /// # Errors
+    /// Also when something of that name exists; a part may have been written.
+    fn create_file(&self, path: &Path, bytes: u64, filling: Filling) -> Result<(), HostError>;
+    /// Removes one file; one that is not there is fine.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    fn remove_file(&self, path: &Path) -> Result<(), HostError>;
+    /// Removes one empty directory; one that is not there is fine.
+    ///
+    /// # Errors
+    /// When the system refuses, or it is not empty.
+    fn remove_dir(&self, path: &Path) -> Result<(), HostError>;
+    /// Removes a directory of ours and all it holds: see [`tree::check`] for what is refused.
+    ///
+    /// # Errors
+    /// When it is not ours by name, has a mount in it, or the system refuses.
+    fn remove_tree(&self, path: &Path) -> Result<(), HostError>;
+    /// Writes a short text into an existing file of the kernel's.
+    ///
+    /// # Errors
+    /// When the system refuses.
+    fn write_text(&self, path: &Path, text: &str) -> Result<(), HostError>;
+    /// Writes back everything the file system that holds `path` has in memory (`syncfs(2)`).
+    ///
+    /// # Errors
+    /// When the system reports an error, also one of an earlier write.
+    fn sync_file_system(&self, path: &Path) -> Result<(), HostError>;
+
+    /// A small text file, lossy where it is not UTF-8.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn read_text(&self, path: &Path) -> Result<String, HostError>;
+    /// Names in a directory, sorted.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError>;
+    /// Whether something of that name exists, a dangling link included.
+    fn exists(&self, path: &Path) -> bool;
+    /// Whether it is a directory, links followed.
+    fn is_dir(&self, path: &Path) -> bool;
+    /// Absolute, without links.
+    ///
+    /// # Errors
+    /// When it does not exist.
+    fn canonical(&self, path: &Path) -> Result<PathBuf, HostError>;
+    /// Bytes this user may still write in the file system that holds a directory.
+    ///
+    /// # Errors
+    /// When the system cannot say.
+    fn free_bytes(&self, path: &Path) -> Result<u64, HostError>;
+    /// Every mount this process sees, in the kernel's order.
+    ///
+    /// # Errors
+    /// When the table cannot be read.
+    fn mounts(&self) -> Result<Vec<MountInfo>, HostError>;
+    /// The mount that holds a path.
+    ///
+    /// # Errors
+    /// When the path does not exist or the mount is not in the table.
+    fn mount_of(&self, path: &Path) -> Result<MountInfo, HostError>;
+    /// Who keeps something open in or below a directory, as far as this process may see:
+    /// `bash (process 4711)`.
+    fn holders(&self, path: &Path) -> Vec<String>;
+
+    /// Waits.
+    fn pause(&self, duration: Duration);
+    /// 16 hexadecimal digits that nobody else has.
+    ///
+    /// # Errors
+    /// When the system gives no random bytes.
+    fn nonce(&self) -> Result<String, HostError>;
+}
+
+/// Why a host could not do something.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum HostError {
+    /// A program is not installed.
+    ToolMissing {
+        /// Its name.
+        tool: String,
+    },
+    /// This process lacks rights.
+    NeedsRoot,
+    /// The kernel does not know something.
+    KernelLacks {
+        /// `the file system xfs`, `loop devices`.
+        what: String,
+    },
+    /// A command could not be started.
+    NotStarted {
+        /// As it would be typed.
+        command: String,
+        /// The system's words.
+        cause: String,
+    },
+    /// A command failed.
+    Failed {
+        /// As it would be typed.
+        command: String,
+        /// What it said.
+        output: Output,
+    },
+    /// A system call on a path failed.
+    Path {
+        /// `create directory`, `read` …
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's words.
+        cause: String,
+        /// What kind of error it is.
+        kind: std::io::ErrorKind,
+    },
+    /// Something that must not be removed.
+    NotOurs {
+        /// What.
+        path: PathBuf,
+        /// Why it is not touched.
+        why: String,
+    },
+}
+
+impl HostError {
+    /// A failed system call.
+    pub(crate) fn path(what: &'static str, path: &Path, error: impl Into<std::io::Error>) -> Self {
+        let error = error.into();
+        Self::Path {
+            what,
+            path: path.to_path_buf(),
+            kind: error.kind(),
+            cause: error.to_string(),
+        }
+    }
+
+    /// What the user can do about it: one sentence that begins with a verb; empty: nothing better
+    /// than what the system said.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::ToolMissing { tool } => match tools::package(tool) {
+                Some(package) => format!("install it: apt install {package}"),
+                None => format!("install the package that holds {tool}"),
+            },
+            Self::NeedsRoot => "run as root (sudo stackrace …)".to_string(),
+            Self::KernelLacks { what } => {
+                format!("use a kernel that has {what}, or load its module")
+            }
+            Self::NotStarted { .. } => String::new(),
+            Self::Failed { output, .. } if output.stderr.contains("ermission denied") => {
+                "run as root (sudo stackrace …)".to_string()
+            }
+            // mount(8) of util-linux before 2.40 cannot say what the kernel disliked.
+            Self::Failed { output, .. } if output.stderr.contains("dmesg(1)") => {
+                "check the mount options; the kernel's own words: dmesg | tail".to_string()
+            }
+            Self::Failed { .. } => String::new(),
+            Self::Path { kind, path, .. } => match kind {
+                std::io::ErrorKind::PermissionDenied => {
+                    format!("run as a user who may write to {}", path.display())
+                }
+                std::io::ErrorKind::StorageFull => "free some space, or ask for less".to_string(),
+                _ => String::new(),
+            },
+            Self::NotOurs { .. } => "look at it and remove it yourself".to_string(),
+        }
+    }
+
+    /// Whether something was in the way that was there before.
+    pub(crate) fn is_already_there(&self) -> bool {
+        matches!(
+            self,
+            Self::Path {
+                kind: std::io::ErrorKind::AlreadyExists,
+                ..
+            }
+        )
+    }
+}
+
+impl fmt::Display for HostError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::ToolMissing { tool } => write!(f, "{tool} is not installed"),
+            Self::NeedsRoot => write!(f, "this needs the rights of root"),
+            Self::KernelLacks { what } => write!(f, "this kernel does not know {what}"),
+            Self::NotStarted { command, cause } => {
+                write!(f, "`{command}` could not be started: {cause}")
+            }
+            Self::Failed { command, output } => {
+                let said = match (output.stderr.trim(), output.stdout.trim()) {
+                    ("", "") => "without a word",
+                    ("", said) | (said, _) => said,
+                };
+                match output.status {
+                    Some(status) => {
+                        write!(f, "`{command}` failed with exit status {status}: {said}")
+                    }
+                    None => write!(f, "`{command}` was ended by a signal: {said}"),
+                }
+            }
+            Self::Path {
+                what, path, cause, ..
+            } => write!(f, "cannot {what} {}: {cause}", path.display()),
+            Self::NotOurs { path, why } => {
+                write!(f, "{} is not removed: {why}", path.display())
+            }
+        }
+    }
+}
+
+impl std::error::Error for HostError {}
+
+/// A command from its words.
+pub(crate) fn argv<I, S>(words: I) -> Vec<OsString>
+where
+    I: IntoIterator<Item = S>,
+    S: Into<OsString>,
+{
+    words.into_iter().map(Into::into).collect()
+}
+
+/// A command as it would be typed into a shell.
+pub(crate) fn shown(argv: &[OsString]) -> String {
+    let words = argv.iter().map(|word| {
+        let word = word.to_string_lossy();
+        let plain = |c: char| c.is_alphanumeric() || "-_=+./,:@%{}".contains(c);
+        if !word.is_empty() && word.chars().all(plain) {
+            word.into_owned()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_it_would_be_typed() {
+        let command = argv(["mount", "-o", "noatime,commit=5", "a b", "it's", ""]);
+        assert_eq!(
+            shown(&command),
+            r"mount -o noatime,commit=5 'a b' 'it'\''s' ''"
+        );
+    }
+
+    #[test]
+    fn a_missing_tool_says_what_to_install() {
+        let error = HostError::ToolMissing {
+            tool: "mkfs.xfs".to_string(),
+        };
+        assert_eq!(error.next(), "install it: apt install xfsprogs");
+    }
+}

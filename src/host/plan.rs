@@ -1,0 +1,531 @@
+//! A host that touches nothing: it imagines what each step would do, and keeps the steps.
+//!
+//! Raising a stack here gives the exact commands a run will use. What exists on the real machine is
+//! read (never changed), so that a directory that is missing is found out while planning. The
+//! imagined world is strict: a device that is mounted cannot be detached, a file behind a device
+//! cannot be removed. Told to fail at its k-th step, it is the fake host of the tests.
+
+use super::{Filling, Host, HostError, MountInfo, Needs, Output, reading, shown, tree};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// One thing that would be done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Step {
+    /// The command, or one that does the same as this program's own system calls.
+    pub(crate) argv: Vec<OsString>,
+    /// Whether a command is run; otherwise this program does it itself.
+    pub(crate) command: bool,
+}
+
+impl Step {
+    /// As it would be typed.
+    pub(crate) fn shown(&self) -> String {
+        shown(&self.argv)
+    }
+}
+
+/// When the imagined machine fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fault {
+    /// Never.
+    Never,
+    /// The step of this number (from 1) is refused and does nothing; the next ones work.
+    Refused(usize),
+    /// The program dies before this step: nothing works from there.
+    DiedBefore(usize),
+    /// The program dies after this step took effect: nothing works from there.
+    DiedAfter(usize),
+}
+
+/// A host that only imagines.
+pub(crate) struct PlanHost {
+    world: Mutex<World>,
+}
+
+#[derive(Debug)]
+struct World {
+    steps: Vec<Step>,
+    fault: Fault,
+    dirs: BTreeSet<PathBuf>,
+    files: BTreeMap<PathBuf, u64>,
+    loops: BTreeMap<OsString, LoopDevice>,
+    loops_made: usize,
+    signatures: BTreeMap<OsString, Signature>,
+    mounts: Vec<MountInfo>,
+    /// Directories inside file systems, by source, while those are not mounted.
+    away: BTreeMap<OsString, Vec<PathBuf>>,
+}
+
+#[derive(Debug, Clone)]
+struct LoopDevice {
+    file: PathBuf,
+    sector: String,
+    direct: bool,
+}
+
+#[derive(Debug, Clone)]
+struct Signature {
+    file_system: String,
+    data: String,
+    metadata: String,
+}
+
+impl PlanHost {
+    /// An imagined machine on which everything works.
+    pub(crate) fn new() -> Self {
+        Self::failing(Fault::Never)
+    }
+
+    /// An imagined machine that fails as told.
+    pub(crate) fn failing(fault: Fault) -> Self {
+        Self {
+            world: Mutex::new(World {
+                steps: Vec::new(),
+                fault,
+                dirs: BTreeSet::new(),
+                files: BTreeMap::new(),
+                loops: BTreeMap::new(),
+                loops_made: 0,
+                signatures: BTreeMap::new(),
+                mounts: Vec::new(),
+                away: BTreeMap::new(),
+            }),
+        }
+    }
+
+    /// The steps until now, in order.
+    pub(crate) fn steps(&self) -> Vec<Step> {
+        self.world().steps.clone()
+    }
+
+    /// The machine works from now on: the program was started again.
+    #[cfg(test)]
+    pub(crate) fn recover(&self) {
+        self.world().fault = Fault::Never;
+    }
+
+    /// Everything imagined that is still there.
+    #[cfg(test)]
+    pub(crate) fn left(&self) -> Vec<String> {
+        let world = self.world();
+        let mut left: Vec<String> = Vec::new();
+        left.extend(world.dirs.iter().map(|path| path.display().to_string()));
+        left.extend(world.files.keys().map(|path| path.display().to_string()));
+        left.extend(
+            world
+                .loops
+                .keys()
+                .map(|name| name.to_string_lossy().into_owned()),
+        );
+        left.extend(world.mounts.iter().map(|mount| format!("{mount:?}")));
+        left
+    }
+
+    fn world(&self) -> MutexGuard<'_, World> {
+        self.world.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Counts a step, fails it if told so, else lets it take effect.
+    fn step<T>(
+        &self,
+        step: Step,
+        effect: impl FnOnce(&mut World) -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        let mut world = self.world();
+        let refused = HostError::NotStarted {
+            command: step.shown(),
+            cause: "told to fail here".to_string(),
+        };
+        world.steps.push(step);
+        let number = world.steps.len();
+        match world.fault {
+            Fault::Refused(at) if number == at => Err(refused),
+            Fault::DiedBefore(at) if number >= at => Err(refused),
+            Fault::DiedAfter(at) if number > at => Err(refused),
+            Fault::DiedAfter(at) if number == at => effect(&mut world).and(Err(refused)),
+            _ => effect(&mut world),
+        }
+    }
+
+    fn own<T>(
+        &self,
+        words: &[&OsStr],
+        effect: impl FnOnce(&mut World) -> Result<T, HostError>,
+    ) -> Result<T, HostError> {
+        let step = Step {
+            argv: words.iter().map(|word| (*word).to_os_string()).collect(),
+            command: false,
+        };
+        self.step(step, effect)
+    }
+}
+
+fn refuse(what: &'static str, path: &Path, kind: std::io::ErrorKind) -> HostError {
+    HostError::path(what, path, std::io::Error::from(kind))
+}
+
+fn said(text: impl Into<String>) -> Output {
+    Output {
+        status: Some(0),
+        stdout: text.into(),
+        stderr: String::new(),
+    }
+}
+
+fn complained(status: i32, text: &str) -> Output {
+    Output {
+        status: Some(status),
+        stdout: String::new(),
+        stderr: text.to_string(),
+    }
+}
+
+/// The word after an option.
+fn after<'a>(words: &'a [OsString], option: &str) -> Option<&'a OsString> {
+    words
+        .iter()
+        .position(|word| word == option)
+        .and_then(|at| words.get(at + 1))
+}
+
+impl World {
+    fn exists(&self, path: &Path) -> bool {
+        self.dirs.contains(path) || self.files.contains_key(path) || reading::exists(path)
+    }
+
+    fn create_checks(&self, what: &'static str, path: &Path) -> Result<(), HostError> {
+        if self.exists(path) {
+            return Err(refuse(what, path, std::io::ErrorKind::AlreadyExists));
+        }
+        match path.parent() {
+            Some(parent) if self.dirs.contains(parent) || parent.is_dir() => Ok(()),
+            _ => Err(refuse(what, path, std::io::ErrorKind::NotFound)),
+        }
+    }
+
+    fn exec(&mut self, argv: &[OsString]) -> Output {
+        let Some((tool, words)) = argv.split_first() else {
+            return complained(127, "the command is empty");
+        };
+        match tool.to_string_lossy().as_ref() {
+            "losetup" => self.losetup(words),
+            "mount" => self.mount(words),
+            "umount" => self.unmount(words),
+            "wipefs" => {
+                let found = words.last().and_then(|device| self.signatures.get(device));
+                said(found.map_or("", |signature| &signature.file_system))
+            }
+            tool if tool.starts_with("mkfs.") => {
+                self.format(&tool["mkfs.".len()..], words);
+                said("")
+            }
+            "btrfs" => self.btrfs(words),
+            _ => said(""),
+        }
+    }
+
+    fn losetup(&mut self, words: &[OsString]) -> Output {
+        if let Some(file) = after(words, "--associated") {
+            let names = self
+                .loops
+                .iter()
+                .filter(|(_, device)| device.file.as_os_str() == file)
+                .map(|(name, _)| format!("{}\n", name.to_string_lossy()));
+            return said(names.collect::<String>());
+        }
+        if let Some(device) = after(words, "--detach") {
+            if self.mounts.iter().any(|mount| mount.source == *device) {
+                return complained(1, "the device is mounted");
+            }
+            self.signatures.remove(device);
+            return match self.loops.remove(device) {
+                Some(_) => said(""),
+                None => complained(1, "No such device or address"),
+            };
+        }
+        let file = words.last().map(PathBuf::from).unwrap_or_default();
+        if !self.files.contains_key(&file) {
+            return complained(1, "No such file or directory");
+        }
+        self.loops_made += 1;
+        let name = format!("{{loop {}}}", self.loops_made);
+        let device = LoopDevice {
+            file,
+            sector: after(words, "--sector-size").map_or("512".to_string(), |word| {
+                word.to_string_lossy().into_owned()
+            }),
+            direct: words.iter().any(|word| word == "--direct-io=on"),
+        };
+        self.loops.insert(OsString::from(&name), device);
+        said(format!("{name}\n"))
+    }
+
+    fn format(&mut self, file_system: &str, words: &[OsString]) {
+        let word = |option: &str| {
+            after(words, option).map_or("single".to_string(), |word| {
+                word.to_string_lossy().into_owned()
+            })
+        };
+        let signature = Signature {
+            file_system: file_system.to_string(),
+            data: word("--data"),
+            metadata: word("--metadata"),
+        };
+        for device in words.iter().filter(|word| self.loops.contains_key(*word)) {
+            self.signatures.insert(device.clone(), signature.clone());
+        }
+    }
+
+    fn mount(&mut self, words: &[OsString]) -> Output {
+        let [.., source, target] = words else {
+            return complained(1, "bad usage");
+        };
+        let target = PathBuf::from(target);
+        let file_system = after(words, "-t").map(|word| word.to_string_lossy().into_owned());
+        let file_system = file_system.unwrap_or_default();
+        if file_system != "tmpfs" && !self.signatures.contains_key(source) {
+            return complained(32, "wrong fs type, bad option, bad superblock");
+        }
+        if !self.dirs.contains(&target) {
+            return complained(32, "mount point does not exist");
+        }
+        let asked = after(words, "-o").map(|word| word.to_string_lossy().into_owned());
+        let options = std::iter::once("rw".to_string())
+            .chain(
+                asked
+                    .iter()
+                    .flat_map(|asked| asked.split(','))
+                    .map(str::to_string),
+            )
+            .collect();
+        self.dirs
+            .extend(self.away.remove(source).unwrap_or_default());
+        self.mounts.push(MountInfo {
+            id: 0,
+            st_dev: (0, 0),
+            root: PathBuf::from("/"),
+            mount_point: target,
+            options,
+            file_system,
+            source: source.clone(),
+        });
+        said("")
+    }
+
+    fn unmount(&mut self, words: &[OsString]) -> Output {
+        let target = words.last().map(PathBuf::from).unwrap_or_default();
+        let Some(at) = self
+            .mounts
+            .iter()
+            .rposition(|mount| mount.mount_point == target)
+        else {
+            return complained(32, "not mounted");
+        };
+        let mount = self.mounts.remove(at);
+        let inside = |path: &PathBuf| path.starts_with(&target) && *path != target;
+        let away = self.dirs.iter().filter(|path| inside(path)).cloned();
+        let away: Vec<PathBuf> = away.collect();
+        self.dirs.retain(|path| !inside(path));
+        if mount.file_system != "tmpfs" {
+            self.away.insert(mount.source, away);
+        }
+        said("")
+    }
+
+    /// `btrfs filesystem df -b PATH`, as far as it is looked at.
+    fn btrfs(&self, words: &[OsString]) -> Output {
+        let mounted = words.last().map(PathBuf::from).unwrap_or_default();
+        let signature = self
+            .mounts
+            .iter()
+            .find(|mount| mount.mount_point == mounted)
+            .and_then(|mount| self.signatures.get(&mount.source));
+        match signature {
+            Some(signature) => said(format!(
+                "Data, {}: total=0, used=0\nMetadata, {}: total=0, used=0\n",
+                signature.data, signature.metadata
+            )),
+            None => complained(1, "not a btrfs filesystem"),
+        }
+    }
+
+    /// What `/sys/block` says of an imagined device; none: not imagined.
+    fn about_device(&self, path: &Path) -> Option<String> {
+        let below = path.strip_prefix("/sys/block").ok()?;
+        let mut parts = below.components();
+        let device = self.loops.get(parts.next()?.as_os_str())?;
+        match parts.as_path().to_str()? {
+            "queue/logical_block_size" | "queue/physical_block_size" => Some(device.sector.clone()),
+            "loop/dio" => Some(u8::from(device.direct).to_string()),
+            "loop/backing_file" => Some(device.file.display().to_string()),
+            _ => None,
+        }
+    }
+}
+
+impl Host for PlanHost {
+    fn name(&self) -> &str {
+        "plan"
+    }
+
+    fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
+        let step = Step {
+            argv: argv.to_vec(),
+            command: true,
+        };
+        self.step(step, |world| Ok(world.exec(argv)))
+    }
+
+    /// Nothing is missing in a plan: it shows what a machine that has everything would do.
+    fn missing(&self, _needs: &Needs) -> Vec<HostError> {
+        Vec::new()
+    }
+
+    fn is_root(&self) -> bool {
+        true
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<(), HostError> {
+        self.own(&["mkdir".as_ref(), path.as_os_str()], |world| {
+            world.create_checks("create directory", path)?;
+            world.dirs.insert(path.to_path_buf());
+            Ok(())
+        })
+    }
+
+    fn create_file(&self, path: &Path, bytes: u64, filling: Filling) -> Result<(), HostError> {
+        let size = bytes.to_string();
+        let tool = match filling {
+            Filling::Sparse => ["truncate", "--size"],
+            Filling::Allocated => ["fallocate", "--length"],
+            Filling::Written { .. } => ["head", "--bytes"],
+        };
+        let mut words: Vec<&OsStr> = vec![tool[0].as_ref(), tool[1].as_ref(), size.as_ref()];
+        if matches!(filling, Filling::Written { .. }) {
+            words.extend(["/dev/urandom".as_ref(), ">".as_ref() as &OsStr]);
+        }
+        words.push(path.as_os_str());
+        self.own(&words, |world| {
+            world.create_checks("create", path)?;
+            world.files.insert(path.to_path_buf(), bytes);
+            Ok(())
+        })
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<(), HostError> {
+        self.own(&["rm".as_ref(), path.as_os_str()], |world| {
+            if world.loops.values().any(|device| device.file == path) {
+                return Err(refuse("remove", path, std::io::ErrorKind::ResourceBusy));
+            }
+            world.files.remove(path);
+            Ok(())
+        })
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<(), HostError> {
+        self.own(&["rmdir".as_ref(), path.as_os_str()], |world| {
+            let inside = |other: &Path| other.starts_with(path) && other != path;
+            if world.mounts.iter().any(|mount| mount.mount_point == path) {
+                return Err(refuse("remove", path, std::io::ErrorKind::ResourceBusy));
+            }
+            if world.dirs.iter().any(|other| inside(other))
+                || world.files.keys().any(|other| inside(other))
+            {
+                let kind = std::io::ErrorKind::DirectoryNotEmpty;
+                return Err(refuse("remove", path, kind));
+            }
+            world.dirs.remove(path);
+            Ok(())
+        })
+    }
+
+    fn remove_tree(&self, path: &Path) -> Result<(), HostError> {
+        let words = ["rm".as_ref(), "--recursive".as_ref(), path.as_os_str()];
+        self.own(&words, |world| {
+            tree::check(path, &world.mounts)?;
+            world.dirs.retain(|other| !other.starts_with(path));
+            world.files.retain(|other, _| !other.starts_with(path));
+            Ok(())
+        })
+    }
+
+    fn write_text(&self, path: &Path, text: &str) -> Result<(), HostError> {
+        let words = [
+            "echo".as_ref(),
+            text.as_ref(),
+            ">".as_ref(),
+            path.as_os_str(),
+        ];
+        self.own(&words, |_| Ok(()))
+    }
+
+    fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
+        let words = ["sync".as_ref(), "--file-system".as_ref(), path.as_os_str()];
+        self.own(&words, |_| Ok(()))
+    }
+
+    fn read_text(&self, path: &Path) -> Result<String, HostError> {
+        match self.world().about_device(path) {
+            Some(text) => Ok(text),
+            None => reading::text(path),
+        }
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError> {
+        reading::list(path)
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.world().exists(path)
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.world().dirs.contains(path) || path.is_dir()
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, HostError> {
+        if self.world().dirs.contains(path) {
+            return Ok(path.to_path_buf());
+        }
+        reading::canonical(path)
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64, HostError> {
+        let real = path.ancestors().find(|path| path.is_dir());
+        reading::free_bytes(real.unwrap_or(path))
+    }
+
+    fn mounts(&self) -> Result<Vec<MountInfo>, HostError> {
+        Ok(self.world().mounts.clone())
+    }
+
+    fn mount_of(&self, path: &Path) -> Result<MountInfo, HostError> {
+        let world = self.world();
+        let imagined = world.mounts.iter().rev();
+        match imagined
+            .clone()
+            .find(|mount| path.starts_with(&mount.mount_point))
+        {
+            Some(mount) => Ok(mount.clone()),
+            None => {
+                let real = path.ancestors().find(|path| path.is_dir());
+                reading::mount_of(real.unwrap_or(path))
+            }
+        }
+    }
+
+    fn holders(&self, _path: &Path) -> Vec<String> {
+        Vec::new()
+    }
+
+    fn pause(&self, _duration: Duration) {}
+
+    /// Two names in a plan never meet: each raise has its own tag.
+    fn nonce(&self) -> Result<String, HostError> {
+        Ok("{id}".to_string())
+    }
+}

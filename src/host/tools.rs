@@ -1,0 +1,37 @@
+//! Programs: where they are looked for, and which package holds them.
+
+use std::path::PathBuf;
+
+/// Directories looked through besides `PATH`: an ordinary user's `PATH` often leaves them out.
+const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
+
+/// Debian's package for a program; other distributions use the same or nearly the same names.
+pub(super) fn package(tool: &str) -> Option<&'static str> {
+    Some(match tool {
+        "mkfs.ext2" | "mkfs.ext3" | "mkfs.ext4" | "dumpe2fs" => "e2fsprogs",
+        "mkfs.xfs" | "xfs_info" => "xfsprogs",
+        "mkfs.btrfs" | "btrfs" => "btrfs-progs",
+        "mount" | "umount" | "losetup" => "mount",
+        "wipefs" | "blkid" => "util-linux",
+        "modprobe" => "kmod",
+        _ => return None,
+    })
+}
+
+/// Where a program is.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the room that starts programs must look where the user's shell would"
+)]
+pub(super) fn find(tool: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .filter(|directory| directory.is_absolute())
+        .chain(SYSTEM_DIRECTORIES.iter().map(PathBuf::from))
+        .map(|directory| directory.join(tool))
+        .find(|file| {
+            use std::os::unix::fs::PermissionsExt;
+            file.metadata()
+                .is_ok_and(|found| found.is_file() && found.permissions().mode() & 0o111 != 0)
+        })
+}

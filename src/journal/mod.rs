@@ -1,0 +1,355 @@
+//! What exists because of us, with how to undo it.
+//!
+//! An append-only file, one JSON object a line. An entry is on the disk *before* the thing it
+//! speaks of is created, so that at every moment, a crash included, whatever exists outside the
+//! record is named here. The opposite can happen (an entry without its thing), therefore every undo
+//! is harmless when there is nothing to undo.
+//!
+//! The file is locked while a run lives; who can lock it may clean up after the dead one.
+//!
+//! Format 1: `{"journal":1}`, then `{"entry":3,"group":"r1-t0","undo":{"remove-file":"/a%20b"}}`
+//! and `{"done":3}`. Paths are bytes: everything but printable ASCII, and `%`, is written as `%`
+//! with two hexadecimal digits.
+
+mod bytes;
+mod undo;
+
+pub(crate) use undo::{undo_all, undo_entries, unmount};
+
+use crate::host::HostError;
+use rustix::fs::FlockOperation;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Version of the file's format.
+pub(crate) const FORMAT: u32 = 1;
+
+/// How one thing is undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Undo {
+    /// Remove a file.
+    RemoveFile(#[serde(with = "bytes")] PathBuf),
+    /// Remove an empty directory.
+    RemoveDir(#[serde(with = "bytes")] PathBuf),
+    /// Remove a directory whose name begins with `.stackrace-`, and all it holds; never through a
+    /// link, never across a mount.
+    RemoveTree(#[serde(with = "bytes")] PathBuf),
+    /// Detach the loop devices that lie on a file.
+    DetachLoop(#[serde(with = "bytes")] PathBuf),
+    /// Unmount what is mounted at a directory.
+    Unmount(#[serde(with = "bytes")] PathBuf),
+}
+
+impl fmt::Display for Undo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RemoveFile(path) => write!(f, "remove the file {}", path.display()),
+            Self::RemoveDir(path) => write!(f, "remove the directory {}", path.display()),
+            Self::RemoveTree(path) => {
+                write!(f, "remove {} and all it holds", path.display())
+            }
+            Self::DetachLoop(path) => {
+                write!(f, "detach the loop device on {}", path.display())
+            }
+            Self::Unmount(path) => write!(f, "unmount {}", path.display()),
+        }
+    }
+}
+
+/// Which entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct EntryId(u64);
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// Which.
+    #[serde(rename = "entry")]
+    pub(crate) id: EntryId,
+    /// What belongs together: within a group, an older entry is only undone when every newer one
+    /// has been.
+    pub(crate) group: String,
+    /// How.
+    pub(crate) undo: Undo,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(untagged)]
+enum Line {
+    Head { journal: u32 },
+    Entry(Entry),
+    Done { done: EntryId },
+}
+
+/// Why a journal cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum JournalError {
+    /// Another process holds it: its run is alive.
+    Live {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// A line in the middle cannot be understood.
+    Broken {
+        /// Which file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
+    /// It was written by a newer program.
+    Newer {
+        /// Which file.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
+    /// The system refused something.
+    System(HostError),
+}
+
+impl JournalError {
+    /// What the user can do about it.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::Live { .. } => "wait until that run has ended, or interrupt it".to_string(),
+            Self::Broken { path, .. } => {
+                format!("look at {} and undo what it names yourself", path.display())
+            }
+            Self::Newer { .. } => "use a newer stackrace".to_string(),
+            Self::System(error) => error.next(),
+        }
+    }
+}
+
+impl fmt::Display for JournalError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Live { path } => {
+                write!(f, "the run that writes {} is alive", path.display())
+            }
+            Self::Broken { path, line } => {
+                write!(
+                    f,
+                    "{}:{line}: this line cannot be understood",
+                    path.display()
+                )
+            }
+            Self::Newer { path, format } => write!(
+                f,
+                "{} has format {format}; this program knows {FORMAT}",
+                path.display()
+            ),
+            Self::System(error) => error.fmt(f),
+        }
+    }
+}
+
+impl std::error::Error for JournalError {}
+
+/// The journal of one run.
+pub(crate) struct Journal {
+    state: Mutex<State>,
+}
+
+struct State {
+    /// None: a plan, nothing is kept.
+    file: Option<(File, PathBuf)>,
+    next: u64,
+    pending: Vec<Entry>,
+}
+
+impl Journal {
+    /// Begins a journal and locks it.
+    ///
+    /// # Errors
+    /// Also when the file exists.
+    pub(crate) fn create(path: &Path) -> Result<Self, JournalError> {
+        let failed = |error: std::io::Error| system("create", path, error);
+        let file = File::options()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(failed)?;
+        lock(&file, path)?;
+        let journal = Self::with(Some((file, path.to_path_buf())), 1, Vec::new());
+        journal
+            .state()
+            .append(&Line::Head { journal: FORMAT }, Durable::Yes)?;
+        // The name of a new file is as volatile as its content until its directory is synced.
+        if let Some(parent) = path
+            .parent()
+            .filter(|parent| !parent.as_os_str().is_empty())
+        {
+            File::open(parent)
+                .and_then(|directory| directory.sync_all())
+                .map_err(|error| system("sync", parent, error))?;
+        }
+        Ok(journal)
+    }
+
+    /// Goes on with a journal, and locks it. A last line that was torn by a crash is cut off: what
+    /// it spoke of was not created yet.
+    ///
+    /// # Errors
+    /// [`JournalError::Live`] when its run is alive.
+    pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
+        let failed = |error: std::io::Error| system("open", path, error);
+        let mut file = File::options()
+            .read(true)
+            .append(true)
+            .open(path)
+            .map_err(failed)?;
+        lock(&file, path)?;
+        let mut bytes = Vec::new();
+        file.read_to_end(&mut bytes).map_err(failed)?;
+        let whole = bytes
+            .iter()
+            .rposition(|&byte| byte == b'\n')
+            .map_or(0, |at| at + 1);
+        file.set_len(whole as u64).map_err(failed)?;
+        bytes.truncate(whole);
+        let (next, pending) = replay(&bytes, path)?;
+        let journal = Self::with(Some((file, path.to_path_buf())), next, pending);
+        if whole == 0 {
+            journal
+                .state()
+                .append(&Line::Head { journal: FORMAT }, Durable::Yes)?;
+        }
+        Ok(journal)
+    }
+
+    /// A journal that is kept nowhere: for plans, which create nothing.
+    pub(crate) fn nowhere() -> Self {
+        Self::with(None, 1, Vec::new())
+    }
+
+    fn with(file: Option<(File, PathBuf)>, next: u64, pending: Vec<Entry>) -> Self {
+        Self {
+            state: Mutex::new(State {
+                file,
+                next,
+                pending,
+            }),
+        }
+    }
+
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Says what is about to be created; on the disk when this returns.
+    ///
+    /// # Errors
+    /// When it cannot be written: then nothing may be created.
+    pub(crate) fn will(&self, group: &str, undo: Undo) -> Result<EntryId, JournalError> {
+        let mut state = self.state();
+        let entry = Entry {
+            id: EntryId(state.next),
+            group: group.to_string(),
+            undo,
+        };
+        state.append(&Line::Entry(entry.clone()), Durable::Yes)?;
+        state.next += 1;
+        let id = entry.id;
+        state.pending.push(entry);
+        Ok(id)
+    }
+
+    /// Says that an entry has been undone, or that what it speaks of was never created.
+    ///
+    /// Not synced: if it is lost, undoing again is harmless.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub(crate) fn done(&self, id: EntryId) -> Result<(), JournalError> {
+        let mut state = self.state();
+        state.append(&Line::Done { done: id }, Durable::No)?;
+        state.pending.retain(|entry| entry.id != id);
+        Ok(())
+    }
+
+    /// What is still to be undone, newest first.
+    pub(crate) fn pending(&self) -> Vec<Entry> {
+        self.state().pending.iter().rev().cloned().collect()
+    }
+}
+
+enum Durable {
+    Yes,
+    No,
+}
+
+impl State {
+    fn append(&mut self, line: &Line, durable: Durable) -> Result<(), JournalError> {
+        let Some((file, path)) = &mut self.file else {
+            return Ok(());
+        };
+        let failed = |error: std::io::Error| system("write to", path, error);
+        let before = file.metadata().map_err(failed)?.len();
+        let mut bytes = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
+        bytes.push(b'\n');
+        let written = file.write_all(&bytes).and_then(|()| match durable {
+            Durable::Yes => file.sync_data(),
+            Durable::No => Ok(()),
+        });
+        written.map_err(|error| {
+            // A line written in part must not swallow the next one. If this fails as well, the
+            // journal is read as broken later, which is true.
+            let _ = file.set_len(before);
+            failed(error)
+        })
+    }
+}
+
+fn system(what: &'static str, path: &Path, error: std::io::Error) -> JournalError {
+    JournalError::System(HostError::path(what, path, error))
+}
+
+fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(rustix::io::Errno::WOULDBLOCK) => Err(JournalError::Live {
+            path: path.to_path_buf(),
+        }),
+        Err(error) => Err(system("lock", path, error.into())),
+    }
+}
+
+fn replay(bytes: &[u8], path: &Path) -> Result<(u64, Vec<Entry>), JournalError> {
+    let mut next = 1;
+    let mut pending: Vec<Entry> = Vec::new();
+    let lines = bytes
+        .split(|&byte| byte == b'\n')
+        .filter(|line| !line.is_empty());
+    for (index, line) in lines.enumerate() {
+        let broken = || JournalError::Broken {
+            path: path.to_path_buf(),
+            line: index + 1,
+        };
+        match serde_json::from_slice(line).map_err(|_| broken())? {
+            Line::Head { journal } if journal > FORMAT => {
+                return Err(JournalError::Newer {
+                    path: path.to_path_buf(),
+                    format: journal,
+                });
+            }
+            Line::Head { .. } => {}
+            Line::Entry(entry) => {
+                next = next.max(entry.id.0 + 1);
+                pending.push(entry);
+            }
+            Line::Done { done } => pending.retain(|entry| entry.id != done),
+        }
+    }
+    Ok((next, pending))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,126 @@
+use super::*;
+use crate::host::Host;
+use crate::host::plan::PlanHost;
+use std::ffi::OsStr;
+use std::io::Write;
+use std::os::unix::ffi::OsStrExt;
+
+fn file(name: &str) -> Undo {
+    Undo::RemoveFile(PathBuf::from(name))
+}
+
+#[test]
+fn what_was_not_undone_is_pending_newest_first_when_opened_again() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    let odd = PathBuf::from(OsStr::from_bytes(b"/\xff \n%"));
+    let journal = Journal::create(&path).unwrap();
+    journal.will("a", file("/1")).unwrap();
+    let second = journal.will("a", file("/2")).unwrap();
+    journal.will("b", Undo::Unmount(odd.clone())).unwrap();
+    journal.done(second).unwrap();
+    drop(journal);
+    let journal = Journal::open(&path).unwrap();
+    let pending: Vec<Undo> = journal.pending().into_iter().map(|e| e.undo).collect();
+    assert_eq!(pending, [Undo::Unmount(odd), file("/1")]);
+    let fourth = journal.will("b", file("/4")).unwrap();
+    assert!(journal.pending().iter().all(|e| e.id <= fourth));
+    assert_eq!(journal.pending().len(), 3);
+}
+
+#[test]
+fn a_line_torn_by_a_crash_is_cut_off_and_the_journal_goes_on() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    let journal = Journal::create(&path).unwrap();
+    journal.will("a", file("/1")).unwrap();
+    drop(journal);
+    File::options()
+        .append(true)
+        .open(&path)
+        .unwrap()
+        .write_all(b"{\"entry\":2,\"gro")
+        .unwrap();
+    let journal = Journal::open(&path).unwrap();
+    assert_eq!(journal.pending().len(), 1);
+    journal.will("a", file("/3")).unwrap();
+    drop(journal);
+    assert_eq!(Journal::open(&path).unwrap().pending().len(), 2);
+}
+
+#[test]
+fn a_broken_line_in_the_middle_is_an_error_with_its_number() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    std::fs::write(&path, "{\"journal\":1}\nrubbish\n{\"done\":1}\n").unwrap();
+    let error = Journal::open(&path).err().unwrap();
+    assert!(
+        error
+            .to_string()
+            .ends_with("journal.jsonl:2: this line cannot be understood")
+    );
+    std::fs::write(&path, "{\"journal\":2}\n").unwrap();
+    assert!(matches!(
+        Journal::open(&path).err(),
+        Some(JournalError::Newer { format: 2, .. })
+    ));
+}
+
+#[test]
+fn a_live_run_keeps_its_journal() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    let journal = Journal::create(&path).unwrap();
+    assert!(matches!(
+        Journal::open(&path).err(),
+        Some(JournalError::Live { .. })
+    ));
+    drop(journal);
+    Journal::open(&path).unwrap();
+    assert!(Journal::create(&path).is_err());
+}
+
+/// The file of the first released format, byte for byte: it must be readable for ever.
+#[test]
+fn the_format_is_what_it_was() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    let journal = Journal::create(&path).unwrap();
+    let first = journal
+        .will("r1-t0", Undo::RemoveDir(PathBuf::from("/a b")))
+        .unwrap();
+    journal
+        .will("r1-t0", Undo::DetachLoop(PathBuf::from("/a b/disk-1")))
+        .unwrap();
+    journal.done(first).unwrap();
+    assert_eq!(
+        std::fs::read_to_string(&path).unwrap(),
+        concat!(
+            "{\"journal\":1}\n",
+            "{\"entry\":1,\"group\":\"r1-t0\",\"undo\":{\"remove-dir\":\"/a%20b\"}}\n",
+            "{\"entry\":2,\"group\":\"r1-t0\",\"undo\":{\"detach-loop\":\"/a%20b/disk-1\"}}\n",
+            "{\"done\":1}\n",
+        )
+    );
+}
+
+#[test]
+fn what_cannot_be_undone_keeps_the_older_of_its_group_and_no_other() {
+    let host = PlanHost::new();
+    let base = tempfile::tempdir().unwrap();
+    let full = base.path().join("full");
+    host.create_dir(&full).unwrap();
+    host.create_dir(&full.join("child")).unwrap();
+    let journal = Journal::nowhere();
+    journal.will("a", file("/never-made")).unwrap();
+    journal.will("b", file("/never-made-either")).unwrap();
+    journal.will("a", Undo::RemoveDir(full.clone())).unwrap();
+    let report = undo_all(&host, &journal).unwrap();
+    assert_eq!(report.undone, [file("/never-made-either")]);
+    assert_eq!(report.failed.len(), 2);
+    assert_eq!(journal.pending().len(), 2);
+    host.remove_dir(&full.join("child")).unwrap();
+    let report = undo_all(&host, &journal).unwrap();
+    assert_eq!(report.undone, [Undo::RemoveDir(full), file("/never-made")]);
+    assert!(journal.pending().is_empty());
+}

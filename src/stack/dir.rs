@@ -1,0 +1,124 @@
+//! A directory the user has: whatever it lies on is measured as it is, and left as it was.
+
+use super::{Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes, block};
+use crate::event::{Fact, LayerFacts};
+use crate::host::{HostError, Needs};
+use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use std::path::PathBuf;
+
+/// An existing directory.
+pub(super) const KIND: LayerKind = LayerKind {
+    name: "dir",
+    summary: "An existing directory: a private subdirectory is made in it and removed afterwards.",
+    settings: &[SettingDoc {
+        name: "path",
+        kind: Kind::Text,
+        default: "",
+        required: true,
+        doc: "The directory.",
+    }],
+    takes: Takes::Nothing,
+    gives: GivesKind::Directory,
+    example: "dir = { path = \"/srv\" }",
+    parse,
+};
+
+struct Dir {
+    path: PathBuf,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    match settings.text("path")? {
+        Some(path) if !path.is_empty() => Ok(Box::new(Dir { path: path.into() })),
+        _ => Err(Refusal::at(
+            settings.span_of("path"),
+            "dir needs the path of a directory",
+            "write path = \"/srv\"",
+        )),
+    }
+}
+
+impl Layer for Dir {
+    fn kind(&self) -> &'static str {
+        "dir"
+    }
+
+    fn describe_asked(&self) -> String {
+        format!("the directory {}", self.path.display())
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Nothing
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    fn raise(&self, raising: &mut Raising<'_>, _below: Gives) -> Result<RaisedLayer, LayerError> {
+        let host = raising.host();
+        let path = usable(host, &self.path)?;
+        let private = path.join(raising.name("dir"));
+        raising
+            .create_tree(&private)
+            .map_err(|error| read_only(error, &path))?;
+        let mount = host.mount_of(&path)?;
+        let devices = block::under_mount(host, &mount);
+        let disks = block::disks(host, &devices);
+        let mut facts = vec![
+            Fact::new("directory", path.to_string_lossy()),
+            Fact::new("file system", &mount.file_system),
+            Fact::new("mounted from", mount.source.to_string_lossy()),
+            Fact::new("mounted at", mount.mount_point.to_string_lossy()),
+            Fact::new("mount options in force", mount.options.join(",")),
+        ];
+        facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
+        facts.extend(block::kernel(host));
+        Ok(RaisedLayer {
+            gives: Gives::Private(private),
+            facts: LayerFacts {
+                layer: "dir".to_string(),
+                facts,
+            },
+            devices,
+            disks,
+        })
+    }
+}
+
+/// The directory, absolute and without links.
+///
+/// # Errors
+/// When it does not exist or is something else.
+pub(super) fn usable(
+    host: &dyn crate::host::Host,
+    path: &std::path::Path,
+) -> Result<PathBuf, LayerError> {
+    if !host.exists(path) {
+        return Err(LayerError::refused(
+            format!("{} does not exist", path.display()),
+            "create it, or name another directory",
+        ));
+    }
+    if !host.is_dir(path) {
+        return Err(LayerError::refused(
+            format!("{} is not a directory", path.display()),
+            "name a directory",
+        ));
+    }
+    Ok(host.canonical(path)?)
+}
+
+/// Says in plain words that nothing can be written there.
+fn read_only(error: LayerError, path: &std::path::Path) -> LayerError {
+    match error {
+        LayerError::Host(HostError::Path {
+            kind: std::io::ErrorKind::ReadOnlyFilesystem,
+            ..
+        }) => LayerError::refused(
+            format!("{} is mounted read-only", path.display()),
+            "mount it writable, or name another directory",
+        ),
+        other => other,
+    }
+}

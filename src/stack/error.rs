@@ -1,0 +1,100 @@
+//! Why a stack could not be raised, settled or lowered.
+
+use crate::host::HostError;
+use crate::journal::JournalError;
+use std::fmt;
+
+/// Why one layer could not do its work.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum LayerError {
+    /// The machine refused.
+    Host(HostError),
+    /// The journal could not be written: nothing was created.
+    Journal(JournalError),
+    /// The layer itself refused.
+    Refused {
+        /// What is wrong, in one clause that begins in lower case.
+        message: String,
+        /// What to do: one sentence that begins with a verb; empty: nothing helpful.
+        next: String,
+    },
+}
+
+impl LayerError {
+    pub(super) fn refused(message: impl Into<String>, next: impl Into<String>) -> Self {
+        Self::Refused {
+            message: message.into(),
+            next: next.into(),
+        }
+    }
+}
+
+impl From<HostError> for LayerError {
+    fn from(error: HostError) -> Self {
+        Self::Host(error)
+    }
+}
+
+impl From<JournalError> for LayerError {
+    fn from(error: JournalError) -> Self {
+        Self::Journal(error)
+    }
+}
+
+impl fmt::Display for LayerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Host(error) => error.fmt(f),
+            Self::Journal(error) => error.fmt(f),
+            Self::Refused { message, .. } => f.write_str(message),
+        }
+    }
+}
+
+/// Why a stack could not be raised, settled or lowered.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StackError {
+    /// Which layer, from 0 at the bottom; none: the stack as a whole.
+    pub(crate) layer: Option<usize>,
+    /// Kind of that layer; `stack` for the whole.
+    pub(crate) kind: String,
+    /// Why.
+    pub(crate) cause: Box<LayerError>,
+    /// What could not be undone, each with why; it stays in the journal.
+    pub(crate) left: Vec<String>,
+}
+
+impl StackError {
+    pub(super) fn whole(cause: impl Into<LayerError>) -> Self {
+        Self {
+            layer: None,
+            kind: "stack".to_string(),
+            cause: Box::new(cause.into()),
+            left: Vec::new(),
+        }
+    }
+
+    /// What the user can do about it; empty: nothing better than what the system said.
+    pub(crate) fn next(&self) -> String {
+        if !self.left.is_empty() {
+            return "end what holds it, then run: stackrace clean".to_string();
+        }
+        match self.cause.as_ref() {
+            LayerError::Host(error) => error.next(),
+            LayerError::Journal(error) => error.next(),
+            LayerError::Refused { next, .. } => next.clone(),
+        }
+    }
+}
+
+impl fmt::Display for StackError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.kind, self.cause)?;
+        for left in &self.left {
+            write!(f, "; left behind: {left}")?;
+        }
+        Ok(())
+    }
+}
+
+impl std::error::Error for StackError {}

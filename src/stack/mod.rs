@@ -1,0 +1,177 @@
+//! What is compared: layers from the devices up to the directory the workload runs in.
+//!
+//! A layer takes what the one below gives (nothing, or devices) and gives devices or a directory.
+//! It is *raised* (each creation journalled before it happens), *described* (read back from the
+//! system, never copied from the study), *settled* between trials and *lowered* from the journal
+//! alone. A new layer is one file here and one line in [`ALL`].
+
+mod block;
+mod btrfs;
+mod composition;
+mod dir;
+mod error;
+mod ext;
+mod filesystem;
+mod loops;
+mod options;
+mod raised;
+mod raising;
+mod tmpfs;
+mod xfs;
+
+pub(crate) use composition::Stack;
+pub(crate) use error::{LayerError, StackError};
+pub(crate) use raised::RaisedStack;
+pub(crate) use raising::Raising;
+
+use crate::event::LayerFacts;
+use crate::host::{Host, Needs};
+use crate::journal::Journal;
+use crate::setting::{Refusal, SettingDoc, Settings};
+use std::path::PathBuf;
+
+/// Every kind of layer, alphabetical.
+pub(crate) const ALL: &[LayerKind] = &[
+    btrfs::KIND,
+    dir::KIND,
+    ext::EXT2,
+    ext::EXT3,
+    ext::EXT4,
+    loops::KIND,
+    tmpfs::KIND,
+    xfs::KIND,
+];
+
+/// Most devices one layer gives or takes.
+pub(crate) const DEVICES_MAX: usize = 64;
+
+/// One kind of layer, as a study's author sees it.
+pub(crate) struct LayerKind {
+    /// The word in a study.
+    pub(crate) name: &'static str,
+    /// One sentence.
+    pub(crate) summary: &'static str,
+    /// Its settings.
+    pub(crate) settings: &'static [SettingDoc],
+    /// What it takes from the layer below, whatever its settings.
+    pub(crate) takes: Takes,
+    /// What it gives to the layer above.
+    pub(crate) gives: GivesKind,
+    /// One line of TOML that works.
+    pub(crate) example: &'static str,
+    /// Makes a layer of settings that have been checked against `settings`.
+    pub(crate) parse: fn(&Settings) -> Result<Box<dyn Layer>, Refusal>,
+}
+
+/// What a layer takes from the one below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// Nothing: it stands at the bottom.
+    Nothing,
+    /// Block devices.
+    Devices {
+        /// At least.
+        min: usize,
+        /// At most.
+        max: usize,
+    },
+}
+
+/// What a kind of layer gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GivesKind {
+    /// Block devices.
+    Devices,
+    /// A directory.
+    Directory,
+}
+
+/// One layer with its settings.
+pub(crate) trait Layer: Send + Sync {
+    /// The word in a study.
+    fn kind(&self) -> &'static str;
+    /// Kind and what matters to its neighbours: `loop, count = 4`.
+    fn brief(&self) -> String {
+        self.kind().to_string()
+    }
+    /// One line for the plan: what is asked for.
+    fn describe_asked(&self) -> String;
+    /// What it takes with these settings.
+    fn takes(&self) -> Takes;
+    /// How many devices it gives; none: a directory.
+    fn devices_given(&self) -> Option<usize> {
+        None
+    }
+    /// What must be there before it can be raised.
+    fn needs(&self) -> Needs;
+    /// Where it needs how many bytes of disk; an empty path is the site's scratch directory.
+    fn disk_needed(&self) -> Option<(PathBuf, u64)> {
+        None
+    }
+    /// Builds it on what is below, then reads back what was really obtained.
+    ///
+    /// # Errors
+    /// When the system refuses, or what was obtained is not what was asked for. What was created
+    /// until then is in the journal and undone by the caller.
+    fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError>;
+}
+
+/// What a raised layer gives to the one above.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Gives {
+    /// Below the first layer.
+    Nothing,
+    /// Block devices.
+    Devices(Vec<Device>),
+    /// The root of a file system of ours.
+    Mounted(PathBuf),
+    /// A private, empty directory in a file system that is not ours.
+    Private(PathBuf),
+}
+
+/// One block device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Device {
+    /// `/dev/loop3`.
+    pub(crate) path: PathBuf,
+    /// Why it may be written over.
+    pub(crate) origin: Origin,
+}
+
+/// Where a device comes from: what may be formatted follows from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A loop device on a file that the loop layer below created in this raise.
+    LoopOn(PathBuf),
+}
+
+/// A layer that stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct RaisedLayer {
+    /// What it gives.
+    pub(crate) gives: Gives,
+    /// What it really got.
+    pub(crate) facts: LayerFacts,
+    /// Block devices that show its traffic (`loop3`).
+    pub(crate) devices: Vec<String>,
+    /// Whole disks under it (`nvme0n1`), where it is the lowest layer.
+    pub(crate) disks: Vec<String>,
+}
+
+/// Where a stack is raised, and for whom.
+pub(crate) struct Site<'a> {
+    /// The machine.
+    pub(crate) host: &'a dyn Host,
+    /// What is created is said here first.
+    pub(crate) journal: &'a Journal,
+    /// An absolute directory of the run: mount points live here, and disk files where the study
+    /// names no directory. Created when it is not there; part of the record, not journalled.
+    pub(crate) scratch: PathBuf,
+    /// Names this raise: `r3-t1`.
+    pub(crate) tag: String,
+    /// What random content follows from.
+    pub(crate) seed: u64,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,127 @@
+//! A stack that stands: where the workload runs, what was really obtained, how it gets cold, how it
+//! goes.
+
+use super::{LayerError, Site, StackError};
+use crate::event::{LayerFacts, Settled};
+use crate::host::Host;
+use crate::journal::{EntryId, undo_entries, unmount};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Writing `3` there drops clean pages, dentries and inodes (proc_sys_vm(5)).
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
+/// A mount of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Mounted {
+    /// What mounted it, and mounts it again.
+    pub(super) command: Vec<OsString>,
+    /// Where.
+    pub(super) path: PathBuf,
+    /// Whether its content is still there after unmounting.
+    pub(super) survives: bool,
+}
+
+/// A stack that stands. Dropping it leaves it standing: only [`RaisedStack::lower`] and the journal
+/// take it down.
+#[must_use = "a stack stands until it is lowered"]
+#[derive(Debug)]
+pub(crate) struct RaisedStack {
+    pub(super) directory: PathBuf,
+    pub(super) facts: Vec<LayerFacts>,
+    pub(super) devices: Vec<String>,
+    pub(super) entries: Vec<EntryId>,
+    pub(super) mounts: Vec<Mounted>,
+    pub(super) backing: Vec<PathBuf>,
+}
+
+impl RaisedStack {
+    /// A private directory, empty when the stack was raised.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// What each layer really got, bottom up.
+    pub(crate) fn facts(&self) -> &[LayerFacts] {
+        &self.facts
+    }
+
+    /// Block devices by their names in `/proc/diskstats`: first those the top file system lies on,
+    /// then the whole disks under everything. Empty for file systems in memory.
+    pub(crate) fn devices(&self) -> &[String] {
+        &self.devices
+    }
+
+    /// Writes everything back, then makes the stack cold as far as asked and possible: unmounts and
+    /// mounts again what is ours, and drops the kernel's caches.
+    ///
+    /// `caches` of what is returned is `drop_caches`, or `none` where that was not asked or not
+    /// allowed: advice on single files is the caller's. What is resident is not looked at.
+    ///
+    /// # Errors
+    /// When writing back fails, or a mount is busy or does not come back.
+    pub(crate) fn settle(
+        &self,
+        site: &Site<'_>,
+        drop_caches: bool,
+        remount: bool,
+    ) -> Result<Settled, StackError> {
+        let host = site.host;
+        self.settle_on(host, drop_caches, remount)
+            .map_err(StackError::whole)
+    }
+
+    fn settle_on(
+        &self,
+        host: &dyn Host,
+        drop_caches: bool,
+        remount: bool,
+    ) -> Result<Settled, LayerError> {
+        host.sync_file_system(&self.directory)?;
+        let again: Vec<&Mounted> = self
+            .mounts
+            .iter()
+            .filter(|mount| remount && mount.survives)
+            .collect();
+        for mount in again.iter().rev() {
+            unmount(host, &mount.path)?;
+        }
+        // Unmounting made the upper file system write to files of the lower one, whose pages are
+        // dirty now and would survive the dropping.
+        for directory in &self.backing {
+            host.sync_file_system(directory)?;
+        }
+        let dropped = drop_caches
+            && host.is_root()
+            // A container may forbid it even to root: then the trial says that nothing was dropped.
+            && host.write_text(Path::new(DROP_CACHES), "3").is_ok();
+        for mount in &again {
+            host.must(&mount.command)?;
+        }
+        Ok(Settled {
+            caches: if dropped { "drop_caches" } else { "none" }.to_string(),
+            remounted: !again.is_empty(),
+            ..Settled::default()
+        })
+    }
+
+    /// Takes the stack down, top first, by its entries in the journal.
+    ///
+    /// # Errors
+    /// What could not be undone, and who holds it; it stays in the journal.
+    pub(crate) fn lower(self, site: &Site<'_>) -> Result<(), StackError> {
+        let report =
+            undo_entries(site.host, site.journal, &self.entries).map_err(StackError::whole)?;
+        let mut failed = report.failed.into_iter();
+        let Some((undo, why)) = failed.next() else {
+            return Ok(());
+        };
+        Err(StackError {
+            left: failed.map(|(undo, _)| format!("{undo}")).collect(),
+            ..StackError::whole(LayerError::refused(
+                format!("could not {undo}: {why}"),
+                "end what holds it, then run: stackrace clean",
+            ))
+        })
+    }
+}

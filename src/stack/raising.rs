@@ -1,0 +1,270 @@
+//! A stack on its way up: everything is said in the journal before it is created.
+
+use super::{
+    Gives, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError, raised::Mounted,
+};
+use crate::event::LayerFacts;
+use crate::host::{Filling, Host, HostError, argv};
+use crate::journal::{EntryId, Undo, undo_entries};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// What a layer builds with.
+pub(crate) struct Raising<'a> {
+    site: &'a Site<'a>,
+    /// Common beginning of every name this raise makes; nobody else has it.
+    mark: String,
+    entries: Vec<EntryId>,
+    mounts: Vec<Mounted>,
+    backing: Vec<PathBuf>,
+}
+
+impl<'a> Raising<'a> {
+    fn new(site: &'a Site<'a>) -> Result<Self, HostError> {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let tag: String = site.tag.chars().map(plain).collect();
+        Ok(Self {
+            site,
+            mark: format!(".stackrace-{tag}-{}", site.host.nonce()?),
+            entries: Vec::new(),
+            mounts: Vec::new(),
+            backing: Vec::new(),
+        })
+    }
+
+    pub(super) fn host(&self) -> &'a dyn Host {
+        self.site.host
+    }
+
+    pub(super) fn seed(&self) -> u64 {
+        self.site.seed
+    }
+
+    /// A name that is ours and unique: `.stackrace-r3-t1-0123456789abcdef-disks`.
+    pub(super) fn name(&self, part: &str) -> String {
+        format!("{}-{part}", self.mark)
+    }
+
+    /// The run's own directory, absolute and without links; created where it is missing.
+    pub(super) fn scratch(&self) -> Result<PathBuf, LayerError> {
+        let host = self.host();
+        let scratch = &self.site.scratch;
+        if !scratch.is_absolute() {
+            return Err(LayerError::refused(
+                format!(
+                    "the scratch directory {} is not absolute",
+                    scratch.display()
+                ),
+                "",
+            ));
+        }
+        let ancestors: Vec<&Path> = scratch.ancestors().collect();
+        for directory in ancestors.into_iter().rev() {
+            if !host.is_dir(directory) {
+                host.create_dir(directory)?;
+            }
+        }
+        Ok(host.canonical(scratch)?)
+    }
+
+    fn will(&mut self, undo: Undo) -> Result<EntryId, LayerError> {
+        let id = self.site.journal.will(&self.site.tag, undo)?;
+        self.entries.push(id);
+        Ok(id)
+    }
+
+    /// Journals, then creates; never over what is there. What turns out to be somebody else's is
+    /// taken out of the journal again.
+    fn create(
+        &mut self,
+        path: &Path,
+        undo: Undo,
+        make: impl FnOnce(&dyn Host) -> Result<(), HostError>,
+    ) -> Result<(), LayerError> {
+        if self.host().exists(path) {
+            let there = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+            return Err(HostError::path("create", path, there).into());
+        }
+        let id = self.will(undo)?;
+        make(self.host()).map_err(|error| {
+            if error.is_already_there()
+                && let Err(unwritten) = self.site.journal.done(id)
+            {
+                return unwritten.into();
+            }
+            error.into()
+        })
+    }
+
+    /// Creates an empty directory that is removed when empty.
+    pub(super) fn create_dir(&mut self, path: &Path) -> Result<(), LayerError> {
+        let undo = Undo::RemoveDir(path.to_path_buf());
+        self.create(path, undo, |host| host.create_dir(path))
+    }
+
+    /// Creates an empty directory that is removed with all it holds then.
+    pub(super) fn create_tree(&mut self, path: &Path) -> Result<(), LayerError> {
+        let undo = Undo::RemoveTree(path.to_path_buf());
+        self.create(path, undo, |host| host.create_dir(path))
+    }
+
+    /// Creates a file.
+    pub(super) fn create_file(
+        &mut self,
+        path: &Path,
+        bytes: u64,
+        filling: Filling,
+    ) -> Result<(), LayerError> {
+        let undo = Undo::RemoveFile(path.to_path_buf());
+        self.create(path, undo, |host| host.create_file(path, bytes, filling))
+    }
+
+    /// Says that a directory's file system holds our data and is to be synced when settling.
+    pub(super) fn lies_in(&mut self, directory: &Path) {
+        self.backing.push(directory.to_path_buf());
+    }
+
+    /// Attaches a loop device to a file; the command is `losetup --find --show` and the options.
+    /// Returns the device.
+    pub(super) fn attach_loop(
+        &mut self,
+        options: &[String],
+        file: &Path,
+    ) -> Result<PathBuf, LayerError> {
+        self.will(Undo::DetachLoop(file.to_path_buf()))?;
+        let mut command = argv(["losetup", "--find", "--show"]);
+        command.extend(options.iter().map(OsString::from));
+        command.push(file.into());
+        let output = self.host().must(&command)?;
+        match output.stdout.trim() {
+            "" => Err(LayerError::refused(
+                format!("losetup named no device for {}", file.display()),
+                "",
+            )),
+            device => Ok(PathBuf::from(device)),
+        }
+    }
+
+    /// Mounts a file system of ours at a new mount point and returns it.
+    pub(super) fn mount(
+        &mut self,
+        file_system: &str,
+        source: &OsStr,
+        options: &[String],
+        memory: Memory,
+    ) -> Result<PathBuf, LayerError> {
+        let path = self.scratch()?.join(self.name("mnt"));
+        self.create_dir(&path)?;
+        self.will(Undo::Unmount(path.clone()))?;
+        let mut command = argv(["mount", "-t", file_system]);
+        if !options.is_empty() {
+            command.extend(argv(["-o".to_string(), options.join(",")]));
+        }
+        command.extend([source.to_os_string(), path.clone().into_os_string()]);
+        self.host().must(&command)?;
+        self.mounts.push(Mounted {
+            command,
+            path: path.clone(),
+            survives: memory == Memory::No,
+        });
+        Ok(path)
+    }
+
+    /// Undoes everything until now; what could not be undone, each with why.
+    fn lower(&self) -> Vec<String> {
+        match undo_entries(self.site.host, self.site.journal, &self.entries) {
+            Ok(report) => report
+                .failed
+                .iter()
+                .map(|(undo, why)| format!("could not {undo}: {why}"))
+                .collect(),
+            Err(error) => vec![error.to_string()],
+        }
+    }
+}
+
+/// Whether a file system lives in memory alone, and is lost when unmounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Memory {
+    Yes,
+    No,
+}
+
+impl Stack {
+    /// Builds the stack, bottom up, and reads back what was really obtained.
+    ///
+    /// # Errors
+    /// The layer that failed and why; what stood by then has been lowered, except what the error
+    /// says is left.
+    pub(crate) fn raise(&self, site: &Site<'_>) -> Result<RaisedStack, StackError> {
+        self.check_needs(site.host)?;
+        let mut raising = Raising::new(site).map_err(StackError::whole)?;
+        match self.build(&mut raising) {
+            Ok(built) => Ok(RaisedStack {
+                directory: built.directory,
+                facts: built.facts,
+                devices: built.devices,
+                entries: raising.entries,
+                mounts: raising.mounts,
+                backing: raising.backing,
+            }),
+            Err(error) => Err(StackError {
+                left: raising.lower(),
+                ..error
+            }),
+        }
+    }
+
+    fn build(&self, raising: &mut Raising<'_>) -> Result<Built, StackError> {
+        let mut below = Gives::Nothing;
+        let mut facts = Vec::new();
+        let mut devices: Vec<String> = Vec::new();
+        let mut disks = Vec::new();
+        for (index, layer) in self.layers.iter().enumerate() {
+            let raised: RaisedLayer = layer.raise(raising, below).map_err(|cause| StackError {
+                layer: Some(index),
+                kind: layer.kind().to_string(),
+                cause: Box::new(cause),
+                left: Vec::new(),
+            })?;
+            below = raised.gives;
+            facts.push(raised.facts);
+            devices.splice(0..0, raised.devices);
+            disks.extend(raised.disks);
+        }
+        for disk in disks {
+            if !devices.contains(&disk) {
+                devices.push(disk);
+            }
+        }
+        let directory = working_directory(raising, below).map_err(StackError::whole)?;
+        Ok(Built {
+            directory,
+            facts,
+            devices,
+        })
+    }
+}
+
+struct Built {
+    directory: PathBuf,
+    facts: Vec<LayerFacts>,
+    devices: Vec<String>,
+}
+
+/// The root of a fresh file system is not always empty (`lost+found`); a directory in it is. It
+/// needs no entry in the journal: it ends with the file system it lies in.
+fn working_directory(raising: &Raising<'_>, top: Gives) -> Result<PathBuf, LayerError> {
+    match top {
+        Gives::Private(path) => Ok(path),
+        Gives::Mounted(root) => {
+            let path = root.join("work");
+            raising.host().create_dir(&path)?;
+            Ok(path)
+        }
+        Gives::Nothing | Gives::Devices(_) => Err(LayerError::refused(
+            "the top layer gives no directory",
+            "put a file system on it",
+        )),
+    }
+}

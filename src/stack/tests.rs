@@ -1,0 +1,383 @@
+//! The whole room: common rules of the list, composition, the plan, every failure, the real thing.
+
+use super::*;
+use crate::host::local::LocalHost;
+use crate::host::plan::{Fault, PlanHost};
+use crate::journal::{Journal, undo_all};
+use crate::setting::{Setting, Value};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Settings from one line of TOML, the way a study gives them.
+fn settings(line: &str) -> Settings {
+    let table: toml::Table = line.parse().unwrap();
+    let (owner, inner) = table.into_iter().next().unwrap();
+    let settings = inner
+        .as_table()
+        .unwrap()
+        .iter()
+        .map(|(name, value)| Setting {
+            name: name.clone(),
+            value: value_of(value),
+            span: 0..1,
+            name_span: 0..1,
+        });
+    Settings {
+        owner,
+        span: 0..1,
+        settings: settings.collect(),
+    }
+}
+
+fn value_of(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => Value::Text(text.clone()),
+        toml::Value::Integer(number) => Value::Integer(*number),
+        toml::Value::Float(number) => Value::Float(*number),
+        toml::Value::Boolean(flag) => Value::Flag(*flag),
+        toml::Value::Array(values) => Value::List(values.iter().map(value_of).collect()),
+        other => panic!("no setting is like {other}"),
+    }
+}
+
+fn try_layer(line: &str) -> Result<Box<dyn Layer>, Refusal> {
+    let settings = settings(line);
+    let kind = ALL.iter().find(|kind| kind.name == settings.owner).unwrap();
+    settings.check(kind.settings)?;
+    (kind.parse)(&settings)
+}
+
+fn layer(line: &str) -> Box<dyn Layer> {
+    try_layer(line).unwrap()
+}
+
+fn stack(lines: &[&str]) -> Stack {
+    Stack::new(lines.iter().map(|line| layer(line)).collect()).unwrap()
+}
+
+fn why_not(lines: &[&str]) -> (usize, String) {
+    Stack::new(lines.iter().map(|line| layer(line)).collect())
+        .err()
+        .unwrap()
+}
+
+fn site<'a>(host: &'a dyn Host, journal: &'a Journal, scratch: &Path) -> Site<'a> {
+    Site {
+        host,
+        journal,
+        scratch: scratch.to_path_buf(),
+        tag: "r1-t0".to_string(),
+        seed: 7,
+    }
+}
+
+#[test]
+fn the_list_keeps_its_rules() {
+    assert!(ALL.is_sorted_by_key(|kind| kind.name));
+    for kind in ALL {
+        let layer = layer(kind.example);
+        assert_eq!(layer.kind(), kind.name);
+        assert!(kind.summary.ends_with('.'), "{}", kind.name);
+        assert!(!layer.describe_asked().is_empty());
+        assert_eq!(
+            layer.devices_given().is_some(),
+            kind.gives == GivesKind::Devices
+        );
+        match (kind.takes, layer.takes()) {
+            (Takes::Nothing, Takes::Nothing) => {}
+            (Takes::Devices { min, max }, Takes::Devices { min: a, max: b }) => {
+                assert!(min <= a && b <= max, "{}", kind.name);
+            }
+            other => panic!("{}: {other:?}", kind.name),
+        }
+        for doc in kind.settings {
+            assert!(doc.doc.ends_with('.'), "{} {}", kind.name, doc.name);
+        }
+    }
+}
+
+#[test]
+fn what_does_not_fit_is_said_in_words() {
+    let four = "loop = { size = \"1 GiB\", count = 4 }";
+    assert_eq!(
+        why_not(&[four, "xfs = {}"]),
+        (
+            1,
+            "xfs takes one device; the layer below (loop, count = 4) gives 4".to_string()
+        )
+    );
+    assert_eq!(
+        why_not(&["loop = { size = \"1 GiB\", count = 2 }", "btrfs = { profile = \"raid10\" }"]),
+        (
+            1,
+            "btrfs, profile = raid10 takes at least 4 devices, at most 64; the layer below (loop, count = 2) gives 2".to_string()
+        )
+    );
+    assert_eq!(
+        why_not(&["ext4 = {}"]),
+        (
+            0,
+            "ext4 takes one device; there is no layer below: put it on loop".to_string()
+        )
+    );
+    assert_eq!(
+        why_not(&["dir = { path = \"/srv\" }", "ext4 = {}"]),
+        (
+            1,
+            "ext4 takes one device; the layer below (dir) gives a directory".to_string()
+        )
+    );
+    assert_eq!(
+        why_not(&["tmpfs = { size = \"1 MiB\" }", four]),
+        (
+            1,
+            "loop stands at the bottom; it cannot be put on tmpfs".to_string()
+        )
+    );
+    assert_eq!(
+        why_not(&[four]),
+        (
+            0,
+            "the top layer (loop, count = 4) gives devices, and a workload needs a directory: put a file system on it".to_string()
+        )
+    );
+    assert!(why_not(&[]).1.starts_with("a stack has at least one layer"));
+}
+
+#[test]
+fn settings_that_cannot_be_had_are_refused_where_they_stand() {
+    for (line, words) in [
+        (
+            "loop = { size = \"1 GiB\", logical-sector = 512, physical-sector = 4096 }",
+            "a loop device always reports its logical sector size (512 B) as its physical one",
+        ),
+        (
+            "loop = { size = \"1 GiB\", logical-sector = 8192 }",
+            "no sectors of 8192 bytes",
+        ),
+        ("loop = { size = 1000 }", "no disk of whole 512 B sectors"),
+        ("loop = { size = \"1 GiB\", count = 0 }", "0 disks"),
+        (
+            "ext4 = { mkfs = [\"/dev/sda\"] }",
+            "\"/dev/sda\" names a path or a device",
+        ),
+        (
+            "ext4 = { mkfs = [\"-J\", \"size=8,device=UUID=1\"] }",
+            "names a path or a device",
+        ),
+        (
+            "btrfs = { mkfs = [\"dev/sda\"] }",
+            "names a path or a device",
+        ),
+        (
+            "btrfs = { mount = [\"noatime,device=/dev/sda\"] }",
+            "would mount something else",
+        ),
+        ("xfs = { mount = [\"bind\"] }", "would mount something else"),
+        (
+            "btrfs = { compression = \"lz4\" }",
+            "no compression \"lz4\"",
+        ),
+        ("tmpfs = { size = 0 }", "may fill the memory"),
+    ] {
+        let refusal = try_layer(line).err().unwrap();
+        assert!(
+            refusal.message.contains(words),
+            "{line}: {}",
+            refusal.message
+        );
+        assert!(!refusal.help.is_empty(), "{line}");
+        assert!(refusal.span.is_some(), "{line}");
+    }
+}
+
+#[test]
+fn a_plan_shows_every_step_in_order() {
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap();
+    let host = PlanHost::new();
+    let journal = Journal::nowhere();
+    let site = site(&host, &journal, &scratch);
+    let stack = stack(&[
+        "loop = { size = \"1 GiB\", count = 2, logical-sector = 4096 }",
+        "btrfs = { profile = \"raid1\", compression = \"zstd\", mount = [\"noatime\"] }",
+    ]);
+    let raised = stack.raise(&site).unwrap();
+    let settled = raised.settle(&site, true, true).unwrap();
+    assert!(settled.remounted);
+    assert_eq!(settled.caches, "drop_caches");
+    assert_eq!(raised.devices()[..2], ["{loop 1}", "{loop 2}"]);
+    raised.lower(&site).unwrap();
+    let at = scratch.display().to_string();
+    let steps: Vec<String> = host
+        .steps()
+        .iter()
+        .map(|step| step.shown().replace(&at, ""))
+        .collect();
+    let mount = "mount -t btrfs -o 'noatime,compress=zstd,device={loop 2}' '{loop 1}' /.stackrace-r1-t0-{id}-mnt";
+    assert_eq!(
+        steps,
+        [
+            "mkdir /.stackrace-r1-t0-{id}-disks",
+            "fallocate --length 1073741824 /.stackrace-r1-t0-{id}-disks/disk-1",
+            "losetup --find --show --direct-io=on --sector-size 4096 /.stackrace-r1-t0-{id}-disks/disk-1",
+            "fallocate --length 1073741824 /.stackrace-r1-t0-{id}-disks/disk-2",
+            "losetup --find --show --direct-io=on --sector-size 4096 /.stackrace-r1-t0-{id}-disks/disk-2",
+            "wipefs --no-act --noheadings --output TYPE '{loop 1}'",
+            "wipefs --no-act --noheadings --output TYPE '{loop 2}'",
+            "mkfs.btrfs --nodiscard --data raid1 --metadata raid1 '{loop 1}' '{loop 2}'",
+            "mkdir /.stackrace-r1-t0-{id}-mnt",
+            mount,
+            "btrfs filesystem df -b /.stackrace-r1-t0-{id}-mnt",
+            "btrfs filesystem usage -b /.stackrace-r1-t0-{id}-mnt",
+            "mkdir /.stackrace-r1-t0-{id}-mnt/work",
+            "sync --file-system /.stackrace-r1-t0-{id}-mnt/work",
+            "umount /.stackrace-r1-t0-{id}-mnt",
+            "sync --file-system ",
+            "echo 3 '>' /proc/sys/vm/drop_caches",
+            mount,
+            "umount /.stackrace-r1-t0-{id}-mnt",
+            "rmdir /.stackrace-r1-t0-{id}-mnt",
+            "losetup --associated /.stackrace-r1-t0-{id}-disks/disk-2 --noheadings --output NAME",
+            "losetup --detach '{loop 2}'",
+            "losetup --associated /.stackrace-r1-t0-{id}-disks/disk-2 --noheadings --output NAME",
+            "rm /.stackrace-r1-t0-{id}-disks/disk-2",
+            "losetup --associated /.stackrace-r1-t0-{id}-disks/disk-1 --noheadings --output NAME",
+            "losetup --detach '{loop 1}'",
+            "losetup --associated /.stackrace-r1-t0-{id}-disks/disk-1 --noheadings --output NAME",
+            "rm /.stackrace-r1-t0-{id}-disks/disk-1",
+            "rmdir /.stackrace-r1-t0-{id}-disks",
+        ]
+    );
+    assert!(host.left().is_empty());
+    assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
+}
+
+/// Every shape of stack the faults are tried on.
+const SHAPES: &[&[&str]] = &[
+    &[
+        "loop = { size = \"1 GiB\" }",
+        "ext4 = { mount = [\"noatime\"] }",
+    ],
+    &["loop = { size = \"1 GiB\" }", "xfs = {}"],
+    &[
+        "loop = { size = \"1 GiB\", count = 4 }",
+        "btrfs = { profile = \"raid10\" }",
+    ],
+    &["tmpfs = { size = \"1 MiB\" }"],
+    &["dir = { path = \"/tmp\" }"],
+];
+
+/// Raises, settles, lowers; then, as after a restart, undoes what the journal on the disk names.
+/// Returns whether the fault was met.
+fn survive(shape: &[&str], fault: Fault) -> bool {
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap();
+    let path = scratch.join("journal.jsonl");
+    let host = PlanHost::failing(fault);
+    let journal = Journal::create(&path).unwrap();
+    let met = {
+        let site = site(&host, &journal, &scratch);
+        match stack(shape).raise(&site) {
+            Err(error) => {
+                assert!(error.to_string().contains("told to fail here"), "{error}");
+                if matches!(fault, Fault::Refused(_)) {
+                    // The program is alive: it must have cleaned up by itself.
+                    assert_eq!(error.left, Vec::<String>::new());
+                    assert_eq!(host.left(), Vec::<String>::new(), "{fault:?}");
+                    assert!(journal.pending().is_empty());
+                }
+                true
+            }
+            Ok(raised) => {
+                let settled = raised.settle(&site, true, true);
+                let dropped = settled.as_ref().is_ok_and(|s| s.caches == "drop_caches");
+                let lowered = raised.lower(&site);
+                !dropped || lowered.is_err()
+            }
+        }
+    };
+    drop(journal);
+    host.recover();
+    let journal = Journal::open(&path).unwrap();
+    let report = undo_all(&host, &journal).unwrap();
+    assert_eq!(report.failed, [], "{shape:?} {fault:?}");
+    assert!(journal.pending().is_empty());
+    assert_eq!(host.left(), Vec::<String>::new(), "{shape:?} {fault:?}");
+    met
+}
+
+#[test]
+fn whatever_step_fails_nothing_is_left() {
+    for shape in SHAPES {
+        for fault in [Fault::Refused, Fault::DiedBefore, Fault::DiedAfter] {
+            assert!(survive(shape, fault(1)), "{shape:?}");
+            let tried = (1..).take_while(|&at| survive(shape, fault(at))).count();
+            // mkdir, sync, drop, remove: no stack has fewer steps.
+            assert!((4..100).contains(&tried), "{shape:?}: {tried}");
+        }
+    }
+}
+
+#[test]
+fn a_device_that_is_not_ours_is_never_formatted() {
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap();
+    let host = PlanHost::new();
+    let file = scratch.join("disk-1");
+    host.create_file(&file, 1 << 30, crate::host::Filling::Sparse)
+        .unwrap();
+    let attach = ["losetup", "--find", "--show", &file.to_string_lossy()].map(String::from);
+    let device = host.must(&crate::host::argv(attach)).unwrap();
+    let device = Device {
+        path: device.stdout.trim().into(),
+        origin: Origin::LoopOn(file),
+    };
+    let before = host.steps().len();
+    let error = filesystem::format(&host, &["mkfs.ext4".to_string()], &[device]).unwrap_err();
+    assert!(error.to_string().contains("is not ours"), "{error}");
+    assert_eq!(host.steps().len(), before);
+}
+
+#[test]
+fn more_than_there_is_room_for_is_refused_with_numbers() {
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap();
+    let host = PlanHost::new();
+    let journal = Journal::nowhere();
+    let site = site(&host, &journal, &scratch);
+    let stack = stack(&["loop = { size = \"900 TiB\", count = 2 }", "btrfs = {}"]);
+    assert_eq!(stack.disk_needed(), [(PathBuf::new(), 1800 << 40)]);
+    let error = stack.raise(&site).unwrap_err();
+    let text = error.to_string();
+    assert!(
+        text.starts_with("loop: 2 × 900 TiB = 1.8 PiB are asked for, "),
+        "{text}"
+    );
+    assert!(host.steps().is_empty());
+}
+
+#[test]
+fn a_directory_that_cannot_be_used_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let host = LocalHost::new(Arc::new(|_| {}));
+    let journal = Journal::nowhere();
+    let site = site(&host, &journal, base.path());
+    let file = base.path().join("file");
+    std::fs::write(&file, b"").unwrap();
+    let missing = base.path().join("missing");
+    for (path, words) in [
+        (missing.as_path(), "missing does not exist"),
+        (file.as_path(), "file is not a directory"),
+        (
+            Path::new("/proc"),
+            "cannot create directory /proc/.stackrace-",
+        ),
+    ] {
+        let line = format!("dir = {{ path = \"{}\" }}", path.display());
+        let error = stack(&[&line]).raise(&site).unwrap_err();
+        assert!(error.to_string().contains(words), "{error}");
+        assert!(journal.pending().is_empty());
+    }
+}
+mod real;

@@ -1,0 +1,114 @@
+//! A file system in memory: what is left when storage costs nothing.
+
+use super::{
+    Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes, filesystem,
+    options, raising::Memory,
+};
+use crate::event::LayerFacts;
+use crate::host::{Host, Needs};
+use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::unit;
+use std::ffi::OsStr;
+use std::path::Path;
+
+/// tmpfs.
+pub(super) const KIND: LayerKind = LayerKind {
+    name: "tmpfs",
+    summary: "A file system in memory; it is never unmounted between trials, which would empty it.",
+    settings: &[
+        SettingDoc {
+            name: "size",
+            kind: Kind::Bytes,
+            default: "",
+            required: true,
+            doc: "How much it may hold.",
+        },
+        options::MOUNT,
+    ],
+    takes: Takes::Nothing,
+    gives: GivesKind::Directory,
+    example: "tmpfs = { size = \"1 GiB\" }",
+    parse,
+};
+
+struct Tmpfs {
+    size: u64,
+    mount: Vec<String>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let size = settings.bytes("size")?.unwrap_or(0);
+    if size == 0 {
+        return Err(Refusal::at(
+            settings.span_of("size"),
+            "a tmpfs without a size may fill the memory",
+            "write size = \"1 GiB\"",
+        ));
+    }
+    Ok(Box::new(Tmpfs {
+        size,
+        mount: options::mount(settings)?,
+    }))
+}
+
+impl Layer for Tmpfs {
+    fn kind(&self) -> &'static str {
+        "tmpfs"
+    }
+
+    fn describe_asked(&self) -> String {
+        let kind = format!("tmpfs of {}", unit::bytes(self.size));
+        filesystem::asked(&kind, &[], &self.mount)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Nothing
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["mount", "umount"],
+            file_system: Some("tmpfs"),
+            loop_devices: false,
+        }
+    }
+
+    fn raise(&self, raising: &mut Raising<'_>, _below: Gives) -> Result<RaisedLayer, LayerError> {
+        if let Some(free) = memory_available(raising.host())
+            && self.size > free
+        {
+            return Err(LayerError::refused(
+                format!(
+                    "{} are asked for, {} of memory are available",
+                    unit::bytes(self.size),
+                    unit::bytes(free)
+                ),
+                "ask for less",
+            ));
+        }
+        let mut given = vec![format!("size={}", self.size)];
+        given.extend(self.mount.iter().cloned());
+        let root = raising.mount("tmpfs", OsStr::new("tmpfs"), &given, Memory::Yes)?;
+        let facts = filesystem::mount_facts(raising.host(), &root, "tmpfs", &given, &[])?;
+        Ok(RaisedLayer {
+            gives: Gives::Mounted(root),
+            facts: LayerFacts {
+                layer: "tmpfs".to_string(),
+                facts,
+            },
+            devices: Vec::new(),
+            disks: Vec::new(),
+        })
+    }
+}
+
+fn memory_available(host: &dyn Host) -> Option<u64> {
+    // MemAvailable:   23722000 kB (KiB in truth)
+    let text = host.read_text(Path::new("/proc/meminfo")).ok()?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("MemAvailable:"))?;
+    let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
+    kib.checked_mul(1024)
+}
