@@ -3,6 +3,7 @@
 
 mod event;
 mod record;
+mod report;
 mod setting;
 mod time;
 mod unit;
