@@ -1,0 +1,183 @@
+//! Ratios with their intervals, one below the other, and the margin as a band behind them.
+
+use maud::{Markup, html};
+
+use super::{Axis, FONT, Scale, ems, fit, px, svg};
+use crate::report::figure;
+use crate::verdict::Interval;
+
+/// Natural width.
+const WIDTH: f64 = 560.0;
+/// Room left and right of the axis.
+const SIDE: f64 = 16.0;
+/// Height of a row: a line of text and the interval below it.
+const ROW: f64 = 40.0;
+/// Height of a group's heading.
+const HEADING: f64 = 26.0;
+/// Room for the axis below.
+const FOOT: f64 = 44.0;
+
+/// Rows that belong together.
+pub(in crate::report) struct ForestGroup {
+    /// Heading; empty: none.
+    pub(in crate::report) heading: String,
+    /// Rows, top to bottom.
+    pub(in crate::report) rows: Vec<ForestRow>,
+}
+
+/// One ratio.
+pub(in crate::report) struct ForestRow {
+    /// What is compared.
+    pub(in crate::report) label: String,
+    /// The ratio; none: it could not be had.
+    pub(in crate::report) ratio: Option<Interval>,
+    /// The verdict on it.
+    pub(in crate::report) text: String,
+    /// Class of the verdict: `better`, `worse`, `same`, `undecided`, `few`.
+    pub(in crate::report) word: &'static str,
+}
+
+/// The chart. `margin` is the share below which a difference does not matter.
+pub(in crate::report) fn forest(
+    id: &str,
+    title: &str,
+    margin: f64,
+    groups: &[ForestGroup],
+) -> Markup {
+    let rows = || groups.iter().flat_map(|group| &group.rows);
+    // The band reaches from 1/(1+m) to 1+m: it must look the same from either side.
+    let band = [1.0 / (1.0 + margin), 1.0 + margin];
+    let ends = rows()
+        .filter_map(|row| row.ratio)
+        .flat_map(|ratio| [ratio.low, ratio.high, ratio.estimate]);
+    let axis = Axis::over(
+        Scale::Log10,
+        ends.map(|end| end.clamp(0.02, 50.0))
+            .chain([1.0 / (1.0 + 1.6 * margin), 1.0 + 1.6 * margin]),
+    )
+    .widened(0.04);
+    let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
+    let (placed, bottom) = lay_out(groups);
+    let content = html! {
+        rect class="band" x=(px(place(band[0]))) y="2" height=(px(bottom - 2.0))
+            width=(px(place(band[1]) - place(band[0]))) {}
+        line class="one" x1=(px(place(1.0))) x2=(px(place(1.0))) y1="2" y2=(px(bottom)) {}
+        @for (top, item) in placed {
+            @match item {
+                Item::Heading(heading) => {
+                    text class="group" x=(px(SIDE)) y=(px(top + 17.0)) {
+                        title { (heading) }
+                        (fit(heading, WIDTH - 2.0 * SIDE))
+                    }
+                }
+                Item::Row(row) => (draw(row, axis, top)),
+            }
+        }
+        (foot(axis, bottom))
+    };
+    let desc = rows()
+        .map(|row| match row.ratio {
+            Some(ratio) => format!(
+                "{}: {} {}, {}.",
+                row.label,
+                figure::ratio(ratio.estimate),
+                figure::ratio_range(ratio),
+                row.text
+            ),
+            None => format!("{}: {}.", row.label, row.text),
+        })
+        .collect::<Vec<_>>()
+        .join(" ");
+    svg(id, title, &desc, WIDTH, bottom + FOOT, &content)
+}
+
+enum Item<'a> {
+    Heading(&'a str),
+    Row(&'a ForestRow),
+}
+
+/// Where everything is, from above, and where the rows end.
+fn lay_out(groups: &[ForestGroup]) -> (Vec<(f64, Item<'_>)>, f64) {
+    let mut top = 6.0;
+    let mut placed = Vec::new();
+    for group in groups {
+        if !group.heading.is_empty() {
+            placed.push((top, Item::Heading(&group.heading)));
+            top += HEADING;
+        }
+        for row in &group.rows {
+            placed.push((top, Item::Row(row)));
+            top += ROW;
+        }
+    }
+    (placed, top)
+}
+
+fn draw(row: &ForestRow, axis: Axis, top: f64) -> Markup {
+    let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
+    let y = top + 28.0;
+    let text = row.ratio.map_or(String::new(), |ratio| {
+        format!(
+            "{} {}",
+            figure::ratio(ratio.estimate),
+            figure::ratio_range(ratio)
+        )
+    });
+    let room = WIDTH - 2.0 * SIDE - ems(&text) * FONT - 14.0;
+    html! {
+        g class={ "row " (row.word) } {
+            title { (row.label) ": " (text) " " (row.text) }
+            text x=(px(SIDE)) y=(px(top + 14.0)) { (fit(&row.label, room)) }
+            text class="figure" x=(px(WIDTH - SIDE)) y=(px(top + 14.0)) text-anchor="end" { (text) }
+            @if let Some(ratio) = row.ratio {
+                line class="whisker" x1=(px(place(ratio.low))) x2=(px(place(ratio.high)))
+                    y1=(px(y)) y2=(px(y)) {}
+                @for end in [ratio.low, ratio.high] {
+                    // An end beyond the axis has no bar: the line goes on.
+                    @if axis.holds(end) {
+                        line class="whisker" x1=(px(place(end))) x2=(px(place(end)))
+                            y1=(px(y - 5.0)) y2=(px(y + 5.0)) {}
+                    }
+                }
+                (mark(row.word, place(ratio.estimate), y))
+            } @else {
+                text class="faint" x=(px(SIDE)) y=(px(y + 4.0)) { (fit(&row.text, WIDTH - 2.0 * SIDE)) }
+            }
+        }
+    }
+}
+
+/// The estimate; its shape repeats what its colour says.
+fn mark(word: &str, x: f64, y: f64) -> Markup {
+    let d = match word {
+        "better" => format!("M{} {}l-5 -6v12z", px(x + 6.0), px(y)),
+        "worse" => format!("M{} {}l5 -6v12z", px(x - 6.0), px(y)),
+        "same" => format!("M{} {}h10v10h-10z", px(x - 5.0), px(y - 5.0)),
+        _ => {
+            return html! { circle class="estimate open" cx=(px(x)) cy=(px(y)) r="5" {} };
+        }
+    };
+    html! { path class="estimate" d=(d) {} }
+}
+
+fn foot(axis: Axis, bottom: f64) -> Markup {
+    let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
+    let ticks = axis.ticks(
+        WIDTH - 2.0 * SIDE,
+        &|value| format!("{}", (value * 1e4).round() / 1e4),
+        &|label| ems(label) * FONT + 14.0,
+    );
+    html! {
+        line class="axis" x1=(px(SIDE)) x2=(px(WIDTH - SIDE)) y1=(px(bottom)) y2=(px(bottom)) {}
+        @for (value, label) in ticks {
+            line class="axis" x1=(px(place(value))) x2=(px(place(value)))
+                y1=(px(bottom)) y2=(px(bottom + 4.0)) {}
+            text class="tick" text-anchor="middle" x=(px(place(value))) y=(px(bottom + 17.0)) { (label) }
+        }
+        text class="faint" x=(px(SIDE)) y=(px(bottom + 36.0)) { "← worse" }
+        text class="faint" text-anchor="end" x=(px(WIDTH - SIDE)) y=(px(bottom + 36.0)) { "better →" }
+        text class="faint" text-anchor="middle" x=(px(WIDTH / 2.0)) y=(px(bottom + 36.0)) {
+            "ratio (band: the margin)"
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Every round's value of each treatment, one treatment below the other; a line joins the values
+//! of one round, so that what moved all treatments alike can be told from what moved one.
+
+use maud::{Markup, html};
+
+use super::{Axis, FONT, ems, fit, px, svg};
+use crate::report::figure;
+use crate::verdict::Interval;
+
+/// Natural width.
+const WIDTH: f64 = 560.0;
+/// Room left and right of the axis.
+const SIDE: f64 = 16.0;
+/// Height of a row: a line of text and the values below it.
+const ROW: f64 = 44.0;
+/// Room for the axis below.
+const FOOT: f64 = 30.0;
+
+/// One treatment.
+pub(in crate::report) struct RoundsRow {
+    /// Its name.
+    pub(in crate::report) label: String,
+    /// Mean with its own interval.
+    pub(in crate::report) mean: Option<Interval>,
+    /// Value in each round, with the round's number.
+    pub(in crate::report) rounds: Vec<(u32, f64)>,
+}
+
+/// The chart; `unit` is that of the metric.
+pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[RoundsRow]) -> Markup {
+    let axis = Axis::over_positive(rows.iter().flat_map(|row| {
+        let ends = row.mean.map_or([f64::NAN; 2], |mean| [mean.low, mean.high]);
+        row.rounds.iter().map(|&(_, value)| value).chain(ends)
+    }))
+    .widened(0.04);
+    let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
+    let middle = |row: usize| 4.0 + row as f64 * ROW + 30.0;
+    let bottom = rows.len() as f64 * ROW + 8.0;
+    let ticks = axis.ticks(
+        WIDTH - 2.0 * SIDE,
+        &|value| figure::tick(unit, value),
+        &|label| ems(label) * FONT + 14.0,
+    );
+    let content = html! {
+        @for (value, label) in &ticks {
+            line class="grid" x1=(px(place(*value))) x2=(px(place(*value))) y1="2" y2=(px(bottom)) {}
+            text class="tick" text-anchor="middle" x=(px(place(*value))) y=(px(bottom + 17.0)) { (label) }
+        }
+        @for path in joined(rows, &place, &middle) { path class="join" d=(path) {} }
+        @for (at, row) in rows.iter().enumerate() {
+            (draw(row, axis, unit, middle(at)))
+        }
+        line class="axis" x1=(px(SIDE)) x2=(px(WIDTH - SIDE)) y1=(px(bottom)) y2=(px(bottom)) {}
+    };
+    let desc = rows
+        .iter()
+        .map(|row| format!("{}: {}.", row.label, caption(row, unit)))
+        .collect::<Vec<_>>()
+        .join(" ");
+    svg(id, title, &desc, WIDTH, bottom + FOOT, &content)
+}
+
+fn caption(row: &RoundsRow, unit: &str) -> String {
+    row.mean.map_or(figure::MISSING.to_owned(), |mean| {
+        format!(
+            "{} {}",
+            figure::value(unit, mean.estimate),
+            figure::range(unit, mean)
+        )
+    })
+}
+
+fn draw(row: &RoundsRow, axis: Axis, unit: &str, y: f64) -> Markup {
+    let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
+    let text = caption(row, unit);
+    let room = WIDTH - 2.0 * SIDE - ems(&text) * FONT - 14.0;
+    html! {
+        g class="row" {
+            title { (row.label) ": " (text) }
+            text x=(px(SIDE)) y=(px(y - 15.0)) { (fit(&row.label, room)) }
+            text class="figure" x=(px(WIDTH - SIDE)) y=(px(y - 15.0)) text-anchor="end" { (text) }
+            @if let Some(mean) = row.mean {
+                rect class="mean" x=(px(place(mean.low))) y=(px(y - 6.0)) height="12"
+                    width=(px((place(mean.high) - place(mean.low)).max(1.0))) {}
+                line class="whisker" x1=(px(place(mean.estimate))) x2=(px(place(mean.estimate)))
+                    y1=(px(y - 8.0)) y2=(px(y + 8.0)) {}
+            }
+            @for &(round, value) in &row.rounds {
+                circle class="dot" cx=(px(place(value))) cy=(px(y)) r="3.5" {
+                    title { "round " (round) ": " (figure::value(unit, value)) }
+                }
+            }
+        }
+    }
+}
+
+/// One path per round, broken where a treatment has no value in it.
+fn joined(
+    rows: &[RoundsRow],
+    place: &dyn Fn(f64) -> f64,
+    middle: &dyn Fn(usize) -> f64,
+) -> Vec<String> {
+    let mut numbers: Vec<u32> = rows
+        .iter()
+        .flat_map(|row| row.rounds.iter().map(|&(round, _)| round))
+        .collect();
+    numbers.sort_unstable();
+    numbers.dedup();
+    numbers
+        .into_iter()
+        .filter_map(|number| {
+            let mut path = String::new();
+            let mut drawn = false;
+            let mut pen_down = false;
+            for (at, row) in rows.iter().enumerate() {
+                let value = row.rounds.iter().find(|&&(round, _)| round == number);
+                if let Some(&(_, value)) = value {
+                    path.push(if pen_down { 'L' } else { 'M' });
+                    path.push_str(&format!("{} {}", px(place(value)), px(middle(at))));
+                    drawn |= pen_down;
+                }
+                pen_down = value.is_some();
+            }
+            drawn.then_some(path)
+        })
+        .collect()
+}

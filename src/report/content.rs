@@ -1,0 +1,349 @@
+//! What every report says, before it has a form: tables, notes, the facts of the run.
+
+use super::figure;
+use crate::event::{Ended, WorkloadHead};
+use crate::record::Record;
+use crate::unit;
+use crate::verdict::{Cell, Contrast, State, TreatmentRow, Verdict, Word};
+
+/// A table without a form.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Table {
+    /// Heading; may be empty.
+    pub(super) title: String,
+    /// A sentence below the heading; may be empty.
+    pub(super) note: String,
+    /// Names of the columns; the first names the row.
+    pub(super) head: Vec<String>,
+    /// Columns that are text, not figures, by position.
+    pub(super) text: Vec<usize>,
+    /// Rows.
+    pub(super) rows: Vec<Row>,
+}
+
+/// One row.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Row {
+    /// One text per column.
+    pub(super) cells: Vec<String>,
+    /// The treatment is out of the race.
+    pub(super) dropped: bool,
+}
+
+impl Row {
+    pub(super) fn of(cells: Vec<String>) -> Self {
+        Self {
+            cells,
+            dropped: false,
+        }
+    }
+}
+
+/// The state of the question, one or two words.
+pub(super) fn state(verdict: &Verdict) -> &'static str {
+    match verdict.state {
+        State::Decided => "decided",
+        State::Undecided => "undecided",
+        State::TooFew => "too few rounds",
+    }
+}
+
+/// `95 % interval`.
+pub(super) fn interval_name(verdict: &Verdict) -> String {
+    format!("{} interval", share(verdict.confidence))
+}
+
+/// A share that is mostly a round number: `95 %`, `99.5 %`.
+pub(super) fn share(value: f64) -> String {
+    let percent = (value * 1e4).round() / 1e2;
+    format!("{percent} %")
+}
+
+/// Confidence, margin, rounds, trials, time: one line of facts, separated by dots.
+pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
+    let trials = record.trials().count();
+    let complete = record
+        .trials()
+        .filter(|trial| trial.ended == Ended::Complete)
+        .count();
+    let mut facts = vec![
+        format!("{} confidence", share(verdict.confidence)),
+        format!("margin {}", share(verdict.margin)),
+        format!(
+            "{} of at most {} rounds",
+            verdict.rounds, record.head.decide.rounds_max
+        ),
+        if complete == trials {
+            format!("{trials} trials")
+        } else {
+            format!("{trials} trials, {complete} of them complete")
+        },
+        unit::long_time(record.elapsed_seconds()),
+    ];
+    if let Some(ended) = record.ended() {
+        facts.push(format!("ended: {}", ended.reason));
+    }
+    facts
+}
+
+/// What would decide an open question; none: nothing to say.
+pub(super) fn more(verdict: &Verdict) -> Option<String> {
+    let more = verdict.more.as_ref()?;
+    Some(match (more.rounds, more.seconds) {
+        (None, _) => {
+            "More rounds will hardly decide it: the difference is too close to the margin."
+                .to_owned()
+        }
+        (Some(rounds), Some(seconds)) => format!(
+            "About {rounds} more rounds ({}) would decide it.",
+            unit::long_time(seconds)
+        ),
+        (Some(rounds), None) => format!("About {rounds} more rounds would decide it."),
+    })
+}
+
+/// Everything the reader must know before believing the figures, each once.
+pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
+    let mut notes: Vec<String> = Vec::new();
+    let mut add = |note: String| {
+        if !note.is_empty() && !notes.contains(&note) {
+            notes.push(note);
+        }
+    };
+    verdict.notes.iter().cloned().for_each(&mut add);
+    failures(record).into_iter().for_each(&mut add);
+    record
+        .warnings()
+        .into_iter()
+        .map(str::to_owned)
+        .for_each(&mut add);
+    record.notes.iter().cloned().for_each(&mut add);
+    notes
+}
+
+/// One sentence per treatment and workload of which a trial failed.
+fn failures(record: &Record) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for (t, treatment) in record.head.treatments.iter().enumerate() {
+        for (w, workload) in record.head.workloads.iter().enumerate() {
+            let errors: Vec<&str> = record
+                .trials()
+                .filter(|trial| (trial.treatment, trial.workload) == (t, w))
+                .filter_map(|trial| match &trial.ended {
+                    Ended::Failed { error } => Some(error.as_str()),
+                    Ended::Complete | Ended::Interrupted => None,
+                })
+                .collect();
+            if let Some(first) = errors.first() {
+                sentences.push(format!(
+                    "{} failed {} of {}: {first}",
+                    match errors.len() {
+                        1 => "1 trial".to_owned(),
+                        count => format!("{count} trials"),
+                    },
+                    workload.name,
+                    treatment.name
+                ));
+            }
+        }
+    }
+    sentences
+}
+
+/// Name of a treatment with what must be said beside it.
+pub(super) fn treatment_name(row: &TreatmentRow) -> String {
+    match row.dropped_after {
+        Some(rounds) => format!("{} (out after round {rounds})", row.name),
+        None => row.name.clone(),
+    }
+}
+
+/// A treatment's figure on the primary metric of a workload.
+pub(super) fn primary(row: &TreatmentRow, workload: usize) -> Option<&Cell> {
+    row.cells
+        .iter()
+        .find(|cell| cell.workload == workload && cell.primary)
+}
+
+/// All treatments over all workloads; none: there is no overall figure.
+pub(super) fn overall(verdict: &Verdict) -> Option<Table> {
+    if verdict.treatments.iter().all(|row| row.overall.is_none()) {
+        return None;
+    }
+    Some(Table {
+        title: "Over all workloads".to_owned(),
+        note: "Relative to the one shown as 1; above 1 is better.".to_owned(),
+        head: vec![
+            "treatment".to_owned(),
+            "ratio".to_owned(),
+            interval_name(verdict),
+        ],
+        text: Vec::new(),
+        rows: verdict
+            .treatments
+            .iter()
+            .map(|row| Row {
+                cells: vec![
+                    treatment_name(row),
+                    row.overall
+                        .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
+                    row.overall
+                        .map_or(figure::MISSING.to_owned(), figure::ratio_range),
+                ],
+                dropped: row.dropped_after.is_some(),
+            })
+            .collect(),
+    })
+}
+
+/// All treatments on the primary metric of one workload.
+pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Table {
+    let metric = head.metrics.first();
+    let rows = verdict
+        .treatments
+        .iter()
+        .map(|row| {
+            let cell = primary(row, at);
+            let interval = cell.and_then(|cell| cell.value);
+            let unit = metric.map_or("", |metric| metric.unit.as_str());
+            Row {
+                cells: vec![
+                    treatment_name(row),
+                    interval.map_or(figure::MISSING.to_owned(), |i| {
+                        figure::value(unit, i.estimate)
+                    }),
+                    interval.map_or(figure::MISSING.to_owned(), |i| figure::range(unit, i)),
+                    cell.map_or(0, |cell| cell.rounds.len()).to_string(),
+                ],
+                dropped: row.dropped_after.is_some(),
+            }
+        })
+        .collect();
+    Table {
+        title: head.name.clone(),
+        note: format!(
+            "{} ({}).",
+            capital(&head.summary),
+            metric.map_or(String::new(), figure::metric)
+        ),
+        head: vec![
+            "treatment".to_owned(),
+            "value".to_owned(),
+            interval_name(verdict),
+            "rounds".to_owned(),
+        ],
+        text: Vec::new(),
+        rows,
+    }
+}
+
+/// Every metric of one workload, all treatments.
+pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Table {
+    let rows = verdict
+        .treatments
+        .iter()
+        .map(|row| {
+            let mut cells = vec![treatment_name(row)];
+            for metric in &head.metrics {
+                let value = row
+                    .cells
+                    .iter()
+                    .find(|cell| cell.workload == at && cell.metric.name == metric.name)
+                    .and_then(|cell| cell.value);
+                cells.push(value.map_or(figure::MISSING.to_owned(), |interval| {
+                    format!(
+                        "{} {}",
+                        figure::value(&metric.unit, interval.estimate),
+                        figure::range(&metric.unit, interval)
+                    )
+                }));
+            }
+            Row {
+                cells,
+                dropped: row.dropped_after.is_some(),
+            }
+        })
+        .collect();
+    Table {
+        title: head.name.clone(),
+        note: String::new(),
+        head: std::iter::once("treatment".to_owned())
+            .chain(head.metrics.iter().map(figure::metric))
+            .collect(),
+        text: Vec::new(),
+        rows,
+    }
+}
+
+/// What a contrast compares: `xfs against ext4, 4 KiB`.
+pub(super) fn contrast_name(contrast: &Contrast) -> String {
+    let mut name = format!("{} against {}", contrast.b, contrast.a);
+    if !contrast.within.is_empty() {
+        name.push_str(", ");
+        name.push_str(&contrast.within);
+    }
+    name
+}
+
+/// Where a contrast was measured.
+pub(super) fn contrast_place(contrast: &Contrast) -> String {
+    match (&contrast.metric, contrast.workload.as_str()) {
+        (_, "") => "all workloads".to_owned(),
+        (Some(metric), workload) => format!("{workload}: {}", metric.name),
+        (None, workload) => workload.to_owned(),
+    }
+}
+
+/// Class of a contrast's word, for colours and marks.
+pub(super) fn word(contrast: &Contrast) -> &'static str {
+    match contrast.word {
+        Word::Better { .. } => "better",
+        Word::Worse { .. } => "worse",
+        Word::NoDifference { .. } => "same",
+        Word::Undecided => "undecided",
+        Word::TooFew => "few",
+    }
+}
+
+/// Every contrast, the overall ones first; none: there is none.
+pub(super) fn contrasts(verdict: &Verdict) -> Option<Table> {
+    let rows: Vec<Row> = verdict
+        .overall
+        .iter()
+        .chain(&verdict.workloads)
+        .map(|contrast| {
+            Row::of(vec![
+                contrast_name(contrast),
+                contrast_place(contrast),
+                contrast
+                    .ratio
+                    .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
+                contrast
+                    .ratio
+                    .map_or(figure::MISSING.to_owned(), figure::ratio_range),
+                contrast.text.clone(),
+            ])
+        })
+        .collect();
+    (!rows.is_empty()).then(|| Table {
+        title: "Contrasts".to_owned(),
+        note: "A ratio above 1: the first named is better.".to_owned(),
+        head: vec![
+            "contrast".to_owned(),
+            "on".to_owned(),
+            "ratio".to_owned(),
+            interval_name(verdict),
+            "verdict".to_owned(),
+        ],
+        text: vec![1, 4],
+        rows,
+    })
+}
+
+/// With a capital letter at the beginning.
+pub(super) fn capital(text: &str) -> String {
+    let mut letters = text.chars();
+    letters.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(letters).collect()
+    })
+}

@@ -1,0 +1,129 @@
+//! Figures as text: three digits, a unit, and the interval in the same unit.
+
+use crate::event::{Better, MetricHead};
+use crate::unit;
+use crate::verdict::Interval;
+
+/// What is shown where there is no value.
+pub(super) const MISSING: &str = "–";
+
+/// A value of a metric in the unit people use for it.
+pub(super) fn value(metric_unit: &str, value: f64) -> String {
+    if !value.is_finite() {
+        return MISSING.to_owned();
+    }
+    match metric_unit {
+        "B/s" => unit::bytes_per_second(value),
+        "op/s" => unit::operations_per_second(value),
+        "s" => unit::time_ns(value * 1e9),
+        "ns" => unit::time_ns(value),
+        "%" => unit::percent(value / 100.0),
+        "B" => unit::bytes(value.max(0.0).round() as u64),
+        "" => digits(value),
+        other => format!("{} {other}", digits(value)),
+    }
+}
+
+/// The interval in brackets; its unit is left out where it is that of the estimate.
+pub(super) fn range(metric_unit: &str, interval: Interval) -> String {
+    let texts =
+        [interval.estimate, interval.low, interval.high].map(|end| self::value(metric_unit, end));
+    let [estimate, low, high] = texts.each_ref().map(|text| split(text));
+    if estimate.1 == low.1 && estimate.1 == high.1 {
+        format!("[{}, {}]", low.0, high.0)
+    } else {
+        format!("[{}, {}]", texts[1], texts[2])
+    }
+}
+
+fn split(text: &str) -> (&str, &str) {
+    let at = text
+        .find(|c: char| !c.is_ascii_digit() && c != '.' && c != '-')
+        .unwrap_or(text.len());
+    text.split_at(at)
+}
+
+/// A value for an axis: no zeros behind the point.
+pub(super) fn tick(metric_unit: &str, value: f64) -> String {
+    let text = self::value(metric_unit, value);
+    let (number, unit) = split(&text);
+    if !number.contains('.') {
+        return text;
+    }
+    let number = number.trim_end_matches('0').trim_end_matches('.');
+    format!("{number}{unit}")
+}
+
+/// A plain number of three digits.
+pub(super) fn digits(value: f64) -> String {
+    match value.abs() {
+        v if v == 0.0 || v >= 99.95 => format!("{value:.0}"),
+        v if v >= 9.995 => format!("{value:.1}"),
+        v if v >= 0.1 => format!("{value:.2}"),
+        _ => format!("{value:.3}"),
+    }
+}
+
+/// A ratio.
+pub(super) fn ratio(value: f64) -> String {
+    if value.is_finite() {
+        digits(value)
+    } else {
+        MISSING.to_owned()
+    }
+}
+
+/// The interval of a ratio.
+pub(super) fn ratio_range(interval: Interval) -> String {
+    format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
+}
+
+/// `throughput, higher is better`.
+pub(super) fn metric(head: &MetricHead) -> String {
+    let better = match head.better {
+        Better::Higher => "higher is better",
+        Better::Lower => "lower is better",
+    };
+    format!("{}, {better}", head.name)
+}
+
+/// Text from the outside world on one line: no control characters (they would steer a terminal)
+/// and none that reverse the direction of what follows.
+pub(super) fn plain(text: &str) -> String {
+    let spaced: String = text
+        .chars()
+        .filter(|c| !matches!(c, '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}'))
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    spaced.trim().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_shares_the_unit_of_its_estimate() {
+        let interval = Interval {
+            estimate: 240e6,
+            low: 231e6,
+            high: 250.4e6,
+        };
+        assert_eq!(range("B/s", interval), "[231, 250]");
+        let wide = Interval {
+            high: 1.2e9,
+            ..interval
+        };
+        assert_eq!(range("B/s", wide), "[231 MB/s, 1.20 GB/s]");
+        assert_eq!(value("s", 0.0123), "12.3 ms");
+        assert_eq!(tick("B/s", 200e6), "200 MB/s");
+        assert_eq!(tick("ns", 1.5e6), "1.5 ms");
+        assert_eq!(tick("op/s", 0.0), "0/s");
+        assert_eq!(value("B/s", f64::NAN), MISSING);
+    }
+
+    #[test]
+    fn foreign_text_cannot_steer_the_terminal() {
+        assert_eq!(plain("a\u{1b}[31m\nb\u{202e}c "), "a [31m bc");
+    }
+}

@@ -1,0 +1,221 @@
+//! The machine, what the layers really got, and every command that was run.
+
+use std::collections::BTreeMap;
+
+use maud::{Markup, html};
+
+use crate::event::{CommandRun, Event};
+use crate::record::Record;
+use crate::report::content::{Row, Table};
+use crate::unit;
+
+/// A fact of one layer: which values it had, and in which treatments each.
+struct LayerFact {
+    layer: String,
+    name: String,
+    /// Value with the treatments that had it, in the order first seen.
+    values: Vec<(String, Vec<usize>)>,
+}
+
+/// The machine and the layers.
+pub(super) fn environment(record: &Record) -> Markup {
+    let machine = Table {
+        title: "The machine".to_owned(),
+        head: vec!["fact".to_owned(), "value".to_owned()],
+        text: vec![1],
+        rows: record
+            .head
+            .environment
+            .iter()
+            .map(|fact| Row::of(vec![fact.name.clone(), fact.value.clone()]))
+            .collect(),
+        ..Table::default()
+    };
+    let raised: Vec<usize> = (0..record.head.treatments.len())
+        .filter(|&treatment| !record.layer_facts(treatment).is_empty())
+        .collect();
+    let (same, different): (Vec<LayerFact>, Vec<LayerFact>) = layer_facts(record)
+        .into_iter()
+        .partition(|fact| fact.values.len() == 1 && fact.values[0].1 == raised);
+    html! {
+        @if !machine.rows.is_empty() { h3 { (machine.title) } (super::tables::table(&machine)) }
+        @if !different.is_empty() {
+            h3 { "Where the treatments differ" }
+            p { "As the system reports it, not as the study asked." }
+            (differences(record, &different))
+        }
+        @if !same.is_empty() {
+            details {
+                summary { (same.len()) " facts that are the same in all treatments" }
+                (super::tables::table(&Table {
+                    title: "The same in all treatments".to_owned(),
+                    head: ["layer", "fact", "value"].map(str::to_owned).to_vec(),
+                    text: vec![1, 2],
+                    rows: same
+                        .into_iter()
+                        .map(|fact| {
+                            let value = fact.values.into_iter().next().unwrap_or_default().0;
+                            Row::of(vec![fact.layer, fact.name, value])
+                        })
+                        .collect(),
+                    ..Table::default()
+                }))
+            }
+        }
+    }
+}
+
+fn differences(record: &Record, facts: &[LayerFact]) -> Markup {
+    html! {
+        div class="scroll" tabindex="0" role="region" aria-label="Where the treatments differ" {
+            table class="differences" {
+                thead {
+                    tr {
+                        th scope="col" class="text" { "layer" }
+                        th scope="col" class="text" { "fact" }
+                        th scope="col" class="text" { "value" }
+                        th scope="col" class="text" { "treatments" }
+                    }
+                }
+                @for fact in facts {
+                    tbody {
+                        @for (at, (value, treatments)) in fact.values.iter().enumerate() {
+                            tr {
+                                @if at == 0 {
+                                    th scope="rowgroup" class="text" rowspan=(fact.values.len()) { (fact.layer) }
+                                    th scope="rowgroup" class="text" rowspan=(fact.values.len()) { (fact.name) }
+                                }
+                                td class="text" { mark { (value) } }
+                                td class="text" { (names(record, treatments)) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn names(record: &Record, treatments: &[usize]) -> Markup {
+    let name = |&at: &usize| {
+        record
+            .head
+            .treatments
+            .get(at)
+            .map_or("", |treatment| treatment.name.as_str())
+    };
+    if treatments.len() == record.head.treatments.len() && treatments.len() > 1 {
+        return html! { "all" };
+    }
+    html! {
+        ul class="names" { @for at in treatments { li { (name(at)) } } }
+    }
+}
+
+/// Facts of all layers in the order first seen. One that changes from round to round shows every
+/// value it had.
+fn layer_facts(record: &Record) -> Vec<LayerFact> {
+    let mut facts: Vec<LayerFact> = Vec::new();
+    let mut known: BTreeMap<(usize, String, String), usize> = BTreeMap::new();
+    for treatment in 0..record.head.treatments.len() {
+        for layers in record.layer_facts(treatment) {
+            for (depth, layer) in layers.iter().enumerate() {
+                for fact in &layer.facts {
+                    let key = (depth, layer.layer.clone(), fact.name.clone());
+                    let at = *known.entry(key).or_insert_with(|| {
+                        facts.push(LayerFact {
+                            layer: layer.layer.clone(),
+                            name: fact.name.clone(),
+                            values: Vec::new(),
+                        });
+                        facts.len() - 1
+                    });
+                    enter(&mut facts[at].values, &fact.value, treatment);
+                }
+            }
+        }
+    }
+    facts
+}
+
+fn enter(values: &mut Vec<(String, Vec<usize>)>, value: &str, treatment: usize) {
+    match values.iter_mut().find(|(known, _)| known == value) {
+        Some((_, treatments)) if treatments.last() == Some(&treatment) => {}
+        Some((_, treatments)) => treatments.push(treatment),
+        None => values.push((value.to_owned(), vec![treatment])),
+    }
+}
+
+/// Every command, complete, round by round.
+pub(super) fn commands(record: &Record) -> Markup {
+    let mut groups: Vec<(String, Vec<&CommandRun>)> =
+        vec![("Before the first round".to_owned(), Vec::new())];
+    for line in &record.lines {
+        match &line.event {
+            Event::RoundStarted { round, .. } => {
+                groups.push((format!("Round {round}"), Vec::new()));
+            }
+            Event::Command(command) => {
+                if let Some((_, commands)) = groups.last_mut() {
+                    commands.push(command);
+                }
+            }
+            _ => {}
+        }
+    }
+    groups.retain(|(_, commands)| !commands.is_empty());
+    html! {
+        @for (name, commands) in groups {
+            details {
+                summary { (name) ": " (commands.len()) " commands" }
+                pre tabindex="0" { @for command in commands { (self::command(command)) } }
+            }
+        }
+    }
+}
+
+fn command(command: &CommandRun) -> Markup {
+    let host = if command.host == "local" {
+        String::new()
+    } else {
+        format!("{}: ", command.host)
+    };
+    let status = command
+        .status
+        .map_or("no status".to_owned(), |status| format!("status {status}"));
+    html! {
+        span class="command" { (host) "$ " (shell(&command.argv)) }
+        span class="faint" { "   # " (status) ", " (unit::time_ns(command.elapsed_ns as f64)) "\n" }
+        @for output in [&command.stdout, &command.stderr] {
+            @if !output.trim().is_empty() { (output.trim_end()) "\n" }
+        }
+    }
+}
+
+/// A command as it can be pasted into a shell.
+pub(super) fn shell(argv: &[String]) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
+    argv.iter()
+        .map(|word| {
+            if !word.is_empty() && word.chars().all(bare) {
+                word.clone()
+            } else {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_command_can_be_pasted() {
+        let words = ["mount", "-o", "rw,noatime", "it's", "", "a b", "$x"];
+        let argv = words.map(str::to_owned);
+        assert_eq!(
+            super::shell(&argv),
+            "mount -o rw,noatime 'it'\\''s' '' 'a b' '$x'"
+        );
+    }
+}

@@ -1,0 +1,190 @@
+//! Latency: how large a share of operations took at least so long.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::Deserializer;
+use maud::{Markup, html};
+
+use super::plots::{facet_title, with_legend};
+use crate::event::Ended;
+use crate::record::Record;
+use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
+use crate::report::figure;
+use crate::unit;
+use crate::verdict::Verdict;
+
+/// Charts that are shown without opening anything.
+const OPEN_MAX: usize = 4;
+
+/// Histograms of all complete trials, merged: workload and kind of operation, then treatment.
+type Merged = BTreeMap<(usize, String), BTreeMap<usize, Histogram<u64>>>;
+
+/// One chart per workload and kind of operation, at most eight treatments in each.
+pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
+    let mut charts = Vec::new();
+    for ((workload, op), histograms) in &merged(record) {
+        let lines: Vec<Line> = verdict
+            .treatments
+            .iter()
+            .filter_map(|row| {
+                let histogram = histograms.get(&row.treatment)?;
+                Some(Line {
+                    label: row.name.clone(),
+                    points: tail(histogram),
+                    band: Vec::new(),
+                    marked: false,
+                })
+            })
+            .filter(|line| line.points.len() > 1)
+            .collect();
+        let Some(head) = record.head.workloads.get(*workload) else {
+            continue;
+        };
+        charts.extend(facets(
+            &format!("latency-{workload}-{}", charts.len()),
+            &format!("{}: {op}", head.name),
+            lines,
+        ));
+    }
+    if charts.is_empty() {
+        return html! {};
+    }
+    html! {
+        p {
+            "Read at a latency: the share of operations that took at least so long. Lower and further left is "
+            "better; where a line bends to the right the slow ones begin. All complete trials together, both "
+            "axes logarithmic."
+        }
+        div class="facets" { @for chart in charts.iter().take(OPEN_MAX) { (chart) } }
+        @if charts.len() > OPEN_MAX {
+            details {
+                summary { (charts.len() - OPEN_MAX) " further charts" }
+                div class="facets" { @for chart in charts.iter().skip(OPEN_MAX) { (chart) } }
+            }
+        }
+    }
+}
+
+fn merged(record: &Record) -> Merged {
+    let mut merged = Merged::new();
+    for trial in record.trials().filter(|t| t.ended == Ended::Complete) {
+        for op in trial.phases.iter().flat_map(|phase| &phase.operations) {
+            let Some(histogram) = decoded(&op.histogram) else {
+                continue;
+            };
+            let of = merged.entry((trial.workload, op.op.clone())).or_default();
+            match of.get_mut(&trial.treatment) {
+                // Both were written with the same bounds; one that does not fit is left out.
+                Some(sum) => drop(sum.add(&histogram)),
+                None => drop(of.insert(trial.treatment, histogram)),
+            }
+        }
+    }
+    merged
+}
+
+/// None: nothing that can be read.
+fn decoded(text: &str) -> Option<Histogram<u64>> {
+    let bytes = base64::engine::general_purpose::STANDARD
+        .decode(text)
+        .ok()?;
+    let histogram = Deserializer::new()
+        .deserialize(&mut bytes.as_slice())
+        .ok()?;
+    (!histogram.is_empty()).then_some(histogram)
+}
+
+/// Points (latency, share that took at least so long), as many as the eye can tell apart.
+fn tail(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
+    let total = histogram.len() as f64;
+    let mut before = 0u64;
+    let mut points: Vec<(f64, f64)> = Vec::new();
+    let buckets: Vec<(u64, u64)> = histogram
+        .iter_recorded()
+        .map(|bucket| {
+            (
+                bucket.value_iterated_to(),
+                bucket.count_since_last_iteration(),
+            )
+        })
+        .collect();
+    for (at, &(value, count)) in buckets.iter().enumerate() {
+        let point = ((value.max(1)) as f64, (total - before as f64) / total);
+        before += count;
+        let far = points.last().is_none_or(|last| {
+            (point.0 / last.0).log10() > 0.02 || (last.1 / point.1).log10() > 0.04
+        });
+        if far || at + 1 == buckets.len() {
+            points.push(point);
+        }
+    }
+    points
+}
+
+fn facets(id: &str, title: &str, mut lines: Vec<Line>) -> Vec<Markup> {
+    let points = || lines.iter().flat_map(|line| line.points.iter().copied());
+    let x = Axis::over(Scale::Log10, points().map(|point| point.0)).widened(0.02);
+    let y = Axis::over(Scale::Log10, points().map(|point| point.1).chain([1.0]));
+    let mut charts = Vec::new();
+    while !lines.is_empty() {
+        let rest = lines.split_off(lines.len().min(SERIES_MAX));
+        charts.push(with_legend(&LineChart {
+            id: format!("{id}-{}", charts.len()),
+            title: facet_title(title, charts.len(), rest.is_empty()),
+            desc: format!("{title}: share of operations that took at least so long."),
+            x,
+            x_name: "latency".to_owned(),
+            x_label: &|value| figure::tick("ns", value),
+            y,
+            y_name: "share of operations at least so slow".to_owned(),
+            y_label: &share,
+            lines,
+            marks: Vec::new(),
+        }));
+        lines = rest;
+    }
+    charts
+}
+
+/// `100 %`, `1 %`, `0.01 %`: as many digits as it takes.
+fn share(value: f64) -> String {
+    let percent = value * 100.0;
+    if percent >= 1.0 {
+        unit::percent((percent).round() / 100.0).replace(".0 ", " ")
+    } else {
+        format!("{} %", (percent * 1e8).round() / 1e8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_tail_falls_from_all_to_the_slowest() {
+        let mut histogram = Histogram::<u64>::new(3).unwrap();
+        for value in 1..=10_000u64 {
+            histogram.record(value * 1000).unwrap();
+        }
+        let points = tail(&histogram);
+        assert_eq!(points[0].1, 1.0);
+        assert!(points.len() < 200);
+        assert!(
+            points
+                .windows(2)
+                .all(|p| p[0].0 < p[1].0 && p[0].1 > p[1].1)
+        );
+        // Half of the operations take at least 5 ms.
+        let half = points.iter().find(|point| point.1 <= 0.5).unwrap();
+        assert!((half.0 / 5e6 - 1.0).abs() < 0.1, "{half:?}");
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_no_histogram() {
+        for text in ["", "not base64!", "AAAA"] {
+            assert!(decoded(text).is_none());
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! The whole answer as one page that opens anywhere: no script, no font, nothing fetched.
+//!
+//! In the order of the questions people ask: the verdict, the figures, why, how it was measured,
+//! everything else. It prints, follows the reader's light or dark mode and fits a phone.
+
+mod environment;
+mod latency;
+mod plots;
+mod sweep;
+mod tables;
+
+use maud::{DOCTYPE, Markup, PreEscaped, html};
+
+use super::{Options, Report, content};
+use crate::event::Until;
+use crate::record::Record;
+use crate::unit;
+use crate::verdict::{State, Verdict};
+
+/// The form for people.
+pub(super) struct Html;
+
+impl Report for Html {
+    fn name(&self) -> &'static str {
+        "html"
+    }
+
+    fn summary(&self) -> &'static str {
+        "one page with tables and charts, opens offline"
+    }
+
+    fn media_type(&self) -> &'static str {
+        "text/html; charset=utf-8"
+    }
+
+    fn ending(&self) -> &'static str {
+        "html"
+    }
+
+    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
+        page(record, verdict, options).into_string().into_bytes()
+    }
+}
+
+/// A part of the page; an empty one is left out.
+struct Section {
+    id: &'static str,
+    title: &'static str,
+    content: Markup,
+}
+
+fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
+    let sections: Vec<Section> = [
+        ("figures", "Figures", tables::figures(record, verdict)),
+        ("rounds", "Round by round", plots::rounds(record, verdict)),
+        ("sweep", "By block size", sweep::sweep(record, verdict)),
+        ("latency", "Latency", latency::latency(record, verdict)),
+        ("time", "Over time", plots::time(record, verdict)),
+        ("cost", "What it cost", tables::resources(record)),
+        ("method", "Method in plain words", method(record, verdict)),
+        (
+            "environment",
+            "Environment",
+            environment::environment(record),
+        ),
+        ("commands", "Commands", environment::commands(record)),
+        ("study", "Study", study(record)),
+        ("trials", "Every trial", tables::trials(record)),
+    ]
+    .into_iter()
+    .map(|(id, title, content)| Section { id, title, content })
+    .filter(|section| !section.content.0.is_empty())
+    .collect();
+    let title = &record.head.title;
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "stackrace " (record.head.stackrace) };
+                title { (title) }
+                style { (PreEscaped(include_str!("style.css"))) }
+            }
+            body {
+                main {
+                    (answer(record, verdict, options))
+                    nav aria-label="Contents" {
+                        ul {
+                            @for section in &sections {
+                                li { a href={ "#" (section.id) } { (section.title) } }
+                            }
+                        }
+                    }
+                    @for section in &sections {
+                        section id=(section.id) {
+                            h2 { (section.title) }
+                            (section.content)
+                        }
+                    }
+                }
+                footer {
+                    p {
+                        "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
+                        ", began " (record.started_at()) "."
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
+    let class = match verdict.state {
+        State::Decided => "decided",
+        State::Undecided | State::TooFew => "open",
+    };
+    let notes = content::notes(record, verdict);
+    html! {
+        header class={ "answer " (class) } {
+            p class="badge" { (content::state(verdict)) }
+            h1 { (record.head.title) }
+            p class="verdict" { (verdict.sentence) }
+            @for detail in &verdict.details { p { (detail) } }
+            @if let Some(more) = content::more(verdict) { p { (more) } }
+            ul class="facts" {
+                @for fact in content::facts(record, verdict) { li { (fact) } }
+            }
+            @if !options.next.is_empty() {
+                p class="next" { "Next: " code { (options.next) } }
+            }
+        }
+        @if !notes.is_empty() {
+            section class="notes" aria-label="Notes" {
+                h2 { "Before you believe the figures" }
+                ul { @for note in &notes { li { (note) } } }
+            }
+        }
+        (plots::hero(verdict))
+    }
+}
+
+fn study(record: &Record) -> Markup {
+    html! {
+        p {
+            "From " code { (record.head.study_name) } ", seed " (record.head.seed)
+            ", BLAKE3 " code class="hash" { (record.head.study_hash) } "."
+        }
+        p { "Started as: " code { (environment::shell(&record.head.command)) } }
+        details {
+            summary { "The study, verbatim" }
+            pre tabindex="0" { (record.head.study) }
+        }
+    }
+}
+
+fn method(record: &Record, verdict: &Verdict) -> Markup {
+    let head = &record.head;
+    let decide = &head.decide;
+    let looks = verdict
+        .looks
+        .iter()
+        .map(u32::to_string)
+        .collect::<Vec<_>>()
+        .join(", ");
+    let margin = content::share(verdict.margin);
+    html! {
+        p {
+            "Each of the " (head.treatments.len()) " treatments was built and measured once per round, "
+            "in an order drawn at random for every round (seed " (head.seed) "). "
+            "Whatever drifts while a run goes on (temperature, neighbours, a filling disk) thus meets all "
+            "treatments alike, and only values of the same round are compared with each other. "
+            "A round counts only when all its trials are complete."
+        }
+        p {
+            "Compared are ratios: the geometric mean over the rounds of one value over the other, with "
+            "an interval. A ratio above 1 always means better, whichever way the metric points. "
+            "All statements of this page about contrasts hold together with at least "
+            (content::share(verdict.confidence)) " probability: their number and every planned look at the "
+            "data are paid for in the width of the intervals."
+            @if !looks.is_empty() { " Planned looks: after " (looks) " rounds." }
+        }
+        p {
+            "A difference below the margin of " (margin) " does not matter by the study's own word. "
+            "“No difference larger than x” is a result: the whole interval lies within ±x. "
+            "“Undecided” is not: the interval still allows a difference that would matter and none at all."
+        }
+        p {
+            "The interval beside a treatment's own value describes that value; two such intervals that overlap "
+            "say nothing about the difference between the two. For that, read the contrasts."
+        }
+        p {
+            "The run was to stop "
+            (match decide.until {
+                Until::Overall => "when the overall figure is decided",
+                Until::Each => "when the overall figure and every workload are decided",
+                Until::Never => "when all rounds are done",
+            })
+            ", after at most " (decide.rounds_max) " rounds or "
+            (unit::long_time(decide.time_max_ns as f64 / 1e9)) "."
+            @if let Some(ended) = record.ended() { " It ended: " (ended.detail) "." }
+        }
+    }
+}

@@ -1,0 +1,252 @@
+//! A figure over the block size (or any amount of bytes) where the study sweeps one.
+//!
+//! Either a factor's levels are amounts of bytes, or workloads differ in nothing but an amount in
+//! their names.
+
+use maud::{Markup, html};
+
+use super::plots::{facet_title, with_legend};
+use crate::event::MetricHead;
+use crate::record::Record;
+use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
+use crate::report::figure;
+use crate::unit;
+use crate::verdict::{TreatmentRow, Verdict};
+
+/// Fewer sizes make no curve.
+const SIZES_MIN: usize = 3;
+
+/// The curves; empty: nothing is swept.
+pub(super) fn sweep(record: &Record, verdict: &Verdict) -> Markup {
+    let mut charts = Vec::new();
+    for factor in 0..record.head.factors.len() {
+        by_factor(record, verdict, factor, &mut charts);
+    }
+    by_workload(record, verdict, &mut charts);
+    if charts.is_empty() {
+        return html! {};
+    }
+    html! {
+        p { "Each point is the mean of one treatment with its own interval." }
+        div class="facets" { @for chart in &charts { (chart) } }
+    }
+}
+
+/// Metrics worth a curve: rates, and whatever is primary.
+fn drawn(metrics: &[MetricHead]) -> impl Iterator<Item = (usize, &MetricHead)> {
+    metrics
+        .iter()
+        .enumerate()
+        .filter(|(at, metric)| *at == 0 || ["B/s", "op/s"].contains(&metric.unit.as_str()))
+}
+
+fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec<Markup>) {
+    let size = |row: &TreatmentRow| bytes(row.levels.get(factor)?);
+    let mut sizes: Vec<u64> = verdict.treatments.iter().filter_map(&size).collect();
+    if sizes.len() < verdict.treatments.len() {
+        return;
+    }
+    sizes.sort_unstable();
+    sizes.dedup();
+    if sizes.len() < SIZES_MIN {
+        return;
+    }
+    for (w, workload) in record.head.workloads.iter().enumerate() {
+        for (_, metric) in drawn(&workload.metrics) {
+            let mut lines: Vec<Line> = Vec::new();
+            for row in &verdict.treatments {
+                let others: Vec<&str> = row
+                    .levels
+                    .iter()
+                    .enumerate()
+                    .filter(|&(at, _)| at != factor)
+                    .map(|(_, level)| level.as_str())
+                    .collect();
+                let label = if others.is_empty() {
+                    metric.name.clone()
+                } else {
+                    others.join(", ")
+                };
+                add(&mut lines, label, size(row), row, w, metric);
+            }
+            finish(
+                &record.head.factors[factor],
+                &format!("{}: {}", workload.name, figure::metric(metric)),
+                metric,
+                lines,
+                charts,
+            );
+        }
+    }
+}
+
+fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Markup>) {
+    // Name without its amount and kind; the sizes with their workloads.
+    let mut groups: Vec<((String, &str), Vec<(u64, usize)>)> = Vec::new();
+    for (at, workload) in record.head.workloads.iter().enumerate() {
+        if let Some((size, rest)) = amount(&workload.name) {
+            let key = (rest, workload.kind.as_str());
+            match groups.iter_mut().find(|group| group.0 == key) {
+                Some(group) => group.1.push((size, at)),
+                None => groups.push((key, vec![(size, at)])),
+            }
+        }
+    }
+    for ((name, _), mut sizes) in groups {
+        sizes.sort_unstable();
+        sizes.dedup_by_key(|size| size.0);
+        if sizes.len() < SIZES_MIN {
+            continue;
+        }
+        let metrics = &record.head.workloads[sizes[0].1].metrics;
+        for (_, metric) in drawn(metrics) {
+            let mut lines = Vec::new();
+            for row in &verdict.treatments {
+                for &(size, workload) in &sizes {
+                    add(
+                        &mut lines,
+                        row.name.clone(),
+                        Some(size),
+                        row,
+                        workload,
+                        metric,
+                    );
+                }
+            }
+            let title = format!("{name}: {}", figure::metric(metric));
+            finish("block size", &title, metric, lines, charts);
+        }
+    }
+}
+
+fn add(
+    lines: &mut Vec<Line>,
+    label: String,
+    size: Option<u64>,
+    row: &TreatmentRow,
+    workload: usize,
+    metric: &MetricHead,
+) {
+    let value = row
+        .cells
+        .iter()
+        .find(|cell| cell.workload == workload && cell.metric == *metric)
+        .and_then(|cell| cell.value);
+    let (Some(size), Some(value)) = (size, value) else {
+        return;
+    };
+    let at = size as f64;
+    let line = match lines.iter_mut().position(|line| line.label == label) {
+        Some(known) => &mut lines[known],
+        None => {
+            lines.push(Line {
+                label,
+                points: Vec::new(),
+                band: Vec::new(),
+                marked: true,
+            });
+            let last = lines.len() - 1;
+            &mut lines[last]
+        }
+    };
+    line.points.push((at, value.estimate));
+    line.band.push((at, value.low, value.high));
+}
+
+fn finish(
+    x_name: &str,
+    title: &str,
+    metric: &MetricHead,
+    mut lines: Vec<Line>,
+    charts: &mut Vec<Markup>,
+) {
+    for line in &mut lines {
+        line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
+        line.band.sort_by(|a, b| a.0.total_cmp(&b.0));
+    }
+    let x = Axis::over(
+        Scale::Log2,
+        lines
+            .iter()
+            .flat_map(|line| line.points.iter().map(|point| point.0)),
+    )
+    .widened(0.03);
+    let y = Axis::from_zero(
+        lines
+            .iter()
+            .flat_map(|line| line.band.iter().flat_map(|&(_, low, high)| [low, high])),
+    );
+    let mut part = 0;
+    while !lines.is_empty() {
+        let rest = lines.split_off(lines.len().min(SERIES_MAX));
+        charts.push(with_legend(&LineChart {
+            id: format!("sweep-{}", charts.len()),
+            title: facet_title(title, part, rest.is_empty()),
+            desc: format!("{title}, over {x_name}."),
+            x,
+            x_name: x_name.to_owned(),
+            x_label: &|value| unit::bytes(value.round() as u64),
+            y,
+            y_name: metric.name.clone(),
+            y_label: &|value| figure::tick(&metric.unit, value),
+            lines,
+            marks: Vec::new(),
+        }));
+        lines = rest;
+        part += 1;
+    }
+}
+
+/// A level that is an amount of bytes with its unit; a bare number could mean anything.
+fn bytes(level: &str) -> Option<u64> {
+    level
+        .ends_with('B')
+        .then(|| unit::parse_bytes(level).ok())
+        .flatten()
+        .filter(|&bytes| bytes > 0)
+}
+
+/// The first amount of bytes in a name, and the name without it.
+fn amount(name: &str) -> Option<(u64, String)> {
+    let starts = name.char_indices().filter(|&(at, c)| {
+        let before = name[..at].chars().next_back();
+        c.is_ascii_digit() && before.is_none_or(|c| !c.is_alphanumeric() && c != '.')
+    });
+    for (start, _) in starts {
+        let rest = &name[start..];
+        let digits = rest
+            .find(|c: char| !c.is_ascii_digit() && c != '.')
+            .unwrap_or(rest.len());
+        let space = usize::from(rest[digits..].starts_with(' '));
+        let letters = rest[digits + space..]
+            .find(|c: char| !c.is_ascii_alphabetic())
+            .unwrap_or(rest.len() - digits - space);
+        let end = digits + space + letters;
+        if let Some(size) = bytes(&rest[..end]) {
+            let without = format!("{} {}", name[..start].trim_end(), rest[end..].trim_start());
+            return Some((size, without.trim().to_owned()));
+        }
+    }
+    None
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_amount_is_found_in_a_name() {
+        assert_eq!(
+            amount("random write 4 KiB"),
+            Some((4096, "random write".to_owned()))
+        );
+        assert_eq!(
+            amount("read-64KiB-depth 3"),
+            Some((65_536, "read- -depth 3".to_owned()))
+        );
+        assert_eq!(amount("512 B, größer"), Some((512, ", größer".to_owned())));
+        assert_eq!(amount("photos 2026"), None);
+        assert_eq!(amount("x4KiB"), None);
+        assert_eq!(amount("größe ١"), None);
+    }
+}

@@ -1,0 +1,329 @@
+//! The tables of the page.
+
+use maud::{Markup, html};
+
+use crate::event::{Ended, Observation};
+use crate::record::Record;
+use crate::report::content::{self, Row, Table};
+use crate::report::figure;
+use crate::unit;
+use crate::verdict::Verdict;
+
+/// A table that scrolls in its own frame where the page is narrower.
+pub(super) fn table(table: &Table) -> Markup {
+    let class = |at: usize| {
+        if at == 0 || table.text.contains(&at) {
+            "text"
+        } else {
+            "figure"
+        }
+    };
+    html! {
+        div class="scroll" tabindex="0" role="region" aria-label=(table.title) {
+            table {
+                thead {
+                    tr {
+                        @for (at, name) in table.head.iter().enumerate() {
+                            th scope="col" class=(class(at)) { (name) }
+                        }
+                    }
+                }
+                tbody {
+                    @for row in &table.rows {
+                        tr class=[row.dropped.then_some("dropped")] {
+                            @for (at, cell) in row.cells.iter().enumerate() {
+                                @if at == 0 {
+                                    th scope="row" class="text" { (cell) }
+                                } @else {
+                                    td class=(class(at)) { (cell) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Treatments, workloads, contrasts.
+pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
+    html! {
+        @if let Some(overall) = content::overall(verdict) {
+            h3 { (overall.title) }
+            p { (overall.note) }
+            (table(&overall))
+        }
+        @for (at, head) in record.head.workloads.iter().enumerate() {
+            @let workload = content::workload(verdict, at, head);
+            h3 { (workload.title) }
+            p { (workload.note) }
+            (table(&workload))
+            @if head.metrics.len() > 1 {
+                details {
+                    summary { "All " (head.metrics.len()) " metrics" }
+                    (table(&content::metrics(verdict, at, head)))
+                }
+            }
+        }
+        @if let Some(contrasts) = content::contrasts(verdict) {
+            h3 { (contrasts.title) }
+            p { (contrasts.note) }
+            (table(&contrasts))
+        }
+    }
+}
+
+/// Means over complete trials of one treatment on one workload.
+struct Means<'a>(Vec<&'a Observation>);
+
+impl Means<'_> {
+    /// Mean of what can be had; none: not one trial has it.
+    fn of(&self, value: impl Fn(&Observation) -> Option<f64>) -> Option<f64> {
+        let values: Vec<f64> = self.0.iter().filter_map(|trial| value(trial)).collect();
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    fn seconds(&self, ns: impl Fn(&Observation) -> Option<u64>) -> String {
+        text(
+            self.of(|trial| ns(trial).map(|ns| ns as f64)),
+            unit::time_ns,
+        )
+    }
+
+    /// A time as a share of the measured part, of `cpus` processors.
+    fn share(&self, ns: impl Fn(&Observation) -> Option<u64>, machine: Machine) -> String {
+        text(
+            self.of(|trial| {
+                let cpus = match machine {
+                    Machine::Whole => f64::from(trial.counted.cpus.max(1)),
+                    Machine::One => 1.0,
+                };
+                let whole = trial.elapsed_ns as f64 * cpus;
+                ns(trial)
+                    .filter(|_| whole > 0.0)
+                    .map(|ns| ns as f64 / whole)
+            }),
+            unit::percent,
+        )
+    }
+
+    fn bytes(&self, bytes: impl Fn(&Observation) -> Option<u64>) -> String {
+        text(self.of(|trial| bytes(trial).map(|b| b as f64)), si_bytes)
+    }
+}
+
+/// What a time is a share of.
+#[derive(Clone, Copy)]
+enum Machine {
+    /// All processors.
+    Whole,
+    /// The clock on the wall.
+    One,
+}
+
+fn text(value: Option<f64>, show: impl Fn(f64) -> String) -> String {
+    value.map_or(figure::MISSING.to_owned(), show)
+}
+
+/// Bytes in SI units, as the rates are.
+fn si_bytes(value: f64) -> String {
+    unit::bytes_per_second(value)
+        .trim_end_matches("/s")
+        .to_owned()
+}
+
+/// Bytes the operations moved.
+fn moved(trial: &Observation) -> u64 {
+    trial
+        .phases
+        .iter()
+        .flat_map(|phase| &phase.operations)
+        .map(|op| op.bytes)
+        .sum()
+}
+
+/// What each treatment used on each workload.
+pub(super) fn resources(record: &Record) -> Markup {
+    let mut rows = Vec::new();
+    for (w, workload) in record.head.workloads.iter().enumerate() {
+        for (t, treatment) in record.head.treatments.iter().enumerate() {
+            let trials: Vec<&Observation> = record
+                .trials()
+                .filter(|trial| (trial.treatment, trial.workload) == (t, w))
+                .filter(|trial| trial.ended == Ended::Complete)
+                .collect();
+            if !trials.is_empty() {
+                rows.push(resource_row(
+                    &treatment.name,
+                    &workload.name,
+                    &Means(trials),
+                ));
+            }
+        }
+    }
+    if rows.is_empty() {
+        return html! {};
+    }
+    let head = [
+        "treatment",
+        "workload",
+        "CPU user",
+        "CPU system",
+        "machine busy",
+        "stolen",
+        "device",
+        "device read",
+        "device written",
+        "amplification",
+        "device busy",
+        "from cache",
+        "waiting for I/O",
+        "waiting for CPU",
+        "trials",
+    ];
+    html! {
+        p {
+            "Means over complete trials, measured part only. Amplification: bytes the device moved over bytes "
+            "the workload moved. From cache: share of the bytes read that no device had to deliver. Waiting: "
+            "share of the time in which some task was stalled (PSI)."
+        }
+        (table(&Table {
+            title: "What each treatment used on each workload".to_owned(),
+            head: head.map(str::to_owned).to_vec(),
+            text: vec![1, 6],
+            rows,
+            ..Table::default()
+        }))
+    }
+}
+
+fn resource_row(treatment: &str, workload: &str, means: &Means<'_>) -> Row {
+    // The first device is the one the file system lies on; those below it see the same bytes.
+    let mut names: Vec<&str> = means
+        .0
+        .iter()
+        .filter_map(|trial| trial.counted.devices.first())
+        .map(|device| device.device.as_str())
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    let amplification = means.of(|trial| {
+        let device = trial.counted.devices.first()?;
+        let asked = moved(trial);
+        (asked > 0).then(|| (device.read_bytes + device.written_bytes) as f64 / asked as f64)
+    });
+    let cached = means.of(|trial| {
+        let asked = trial.counted.asked_read_bytes;
+        let hits = trial.counted.cache_hit_bytes?;
+        (asked > 0).then(|| hits as f64 / asked as f64)
+    });
+    Row::of(vec![
+        treatment.to_owned(),
+        workload.to_owned(),
+        means.seconds(|trial| Some(trial.counted.cpu_user_ns)),
+        means.seconds(|trial| Some(trial.counted.cpu_system_ns)),
+        means.share(
+            |trial| Some(trial.counted.cpu_machine_busy_ns),
+            Machine::Whole,
+        ),
+        means.share(|trial| Some(trial.counted.cpu_steal_ns), Machine::Whole),
+        if names.is_empty() {
+            figure::MISSING.to_owned()
+        } else {
+            names.join(", ")
+        },
+        means.bytes(|trial| trial.counted.devices.first().map(|d| d.read_bytes)),
+        means.bytes(|trial| trial.counted.devices.first().map(|d| d.written_bytes)),
+        text(amplification, |ratio| format!("{} ×", figure::ratio(ratio))),
+        means.share(
+            |trial| trial.counted.devices.first().map(|d| d.busy_ns),
+            Machine::One,
+        ),
+        text(cached, unit::percent),
+        means.share(|trial| trial.counted.pressure_io_ns, Machine::One),
+        means.share(|trial| trial.counted.pressure_cpu_ns, Machine::One),
+        means.0.len().to_string(),
+    ])
+}
+
+/// Every trial, complete or not, in the order they ended.
+pub(super) fn trials(record: &Record) -> Markup {
+    let head = &record.head;
+    let rows: Vec<Row> = record
+        .trials()
+        .map(|trial| {
+            let name =
+                |name: Option<&String>| name.cloned().unwrap_or_else(|| figure::MISSING.to_owned());
+            let workload = head.workloads.get(trial.workload);
+            let metric = workload.and_then(|workload| workload.metrics.first());
+            let value = trial.metrics.first().copied().flatten();
+            let (ended, error) = match &trial.ended {
+                Ended::Complete => ("complete", None),
+                Ended::Interrupted => ("interrupted", None),
+                Ended::Failed { error } => ("failed", Some(error)),
+            };
+            Row::of(vec![
+                format!("{}.{}", trial.round, trial.position + 1),
+                name(head.treatments.get(trial.treatment).map(|t| &t.name)),
+                name(workload.map(|workload| &workload.name)),
+                text(value, |value| {
+                    figure::value(metric.map_or("", |metric| &metric.unit), value)
+                }),
+                unit::time_ns(trial.elapsed_ns as f64),
+                ended.to_owned(),
+                settled(trial),
+                trial.started_at.clone(),
+                error
+                    .into_iter()
+                    .chain(&trial.notes)
+                    .cloned()
+                    .collect::<Vec<_>>()
+                    .join("; "),
+            ])
+        })
+        .collect();
+    if rows.is_empty() {
+        return html! {};
+    }
+    let names = [
+        "round.position",
+        "treatment",
+        "workload",
+        "primary metric",
+        "measured",
+        "ended",
+        "caches before",
+        "started",
+        "notes",
+    ];
+    html! {
+        details {
+            summary { (rows.len()) " trials, in the order they ended" }
+            (table(&Table {
+                title: "Every trial".to_owned(),
+                head: names.map(str::to_owned).to_vec(),
+                text: vec![1, 2, 5, 6, 7, 8],
+                rows,
+                ..Table::default()
+            }))
+        }
+    }
+}
+
+/// `drop_caches, remounted, 0 of 2 GiB left`.
+fn settled(trial: &Observation) -> String {
+    let settled = &trial.settled;
+    let mut text = settled.caches.clone();
+    if settled.remounted {
+        text.push_str(", remounted");
+    }
+    if let (Some(resident), Some(prepared)) = (settled.resident_bytes, settled.prepared_bytes) {
+        text.push_str(&format!(
+            ", {} of {} left",
+            unit::bytes(resident),
+            unit::bytes(prepared)
+        ));
+    }
+    text
+}

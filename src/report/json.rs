@@ -1,0 +1,81 @@
+//! The answer for programs: the verdict and every observation it rests on, histograms included.
+//!
+//! Fields of `run` and `trials` are those of the log (`docs/formats/log.md`).
+
+use serde::Serialize;
+
+use super::{Options, Report, content};
+use crate::event::{LayerFacts, Observation, RunStarted};
+use crate::record::Record;
+use crate::verdict::Verdict;
+
+/// Version of this form; a field never changes its meaning.
+const FORMAT: u32 = 1;
+
+/// The form for programs.
+pub(super) struct Json;
+
+#[derive(Serialize)]
+struct Page<'a> {
+    report_format: u32,
+    run: &'a RunStarted,
+    started_at: &'a str,
+    ended: Option<End<'a>>,
+    elapsed_s: f64,
+    rounds: Vec<u32>,
+    verdict: &'a Verdict,
+    notes: Vec<String>,
+    /// What the layers really got, of each treatment, each time it was raised.
+    layers: Vec<Vec<&'a [LayerFacts]>>,
+    trials: Vec<&'a Observation>,
+}
+
+#[derive(Serialize)]
+struct End<'a> {
+    at: &'a str,
+    reason: &'a str,
+    detail: &'a str,
+}
+
+impl Report for Json {
+    fn name(&self) -> &'static str {
+        "json"
+    }
+
+    fn summary(&self) -> &'static str {
+        "the verdict and every observation, for programs"
+    }
+
+    fn media_type(&self) -> &'static str {
+        "application/json"
+    }
+
+    fn ending(&self) -> &'static str {
+        "json"
+    }
+
+    fn render(&self, record: &Record, verdict: &Verdict, _: &Options) -> Vec<u8> {
+        let page = Page {
+            report_format: FORMAT,
+            run: &record.head,
+            started_at: record.started_at(),
+            ended: record.ended().map(|ended| End {
+                at: ended.at,
+                reason: ended.reason,
+                detail: ended.detail,
+            }),
+            elapsed_s: record.elapsed_seconds(),
+            rounds: record.complete_rounds(),
+            verdict,
+            notes: content::notes(record, verdict),
+            layers: (0..record.head.treatments.len())
+                .map(|treatment| record.layer_facts(treatment))
+                .collect(),
+            trials: record.trials().collect(),
+        };
+        // Only a map with keys that are no texts could fail, and there is none.
+        let mut text = serde_json::to_vec_pretty(&page).unwrap_or_default();
+        text.push(b'\n');
+        text
+    }
+}

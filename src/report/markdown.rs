@@ -1,0 +1,107 @@
+//! The answer for a ticket or a wiki: GitHub's Markdown, tables as tables.
+
+use super::content::{self, Table};
+use super::figure::plain;
+use super::{Options, Report};
+use crate::record::Record;
+use crate::verdict::Verdict;
+
+/// The form for tickets.
+pub(super) struct Markdown;
+
+impl Report for Markdown {
+    fn name(&self) -> &'static str {
+        "markdown"
+    }
+
+    fn summary(&self) -> &'static str {
+        "GitHub Markdown with tables"
+    }
+
+    fn media_type(&self) -> &'static str {
+        "text/markdown; charset=utf-8"
+    }
+
+    fn ending(&self) -> &'static str {
+        "md"
+    }
+
+    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
+        let mut text = format!(
+            "# {}\n\n**{}**\n",
+            escaped(&record.head.title),
+            escaped(&verdict.sentence)
+        );
+        for sentence in verdict.details.iter().chain(&content::more(verdict)) {
+            text.push_str(&format!("\n{}\n", escaped(sentence)));
+        }
+        text.push_str(&format!(
+            "\n{}\n",
+            escaped(&content::facts(record, verdict).join(" · "))
+        ));
+        if let Some(overall) = content::overall(verdict) {
+            table(&mut text, &overall);
+        }
+        for (at, head) in record.head.workloads.iter().enumerate() {
+            table(&mut text, &content::workload(verdict, at, head));
+        }
+        if let Some(contrasts) = content::contrasts(verdict) {
+            table(&mut text, &contrasts);
+        }
+        let notes = content::notes(record, verdict);
+        if !notes.is_empty() {
+            text.push_str("\n## Notes\n\n");
+            for note in notes {
+                text.push_str(&format!("- {}\n", escaped(&note)));
+            }
+        }
+        text.push_str(&format!(
+            "\nRun {}, stackrace {}.\n",
+            escaped(&record.head.run),
+            escaped(&record.head.stackrace)
+        ));
+        if !options.next.is_empty() {
+            text.push_str(&format!("\nNext: {}\n", escaped(&options.next)));
+        }
+        text.into_bytes()
+    }
+}
+
+fn table(text: &mut String, table: &Table) {
+    text.push_str(&format!("\n## {}\n\n", escaped(&table.title)));
+    if !table.note.is_empty() {
+        text.push_str(&format!("{}\n\n", escaped(&table.note)));
+    }
+    let line = |cells: &mut dyn Iterator<Item = String>| {
+        format!("| {} |\n", cells.collect::<Vec<_>>().join(" | "))
+    };
+    text.push_str(&line(&mut table.head.iter().map(|name| escaped(name))));
+    text.push_str(&line(&mut (0..table.head.len()).map(|at| {
+        if at == 0 || table.text.contains(&at) {
+            "---".to_owned()
+        } else {
+            "---:".to_owned()
+        }
+    })));
+    for row in &table.rows {
+        text.push_str(&line(&mut row.cells.iter().map(|cell| escaped(cell))));
+    }
+}
+
+/// One line of text that Markdown, and the HTML it becomes, show as it is.
+fn escaped(text: &str) -> String {
+    let mut out = String::new();
+    for c in plain(text).chars() {
+        match c {
+            '\\' | '|' | '*' | '_' | '`' | '[' | ']' | '#' | '~' => {
+                out.push('\\');
+                out.push(c);
+            }
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '&' => out.push_str("&amp;"),
+            c => out.push(c),
+        }
+    }
+    out
+}

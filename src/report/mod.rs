@@ -1,0 +1,69 @@
+//! A run and its verdict as something to read: one file per form.
+//!
+//! A report is a pure function: the same record, verdict and options give the same bytes, without
+//! a clock, the environment or the network. A value that could not be had is shown as missing,
+//! never as 0.
+
+mod chart;
+mod content;
+mod csv;
+mod figure;
+mod html;
+mod json;
+mod markdown;
+mod terminal;
+
+use crate::record::Record;
+use crate::verdict::Verdict;
+
+/// One form of report.
+pub(crate) trait Report: Sync {
+    /// The word it is asked for by: `html`.
+    fn name(&self) -> &'static str;
+    /// What it is for, one clause.
+    fn summary(&self) -> &'static str;
+    /// Media type.
+    fn media_type(&self) -> &'static str;
+    /// How a file of it ends, without the dot.
+    fn ending(&self) -> &'static str;
+    /// The whole report.
+    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8>;
+}
+
+/// What the reader's side of a report is like.
+#[derive(Debug, Clone)]
+pub(crate) struct Options {
+    /// Columns of the terminal; more than 80 are not used.
+    pub(crate) width: usize,
+    /// Whether the terminal shows colours.
+    pub(crate) colour: bool,
+    /// The command to propose next; empty: none.
+    pub(crate) next: String,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            width: terminal::WIDTH_MAX,
+            colour: false,
+            next: String::new(),
+        }
+    }
+}
+
+/// Every form, alphabetical.
+pub(crate) const ALL: &[&dyn Report] = &[
+    &csv::Csv,
+    &html::Html,
+    &json::Json,
+    &markdown::Markdown,
+    &terminal::Terminal,
+];
+
+/// The form of that name.
+pub(crate) fn by_name(name: &str) -> Option<&'static dyn Report> {
+    ALL.iter().copied().find(|report| report.name() == name)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,167 @@
+//! The answer on a terminal: the verdict first, at most 80 columns, readable without colour.
+
+use comfy_table::{
+    CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, presets::NOTHING,
+};
+
+use super::content::{self, Table};
+use super::figure::plain;
+use super::{Options, Report};
+use crate::record::Record;
+use crate::verdict::{State, Verdict};
+
+/// Columns that are used at most.
+pub(super) const WIDTH_MAX: usize = 80;
+/// Fewer columns are not laid out for: names would be broken at every letter.
+const WIDTH_MIN: usize = 50;
+
+/// The form for terminals.
+pub(super) struct Terminal;
+
+impl Report for Terminal {
+    fn name(&self) -> &'static str {
+        "terminal"
+    }
+
+    fn summary(&self) -> &'static str {
+        "plain text of at most 80 columns"
+    }
+
+    fn media_type(&self) -> &'static str {
+        "text/plain; charset=utf-8"
+    }
+
+    fn ending(&self) -> &'static str {
+        "txt"
+    }
+
+    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
+        let mut page = Page {
+            text: String::new(),
+            width: options.width.clamp(WIDTH_MIN, WIDTH_MAX),
+            colour: options.colour,
+        };
+        let state = match verdict.state {
+            State::Decided => "1;32",
+            State::Undecided | State::TooFew => "1;33",
+        };
+        page.labelled("VERDICT", state, &verdict.sentence);
+        for detail in &verdict.details {
+            page.labelled("", "", detail);
+        }
+        if let Some(more) = content::more(verdict) {
+            page.labelled("", "", &more);
+        }
+        page.labelled("", "", &content::facts(record, verdict).join(" · "));
+        if let Some(table) = content::overall(verdict) {
+            page.table(&table);
+        }
+        for (at, head) in record.head.workloads.iter().enumerate() {
+            page.table(&content::workload(verdict, at, head));
+        }
+        if let Some(table) = content::contrasts(verdict) {
+            page.table(&table);
+        }
+        let notes = content::notes(record, verdict);
+        if !notes.is_empty() {
+            page.heading("Notes");
+            for note in &notes {
+                page.item(note);
+            }
+        }
+        if !options.next.is_empty() {
+            page.text.push('\n');
+            page.labelled("next", "1", &options.next);
+        }
+        page.text.into_bytes()
+    }
+}
+
+struct Page {
+    text: String,
+    width: usize,
+    colour: bool,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn painted(&self, text: &str, code: &str) -> String {
+        if self.colour && !code.is_empty() && !text.is_empty() {
+            format!("\u{1b}[{code}m{text}\u{1b}[0m")
+        } else {
+            text.to_owned()
+        }
+    }
+
+    /// A paragraph with a word in the margin.
+    fn labelled(&mut self, label: &str, code: &str, text: &str) {
+        const MARGIN: usize = 9;
+        for (at, line) in wrap(&plain(text), self.width - MARGIN).iter().enumerate() {
+            let label = if at == 0 { label } else { "" };
+            let space = " ".repeat(MARGIN - label.len());
+            let label = self.painted(label, code);
+            self.line(&format!("{label}{space}{line}"));
+        }
+    }
+
+    fn item(&mut self, text: &str) {
+        for (at, line) in wrap(&plain(text), self.width - 4).iter().enumerate() {
+            let mark = if at == 0 { "  - " } else { "    " };
+            self.line(&format!("{mark}{line}"));
+        }
+    }
+
+    fn heading(&mut self, text: &str) {
+        self.text.push('\n');
+        for line in wrap(&plain(text), self.width) {
+            let line = self.painted(&line, "1");
+            self.line(&line);
+        }
+    }
+
+    fn table(&mut self, table: &Table) {
+        self.heading(&table.title);
+        if !table.note.is_empty() {
+            for line in wrap(&plain(&table.note), self.width - 2) {
+                self.line(&format!("  {line}"));
+            }
+        }
+        let mut grid = Grid::new();
+        grid.load_style(NOTHING)
+            .set_content_arrangement(ContentArrangement::Dynamic)
+            .set_width(u16::try_from(self.width - 1).unwrap_or(u16::MAX))
+            .set_header(&table.head);
+        for row in &table.rows {
+            grid.add_row(row.cells.iter().map(|cell| plain(cell)));
+        }
+        for (at, column) in grid.column_iter_mut().enumerate() {
+            if at > 0 && !table.text.contains(&at) {
+                column.set_cell_alignment(CellAlignment::Right);
+                column.set_constraint(ColumnConstraint::ContentWidth);
+            }
+        }
+        for line in grid.lines().collect::<Vec<_>>() {
+            self.line(&format!(" {line}"));
+        }
+    }
+}
+
+/// Breaks a paragraph into lines; a word longer than a line is broken too. Columns are counted as
+/// terminals do (East Asian characters take two).
+fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut grid = Grid::new();
+    grid.load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .add_row([text]);
+    if let Some(column) = grid.column_mut(0) {
+        column.set_padding((0, 0));
+    }
+    grid.lines()
+        .map(|line| line.trim_end().to_owned())
+        .collect()
+}

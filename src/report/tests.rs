@@ -1,0 +1,468 @@
+//! Every report on every kind of record: nothing lost, nothing that breaks out, the same bytes.
+
+use super::*;
+use crate::record::sample;
+use crate::verdict::{Cell, Contrast, Interval, More, State, TreatmentRow, Word};
+
+/// A verdict of the right shape for a made-up record. Its intervals are no statistics.
+fn verdict(record: &Record) -> Verdict {
+    let rounds = record.complete_rounds();
+    let few = rounds.len() < 3;
+    let treatments: Vec<TreatmentRow> = record
+        .head
+        .treatments
+        .iter()
+        .enumerate()
+        .map(|(at, treatment)| TreatmentRow {
+            treatment: at,
+            name: treatment.name.clone(),
+            levels: treatment.levels.clone(),
+            dropped_after: (at == 7).then_some(3),
+            overall: (!few).then(|| Interval {
+                estimate: 1.0 + 0.02 * at as f64,
+                low: 0.98 + 0.02 * at as f64,
+                high: 1.03 + 0.02 * at as f64,
+            }),
+            cells: cells(record, at, &rounds),
+        })
+        .collect();
+    let mut overall = Vec::new();
+    let mut workloads = Vec::new();
+    for (b, row) in treatments.iter().enumerate().skip(1) {
+        let word = match b % 4 {
+            1 => Word::Better {
+                at_least: 0.08,
+                at_most: 0.16,
+            },
+            2 => Word::Worse {
+                at_least: 0.1,
+                at_most: 0.3,
+            },
+            3 => Word::NoDifference { larger_than: 0.03 },
+            _ => Word::Undecided,
+        };
+        overall.push(contrast(&treatments[0], row, None, few, word));
+        for (at, head) in record.head.workloads.iter().enumerate() {
+            workloads.push(contrast(
+                &treatments[0],
+                row,
+                Some((at, head)),
+                few,
+                Word::Undecided,
+            ));
+        }
+    }
+    Verdict {
+        sentence: if few {
+            "Not enough rounds for a verdict yet: 0 of 3.".into()
+        } else {
+            format!(
+                "{} is faster than {} over all workloads, by 8 to 16 %.",
+                treatments[1].name, treatments[0].name
+            )
+        },
+        details: vec![
+            "On copy it is slower by 10 to 18 %: if copying is most of what you do, choose the other."
+                .into(),
+        ],
+        state: if few { State::TooFew } else { State::Decided },
+        rounds: rounds.len() as u32,
+        look: rounds.last().copied(),
+        looks: vec![3, 5, 8, 12],
+        confidence: 0.95,
+        margin: 0.05,
+        overall: if few { Vec::new() } else { overall },
+        workloads: if few { Vec::new() } else { workloads },
+        treatments,
+        more: few.then_some(More {
+            rounds: Some(3),
+            seconds: Some(95.0),
+        }),
+        notes: vec!["The page cache held 3 % of the data when clocks started.".into()],
+    }
+}
+
+fn cells(record: &Record, treatment: usize, rounds: &[u32]) -> Vec<Cell> {
+    let mut cells = Vec::new();
+    for (w, workload) in record.head.workloads.iter().enumerate() {
+        for (m, metric) in workload.metrics.iter().enumerate() {
+            let values: Vec<(u32, f64)> = rounds
+                .iter()
+                .filter_map(|&round| {
+                    let trial = record.trial(round, treatment, w)?;
+                    Some((round, trial.metrics[m]?))
+                })
+                .collect();
+            cells.push(Cell {
+                workload: w,
+                workload_name: workload.name.clone(),
+                metric: metric.clone(),
+                primary: m == 0,
+                value: interval(&values),
+                rounds: values,
+            });
+        }
+    }
+    cells
+}
+
+fn interval(values: &[(u32, f64)]) -> Option<Interval> {
+    if values.len() < 2 {
+        return None;
+    }
+    let n = values.len() as f64;
+    let mean = values.iter().map(|(_, value)| value.ln()).sum::<f64>() / n;
+    let variance = values
+        .iter()
+        .map(|(_, value)| (value.ln() - mean).powi(2))
+        .sum::<f64>()
+        / (n - 1.0);
+    let half = 2.6 * (variance / n).sqrt();
+    Some(Interval {
+        estimate: mean.exp(),
+        low: (mean - half).exp(),
+        high: (mean + half).exp(),
+    })
+}
+
+fn contrast(
+    a: &TreatmentRow,
+    b: &TreatmentRow,
+    on: Option<(usize, &crate::event::WorkloadHead)>,
+    few: bool,
+    word: Word,
+) -> Contrast {
+    let at = on.map_or(0, |(at, _)| at);
+    let of = |row: &TreatmentRow| content::primary(row, at).unwrap().rounds.clone();
+    let rounds: Vec<(u32, f64)> = of(a)
+        .into_iter()
+        .zip(of(b))
+        .map(|((round, a), (_, b))| (round, b / a))
+        .collect();
+    let text = match word {
+        Word::Better { .. } => "faster by 8 to 16 %",
+        Word::Worse { .. } => "slower by 10 to 30 %",
+        Word::NoDifference { .. } => "no difference larger than 3 %",
+        Word::Undecided => "undecided: from 2 % slower to 8 % faster",
+        Word::TooFew => "too few rounds",
+    };
+    Contrast {
+        a: a.name.clone(),
+        b: b.name.clone(),
+        within: String::new(),
+        workload: on.map_or(String::new(), |(_, head)| head.name.clone()),
+        metric: on.map(|(_, head)| head.metrics[0].clone()),
+        ratio: if few { None } else { interval(&rounds) },
+        word: if few { Word::TooFew } else { word },
+        text: text.into(),
+        rounds,
+        robust: None,
+    }
+}
+
+fn records() -> Vec<(&'static str, Record)> {
+    vec![
+        ("small", sample::record(&sample::small())),
+        ("sweep", sample::record(&sample::sweep())),
+        ("workload-sweep", sample::record(&sample::workload_sweep())),
+        ("failure", sample::with_failure()),
+        ("no-rounds", sample::without_rounds()),
+        ("hostile", sample::record(&sample::hostile())),
+    ]
+}
+
+fn options() -> Options {
+    Options {
+        next: "stackrace resume 2026-11-21T1405-k3f9".into(),
+        ..Options::default()
+    }
+}
+
+fn rendered(name: &str, record: &Record) -> String {
+    let report = by_name(name).unwrap();
+    let bytes = report.render(record, &verdict(record), &options());
+    String::from_utf8(bytes).unwrap()
+}
+
+#[test]
+fn the_list_is_alphabetical_and_every_form_is_named() {
+    let names: Vec<&str> = ALL.iter().map(|report| report.name()).collect();
+    assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+    for report in ALL {
+        assert!(!report.summary().is_empty() && report.media_type().contains('/'));
+        assert!(report.ending().chars().all(|c| c.is_ascii_lowercase()));
+    }
+    assert!(by_name("pdf").is_none());
+}
+
+#[test]
+fn the_same_record_gives_the_same_bytes() {
+    for (sample, record) in records() {
+        let again = Record::parse(
+            record
+                .lines
+                .iter()
+                .map(|line| serde_json::to_string(line).unwrap() + "\n")
+                .collect::<String>()
+                .as_bytes(),
+            std::path::Path::new("log.jsonl"),
+        )
+        .unwrap();
+        for report in ALL {
+            let name = report.name();
+            let text = rendered(name, &record);
+            assert!(!text.is_empty());
+            // From memory and from the log: figures must survive being written and read.
+            assert!(text == rendered(name, &again), "{sample}, {name}");
+        }
+    }
+}
+
+#[test]
+fn names_cannot_break_out_of_the_page() {
+    let page = rendered("html", &sample::record(&sample::hostile()));
+    for bad in ["<script", "<img", "<b>", "</title></svg>"] {
+        assert!(!page.contains(bad), "{bad}");
+    }
+    assert!(page.contains("&lt;script&gt;"));
+    assert!(page.contains("日本語"));
+}
+
+#[test]
+fn the_page_fetches_nothing() {
+    for (sample, record) in records() {
+        let page = rendered("html", &record);
+        for bad in [
+            "http://", "https://", "//cdn", "src=", "@import", "url(", "<link",
+        ] {
+            // Only markup can fetch; a made-up study that says so as text is none.
+            let found = page.contains(bad) && !(sample == "hostile" && bad == "src=");
+            assert!(!found, "{sample}: {bad}");
+        }
+    }
+}
+
+#[test]
+fn the_page_is_whole() {
+    for (sample, record) in records() {
+        let page = rendered("html", &record);
+        let mut ids: Vec<&str> = page
+            .split(" id=\"")
+            .skip(1)
+            .map(|rest| rest.split('"').next().unwrap())
+            .collect();
+        let count = ids.len();
+        ids.sort_unstable();
+        ids.dedup();
+        assert_eq!(ids.len(), count, "{sample}: an id twice");
+        for anchor in page.split("href=\"#").skip(1) {
+            let id = anchor.split('"').next().unwrap();
+            assert!(ids.contains(&id), "{sample}: {id}");
+        }
+        for drawing in page.split("<svg ").skip(1) {
+            let drawing = drawing.split("</svg>").next().unwrap();
+            let described = drawing.contains("<title") && drawing.contains("<desc");
+            assert!(
+                described || drawing.contains("aria-hidden"),
+                "{sample}: {drawing}"
+            );
+        }
+        for element in [
+            "table", "svg", "g", "path", "details", "section", "figure", "text",
+        ] {
+            let opened = page.matches(&format!("<{element} ")).count()
+                + page.matches(&format!("<{element}>")).count();
+            let closed = page.matches(&format!("</{element}>")).count();
+            assert_eq!(opened, closed, "{sample}: {element}");
+        }
+        assert!(!page.contains("NaN") && !page.contains("inf "), "{sample}");
+        assert!(page.len() < 1_500_000, "{sample}: {}", page.len());
+    }
+}
+
+/// Enough of RFC 4180 to read what was written.
+fn parse_csv(text: &str) -> Vec<Vec<String>> {
+    let mut rows = vec![vec![String::new()]];
+    let mut quoted = false;
+    let mut letters = text.chars().peekable();
+    while let Some(c) = letters.next() {
+        let row = rows.last_mut().unwrap();
+        match c {
+            '"' if quoted && letters.peek() == Some(&'"') => {
+                letters.next();
+                row.last_mut().unwrap().push('"');
+            }
+            '"' => quoted = !quoted,
+            ',' if !quoted => row.push(String::new()),
+            '\n' if !quoted => rows.push(vec![String::new()]),
+            c => row.last_mut().unwrap().push(c),
+        }
+    }
+    let last = rows.pop().unwrap();
+    assert_eq!(last, [""], "the text ends with a line break");
+    rows
+}
+
+#[test]
+fn every_trial_and_metric_has_its_row() {
+    for (sample, record) in records() {
+        let rows = parse_csv(&rendered("csv", &record));
+        let expected: usize = record
+            .trials()
+            .map(|trial| record.head.workloads[trial.workload].metrics.len())
+            .sum();
+        assert_eq!(rows.len(), expected + 1, "{sample}");
+        let width = rows[0].len();
+        assert!(rows.iter().all(|row| row.len() == width), "{sample}");
+        let column = |name: &str| rows[0].iter().position(|head| head == name).unwrap();
+        let (round, name, value) = (column("round"), column("treatment_name"), column("value"));
+        let mut at = 1;
+        for trial in record.trials() {
+            for expected in &trial.metrics {
+                let row = &rows[at];
+                assert_eq!(row[round], trial.round.to_string());
+                assert_eq!(row[name], record.head.treatments[trial.treatment].name);
+                assert_eq!(row[value].parse().ok(), *expected, "{sample}");
+                at += 1;
+            }
+        }
+    }
+}
+
+/// As terminals count: East Asian characters take two columns.
+fn columns(line: &str) -> usize {
+    line.chars()
+        .map(|c| {
+            if u32::from(c) >= 0x1100
+                && u32::from(c) < 0x1_0000
+                && !"–…·–".contains(c)
+                && !('\u{2000}'..'\u{2e80}').contains(&c)
+            {
+                2
+            } else {
+                1
+            }
+        })
+        .sum()
+}
+
+#[test]
+fn a_terminal_of_any_width_holds_every_line() {
+    for (sample, record) in records() {
+        for width in [50, 64, 80, 200] {
+            let bytes = terminal::Terminal.render(
+                &record,
+                &verdict(&record),
+                &Options { width, ..options() },
+            );
+            let text = String::from_utf8(bytes).unwrap();
+            assert!(text.starts_with("VERDICT"));
+            for line in text.lines() {
+                assert!(
+                    columns(line) <= width.min(80),
+                    "{sample} at {width}: {} columns: {line}",
+                    columns(line)
+                );
+                assert!(!line.chars().any(char::is_control), "{line:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn colour_adds_nothing_but_colour() {
+    let record = sample::record(&sample::small());
+    let coloured = terminal::Terminal.render(
+        &record,
+        &verdict(&record),
+        &Options {
+            colour: true,
+            ..options()
+        },
+    );
+    let coloured = String::from_utf8(coloured).unwrap();
+    let mut bare = coloured.clone();
+    for code in ["1;32", "1;33", "1", "0"] {
+        bare = bare.replace(&format!("\u{1b}[{code}m"), "");
+    }
+    assert_ne!(bare, coloured);
+    assert_eq!(bare, rendered("terminal", &record));
+}
+
+#[test]
+fn a_markdown_table_keeps_its_columns() {
+    for (sample, record) in records() {
+        let text = rendered("markdown", &record);
+        let mut width = None;
+        for line in text.lines() {
+            let bars = line
+                .replace("\\\\", "")
+                .replace("\\|", "")
+                .matches('|')
+                .count();
+            if line.starts_with('|') {
+                assert_eq!(*width.get_or_insert(bars), bars, "{sample}: {line}");
+            } else {
+                width = None;
+            }
+            assert!(!line.contains("<script"));
+        }
+    }
+}
+
+#[test]
+fn programs_get_the_verdict_and_every_observation() {
+    for (_, record) in records() {
+        let page: serde_json::Value = serde_json::from_str(&rendered("json", &record)).unwrap();
+        let trials = page["trials"].as_array().unwrap();
+        assert_eq!(trials.len(), record.trials().count());
+        assert!(
+            !trials[0]["phases"][0]["operations"][0]["histogram"]
+                .as_str()
+                .unwrap()
+                .is_empty()
+        );
+        assert_eq!(
+            page["verdict"]["treatments"].as_array().unwrap().len(),
+            record.head.treatments.len()
+        );
+    }
+}
+
+#[test]
+fn what_failed_is_said() {
+    let record = sample::with_failure();
+    for name in ["terminal", "markdown", "html", "json"] {
+        let text = rendered(name, &record);
+        assert!(text.contains("1 trial failed import of xfs"), "{name}");
+    }
+}
+
+#[test]
+fn texts() {
+    let small = sample::record(&sample::small());
+    insta::assert_snapshot!("terminal-small", rendered("terminal", &small));
+    insta::assert_snapshot!("markdown-small", rendered("markdown", &small));
+    insta::assert_snapshot!(
+        "terminal-failure",
+        rendered("terminal", &sample::with_failure())
+    );
+    insta::assert_snapshot!(
+        "terminal-no-rounds",
+        rendered("terminal", &sample::without_rounds())
+    );
+}
+
+/// Run by name, then open the pages of `target/pages` with a browser.
+#[test]
+#[ignore = "writes pages for people to look at"]
+fn pages_to_look_at() {
+    let dir = std::path::Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/target/pages"));
+    std::fs::create_dir_all(dir).unwrap();
+    for (sample, record) in records() {
+        for report in ALL {
+            let path = dir.join(format!("{sample}.{}", report.ending()));
+            std::fs::write(path, rendered(report.name(), &record)).unwrap();
+        }
+    }
+}
