@@ -1,11 +1,6 @@
 #![forbid(unsafe_code)]
-//! The program.
+//! The program: see `stackrace::main`.
 
-mod event;
-mod plan;
-mod setting;
-mod study;
-mod time;
-mod unit;
-
-fn main() {}
+fn main() -> std::process::ExitCode {
+    stackrace::main()
+}

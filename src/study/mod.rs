@@ -24,7 +24,7 @@ pub(crate) use schema::schema;
 use crate::event::{Decide, WorkloadHead};
 use crate::setting::{Span, Value};
 use crate::stack::{LayerKind, Stack};
-use crate::workload::{Workload, WorkloadKind};
+use crate::workload::{Cost, Workload, WorkloadKind};
 
 /// The layers and workloads a study may name.
 #[derive(Clone, Copy)]
@@ -34,6 +34,19 @@ pub(crate) struct Kinds<'a> {
     /// Workloads.
     pub(crate) workloads: &'a [WorkloadKind],
 }
+
+impl Kinds<'static> {
+    /// Those that exist.
+    pub(crate) fn real() -> Self {
+        Self {
+            layers: crate::stack::ALL,
+            workloads: crate::workload::ALL,
+        }
+    }
+}
+
+/// The studies that ship, by name, with their text.
+pub(crate) const SHIPPED: &[(&str, &str)] = &[];
 
 /// A study in which every word has been checked.
 pub(crate) struct Study {
@@ -63,6 +76,26 @@ impl Study {
     /// Hash of the text (BLAKE3, hex): the identity of the question.
     pub(crate) fn hash(&self) -> String {
         blake3::hash(self.text.as_bytes()).to_hex().to_string()
+    }
+
+    /// Bytes the most demanding trial needs on disk.
+    pub(crate) fn trial_disk_bytes(&self) -> u64 {
+        self.costs().map(|cost| cost.disk_bytes).max().unwrap_or(0)
+    }
+
+    /// The largest working set of any trial, bytes.
+    pub(crate) fn working_set_bytes(&self) -> u64 {
+        self.costs()
+            .map(|cost| cost.working_set_bytes)
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn costs(&self) -> impl Iterator<Item = Cost> {
+        self.treatments
+            .iter()
+            .flat_map(|treatment| &treatment.workloads)
+            .map(|workload| workload.cost())
     }
 }
 

@@ -6,7 +6,8 @@ use super::*;
 use crate::event::{Better, MetricHead};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::stack::{GivesKind, Layer, Takes};
-use crate::workload::Cost;
+use crate::workload::{Cost, Place, Trouble};
+use stackrace_engine::Outcome;
 
 /// What a fake layer or workload was given, for the tests to look at.
 struct Fake {
@@ -43,6 +44,22 @@ impl Workload for Fake {
 
     fn cost(&self) -> Cost {
         Cost::default()
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    fn measure(&self, _phase: usize, _place: &Place<'_>) -> Result<Outcome, Trouble> {
+        Err(Trouble("a fake measures nothing".to_owned()))
+    }
+
+    fn evaluate(&self, _outcomes: &[Outcome]) -> Vec<Option<f64>> {
+        Vec::new()
     }
 }
 

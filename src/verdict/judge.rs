@@ -1,0 +1,538 @@
+//! The rules: which rounds count, which contrasts are asked, what may be said of each.
+//!
+//! A run's error probability (1 - confidence) is spent in halves: one on the overall contrasts,
+//! one on the workloads'. Each half is shared equally over its contrasts (Bonferroni) and over the
+//! planned looks, so every statement made at any look holds together with the others. With one
+//! workload both are the same and nothing is halved. Contrasts within levels of other factors are
+//! shown beside them, not corrected for their number; their text says so.
+
+use stackrace_stats::{Looks, Ratio};
+
+use super::sentence;
+use super::table::{Evidence, Table};
+use super::{Cell, Contrast, Interval, More, State, TreatmentRow, Verdict, Word};
+use crate::event::RunStarted;
+
+impl From<Ratio> for Interval {
+    fn from(ratio: Ratio) -> Self {
+        Self {
+            estimate: ratio.estimate,
+            low: ratio.low,
+            high: ratio.high,
+        }
+    }
+}
+
+/// A set of treatments compared with another, pair by pair (`a[i]` with `b[i]`), averaged.
+#[derive(Debug, Clone)]
+struct Sides {
+    a: Vec<usize>,
+    b: Vec<usize>,
+    a_name: String,
+    b_name: String,
+    within: String,
+}
+
+/// How much error each contrast of a family may spend at one look.
+#[derive(Debug, Clone, Copy)]
+struct Spending {
+    overall: f64,
+    workload: f64,
+    within: f64,
+}
+
+/// What the record says so far.
+pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
+    let decide = &evidence.head.decide;
+    let looks = Looks::plan(decide.rounds_max);
+    let all = Table::new(evidence);
+    let complete = u32::try_from(all.rounds.len()).unwrap_or(u32::MAX);
+    let look = looks.last_look_at_or_before(complete);
+    // Between looks the statements of the last look stand; before the first there are none.
+    let mut at_look = evidence.clone();
+    at_look.rounds.truncate(look.unwrap_or(complete) as usize);
+    let table = Table::new(&at_look);
+    let pairs = sides(&table);
+    let spending = spending(&table, &looks, &pairs);
+    let (within, whole): (Vec<Sides>, Vec<Sides>) =
+        pairs.into_iter().partition(|pair| !pair.within.is_empty());
+    let overall: Vec<Contrast> = whole
+        .iter()
+        .map(|pair| contrast(&table, pair, None, spending.overall, look))
+        .collect();
+    let mut workloads = workload_contrasts(&table, &whole, spending.workload, look);
+    let mut parts: Vec<Contrast> = within
+        .iter()
+        .map(|pair| contrast(&table, pair, None, spending.within, look))
+        .collect();
+    parts.extend(workload_contrasts(&table, &within, spending.within, look));
+    workloads.extend(parts);
+    let state = state(&table, &overall, look);
+    let more = more(
+        &table, &looks, &overall, &workloads, spending, state, complete,
+    );
+    let mut verdict = Verdict {
+        sentence: String::new(),
+        details: Vec::new(),
+        state,
+        rounds: complete,
+        look,
+        looks: looks.rounds().to_vec(),
+        confidence: decide.confidence,
+        margin: decide.margin,
+        treatments: rows(&table, &overall, decide.contrast.is_none()),
+        overall,
+        workloads,
+        more,
+        notes: notes(&table),
+    };
+    verdict.sentence = sentence::whole(&verdict, evidence.head);
+    verdict.details = sentence::details(&verdict, evidence.head);
+    verdict
+}
+
+/// Treatments the data of a look say to drop: those that are worse than the leader. The best is
+/// ever dropped with at most the run's error probability. Only where a ranking is asked.
+pub(crate) fn to_drop(evidence: &Evidence<'_>) -> Vec<usize> {
+    let decide = &evidence.head.decide;
+    let table = Table::new(evidence);
+    let looks = Looks::plan(decide.rounds_max);
+    let live: Vec<usize> = (0..table.treatments()).filter(|t| table.live(*t)).collect();
+    if decide.contrast.is_some() || table.treatments() < 3 || live.len() < 2 {
+        return Vec::new();
+    }
+    stackrace_stats::eliminate(
+        &overall_series(&table),
+        &live,
+        looks.alpha_per_look(1.0 - decide.confidence),
+        table.treatments(),
+    )
+}
+
+/// Overall figures `[treatment][round]`; a missing one is not a number, and its round is left out.
+fn overall_series(table: &Table<'_>) -> Vec<Vec<f64>> {
+    let figure = |t, at| table.overall_ln(t, at).unwrap_or(f64::NAN);
+    (0..table.treatments())
+        .map(|t| (0..table.rounds.len()).map(|at| figure(t, at)).collect())
+        .collect()
+}
+
+/// The contrasts the study asks for, those over everything first.
+fn sides(table: &Table<'_>) -> Vec<Sides> {
+    let head = table.evidence.head;
+    match &head.decide.contrast {
+        Some(factor) => factor_sides(head, factor),
+        None => treatment_sides(table),
+    }
+}
+
+fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
+    let Some(index) = head.factors.iter().position(|name| name == factor) else {
+        return Vec::new();
+    };
+    let mut levels: Vec<&str> = Vec::new();
+    for treatment in &head.treatments {
+        if !levels.contains(&treatment.levels[index].as_str()) {
+            levels.push(&treatment.levels[index]);
+        }
+    }
+    let others = |t: usize| -> Vec<&str> {
+        head.treatments[t]
+            .levels
+            .iter()
+            .enumerate()
+            .filter(|(i, _)| *i != index)
+            .map(|(_, level)| level.as_str())
+            .collect()
+    };
+    let of_level = |level: &str| -> Vec<usize> {
+        (0..head.treatments.len())
+            .filter(|t| head.treatments[*t].levels[index] == level)
+            .collect()
+    };
+    let (Some(base), rest) = (levels.first(), levels.iter().skip(1)) else {
+        return Vec::new();
+    };
+    let mut whole = Vec::new();
+    let mut within = Vec::new();
+    for level in rest {
+        let mut matched = (Vec::new(), Vec::new());
+        for a in of_level(base) {
+            // Only combinations that exist at both levels are compared.
+            let Some(b) = of_level(level)
+                .into_iter()
+                .find(|b| others(*b) == others(a))
+            else {
+                continue;
+            };
+            matched.0.push(a);
+            matched.1.push(b);
+            let place = within_name(head, a, index);
+            within.push(Sides {
+                a: vec![a],
+                b: vec![b],
+                a_name: (*base).to_owned(),
+                b_name: (*level).to_owned(),
+                within: place,
+            });
+        }
+        if !matched.0.is_empty() {
+            whole.push(Sides {
+                a: matched.0,
+                b: matched.1,
+                a_name: (*base).to_owned(),
+                b_name: (*level).to_owned(),
+                within: String::new(),
+            });
+        }
+    }
+    if whole.iter().any(|sides| sides.a.len() > 1) {
+        whole.extend(within);
+    }
+    whole
+}
+
+fn within_name(head: &RunStarted, treatment: usize, without: usize) -> String {
+    let names: Vec<&str> = head.treatments[treatment]
+        .levels
+        .iter()
+        .enumerate()
+        .filter(|(i, _)| *i != without)
+        .map(|(_, level)| level.as_str())
+        .collect();
+    names.join(", ")
+}
+
+/// Two treatments: the second against the first. More: each against the leader.
+fn treatment_sides(table: &Table<'_>) -> Vec<Sides> {
+    let head = table.evidence.head;
+    let n = table.treatments();
+    if n < 2 {
+        return Vec::new();
+    }
+    let base = if n == 2 { 0 } else { leader(table) };
+    (0..n)
+        .filter(|t| *t != base)
+        .map(|t| Sides {
+            a: vec![base],
+            b: vec![t],
+            a_name: head.treatments[base].name.clone(),
+            b_name: head.treatments[t].name.clone(),
+            within: String::new(),
+        })
+        .collect()
+}
+
+/// The live treatment with the best mean overall figure over the rounds it has.
+fn leader(table: &Table<'_>) -> usize {
+    let mean = |t: usize| -> f64 {
+        let values: Vec<f64> = (0..table.rounds_of(t))
+            .filter_map(|at| table.overall_ln(t, at))
+            .collect();
+        if values.is_empty() {
+            f64::NEG_INFINITY
+        } else {
+            stackrace_stats::mean(&values)
+        }
+    };
+    (0..table.treatments())
+        .filter(|t| table.live(*t))
+        .max_by(|x, y| mean(*x).total_cmp(&mean(*y)))
+        .unwrap_or(0)
+}
+
+fn spending(table: &Table<'_>, looks: &Looks, pairs: &[Sides]) -> Spending {
+    let decide = &table.evidence.head.decide;
+    let k = table.treatments();
+    // Against the leader the pair is chosen by the data: every pair could have been asked.
+    let contrasts = match &decide.contrast {
+        None if k > 2 => k * (k - 1) / 2,
+        _ => pairs
+            .iter()
+            .filter(|pair| pair.within.is_empty())
+            .count()
+            .max(1),
+    } as f64;
+    let workloads = table.workloads() as f64;
+    let look = looks.alpha_per_look(1.0 - decide.confidence);
+    if table.workloads() == 1 {
+        return Spending {
+            overall: look / contrasts,
+            workload: look / contrasts,
+            within: look,
+        };
+    }
+    Spending {
+        overall: look / 2.0 / contrasts,
+        workload: look / 2.0 / contrasts / workloads,
+        within: look,
+    }
+}
+
+fn workload_contrasts(
+    table: &Table<'_>,
+    pairs: &[Sides],
+    alpha: f64,
+    look: Option<u32>,
+) -> Vec<Contrast> {
+    let by_workload = |w: usize| {
+        pairs
+            .iter()
+            .map(move |pair| contrast(table, pair, Some(w), alpha, look))
+    };
+    (0..table.workloads()).flat_map(by_workload).collect()
+}
+
+/// Log differences of one contrast, by position in the rounds.
+fn differences(table: &Table<'_>, sides: &Sides, workload: Option<usize>) -> Vec<(u32, f64)> {
+    let rounds = sides
+        .a
+        .iter()
+        .chain(&sides.b)
+        .map(|t| table.rounds_of(*t))
+        .min()
+        .unwrap_or(0);
+    (0..rounds)
+        .filter_map(|at| {
+            let mut sum = 0.0;
+            for (a, b) in sides.a.iter().zip(&sides.b) {
+                sum += table.ln(*b, workload, at)? - table.ln(*a, workload, at)?;
+            }
+            Some((table.rounds[at], sum / sides.a.len() as f64))
+        })
+        .collect()
+}
+
+fn contrast(
+    table: &Table<'_>,
+    sides: &Sides,
+    workload: Option<usize>,
+    alpha: f64,
+    look: Option<u32>,
+) -> Contrast {
+    let head = table.evidence.head;
+    let pairs = differences(table, sides, workload);
+    let logs: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
+    // Three pairs are the least an interval is made from, wherever values are missing.
+    let ratio = (look.is_some() && logs.len() >= 3)
+        .then(|| stackrace_stats::paired_ratio(&logs, alpha))
+        .flatten();
+    let word = match &ratio {
+        None => Word::TooFew,
+        Some(ratio) => match stackrace_stats::word(ratio, head.decide.margin) {
+            stackrace_stats::Word::Better { at_least, at_most } => {
+                Word::Better { at_least, at_most }
+            }
+            stackrace_stats::Word::Worse { at_least, at_most } => Word::Worse { at_least, at_most },
+            stackrace_stats::Word::NoDifference { larger_than } => {
+                Word::NoDifference { larger_than }
+            }
+            stackrace_stats::Word::Undecided => Word::Undecided,
+        },
+    };
+    let metric = workload.and_then(|w| head.workloads[w].metrics.first().cloned());
+    let interval = ratio.map(Interval::from);
+    Contrast {
+        a: sides.a_name.clone(),
+        b: sides.b_name.clone(),
+        within: sides.within.clone(),
+        workload: workload.map_or(String::new(), |w| head.workloads[w].name.clone()),
+        metric,
+        ratio: interval,
+        word,
+        text: sentence::fragment(word, interval),
+        rounds: pairs.iter().map(|(round, d)| (*round, d.exp())).collect(),
+        robust: (logs.len() >= 8)
+            .then(|| stackrace_stats::hodges_lehmann(&logs, alpha))
+            .flatten()
+            .map(Interval::from),
+    }
+}
+
+fn decided(word: Word) -> bool {
+    !matches!(word, Word::Undecided | Word::TooFew)
+}
+
+fn state(table: &Table<'_>, overall: &[Contrast], look: Option<u32>) -> State {
+    if look.is_none() {
+        return State::TooFew;
+    }
+    if overall.is_empty() {
+        return State::Undecided;
+    }
+    if table.evidence.head.decide.contrast.is_some() || table.treatments() == 2 {
+        return if overall.iter().all(|c| decided(c.word)) {
+            State::Decided
+        } else {
+            State::Undecided
+        };
+    }
+    // Which is best: every other one is worse than the leader or within the margin of it.
+    let settled = |c: &Contrast| matches!(c.word, Word::Worse { .. } | Word::NoDifference { .. });
+    let dropped = |c: &Contrast| {
+        table
+            .evidence
+            .dropped
+            .iter()
+            .any(|(t, _)| table.evidence.head.treatments[*t].name == c.b)
+    };
+    if overall.iter().all(|c| settled(c) || dropped(c)) {
+        State::Decided
+    } else {
+        State::Undecided
+    }
+}
+
+/// Whether the run may stop at this look.
+pub(crate) fn may_stop(verdict: &Verdict, head: &RunStarted) -> bool {
+    use crate::event::Until;
+    match head.decide.until {
+        Until::Never => false,
+        Until::Overall => verdict.state == State::Decided,
+        Until::Each => {
+            let each = verdict.workloads.iter().filter(|c| c.within.is_empty());
+            verdict.state == State::Decided && each.into_iter().all(|c| decided(c.word))
+        }
+    }
+}
+
+fn more(
+    table: &Table<'_>,
+    looks: &Looks,
+    overall: &[Contrast],
+    workloads: &[Contrast],
+    spending: Spending,
+    state: State,
+    complete: u32,
+) -> Option<More> {
+    use crate::event::Until;
+    let head = table.evidence.head;
+    let open: Vec<(&Contrast, f64)> = match (state, head.decide.until) {
+        (State::TooFew, _) => return None,
+        (State::Undecided, _) => overall.iter().map(|c| (c, spending.overall)).collect(),
+        (State::Decided, Until::Each) => workloads
+            .iter()
+            .filter(|c| c.within.is_empty())
+            .map(|c| (c, spending.workload))
+            .collect(),
+        (State::Decided, _) => return None,
+    };
+    let mut needed: Option<u32> = Some(0);
+    for (contrast, alpha) in open.into_iter().filter(|(c, _)| c.word == Word::Undecided) {
+        let logs: Vec<f64> = contrast
+            .rounds
+            .iter()
+            .map(|(_, ratio)| ratio.ln())
+            .collect();
+        let rounds = stackrace_stats::rounds_to_decide(&logs, alpha, head.decide.margin);
+        needed = needed.zip(rounds).map(|(x, y)| x.max(y));
+    }
+    if needed == Some(0) {
+        return None;
+    }
+    // A verdict comes only at a look: the first planned one that is far enough.
+    let total = needed
+        .filter(|n| *n < stackrace_stats::equivalence::ROUNDS_MAX)
+        .map(|n| {
+            looks
+                .rounds()
+                .iter()
+                .copied()
+                .find(|look| *look >= n && *look > complete)
+                .unwrap_or(n.max(complete + 1))
+        });
+    let rounds = total.map(|total| total - complete);
+    Some(More {
+        rounds,
+        seconds: rounds
+            .zip(table.evidence.round_seconds)
+            .map(|(n, s)| f64::from(n) * s),
+    })
+}
+
+fn rows(table: &Table<'_>, overall: &[Contrast], ranked: bool) -> Vec<TreatmentRow> {
+    let head = table.evidence.head;
+    let mut rows: Vec<TreatmentRow> = (0..table.treatments())
+        .map(|t| TreatmentRow {
+            treatment: t,
+            name: head.treatments[t].name.clone(),
+            levels: head.treatments[t].levels.clone(),
+            dropped_after: table
+                .evidence
+                .dropped
+                .iter()
+                .find(|(dropped, _)| *dropped == t)
+                .map(|(_, n)| *n),
+            overall: overall
+                .iter()
+                .find(|c| c.b == head.treatments[t].name)
+                .and_then(|c| c.ratio),
+            cells: cells(table, t),
+        })
+        .collect();
+    let base = overall.first().map(|c| c.a.clone());
+    for row in rows
+        .iter_mut()
+        .filter(|row| Some(&row.name) == base.as_ref())
+    {
+        row.overall = Some(Interval {
+            estimate: 1.0,
+            low: 1.0,
+            high: 1.0,
+        });
+    }
+    if ranked && rows.len() > 1 {
+        let figure = |row: &TreatmentRow| row.overall.map_or(0.0, |overall| overall.estimate);
+        rows.sort_by(|x, y| figure(y).total_cmp(&figure(x)));
+    }
+    rows
+}
+
+fn cells(table: &Table<'_>, treatment: usize) -> Vec<Cell> {
+    let head = table.evidence.head;
+    let mut cells = Vec::new();
+    for (w, workload) in head.workloads.iter().enumerate() {
+        for (m, metric) in workload.metrics.iter().enumerate() {
+            let rounds: Vec<(u32, f64)> = (0..table.rounds.len())
+                .filter_map(|at| {
+                    table
+                        .value(treatment, w, m, at)
+                        .map(|value| (table.rounds[at], value))
+                })
+                .collect();
+            let values: Vec<f64> = rounds.iter().map(|(_, value)| *value).collect();
+            let value = stackrace_stats::geometric_mean(&values, 0.05)
+                .map(Interval::from)
+                .or_else(|| {
+                    // One round: the figure stands without an interval.
+                    values.first().map(|value| Interval {
+                        estimate: *value,
+                        low: f64::NAN,
+                        high: f64::NAN,
+                    })
+                });
+            cells.push(Cell {
+                workload: w,
+                workload_name: workload.name.clone(),
+                metric: metric.clone(),
+                primary: m == 0,
+                value,
+                rounds,
+            });
+        }
+    }
+    cells
+}
+
+/// What spoils or limits the figures.
+fn notes(table: &Table<'_>) -> Vec<String> {
+    let mut notes = crate::audit::notes(table.evidence.head, &table.evidence.trials);
+    let missing = (0..table.treatments())
+        .flat_map(|t| (0..table.rounds_of(t)).map(move |at| (t, at)))
+        .filter(|(t, at)| table.overall_ln(*t, *at).is_none())
+        .count();
+    if missing > 0 && table.evidence.head.workloads.iter().any(|w| w.weight > 0.0) {
+        notes.push(format!("{missing} treatment(s) of finished rounds lack a complete trial and are left out of the overall contrast"));
+    }
+    notes
+}

@@ -5,8 +5,12 @@
 
 mod judge;
 mod sentence;
+mod table;
+#[cfg(test)]
+mod tests;
 
-pub(crate) use judge::judge;
+pub(crate) use judge::{judge, may_stop, to_drop};
+pub(crate) use table::Evidence;
 
 use serde::Serialize;
 

@@ -2,11 +2,37 @@
 //!
 //! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`files`] and
 //! [`tree`] (whole files), watched through a [`Control`], and comes back as an [`Outcome`].
+mod calls;
+mod choose;
+pub mod clock;
+pub mod content;
 mod control;
+mod crew;
+pub mod draw;
+mod error;
+pub mod files;
+mod filling;
+mod io;
+mod layout;
+pub mod memory;
+mod meter;
 mod outcome;
+mod pace;
+pub mod pacing;
+pub mod recorder;
+pub mod residency;
+pub mod shape;
 pub mod spec;
+mod target;
+mod thread;
+pub mod tree;
+mod watch;
+mod worker;
 
 pub use control::Control;
+pub use error::StartError;
+pub use layout::lay_out;
 pub use outcome::{
     Ended, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, Outcome, Slice,
 };
+pub use thread::{run, self_cost};

@@ -61,6 +61,9 @@ pub enum Content {
 pub struct Durability {
     /// Call fsync on the file after every so many writes of a thread (None: never).
     pub fsync_every: Option<NonZeroU64>,
+    /// With `fsync_every` 1: the fsync that follows a write counts into that write's latency
+    /// (what sysbench's `--file-fsync-all` reports) as well as under its own kind.
+    pub fsync_in_write: bool,
     /// Use fdatasync instead of fsync.
     pub data_only: bool,
     /// Call fsync on every file at the end, inside the phase's time, if anything was written.

@@ -1,2 +1,38 @@
+//! The statistics of a comparison: numbers in, numbers out.
+//!
+//! Nothing here reads a file, a clock or a source of randomness. Every function is a fixed
+//! mapping from the values of a study to a statement about them, so the same record always
+//! yields the same verdict, and the promise behind a verdict ("wrong in at most 5 % of
+//! studies") is tested by simulating whole studies in `tests/simulate.rs`.
+//!
+//! The unit of evidence is the *round*: each treatment was tried once in it, in random order,
+//! so that whatever drifts over a session hits all of them alike and cancels in the difference
+//! of two treatments of the same round. Values enter as natural logarithms, which turns ratios
+//! into differences; results leave as ratios. The one-second intervals inside a trial are never
+//! replicates and have no business here.
+//!
+//! | module | question |
+//! |---|---|
+//! | [`interval`] | what is the ratio of two treatments, and how sure is that? |
+//! | [`rank`] | does that answer hang on a few extreme rounds? |
+//! | [`looks`] | after which rounds may we look and stop? |
+//! | [`equivalence`] | which word does an interval earn, and how far is an undecided one? |
+//! | [`elimination`] | which of many treatments are out of the race? |
+//! | [`mod@holm`] | how does asking many questions weaken each answer? |
 #![forbid(unsafe_code)]
-//! stats
+
+pub mod elimination;
+pub mod equivalence;
+pub mod holm;
+pub mod interval;
+pub mod looks;
+pub mod rank;
+
+pub use elimination::{eliminate, leader, tie_set};
+pub use equivalence::{Word, detectable, rounds_to_decide, word};
+pub use holm::{holm, paired_p};
+pub use interval::{
+    Ratio, geometric_mean, mean, median, paired_ratio, t_quantile, variance, welch_ratio,
+};
+pub use looks::Looks;
+pub use rank::{hodges_lehmann, median_interval};

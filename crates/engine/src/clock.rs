@@ -1,0 +1,247 @@
+//! The time, as cheaply as this machine can tell it.
+//!
+//! Where the processor's time-stamp counter runs at a constant rate in every power state (CPUID
+//! leaf 8000_0007h, EDX bit 8, "invariant TSC"), one reading costs about half of a reading of the
+//! monotonic clock. Its rate is measured against `CLOCK_MONOTONIC`, and compared with it again at
+//! the end of each phase: a disagreement is reported, never corrected silently.
+//!
+//! Units: nanoseconds since the clock's origin; ticks are whatever the counter counts.
+
+use std::sync::OnceLock;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Shortest interval over which the counter's rate is measured, ns. Two readings are good to some
+/// tens of nanoseconds each, so this yields about ten parts in a million.
+const CALIBRATION_NS: u64 = 5_000_000;
+/// How many bracketed readings are tried; the tightest is kept, so that one interruption between
+/// the two clocks does not spoil it.
+const BRACKETS: usize = 16;
+/// Fraction bits of the scale.
+const SCALE_BITS: u32 = 32;
+
+/// Nanoseconds per tick, times 2^32; measured once per process.
+static SCALE: OnceLock<u64> = OnceLock::new();
+
+/// A reading of both clocks at (nearly) the same moment.
+#[derive(Debug, Clone, Copy)]
+struct Pair {
+    ticks: u64,
+    ns: u64,
+    /// How far apart the two readings may be, ns.
+    doubt_ns: u64,
+}
+
+/// Nanoseconds of the monotonic clock.
+fn monotonic_ns() -> u64 {
+    let time = clock_gettime(ClockId::Monotonic);
+    // The monotonic clock starts near zero at boot: it is neither negative nor beyond 584 years.
+    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
+}
+
+/// The time-stamp counter.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+fn counter() -> u64 {
+    // SAFETY: RDTSC exists on every x86-64 processor, and reads a counter without side effects.
+    unsafe { core::arch::x86_64::_rdtsc() }
+}
+
+/// Never called: `invariant` is false here.
+#[cfg(not(target_arch = "x86_64"))]
+#[inline(always)]
+fn counter() -> u64 {
+    monotonic_ns()
+}
+
+/// Whether the counter may be believed.
+#[cfg(target_arch = "x86_64")]
+fn invariant() -> bool {
+    use core::arch::x86_64::__cpuid;
+    const LEAF: u32 = 0x8000_0007;
+    __cpuid(0x8000_0000).eax >= LEAF && __cpuid(LEAF).edx & (1 << 8) != 0
+}
+
+#[cfg(not(target_arch = "x86_64"))]
+fn invariant() -> bool {
+    false
+}
+
+impl Pair {
+    fn read() -> Pair {
+        let bracket = || {
+            let before = monotonic_ns();
+            let ticks = counter();
+            let after = monotonic_ns();
+            let width = after - before;
+            Pair {
+                ticks,
+                ns: before + width / 2,
+                doubt_ns: width.div_ceil(2),
+            }
+        };
+        let mut best = bracket();
+        for _ in 1..BRACKETS {
+            let next = bracket();
+            if next.doubt_ns < best.doubt_ns {
+                best = next;
+            }
+        }
+        best
+    }
+}
+
+/// A calibration under way: begin it, lay everything out, finish it.
+#[derive(Debug)]
+pub struct Calibration {
+    /// None: nothing left to measure.
+    first: Option<Pair>,
+}
+
+impl Calibration {
+    /// Takes the first reading.
+    pub fn begin() -> Calibration {
+        let needed = SCALE.get().is_none() && invariant();
+        Calibration {
+            first: needed.then(Pair::read),
+        }
+    }
+
+    /// Takes the second reading, waiting until enough time has passed (at most 5 ms, and only
+    /// once per process), and returns a clock whose origin is now.
+    pub fn finish(self) -> Clock {
+        if let Some(first) = self.first {
+            let mut last = Pair::read();
+            while last.ns - first.ns < CALIBRATION_NS {
+                let left = CALIBRATION_NS - (last.ns - first.ns);
+                crate::pacing::sleep_ns(left);
+                last = Pair::read();
+            }
+            let ticks = u128::from(last.ticks.saturating_sub(first.ticks)).max(1);
+            let scale = (u128::from(last.ns - first.ns) << SCALE_BITS) / ticks;
+            // A second thread may have measured meanwhile: the first result stays, for one rate
+            // per process keeps all phases comparable.
+            let _ = SCALE.set(u64::try_from(scale).unwrap_or(u64::MAX));
+        }
+        Clock::start()
+    }
+}
+
+/// A running clock. Copies share origin and rate.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    origin: u64,
+    scale: u64,
+    tsc: bool,
+    reference: Pair,
+}
+
+impl Clock {
+    /// Calibrates, if that has not been done yet (5 ms), and starts.
+    pub fn calibrated() -> Clock {
+        Calibration::begin().finish()
+    }
+
+    /// Starts with the rate known so far: the counter if it was calibrated, else the monotonic
+    /// clock.
+    fn start() -> Clock {
+        let reference = Pair::read();
+        match SCALE.get() {
+            Some(&scale) => Clock {
+                origin: reference.ticks,
+                scale,
+                tsc: true,
+                reference,
+            },
+            None => {
+                let scale = 1 << SCALE_BITS;
+                Clock {
+                    origin: reference.ns,
+                    scale,
+                    tsc: false,
+                    reference,
+                }
+            }
+        }
+    }
+
+    /// The same clock with its origin at this moment.
+    pub fn restarted(self) -> Clock {
+        Clock {
+            origin: self.ticks(),
+            ..self
+        }
+    }
+
+    #[inline(always)]
+    fn ticks(&self) -> u64 {
+        if self.tsc { counter() } else { monotonic_ns() }
+    }
+
+    /// Nanoseconds since the origin; 0 before it.
+    #[inline(always)]
+    pub fn now_ns(&self) -> u64 {
+        let ticks = u128::from(self.ticks().saturating_sub(self.origin));
+        // Truncation: 2^64 ns are 584 years.
+        ((ticks * u128::from(self.scale)) >> SCALE_BITS) as u64
+    }
+
+    /// `tsc` or `monotonic`.
+    pub fn name(&self) -> &'static str {
+        if self.tsc { "tsc" } else { "monotonic" }
+    }
+
+    /// How far this clock and the monotonic clock have drifted apart since it was started, as a
+    /// fraction of that time, beyond what the readings themselves leave in doubt. 0 for the
+    /// monotonic clock itself.
+    pub fn disagreement(&self) -> f64 {
+        if !self.tsc {
+            return 0.0;
+        }
+        let now = Pair::read();
+        let ticks = u128::from(now.ticks.saturating_sub(self.reference.ticks));
+        let ours = (ticks * u128::from(self.scale)) >> SCALE_BITS;
+        let theirs = u128::from(now.ns - self.reference.ns);
+        let doubt = u128::from(now.doubt_ns + self.reference.doubt_ns);
+        let apart = ours.abs_diff(theirs).saturating_sub(doubt);
+        apart as f64 / theirs.max(1) as f64
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_passes_and_does_not_go_back() {
+        let clock = Clock::calibrated();
+        let mut last = clock.now_ns();
+        let first = last;
+        for _ in 0..100_000 {
+            let now = clock.now_ns();
+            assert!(now >= last, "{now} after {last}");
+            last = now;
+        }
+        assert!(last > first);
+    }
+
+    #[test]
+    fn the_two_clocks_tell_the_same_time() {
+        let clock = Clock::calibrated();
+        crate::pacing::sleep_ns(20_000_000);
+        let apart = clock.disagreement();
+        assert!(
+            apart < 0.001,
+            "{} apart by a share of {apart}",
+            clock.name()
+        );
+    }
+
+    #[test]
+    fn a_restarted_clock_counts_from_its_new_origin() {
+        let clock = Clock::calibrated();
+        crate::pacing::sleep_ns(2_000_000);
+        let later = clock.restarted();
+        assert!(later.now_ns() < clock.now_ns());
+    }
+}

@@ -1,0 +1,377 @@
+//! What is written: bytes that compress and repeat exactly as much as asked, at no cost per write.
+//!
+//! A pool of random pages is generated once. A write is taken from the pool where the last one
+//! ended, and each 512-byte sector of it gets an 8-byte stamp no other sector has. So data never
+//! repeats at any granularity a storage layer could use, yet a 4 KiB write costs eight stores
+//! instead of 4 KiB of random numbers. Compressible data keeps only a share of each 4 KiB random;
+//! duplicates take the place and the stamps of an earlier write again.
+//!
+//! Two phases with the same seed write the same bytes: give each its own seed, or a store that
+//! finds duplicates finds them.
+
+use crate::draw::{Draw, derive, scramble};
+use crate::error::StartError;
+use crate::memory::{ALIGNMENT, Memory, round_up};
+use crate::spec::Content;
+
+/// Bytes between two stamps: the smallest block any storage layer compares.
+pub const SECTOR: usize = 512;
+/// Smallest pool, bytes: more than any window a storage layer's compressor looks back on.
+pub const POOL_BYTES: usize = 4 << 20;
+/// Compressible data is shaped in units of this many bytes, or of the block if that is smaller.
+const CHUNK: usize = 4096;
+/// Earlier writes of a slot a duplicate may choose from.
+const ORIGINALS: usize = 16;
+/// Bits of a stamp's number that count the sectors of one stream: 2^44 sectors are 8 PiB.
+const COUNTER_BITS: u32 = 44;
+
+/// Where a write's bytes lie in the pool, and the number of its first stamp.
+#[derive(Debug, Clone, Copy, Default)]
+struct Written {
+    position: usize,
+    bytes: usize,
+    first_stamp: u64,
+}
+
+/// The part of a pool that one outstanding write owns: its bytes may be in flight while others
+/// are stamped.
+#[derive(Debug, Clone)]
+struct Slot {
+    cursor: usize,
+    originals: [Written; ORIGINALS],
+    count: usize,
+}
+
+/// A source of content for one worker.
+#[derive(Debug)]
+pub struct Pool {
+    memory: Memory,
+    slot_bytes: usize,
+    slots: Vec<Slot>,
+    shape: Shape,
+    /// Number of the next stamp, the stream's number in its upper bits.
+    stamp: u64,
+    salt: u64,
+    draw: Draw,
+}
+
+/// What a [`Content`] asks for, resolved.
+#[derive(Debug, Clone, Copy)]
+struct Shape {
+    zero: bool,
+    /// Of each `chunk` bytes the first `keep` are random, the rest zero.
+    chunk: usize,
+    keep: usize,
+    duplicates: f64,
+    /// Error of the share of duplicates so far; kept in (-1, 1).
+    owed: f64,
+}
+
+impl Shape {
+    fn new(content: Content, block_min: usize) -> Shape {
+        let chunk = CHUNK.min(block_min.max(SECTOR));
+        let random = Shape {
+            zero: false,
+            chunk,
+            keep: chunk,
+            duplicates: 0.0,
+            owed: 0.0,
+        };
+        match content {
+            Content::Zero => Shape {
+                zero: true,
+                keep: 0,
+                ..random
+            },
+            Content::Random => random,
+            Content::Shaped { ratio, duplicates } => {
+                let keep = (chunk as f64 / ratio.max(1.0)).round() as usize;
+                // At least one stamp, or different blocks would be equal.
+                let keep = keep.next_multiple_of(8).clamp(8, chunk);
+                Shape {
+                    keep,
+                    duplicates: duplicates.clamp(0.0, 1.0),
+                    ..random
+                }
+            }
+        }
+    }
+}
+
+impl Pool {
+    /// A pool for writes of `block_min` to `block_max` bytes, `slots` of them outstanding at once,
+    /// of at least `pool_bytes` ([`POOL_BYTES`], unless there are very many workers).
+    ///
+    /// Streams (below 2^20) of one seed never share a sector's content.
+    ///
+    /// # Errors
+    /// [`StartError::Memory`].
+    pub fn new(
+        content: Content,
+        seed: u64,
+        stream: u32,
+        slots: usize,
+        blocks: std::ops::RangeInclusive<usize>,
+        pool_bytes: usize,
+    ) -> Result<Pool, StartError> {
+        let (block_min, block_max) = blocks.into_inner();
+        let shape = Shape::new(content, block_min);
+        let slots = slots.max(1);
+        let least = round_up(block_max.max(1));
+        let slot_bytes = if shape.zero {
+            least
+        } else {
+            least.max(round_up(pool_bytes / slots))
+        };
+        let mut draw = Draw::new(seed, 0x706f_6f6c_0000_0000 | u64::from(stream));
+        let mut memory = Memory::new(slot_bytes * slots)?;
+        for chunk in memory.bytes_mut().chunks_mut(shape.chunk) {
+            let keep = shape.keep.min(chunk.len());
+            for word in chunk[..keep].chunks_exact_mut(8) {
+                word.copy_from_slice(&draw.bits().to_le_bytes());
+            }
+        }
+        let slot = Slot {
+            cursor: 0,
+            originals: [Written::default(); ORIGINALS],
+            count: 0,
+        };
+        Ok(Pool {
+            memory,
+            slot_bytes,
+            slots: vec![slot; slots],
+            shape,
+            stamp: u64::from(stream) << COUNTER_BITS,
+            salt: derive(seed, 0x7374_616d_7000_0000),
+            draw,
+        })
+    }
+
+    /// Prepares the next write of `bytes` bytes for `slot`, whose previous write is complete.
+    /// Returns where it begins in the pool (aligned to a page). `bytes` is at most `block_max`.
+    #[inline]
+    pub fn place(&mut self, slot: usize, bytes: usize) -> usize {
+        if self.shape.zero {
+            return slot * self.slot_bytes;
+        }
+        let written = match self.duplicate(slot, bytes) {
+            Some(earlier) => earlier,
+            None => self.original(slot, bytes),
+        };
+        self.put_stamps(written);
+        written.position
+    }
+
+    /// An earlier write of the same size to repeat, if one is due.
+    #[inline]
+    fn duplicate(&mut self, slot: usize, bytes: usize) -> Option<Written> {
+        if self.shape.duplicates == 0.0 {
+            return None;
+        }
+        self.shape.owed = (self.shape.owed + self.shape.duplicates).min(1.0 + ORIGINALS as f64);
+        let slot = &self.slots[slot];
+        let known = slot.count.min(ORIGINALS);
+        if self.shape.owed < 1.0 || known == 0 {
+            return None;
+        }
+        let first = self.draw.below(known as u64) as usize;
+        let mut choices = (0..known).map(|step| slot.originals[(first + step) % known]);
+        let earlier = choices.find(|written| written.bytes == bytes)?;
+        self.shape.owed -= 1.0;
+        Some(earlier)
+    }
+
+    /// The place after the previous write, with fresh stamps.
+    #[inline]
+    fn original(&mut self, slot: usize, bytes: usize) -> Written {
+        let base = slot * self.slot_bytes;
+        let slot = &mut self.slots[slot];
+        if slot.cursor + bytes > self.slot_bytes {
+            slot.cursor = 0;
+        }
+        let written = Written {
+            position: base + slot.cursor,
+            bytes,
+            first_stamp: self.stamp,
+        };
+        slot.cursor += bytes.next_multiple_of(ALIGNMENT);
+        self.stamp += bytes.div_ceil(SECTOR) as u64;
+        if self.shape.duplicates > 0.0 {
+            slot.originals[slot.count % ORIGINALS] = written;
+            slot.count += 1;
+        }
+        written
+    }
+
+    #[inline]
+    fn put_stamps(&mut self, written: Written) {
+        let Written {
+            position,
+            bytes,
+            first_stamp,
+        } = written;
+        let Shape { chunk, keep, .. } = self.shape;
+        let salt = self.salt;
+        let sectors = self.memory.bytes_mut()[position..position + bytes].chunks_mut(SECTOR);
+        for (index, sector) in sectors.enumerate() {
+            // Stamps stay out of what must be zero. `chunk` is a multiple of a sector or is one.
+            if keep < chunk && (index * SECTOR) % chunk + 8 > keep {
+                continue;
+            }
+            let stamp = scramble((first_stamp + index as u64) ^ salt).to_le_bytes();
+            // A last piece shorter than a stamp keeps as much of it as fits.
+            let fits = sector.len().min(stamp.len());
+            sector[..fits].copy_from_slice(&stamp[..fits]);
+        }
+    }
+
+    /// The bytes of a write prepared by [`Pool::place`].
+    #[inline]
+    pub fn bytes(&self, position: usize, bytes: usize) -> &[u8] {
+        &self.memory.bytes()[position..position + bytes]
+    }
+
+    /// The next `bytes` bytes (at most `block_max`), for a worker with one write at a time.
+    #[inline]
+    pub fn take(&mut self, bytes: usize) -> &[u8] {
+        let position = self.place(0, bytes);
+        self.bytes(position, bytes)
+    }
+
+    /// Largest write this pool can serve, bytes.
+    pub fn block_max(&self) -> usize {
+        self.slot_bytes
+    }
+
+    /// Fills a buffer of any size, by copying.
+    pub fn fill(&mut self, buffer: &mut [u8]) {
+        for piece in buffer.chunks_mut(self.slot_bytes) {
+            piece.copy_from_slice(self.take(piece.len()));
+        }
+    }
+
+    /// The pool's memory, for registering it with a ring.
+    pub(crate) fn memory(&self) -> &Memory {
+        &self.memory
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::{HashMap, HashSet};
+
+    fn pool(content: Content, stream: u32, slots: usize) -> Pool {
+        Pool::new(content, 42, stream, slots, 4096..=16384, 1 << 20).unwrap()
+    }
+
+    #[test]
+    fn no_sector_of_random_content_occurs_twice() {
+        let mut seen = HashSet::new();
+        for stream in 0..3 {
+            let mut pool = pool(Content::Random, stream, 4);
+            for number in 0..2_000 {
+                let position = pool.place(number % 4, 16384);
+                for sector in pool.bytes(position, 16384).chunks(SECTOR) {
+                    let stamp = u64::from_le_bytes(sector[..8].try_into().unwrap());
+                    assert!(
+                        seen.insert(stamp),
+                        "stream {stream}, write {number}: repeated"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn a_write_leaves_the_other_slots_alone() {
+        let mut pool = pool(Content::Random, 0, 2);
+        let first = pool.place(0, 8192);
+        let before = pool.bytes(first, 8192).to_vec();
+        for _ in 0..1_000 {
+            pool.place(1, 16384);
+        }
+        assert_eq!(pool.bytes(first, 8192), before);
+    }
+
+    #[test]
+    fn zero_is_zero() {
+        let mut buffer = vec![1; 50_000];
+        pool(Content::Zero, 0, 1).fill(&mut buffer);
+        assert!(buffer.iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn the_asked_share_of_each_page_is_zero() {
+        for ratio in [1.0, 2.0, 4.0, 10.0, 1000.0] {
+            let content = Content::Shaped {
+                ratio,
+                duplicates: 0.0,
+            };
+            let mut pool = pool(content, 0, 1);
+            for _ in 0..100 {
+                for page in pool.take(16384).chunks(4096) {
+                    let random = page
+                        .iter()
+                        .rposition(|byte| *byte != 0)
+                        .map_or(0, |last| last + 1);
+                    let expected = (4096.0 / ratio).max(8.0);
+                    assert!(
+                        (random as f64 - expected).abs() <= 16.0,
+                        "ratio {ratio}: {random}"
+                    );
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn blocks_smaller_than_a_page_compress_too() {
+        let content = Content::Shaped {
+            ratio: 2.0,
+            duplicates: 0.0,
+        };
+        let mut pool = Pool::new(content, 1, 0, 1, 512..=512, 1 << 20).unwrap();
+        let block = pool.take(512);
+        assert!(block[..248].iter().any(|byte| *byte != 0));
+        assert!(block[256..].iter().all(|byte| *byte == 0));
+    }
+
+    #[test]
+    fn the_asked_share_of_blocks_are_copies() {
+        for share in [0.0, 0.25, 0.5, 0.9] {
+            let content = Content::Shaped {
+                ratio: 2.0,
+                duplicates: share,
+            };
+            let mut pool = pool(content, 0, 8);
+            let mut seen: HashMap<Vec<u8>, u32> = HashMap::new();
+            let count = 4_000;
+            for number in 0..count {
+                let bytes = if number % 3 == 0 { 4096 } else { 8192 };
+                let position = pool.place(number % 8, bytes);
+                *seen
+                    .entry(pool.bytes(position, bytes).to_vec())
+                    .or_default() += 1;
+            }
+            let copies = (count - seen.len()) as f64 / count as f64;
+            assert!(
+                (copies - share).abs() < 0.02,
+                "asked {share}, found {copies}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
+        let filled = |seed| {
+            let mut buffer = vec![0; 30_001];
+            Pool::new(Content::Random, seed, 0, 1, 4096..=4096, 1 << 20)
+                .unwrap()
+                .fill(&mut buffer);
+            buffer
+        };
+        assert_eq!(filled(1), filled(1));
+        assert_ne!(filled(1), filled(2));
+    }
+}

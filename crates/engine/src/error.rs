@@ -1,0 +1,121 @@
+//! Why a phase could not begin, and what to do about it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use crate::outcome::OpError;
+
+/// The phase could not begin. Nothing was measured.
+#[derive(Debug, Clone)]
+pub enum StartError {
+    /// The description contradicts itself or cannot be carried out.
+    Spec {
+        /// What is wrong, with the numbers that clash.
+        what: String,
+        /// What to change, beginning with a verb.
+        next: &'static str,
+    },
+    /// A file or device could not be opened.
+    Open {
+        /// Which one.
+        path: PathBuf,
+        /// What the system said (raw errno).
+        errno: i32,
+    },
+    /// The file system refuses `O_DIRECT`.
+    DirectRefused {
+        /// On which file.
+        path: PathBuf,
+    },
+    /// The kernel refuses io_uring.
+    Ring {
+        /// What it said (raw errno).
+        errno: i32,
+        /// `kernel.io_uring_disabled`, where it could be read.
+        disabled: Option<u8>,
+    },
+    /// Buffers could not be had.
+    Memory {
+        /// How much was asked for, bytes.
+        bytes: usize,
+        /// What the system said (raw errno).
+        errno: i32,
+    },
+    /// A thread could not be started.
+    Thread {
+        /// What the system said (raw errno; 0 where it gave none).
+        errno: i32,
+    },
+    /// Laying out files failed on the way.
+    LayOut(OpError),
+}
+
+/// The system's words for an errno.
+fn words(errno: i32) -> std::io::Error {
+    std::io::Error::from_raw_os_error(errno)
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Spec { what, .. } => f.write_str(what),
+            Self::Open { path, errno } => {
+                write!(f, "cannot open {}: {}", path.display(), words(*errno))
+            }
+            Self::DirectRefused { path } => {
+                write!(f, "{} cannot be opened for direct I/O", path.display())
+            }
+            Self::Ring { errno, disabled } => {
+                write!(f, "the kernel refuses io_uring: {}", words(*errno))?;
+                match disabled {
+                    Some(value) => write!(f, " (kernel.io_uring_disabled is {value})"),
+                    None => Ok(()),
+                }
+            }
+            Self::Memory { bytes, errno } => {
+                write!(f, "cannot have {bytes} bytes of buffers: {}", words(*errno))
+            }
+            Self::Thread { errno } => write!(f, "cannot start a thread: {}", words(*errno)),
+            Self::LayOut(error) => write!(f, "laying out files: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl StartError {
+    /// What the user can do about it: one sentence that begins with a verb.
+    pub fn next(&self) -> String {
+        match self {
+            Self::Spec { next, .. } => (*next).to_owned(),
+            Self::Open { path, .. } => {
+                format!("check that {} exists and may be accessed", path.display())
+            }
+            Self::DirectRefused { .. } => {
+                "use direct = false, or a file system that supports direct I/O".to_owned()
+            }
+            Self::Ring {
+                disabled: Some(1 | 2),
+                ..
+            } => "allow it with: sysctl kernel.io_uring_disabled=0, or use the sync engine"
+                .to_owned(),
+            Self::Ring { .. } => {
+                "use the sync engine, or allow io_uring in the container's seccomp profile"
+                    .to_owned()
+            }
+            Self::Memory { .. } => {
+                "lower the queue depth, the number of threads or the block size".to_owned()
+            }
+            Self::Thread { .. } => {
+                "lower the number of threads, or raise the limit on processes (ulimit -u)"
+                    .to_owned()
+            }
+            Self::LayOut(error) => match rustix::io::Errno::from_raw_os_error(error.errno) {
+                rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT => {
+                    "free some space, or lower the size of the working set".to_owned()
+                }
+                _ => "look at the device's state and the kernel's messages (dmesg)".to_owned(),
+            },
+        }
+    }
+}

@@ -1,0 +1,286 @@
+use std::collections::HashSet;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::outcome::Ended;
+
+const SLICE_NS: u64 = 100_000_000;
+
+fn set(root: &Path) -> FileSet {
+    FileSet {
+        root: root.to_path_buf(),
+        directories: 3,
+        files: 500,
+        size_min: 0,
+        size_max: 20_000,
+        threads: 4,
+        fsync_each: false,
+        content: Content::Random,
+        seed: 42,
+    }
+}
+
+fn counts(outcome: &Outcome) -> Vec<(Op, u64, u64)> {
+    outcome
+        .ops
+        .iter()
+        .map(|kind| (kind.op, kind.count, kind.bytes))
+        .collect()
+}
+
+#[test]
+fn every_file_is_made_found_read_and_removed_exactly_once() {
+    let home = tempfile::tempdir_in("/var/tmp").unwrap();
+    let set = set(home.path());
+    let control = Control::default();
+    let total = set.total_bytes();
+    set.prepare().unwrap();
+
+    let made = set.create(AtEnd::Durable, SLICE_NS, &control).unwrap();
+    assert_eq!(made.ended, Ended::Complete, "{:?}", made.error);
+    assert_eq!(counts(&made), [(Op::Fsync, 1, 0), (Op::Create, 500, total)]);
+    let mut on_disk = HashSet::new();
+    for (index, path) in set.paths().enumerate() {
+        assert_eq!(
+            path.metadata().unwrap().len(),
+            set.size(index as u64),
+            "{}",
+            path.display()
+        );
+        on_disk.insert(path);
+    }
+    assert_eq!(on_disk.len(), 500);
+    for directory in set.directory_paths() {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            assert!(
+                on_disk.remove(&entry.unwrap().path()),
+                "a file nobody asked for"
+            );
+        }
+    }
+    assert!(on_disk.is_empty());
+
+    let seen = set.stat(Order::Random, SLICE_NS, &control).unwrap();
+    assert_eq!(counts(&seen), [(Op::Stat, 500, 0)]);
+    let read = set.read(Order::Random, SLICE_NS, &control).unwrap();
+    assert_eq!(counts(&read), [(Op::Open, 500, total)]);
+    let gone = set
+        .unlink(Order::Creation, AtEnd::Return, SLICE_NS, &control)
+        .unwrap();
+    assert_eq!(counts(&gone), [(Op::Unlink, 500, 0)]);
+    assert_eq!(
+        control.ops.load(Ordering::Relaxed),
+        2001,
+        "four phases and one fsync"
+    );
+    assert_eq!(control.bytes.load(Ordering::Relaxed), 2 * total);
+
+    set.retire().unwrap();
+    assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+}
+
+#[test]
+fn the_same_seed_writes_the_same_bytes_with_any_number_of_threads() {
+    let (one, two) = (tempfile::tempdir().unwrap(), tempfile::tempdir().unwrap());
+    let one = FileSet {
+        threads: 1,
+        size_max: 400_000,
+        files: 60,
+        ..set(one.path())
+    }
+    .keep(one);
+    let two = FileSet {
+        threads: 3,
+        size_max: 400_000,
+        files: 60,
+        ..set(two.path())
+    }
+    .keep(two);
+    for (set, _home) in [&one, &two] {
+        set.prepare().unwrap();
+        set.create(AtEnd::Return, SLICE_NS, &Control::default())
+            .unwrap();
+    }
+    let mut whole = HashSet::new();
+    for (left, right) in one.0.paths().zip(two.0.paths()) {
+        assert_eq!(left.file_name(), right.file_name());
+        let bytes = std::fs::read(left).unwrap();
+        assert_eq!(bytes, std::fs::read(right).unwrap());
+        whole.insert(bytes);
+    }
+    assert!(
+        whole.len() > 55,
+        "files differ from each other unless they are tiny"
+    );
+}
+
+impl FileSet {
+    fn keep(self, home: tempfile::TempDir) -> (FileSet, tempfile::TempDir) {
+        (self, home)
+    }
+}
+
+#[test]
+fn more_directories_than_descriptors_work_alike() {
+    let home = tempfile::tempdir().unwrap();
+    let set = FileSet {
+        directories: 700,
+        files: 1500,
+        size_max: 0,
+        ..set(home.path())
+    };
+    set.prepare().unwrap();
+    let control = Control::default();
+    let made = set.create(AtEnd::Return, SLICE_NS, &control).unwrap();
+    assert_eq!(counts(&made), [(Op::Create, 1500, 0)]);
+    assert!(set.paths().all(|path| path.is_file()));
+    let gone = set
+        .unlink(Order::Random, AtEnd::Return, SLICE_NS, &control)
+        .unwrap();
+    assert_eq!(counts(&gone), [(Op::Unlink, 1500, 0)]);
+    set.retire().unwrap();
+}
+
+#[test]
+fn a_missing_directory_is_named() {
+    let set = set(Path::new("/nowhere/at/all"));
+    for error in [
+        set.prepare().unwrap_err(),
+        set.create(AtEnd::Return, SLICE_NS, &Control::default())
+            .unwrap_err(),
+    ] {
+        assert!(
+            error
+                .to_string()
+                .contains("/nowhere/at/all failed: No such file"),
+            "{error}"
+        );
+    }
+    let home = tempfile::tempdir().unwrap();
+    let set = FileSet {
+        root: home.path().to_path_buf(),
+        ..set
+    };
+    let error = set
+        .stat(Order::Creation, SLICE_NS, &Control::default())
+        .unwrap_err();
+    assert_eq!(error.path, home.path().join("d000000"));
+}
+
+#[test]
+fn a_set_that_makes_no_sense_is_refused() {
+    let home = tempfile::tempdir().unwrap();
+    let good = set(home.path());
+    for bad in [
+        FileSet {
+            directories: 0,
+            ..good.clone()
+        },
+        FileSet {
+            directories: DIRECTORIES_MAX + 1,
+            ..good.clone()
+        },
+        FileSet {
+            files: 0,
+            ..good.clone()
+        },
+        FileSet {
+            threads: 0,
+            ..good.clone()
+        },
+        FileSet {
+            size_min: 30_000,
+            ..good.clone()
+        },
+    ] {
+        assert_eq!(
+            bad.prepare().unwrap_err().errno,
+            Errno::INVAL.raw_os_error()
+        );
+    }
+}
+
+#[test]
+fn a_failing_operation_ends_the_phase_and_keeps_what_was_measured() {
+    let home = tempfile::tempdir().unwrap();
+    let set = FileSet {
+        threads: 1,
+        ..set(home.path())
+    };
+    let control = Control::default();
+    set.prepare().unwrap();
+    set.create(AtEnd::Return, SLICE_NS, &control).unwrap();
+    let victim = set.path(100);
+    std::fs::remove_file(&victim).unwrap();
+    let seen = set.stat(Order::Creation, SLICE_NS, &control).unwrap();
+    assert_eq!(seen.ended, Ended::Failed);
+    assert_eq!(counts(&seen), [(Op::Stat, 100, 0)]);
+    let error = seen.error.unwrap();
+    assert_eq!(
+        (error.path, error.errno),
+        (victim, Errno::NOENT.raw_os_error())
+    );
+
+    std::fs::write(set.path(100), b"x").unwrap();
+    let read = set.read(Order::Creation, SLICE_NS, &control).unwrap();
+    let error = read.error.unwrap();
+    assert!(error.detail.contains("holds 1 bytes"), "{error}");
+    let again = set.create(AtEnd::Durable, SLICE_NS, &control).unwrap();
+    assert_eq!(again.error.unwrap().errno, Errno::EXIST.raw_os_error());
+    assert!(again.ops.is_empty(), "no flush after a failure");
+}
+
+#[test]
+fn stop_ends_a_phase_before_its_first_operation() {
+    let home = tempfile::tempdir().unwrap();
+    let set = set(home.path());
+    set.prepare().unwrap();
+    let control = Control::default();
+    control.stop.store(true, Ordering::Relaxed);
+    let made = set.create(AtEnd::Durable, SLICE_NS, &control).unwrap();
+    assert_eq!(made.ended, Ended::Stopped);
+    assert!(made.ops.is_empty());
+}
+
+#[test]
+fn a_full_file_system_fails_the_phase_and_keeps_what_was_measured() {
+    let Some(mount) = crate::tree::tests::Mount::tmpfs("size=1m,nr_inodes=10k") else {
+        return;
+    };
+    let set = FileSet {
+        size_min: 10_000,
+        size_max: 10_000,
+        ..set(mount.path())
+    };
+    set.prepare().unwrap();
+    let made = set
+        .create(AtEnd::Return, SLICE_NS, &Control::default())
+        .unwrap();
+    assert_eq!(made.ended, Ended::Failed);
+    let errno = made.error.as_ref().unwrap().errno;
+    assert_eq!(errno, Errno::NOSPC.raw_os_error());
+    let (_, count, bytes) = counts(&made)[0];
+    // 1 MiB holds 85 files of three pages each; each of four threads may lose one to the rush.
+    assert!((80..=85).contains(&count), "{count}");
+    assert_eq!(bytes, count * 10_000);
+    assert_eq!(made.ops[0].latency.len(), count);
+}
+
+proptest! {
+    #[test]
+    fn the_random_order_visits_each_exactly_once(count in 1u64..3000, seed: u64) {
+        let order = Permutation::new(count, seed);
+        let visited: HashSet<u64> = (0..count).map(|position| order.at(position)).collect();
+        prop_assert_eq!(visited.len() as u64, count);
+        prop_assert!(visited.iter().all(|&index| index < count));
+    }
+
+    #[test]
+    fn sizes_stay_within_their_limits(min in 0u64..1 << 20, more in 0u64..1 << 30, index: u64) {
+        let set = FileSet { size_min: min, size_max: min + more, ..set(Path::new("/")) };
+        prop_assert!((min..=min + more).contains(&set.size(index)));
+    }
+}

@@ -1,0 +1,93 @@
+//! Laying out files for a later phase: written whole, in large pieces, and made durable.
+
+use rustix::fs::OFlags;
+use rustix::io::{Errno, retry_on_intr};
+
+use std::os::fd::OwnedFd;
+use std::sync::atomic::Ordering;
+
+use crate::content::{POOL_BYTES, Pool};
+use crate::control::Control;
+use crate::error::StartError;
+use crate::io::sync::sync_file;
+use crate::outcome::{Op, OpError};
+use crate::spec::{Content, Target};
+
+/// Bytes of one write.
+const PIECE_BYTES: usize = 1 << 20;
+/// The content's stream: apart from those of all workers of a phase with the same seed.
+const STREAM: u32 = (1 << 20) - 1;
+
+/// Writes the first `bytes` bytes of every target, creates it if missing, and syncs it. What a
+/// longer file holds beyond that stays as it is. Nothing is measured; `control` shows the progress
+/// (operations are writes of up to 1 MiB).
+///
+/// If [`Control::stop`] is raised, returns at once with `Ok` and the files unfinished: whoever
+/// raised it knows.
+///
+/// # Errors
+/// [`StartError::Open`]; [`StartError::LayOut`] with path, offset and errno of the write that
+/// failed (a full device, for one); [`StartError::Memory`].
+pub fn lay_out(
+    targets: &[Target],
+    content: Content,
+    seed: u64,
+    control: &Control,
+) -> Result<(), StartError> {
+    // Duplicates and compressible shares are those of pieces of this size and pages within them.
+    let mut pool = Pool::new(
+        content,
+        seed,
+        STREAM,
+        1,
+        PIECE_BYTES..=PIECE_BYTES,
+        POOL_BYTES,
+    )?;
+    for target in targets {
+        let file = crate::target::open(target, OFlags::WRONLY | OFlags::CREATE)?;
+        if !write_whole(target, &file, &mut pool, control)? {
+            return Ok(());
+        }
+        sync_file(&file, false).map_err(|errno| failed(Op::Fsync, target, None, errno))?;
+    }
+    Ok(())
+}
+
+/// Returns whether it got to the end.
+fn write_whole(
+    target: &Target,
+    file: &OwnedFd,
+    pool: &mut Pool,
+    control: &Control,
+) -> Result<bool, StartError> {
+    let mut offset = 0;
+    while offset < target.bytes {
+        if control.stopped() {
+            return Ok(false);
+        }
+        let wanted = (target.bytes - offset).min(PIECE_BYTES as u64) as usize;
+        let mut piece = pool.take(wanted);
+        while !piece.is_empty() {
+            let written = retry_on_intr(|| rustix::io::pwrite(file, piece, offset))
+                .map_err(|errno| failed(Op::Write, target, Some(offset), errno))?;
+            if written == 0 {
+                return Err(failed(Op::Write, target, Some(offset), Errno::IO));
+            }
+            offset += written as u64;
+            piece = &piece[written..];
+        }
+        control.ops.fetch_add(1, Ordering::Relaxed);
+        control.bytes.fetch_add(wanted as u64, Ordering::Relaxed);
+    }
+    Ok(true)
+}
+
+fn failed(op: Op, target: &Target, offset: Option<u64>, errno: Errno) -> StartError {
+    StartError::LayOut(OpError {
+        op,
+        path: target.path.clone(),
+        offset,
+        errno: errno.raw_os_error(),
+        detail: String::new(),
+    })
+}

@@ -1,0 +1,79 @@
+//! The three ways a worker may be paced, as types: what is not asked for costs nothing.
+
+use crate::pacing::Schedule;
+use crate::shape::Shape;
+
+/// When the next operation may start.
+pub(crate) trait Pace {
+    /// Latency counts from the intended start instead of the actual one.
+    const FROM_INTENDED: bool;
+    /// From when on the place of an operation that completed at `completed_ns` may be used again.
+    fn ready_ns(&self, completed_ns: u64) -> u64;
+    /// When the next operation is due, if its place is ready since `ready_ns`.
+    fn due_ns(&self, ready_ns: u64) -> u64;
+    /// The operation just asked about was taken.
+    fn taken(&mut self, shape: &mut Shape);
+}
+
+/// Closed loop without think time.
+#[derive(Debug)]
+pub(crate) struct Eager;
+
+impl Pace for Eager {
+    const FROM_INTENDED: bool = false;
+    #[inline(always)]
+    fn ready_ns(&self, _completed_ns: u64) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn due_ns(&self, _ready_ns: u64) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn taken(&mut self, _shape: &mut Shape) {}
+}
+
+/// Closed loop with a think time.
+#[derive(Debug)]
+pub(crate) struct Thinking {
+    pub(crate) think_time_ns: u64,
+}
+
+impl Pace for Thinking {
+    const FROM_INTENDED: bool = false;
+    #[inline(always)]
+    fn ready_ns(&self, completed_ns: u64) -> u64 {
+        completed_ns.saturating_add(self.think_time_ns)
+    }
+    #[inline(always)]
+    fn due_ns(&self, ready_ns: u64) -> u64 {
+        ready_ns
+    }
+    #[inline(always)]
+    fn taken(&mut self, _shape: &mut Shape) {}
+}
+
+/// Open loop.
+#[derive(Debug)]
+pub(crate) struct Scheduled(pub(crate) Schedule);
+
+impl Pace for Scheduled {
+    const FROM_INTENDED: bool = true;
+    #[inline(always)]
+    fn ready_ns(&self, _completed_ns: u64) -> u64 {
+        0
+    }
+    #[inline(always)]
+    fn due_ns(&self, _ready_ns: u64) -> u64 {
+        self.0.next_ns()
+    }
+    #[inline(always)]
+    fn taken(&mut self, shape: &mut Shape) {
+        let random = if self.0.is_random() {
+            shape.random()
+        } else {
+            0
+        };
+        self.0.advance(random);
+    }
+}

@@ -1,0 +1,225 @@
+//! What of a file is in the page cache, and how to get it out or in.
+//!
+//! Coldness is a claim that has to be verified: [`evict`] asks, [`resident_bytes`] tells whether
+//! it happened. Only data is meant; directory entries and inodes have caches of their own, and a
+//! file system may keep data elsewhere (ZFS does, in its ARC) where none of this reaches.
+//!
+//! Units: bytes.
+
+use std::ffi::{c_int, c_uchar, c_void};
+use std::os::fd::OwnedFd;
+use std::path::Path;
+
+use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat};
+use rustix::io::Errno;
+use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
+
+use crate::crew::{errno_of, fault};
+use crate::outcome::{Op, OpError};
+use crate::tree::{Kind, scan};
+
+/// Bytes mapped at once, a multiple of every page size.
+const WINDOW_BYTES: u64 = 1 << 30;
+/// Bytes read at once to fill the cache.
+const READ_BYTES: usize = 1 << 20;
+
+unsafe extern "C" {
+    /// `mincore(2)`, which rustix does not have. One byte per page; bit 0: in memory.
+    fn mincore(address: *mut c_void, length: usize, pages: *mut c_uchar) -> c_int;
+}
+
+fn open(path: &Path) -> Result<(OwnedFd, u64), OpError> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let fd = openat(CWD, path, flags, Mode::empty()).map_err(|e| fault(Op::Open, path, e))?;
+    let about = fstat(&fd).map_err(|errno| fault(Op::Stat, path, errno))?;
+    Ok((fd, u64::try_from(about.st_size).unwrap_or(0)))
+}
+
+/// How many bytes of a file are in the page cache, and how many it has.
+///
+/// A page counts with as many bytes as the file has in it. To callers who neither own the file nor
+/// may write to it, the kernel reports every page as resident (Linux 5.2).
+///
+/// # Errors
+/// The file cannot be opened or mapped.
+pub fn resident_bytes(path: &Path) -> Result<(u64, u64), OpError> {
+    let (fd, total) = open(path)?;
+    let page = rustix::param::page_size() as u64;
+    let mut resident = 0;
+    let mut offset = 0;
+    while offset < total {
+        let length = WINDOW_BYTES.min(total - offset);
+        let pages =
+            resident_pages(&fd, offset, length, page as usize).map_err(|errno| OpError {
+                offset: Some(offset),
+                ..fault(Op::Read, path, errno)
+            })?;
+        for (index, state) in (0u64..).zip(pages) {
+            if state & 1 == 1 {
+                resident += page.min(length - index * page);
+            }
+        }
+        offset += length;
+    }
+    Ok((resident, total))
+}
+
+/// The state of each page of one window of a file, `length` being at least 1.
+fn resident_pages(
+    fd: &OwnedFd,
+    offset: u64,
+    length: u64,
+    page_bytes: usize,
+) -> Result<Vec<u8>, Errno> {
+    let length = usize::try_from(length).map_err(|_| Errno::FBIG)?;
+    let mut pages = vec![0; length.div_ceil(page_bytes)];
+    let null = std::ptr::null_mut();
+    // SAFETY: the kernel chooses the address, so that no memory of this process is replaced; the
+    // mapping is never read or written through, only asked about, and unmapped below.
+    let address = unsafe { mmap(null, length, ProtFlags::READ, MapFlags::SHARED, fd, offset) }?;
+    // SAFETY: `address` and `length` are the mapping made above, page-aligned by the kernel, and
+    // `pages` has one byte for each of its pages, as `mincore` demands.
+    let told = unsafe { mincore(address, length, pages.as_mut_ptr()) };
+    let told = if told == 0 {
+        Ok(pages)
+    } else {
+        Err(errno_of(&std::io::Error::last_os_error()))
+    };
+    // SAFETY: the mapping was made above with this length, and nothing points into it.
+    let gone = unsafe { munmap(address, length) };
+    gone.and(told)
+}
+
+/// Asks the kernel to drop a file from the page cache, having written out what is dirty.
+///
+/// Pages that are mapped or locked by others stay, and so do those of file systems in memory.
+///
+/// # Errors
+/// The file cannot be opened, or its data cannot be written out.
+pub fn evict(path: &Path) -> Result<(), OpError> {
+    let (fd, _) = open(path)?;
+    fdatasync(&fd).map_err(|errno| fault(Op::Fsync, path, errno))?;
+    fadvise(&fd, 0, None, Advice::DontNeed).map_err(|errno| fault(Op::Read, path, errno))
+}
+
+/// Evicts every file below a directory and returns how many there were. Symbolic links are not
+/// followed, mount points not entered.
+///
+/// # Errors
+/// As [`evict`] and [`scan`]; files visited before stay evicted.
+pub fn evict_tree(root: &Path) -> Result<u64, OpError> {
+    let mut files = 0;
+    for entry in scan(root)?.entries {
+        if matches!(entry.kind, Kind::File { .. }) {
+            evict(&root.join(entry.path))?;
+            files += 1;
+        }
+    }
+    Ok(files)
+}
+
+/// Bytes in the page cache, and bytes in all, of the files below a directory.
+///
+/// At most `files_max` files are looked at, evenly spread over the tree: enough to tell a cold
+/// start from a warm one without opening a million files. Both figures are of those files alone.
+///
+/// # Errors
+/// As [`resident_bytes`] and [`scan`].
+pub fn resident_bytes_below(root: &Path, files_max: usize) -> Result<(u64, u64), OpError> {
+    let entries = scan(root)?.entries;
+    let files: Vec<&std::path::PathBuf> = entries
+        .iter()
+        .filter(|entry| matches!(entry.kind, Kind::File { .. }))
+        .map(|entry| &entry.path)
+        .collect();
+    let step = files.len().div_ceil(files_max.max(1)).max(1);
+    let mut sum = (0, 0);
+    for path in files.into_iter().step_by(step) {
+        let (resident, total) = resident_bytes(&root.join(path))?;
+        sum.0 += resident;
+        sum.1 += total;
+    }
+    Ok(sum)
+}
+
+/// Reads a file whole, so that it is in the page cache if it fits, and returns its bytes.
+///
+/// # Errors
+/// The file cannot be opened or read.
+pub fn populate(path: &Path) -> Result<u64, OpError> {
+    let (fd, _) = open(path)?;
+    let mut buffer = vec![0; READ_BYTES];
+    let mut total = 0;
+    loop {
+        match rustix::io::read(&fd, &mut buffer[..]) {
+            Ok(0) => return Ok(total),
+            Ok(got) => total += got as u64,
+            Err(errno) => {
+                return Err(OpError {
+                    offset: Some(total),
+                    ..fault(Op::Read, path, errno)
+                });
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Not a multiple of the page size.
+    const BYTES: usize = 3_000_001;
+
+    #[test]
+    fn a_file_on_disk_is_evicted_and_populated_whole() {
+        // Not /tmp, which may be in memory.
+        let home = tempfile::tempdir_in("/var/tmp").unwrap();
+        let path = home.path().join("file");
+        std::fs::write(&path, vec![7; BYTES]).unwrap();
+        let whole = BYTES as u64;
+        assert_eq!(
+            resident_bytes(&path).unwrap(),
+            (whole, whole),
+            "just written"
+        );
+        evict(&path).unwrap();
+        assert_eq!(resident_bytes(&path).unwrap(), (0, whole));
+        assert_eq!(populate(&path).unwrap(), whole);
+        assert_eq!(resident_bytes(&path).unwrap(), (whole, whole));
+    }
+
+    #[test]
+    fn a_tree_is_evicted_file_by_file() {
+        let home = tempfile::tempdir_in("/var/tmp").unwrap();
+        let below = home.path().join("a/b");
+        std::fs::create_dir_all(&below).unwrap();
+        let paths = [home.path().join("one"), below.join("two")];
+        for path in &paths {
+            std::fs::write(path, vec![7; BYTES]).unwrap();
+        }
+        std::os::unix::fs::symlink("/nowhere", below.join("link")).unwrap();
+        assert_eq!(evict_tree(home.path()).unwrap(), 2);
+        for path in &paths {
+            assert_eq!(resident_bytes(path).unwrap().0, 0);
+        }
+    }
+
+    #[test]
+    fn an_empty_file_has_nothing_and_a_missing_one_is_named() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("empty");
+        std::fs::write(&path, b"").unwrap();
+        assert_eq!(resident_bytes(&path).unwrap(), (0, 0));
+        let missing = home.path().join("missing");
+        for error in [
+            resident_bytes(&missing).unwrap_err(),
+            evict(&missing).unwrap_err(),
+            populate(&missing).unwrap_err(),
+            evict_tree(&missing).unwrap_err(),
+        ] {
+            assert_eq!(error.path, missing);
+            assert!(error.to_string().contains("No such file"), "{error}");
+        }
+    }
+}

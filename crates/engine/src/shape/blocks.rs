@@ -1,0 +1,56 @@
+//! The blocks of one size in a list of files, numbered through.
+
+use crate::spec::Target;
+
+/// Maps a block's number to its file and offset.
+#[derive(Debug, Clone)]
+pub struct Blocks {
+    size: u64,
+    /// Number of the first block of each file, then the number of all blocks.
+    starts: Vec<u64>,
+}
+
+impl Blocks {
+    /// The whole blocks of `size` bytes these files hold.
+    pub fn new(targets: &[Target], size: u64) -> Blocks {
+        let mut starts = Vec::with_capacity(targets.len() + 1);
+        let mut sum = 0;
+        starts.push(sum);
+        for target in targets {
+            sum += target.bytes / size;
+            starts.push(sum);
+        }
+        Blocks { size, starts }
+    }
+
+    /// How many there are.
+    #[inline(always)]
+    pub fn count(&self) -> u64 {
+        self.starts[self.starts.len() - 1]
+    }
+
+    /// Which file holds block `index` (below `count`), and where, bytes.
+    #[inline(always)]
+    pub fn locate(&self, index: u64) -> (u32, u64) {
+        if self.starts.len() == 2 {
+            return (0, index * self.size);
+        }
+        let target = self.target_of(index);
+        (target as u32, (index - self.starts[target]) * self.size)
+    }
+
+    /// Which file holds block `index`. Files without blocks are never named.
+    pub fn target_of(&self, index: u64) -> usize {
+        self.starts.partition_point(|start| *start <= index) - 1
+    }
+
+    /// Number of the first block after this file's last.
+    pub fn end_of(&self, target: usize) -> u64 {
+        self.starts[target + 1]
+    }
+
+    /// The offset of a block known to be in this file, bytes.
+    pub fn offset_in(&self, target: usize, index: u64) -> u64 {
+        (index - self.starts[target]) * self.size
+    }
+}

@@ -1,0 +1,405 @@
+//! Which operation comes next: kind, file, offset, size.
+//!
+//! A [`Shape`] is one worker's share of the phase: an endless, deterministic sequence of [`Step`]s
+//! that follows from the [`Spec`], its seed and the worker's number alone. No memory grows with
+//! the size of the files, and no step allocates.
+//!
+//! Only whole blocks are visited: what is left at the end of a file, smaller than a block, is not
+//! touched. Blocks lie at multiples of their own size (sequential streams: of the greatest common
+//! divisor of all sizes).
+
+mod blocks;
+mod mix;
+mod permutation;
+mod stream;
+mod zipf;
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
+
+pub use blocks::Blocks;
+pub use mix::Mix;
+pub use permutation::Permutation;
+pub use stream::Stream;
+pub use zipf::Zipf;
+
+use crate::draw::{Draw, derive};
+use crate::error::StartError;
+use crate::outcome::Op;
+use crate::spec::{Access, Spec};
+
+/// One operation to issue.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Step {
+    /// [`Op::Read`] or [`Op::Write`].
+    pub op: Op,
+    /// Index into [`Spec::targets`].
+    pub target: u32,
+    /// Bytes.
+    pub size: u32,
+    /// Bytes from the beginning of the target.
+    pub offset: u64,
+}
+
+/// Which part of a phase a worker does.
+#[derive(Debug, Clone)]
+pub struct Share {
+    /// Its number, from 0.
+    pub worker: u32,
+    /// How many there are.
+    pub workers: u32,
+    /// The sequential streams: the worker's thread, and how many threads the spec asks for. Workers
+    /// that stand in for one thread's queue depth advance one stream together.
+    pub stream: (u32, u32),
+    /// The position shared by the workers of one stream; None: the worker has its own.
+    pub cursor: Option<Arc<AtomicU64>>,
+}
+
+impl Share {
+    /// The share of one worker that is also one thread of the spec.
+    pub fn of_thread(worker: u32, workers: u32) -> Share {
+        Share {
+            worker,
+            workers,
+            stream: (worker, workers),
+            cursor: None,
+        }
+    }
+
+    /// How many of `total` operations this worker does: as even as can be, exact in sum.
+    pub fn operations(&self, total: u64) -> u64 {
+        let (worker, workers) = (u64::from(self.worker), u64::from(self.workers));
+        total / workers + u64::from(worker < total % workers)
+    }
+
+    /// How many of `total` operations the workers before this one do.
+    fn operations_before(&self, total: u64) -> u64 {
+        let (worker, workers) = (u64::from(self.worker), u64::from(self.workers));
+        worker * (total / workers) + worker.min(total % workers)
+    }
+}
+
+/// How a block of one size is chosen.
+#[derive(Debug, Clone)]
+enum Chooser {
+    Uniform,
+    /// Block `permutation(next)` of pass `pass`; `next` steps by the number of workers.
+    OncePerPass {
+        permutation: Permutation,
+        next: u64,
+        first: u64,
+        step: u64,
+        pass: u64,
+        seed: u64,
+    },
+    Zipf {
+        zipf: Zipf,
+        scatter: Permutation,
+    },
+    /// Rank `(blocks - 1) * u^exponent`, as fio defines it, scattered.
+    Pareto {
+        exponent: f64,
+        scatter: Permutation,
+    },
+    /// `spare`: the second number each Box-Muller transform yields.
+    Normal {
+        deviation: f64,
+        spare: Option<f64>,
+    },
+    HotCold {
+        hot: u64,
+        threshold: u64,
+    },
+}
+
+/// All blocks of one size.
+#[derive(Debug, Clone)]
+struct Field {
+    blocks: Blocks,
+    chooser: Chooser,
+}
+
+/// One worker's sequence of operations.
+#[derive(Debug, Clone)]
+pub struct Shape {
+    mix: Mix,
+    sizes: Vec<u32>,
+    /// Running sums of the weights.
+    weights: Vec<u64>,
+    draw: Draw,
+    order: Order,
+}
+
+#[derive(Debug, Clone)]
+enum Order {
+    Stream(Stream),
+    /// One field for each block size.
+    Random(Vec<Field>),
+}
+
+/// Purposes the phase's seed is used for.
+const PURPOSE_ORDER: u64 = 0x6f72_6465_7200_0000;
+const PURPOSE_MIX: u64 = 0x6d69_7800_0000_0000;
+const PURPOSE_SCATTER: u64 = 0x7363_6174_7400_0000;
+const PURPOSE_PASS: u64 = 0x7061_7373_0000_0000;
+
+/// How often a normal deviate outside the range is drawn again before a uniform one takes its
+/// place. Matters only for deviations of many times the range, whose limit is uniform anyway.
+const REDRAWS: u32 = 64;
+
+impl Shape {
+    /// The sequence of one share of a phase.
+    ///
+    /// # Errors
+    /// [`StartError::Spec`] if the numbers make no sense or the files hold too few blocks.
+    pub fn new(spec: &Spec, share: &Share) -> Result<Shape, StartError> {
+        check(spec)?;
+        let sizes: Vec<u32> = spec.block_sizes.iter().map(|(size, _)| *size).collect();
+        let mut sum = 0;
+        let weights = spec.block_sizes.iter().map(|(_, weight)| {
+            sum += u64::from(*weight);
+            sum
+        });
+        let weights = weights.collect();
+        let order = match spec.access {
+            Access::Sequential => Order::Stream(Stream::new(spec, &sizes, share)?),
+            access => {
+                let field = |size: &u32| Field::new(spec, *size, access, share);
+                Order::Random(sizes.iter().map(field).collect::<Result<_, _>>()?)
+            }
+        };
+        let stop = spec.stop.ops;
+        let operations = stop.map(|total| share.operations(total));
+        let before = stop.map_or(0, |total| share.operations_before(total));
+        let worker = u64::from(share.worker);
+        let mix_draw = Draw::new(spec.seed, PURPOSE_MIX | worker);
+        let mix = Mix::new(spec.read_share, before, operations, mix_draw);
+        let draw = Draw::new(spec.seed, PURPOSE_ORDER | worker);
+        Ok(Shape {
+            mix,
+            sizes,
+            weights,
+            draw,
+            order,
+        })
+    }
+
+    /// The next operation.
+    #[inline]
+    pub fn step(&mut self) -> Step {
+        let op = if self.mix.is_read() {
+            Op::Read
+        } else {
+            Op::Write
+        };
+        let size_index = self.size_index();
+        let size = self.sizes[size_index];
+        let (target, offset) = match &mut self.order {
+            Order::Stream(stream) => stream.advance(size),
+            Order::Random(fields) => fields[size_index].choose(&mut self.draw),
+        };
+        Step {
+            op,
+            target,
+            size,
+            offset,
+        }
+    }
+
+    #[inline]
+    fn size_index(&mut self) -> usize {
+        let count = self.weights.len();
+        if count == 1 {
+            return 0;
+        }
+        let drawn = self.draw.below(self.weights[count - 1]);
+        self.weights
+            .iter()
+            .position(|sum| drawn < *sum)
+            .unwrap_or(count - 1)
+    }
+
+    /// 64 random bits of this worker's stream, for the pacing.
+    #[inline]
+    pub(crate) fn random(&mut self) -> u64 {
+        self.draw.bits()
+    }
+}
+
+impl Iterator for Shape {
+    type Item = Step;
+
+    /// Never `None`.
+    fn next(&mut self) -> Option<Step> {
+        Some(self.step())
+    }
+}
+
+/// Refuses what cannot be carried out.
+fn check(spec: &Spec) -> Result<(), StartError> {
+    let refuse = |what: String, next| Err(StartError::Spec { what, next });
+    if spec.block_sizes.is_empty() || spec.block_sizes.iter().all(|(_, weight)| *weight == 0) {
+        return refuse(
+            "no block size has a weight".to_owned(),
+            "give at least one block size",
+        );
+    }
+    if spec.block_sizes.iter().any(|(size, _)| *size == 0) {
+        return refuse(
+            "a block size is 0 bytes".to_owned(),
+            "give block sizes above 0",
+        );
+    }
+    if !(0.0..=1.0).contains(&spec.read_share) {
+        let what = format!("the share of reads is {}", spec.read_share);
+        return refuse(what, "give a share from 0 to 1");
+    }
+    let open_unit = |value: f64| value > 0.0 && value < 1.0;
+    let sound = match spec.access {
+        Access::Sequential | Access::Uniform | Access::OncePerPass => true,
+        Access::Zipf(exponent) => exponent > 0.0 && exponent.is_finite(),
+        Access::Pareto(h) => open_unit(h),
+        Access::Normal(deviation) => deviation > 0.0 && deviation.is_finite(),
+        Access::HotCold { hot_range, hot_ops } => open_unit(hot_range) && open_unit(hot_ops),
+    };
+    if !sound {
+        let what = format!("{:?} has a parameter out of range", spec.access);
+        return refuse(
+            what,
+            "give a Zipf exponent or deviation above 0, shares between 0 and 1",
+        );
+    }
+    if spec.access == Access::OncePerPass && spec.block_sizes.len() > 1 {
+        let what = format!(
+            "each block once per pass, with {} block sizes",
+            spec.block_sizes.len()
+        );
+        return refuse(
+            what,
+            "give a single block size: blocks of different sizes overlap",
+        );
+    }
+    Ok(())
+}
+
+impl Field {
+    fn new(spec: &Spec, size: u32, access: Access, share: &Share) -> Result<Field, StartError> {
+        let blocks = Blocks::new(&spec.targets, u64::from(size));
+        let count = blocks.count();
+        if count == 0 {
+            return Err(StartError::Spec {
+                what: format!("no file holds a block of {size} bytes"),
+                next: "lower the block size, or make the files larger",
+            });
+        }
+        let scatter = || Permutation::new(count, derive(spec.seed, PURPOSE_SCATTER));
+        let chooser = match access {
+            Access::Sequential | Access::Uniform => Chooser::Uniform,
+            Access::OncePerPass => {
+                let (first, step) = (u64::from(share.worker), u64::from(share.workers));
+                if count < step {
+                    return Err(StartError::Spec {
+                        what: format!("{count} blocks cannot be shared by {step} workers"),
+                        next: "lower the threads or the queue depth, or make the files larger",
+                    });
+                }
+                let permutation = pass_permutation(count, spec.seed, 0);
+                let seed = spec.seed;
+                Chooser::OncePerPass {
+                    permutation,
+                    next: first,
+                    first,
+                    step,
+                    pass: 0,
+                    seed,
+                }
+            }
+            Access::Zipf(exponent) => Chooser::Zipf {
+                zipf: Zipf::new(count, exponent),
+                scatter: scatter(),
+            },
+            Access::Pareto(h) => Chooser::Pareto {
+                exponent: h.ln() / (1.0 - h).ln(),
+                scatter: scatter(),
+            },
+            Access::Normal(deviation) => Chooser::Normal {
+                deviation,
+                spare: None,
+            },
+            Access::HotCold { .. } if count == 1 => Chooser::Uniform,
+            Access::HotCold { hot_range, hot_ops } => {
+                let hot = ((count as f64 * hot_range).ceil() as u64).clamp(1, count - 1);
+                Chooser::HotCold {
+                    hot,
+                    threshold: (hot_ops * 2f64.powi(64)) as u64,
+                }
+            }
+        };
+        Ok(Field { blocks, chooser })
+    }
+
+    #[inline]
+    fn choose(&mut self, draw: &mut Draw) -> (u32, u64) {
+        let count = self.blocks.count();
+        let index = match &mut self.chooser {
+            Chooser::Uniform => draw.below(count),
+            Chooser::OncePerPass {
+                permutation,
+                next,
+                first,
+                step,
+                pass,
+                seed,
+            } => {
+                if *next >= count {
+                    *pass += 1;
+                    *next = *first;
+                    *permutation = pass_permutation(count, *seed, *pass);
+                }
+                let index = permutation.apply(*next);
+                *next += *step;
+                index
+            }
+            Chooser::Zipf { zipf, scatter } => scatter.apply(zipf.rank(draw)),
+            Chooser::Pareto { exponent, scatter } => {
+                let rank = (count - 1) as f64 * draw.unit().powf(*exponent);
+                scatter.apply((rank as u64).min(count - 1))
+            }
+            Chooser::Normal { deviation, spare } => normal(draw, count, *deviation, spare),
+            Chooser::HotCold { hot, threshold } => {
+                if draw.bits() < *threshold {
+                    draw.below(*hot)
+                } else {
+                    *hot + draw.below(count - *hot)
+                }
+            }
+        };
+        self.blocks.locate(index)
+    }
+}
+
+/// The order of one pass: the same for all workers, another one each time.
+fn pass_permutation(count: u64, seed: u64, pass: u64) -> Permutation {
+    Permutation::new(count, derive(seed, PURPOSE_PASS).wrapping_add(pass))
+}
+
+/// A block near the middle, by the Box-Muller transform; deviates outside the range are redrawn.
+fn normal(draw: &mut Draw, count: u64, deviation: f64, spare: &mut Option<f64>) -> u64 {
+    let blocks = count as f64;
+    for _ in 0..REDRAWS {
+        let deviate = spare.take().unwrap_or_else(|| {
+            let radius = (-2.0 * (1.0 - draw.unit()).ln()).sqrt();
+            let (sine, cosine) = (std::f64::consts::TAU * draw.unit()).sin_cos();
+            *spare = Some(radius * sine);
+            radius * cosine
+        });
+        let position = blocks * (0.5 + deviation * deviate);
+        if (0.0..blocks).contains(&position) {
+            return (position as u64).min(count - 1);
+        }
+    }
+    draw.below(count)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,525 @@
+//! A phase from beginning to end: everything is laid out, all workers start at once, and what they
+//! saw is merged.
+
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crate::choose::{Choice, Way, choose};
+use crate::clock::{Calibration, Clock};
+use crate::content::{POOL_BYTES, Pool};
+use crate::control::Control;
+use crate::error::StartError;
+use crate::io::Device;
+use crate::io::null::Null;
+use crate::io::sync::{Sync, sync_file};
+use crate::memory::Memory;
+use crate::outcome::{Ended, Op, OpError, Outcome};
+use crate::pace::{Eager, Scheduled, Thinking};
+use crate::pacing::Schedule;
+use crate::recorder::Recorder;
+use crate::shape::{Shape, Share};
+use crate::spec::{Access, Pacing, Spec};
+use crate::target::open_all;
+use crate::watch::{Finish, Watch};
+use crate::worker::{Cadence, Failure, Worker, drive};
+
+/// Stack of a worker, bytes: it calls little and recurses nowhere.
+const STACK_BYTES: usize = 256 << 10;
+/// Up to this many workers have a content pool of full size each; more share that much memory.
+const FULL_POOLS: usize = 8;
+/// Smallest pool per worker, bytes.
+const POOL_BYTES_MIN: usize = 256 << 10;
+
+/// Runs one phase.
+///
+/// Opens or creates the targets, lays everything out, runs all workers from a common start and
+/// merges what they saw. An operation that fails on the way ends the phase: the outcome then holds
+/// the error, whole, and everything measured until then.
+///
+/// Ended by time, what is outstanding completes and counts; operations of an open loop that were
+/// due but not issued by then are not issued, so that achieved and offered rates differ.
+///
+/// # Errors
+/// If the phase could not begin; nothing was measured then, but files may have been created.
+pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
+    let calibration = Calibration::begin();
+    check(spec)?;
+    let files = match spec.engine {
+        crate::spec::Engine::Null => Vec::new(),
+        _ => open_all(spec)?,
+    };
+    let choice = choose(spec, &files)?;
+    let shapes = shares(spec, &choice)
+        .map(|share| Ok((Shape::new(spec, &share)?, share)))
+        .collect::<Result<Vec<_>, StartError>>()?;
+    let clock = calibration.finish();
+    let phase = Phase {
+        spec,
+        control,
+        files: &files,
+        way: choice.way,
+        halt: AtomicBool::new(false),
+    };
+    let (clock, reports) = phase.run_workers(clock, shapes)?;
+    Ok(phase.merge(clock, reports, choice))
+}
+
+/// What the generator itself costs, ns per operation: the time of a phase that does everything but
+/// the I/O (4 KiB reads at random, one thread, every latency recorded).
+pub fn self_cost() -> f64 {
+    const OPERATIONS: u64 = 1_000_000;
+    let target = crate::spec::Target {
+        path: "null".into(),
+        bytes: 1 << 30,
+    };
+    let spec = Spec {
+        targets: vec![target],
+        block_sizes: vec![(4096, 1)],
+        access: Access::Uniform,
+        read_share: 1.0,
+        threads: 1,
+        queue_depth: 1,
+        direct: false,
+        durability: crate::spec::Durability::default(),
+        pacing: Pacing::Closed { think_time_ns: 0 },
+        content: crate::spec::Content::Zero,
+        stop: crate::spec::Stop {
+            ops: Some(OPERATIONS),
+            time_ns: None,
+        },
+        engine: crate::spec::Engine::Null,
+        seed: 0,
+        slice_ns: 100_000_000,
+    };
+    // A machine too short of memory or threads for this has no generator to speak of.
+    run(&spec, &Control::default()).map_or(f64::NAN, |outcome| {
+        outcome.elapsed_ns as f64 / OPERATIONS as f64
+    })
+}
+
+/// Refuses what the shapes do not check themselves.
+fn check(spec: &Spec) -> Result<(), StartError> {
+    let refuse = |what: String, next| Err(StartError::Spec { what, next });
+    if spec.targets.is_empty() {
+        return refuse("no file to work on".to_owned(), "give at least one target");
+    }
+    if spec.threads == 0 || spec.queue_depth == 0 {
+        let what = format!(
+            "{} threads with queue depth {}",
+            spec.threads, spec.queue_depth
+        );
+        return refuse(what, "give at least one of each");
+    }
+    if spec.stop.ops.is_none() && spec.stop.time_ns.is_none() {
+        return refuse(
+            "the phase would never end".to_owned(),
+            "give a number of operations or a time",
+        );
+    }
+    match spec.pacing {
+        Pacing::Fixed(rate) | Pacing::Poisson(rate) if !(rate > 0.0 && rate.is_finite()) => refuse(
+            format!("{rate} operations per second"),
+            "give a rate above 0",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The workers' shares of the phase.
+fn shares(spec: &Spec, choice: &Choice) -> impl Iterator<Item = Share> {
+    let (threads, workers) = (spec.threads, choice.workers);
+    // The workers that stand in for one thread's queue depth advance one stream together.
+    let together = workers > threads && spec.access == Access::Sequential;
+    let cursors: Vec<_> = (0..threads)
+        .map(|_| together.then(|| Arc::new(AtomicU64::new(0))))
+        .collect();
+    (0..workers).map(move |worker| {
+        let thread = worker % threads;
+        let cursor = cursors[thread as usize].clone();
+        Share {
+            worker,
+            workers,
+            stream: (thread, threads),
+            cursor,
+        }
+    })
+}
+
+/// What all workers of a phase share.
+struct Phase<'a> {
+    spec: &'a Spec,
+    control: &'a Control,
+    files: &'a [OwnedFd],
+    way: Way,
+    halt: AtomicBool,
+}
+
+/// What one worker leaves behind.
+struct Report {
+    recorder: Recorder,
+    finish: Finish,
+    failure: Option<Failure>,
+    outstanding_ns: u64,
+    back: u64,
+    end_ns: u64,
+}
+
+/// Holds all workers until everything is laid out, then lets them go at once.
+#[derive(Default)]
+struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    arrived: usize,
+    first_error: Option<StartError>,
+    verdict: Option<Verdict>,
+}
+
+#[derive(Clone, Copy)]
+enum Verdict {
+    /// Begin, with this clock: its origin is the common start.
+    Go(Clock),
+    /// Somebody could not lay out what it needs.
+    GoHome,
+}
+
+impl Gate {
+    fn state(&self) -> MutexGuard<'_, GateState> {
+        // A poisoned gate means a worker panicked; the join reports that.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker is ready, or cannot be. Returns when all may start; `None`: none may.
+    fn pass(&self, error: Option<StartError>) -> Option<Clock> {
+        let mut state = self.state();
+        state.arrived += 1;
+        if state.first_error.is_none() {
+            state.first_error = error;
+        }
+        self.changed.notify_all();
+        loop {
+            match state.verdict {
+                Some(Verdict::Go(clock)) => return Some(clock),
+                Some(Verdict::GoHome) => return None,
+                None => {
+                    state = self
+                        .changed
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    /// Waits for `workers` to be ready and starts them, unless one could not be, or `error` is
+    /// given already.
+    fn open(
+        &self,
+        workers: usize,
+        clock: Clock,
+        error: Option<StartError>,
+    ) -> Result<Clock, StartError> {
+        let mut state = self.state();
+        while state.arrived < workers {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        let error = error.or_else(|| state.first_error.take());
+        let clock = clock.restarted();
+        state.verdict = Some(match error {
+            None => Verdict::Go(clock),
+            Some(_) => Verdict::GoHome,
+        });
+        self.changed.notify_all();
+        error.map_or(Ok(clock), Err)
+    }
+}
+
+impl Phase<'_> {
+    /// Starts a thread for each share, all at once, and waits for them.
+    fn run_workers(
+        &self,
+        clock: Clock,
+        shapes: Vec<(Shape, Share)>,
+    ) -> Result<(Clock, Vec<Report>), StartError> {
+        let gate = Gate::default();
+        std::thread::scope(|scope| {
+            let mut handles = Vec::with_capacity(shapes.len());
+            let mut refused = None;
+            for (shape, share) in shapes {
+                match self.spawn(scope, &gate, shape, share) {
+                    Ok(handle) => handles.push(handle),
+                    Err(error) => {
+                        refused = Some(error);
+                        break;
+                    }
+                }
+            }
+            let opened = gate.open(handles.len(), clock, refused);
+            let reports = handles
+                .into_iter()
+                .filter_map(|handle| match handle.join() {
+                    Ok(report) => report,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                });
+            let reports = reports.collect();
+            Ok((opened?, reports))
+        })
+    }
+
+    fn spawn<'scope, 'env>(
+        &'env self,
+        scope: &'scope Scope<'scope, 'env>,
+        gate: &'env Gate,
+        shape: Shape,
+        share: Share,
+    ) -> Result<ScopedJoinHandle<'scope, Option<Report>>, StartError> {
+        let builder = Builder::new()
+            .name("engine".to_owned())
+            .stack_size(STACK_BYTES);
+        builder
+            .spawn_scoped(scope, move || self.work(gate, shape, &share))
+            .map_err(|error| StartError::Thread {
+                errno: error.raw_os_error().unwrap_or(0),
+            })
+    }
+
+    /// A worker's life. `None`: the phase did not begin.
+    fn work(&self, gate: &Gate, shape: Shape, share: &Share) -> Option<Report> {
+        // Wake up as close to the asked moment as the kernel can. Refusal only costs precision.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let ops = self.ops();
+        let recorder = Recorder::new(self.spec.slice_ns, &ops);
+        match self.way {
+            Way::Null => {
+                let device = self.pool(share, 1).map(|pool| Null { pool });
+                self.work_on(gate, device, shape, recorder, share)
+            }
+            Way::Sync => {
+                let device = self.sync_device(share);
+                self.work_on(gate, device, shape, recorder, share)
+            }
+            Way::Uring => {
+                gate.pass(None)?;
+                None
+            }
+        }
+    }
+
+    /// The kinds of operation this phase can issue.
+    fn ops(&self) -> Vec<Op> {
+        let writes = self.spec.read_share < 1.0;
+        let syncs = writes && self.spec.durability.fsync_every.is_some();
+        let possible = [
+            (Op::Read, self.spec.read_share > 0.0),
+            (Op::Write, writes),
+            (Op::Fsync, syncs),
+        ];
+        possible
+            .into_iter()
+            .filter_map(|(op, possible)| possible.then_some(op))
+            .collect()
+    }
+
+    /// What this worker writes, if the phase writes.
+    fn pool(&self, share: &Share, slots: usize) -> Result<Option<Pool>, StartError> {
+        if self.spec.read_share == 1.0 {
+            return Ok(None);
+        }
+        let (least, most) = self.block_sizes();
+        let workers = share.workers as usize;
+        let bytes = (POOL_BYTES * FULL_POOLS / workers.max(FULL_POOLS)).max(POOL_BYTES_MIN);
+        let Spec { content, seed, .. } = self.spec;
+        Pool::new(*content, *seed, share.worker, slots, least..=most, bytes).map(Some)
+    }
+
+    /// The smallest and the largest block.
+    fn block_sizes(&self) -> (usize, usize) {
+        let sizes = self.spec.block_sizes.iter().map(|(size, _)| *size as usize);
+        (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0))
+    }
+
+    fn sync_device(&self, share: &Share) -> Result<Sync<'_>, StartError> {
+        let (_, largest) = self.block_sizes();
+        Ok(Sync {
+            files: self.files,
+            read: Memory::new(if self.spec.read_share > 0.0 {
+                largest
+            } else {
+                0
+            })?,
+            pool: self.pool(share, 1)?,
+            data_only: self.spec.durability.data_only,
+        })
+    }
+
+    /// Waits for the common start and drives a device that does one operation at a time.
+    fn work_on<D: Device>(
+        &self,
+        gate: &Gate,
+        device: Result<D, StartError>,
+        shape: Shape,
+        recorder: Recorder,
+        share: &Share,
+    ) -> Option<Report> {
+        let (mut device, refused) = match device {
+            Ok(device) => (Some(device), None),
+            Err(error) => (None, Some(error)),
+        };
+        let cadence = Cadence::new(self.spec.durability.fsync_every, self.spec.targets.len());
+        let mut shape = shape;
+        let schedule = self.schedule(&mut shape, share);
+        let clock = gate.pass(refused)?;
+        let device = device.as_mut()?;
+        let mut worker = self.worker(clock, shape, recorder, cadence, share);
+        match (self.spec.pacing, schedule) {
+            (_, Some(schedule)) => drive(&mut worker, device, &mut Scheduled(schedule)),
+            (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
+                drive(&mut worker, device, &mut Thinking { think_time_ns });
+            }
+            (_, None) => drive(&mut worker, device, &mut Eager),
+        }
+        Some(report(worker))
+    }
+
+    /// The worker's share of an open loop's arrivals; `None`: a closed loop.
+    fn schedule(&self, shape: &mut Shape, share: &Share) -> Option<Schedule> {
+        let Share {
+            worker, workers, ..
+        } = *share;
+        match self.spec.pacing {
+            Pacing::Closed { .. } => None,
+            Pacing::Fixed(rate) => Some(Schedule::fixed(rate, worker, workers)),
+            Pacing::Poisson(rate) => Some(Schedule::poisson(rate, workers, shape.random())),
+        }
+    }
+
+    fn worker(
+        &self,
+        clock: Clock,
+        shape: Shape,
+        recorder: Recorder,
+        cadence: Cadence,
+        share: &Share,
+    ) -> Worker<'_> {
+        let stop = self.spec.stop;
+        Worker {
+            shape,
+            recorder,
+            watch: Watch::new(clock, self.control, &self.halt, stop.time_ns),
+            cadence,
+            left: stop.ops.map_or(u64::MAX, |total| share.operations(total)),
+            outstanding_ns: 0,
+            finish: Finish::Complete,
+            failure: None,
+        }
+    }
+
+    /// Closes the phase: the last fsync, if asked for, and one outcome out of all reports.
+    fn merge(&self, clock: Clock, reports: Vec<Report>, choice: Choice) -> Outcome {
+        let mut ended = reports
+            .iter()
+            .fold(Ended::Complete, |ended, report| match report.finish {
+                Finish::Complete => ended,
+                Finish::Stopped if ended == Ended::Failed => ended,
+                Finish::Stopped => Ended::Stopped,
+                Finish::Failed => Ended::Failed,
+            });
+        let failures = reports.iter().filter_map(|report| report.failure);
+        let mut failure = failures.min_by_key(|failure| failure.at_ns);
+        let mut elapsed_ns = reports
+            .iter()
+            .map(|report| report.end_ns)
+            .max()
+            .unwrap_or(0);
+        let mut outstanding: u128 = reports.iter().map(|r| u128::from(r.outstanding_ns)).sum();
+        let clock_back = reports.iter().map(|report| report.back).sum();
+        let mut recorders: Vec<Recorder> = reports.into_iter().map(|r| r.recorder).collect();
+        let wrote = recorders
+            .iter()
+            .any(|recorder| recorder.count(Op::Write) > 0);
+        if ended == Ended::Complete && wrote && self.spec.durability.fsync_at_end {
+            let (last, failed) = self.sync_all(clock);
+            if failed.is_some() {
+                (ended, failure) = (Ended::Failed, failed);
+            }
+            let end_ns = clock.now_ns();
+            outstanding += u128::from(end_ns.saturating_sub(elapsed_ns));
+            elapsed_ns = elapsed_ns.max(end_ns);
+            recorders.push(last);
+        }
+        let merged = Recorder::merge(recorders, self.spec.slice_ns);
+        Outcome {
+            ended,
+            elapsed_ns,
+            ops: merged.ops,
+            slice_ns: merged.slice_ns,
+            series: merged.series,
+            error: failure.map(|failure| self.error(failure)),
+            short: merged.short,
+            engine: choice.way.name(),
+            engine_why: choice.why,
+            depth_achieved: outstanding as f64 / elapsed_ns.max(1) as f64,
+            clock: clock.name(),
+            clock_error: clock.disagreement(),
+            clock_back,
+        }
+    }
+
+    /// Syncs every file, one after the other.
+    fn sync_all(&self, clock: Clock) -> (Recorder, Option<Failure>) {
+        let mut recorder = Recorder::new(self.spec.slice_ns, &[Op::Fsync]);
+        let mut begun_ns = clock.now_ns();
+        for (target, file) in self.files.iter().enumerate() {
+            let synced = sync_file(file, self.spec.durability.data_only);
+            let now_ns = clock.now_ns();
+            if let Err(errno) = synced {
+                let target = target as u32;
+                let fault = errno.into();
+                let failure = Failure {
+                    op: Op::Fsync,
+                    target,
+                    offset: None,
+                    fault,
+                    at_ns: now_ns,
+                };
+                return (recorder, Some(failure));
+            }
+            recorder.record(Op::Fsync, begun_ns, now_ns, 0);
+            begun_ns = now_ns;
+        }
+        (recorder, None)
+    }
+
+    fn error(&self, failure: Failure) -> OpError {
+        OpError {
+            op: failure.op,
+            path: self.spec.targets[failure.target as usize].path.clone(),
+            offset: failure.offset,
+            errno: failure.fault.errno,
+            detail: failure.fault.detail.to_owned(),
+        }
+    }
+}
+
+/// What a worker leaves behind when it is done.
+fn report(mut worker: Worker<'_>) -> Report {
+    let end_ns = worker.watch.now_ns();
+    worker.watch.report(&worker.recorder);
+    Report {
+        recorder: worker.recorder,
+        finish: worker.finish,
+        failure: worker.failure,
+        outstanding_ns: worker.outstanding_ns,
+        back: worker.watch.back,
+        end_ns,
+    }
+}

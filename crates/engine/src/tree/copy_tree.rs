@@ -1,0 +1,375 @@
+//! Copying a tree the way `cp -r` or `rsync -a` do.
+//!
+//! Modes, modification times and symbolic links are kept; owners, extended attributes, holes and
+//! hard links are not. What cannot be copied is an error: a copy that left something out would be
+//! a faster one.
+
+use std::ffi::{CStr, CString, OsStr};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT,
+    copy_file_range, fchmod, futimens, ioctl_ficlone, mkdirat, openat, readlinkat, renameat, statx,
+    symlinkat, utimensat,
+};
+use rustix::io::{Errno, read, write};
+
+use super::copy::{CopyMethod, KERNEL_BYTES, MAKE, READ, about, cut, mode};
+use super::walk::{Descent, Step, Walk};
+use crate::calls::{close, flush};
+use crate::control::Control;
+use crate::crew::{Hand, Watch, alone, fault, refusal};
+use crate::files::AtEnd;
+use crate::filling::mix;
+use crate::meter::Halt;
+use crate::outcome::{Op, OpError, Outcome};
+
+/// Longest name, bytes, of which a temporary name can be made.
+const TEMPORARY_OF_BYTES: usize = 255 - 8;
+
+/// How a file of a tree comes to its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Manner {
+    /// It is created under its name, as `cp` does.
+    Direct,
+    /// It is created as `.name.XXXXXX` and renamed when it is complete, as `rsync` does: two
+    /// changes of the directory per file.
+    Renamed,
+}
+
+/// The modification time alone; the time of last access is left as it is.
+fn times(about: &Statx) -> Timestamps {
+    let modified = about.stx_mtime;
+    Timestamps {
+        last_access: Timespec {
+            tv_sec: 0,
+            tv_nsec: UTIME_OMIT,
+        },
+        last_modification: Timespec {
+            tv_sec: modified.tv_sec,
+            tv_nsec: modified.tv_nsec.into(),
+        },
+    }
+}
+
+/// Copies the tree at `from` to `to`, which must not exist.
+///
+/// Records per directory one [`Op::Readdir`] and [`Op::Mkdir`], per file one [`Op::Copy`] (open,
+/// copy, times, mode, close; its bytes), per symbolic link one [`Op::Copy`] of no bytes, and in
+/// the manner of rsync one [`Op::Rename`] per file. Modes and times of directories are set when
+/// their content is complete. Flushing, if asked for, flushes the file system of `to`.
+///
+/// # Errors
+/// Nothing was measured: `from` is not a directory or a symbolic link to one, or the parent of
+/// `to` is missing. Whatever fails later, a mount point or a special file within the tree
+/// included, is found in [`Outcome::error`]; what was copied until then stays.
+pub fn copy_tree(
+    from: &Path,
+    to: &Path,
+    method: CopyMethod,
+    manner: Manner,
+    at_end: AtEnd,
+    slice_ns: u64,
+    control: &Control,
+) -> Result<Outcome, OpError> {
+    let walk = Walk::open(from, Op::Readdir)?;
+    let buffer = method.buffer(to)?;
+    let parent = match to.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    statx(CWD, parent, AtFlags::empty(), StatxFlags::TYPE)
+        .map_err(|errno| fault(Op::Mkdir, parent, errno))?;
+    let mut copier = Copier {
+        walk,
+        targets: Vec::new(),
+        path: to.to_path_buf(),
+        root: None,
+        method,
+        manner,
+        control,
+        buffer,
+        temporary: Vec::new(),
+        link: Vec::new(),
+        files: 0,
+    };
+    let ops = [Op::Fsync, Op::Mkdir, Op::Rename, Op::Readdir, Op::Copy];
+    Ok(alone(
+        Watch {
+            slice_ns,
+            control,
+            ops: &ops,
+        },
+        method.why(),
+        |hand| {
+            copier.all(hand)?;
+            match at_end {
+                AtEnd::Return => Ok(()),
+                AtEnd::Durable => flush(hand, &copier.targets[0], to),
+            }
+        },
+    ))
+}
+
+/// A copy in progress.
+struct Copier<'a> {
+    walk: Walk,
+    /// Descriptors of the directories made, as deep as the walk stands.
+    targets: Vec<OwnedFd>,
+    /// Path of the innermost of them.
+    path: PathBuf,
+    /// Device and inode of the outermost of them, which must not be copied into itself.
+    root: Option<(u32, u32, u64)>,
+    method: CopyMethod,
+    manner: Manner,
+    control: &'a Control,
+    buffer: Vec<u8>,
+    /// Room for a temporary name.
+    temporary: Vec<u8>,
+    /// Room for what a symbolic link says.
+    link: Vec<u8>,
+    files: u64,
+}
+
+/// Why the copy of one file ended early.
+enum Trouble {
+    Source(Errno),
+    Target(Errno),
+    Cut { copied: u64, size: u64 },
+    Stopped,
+}
+
+impl Copier<'_> {
+    fn all(&mut self, hand: &mut Hand<'_>) -> Result<(), Halt> {
+        let to = rustix::path::Arg::into_c_str(self.path.as_path());
+        let to = to
+            .map_err(|errno| fault(Op::Mkdir, &self.path, errno))?
+            .into_owned();
+        self.enter(&to, hand)?;
+        loop {
+            hand.proceed()?;
+            match self.walk.next()? {
+                Step::Done => return self.seal(),
+                Step::Leave => {
+                    self.seal()?;
+                    self.walk.leave();
+                    self.targets.pop();
+                    self.path.pop();
+                }
+                Step::Entry(FileType::Directory) => {
+                    let name = self.walk.current().1.to_owned();
+                    match self.walk.descend(Op::Readdir)? {
+                        Descent::Elsewhere(error) => return Err(error.into()),
+                        Descent::Entered => {
+                            self.path.push(OsStr::from_bytes(name.to_bytes()));
+                            self.enter(&name, hand)?;
+                        }
+                    }
+                }
+                Step::Entry(FileType::RegularFile) => self.file(hand)?,
+                Step::Entry(FileType::Symlink) => self.symlink(hand)?,
+                Step::Entry(_) => {
+                    let detail = "is neither a file, a directory nor a symbolic link: not copied";
+                    let path = self.walk.current_path();
+                    return Err(refusal(Op::Copy, &path, Errno::INVAL, detail).into());
+                }
+            }
+        }
+    }
+
+    fn target(&self) -> BorrowedFd<'_> {
+        self.targets.last().map_or(CWD, AsFd::as_fd)
+    }
+
+    /// Makes the directory `name` for the one just entered in the walk, and reads the latter.
+    fn enter(&mut self, name: &CStr, hand: &mut Hand<'_>) -> Result<(), Halt> {
+        if self.root == Some(place(self.walk.about())) {
+            let detail = "would be copied into itself";
+            return Err(refusal(Op::Mkdir, &self.path, Errno::INVAL, detail).into());
+        }
+        let parent = self.target();
+        let mkdir = || mkdirat(parent, name, Mode::from_raw_mode(0o700)).map(|()| 0);
+        let flags = READ.union(OFlags::DIRECTORY);
+        let made = hand.time(Op::Mkdir, mkdir).and_then(|_| {
+            let made = openat(parent, name, flags, Mode::empty())?;
+            Ok((place(&about(&made)?), made))
+        });
+        let (root, made) = made.map_err(|errno| fault(Op::Mkdir, &self.path, errno))?;
+        self.targets.push(made);
+        self.root.get_or_insert(root);
+        let done = hand.time(Op::Readdir, || self.walk.read());
+        done.map(drop)
+            .map_err(|errno| self.walk.here(Op::Readdir, errno).into())
+    }
+
+    /// Gives the directory just filled the time and mode of the one it was copied from.
+    fn seal(&mut self) -> Result<(), Halt> {
+        let (from, made) = (self.walk.about(), self.target());
+        let done = futimens(made, &times(from)).and_then(|()| fchmod(made, mode(from)));
+        done.map_err(|errno| fault(Op::Mkdir, &self.path, errno).into())
+    }
+
+    fn file(&mut self, hand: &mut Hand<'_>) -> Result<(), Halt> {
+        let (parent, name) = self.walk.current();
+        let target = self.targets.last().map_or(CWD, AsFd::as_fd);
+        let made = match self.manner {
+            Manner::Direct => name,
+            Manner::Renamed => temporary_name(name, self.files, &mut self.temporary),
+        };
+        let (method, manner, control) = (self.method, self.manner, self.control);
+        let one = One {
+            parent,
+            name,
+            target,
+            made,
+            method,
+            manner,
+            control,
+        };
+        let (buffer, mut short) = (&mut self.buffer, 0);
+        let copied = hand.time(Op::Copy, || one.copy(buffer, &mut short));
+        (0..short).for_each(|_| hand.count_short());
+        self.files += 1;
+        let path = || self.path.join(OsStr::from_bytes(name.to_bytes()));
+        copied.map_err(|trouble| match trouble {
+            Trouble::Source(errno) => self.walk.at_current(Op::Copy, errno).into(),
+            Trouble::Target(errno) => fault(Op::Copy, &path(), errno).into(),
+            Trouble::Cut { copied, size } => cut(&self.walk.current_path(), copied, size).into(),
+            Trouble::Stopped => Halt::Stopped,
+        })?;
+        if manner == Manner::Renamed {
+            hand.time(Op::Rename, || {
+                renameat(target, made, target, name).map(|()| 0)
+            })
+            .map_err(|errno| fault(Op::Rename, &path(), errno))?;
+        }
+        Ok(())
+    }
+
+    fn symlink(&mut self, hand: &mut Hand<'_>) -> Result<(), Halt> {
+        let (parent, name) = self.walk.current();
+        let target = self.targets.last().map_or(CWD, AsFd::as_fd);
+        let link = std::mem::take(&mut self.link);
+        let mut kept = None;
+        let done = hand.time(Op::Copy, || {
+            let nofollow = AtFlags::SYMLINK_NOFOLLOW;
+            let known =
+                statx(parent, name, nofollow, StatxFlags::BASIC_STATS).map_err(Trouble::Source)?;
+            let says = kept.insert(readlinkat(parent, name, link).map_err(Trouble::Source)?);
+            symlinkat(&**says, target, name).map_err(Trouble::Target)?;
+            utimensat(target, name, &times(&known), nofollow).map_err(Trouble::Target)?;
+            Ok(0)
+        });
+        self.link = kept.map_or_else(Vec::new, CString::into_bytes);
+        done.map(drop).map_err(|trouble| match trouble {
+            Trouble::Source(errno) => self.walk.at_current(Op::Copy, errno).into(),
+            Trouble::Target(errno) => {
+                let path = self.path.join(OsStr::from_bytes(name.to_bytes()));
+                fault(Op::Copy, &path, errno).into()
+            }
+            Trouble::Cut { .. } | Trouble::Stopped => Halt::Stopped,
+        })
+    }
+}
+
+fn place(about: &Statx) -> (u32, u32, u64) {
+    (about.stx_dev_major, about.stx_dev_minor, about.stx_ino)
+}
+
+/// `.name.XXXXXX`, the name cut so that the whole fits into 255 bytes.
+fn temporary_name<'a>(name: &CStr, number: u64, room: &'a mut Vec<u8>) -> &'a CStr {
+    const LETTERS: &[u8; 32] = b"abcdefghijklmnopqrstuvwxyz234567";
+    let name = name.to_bytes();
+    room.clear();
+    room.push(b'.');
+    room.extend_from_slice(&name[..name.len().min(TEMPORARY_OF_BYTES)]);
+    room.push(b'.');
+    let random = mix(number);
+    room.extend((0..6).map(|place| LETTERS[(random >> (place * 5)) as usize & 31]));
+    room.push(0);
+    CStr::from_bytes_until_nul(room).unwrap_or_default()
+}
+
+/// One file of a tree to copy.
+struct One<'a> {
+    parent: BorrowedFd<'a>,
+    name: &'a CStr,
+    target: BorrowedFd<'a>,
+    /// Its name until it is complete.
+    made: &'a CStr,
+    method: CopyMethod,
+    manner: Manner,
+    control: &'a Control,
+}
+
+impl One<'_> {
+    fn copy(&self, buffer: &mut [u8], short: &mut u64) -> Result<u64, Trouble> {
+        let source =
+            openat(self.parent, self.name, READ, Mode::empty()).map_err(Trouble::Source)?;
+        let known = about(&source).map_err(Trouble::Source)?;
+        let first = match self.manner {
+            Manner::Direct => mode(&known),
+            Manner::Renamed => Mode::from_raw_mode(0o600),
+        };
+        let made = openat(self.target, self.made, MAKE, first).map_err(Trouble::Target)?;
+        let bytes = match self.method {
+            CopyMethod::Classic { .. } => self.classic(&source, &made, buffer, short)?,
+            CopyMethod::InKernel => self.in_kernel(&source, &made, known.stx_size)?,
+            CopyMethod::Reflink => {
+                ioctl_ficlone(&made, &source).map_err(Trouble::Target)?;
+                known.stx_size
+            }
+        };
+        futimens(&made, &times(&known)).map_err(Trouble::Target)?;
+        fchmod(&made, mode(&known)).map_err(Trouble::Target)?;
+        close(made).map_err(Trouble::Target)?;
+        Ok(bytes)
+    }
+
+    fn classic(
+        &self,
+        source: &OwnedFd,
+        made: &OwnedFd,
+        buffer: &mut [u8],
+        short: &mut u64,
+    ) -> Result<u64, Trouble> {
+        let mut total = 0;
+        loop {
+            let got = read(source, &mut *buffer).map_err(Trouble::Source)?;
+            if got == 0 {
+                return Ok(total);
+            }
+            let mut rest = &buffer[..got];
+            while !rest.is_empty() {
+                let put = write(made, rest).map_err(Trouble::Target)?;
+                *short += u64::from(put < rest.len());
+                rest = &rest[put..];
+            }
+            total += got as u64;
+            self.proceed()?;
+        }
+    }
+
+    fn in_kernel(&self, source: &OwnedFd, made: &OwnedFd, size: u64) -> Result<u64, Trouble> {
+        let mut copied = 0;
+        while copied < size {
+            match copy_file_range(source, None, made, None, KERNEL_BYTES) {
+                Ok(0) => return Err(Trouble::Cut { copied, size }),
+                Ok(bytes) => copied += bytes as u64,
+                Err(errno) => return Err(Trouble::Target(errno)),
+            }
+            self.proceed()?;
+        }
+        Ok(copied)
+    }
+
+    fn proceed(&self) -> Result<(), Trouble> {
+        if self.control.stopped() {
+            Err(Trouble::Stopped)
+        } else {
+            Ok(())
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! Deleting a tree, and nothing but the tree.
+//!
+//! Each directory is read whole before anything in it is removed. What is not a directory is
+//! unlinked by name within its directory's descriptor, so that a symbolic link is removed and
+//! never followed; a mount point ends the phase with an error and keeps what is below it.
+
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, unlinkat};
+use rustix::io::Errno;
+
+use super::walk::{Descent, Step, Walk};
+use crate::calls::flush;
+use crate::control::Control;
+use crate::crew::{Hand, Watch, alone, fault, refusal};
+use crate::files::AtEnd;
+use crate::meter::Halt;
+use crate::outcome::{Op, OpError, Outcome};
+
+/// Deletes the tree at `root`, the root included, children before parents, in the order in which
+/// directories list them.
+///
+/// Records one [`Op::Readdir`] and [`Op::Rmdir`] per directory and one [`Op::Unlink`] per entry
+/// that is not one. Flushing, if asked for, flushes the file system of the root's parent.
+///
+/// # Errors
+/// Nothing was deleted: the root is not a directory, is a symbolic link or a mount point, or has
+/// no name of its own (`/`, `..`). Whatever fails later, a mount point within the tree included,
+/// is found in [`Outcome::error`]; what was deleted until then is gone.
+pub fn delete_tree(
+    root: &Path,
+    at_end: AtEnd,
+    slice_ns: u64,
+    control: &Control,
+) -> Result<Outcome, OpError> {
+    let mut walk = Walk::open(root, Op::Readdir)?;
+    if walk.root_is_mount() {
+        let detail = "is a mount point: nothing was deleted";
+        return Err(refusal(Op::Rmdir, root, Errno::BUSY, detail));
+    }
+    let Some(name) = root.file_name() else {
+        let detail = "has no name of its own: nothing was deleted";
+        return Err(refusal(Op::Rmdir, root, Errno::INVAL, detail));
+    };
+    let above = match root.parent() {
+        Some(parent) if parent != Path::new("") => parent,
+        _ => Path::new("."),
+    };
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let parent =
+        openat(CWD, above, flags, Mode::empty()).map_err(|errno| fault(Op::Rmdir, above, errno))?;
+    let ops = [Op::Fsync, Op::Unlink, Op::Rmdir, Op::Readdir];
+    let why = "entries are removed by plain calls relative to their directory's descriptor";
+    Ok(alone(
+        Watch {
+            slice_ns,
+            control,
+            ops: &ops,
+        },
+        why.to_owned(),
+        |hand| {
+            delete(&mut walk, hand)?;
+            hand.time(Op::Rmdir, || {
+                unlinkat(&parent, name, AtFlags::REMOVEDIR).map(|()| 0)
+            })
+            .map_err(|errno| fault(Op::Rmdir, root, errno))?;
+            match at_end {
+                AtEnd::Return => Ok(()),
+                AtEnd::Durable => flush(hand, &parent, above),
+            }
+        },
+    ))
+}
+
+/// Deletes everything below the root of `walk`.
+fn delete(walk: &mut Walk, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    read(walk, hand)?;
+    loop {
+        hand.proceed()?;
+        match walk.next()? {
+            Step::Done => return Ok(()),
+            Step::Entry(FileType::Directory) => match walk.descend(Op::Readdir)? {
+                Descent::Entered => read(walk, hand)?,
+                Descent::Elsewhere(error) => return Err(error.into()),
+            },
+            Step::Entry(_) => remove(walk, hand, Op::Unlink, AtFlags::empty())?,
+            Step::Leave => {
+                walk.leave();
+                remove(walk, hand, Op::Rmdir, AtFlags::REMOVEDIR)?;
+            }
+        }
+    }
+}
+
+fn read(walk: &mut Walk, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    let done = hand.time(Op::Readdir, || walk.read());
+    done.map(drop)
+        .map_err(|errno| walk.here(Op::Readdir, errno).into())
+}
+
+fn remove(walk: &Walk, hand: &mut Hand<'_>, op: Op, flags: AtFlags) -> Result<(), Halt> {
+    let (parent, name) = walk.current();
+    let done = hand.time(op, || unlinkat(parent, name, flags).map(|()| 0));
+    done.map(drop)
+        .map_err(|errno| walk.at_current(op, errno).into())
+}

@@ -1,0 +1,137 @@
+//! What a worker looks at every ten milliseconds instead of at every operation.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use crate::clock::Clock;
+use crate::control::Control;
+use crate::pacing::sleep_ns;
+use crate::recorder::Recorder;
+
+/// Time between two looks at the world, ns.
+const LOOK_NS: u64 = 10_000_000;
+/// A sleep ends this much before the moment waited for; the rest is spent reading the clock,
+/// because a sleeping thread wakes up late.
+const SPIN_NS: u64 = 50_000;
+
+/// Why a worker issues no more operations.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finish {
+    /// It did its share, or its time is over.
+    Complete,
+    /// [`Control::stop`] was raised, or another worker failed.
+    Stopped,
+    /// One of its own operations failed.
+    Failed,
+}
+
+/// One worker's view of the time and of the world.
+#[derive(Debug)]
+pub(crate) struct Watch<'a> {
+    clock: Clock,
+    control: &'a Control,
+    /// Raised by a worker that failed: the others stop too.
+    halt: &'a AtomicBool,
+    deadline_ns: u64,
+    /// The earlier of the deadline and the next look: one comparison per operation.
+    look_ns: u64,
+    last_ns: u64,
+    reported: (u64, u64),
+    /// Readings that were before the one preceding them.
+    pub(crate) back: u64,
+}
+
+impl<'a> Watch<'a> {
+    pub(crate) fn new(
+        clock: Clock,
+        control: &'a Control,
+        halt: &'a AtomicBool,
+        deadline_ns: Option<u64>,
+    ) -> Watch<'a> {
+        let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
+        let reported = (0, 0);
+        Watch {
+            clock,
+            control,
+            halt,
+            deadline_ns,
+            look_ns: 0,
+            last_ns: 0,
+            reported,
+            back: 0,
+        }
+    }
+
+    /// Nanoseconds since the phase began, never less than before.
+    #[inline(always)]
+    pub(crate) fn now_ns(&mut self) -> u64 {
+        let now_ns = self.clock.now_ns();
+        if now_ns < self.last_ns {
+            self.back += 1;
+            return self.last_ns;
+        }
+        self.last_ns = now_ns;
+        now_ns
+    }
+
+    /// Whether the worker has to end. Costs one comparison, but for one call in ten milliseconds.
+    #[inline(always)]
+    pub(crate) fn ended(&mut self, now_ns: u64, recorder: &Recorder) -> Option<Finish> {
+        if now_ns < self.look_ns {
+            return None;
+        }
+        self.look(now_ns, recorder)
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn look(&mut self, now_ns: u64, recorder: &Recorder) -> Option<Finish> {
+        self.report(recorder);
+        self.look_ns = self.deadline_ns.min(now_ns.saturating_add(LOOK_NS));
+        if self.control.stopped() || self.halt.load(Ordering::Relaxed) {
+            return Some(Finish::Stopped);
+        }
+        (now_ns >= self.deadline_ns).then_some(Finish::Complete)
+    }
+
+    /// Adds what was done since the last report to the counters the world watches.
+    pub(crate) fn report(&mut self, recorder: &Recorder) {
+        let (ops, bytes) = recorder.progress();
+        self.control
+            .ops
+            .fetch_add(ops - self.reported.0, Ordering::Relaxed);
+        self.control
+            .bytes
+            .fetch_add(bytes - self.reported.1, Ordering::Relaxed);
+        self.reported = (ops, bytes);
+    }
+
+    /// Tells the other workers to stop.
+    pub(crate) fn halt(&self) {
+        self.halt.store(true, Ordering::Relaxed);
+    }
+
+    /// How long a wait from `now_ns` until `due_ns` may block without missing either a look or,
+    /// by waking up late, the moment itself; 0: do not block.
+    pub(crate) fn may_block_ns(&self, now_ns: u64, due_ns: u64) -> u64 {
+        let until_due = due_ns.saturating_sub(now_ns).saturating_sub(SPIN_NS);
+        until_due.min(LOOK_NS)
+    }
+
+    /// Waits until `due_ns`, never less. Returns the time, or why the wait was cut short.
+    pub(crate) fn wait_until(&mut self, due_ns: u64, recorder: &Recorder) -> Result<u64, Finish> {
+        loop {
+            let now_ns = self.now_ns();
+            if let Some(finish) = self.ended(now_ns, recorder) {
+                return Err(finish);
+            }
+            if now_ns >= due_ns {
+                return Ok(now_ns);
+            }
+            let until = due_ns.min(self.deadline_ns.saturating_add(SPIN_NS));
+            match self.may_block_ns(now_ns, until) {
+                0 => std::hint::spin_loop(),
+                ns => sleep_ns(ns),
+            }
+        }
+    }
+}

@@ -1,0 +1,187 @@
+//! The state of one worker, and the loop of those that do one operation at a time.
+
+use std::num::NonZeroU64;
+
+use crate::io::{Device, Fault};
+use crate::outcome::Op;
+use crate::pace::Pace;
+use crate::recorder::Recorder;
+use crate::shape::{Shape, Step};
+use crate::watch::{Finish, Watch};
+
+/// Which files to fsync, and when.
+#[derive(Debug)]
+pub(crate) struct Cadence {
+    /// Writes between two fsyncs; None: no fsync.
+    every: Option<NonZeroU64>,
+    until: u64,
+    /// Files written since their last fsync, in the order of their first write.
+    dirty: Vec<u32>,
+    is_dirty: Vec<bool>,
+}
+
+impl Cadence {
+    pub(crate) fn new(every: Option<NonZeroU64>, targets: usize) -> Cadence {
+        // Room for all of them now: nothing is allocated later.
+        let (dirty, is_dirty) = match every {
+            Some(_) => (Vec::with_capacity(targets), vec![false; targets]),
+            None => (Vec::new(), Vec::new()),
+        };
+        Cadence {
+            every,
+            until: every.map_or(0, NonZeroU64::get),
+            dirty,
+            is_dirty,
+        }
+    }
+
+    /// A write to this file completed. Returns whether the dirty files are to be synced now.
+    #[inline(always)]
+    pub(crate) fn wrote(&mut self, target: u32) -> bool {
+        let Some(every) = self.every else {
+            return false;
+        };
+        let is_dirty = &mut self.is_dirty[target as usize];
+        if !*is_dirty {
+            *is_dirty = true;
+            self.dirty.push(target);
+        }
+        self.until -= 1;
+        if self.until > 0 {
+            return false;
+        }
+        self.until = every.get();
+        true
+    }
+
+    /// A file to sync, one after the other until there is none.
+    #[inline]
+    pub(crate) fn take_dirty(&mut self) -> Option<u32> {
+        let target = self.dirty.pop()?;
+        self.is_dirty[target as usize] = false;
+        Some(target)
+    }
+}
+
+/// The operation that failed, before its path is looked up.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Failure {
+    pub(crate) op: Op,
+    pub(crate) target: u32,
+    pub(crate) offset: Option<u64>,
+    pub(crate) fault: Fault,
+    pub(crate) at_ns: u64,
+}
+
+/// Everything a worker changes while it runs; no other thread touches it.
+#[derive(Debug)]
+pub(crate) struct Worker<'a> {
+    pub(crate) shape: Shape,
+    pub(crate) recorder: Recorder,
+    pub(crate) watch: Watch<'a>,
+    pub(crate) cadence: Cadence,
+    /// Operations still to issue.
+    pub(crate) left: u64,
+    /// Sum of the times operations were outstanding, ns.
+    pub(crate) outstanding_ns: u64,
+    pub(crate) finish: Finish,
+    pub(crate) failure: Option<Failure>,
+}
+
+impl Worker<'_> {
+    /// Keeps the first failure whole and tells everybody.
+    #[cold]
+    pub(crate) fn fail(&mut self, op: Op, target: u32, offset: Option<u64>, fault: Fault) {
+        self.finish = Finish::Failed;
+        if self.failure.is_none() {
+            let at_ns = self.watch.now_ns();
+            self.failure = Some(Failure {
+                op,
+                target,
+                offset,
+                fault,
+                at_ns,
+            });
+        }
+        self.watch.halt();
+    }
+
+    /// Syncs every file written since it was last synced. Returns the time, or `None` on failure.
+    #[inline(never)]
+    fn sync_dirty<D: Device>(&mut self, device: &mut D, mut last_ns: u64) -> Option<u64> {
+        while let Some(target) = self.cadence.take_dirty() {
+            if let Err(fault) = device.sync(target) {
+                self.fail(Op::Fsync, target, None, fault);
+                return None;
+            }
+            let now_ns = self.watch.now_ns();
+            self.recorder.record(Op::Fsync, last_ns, now_ns, 0);
+            self.outstanding_ns += now_ns - last_ns;
+            last_ns = now_ns;
+        }
+        Some(last_ns)
+    }
+
+    /// Books a completed operation.
+    #[inline(always)]
+    pub(crate) fn completed(
+        &mut self,
+        step: &Step,
+        from_ns: u64,
+        begun_ns: u64,
+        now_ns: u64,
+        moved: u32,
+    ) {
+        self.recorder
+            .record(step.op, from_ns, now_ns, u64::from(moved));
+        self.outstanding_ns += now_ns - begun_ns;
+        if moved < step.size {
+            self.recorder.short();
+        }
+    }
+}
+
+/// One operation after the other until the worker's share is done, its time is over, or somebody
+/// says stop.
+///
+/// Without pacing the clock is read once per operation: the end of one is the beginning of the
+/// next, so that some ten nanoseconds of our own book-keeping count as part of each latency.
+pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D, pace: &mut P) {
+    let mut last_ns = worker.watch.now_ns();
+    let mut ready_ns = 0;
+    while worker.left > 0 {
+        let due_ns = pace.due_ns(ready_ns);
+        let begun_ns = if due_ns <= last_ns {
+            last_ns
+        } else {
+            match worker.watch.wait_until(due_ns, &worker.recorder) {
+                Ok(now_ns) => now_ns,
+                Err(finish) => {
+                    worker.finish = finish;
+                    return;
+                }
+            }
+        };
+        let step = worker.shape.step();
+        pace.taken(&mut worker.shape);
+        let moved = match device.issue(&step) {
+            Ok(moved) => moved,
+            Err(fault) => return worker.fail(step.op, step.target, Some(step.offset), fault),
+        };
+        last_ns = worker.watch.now_ns();
+        let from_ns = if P::FROM_INTENDED { due_ns } else { begun_ns };
+        worker.completed(&step, from_ns, begun_ns, last_ns, moved);
+        worker.left -= 1;
+        if step.op == Op::Write && worker.cadence.wrote(step.target) {
+            match worker.sync_dirty(device, last_ns) {
+                Some(now_ns) => last_ns = now_ns,
+                None => return,
+            }
+        }
+        ready_ns = pace.ready_ns(last_ns);
+        if let Some(finish) = worker.watch.ended(last_ns, &worker.recorder) {
+            worker.finish = finish;
+            return;
+        }
+    }
+}

@@ -1,0 +1,433 @@
+//! Whole phases on real files: what was asked for is what was done.
+
+use std::num::NonZeroU64;
+use std::path::Path;
+use std::sync::atomic::Ordering;
+
+use stackrace_engine::spec::{
+    Access, Content, Durability, Engine, Pacing, Spec, Stop, Target,
+};
+use stackrace_engine::{Control, Ended, Op, OpOutcome, Outcome, StartError, lay_out, run};
+
+const MIB: u64 = 1 << 20;
+
+/// Reads of 4 KiB, uniformly at random, one thread, 1,000 of them.
+fn spec(path: &Path, bytes: u64) -> Spec {
+    Spec {
+        targets: vec![Target { path: path.into(), bytes }],
+        block_sizes: vec![(4096, 1)],
+        access: Access::Uniform,
+        read_share: 1.0,
+        threads: 1,
+        queue_depth: 1,
+        direct: false,
+        durability: Durability::default(),
+        pacing: Pacing::Closed { think_time_ns: 0 },
+        content: Content::Random,
+        stop: Stop { ops: Some(1_000), time_ns: None },
+        engine: Engine::Sync,
+        seed: 7,
+        slice_ns: 1_000_000,
+    }
+}
+
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir().unwrap()
+}
+
+/// A file of this many random bytes.
+fn laid_out(directory: &Path, name: &str, bytes: u64) -> Target {
+    let target = Target { path: directory.join(name), bytes };
+    lay_out(std::slice::from_ref(&target), Content::Random, 1, &Control::default()).unwrap();
+    target
+}
+
+fn done(spec: &Spec) -> Outcome {
+    let outcome = run(spec, &Control::default()).unwrap();
+    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    consistent(&outcome);
+    outcome
+}
+
+fn of(outcome: &Outcome, op: Op) -> &OpOutcome {
+    outcome.ops.iter().find(|o| o.op == op).unwrap_or_else(|| panic!("no {} at all", op.name()))
+}
+
+fn count(outcome: &Outcome, op: Op) -> u64 {
+    outcome.ops.iter().find(|o| o.op == op).map_or(0, |o| o.count)
+}
+
+/// What holds for every outcome.
+fn consistent(outcome: &Outcome) {
+    let work = outcome.ops.iter().filter(|o| o.op != Op::Fsync);
+    let sums = work.fold((0, 0), |s, o| (s.0 + o.count, s.1 + o.bytes));
+    let series = outcome.series.iter().fold((0, 0), |s, x| (s.0 + x.ops, s.1 + x.bytes));
+    assert_eq!(series, sums, "series and counters disagree");
+    for op in &outcome.ops {
+        assert_eq!(op.latency.len(), op.count);
+        assert!(op.latency_sum_ns <= u128::from(op.count) * u128::from(op.latency.max()));
+    }
+    assert!(outcome.series.len() as u64 <= outcome.elapsed_ns / outcome.slice_ns + 1);
+}
+
+/// Engines that do real I/O, with the queue depth to use them at.
+const ENGINES: [(Engine, u32); 4] =
+    [(Engine::Sync, 1), (Engine::Sync, 4), (Engine::Uring, 1), (Engine::Uring, 16)];
+
+/// Runs a check for each engine; says so, visibly, where the kernel refuses one.
+fn with_engines(check: impl Fn(Engine, u32)) {
+    for (engine, queue_depth) in ENGINES {
+        if engine == Engine::Uring
+            && let Some(why) = uring_refused()
+        {
+            println!("SKIPPED for io_uring: {why}");
+            continue;
+        }
+        check(engine, queue_depth);
+    }
+}
+
+fn uring_refused() -> Option<String> {
+    let directory = directory();
+    let target = laid_out(directory.path(), "probe", 4096);
+    let mut spec = spec(&target.path, 4096);
+    spec.engine = Engine::Uring;
+    match run(&spec, &Control::default()) {
+        Err(error @ StartError::Ring { .. }) => Some(error.to_string()),
+        Err(error) => panic!("{error}"),
+        Ok(_) => None,
+    }
+}
+
+#[test]
+fn counts_are_exact_whatever_the_threads() {
+    let directory = directory();
+    let target = laid_out(directory.path(), "file", MIB);
+    with_engines(|engine, queue_depth| {
+        for (threads, ops) in [(1, 1_000), (3, 1_001), (4, 3)] {
+            let mut spec = spec(&target.path, MIB);
+            (spec.engine, spec.queue_depth) = (engine, queue_depth);
+            (spec.threads, spec.stop.ops) = (threads, Some(ops));
+            let outcome = done(&spec);
+            assert_eq!(of(&outcome, Op::Read).count, ops);
+            assert_eq!(of(&outcome, Op::Read).bytes, ops * 4096);
+            assert_eq!(outcome.short, 0);
+        }
+    });
+}
+
+#[test]
+fn the_mix_is_exact() {
+    let directory = directory();
+    let target = laid_out(directory.path(), "file", MIB);
+    with_engines(|engine, queue_depth| {
+        let mut spec = spec(&target.path, MIB);
+        (spec.engine, spec.queue_depth) = (engine, queue_depth);
+        (spec.threads, spec.read_share, spec.stop.ops) = (3, 0.7, Some(2_000));
+        let outcome = done(&spec);
+        assert_eq!((count(&outcome, Op::Read), count(&outcome, Op::Write)), (1_400, 600));
+    });
+}
+
+#[test]
+fn each_block_is_written_once_and_with_its_own_content() {
+    with_engines(|engine, queue_depth| {
+        let directory = directory();
+        let path = directory.path().join("file");
+        let blocks = 777;
+        let mut spec = spec(&path, blocks * 4096);
+        (spec.engine, spec.queue_depth, spec.threads) = (engine, queue_depth, 2);
+        (spec.access, spec.read_share) = (Access::OncePerPass, 0.0);
+        spec.stop.ops = Some(blocks);
+        let outcome = done(&spec);
+        assert_eq!(of(&outcome, Op::Write).bytes, blocks * 4096);
+        let bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes.len() as u64, blocks * 4096);
+        let stamps: std::collections::HashSet<&[u8]> = bytes.chunks(512).map(|s| &s[..8]).collect();
+        assert_eq!(stamps.len() as u64, blocks * 8, "{engine:?}: sectors repeat or were missed");
+    });
+}
+
+#[test]
+fn a_sequential_write_fills_the_files_in_order_with_the_bytes_of_its_pool() {
+    let directory = directory();
+    let targets: Vec<Target> = [10_000, 0, 8_192]
+        .into_iter()
+        .enumerate()
+        .map(|(i, bytes)| Target { path: directory.path().join(format!("{i}")), bytes })
+        .collect();
+    let mut spec = spec(&targets[0].path, 0);
+    spec.targets = targets.clone();
+    (spec.access, spec.read_share, spec.stop.ops) = (Access::Sequential, 0.0, Some(4));
+    done(&spec);
+    let mut pool =
+        stackrace_engine::content::Pool::new(Content::Random, 7, 0, 1, 4096..=4096, 4 << 20)
+            .unwrap();
+    let mut expected = || [pool.take(4096).to_vec(), pool.take(4096).to_vec()].concat();
+    let (first, third) = (expected(), expected());
+    assert_eq!(std::fs::read(&targets[0].path).unwrap(), first);
+    assert_eq!(std::fs::read(&targets[1].path).unwrap(), b"");
+    assert_eq!(std::fs::read(&targets[2].path).unwrap(), third);
+}
+
+#[test]
+fn fsyncs_follow_their_cadence() {
+    with_engines(|engine, queue_depth| {
+        let directory = directory();
+        let path = directory.path().join("file");
+        for (every, writes, expected) in [(1, 50, 50), (7, 50, 7), (100, 50, 0)] {
+            let mut spec = spec(&path, MIB);
+            (spec.engine, spec.read_share, spec.stop.ops) = (engine, 0.0, Some(writes));
+            // One worker: the cadence is each worker's own.
+            spec.queue_depth = if engine == Engine::Uring { queue_depth } else { 1 };
+            spec.durability.fsync_every = NonZeroU64::new(every);
+            let outcome = done(&spec);
+            assert_eq!(of(&outcome, Op::Write).count, writes);
+            assert_eq!(count(&outcome, Op::Fsync), expected, "{engine:?}, every {every}");
+            spec.durability.fsync_at_end = true;
+            spec.durability.data_only = true;
+            assert_eq!(count(&done(&spec), Op::Fsync), expected + 1);
+        }
+    });
+}
+
+#[test]
+fn only_written_files_are_synced_by_the_cadence() {
+    let directory = directory();
+    let targets = [laid_out(directory.path(), "a", MIB), laid_out(directory.path(), "b", MIB)];
+    with_engines(|engine, queue_depth| {
+        let mut spec = spec(&targets[0].path, MIB);
+        spec.targets = targets.to_vec();
+        (spec.engine, spec.queue_depth) = (engine, if engine == Engine::Uring { queue_depth } else { 1 });
+        (spec.access, spec.read_share) = (Access::Sequential, 0.0);
+        spec.durability.fsync_every = NonZeroU64::new(64);
+        // The first four cadences lie in the first file, the last four in the second.
+        spec.stop.ops = Some(512);
+        assert_eq!(count(&done(&spec), Op::Fsync), 8, "{engine:?} {queue_depth}");
+    });
+}
+
+#[test]
+fn a_read_phase_never_syncs() {
+    let directory = directory();
+    let target = laid_out(directory.path(), "file", MIB);
+    let mut spec = spec(&target.path, MIB);
+    spec.durability.fsync_at_end = true;
+    spec.durability.fsync_every = NonZeroU64::new(1);
+    assert_eq!(count(&done(&spec), Op::Fsync), 0);
+}
+
+#[test]
+fn a_full_device_is_reported_whole() {
+    with_engines(|engine, queue_depth| {
+        let mut spec = spec(Path::new("/dev/full"), MIB);
+        (spec.engine, spec.queue_depth) = (engine, queue_depth);
+        (spec.access, spec.read_share, spec.threads) = (Access::Sequential, 0.5, 1);
+        let outcome = run(&spec, &Control::default()).unwrap();
+        assert_eq!(outcome.ended, Ended::Failed);
+        let error = outcome.error.as_ref().unwrap();
+        assert_eq!(error.errno, rustix::io::Errno::NOSPC.raw_os_error());
+        assert_eq!((error.op, error.path.as_path()), (Op::Write, Path::new("/dev/full")));
+        assert!(error.offset.is_some_and(|offset| offset < MIB && offset % 4096 == 0));
+        assert_eq!(count(&outcome, Op::Write), 0);
+        // What was measured before it failed is kept.
+        consistent(&outcome);
+    });
+}
+
+#[test]
+fn what_was_measured_before_a_failure_is_kept() {
+    let directory = directory();
+    laid_out(directory.path(), "file", 40_960);
+    with_engines(|engine, queue_depth| {
+        // The phase was told of more than there is: eleven blocks and a half.
+        let mut spec = spec(&directory.path().join("file"), MIB);
+        (spec.engine, spec.access) = (engine, Access::Sequential);
+        spec.queue_depth = if engine == Engine::Uring { queue_depth } else { 1 };
+        let outcome = run(&spec, &Control::default()).unwrap();
+        assert_eq!(outcome.ended, Ended::Failed);
+        assert_eq!(count(&outcome, Op::Read), 10, "{engine:?} {queue_depth}");
+        let error = outcome.error.unwrap();
+        assert_eq!(error.offset, Some(40_960));
+        assert!(error.to_string().ends_with(
+            "at offset 40960: the file ends here: it is shorter than the phase was told"
+        ), "{error}");
+    });
+}
+
+#[test]
+fn a_short_read_is_counted() {
+    let directory = directory();
+    laid_out(directory.path(), "file", 10_000);
+    with_engines(|engine, queue_depth| {
+        let mut spec = spec(&directory.path().join("file"), 12_288);
+        (spec.engine, spec.queue_depth, spec.access) = (engine, queue_depth, Access::Sequential);
+        spec.stop.ops = Some(3);
+        let outcome = done(&spec);
+        assert_eq!((outcome.short, of(&outcome, Op::Read).bytes), (1, 10_000));
+    });
+}
+
+#[test]
+fn a_stop_ends_the_phase_and_keeps_what_was_measured() {
+    let directory = directory();
+    let target = laid_out(directory.path(), "file", MIB);
+    with_engines(|engine, queue_depth| {
+        let mut spec = spec(&target.path, MIB);
+        (spec.engine, spec.queue_depth, spec.threads) = (engine, queue_depth, 2);
+        spec.stop = Stop { ops: None, time_ns: Some(3_600_000_000_000) };
+        let control = Control::default();
+        let outcome = std::thread::scope(|scope| {
+            let phase = scope.spawn(|| run(&spec, &control));
+            while control.ops.load(Ordering::Relaxed) < 1_000 {
+                std::thread::yield_now();
+            }
+            control.stop.store(true, Ordering::Relaxed);
+            phase.join().unwrap().unwrap()
+        });
+        assert_eq!(outcome.ended, Ended::Stopped);
+        consistent(&outcome);
+        assert_eq!(control.ops.load(Ordering::Relaxed), of(&outcome, Op::Read).count);
+        assert_eq!(control.bytes.load(Ordering::Relaxed), of(&outcome, Op::Read).bytes);
+    });
+}
+
+#[test]
+fn a_stop_reaches_a_worker_that_waits() {
+    let directory = directory();
+    let target = laid_out(directory.path(), "file", MIB);
+    with_engines(|engine, queue_depth| {
+        for pacing in [Pacing::Fixed(0.001), Pacing::Closed { think_time_ns: 3_600_000_000_000 }] {
+            let mut spec = spec(&target.path, MIB);
+            (spec.engine, spec.queue_depth, spec.pacing) = (engine, queue_depth, pacing);
+            let control = Control::default();
+            let outcome = std::thread::scope(|scope| {
+                let phase = scope.spawn(|| run(&spec, &control));
+                while control.ops.load(Ordering::Relaxed) < 1 {
+                    std::thread::yield_now();
+                }
+                control.stop.store(true, Ordering::Relaxed);
+                phase.join().unwrap().unwrap()
+            });
+            assert_eq!(outcome.ended, Ended::Stopped, "{engine:?} {pacing:?}");
+        }
+    });
+}
+
+/// An open loop never issues early: in `time` it issues no more than were due, and all of them
+/// completed no earlier than intended (else their latency would have been cut off at zero).
+#[test]
+fn an_open_loop_offers_what_was_asked() {
+    let directory = directory();
+    let target = laid_out(directory.path(), "file", MIB);
+    with_engines(|engine, queue_depth| {
+        for threads in [1, 3] {
+            let mut spec = spec(&target.path, MIB);
+            (spec.engine, spec.queue_depth, spec.threads) = (engine, queue_depth, threads);
+            spec.pacing = Pacing::Fixed(2_000.0);
+            spec.stop = Stop { ops: None, time_ns: Some(200_000_000) };
+            let outcome = done(&spec);
+            assert!(of(&outcome, Op::Read).count <= 400, "issued early");
+            assert!(outcome.elapsed_ns >= 200_000_000);
+            spec.stop = Stop { ops: Some(100), time_ns: None };
+            let outcome = done(&spec);
+            // The hundredth operation is due 99 gaps after the start.
+            assert!(outcome.elapsed_ns >= 99 * 500_000, "{}", outcome.elapsed_ns);
+            assert_eq!(of(&outcome, Op::Read).count, 100);
+        }
+    });
+}
+
+#[test]
+fn think_time_is_taken() {
+    let directory = directory();
+    let target = laid_out(directory.path(), "file", MIB);
+    with_engines(|engine, queue_depth| {
+        let mut spec = spec(&target.path, MIB);
+        (spec.engine, spec.queue_depth) = (engine, queue_depth);
+        spec.pacing = Pacing::Closed { think_time_ns: 1_000_000 };
+        spec.stop.ops = Some(u64::from(queue_depth) * 10);
+        let outcome = done(&spec);
+        // Each place in the queue thinks nine times.
+        assert!(outcome.elapsed_ns >= 9_000_000);
+        // Thinking is not waiting for the device.
+        assert!(outcome.depth_achieved < f64::from(queue_depth) * 0.9, "{}", outcome.depth_achieved);
+    });
+}
+
+#[test]
+fn direct_io_works_where_the_file_system_has_it() {
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let target = laid_out(directory.path(), "file", MIB);
+    let mut engines = ENGINES.to_vec();
+    engines.extend([(Engine::Auto, 1), (Engine::Auto, 8)]);
+    for (engine, queue_depth) in engines {
+        let mut spec = spec(&target.path, MIB);
+        (spec.engine, spec.queue_depth, spec.direct) = (engine, queue_depth, true);
+        (spec.read_share, spec.stop.ops) = (0.5, Some(100));
+        match run(&spec, &Control::default()) {
+            Err(error @ (StartError::DirectRefused { .. } | StartError::Ring { .. })) => {
+                println!("SKIPPED {engine:?}: {error}");
+            }
+            Err(error) => panic!("{error}"),
+            Ok(outcome) => {
+                consistent(&outcome);
+                assert_eq!(count(&outcome, Op::Read) + count(&outcome, Op::Write), 100);
+                println!("{engine:?} {queue_depth}: {} ({})", outcome.engine, outcome.engine_why);
+            }
+        }
+    }
+}
+
+#[test]
+fn what_cannot_begin_says_why() {
+    let refused = |change: &dyn Fn(&mut Spec)| {
+        let mut spec = spec(Path::new("/nonexistent/file"), MIB);
+        change(&mut spec);
+        run(&spec, &Control::default()).unwrap_err().to_string()
+    };
+    assert_eq!(refused(&|_| ()),
+        "cannot open /nonexistent/file: No such file or directory (os error 2)");
+    assert_eq!(refused(&|spec| spec.targets.clear()), "no file to work on");
+    assert_eq!(refused(&|spec| spec.stop = Stop::default()), "the phase would never end");
+    assert_eq!(refused(&|spec| spec.threads = 0), "0 threads with queue depth 1");
+    assert_eq!(refused(&|spec| spec.pacing = Pacing::Fixed(0.0)), "0 operations per second");
+    assert_eq!(refused(&|spec| {
+        spec.targets[0].path = "/dev/null".into();
+        (spec.threads, spec.queue_depth) = (100, 100);
+    }), "100 threads with queue depth 100");
+}
+
+#[test]
+fn a_layout_that_does_not_fit_says_where() {
+    let target = Target { path: "/dev/full".into(), bytes: MIB };
+    let error = lay_out(&[target], Content::Random, 1, &Control::default()).unwrap_err();
+    assert_eq!(error.to_string(), "laying out files: write of /dev/full at offset 0 failed: \
+        No space left on device (os error 28)");
+    assert_eq!(error.next(), "free some space, or lower the size of the working set");
+}
+
+#[test]
+fn a_layout_writes_what_was_asked_and_can_be_stopped() {
+    let directory = directory();
+    let control = Control::default();
+    let target = Target { path: directory.path().join("file"), bytes: 2 * MIB + 1_234 };
+    lay_out(std::slice::from_ref(&target), Content::Random, 1, &control).unwrap();
+    let bytes = std::fs::read(&target.path).unwrap();
+    assert_eq!(bytes.len() as u64, target.bytes);
+    assert_eq!(control.bytes.load(Ordering::Relaxed), target.bytes);
+    let stamps: std::collections::HashSet<&[u8]> = bytes.chunks(512).map(|s| &s[..8.min(s.len())]).collect();
+    assert_eq!(stamps.len(), bytes.len().div_ceil(512));
+
+    control.stop.store(true, Ordering::Relaxed);
+    let other = Target { path: directory.path().join("other"), bytes: MIB };
+    lay_out(std::slice::from_ref(&other), Content::Random, 1, &control).unwrap();
+    assert_eq!(std::fs::read(&other.path).unwrap(), b"");
+}
+
+#[test]
+fn the_generator_knows_its_own_cost() {
+    let cost = stackrace_engine::self_cost();
+    println!("null engine: {cost:.1} ns per operation");
+    assert!(cost > 0.0);
+}

@@ -1,0 +1,202 @@
+//! Laws that hold for all values: no unit, no name and no order of listing changes a verdict.
+
+use proptest::prelude::*;
+use stackrace_stats::{
+    Ratio, Word, eliminate, geometric_mean, hodges_lehmann, holm, leader, paired_ratio,
+    rounds_to_decide, tie_set, welch_ratio, word,
+};
+
+/// Values of one treatment: positive, over nine orders of magnitude.
+fn values(n: usize) -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec((-10.0..10.0_f64).prop_map(f64::exp), n)
+}
+
+/// Two treatments over the same 2 to 14 rounds.
+fn pair() -> impl Strategy<Value = (Vec<f64>, Vec<f64>)> {
+    (2..15_usize).prop_flat_map(|n| (values(n), values(n)))
+}
+
+/// Log values of two to six treatments over two to eight rounds, close enough for every outcome
+/// to occur. On a coarse grid half of the time, so that exact ties occur as well.
+fn race() -> impl Strategy<Value = Vec<Vec<f64>>> {
+    let size = (2..7_usize, 2..9_usize, any::<bool>());
+    size.prop_flat_map(|(treatments, rounds, coarse)| {
+        let steps: Vec<i32> = (0..treatments).map(|i| 300 * i as i32).collect();
+        let noise = prop::collection::vec(-40..40_i32, treatments * rounds);
+        (Just(steps).prop_shuffle(), noise).prop_map(move |(steps, noise)| {
+            let grain = if coarse { 32 } else { 1 };
+            let value = |i: usize, r: usize| {
+                f64::from(steps[i] / 4 + noise[i * rounds + r] / grain * grain)
+            };
+            // Powers of two, so that sums are exact and a tie is a tie in every order.
+            let lane = |i: usize| (0..rounds).map(|r| value(i, r) / 1024.0).collect();
+            (0..treatments).map(lane).collect()
+        })
+    })
+}
+
+fn log_differences(a: &[f64], b: &[f64]) -> Vec<f64> {
+    a.iter().zip(b).map(|(a, b)| b.ln() - a.ln()).collect()
+}
+
+fn close(x: &Ratio, y: &Ratio) -> bool {
+    let near = |x: f64, y: f64| (x.ln() - y.ln()).abs() <= 1e-9 * (1.0 + x.ln().abs());
+    near(x.estimate, y.estimate) && near(x.low, y.low) && near(x.high, y.high)
+}
+
+/// Every interval on offer, for one pair of treatments.
+fn intervals(a: &[f64], b: &[f64], alpha: f64) -> Vec<Option<Ratio>> {
+    let differences = log_differences(a, b);
+    let logs = |values: &[f64]| -> Vec<f64> { values.iter().map(|v| v.ln()).collect() };
+    vec![
+        paired_ratio(&differences, alpha),
+        hodges_lehmann(&differences, alpha),
+        welch_ratio(&logs(a), &logs(b), alpha),
+    ]
+}
+
+fn all_close(x: &[Option<Ratio>], y: &[Option<Ratio>]) -> bool {
+    x.iter().zip(y).all(|(x, y)| match (x, y) {
+        (Some(x), Some(y)) => close(x, y),
+        (None, None) => true,
+        _ => false,
+    })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 64, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn an_interval_encloses_its_estimate((a, b) in pair(), alpha in 0.0005..0.5_f64) {
+        for ratio in intervals(&a, &b, alpha).into_iter().flatten() {
+            prop_assert!(0.0 < ratio.low && ratio.low <= ratio.estimate);
+            prop_assert!(ratio.estimate <= ratio.high && ratio.high.is_finite());
+        }
+    }
+
+    /// MiB or bytes, seconds or minutes: the unit cancels in a ratio.
+    #[test]
+    fn the_unit_changes_no_ratio((a, b) in pair(), unit in 1e-6..1e6_f64) {
+        let scaled = |values: &[f64]| -> Vec<f64> { values.iter().map(|v| v * unit).collect() };
+        let before = intervals(&a, &b, 0.05);
+        let after = intervals(&scaled(&a), &scaled(&b), 0.05);
+        prop_assert!(all_close(&before, &after));
+        let mean = geometric_mean(&a, 0.05).unwrap();
+        let moved = Ratio {
+            estimate: mean.estimate * unit,
+            low: mean.low * unit,
+            high: mean.high * unit,
+        };
+        prop_assert!(close(&moved, &geometric_mean(&scaled(&a), 0.05).unwrap()));
+    }
+
+    #[test]
+    fn exchanging_the_treatments_inverts_the_interval((a, b) in pair()) {
+        let forth = intervals(&a, &b, 0.05);
+        let back: Vec<_> = intervals(&b, &a, 0.05).iter().map(|r| r.map(|r| r.inverse())).collect();
+        prop_assert!(all_close(&forth, &back));
+    }
+
+    #[test]
+    fn the_order_of_rounds_changes_nothing(
+        (rounds, shuffled) in pair().prop_flat_map(|(a, b)| {
+            let rounds: Vec<(f64, f64)> = a.into_iter().zip(b).collect();
+            (Just(rounds.clone()), Just(rounds).prop_shuffle())
+        })
+    ) {
+        let (a, b): (Vec<_>, Vec<_>) = rounds.into_iter().unzip();
+        let (c, d): (Vec<_>, Vec<_>) = shuffled.into_iter().unzip();
+        prop_assert!(all_close(&intervals(&a, &b, 0.05), &intervals(&c, &d, 0.05)));
+    }
+
+    /// The larger the error that is allowed, the narrower the interval.
+    #[test]
+    fn more_certainty_is_never_narrower((a, b) in pair(), alpha in 0.001..0.2_f64) {
+        let (sure, less_sure) = (intervals(&a, &b, alpha), intervals(&a, &b, 2.0 * alpha));
+        for (sure, less_sure) in sure.iter().zip(&less_sure) {
+            let (Some(sure), Some(less_sure)) = (sure, less_sure) else { continue };
+            prop_assert!(sure.low <= less_sure.low && less_sure.high <= sure.high);
+        }
+    }
+
+    /// Word for word: better becomes worse, the others stay, the numbers agree with the ends.
+    #[test]
+    fn exchanging_the_treatments_exchanges_the_word(
+        low in 0.8..1.2_f64, width in 1.0..1.2_f64, margin in 0.0..0.2_f64
+    ) {
+        let ratio = Ratio { estimate: low, low, high: low * width };
+        match (word(&ratio, margin), word(&ratio.inverse(), margin)) {
+            (Word::Better { at_least, at_most }, Word::Worse { .. }) => {
+                prop_assert!(0.0 < at_least && at_least <= at_most);
+            }
+            (Word::Worse { at_least, at_most }, Word::Better { .. }) => {
+                prop_assert!(0.0 < at_least && at_least <= at_most && at_most < 1.0);
+            }
+            (Word::NoDifference { larger_than }, Word::NoDifference { .. }) => {
+                prop_assert!(larger_than <= margin + 1e-12);
+            }
+            (Word::Undecided, Word::Undecided) => {}
+            (forth, back) => prop_assert!(false, "{:?} but {:?} the other way", forth, back),
+        }
+    }
+
+    /// At the projected number of rounds the same mean and spread do decide; one round earlier
+    /// they do not.
+    #[test]
+    fn the_projection_is_the_first_round_that_decides(
+        centre in -0.2..0.2_f64, step in 0.001..0.1_f64, margin in 0.01..0.1_f64
+    ) {
+        let alternate = |n: u32| -> Vec<f64> {
+            // Mean and sample deviation of any even number of these are `centre` and `step`.
+            let size = step * (f64::from(n - 1) / f64::from(n)).sqrt();
+            (0..n).map(|i| if i % 2 == 0 { centre + size } else { centre - size }).collect()
+        };
+        let n = rounds_to_decide(&alternate(2), 0.01, margin).unwrap();
+        prop_assert_eq!(rounds_to_decide(&alternate(30), 0.01, margin), Some(n));
+        let decided = |n: u32| {
+            let ratio = paired_ratio(&alternate(n), 0.01).unwrap();
+            word(&ratio, margin) != Word::Undecided
+        };
+        if n < 5_000 {
+            prop_assert!(decided(n + n % 2));
+            let fewer = n - 2 + n % 2;
+            prop_assert!(fewer < 2 || !decided(fewer));
+        }
+    }
+
+    #[test]
+    fn relabelling_treatments_changes_no_elimination(
+        (lanes, order, alpha) in race().prop_flat_map(|lanes| {
+            let order: Vec<usize> = (0..lanes.len()).collect();
+            (Just(lanes), Just(order).prop_shuffle(), 0.001..0.5_f64)
+        })
+    ) {
+        let k = lanes.len();
+        let live: Vec<usize> = (0..k).collect();
+        // New label i is old label order[i].
+        let relabelled: Vec<Vec<f64>> = order.iter().map(|&old| lanes[old].clone()).collect();
+        let mut back: Vec<usize> =
+            eliminate(&relabelled, &live, alpha, k).into_iter().map(|new| order[new]).collect();
+        back.sort_unstable();
+        let dropped = eliminate(&lanes, &live, alpha, k);
+        prop_assert_eq!(&dropped, &back);
+        prop_assert!(!dropped.contains(&leader(&lanes, &live)), "the leader never goes");
+        prop_assert_eq!(
+            tie_set(&lanes, &live, alpha, k, 0.1),
+            tie_set(&relabelled, &live, alpha, k, 0.1)
+        );
+        // Listing the live ones in another order is no relabelling, and changes nothing either.
+        let mut listed = eliminate(&lanes, &order, alpha, k);
+        listed.sort_unstable();
+        prop_assert_eq!(dropped, listed);
+    }
+
+    #[test]
+    fn holm_keeps_order_and_never_helps(p in prop::collection::vec(0.0..1.0_f64, 0..12)) {
+        let adjusted = holm(&p);
+        for (i, j) in (0..p.len()).flat_map(|i| (0..p.len()).map(move |j| (i, j))) {
+            prop_assert!(p[i] <= adjusted[i] && adjusted[i] <= 1.0);
+            prop_assert!(p[i] > p[j] || adjusted[i] <= adjusted[j]);
+        }
+    }
+}

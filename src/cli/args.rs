@@ -1,0 +1,200 @@
+//! The command line: what was typed, checked for form alone.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+use clap_complete::Shell;
+
+/// Exit codes, shown under `--help`.
+const EXIT_CODES: &str = "\
+Exit codes:
+  0  done                                4  this machine cannot (root, tool, module)
+  1  internal error                      5  a trial failed
+  2  usage                               6  undecided (only with --decide)
+  3  refused, nothing was touched      130  interrupted; what was measured is kept";
+
+/// Which storage configuration should I choose, and how sure can I be?
+#[derive(Debug, Parser)]
+#[command(name = "stackrace", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(super) struct Arguments {
+    /// Where runs are kept [default: $XDG_STATE_HOME/stackrace or ~/.local/state/stackrace]
+    #[arg(long, global = true, value_name = "DIR", env = "STACKRACE_STORE")]
+    pub(super) store: Option<PathBuf>,
+    /// Say only the verdict
+    #[arg(long, short, global = true)]
+    pub(super) quiet: bool,
+    /// When to use colour
+    #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
+    pub(super) colour: Colour,
+    #[command(subcommand)]
+    pub(super) verb: Verb,
+}
+
+/// When to use colour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Colour {
+    /// On a terminal, unless NO_COLOR is set.
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+/// What to do.
+#[derive(Debug, Subcommand)]
+pub(super) enum Verb {
+    /// Race existing directories against each other, now, without root or a study file
+    Compare(Compare),
+    /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
+    Run(Run),
+    /// Show what a study would do: treatments, commands, bytes, disk, time. Touches nothing
+    Plan(Plan),
+    /// Go on with a run that was interrupted, killed, or ended by a crash
+    Resume(Resume),
+    /// Show a run: verdict, tables, plots
+    Report(Report),
+    /// List the runs on record
+    Runs,
+    /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
+    Clean(Clean),
+    /// Explain the words of a study: layers, workloads, purposes, studies, schema
+    Show(Show),
+    /// Rebuild the SQLite index from the logs
+    Reindex,
+    /// Print shell completions
+    Completions {
+        /// For which shell
+        shell: Shell,
+    },
+}
+
+/// `stackrace compare`.
+#[derive(Debug, Args)]
+pub(super) struct Compare {
+    /// Directories on the storage to compare; each gets a private subdirectory that is removed again
+    #[arg(required = true, num_args = 1.., value_name = "DIR")]
+    pub(super) directories: Vec<PathBuf>,
+    /// What the storage is for: general, database, files, mail, photos, video
+    #[arg(long = "for", value_name = "PURPOSE", default_value = "general")]
+    pub(super) purpose: String,
+    /// How long it may take
+    #[arg(long, value_name = "TIME", default_value = "2 min")]
+    pub(super) time: String,
+    /// Data per workload instead of what fits the time
+    #[arg(long, value_name = "BYTES")]
+    pub(super) size: Option<String>,
+    /// Do not stop before every workload is decided too
+    #[arg(long)]
+    pub(super) each: bool,
+    /// Go on where the comparison would mislead (tmpfs against disk, the same file system); the
+    /// reason is kept with the result
+    #[arg(long)]
+    pub(super) anyway: bool,
+    /// Keep caches warm: neither drop nor remount between preparation and measurement
+    #[arg(long)]
+    pub(super) warm: bool,
+    /// Print the study that would be run, and stop
+    #[arg(long)]
+    pub(super) print_study: bool,
+    #[command(flatten)]
+    pub(super) deciding: Deciding,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+/// What is asked of a verdict.
+#[derive(Debug, Args)]
+pub(super) struct Deciding {
+    /// Differences smaller than this do not matter [default: 5 %, or what the study says]
+    #[arg(long, value_name = "SHARE")]
+    pub(super) margin: Option<String>,
+    /// How sure every statement together must be [default: 95 %, or what the study says]
+    #[arg(long, value_name = "SHARE")]
+    pub(super) confidence: Option<String>,
+    /// Seed of everything random
+    #[arg(long, value_name = "N")]
+    pub(super) seed: Option<u64>,
+    /// Exit with 6 if the question stays undecided
+    #[arg(long)]
+    pub(super) decide: bool,
+}
+
+/// Where reports go besides the terminal.
+#[derive(Debug, Args)]
+pub(super) struct Output {
+    /// Write a self-contained HTML report here
+    #[arg(long, value_name = "FILE")]
+    pub(super) html: Option<PathBuf>,
+}
+
+/// `stackrace run`.
+#[derive(Debug, Args)]
+pub(super) struct Run {
+    /// The study's file, or the name of one that ships
+    pub(super) study: String,
+    /// How long it may take, instead of what the study says
+    #[arg(long, value_name = "TIME")]
+    pub(super) at_most: Option<String>,
+    #[command(flatten)]
+    pub(super) deciding: Deciding,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+/// `stackrace plan`.
+#[derive(Debug, Args)]
+pub(super) struct Plan {
+    /// The study's file, or the name of one that ships
+    pub(super) study: String,
+    /// As JSON
+    #[arg(long)]
+    pub(super) json: bool,
+}
+
+/// `stackrace resume`.
+#[derive(Debug, Args)]
+pub(super) struct Resume {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+    /// How much longer it may take, instead of what is left of the time allowed
+    #[arg(long, value_name = "TIME")]
+    pub(super) more_time: Option<String>,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+/// `stackrace report`.
+#[derive(Debug, Args)]
+pub(super) struct Report {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+    /// terminal, markdown, csv, json, html
+    #[arg(long, short, default_value = "terminal")]
+    pub(super) format: String,
+    /// Write here instead of printing
+    #[arg(long, short, value_name = "FILE")]
+    pub(super) output: Option<PathBuf>,
+    /// The same as --format html --output FILE
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
+    pub(super) html: Option<PathBuf>,
+}
+
+/// `stackrace clean`.
+#[derive(Debug, Args)]
+pub(super) struct Clean {
+    /// Only say what would be removed
+    #[arg(long)]
+    pub(super) list: bool,
+}
+
+/// `stackrace show`.
+#[derive(Debug, Args)]
+pub(super) struct Show {
+    /// layers, workloads, purposes, studies, schema
+    pub(super) what: String,
+    /// One of them, whole
+    pub(super) name: Option<String>,
+}

@@ -1,0 +1,69 @@
+//! `stackrace clean`: what dead runs left behind is found by their journals and removed.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::Setting;
+use super::args::Clean;
+use super::failure::{self, Failure};
+use crate::host::local::LocalHost;
+use crate::journal::{self, Journal};
+
+pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let mut text = String::new();
+    let mut left = 0;
+    for path in journals(setting)? {
+        let journal = match Journal::open(&path) {
+            Ok(journal) => journal,
+            Err(error) => {
+                text.push_str(&format!("left alone: {error}\n"));
+                continue;
+            }
+        };
+        if verb.list {
+            for entry in journal.pending() {
+                text.push_str(&format!("would undo: {}\n", entry.undo));
+            }
+            continue;
+        }
+        let report = journal::undo_all(&host, &journal)
+            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+        for undone in &report.undone {
+            text.push_str(&format!("undone: {undone}\n"));
+        }
+        for (what, why) in &report.failed {
+            left += 1;
+            text.push_str(&format!("not undone: {what}: {why}\n"));
+        }
+    }
+    if text.is_empty() {
+        text.push_str("nothing to clean\n");
+    }
+    super::print(&text);
+    Ok(if left > 0 { failure::CANNOT } else { 0 })
+}
+
+/// Every journal in the store: those of runs and those of probes.
+fn journals(setting: &Setting) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths = Vec::new();
+    for kind in ["runs", "probes"] {
+        let Ok(entries) = std::fs::read_dir(setting.store.join(kind)) else {
+            continue;
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| {
+                Failure::internal(format!(
+                    "cannot list {}: {error}",
+                    setting.store.join(kind).display()
+                ))
+            })?;
+            let journal = entry.path().join("journal.jsonl");
+            if journal.is_file() {
+                paths.push(journal);
+            }
+        }
+    }
+    paths.sort();
+    Ok(paths)
+}

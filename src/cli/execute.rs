@@ -1,0 +1,354 @@
+//! `stackrace run` and `stackrace resume`: a study from its first command to its verdict.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::Setting;
+use super::args::{Deciding, Output, Resume, Run};
+use super::failure::{self, Failure};
+use super::progress::Progress;
+use crate::event::{Event, RunStarted, TreatmentHead};
+use crate::host::{Host, local::LocalHost};
+use crate::journal::{self, Journal};
+use crate::observe;
+use crate::record::{Record, Store, run_id};
+use crate::report;
+use crate::run::{Interrupt, Ledger, Race, Reason, Shared};
+use crate::study::{self, Kinds, Study};
+use crate::time::{Clock, SystemClock};
+use crate::unit;
+use crate::verdict::{self, Evidence, State, Verdict};
+
+/// `stackrace run`.
+pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
+    let (name, text) = read_study(&verb.study)?;
+    let mut study = parse(&name, &text)?;
+    deciding(&mut study, &verb.deciding)?;
+    if let Some(time) = &verb.at_most {
+        study.decide.time_max_ns =
+            unit::parse_time_ns(time).map_err(|why| Failure::usage(format!("--at-most: {why}")))?;
+    }
+    start(setting, &study, &[], verb.deciding.decide, &verb.output)
+}
+
+/// The text of a study: a file, or one that ships.
+pub(super) fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
+    let path = Path::new(name);
+    if !path.exists()
+        && let Some((shipped, text)) = study::SHIPPED.iter().find(|(shipped, _)| *shipped == name)
+    {
+        return Ok((format!("{shipped}.toml"), text.as_bytes().to_vec()));
+    }
+    match std::fs::read(path) {
+        Ok(bytes) => Ok((name.to_owned(), bytes)),
+        Err(error) => {
+            let shipped: Vec<&str> = study::SHIPPED.iter().map(|(name, _)| *name).collect();
+            Err(
+                Failure::refused(format!("cannot read the study {name}: {error}")).next(format!(
+                    "name a file, or a study that ships: {}",
+                    shipped.join(", ")
+                )),
+            )
+        }
+    }
+}
+
+/// A study, or every error in it.
+pub(super) fn parse(name: &str, text: &[u8]) -> Result<Study, Failure> {
+    study::parse(name, text, &Kinds::real()).map_err(|errors| {
+        let text: Vec<String> = errors.iter().map(|error| error.render(false)).collect();
+        Failure::refused(text.join("\n"))
+    })
+}
+
+/// What the command line says of the decision replaces what the study says.
+pub(super) fn deciding(study: &mut Study, asked: &Deciding) -> Result<(), Failure> {
+    let share = |word: &str,
+                 text: &Option<String>,
+                 valid: std::ops::Range<f64>|
+     -> Result<Option<f64>, Failure> {
+        let Some(text) = text else { return Ok(None) };
+        match unit::parse_share(text) {
+            Ok(value) if valid.contains(&value) && value > 0.0 => Ok(Some(value)),
+            Ok(_) => Err(
+                Failure::usage(format!("{word} {text} makes no sense")).next(format!(
+                    "choose a share above 0 and below {}",
+                    unit::percent(valid.end)
+                )),
+            ),
+            Err(why) => Err(Failure::usage(format!("{word}: {why}"))),
+        }
+    };
+    if let Some(margin) = share("--margin", &asked.margin, 0.0..1.0)? {
+        study.decide.margin = margin;
+    }
+    if let Some(confidence) = share("--confidence", &asked.confidence, 0.5..1.0)? {
+        study.decide.confidence = confidence;
+    }
+    if let Some(seed) = asked.seed {
+        study.seed = seed;
+    }
+    Ok(())
+}
+
+/// Begins a new run of a study.
+pub(super) fn start(
+    setting: &Setting,
+    study: &Study,
+    warnings: &[String],
+    decide: bool,
+    output: &Output,
+) -> Result<u8, Failure> {
+    super::plan::check_machine(study)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let store = setting.open_store()?;
+    let run = run_id(&clock.today(), entropy());
+    let (log, line) = store
+        .create_run(head(setting, study, &run), Arc::clone(&clock))
+        .map_err(broken)?;
+    let record = Record::begin(line)
+        .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
+    let shared = Shared::new(Ledger::new(log, store.index(), record));
+    let path = store.run_dir(&run).join("journal.jsonl");
+    let journal = Journal::create(&path)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    for text in warnings {
+        shared
+            .lock()
+            .append(Event::Warned { text: text.clone() })
+            .map_err(broken)?;
+    }
+    race(setting, study, &store, shared, &journal, decide, output)
+}
+
+/// `stackrace resume`.
+pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
+    let store = setting.open_store()?;
+    let run = store.find(&verb.run).map_err(broken)?;
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let (log, torn) = store.reopen_run(&run, Arc::clone(&clock)).map_err(broken)?;
+    let record = store.read(&run).map_err(broken)?;
+    let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
+    // The head says what was really asked: words on the command line are not in the study's text.
+    study.decide = record.head.decide.clone();
+    study.seed = record.head.seed;
+    if let Some(time) = &verb.more_time {
+        let more = unit::parse_time_ns(time)
+            .map_err(|why| Failure::usage(format!("--more-time: {why}")))?;
+        study.decide.time_max_ns = (record.elapsed_seconds() * 1e9) as u64 + more;
+    }
+    super::plan::check_machine(&study)?;
+    let rounds = record.complete_rounds().len();
+    let shared = Shared::new(Ledger::new(log, store.index(), record));
+    let journal = Journal::open(&store.run_dir(&run).join("journal.jsonl"))
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let resumed = Event::RunResumed {
+        stackrace: env!("CARGO_PKG_VERSION").to_owned(),
+        rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+    };
+    shared.lock().append(resumed).map_err(broken)?;
+    if torn > 0 {
+        let text = format!(
+            "the log ended in a line of {torn} bytes that was not complete; it was set aside"
+        );
+        shared
+            .lock()
+            .append(Event::Warned { text })
+            .map_err(broken)?;
+    }
+    // What the dead run left standing would be in the way, and holds no result.
+    let host = recording_host(&shared);
+    let report = journal::undo_all(&host, &journal)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    if let Some((what, why)) = report.failed.first() {
+        return Err(Failure::new(
+            failure::CANNOT,
+            format!("cannot lower what the interrupted run left ({what}): {why}"),
+        )
+        .next("mend that, then `stackrace clean` and `stackrace resume` again"));
+    }
+    if !setting.quiet {
+        super::error(&format!(
+            "resuming {run}: {rounds} complete round(s) on record, {} leftover(s) removed\n",
+            report.undone.len()
+        ));
+    }
+    race(
+        setting,
+        &study,
+        &store,
+        shared,
+        &journal,
+        false,
+        &verb.output,
+    )
+}
+
+fn recording_host(shared: &Shared) -> LocalHost {
+    let ledger = shared.clone();
+    LocalHost::new(Arc::new(move |command| {
+        // A log that cannot be written is found out at the next result, which must not be lost;
+        // the command itself has happened either way.
+        let _ = ledger.lock().append(Event::Command(command));
+    }))
+}
+
+fn race(
+    setting: &Setting,
+    study: &Study,
+    store: &Store,
+    shared: Shared,
+    journal: &Journal,
+    decide: bool,
+    output: &Output,
+) -> Result<u8, Failure> {
+    let host = recording_host(&shared);
+    let interrupt = Arc::new(Interrupt::default());
+    let treatments = study.treatments.iter().map(|t| t.name.clone()).collect();
+    let workloads = study
+        .workload_heads
+        .iter()
+        .map(|w| w.name.clone())
+        .collect();
+    let progress = Progress::new(
+        shared.clone(),
+        treatments,
+        workloads,
+        study.decide.rounds_max,
+        study.decide.time_max_ns as f64 / 1e9,
+        setting.quiet,
+    );
+    catch_interrupt(&interrupt)?;
+    let run = shared.lock().record().head.run.clone();
+    let race = Race {
+        study,
+        ledger: shared.clone(),
+        host: &host,
+        journal,
+        scratch: store.run_dir(&run).join("mnt"),
+        clock: Arc::new(SystemClock),
+        watcher: &progress,
+        interrupt: Arc::clone(&interrupt),
+        execution: format!("{run}-{:04x}", entropy() & 0xffff),
+    };
+    let ended = race.run();
+    progress.end();
+    let ledger = shared.lock();
+    let record = ledger.record();
+    let verdict = verdict::judge(&Evidence::of(record));
+    show(setting, record, &verdict, output)?;
+    if let (Some(why), false) = (ledger.index_trouble(), setting.quiet) {
+        super::error(&format!(
+            "warning: the index is not up to date: {why}\n  next: stackrace reindex\n"
+        ));
+    }
+    if !setting.quiet {
+        let dir = store.run_dir(&run);
+        super::print(&format!(
+            "\nrun     {run}\nrecord  {}\nindex   {}\n",
+            dir.display(),
+            store.dir().join("stackrace.db").display()
+        ));
+    }
+    let reason = ended.map_err(|broken| {
+        Failure::internal(format!("the record cannot be written: {}", broken.0))
+            .next("free space where the store is, then: stackrace resume")
+    })?;
+    Ok(exit_code(reason, record, &verdict, decide))
+}
+
+fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -> u8 {
+    let failed = record
+        .trials()
+        .any(|trial| matches!(trial.ended, crate::event::Ended::Failed { .. }));
+    match reason {
+        Reason::Interrupted => failure::INTERRUPTED,
+        _ if failed => failure::TRIAL_FAILED,
+        _ if decide && verdict.state != State::Decided => failure::UNDECIDED,
+        _ => 0,
+    }
+}
+
+/// Shows a verdict in the terminal and writes the HTML report if one is asked for.
+fn show(
+    setting: &Setting,
+    record: &Record,
+    verdict: &Verdict,
+    output: &Output,
+) -> Result<(), Failure> {
+    if setting.quiet {
+        super::print(&format!("{}\n", verdict.sentence));
+    } else {
+        let options = report::Options {
+            colour: setting.colour,
+            ..report::Options::default()
+        };
+        super::print(&String::from_utf8_lossy(
+            &report::find("terminal")
+                .map_or_else(Vec::new, |kind| kind.render(record, verdict, &options)),
+        ));
+    }
+    if let Some(path) = &output.html {
+        super::report::write(path, "html", record, verdict)?;
+    }
+    Ok(())
+}
+
+fn catch_interrupt(interrupt: &Arc<Interrupt>) -> Result<(), Failure> {
+    let interrupt = Arc::clone(interrupt);
+    let times = AtomicU32::new(0);
+    ctrlc::set_handler(move || {
+        interrupt.raise();
+        if times.fetch_add(1, Ordering::SeqCst) >= 1 {
+            super::error("\nstopped at once; `stackrace clean` removes what is left standing, `stackrace resume` goes on\n");
+            std::process::exit(i32::from(failure::INTERRUPTED));
+        }
+        super::error("\nstopping: lowering what stands, then the verdict so far (again: stop at once)\n");
+    })
+    .map_err(|error| Failure::internal(format!("cannot catch Ctrl-C: {error}")))
+}
+
+fn head(setting: &Setting, study: &Study, run: &str) -> RunStarted {
+    RunStarted {
+        format: crate::event::FORMAT,
+        run: run.to_owned(),
+        stackrace: env!("CARGO_PKG_VERSION").to_owned(),
+        command: setting.command.clone(),
+        study: study.text.clone(),
+        study_name: study.name.clone(),
+        study_hash: study.hash(),
+        title: study.title.clone(),
+        factors: study
+            .factors
+            .iter()
+            .map(|factor| factor.name.clone())
+            .collect(),
+        treatments: study
+            .treatments
+            .iter()
+            .map(|t| TreatmentHead {
+                name: t.name.clone(),
+                levels: t.levels.clone(),
+            })
+            .collect(),
+        workloads: study.workload_heads.clone(),
+        decide: study.decide.clone(),
+        seed: study.seed,
+        environment: observe::environment(),
+    }
+}
+
+/// Bits that differ from one execution to the next; the system's randomness where it gives any.
+pub(super) fn entropy() -> u64 {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let nonce = host
+        .nonce()
+        .ok()
+        .and_then(|text| u64::from_str_radix(&text, 16).ok());
+    nonce.unwrap_or_else(|| SystemClock.now_ns() ^ u64::from(std::process::id()) << 32)
+}
+
+fn broken(error: crate::record::RecordError) -> Failure {
+    Failure::internal(error.to_string()).next(error.next())
+}

@@ -1,0 +1,123 @@
+//! The command line: the only room that reads arguments and the environment and prints.
+
+mod args;
+mod clean;
+mod compare;
+mod execute;
+mod failure;
+mod plan;
+mod progress;
+mod report;
+mod show;
+
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::{CommandFactory, Parser};
+
+use args::{Arguments, Colour, Verb};
+use failure::Failure;
+
+use crate::record::Store;
+
+/// What every verb needs.
+struct Setting {
+    store: PathBuf,
+    quiet: bool,
+    colour: bool,
+    command: Vec<String>,
+}
+
+impl Setting {
+    fn open_store(&self) -> Result<Store, Failure> {
+        Store::open(&self.store)
+            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))
+    }
+}
+
+/// Runs the program.
+pub(crate) fn main() -> ExitCode {
+    let arguments = Arguments::parse();
+    match dispatch(arguments) {
+        Ok(code) => ExitCode::from(code),
+        Err(failure) => {
+            error(&failure.render());
+            ExitCode::from(failure.code)
+        }
+    }
+}
+
+fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
+    let setting = Setting {
+        store: store_dir(arguments.store)?,
+        quiet: arguments.quiet,
+        colour: match arguments.colour {
+            Colour::Auto => {
+                std::io::stdout().is_terminal()
+                    && variable("NO_COLOR").is_none_or(|value| value.is_empty())
+            }
+            Colour::Always => true,
+            Colour::Never => false,
+        },
+        command: std::env::args_os()
+            .map(|word| word.to_string_lossy().into_owned())
+            .collect(),
+    };
+    match arguments.verb {
+        Verb::Compare(verb) => compare::exec(&setting, verb),
+        Verb::Run(verb) => execute::exec_run(&setting, verb),
+        Verb::Resume(verb) => execute::exec_resume(&setting, verb),
+        Verb::Plan(verb) => plan::exec(verb),
+        Verb::Report(verb) => report::exec(&setting, verb),
+        Verb::Runs => report::list(&setting),
+        Verb::Clean(verb) => clean::exec(&setting, verb),
+        Verb::Show(verb) => show::exec(verb),
+        Verb::Reindex => report::reindex(&setting),
+        Verb::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(shell, &mut Arguments::command(), "stackrace", &mut text);
+            print(&String::from_utf8_lossy(&text));
+            Ok(0)
+        }
+    }
+}
+
+fn store_dir(asked: Option<PathBuf>) -> Result<PathBuf, Failure> {
+    let dir = match (asked, variable("XDG_STATE_HOME"), variable("HOME")) {
+        (Some(asked), _, _) => asked,
+        (None, Some(state), _) if !state.is_empty() => PathBuf::from(state).join("stackrace"),
+        (None, _, Some(home)) if !home.is_empty() => {
+            PathBuf::from(home).join(".local/state/stackrace")
+        }
+        _ => {
+            return Err(Failure::usage("no place for results: HOME is not set")
+                .next("name one: --store DIR"));
+        }
+    };
+    std::path::absolute(&dir).map_err(|error| Failure::usage(format!("{}: {error}", dir.display())))
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that reads the environment"
+)]
+fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name)
+}
+
+/// Writes to standard output; a reader that has gone away ends the program quietly.
+fn print(text: &str) {
+    use std::io::Write;
+    let mut out = std::io::stdout().lock();
+    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    if written.is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
+        std::process::exit(0);
+    }
+}
+
+/// Writes to standard error; there is nobody left to tell if that fails.
+fn error(text: &str) {
+    use std::io::Write;
+    let _ = std::io::stderr().lock().write_all(text.as_bytes());
+}

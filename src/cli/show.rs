@@ -1,0 +1,160 @@
+//! `stackrace show`: the words of a study, from the same lists that check them.
+
+use super::args::Show;
+use super::failure::Failure;
+use crate::setting::{Kind, SettingDoc};
+use crate::{purpose, stack, study, workload};
+
+const WHAT: [&str; 5] = ["layers", "workloads", "purposes", "studies", "schema"];
+
+pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
+    let name = verb.name.as_deref();
+    let text = match verb.what.as_str() {
+        "layers" | "layer" => layers(name)?,
+        "workloads" | "workload" => workloads(name)?,
+        "purposes" | "purpose" => purposes(name)?,
+        "studies" | "study" => studies(name)?,
+        "schema" => format!("{:#}\n", study::schema(&study::Kinds::real())),
+        other => return Err(unknown("thing to show", other, &WHAT)),
+    };
+    super::print(&text);
+    Ok(0)
+}
+
+fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
+    let near = valid
+        .iter()
+        .copied()
+        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+    Failure::usage(format!("there is no {what} \"{name}\"")).next(format!(
+        "did you mean \"{}\"? There are: {}",
+        near.unwrap_or_default(),
+        valid.join(", ")
+    ))
+}
+
+fn pick<'a, T>(
+    what: &str,
+    all: &'a [T],
+    name: Option<&str>,
+    of: impl Fn(&T) -> &'static str,
+) -> Result<Vec<&'a T>, Failure> {
+    let Some(name) = name else {
+        return Ok(all.iter().collect());
+    };
+    match all.iter().find(|one| of(one) == name) {
+        Some(one) => Ok(vec![one]),
+        None => Err(unknown(what, name, &all.iter().map(of).collect::<Vec<_>>())),
+    }
+}
+
+fn layers(name: Option<&str>) -> Result<String, Failure> {
+    let kinds = pick("layer", stack::ALL, name, |kind| kind.name)?;
+    Ok(kinds
+        .into_iter()
+        .map(|kind| {
+            entry(
+                kind.name,
+                kind.summary,
+                "",
+                kind.settings,
+                kind.example,
+                name.is_some(),
+            )
+        })
+        .collect())
+}
+
+fn workloads(name: Option<&str>) -> Result<String, Failure> {
+    let kinds = pick("workload", workload::ALL, name, |kind| kind.name)?;
+    Ok(kinds
+        .into_iter()
+        .map(|kind| {
+            entry(
+                kind.name,
+                kind.summary,
+                kind.source,
+                kind.settings,
+                kind.example,
+                name.is_some(),
+            )
+        })
+        .collect())
+}
+
+fn entry(
+    name: &str,
+    summary: &str,
+    source: &str,
+    settings: &[SettingDoc],
+    example: &str,
+    whole: bool,
+) -> String {
+    if !whole {
+        return format!("{name:<14} {summary}\n");
+    }
+    let mut text = format!("{name}: {summary}\n");
+    if !source.is_empty() {
+        text.push_str(&format!("source: {source}\n"));
+    }
+    text.push_str(&format!("\n  {example}\n\n"));
+    for setting in settings {
+        let default = match (setting.required, setting.default) {
+            (true, _) => "required".to_owned(),
+            (false, "") => "optional".to_owned(),
+            (false, default) => format!("default {default}"),
+        };
+        text.push_str(&format!(
+            "  {:<18} {} ({}; {default})\n",
+            setting.name,
+            setting.doc,
+            takes(setting.kind)
+        ));
+    }
+    text
+}
+
+fn takes(kind: Kind) -> String {
+    match kind {
+        Kind::Bytes => "bytes, \"4 KiB\"".to_owned(),
+        Kind::Count => "whole number".to_owned(),
+        Kind::Number => "number".to_owned(),
+        Kind::Share => "share, \"5 %\"".to_owned(),
+        Kind::Time => "time, \"5 s\"".to_owned(),
+        Kind::Flag => "true or false".to_owned(),
+        Kind::Text => "text".to_owned(),
+        Kind::Texts => "text or list of texts".to_owned(),
+        Kind::Choice(words) => words.join(" | "),
+    }
+}
+
+fn purposes(name: Option<&str>) -> Result<String, Failure> {
+    let mut text = String::new();
+    for purpose in pick("purpose", purpose::ALL, name, |purpose| purpose.name)? {
+        text.push_str(&format!("{:<14} {}\n", purpose.name, purpose.summary));
+        for part in purpose.parts {
+            text.push_str(&format!("    {:<24} weight {}\n", part.name, part.weight));
+        }
+    }
+    Ok(text)
+}
+
+fn studies(name: Option<&str>) -> Result<String, Failure> {
+    let all = study::SHIPPED;
+    if let Some(name) = name {
+        return Ok(pick("study", all, Some(name), |study| study.0)?
+            .first()
+            .map_or(String::new(), |study| study.1.to_owned()));
+    }
+    let title = |text: &str| {
+        text.lines()
+            .find_map(|line| line.strip_prefix("title = "))
+            .unwrap_or_default()
+            .trim_matches('"')
+            .to_owned()
+    };
+    Ok(all
+        .iter()
+        .map(|(name, text)| format!("{name:<18} {}\n", title(text)))
+        .collect())
+}

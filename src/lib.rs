@@ -1,0 +1,47 @@
+#![forbid(unsafe_code)]
+//! stackrace: which storage configuration should I choose, and how sure can I be?
+//!
+//! The rooms, in the order of an answer's path; `docs/architecture.md` says which may use which.
+//!
+//! | room | what it does |
+//! |---|---|
+//! | [`study`] | a question and its design: TOML with places → treatments |
+//! | [`purpose`] | what people use storage for, as lists of workloads |
+//! | [`plan`] | order of the rounds, commands, duration, what it needs |
+//! | [`stack`] | layers: raise, describe, settle, lower |
+//! | [`workload`] | what is done to a stack, with exact semantics |
+//! | [`run`] | the study in execution |
+//! | [`observe`] | what the system counts meanwhile |
+//! | [`event`] | the one vocabulary of what happened |
+//! | [`record`] | the append-only log of a run, and its index |
+//! | [`audit`] | what spoils or limits a figure |
+//! | [`verdict`] | contrasts judged |
+//! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
+//! | [`cli`] | the command line |
+//!
+//! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
+//! of us), [`setting`], [`time`], [`unit`].
+
+mod audit;
+mod cli;
+mod event;
+mod host;
+mod journal;
+mod observe;
+mod plan;
+mod purpose;
+mod record;
+mod report;
+mod run;
+mod setting;
+mod stack;
+mod study;
+mod time;
+mod unit;
+mod verdict;
+mod workload;
+
+/// Runs the program on the process's arguments.
+pub fn main() -> std::process::ExitCode {
+    cli::main()
+}

@@ -1,0 +1,91 @@
+//! Processor time: of this process (getrusage) and of the whole machine (`/proc/stat`).
+
+/// What this process used.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Own {
+    pub(super) user_ns: u64,
+    pub(super) system_ns: u64,
+}
+
+/// What the machine used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Machine {
+    /// user + nice + system + irq + softirq, ns.
+    pub(super) busy_ns: u64,
+    /// Taken away by the hypervisor, ns.
+    pub(super) steal_ns: u64,
+    /// Processors listed.
+    pub(super) cpus: u32,
+}
+
+/// All threads of this process, those that ended included; kernel workers of its rings too.
+///
+/// `/proc/self/stat` would do, but counts in ticks; `/proc/self/schedstat` counts one thread. The
+/// process clock gives the sum exactly and the ticks give its split.
+pub(super) fn own() -> Own {
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    let whole = u64::try_from(clock.tv_sec).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(clock.tv_nsec).unwrap_or(0);
+    let ticks = std::fs::read_to_string("/proc/self/stat")
+        .ok()
+        .and_then(|text| split(&text));
+    let (user, system) = ticks.unwrap_or((1, 0));
+    let all = (user + system).max(1);
+    let system_ns =
+        u64::try_from(u128::from(whole) * u128::from(system) / u128::from(all)).unwrap_or(0);
+    Own {
+        user_ns: whole - system_ns,
+        system_ns,
+    }
+}
+
+/// utime and stime of `/proc/self/stat` (proc(5), fields 14 and 15, after the name in brackets).
+fn split(text: &str) -> Option<(u64, u64)> {
+    let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
+    Some((fields.get(11)?.parse().ok()?, fields.get(12)?.parse().ok()?))
+}
+
+/// Parses `/proc/stat` (proc(5)); user hertz is 100 on every Linux in use, as ticks are an ABI.
+pub(super) fn parse(text: &str) -> Option<Machine> {
+    const TICK_NS: u64 = 10_000_000;
+    let line = text.lines().find(|line| line.starts_with("cpu "))?;
+    let fields: Vec<u64> = line
+        .split_whitespace()
+        .skip(1)
+        .map_while(|field| field.parse().ok())
+        .collect();
+    // user nice system idle iowait irq softirq steal
+    let at = |index: usize| fields.get(index).copied().unwrap_or(0);
+    let cpus = text
+        .lines()
+        .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
+        .count();
+    Some(Machine {
+        busy_ns: (at(0) + at(1) + at(2) + at(5) + at(6)).saturating_mul(TICK_NS),
+        steal_ns: at(7).saturating_mul(TICK_NS),
+        cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_machine_is_read_from_proc_stat() {
+        let text = "cpu  10 2 30 400 50 6 7 8 0 0\ncpu0 5 1 15 200 25 3 3 4 0 0\ncpu1 5 1 15 200 25 3 4 4 0 0\nintr 1\n";
+        let machine = Machine {
+            busy_ns: 550_000_000,
+            steal_ns: 80_000_000,
+            cpus: 2,
+        };
+        assert_eq!(parse(text), Some(machine));
+        assert_eq!(parse("nothing"), None);
+    }
+
+    #[test]
+    fn a_process_name_with_brackets_does_not_shift_the_fields() {
+        let text = "1 (a) b (c) S 1 1 1 0 -1 4194560 10 20 30 40 77 33 0 0 20 0";
+        assert_eq!(split(text), Some((77, 33)));
+    }
+}

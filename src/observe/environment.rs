@@ -1,0 +1,128 @@
+//! The machine a run was made on: kernel, processor, memory, settings that change figures.
+
+use crate::event::Fact;
+
+/// Facts about this machine, in a fixed order; what cannot be read is left out.
+pub(crate) fn environment() -> Vec<Fact> {
+    let mut facts = Vec::new();
+    let uname = rustix::system::uname();
+    let text = |value: &std::ffi::CStr| value.to_string_lossy().into_owned();
+    facts.push(Fact::new(
+        "kernel",
+        format!("{} {}", text(uname.sysname()), text(uname.release())),
+    ));
+    facts.push(Fact::new("machine", text(uname.machine())));
+    let mut add = |name: &str, value: Option<String>| {
+        if let Some(value) = value.filter(|value| !value.is_empty()) {
+            facts.push(Fact::new(name, value));
+        }
+    };
+    add(
+        "distribution",
+        read("/etc/os-release").and_then(|text| quoted(&text, "PRETTY_NAME")),
+    );
+    let cpuinfo = read("/proc/cpuinfo").unwrap_or_default();
+    add("processor", after_colon(&cpuinfo, "model name"));
+    add(
+        "processors",
+        Some(
+            cpuinfo
+                .lines()
+                .filter(|line| line.starts_with("processor"))
+                .count()
+                .to_string(),
+        ),
+    );
+    add(
+        "hypervisor",
+        cpuinfo
+            .contains(" hypervisor")
+            .then(|| "yes (virtual machine)".to_owned()),
+    );
+    let meminfo = read("/proc/meminfo").unwrap_or_default();
+    add("memory", after_colon(&meminfo, "MemTotal"));
+    add(
+        "memory available at the start",
+        after_colon(&meminfo, "MemAvailable"),
+    );
+    add(
+        "cpu frequency governor",
+        first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+    );
+    add(
+        "clock source",
+        first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+    );
+    for name in [
+        "dirty_ratio",
+        "dirty_background_ratio",
+        "dirty_bytes",
+        "dirty_expire_centisecs",
+        "swappiness",
+        "vfs_cache_pressure",
+    ] {
+        add(
+            &format!("vm.{name}"),
+            first_line(&format!("/proc/sys/vm/{name}")),
+        );
+    }
+    add(
+        "kernel.io_uring_disabled",
+        first_line("/proc/sys/kernel/io_uring_disabled"),
+    );
+    add("load at the start", first_line("/proc/loadavg"));
+    add(
+        "rights",
+        Some(if rustix::process::geteuid().is_root() {
+            "root".to_owned()
+        } else {
+            "unprivileged".to_owned()
+        }),
+    );
+    facts
+}
+
+/// Bytes of memory (`MemTotal`); none where it cannot be read.
+pub(crate) fn memory_bytes() -> Option<u64> {
+    let text = read("/proc/meminfo")?;
+    let kib: u64 = after_colon(&text, "MemTotal")?
+        .split_whitespace()
+        .next()?
+        .parse()
+        .ok()?;
+    Some(kib * 1024)
+}
+
+fn read(path: &str) -> Option<String> {
+    std::fs::read_to_string(path).ok()
+}
+
+fn first_line(path: &str) -> Option<String> {
+    read(path)?
+        .lines()
+        .next()
+        .map(|line| line.trim().to_owned())
+}
+
+fn after_colon(text: &str, name: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        Some(
+            line.strip_prefix(name)?
+                .trim_start()
+                .strip_prefix(':')?
+                .trim()
+                .to_owned(),
+        )
+    })
+}
+
+fn quoted(text: &str, name: &str) -> Option<String> {
+    text.lines().find_map(|line| {
+        Some(
+            line.strip_prefix(name)?
+                .strip_prefix('=')?
+                .trim_matches('"')
+                .to_owned(),
+        )
+    })
+}

@@ -1,0 +1,134 @@
+//! What the system counts while a trial runs: processor, block layer, page cache, pressure.
+//!
+//! A snapshot is taken right before the clock starts and right after it stops; the observation is
+//! their difference. Each source is one file under `/proc`, read whole and parsed by a function
+//! that is tested on real text. What a machine does not offer is absent, never zero.
+
+mod cpu;
+mod diskstats;
+mod environment;
+mod pressure;
+mod process;
+
+pub(crate) use environment::{environment, memory_bytes};
+
+use crate::event::{Counted, DeviceCounted};
+
+/// Everything counted at one moment.
+#[derive(Debug, Clone)]
+pub(crate) struct Snapshot {
+    process: Option<process::Process>,
+    own_cpu: cpu::Own,
+    machine: Option<cpu::Machine>,
+    devices: Vec<(String, diskstats::Device)>,
+    pressure_cpu_ns: Option<u64>,
+    pressure_io_ns: Option<u64>,
+    pressure_memory_ns: Option<u64>,
+}
+
+impl Snapshot {
+    /// Reads all sources; `devices` are names as in `/proc/diskstats`.
+    pub(crate) fn take(devices: &[String]) -> Self {
+        let read = |path: &str| std::fs::read_to_string(path).ok();
+        let disks = read("/proc/diskstats")
+            .map(|text| diskstats::parse(&text))
+            .unwrap_or_default();
+        Self {
+            process: read("/proc/self/io").and_then(|text| process::parse(&text)),
+            own_cpu: cpu::own(),
+            machine: read("/proc/stat").and_then(|text| cpu::parse(&text)),
+            devices: devices
+                .iter()
+                .filter_map(|name| {
+                    disks
+                        .iter()
+                        .find(|(disk, _)| disk == name)
+                        .map(|(_, device)| (name.clone(), *device))
+                })
+                .collect(),
+            pressure_cpu_ns: read("/proc/pressure/cpu").and_then(|text| pressure::parse(&text)),
+            pressure_io_ns: read("/proc/pressure/io").and_then(|text| pressure::parse(&text)),
+            pressure_memory_ns: read("/proc/pressure/memory")
+                .and_then(|text| pressure::parse(&text)),
+        }
+    }
+
+    /// What was counted from `self` to `later`.
+    pub(crate) fn until(&self, later: &Self) -> Counted {
+        let mut counted = Counted {
+            cpu_user_ns: later.own_cpu.user_ns.saturating_sub(self.own_cpu.user_ns),
+            cpu_system_ns: later
+                .own_cpu
+                .system_ns
+                .saturating_sub(self.own_cpu.system_ns),
+            pressure_cpu_ns: difference(self.pressure_cpu_ns, later.pressure_cpu_ns),
+            pressure_io_ns: difference(self.pressure_io_ns, later.pressure_io_ns),
+            pressure_memory_ns: difference(self.pressure_memory_ns, later.pressure_memory_ns),
+            ..Counted::default()
+        };
+        if let (Some(before), Some(after)) = (&self.machine, &later.machine) {
+            counted.cpu_machine_busy_ns = after.busy_ns.saturating_sub(before.busy_ns);
+            counted.cpu_steal_ns = after.steal_ns.saturating_sub(before.steal_ns);
+            counted.cpus = after.cpus;
+        }
+        if let (Some(before), Some(after)) = (&self.process, &later.process) {
+            counted.asked_read_bytes = after
+                .asked_read_bytes
+                .saturating_sub(before.asked_read_bytes);
+            counted.fetched_bytes = after.fetched_bytes.saturating_sub(before.fetched_bytes);
+            counted.sent_bytes = after.sent_bytes.saturating_sub(before.sent_bytes);
+            counted.cache_hit_bytes = Some(
+                counted
+                    .asked_read_bytes
+                    .saturating_sub(counted.fetched_bytes),
+            );
+        }
+        for (name, before) in &self.devices {
+            if let Some((_, after)) = later.devices.iter().find(|(other, _)| other == name) {
+                counted.devices.push(before.until(after, name));
+            }
+        }
+        counted
+    }
+}
+
+fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
+    Some(after?.saturating_sub(before?))
+}
+
+/// Adds what two phases of one trial counted.
+pub(crate) fn add(into: &mut Counted, more: &Counted) {
+    let plus = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0) + b?);
+    into.cpu_user_ns += more.cpu_user_ns;
+    into.cpu_system_ns += more.cpu_system_ns;
+    into.cpu_machine_busy_ns += more.cpu_machine_busy_ns;
+    into.cpu_steal_ns += more.cpu_steal_ns;
+    into.cpus = more.cpus;
+    into.asked_read_bytes += more.asked_read_bytes;
+    into.fetched_bytes += more.fetched_bytes;
+    into.sent_bytes += more.sent_bytes;
+    into.cache_hit_bytes = plus(into.cache_hit_bytes, more.cache_hit_bytes);
+    into.pressure_cpu_ns = plus(into.pressure_cpu_ns, more.pressure_cpu_ns);
+    into.pressure_io_ns = plus(into.pressure_io_ns, more.pressure_io_ns);
+    into.pressure_memory_ns = plus(into.pressure_memory_ns, more.pressure_memory_ns);
+    for device in &more.devices {
+        match into
+            .devices
+            .iter_mut()
+            .find(|known| known.device == device.device)
+        {
+            Some(known) => add_device(known, device),
+            None => into.devices.push(device.clone()),
+        }
+    }
+}
+
+fn add_device(into: &mut DeviceCounted, more: &DeviceCounted) {
+    into.reads += more.reads;
+    into.read_bytes += more.read_bytes;
+    into.writes += more.writes;
+    into.written_bytes += more.written_bytes;
+    into.flushes = into.flushes.zip(more.flushes).map(|(a, b)| a + b);
+    into.busy_ns += more.busy_ns;
+    into.weighted_ns += more.weighted_ns;
+}

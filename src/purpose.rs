@@ -1,0 +1,319 @@
+//! What people use storage for, each as a documented list of workloads.
+//!
+//! A purpose is what `compare --for` takes. It becomes workloads of an ordinary study, scaled so
+//! that a trial takes about the time it is given on the storage as it was just probed; all
+//! treatments get exactly the same work.
+
+/// How fast the slowest of the directories is, roughly; for sizing only, never reported.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Pace {
+    /// Sequential write, made durable, B/s.
+    pub(crate) write_rate: f64,
+    /// Small files created and made durable, files/s.
+    pub(crate) create_rate: f64,
+}
+
+/// One workload of a purpose.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Part {
+    /// Its name in the study.
+    pub(crate) name: &'static str,
+    /// Weight in the overall figure.
+    pub(crate) weight: f64,
+    /// Its table in TOML; `SIZE`, `COUNT` and `TIME` are replaced by what fits the time.
+    template: &'static str,
+    /// How many times `SIZE` bytes are written or read in one trial, preparation included.
+    passes: f64,
+    /// Largest sensible `SIZE`, bytes.
+    size_max: u64,
+    /// How many times the creation of one file a trial's work on `COUNT` files costs.
+    file_costs: f64,
+}
+
+/// One purpose.
+#[derive(Debug)]
+pub(crate) struct Purpose {
+    /// The word.
+    pub(crate) name: &'static str,
+    /// One sentence.
+    pub(crate) summary: &'static str,
+    /// Its workloads.
+    pub(crate) parts: &'static [Part],
+}
+
+const MIB: u64 = 1 << 20;
+const GIB: u64 = 1 << 30;
+
+const fn stream(name: &'static str, weight: f64, template: &'static str, passes: f64) -> Part {
+    Part {
+        name,
+        weight,
+        template,
+        passes,
+        size_max: 4 * GIB,
+        file_costs: 0.0,
+    }
+}
+
+const fn random(name: &'static str, weight: f64, template: &'static str) -> Part {
+    Part {
+        name,
+        weight,
+        template,
+        passes: 1.0,
+        size_max: GIB,
+        file_costs: 0.0,
+    }
+}
+
+const fn small_files(
+    name: &'static str,
+    weight: f64,
+    template: &'static str,
+    file_costs: f64,
+) -> Part {
+    Part {
+        name,
+        weight,
+        template,
+        passes: 0.0,
+        size_max: 0,
+        file_costs,
+    }
+}
+
+/// Every purpose; the first is the default.
+pub(crate) const ALL: &[Purpose] = &[
+    Purpose {
+        name: "general",
+        summary: "a bit of everything: streaming, random access, small files",
+        parts: &[
+            stream(
+                "streaming write",
+                1.0,
+                "sequential = { mode = \"write\", size = SIZE }",
+                1.0,
+            ),
+            stream(
+                "streaming read",
+                1.0,
+                "sequential = { mode = \"read\", size = SIZE }",
+                2.0,
+            ),
+            random(
+                "random read 4 KiB",
+                1.0,
+                "random = { mode = \"read\", size = SIZE, block-size = \"4 KiB\", time = TIME }",
+            ),
+            random(
+                "random write 4 KiB",
+                1.0,
+                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 16, time = TIME }",
+            ),
+            small_files(
+                "small files",
+                1.0,
+                "files = { count = COUNT, size-min = \"1 KiB\", size-max = \"16 KiB\" }",
+                3.0,
+            ),
+        ],
+    },
+    Purpose {
+        name: "database",
+        summary: "random 16 KiB pages with fsync, as a transactional database does",
+        parts: &[
+            random(
+                "commit 16 KiB",
+                2.0,
+                "random = { mode = \"write\", size = SIZE, block-size = \"16 KiB\", fsync-every = 1, time = TIME }",
+            ),
+            random(
+                "page read 16 KiB",
+                2.0,
+                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME }",
+            ),
+            random(
+                "mixed 16 KiB",
+                1.0,
+                "random = { mode = \"mixed\", read-share = \"70 %\", size = SIZE, block-size = \"16 KiB\", fsync-every = 8, time = TIME }",
+            ),
+        ],
+    },
+    Purpose {
+        name: "files",
+        summary: "many small files: source trees, package managers, backups",
+        parts: &[
+            small_files(
+                "small files",
+                2.0,
+                "files = { count = COUNT, size-min = \"512 B\", size-max = \"16 KiB\" }",
+                3.0,
+            ),
+            small_files(
+                "copy tree",
+                1.0,
+                "copy-tree = { files = COUNT, size-median = \"8 KiB\", size-max = \"1 MiB\" }",
+                4.0,
+            ),
+            small_files(
+                "delete tree",
+                1.0,
+                "delete-tree = { files = COUNT, size-median = \"4 KiB\", size-max = \"256 KiB\" }",
+                3.0,
+            ),
+        ],
+    },
+    Purpose {
+        name: "mail",
+        summary: "a mail spool: each message durable before it is acknowledged",
+        parts: &[
+            small_files(
+                "deliver and expunge",
+                2.0,
+                "files = { count = COUNT, size-min = \"1 KiB\", size-max = \"64 KiB\", fsync = true }",
+                8.0,
+            ),
+            random(
+                "mailbox read 16 KiB",
+                1.0,
+                "random = { mode = \"read\", size = SIZE, block-size = \"16 KiB\", time = TIME }",
+            ),
+            random(
+                "index update 4 KiB",
+                1.0,
+                "random = { mode = \"write\", size = SIZE, block-size = \"4 KiB\", fsync-every = 1, time = TIME }",
+            ),
+        ],
+    },
+    Purpose {
+        name: "photos",
+        summary: "a library of small and large files: import, browse, copy",
+        parts: &[
+            stream(
+                "import one large file",
+                1.0,
+                "copy-file = { size = SIZE }",
+                3.0,
+            ),
+            small_files(
+                "thumbnails",
+                1.0,
+                "files = { count = COUNT, size-min = \"4 KiB\", size-max = \"256 KiB\" }",
+                6.0,
+            ),
+            stream(
+                "read large files",
+                1.0,
+                "sequential = { mode = \"read\", size = SIZE }",
+                2.0,
+            ),
+            random(
+                "catalogue 4 KiB",
+                1.0,
+                "random = { mode = \"mixed\", read-share = \"80 %\", size = SIZE, block-size = \"4 KiB\", fsync-every = 8, time = TIME }",
+            ),
+        ],
+    },
+    Purpose {
+        name: "video",
+        summary: "large files streamed in and out",
+        parts: &[
+            stream(
+                "record",
+                1.0,
+                "sequential = { mode = \"write\", size = SIZE, block-size = \"4 MiB\" }",
+                1.0,
+            ),
+            stream(
+                "play back",
+                1.0,
+                "sequential = { mode = \"read\", size = SIZE, block-size = \"4 MiB\" }",
+                2.0,
+            ),
+            stream(
+                "overwrite",
+                0.5,
+                "sequential = { mode = \"rewrite\", size = SIZE, block-size = \"4 MiB\" }",
+                2.0,
+            ),
+        ],
+    },
+];
+
+/// Finds a purpose by its word.
+pub(crate) fn find(name: &str) -> Option<&'static Purpose> {
+    ALL.iter().find(|purpose| purpose.name == name)
+}
+
+impl Part {
+    /// The workload's table, sized to take about `seconds`, or with a given data size.
+    pub(crate) fn toml(&self, pace: Pace, seconds: f64, size: Option<u64>) -> String {
+        let affordable = if self.passes > 0.0 {
+            pace.write_rate * seconds * 0.5 / self.passes.max(1.0)
+        } else {
+            0.0
+        };
+        let fitting = (affordable as u64).clamp(16 * MIB, self.size_max.max(16 * MIB)) / MIB * MIB;
+        let bytes = size.unwrap_or(fitting);
+        let count =
+            (pace.create_rate * seconds / self.file_costs.max(1.0)).clamp(100.0, 100_000.0) as u64;
+        // Two digits are enough to size a workload, and read better.
+        let count = round_two(count);
+        let time = format!("\"{:.0} ms\"", (seconds * 500.0).clamp(300.0, 30_000.0));
+        self.template
+            .replace("SIZE", &format!("{bytes}"))
+            .replace("COUNT", &format!("{count}"))
+            .replace("TIME", &time)
+    }
+}
+
+fn round_two(count: u64) -> u64 {
+    let mut scale = 1;
+    while count / scale >= 100 {
+        scale *= 10;
+    }
+    count / scale * scale
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_purpose_is_filled_in() {
+        let pace = Pace {
+            write_rate: 200e6,
+            create_rate: 5000.0,
+        };
+        for purpose in ALL {
+            assert!(!purpose.parts.is_empty());
+            for part in purpose.parts {
+                let toml = part.toml(pace, 2.0, None);
+                assert!(
+                    !toml.contains("SIZE") && !toml.contains("COUNT") && !toml.contains("TIME"),
+                    "{toml}"
+                );
+            }
+        }
+    }
+
+    #[test]
+    fn a_slow_disk_gets_less_work_and_never_none() {
+        let part = &ALL[0].parts[0];
+        let slow = part.toml(
+            Pace {
+                write_rate: 1e6,
+                create_rate: 10.0,
+            },
+            1.0,
+            None,
+        );
+        assert!(slow.contains(&format!("size = {}", 16 * MIB)), "{slow}");
+    }
+
+    #[test]
+    fn counts_have_two_digits() {
+        assert_eq!(round_two(12_345), 12_000);
+        assert_eq!(round_two(99), 99);
+    }
+}

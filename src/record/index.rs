@@ -1,0 +1,435 @@
+//! The SQLite index: derived from the logs, for people who query.
+//!
+//! It is written after a line is in the log, never before, and nothing is read back from it: a
+//! run whose index fails goes on. Noting the same line twice changes nothing, so that rebuilding
+//! while a run goes on is harmless. WAL lets any SQLite client read meanwhile.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rusqlite::{Connection, OpenFlags, Transaction, params};
+
+use super::error::RecordError;
+use super::read::Record;
+use crate::event::{Better, Ended, Event, Line, Observation, RunStarted};
+
+/// Version of the schema, `PRAGMA user_version`. See `docs/formats/index.md`.
+pub(crate) const SCHEMA: i32 = 1;
+/// Name of the index in the store's directory.
+pub(crate) const INDEX: &str = "stackrace.db";
+/// How long another writer is waited for.
+const PATIENCE: Duration = Duration::from_secs(5);
+/// Every table, in an order in which they can be dropped.
+const TABLES: [&str; 11] = [
+    "metrics",
+    "operations",
+    "devices",
+    "looks",
+    "trials",
+    "workload_metrics",
+    "workloads",
+    "levels",
+    "treatments",
+    "environment",
+    "runs",
+];
+
+/// The index of a store, open for writing.
+#[derive(Debug)]
+pub(crate) struct Index {
+    connection: Connection,
+}
+
+impl Index {
+    /// Opens the index below `store`; none: it is missing, damaged or of an older schema and must
+    /// be rebuilt.
+    pub(super) fn open(store: &Path) -> Result<Option<Self>, RecordError> {
+        let path = store.join(INDEX);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let Ok(connection) = connect(&path) else {
+            return Ok(None);
+        };
+        match version(&connection) {
+            Ok(SCHEMA) => Ok(Some(Self { connection })),
+            Ok(newer) if newer > SCHEMA => Err(RecordError::Index {
+                tried: "use",
+                why: format!(
+                    "its schema is version {newer}, this program knows {SCHEMA}; it belongs to a newer stackrace"
+                ),
+            }),
+            Err(error) if busy(&error) => Err(failed("open", &error)),
+            Ok(_) | Err(_) => Ok(None),
+        }
+    }
+
+    /// Makes the index below `store` anew from records: in place, in one transaction, where the
+    /// file is sound (readers see the old content, then the new), else in a new file.
+    pub(super) fn rebuild(
+        store: &Path,
+        records: &mut dyn Iterator<Item = Record>,
+    ) -> Result<Self, RecordError> {
+        let path = store.join(INDEX);
+        let mut connection = match connect(&path) {
+            Ok(connection) => connection,
+            Err(error) if busy(&error) => return Err(failed("open", &error)),
+            Err(_) => {
+                remove(&path)?;
+                connect(&path).map_err(|error| failed("create", &error))?
+            }
+        };
+        fill(&mut connection, records).map_err(|error| failed("rebuild", &error))?;
+        Ok(Self { connection })
+    }
+
+    /// Enters one line of a run's log. Lines that say nothing the index keeps are passed over.
+    ///
+    /// # Errors
+    /// The line is then not in the index; the log has it, and a rebuild will enter it.
+    pub(crate) fn note(&mut self, run: &str, line: &Line) -> Result<(), RecordError> {
+        let mut enter = || {
+            let transaction = self
+                .connection
+                .transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+            note(&transaction, run, line)?;
+            transaction.commit()
+        };
+        enter().map_err(|error| failed("write", &error))
+    }
+
+    /// Every row of every table as text, in a fixed order.
+    #[cfg(test)]
+    pub(super) fn dump(&self) -> Vec<String> {
+        let mut rows = Vec::new();
+        for table in TABLES {
+            let mut statement = self
+                .connection
+                .prepare(&format!("SELECT * FROM {table}"))
+                .unwrap();
+            let columns = statement.column_count();
+            let mut found = statement.query([]).unwrap();
+            while let Some(row) = found.next().unwrap() {
+                let values: Vec<String> = (0..columns)
+                    .map(|at| format!("{:?}", row.get_ref(at).unwrap()))
+                    .collect();
+                rows.push(format!("{table}: {}", values.join(" | ")));
+            }
+        }
+        rows.sort();
+        rows
+    }
+}
+
+fn failed(tried: &'static str, error: &rusqlite::Error) -> RecordError {
+    RecordError::Index {
+        tried,
+        why: error.to_string(),
+    }
+}
+
+fn busy(error: &rusqlite::Error) -> bool {
+    matches!(
+        error.sqlite_error_code(),
+        Some(rusqlite::ErrorCode::DatabaseBusy | rusqlite::ErrorCode::DatabaseLocked)
+    )
+}
+
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let connection = Connection::open_with_flags(
+        path,
+        OpenFlags::SQLITE_OPEN_READ_WRITE
+            | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NO_MUTEX,
+    )?;
+    connection.busy_timeout(PATIENCE)?;
+    connection.pragma_update(None, "journal_mode", "wal")?;
+    // Derived data: consistent after a power cut is enough, the last rows may be missing.
+    connection.pragma_update(None, "synchronous", "normal")?;
+    Ok(connection)
+}
+
+fn version(connection: &Connection) -> rusqlite::Result<i32> {
+    connection.pragma_query_value(None, "user_version", |row| row.get(0))
+}
+
+fn remove(path: &Path) -> Result<(), RecordError> {
+    for suffix in ["", "-wal", "-shm"] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(suffix);
+        let file = PathBuf::from(name);
+        match std::fs::remove_file(&file) {
+            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+                return Err(RecordError::system("remove", &file, error));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn fill(
+    connection: &mut Connection,
+    records: &mut dyn Iterator<Item = Record>,
+) -> rusqlite::Result<()> {
+    let transaction =
+        connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;
+    transaction.execute_batch("DROP VIEW IF EXISTS results")?;
+    for table in TABLES {
+        transaction.execute_batch(&format!("DROP TABLE IF EXISTS {table}"))?;
+    }
+    transaction.execute_batch(include_str!("schema.sql"))?;
+    transaction.pragma_update(None, "user_version", SCHEMA)?;
+    for record in records {
+        for line in &record.lines {
+            note(&transaction, &record.head.run, line)?;
+        }
+    }
+    transaction.commit()
+}
+
+fn note(to: &Transaction<'_>, run: &str, line: &Line) -> rusqlite::Result<()> {
+    match &line.event {
+        Event::RunStarted(head) => note_head(to, line, head),
+        Event::RunResumed { .. } => to
+            .execute(
+                "UPDATE runs SET ended_at = NULL, ended_reason = NULL, ended_detail = NULL WHERE run = ?1",
+                params![run],
+            )
+            .map(drop),
+        Event::Trial(trial) => note_trial(to, run, trial),
+        // Rounds end in order, so their number is their count.
+        Event::RoundFinished { round } => to
+            .execute(
+                "UPDATE runs SET rounds_complete = max(rounds_complete, ?2) WHERE run = ?1",
+                params![run, round],
+            )
+            .map(drop),
+        Event::Looked {
+            rounds,
+            sentence,
+            dropped,
+        } => {
+            to.execute(
+                "INSERT OR REPLACE INTO looks VALUES (?1, ?2, ?3)",
+                params![run, rounds, sentence],
+            )?;
+            for &treatment in dropped {
+                to.execute(
+                    "UPDATE treatments SET dropped_after = coalesce(dropped_after, ?3) WHERE run = ?1 AND treatment = ?2",
+                    params![run, position(treatment), rounds],
+                )?;
+            }
+            Ok(())
+        }
+        Event::RunEnded { reason, detail } => to
+            .execute(
+                "UPDATE runs SET ended_at = ?2, ended_reason = ?3, ended_detail = ?4 WHERE run = ?1",
+                params![run, line.at, reason, detail],
+            )
+            .map(drop),
+        Event::RoundStarted { .. }
+        | Event::StackRaised { .. }
+        | Event::StackLowered { .. }
+        | Event::Command(_)
+        | Event::Warned { .. } => Ok(()),
+    }
+}
+
+fn note_head(to: &Transaction<'_>, line: &Line, head: &RunStarted) -> rusqlite::Result<()> {
+    let run = &head.run;
+    let entered = to.execute(
+        "INSERT OR IGNORE INTO runs (run, format, stackrace, title, study_name, study_hash,
+             command, seed, contrast, margin, confidence, rounds_max, time_max_ns, started_at)
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
+        params![
+            run,
+            head.format,
+            head.stackrace,
+            head.title,
+            head.study_name,
+            head.study_hash,
+            head.command.join(" "),
+            head.seed.to_string(),
+            head.decide.contrast,
+            head.decide.margin,
+            head.decide.confidence,
+            head.decide.rounds_max,
+            whole(head.decide.time_max_ns),
+            line.at
+        ],
+    )?;
+    if entered == 0 {
+        return Ok(());
+    }
+    for (at, fact) in head.environment.iter().enumerate() {
+        to.execute(
+            "INSERT INTO environment VALUES (?1, ?2, ?3, ?4)",
+            params![run, position(at), fact.name, fact.value],
+        )?;
+    }
+    for (at, treatment) in head.treatments.iter().enumerate() {
+        to.execute(
+            "INSERT INTO treatments VALUES (?1, ?2, ?3, NULL)",
+            params![run, position(at), treatment.name],
+        )?;
+        for (factor, level) in head.factors.iter().zip(&treatment.levels) {
+            to.execute(
+                "INSERT OR REPLACE INTO levels VALUES (?1, ?2, ?3, ?4)",
+                params![run, position(at), factor, level],
+            )?;
+        }
+    }
+    for (at, workload) in head.workloads.iter().enumerate() {
+        to.execute(
+            "INSERT INTO workloads VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+            params![
+                run,
+                position(at),
+                workload.name,
+                workload.kind,
+                workload.summary,
+                workload.weight
+            ],
+        )?;
+        for (metric, head) in workload.metrics.iter().enumerate() {
+            let better = match head.better {
+                Better::Higher => "higher",
+                Better::Lower => "lower",
+            };
+            to.execute(
+                "INSERT INTO workload_metrics VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
+                params![
+                    run,
+                    position(at),
+                    position(metric),
+                    head.name,
+                    head.unit,
+                    better
+                ],
+            )?;
+        }
+    }
+    Ok(())
+}
+
+fn note_trial(to: &Transaction<'_>, run: &str, trial: &Observation) -> rusqlite::Result<()> {
+    let number: i64 = to.query_row(
+        "SELECT coalesce(max(trial), 0) + 1 FROM trials WHERE run = ?1",
+        params![run],
+        |row| row.get(0),
+    )?;
+    if insert_trial(to, run, number, trial)? == 0 {
+        return Ok(());
+    }
+    for (at, value) in trial.metrics.iter().enumerate() {
+        to.execute(
+            "INSERT INTO metrics SELECT run, ?2, metric, name, unit, ?5 FROM workload_metrics
+             WHERE run = ?1 AND workload = ?3 AND metric = ?4",
+            params![run, number, position(trial.workload), position(at), value],
+        )?;
+    }
+    for (phase_at, phase) in trial.phases.iter().enumerate() {
+        for (at, op) in phase.operations.iter().enumerate() {
+            to.execute(
+                "INSERT INTO operations VALUES
+                     (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15)",
+                params![
+                    run,
+                    number,
+                    position(phase_at),
+                    position(at),
+                    phase.name,
+                    op.op,
+                    whole(op.count),
+                    whole(op.bytes),
+                    whole(op.latency_ns_min),
+                    op.latency_ns_mean,
+                    whole(op.latency_ns_p50),
+                    whole(op.latency_ns_p95),
+                    whole(op.latency_ns_p99),
+                    op.latency_ns_p999.map(whole),
+                    whole(op.latency_ns_max)
+                ],
+            )?;
+        }
+    }
+    for (at, device) in trial.counted.devices.iter().enumerate() {
+        to.execute(
+            "INSERT INTO devices VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11)",
+            params![
+                run,
+                number,
+                position(at),
+                device.device,
+                whole(device.reads),
+                whole(device.read_bytes),
+                whole(device.writes),
+                whole(device.written_bytes),
+                device.flushes.map(whole),
+                whole(device.busy_ns),
+                whole(device.weighted_ns)
+            ],
+        )?;
+    }
+    Ok(())
+}
+
+fn insert_trial(
+    to: &Transaction<'_>,
+    run: &str,
+    number: i64,
+    trial: &Observation,
+) -> rusqlite::Result<usize> {
+    let (ended, error) = match &trial.ended {
+        Ended::Complete => ("complete", None),
+        Ended::Interrupted => ("interrupted", None),
+        Ended::Failed { error } => ("failed", Some(error)),
+    };
+    let counted = &trial.counted;
+    to.execute(
+        "INSERT OR IGNORE INTO trials VALUES
+             (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17, ?18,
+              ?19, ?20, ?21, ?22, ?23, ?24, ?25, ?26, ?27, ?28, ?29)",
+        params![
+            run,
+            number,
+            trial.round,
+            position(trial.position),
+            position(trial.treatment),
+            position(trial.workload),
+            ended,
+            error,
+            trial.started_at,
+            whole(trial.prepare_ns),
+            whole(trial.settle_ns),
+            whole(trial.elapsed_ns),
+            trial.settled.caches,
+            trial.settled.remounted,
+            trial.settled.resident_bytes.map(whole),
+            trial.settled.prepared_bytes.map(whole),
+            whole(counted.cpu_user_ns),
+            whole(counted.cpu_system_ns),
+            whole(counted.cpu_machine_busy_ns),
+            whole(counted.cpu_steal_ns),
+            counted.cpus,
+            whole(counted.asked_read_bytes),
+            whole(counted.fetched_bytes),
+            whole(counted.sent_bytes),
+            counted.cache_hit_bytes.map(whole),
+            counted.pressure_cpu_ns.map(whole),
+            counted.pressure_io_ns.map(whole),
+            counted.pressure_memory_ns.map(whole),
+            trial.notes.join("\n")
+        ],
+    )
+}
+
+/// SQLite's whole numbers are signed; what does not fit is shown as the largest.
+fn whole(value: u64) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}
+
+fn position(value: usize) -> i64 {
+    i64::try_from(value).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,23 @@
+//! What happened, kept: an append-only log per run, and an index for people who query.
+//!
+//! The log is the truth: one directory per run, one JSON object a line, each finished trial on
+//! the disk before the next begins (`docs/formats/log.md`). The SQLite index beside it is derived
+//! (`docs/formats/index.md`): it can be thrown away and rebuilt, and a failing index never fails a
+//! run. This is the only room that writes results and the only one that speaks SQL.
+
+mod error;
+mod index;
+mod log;
+mod read;
+mod store;
+
+pub(crate) use error::RecordError;
+pub(crate) use index::Index;
+pub(crate) use log::Log;
+pub(crate) use read::{Ended, Record, RoundTime};
+pub(crate) use store::{RunSummary, Store, run_id};
+
+#[cfg(test)]
+pub(crate) mod sample;
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,325 @@
+//! A run as it is read back: its lines in order, and what follows from them.
+//!
+//! Reading never writes. A line that this program does not know is left where it is and skipped
+//! with a note: a log of a newer program stays readable as far as this one understands it.
+
+use std::path::Path;
+
+use super::error::RecordError;
+use super::log::split_torn;
+use crate::event::{
+    CommandRun, Ended as TrialEnded, Event, FORMAT, LayerFacts, Line, Observation, RunStarted,
+};
+
+/// Everything a run left behind.
+#[derive(Debug, Clone)]
+pub(crate) struct Record {
+    /// The question and its design.
+    pub(crate) head: RunStarted,
+    /// Every line, the first included.
+    pub(crate) lines: Vec<Line>,
+    /// What could not be read, one sentence each.
+    pub(crate) notes: Vec<String>,
+}
+
+/// How an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Ended<'a> {
+    /// When.
+    pub(crate) at: &'a str,
+    /// `decided`, `rounds`, `time`, `interrupted` or `failed`.
+    pub(crate) reason: &'a str,
+    /// For a person.
+    pub(crate) detail: &'a str,
+}
+
+/// How long one round took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct RoundTime {
+    /// From 1.
+    pub(crate) round: u32,
+    /// From the first line of the round to its last, s.
+    pub(crate) seconds: f64,
+}
+
+impl Record {
+    /// Reads a log's bytes; `path` is named in messages only.
+    ///
+    /// # Errors
+    /// The log does not begin with a readable `run-started`.
+    pub(crate) fn parse(bytes: &[u8], path: &Path) -> Result<Self, RecordError> {
+        let (whole, torn) = split_torn(bytes);
+        let mut lines = Vec::new();
+        let mut notes = Vec::new();
+        let mut head = None;
+        for (index, text) in whole.split_inclusive(|&byte| byte == b'\n').enumerate() {
+            match serde_json::from_slice::<Line>(text) {
+                Ok(line) => {
+                    if let (0, Event::RunStarted(started)) = (index, &line.event) {
+                        head = Some((**started).clone());
+                    }
+                    lines.push(line);
+                }
+                Err(error) if index == 0 => return Err(no_head(path, text, &error)),
+                Err(error) => notes.push(skipped(index + 1, text, &error)),
+            }
+        }
+        let Some(head) = head else {
+            return Err(RecordError::NoHead {
+                path: path.to_path_buf(),
+                why: "its first line is not run-started".to_owned(),
+            });
+        };
+        if head.format > FORMAT {
+            notes.insert(
+                0,
+                format!(
+                    "the log is of format {}, newer than this program's {FORMAT}: what it does not know is skipped",
+                    head.format
+                ),
+            );
+        }
+        if !torn.is_empty() {
+            notes.push(format!(
+                "the last line is incomplete ({} bytes): it is being written, or its writer was killed; it is not counted",
+                torn.len()
+            ));
+        }
+        Ok(Self { head, lines, notes })
+    }
+
+    /// A record that begins with this line; none: the line begins no run.
+    pub(crate) fn begin(line: Line) -> Option<Self> {
+        let Event::RunStarted(head) = &line.event else {
+            return None;
+        };
+        Some(Self {
+            head: (**head).clone(),
+            lines: vec![line],
+            notes: Vec::new(),
+        })
+    }
+
+    /// Adds a line, so that a run in progress can be judged as it stands.
+    pub(crate) fn push(&mut self, line: Line) {
+        self.lines.push(line);
+    }
+
+    fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+        self.lines.iter().map(|line| &line.event)
+    }
+
+    /// Every trial, in the order they ended.
+    pub(crate) fn trials(&self) -> impl DoubleEndedIterator<Item = &Observation> {
+        self.events().filter_map(|event| match event {
+            Event::Trial(observation) => Some(&**observation),
+            _ => None,
+        })
+    }
+
+    /// The trial that counts for this place in the design: the last complete one; none: there is
+    /// no complete one.
+    pub(crate) fn trial(
+        &self,
+        round: u32,
+        treatment: usize,
+        workload: usize,
+    ) -> Option<&Observation> {
+        self.trials().rev().find(|trial| {
+            trial.round == round
+                && trial.treatment == treatment
+                && trial.workload == workload
+                && trial.ended == TrialEnded::Complete
+        })
+    }
+
+    /// Rounds whose end was recorded, ascending.
+    pub(crate) fn complete_rounds(&self) -> Vec<u32> {
+        let mut rounds: Vec<u32> = self
+            .events()
+            .filter_map(|event| match event {
+                Event::RoundFinished { round } => Some(*round),
+                _ => None,
+            })
+            .collect();
+        rounds.sort_unstable();
+        rounds.dedup();
+        rounds
+    }
+
+    /// Treatments by index with the number of complete rounds after which each was dropped, in
+    /// the order they were.
+    pub(crate) fn dropped(&self) -> Vec<(usize, u32)> {
+        let mut dropped: Vec<(usize, u32)> = Vec::new();
+        for event in self.events() {
+            let Event::Looked {
+                rounds,
+                dropped: now,
+                ..
+            } = event
+            else {
+                continue;
+            };
+            for &treatment in now {
+                if dropped.iter().all(|&(known, _)| known != treatment) {
+                    dropped.push((treatment, *rounds));
+                }
+            }
+        }
+        dropped
+    }
+
+    /// The order a round was begun in, if it was.
+    pub(crate) fn order_of(&self, round: u32) -> Option<Vec<usize>> {
+        self.events().find_map(|event| match event {
+            Event::RoundStarted {
+                round: begun,
+                order,
+            } if *begun == round => Some(order.clone()),
+            _ => None,
+        })
+    }
+
+    /// Whether the data were looked at after so many complete rounds.
+    pub(crate) fn looked_at(&self, rounds: u32) -> bool {
+        self.events()
+            .any(|event| matches!(event, Event::Looked { rounds: at, .. } if *at == rounds))
+    }
+
+    /// When the run began, RFC 3339.
+    pub(crate) fn started_at(&self) -> &str {
+        self.lines.first().map_or("", |line| &line.at)
+    }
+
+    /// Time of the last line, RFC 3339.
+    pub(crate) fn last_at(&self) -> &str {
+        self.lines.last().map_or("", |line| &line.at)
+    }
+
+    /// How long the run's executions took together, s; the pauses between them are not counted.
+    pub(crate) fn elapsed_seconds(&self) -> f64 {
+        let mut total = 0.0;
+        let mut began = self.started_at();
+        let mut last = began;
+        for line in &self.lines {
+            if let Event::RunResumed { .. } = line.event {
+                total += seconds_between(began, last);
+                began = &line.at;
+            }
+            last = &line.at;
+        }
+        total + seconds_between(began, last)
+    }
+
+    /// How long each complete round took, ascending; an interrupted one counts from its last
+    /// beginning.
+    pub(crate) fn round_times(&self) -> Vec<RoundTime> {
+        let mut times: Vec<RoundTime> = Vec::new();
+        let mut began: Option<(u32, &str)> = None;
+        for line in &self.lines {
+            match line.event {
+                Event::RoundStarted { round, .. } => began = Some((round, &line.at)),
+                Event::RunResumed { .. } => {
+                    began = began.map(|(round, _)| (round, line.at.as_str()));
+                }
+                Event::RoundFinished { round } => {
+                    if let Some((_, at)) = began.take().filter(|&(begun, _)| begun == round) {
+                        times.push(RoundTime {
+                            round,
+                            seconds: seconds_between(at, &line.at),
+                        });
+                    }
+                }
+                _ => {}
+            }
+        }
+        times.sort_by_key(|time| time.round);
+        times
+    }
+
+    /// Every command that was run, in order.
+    pub(crate) fn commands(&self) -> impl Iterator<Item = &CommandRun> {
+        self.events().filter_map(|event| match event {
+            Event::Command(command) => Some(command),
+            _ => None,
+        })
+    }
+
+    /// What the layers of a treatment really got each time it was raised, first to last, bottom
+    /// up; empty: it was never raised.
+    pub(crate) fn layer_facts(&self, treatment: usize) -> Vec<&[LayerFacts]> {
+        self.events()
+            .filter_map(|event| match event {
+                Event::StackRaised {
+                    treatment: raised,
+                    layers,
+                    ..
+                } if *raised == treatment => Some(layers.as_slice()),
+                _ => None,
+            })
+            .collect()
+    }
+
+    /// What was warned of, in order, each once.
+    pub(crate) fn warnings(&self) -> Vec<&str> {
+        let mut warnings: Vec<&str> = Vec::new();
+        for event in self.events() {
+            if let Event::Warned { text } = event
+                && !warnings.contains(&text.as_str())
+            {
+                warnings.push(text);
+            }
+        }
+        warnings
+    }
+
+    /// How the last execution ended; none: it is going on, or it was killed.
+    pub(crate) fn ended(&self) -> Option<Ended<'_>> {
+        let line = self.lines.last()?;
+        match &line.event {
+            Event::RunEnded { reason, detail } => Some(Ended {
+                at: &line.at,
+                reason,
+                detail,
+            }),
+            _ => None,
+        }
+    }
+}
+
+/// Seconds between two times of day; 0 where one cannot be read or the clock was set back.
+fn seconds_between(begin: &str, end: &str) -> f64 {
+    match (
+        begin.parse::<jiff::Timestamp>(),
+        end.parse::<jiff::Timestamp>(),
+    ) {
+        (Ok(begin), Ok(end)) => end.duration_since(begin).as_secs_f64().max(0.0),
+        _ => 0.0,
+    }
+}
+
+fn no_head(path: &Path, text: &[u8], error: &serde_json::Error) -> RecordError {
+    let newer = serde_json::from_slice::<serde_json::Value>(text)
+        .ok()
+        .and_then(|value| value.get("format")?.as_u64())
+        .filter(|&format| format > u64::from(FORMAT));
+    RecordError::NoHead {
+        path: path.to_path_buf(),
+        why: match newer {
+            Some(format) => format!(
+                "it was written by a newer program (format {format}; this one knows {FORMAT})"
+            ),
+            None => error.to_string(),
+        },
+    }
+}
+
+fn skipped(number: usize, text: &[u8], error: &serde_json::Error) -> String {
+    let kind = serde_json::from_slice::<serde_json::Value>(text)
+        .ok()
+        .and_then(|value| Some(value.get("event")?.as_str()?.to_owned()));
+    match kind {
+        Some(kind) => format!("line {number} of the log ({kind}) is skipped: {error}"),
+        None => format!("line {number} of the log is damaged and skipped: {error}"),
+    }
+}

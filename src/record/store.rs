@@ -1,0 +1,302 @@
+//! The directory where runs live, and how one is found in it.
+//!
+//! ```text
+//! <store>/runs/<run id>/log.jsonl   the truth (docs/formats/log.md)
+//!                       log.torn    rests of torn lines, if there were any
+//!                       study.toml  the study as it was given
+//! <store>/stackrace.db              the index, derived (docs/formats/index.md)
+//! ```
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::error::RecordError;
+use super::index::Index;
+use super::log::{LOG, Log};
+use super::read::Record;
+use crate::event::{Event, Line, RunStarted};
+use crate::time::Clock;
+
+/// How many ids an error lists.
+const LISTED: usize = 5;
+/// Characters of an id that are its time: `2026-11-21T1405`.
+const ID_TIME: usize = 15;
+
+/// A directory of runs.
+#[derive(Debug, Clone)]
+pub(crate) struct Store {
+    dir: PathBuf,
+}
+
+/// One run in a list.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct RunSummary {
+    /// Its id.
+    pub(crate) run: String,
+    /// Title of the study; empty where the log cannot be read.
+    pub(crate) title: String,
+    /// When it began, RFC 3339.
+    pub(crate) started_at: String,
+    /// How many treatments.
+    pub(crate) treatments: usize,
+    /// How many workloads.
+    pub(crate) workloads: usize,
+    /// Complete rounds.
+    pub(crate) rounds: usize,
+    /// Trials, complete or not.
+    pub(crate) trials: usize,
+    /// Why it ended (`decided` …); none: it is going on, or it was killed.
+    pub(crate) ended: Option<String>,
+    /// The verdict's sentence at the last look.
+    pub(crate) sentence: Option<String>,
+    /// Why the log cannot be read.
+    pub(crate) unreadable: Option<String>,
+}
+
+/// Makes a run's id from a time of day (RFC 3339) and some entropy: `2026-11-21T1405-k3f9`.
+///
+/// The suffix has no vowels and nothing that looks like something else, so that it reads aloud.
+pub(crate) fn run_id(today: &str, entropy: u64) -> String {
+    const LETTERS: &[u8; 28] = b"0123456789bcdfghjkmnpqrstvwx";
+    let time: String = today.chars().filter(|&c| c != ':').take(ID_TIME).collect();
+    let mut rest = entropy;
+    let suffix: String = (0..4)
+        .map(|_| {
+            let letter = LETTERS[(rest % 28) as usize];
+            rest /= 28;
+            char::from(letter)
+        })
+        .collect();
+    format!("{time}-{suffix}")
+}
+
+impl Store {
+    /// Opens a store; makes its directories where they are missing.
+    ///
+    /// # Errors
+    /// The directories cannot be made.
+    pub(crate) fn open(dir: &Path) -> Result<Self, RecordError> {
+        let runs = dir.join("runs");
+        std::fs::create_dir_all(&runs)
+            .map_err(|source| RecordError::system("create", &runs, source))?;
+        Ok(Self {
+            dir: dir.to_path_buf(),
+        })
+    }
+
+    /// The store's directory.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// Directory of a run, by its whole id.
+    pub(crate) fn run_dir(&self, run: &str) -> PathBuf {
+        self.dir.join("runs").join(run)
+    }
+
+    /// Begins a run: makes its directory and writes the first line, which is given back.
+    ///
+    /// # Errors
+    /// The id is taken or no name for a directory, or the system refuses; nothing is left behind.
+    pub(crate) fn create_run(
+        &self,
+        head: RunStarted,
+        clock: Arc<dyn Clock>,
+    ) -> Result<(Log, Line), RecordError> {
+        let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
+        if head.run.is_empty() || head.run.len() > 64 || !head.run.chars().all(fits) {
+            return Err(RecordError::BadId { run: head.run });
+        }
+        Log::create(&self.run_dir(&head.run), head, clock)
+    }
+
+    /// Goes on with a run (by its whole id). The number says how many bytes of a torn last line
+    /// were moved aside.
+    ///
+    /// # Errors
+    /// Another process writes it, it has no readable first line, or the system refuses.
+    pub(crate) fn reopen_run(
+        &self,
+        run: &str,
+        clock: Arc<dyn Clock>,
+    ) -> Result<(Log, u64), RecordError> {
+        Log::reopen(&self.run_dir(run), run, clock)
+    }
+
+    /// Ids of all runs, oldest first.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub(crate) fn ids(&self) -> Result<Vec<String>, RecordError> {
+        let runs = self.dir.join("runs");
+        let failed = |source: io::Error| RecordError::system("list", &runs, source);
+        let mut ids = Vec::new();
+        for entry in std::fs::read_dir(&runs).map_err(failed)? {
+            let entry = entry.map_err(failed)?;
+            if entry.path().join(LOG).exists()
+                && let Ok(name) = entry.file_name().into_string()
+            {
+                ids.push(name);
+            }
+        }
+        ids.sort_unstable();
+        Ok(ids)
+    }
+
+    /// Every run, oldest first; one that cannot be read is listed with the reason.
+    ///
+    /// # Errors
+    /// The directory cannot be listed.
+    pub(crate) fn runs(&self) -> Result<Vec<RunSummary>, RecordError> {
+        Ok(self
+            .ids()?
+            .iter()
+            .map(|run| match self.read_run(run) {
+                Ok(record) => summary(&record),
+                Err(error) => RunSummary {
+                    run: run.clone(),
+                    title: String::new(),
+                    started_at: String::new(),
+                    treatments: 0,
+                    workloads: 0,
+                    rounds: 0,
+                    trials: 0,
+                    ended: None,
+                    sentence: None,
+                    unreadable: Some(error.to_string()),
+                },
+            })
+            .collect())
+    }
+
+    /// Whole id of the run meant by an id, its beginning, or `last`.
+    ///
+    /// # Errors
+    /// None or more than one is meant; the error lists the nearest.
+    pub(crate) fn find(&self, wanted: &str) -> Result<String, RecordError> {
+        let ids = self.ids()?;
+        if ids.is_empty() {
+            return Err(RecordError::NoRuns {
+                store: self.dir.clone(),
+            });
+        }
+        if wanted == "last" {
+            return Ok(self.newest(&ids));
+        }
+        let mut matching: Vec<&String> = ids.iter().filter(|id| id.starts_with(wanted)).collect();
+        match matching.as_slice() {
+            [one] => Ok((*one).clone()),
+            [] => Err(RecordError::Unknown {
+                wanted: wanted.to_owned(),
+                nearest: nearest(wanted, &ids),
+            }),
+            // A whole id is meant even where it begins another one.
+            [first, ..] if *first == wanted => Ok((*first).clone()),
+            _ => {
+                let count = matching.len();
+                matching.reverse();
+                Err(RecordError::Ambiguous {
+                    wanted: wanted.to_owned(),
+                    candidates: matching.into_iter().take(LISTED).cloned().collect(),
+                    count,
+                })
+            }
+        }
+    }
+
+    /// Reads the run meant by an id, its beginning, or `last`.
+    ///
+    /// # Errors
+    /// It is not found, or its log cannot be read.
+    pub(crate) fn read(&self, wanted: &str) -> Result<Record, RecordError> {
+        self.read_run(&self.find(wanted)?)
+    }
+
+    /// Opens the index. One that is missing, damaged or of an older schema is rebuilt from the
+    /// logs.
+    ///
+    /// # Errors
+    /// The index cannot be used; nothing else is affected.
+    pub(crate) fn index(&self) -> Result<Index, RecordError> {
+        match Index::open(&self.dir)? {
+            Some(index) => Ok(index),
+            None => self.reindex(),
+        }
+    }
+
+    /// Rebuilds the index from the logs; runs that cannot be read are left out.
+    ///
+    /// # Errors
+    /// The index cannot be written.
+    pub(crate) fn reindex(&self) -> Result<Index, RecordError> {
+        let ids = self.ids()?;
+        let mut records = ids.iter().filter_map(|run| self.read_run(run).ok());
+        Index::rebuild(&self.dir, &mut records)
+    }
+
+    fn read_run(&self, run: &str) -> Result<Record, RecordError> {
+        let path = self.run_dir(run).join(LOG);
+        let bytes =
+            std::fs::read(&path).map_err(|source| RecordError::system("read", &path, source))?;
+        Record::parse(&bytes, &path)
+    }
+
+    /// The id's time has minutes only: among those of the last minute the log itself decides.
+    fn newest(&self, ids: &[String]) -> String {
+        let time = |id: &String| id.chars().take(ID_TIME).collect::<String>();
+        let Some(last) = ids.last() else {
+            return String::new();
+        };
+        let minute = time(last);
+        ids.iter()
+            .filter(|id| time(id) == minute)
+            .max_by_key(|id| {
+                let began = self
+                    .read_run(id)
+                    .map(|record| record.started_at().to_owned())
+                    .unwrap_or_default();
+                (began, (*id).clone())
+            })
+            .unwrap_or(last)
+            .clone()
+    }
+}
+
+fn summary(record: &Record) -> RunSummary {
+    let sentence = record
+        .lines
+        .iter()
+        .rev()
+        .find_map(|line| match &line.event {
+            Event::Looked { sentence, .. } => Some(sentence.clone()),
+            _ => None,
+        });
+    RunSummary {
+        run: record.head.run.clone(),
+        title: record.head.title.clone(),
+        started_at: record.started_at().to_owned(),
+        treatments: record.head.treatments.len(),
+        workloads: record.head.workloads.len(),
+        rounds: record.complete_rounds().len(),
+        trials: record.trials().count(),
+        ended: record.ended().map(|ended| ended.reason.to_owned()),
+        sentence,
+        unreadable: None,
+    }
+}
+
+/// The ids most like what was asked for, best first.
+fn nearest(wanted: &str, ids: &[String]) -> Vec<String> {
+    let mut scored: Vec<(f64, &String)> = ids
+        .iter()
+        .map(|id| (strsim::jaro_winkler(wanted, id), id))
+        .collect();
+    // Equally near: the newer one first.
+    scored.sort_by(|a, b| b.0.total_cmp(&a.0).then_with(|| b.1.cmp(a.1)));
+    scored
+        .into_iter()
+        .take(LISTED)
+        .map(|(_, id)| id.clone())
+        .collect()
+}

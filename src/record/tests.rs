@@ -1,0 +1,439 @@
+//! The promises of the room as a whole: nothing lost, nothing torn, nothing derived that differs.
+
+use std::io::Write as _;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::index::{INDEX, SCHEMA};
+use super::*;
+use crate::event::{Ended as TrialEnded, Event, Line};
+use crate::time::Clock;
+
+/// A clock that moves one second at every look.
+#[derive(Default)]
+struct MadeUp(std::sync::atomic::AtomicU64);
+
+impl Clock for MadeUp {
+    fn now_ns(&self) -> u64 {
+        0
+    }
+
+    fn today(&self) -> String {
+        let second = self.0.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+        format!(
+            "2026-11-21T14:{:02}:{:02}.000Z",
+            second / 60 % 60,
+            second % 60
+        )
+    }
+
+    fn sleep(&self, _: Duration) {}
+}
+
+fn clock() -> Arc<dyn Clock> {
+    Arc::new(MadeUp::default())
+}
+
+fn store() -> (tempfile::TempDir, Store) {
+    let dir = tempfile::tempdir().unwrap();
+    let store = Store::open(&dir.path().join("store")).unwrap();
+    (dir, store)
+}
+
+fn head(run: &str) -> crate::event::RunStarted {
+    let mut head = sample::head(&sample::small());
+    head.run = run.to_owned();
+    head
+}
+
+/// Writes a whole made-up run, noting each line as it is written.
+fn write(store: &Store, run: &str, index: &mut Index) -> Vec<Line> {
+    let (mut log, first) = store.create_run(head(run), clock()).unwrap();
+    index.note(run, &first).unwrap();
+    let mut lines = vec![first];
+    for line in sample::record(&sample::small()).lines.into_iter().skip(1) {
+        let line = log.append(line.event).unwrap();
+        index.note(run, &line).unwrap();
+        lines.push(line);
+    }
+    lines
+}
+
+fn text(lines: &[Line]) -> Vec<String> {
+    lines
+        .iter()
+        .map(|line| serde_json::to_string(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn what_is_written_is_read_back() {
+    let (_dir, store) = store();
+    let mut index = store.index().unwrap();
+    let lines = write(&store, "2026-11-21T1405-aaaa", &mut index);
+    let record = store.read("last").unwrap();
+    assert_eq!(text(&record.lines), text(&lines));
+    assert!(record.notes.is_empty(), "{:?}", record.notes);
+    assert_eq!(record.complete_rounds(), [1, 2, 3, 4, 5]);
+    assert_eq!(record.trials().count(), 30);
+    assert_eq!(record.ended().unwrap().reason, "rounds");
+    assert_eq!(record.warnings().len(), 1);
+    assert_eq!(record.layer_facts(1).len(), 5);
+    assert_eq!(record.round_times().len(), 5);
+    assert!(record.elapsed_seconds() > 10.0);
+    let study =
+        std::fs::read_to_string(store.run_dir("2026-11-21T1405-aaaa").join("study.toml")).unwrap();
+    assert_eq!(study, record.head.study);
+}
+
+/// A kill may leave any number of bytes of the last line; whichever it is, the lines before are
+/// read, and going on gives a log of whole lines again.
+#[test]
+fn a_line_torn_at_any_byte_is_set_aside() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    let (mut log, _) = store.create_run(head(run), clock()).unwrap();
+    log.append(Event::RoundStarted {
+        round: 1,
+        order: vec![1, 0],
+    })
+    .unwrap();
+    let path = store.run_dir(run).join("log.jsonl");
+    let torn_path = store.run_dir(run).join("log.torn");
+    let before = std::fs::read(&path).unwrap();
+    log.append(Event::Warned {
+        text: "größer\n".into(),
+    })
+    .unwrap();
+    drop(log);
+    let whole = std::fs::read(&path).unwrap();
+    for cut in before.len()..whole.len() {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        let _ = std::fs::remove_file(&torn_path);
+        let record = store.read(run).unwrap();
+        assert_eq!(record.lines.len(), 2, "cut at {cut}");
+        assert_eq!(record.notes.len(), usize::from(cut > before.len()));
+
+        let (mut log, torn) = store.reopen_run(run, clock()).unwrap();
+        assert_eq!(torn, (cut - before.len()) as u64);
+        if torn > 0 {
+            let aside = std::fs::read(&torn_path).unwrap();
+            assert_eq!(&aside[..aside.len() - 1], &whole[before.len()..cut]);
+        }
+        log.append(Event::RoundFinished { round: 1 }).unwrap();
+        drop(log);
+        let record = store.read(run).unwrap();
+        assert!(record.notes.is_empty());
+        assert_eq!(record.lines.len(), 3);
+        assert_eq!(record.complete_rounds(), [1]);
+    }
+}
+
+#[test]
+fn a_log_without_its_first_line_is_refused() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    drop(store.create_run(head(run), clock()).unwrap());
+    let path = store.run_dir(run).join("log.jsonl");
+    let whole = std::fs::read(&path).unwrap();
+    for cut in [0, 1, whole.len() / 2, whole.len() - 1] {
+        std::fs::write(&path, &whole[..cut]).unwrap();
+        assert!(matches!(store.read(run), Err(RecordError::NoHead { .. })));
+        assert!(matches!(
+            store.reopen_run(run, clock()),
+            Err(RecordError::NoHead { .. })
+        ));
+        assert!(store.runs().unwrap()[0].unreadable.is_some());
+    }
+}
+
+#[test]
+fn a_second_writer_is_refused() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    let (log, _) = store.create_run(head(run), clock()).unwrap();
+    assert!(matches!(
+        store.reopen_run(run, clock()),
+        Err(RecordError::Locked { .. })
+    ));
+    drop(log);
+    store.reopen_run(run, clock()).unwrap();
+    assert!(matches!(
+        store.create_run(head(run), clock()),
+        Err(RecordError::Exists { .. })
+    ));
+    // The refused attempt must not have taken the log away.
+    store.read(run).unwrap();
+}
+
+#[test]
+fn an_id_is_never_a_path() {
+    let (_dir, store) = store();
+    for run in ["", "..", "a/b", "a b", "x\n"] {
+        assert!(matches!(
+            store.create_run(head(run), clock()),
+            Err(RecordError::BadId { .. })
+        ));
+    }
+}
+
+#[test]
+fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    let (mut log, _) = store.create_run(head(run), clock()).unwrap();
+    let path = store.run_dir(run).join("log.jsonl");
+    let mut file = std::fs::OpenOptions::new()
+        .append(true)
+        .open(&path)
+        .unwrap();
+    file.write_all(b"{\"at\":\"2026-11-21T14:05:00.000Z\",\"event\":\"teleported\",\"to\":3}\n")
+        .unwrap();
+    file.write_all(
+        b"{\"at\":\"2026-11-21T14:05:00.000Z\",\"event\":\"round-started\"}\n\xff\xfe\n",
+    )
+    .unwrap();
+    log.append(Event::RoundFinished { round: 1 }).unwrap();
+    drop(log);
+    let record = store.read(run).unwrap();
+    assert_eq!(record.lines.len(), 2);
+    assert_eq!(record.notes.len(), 3, "{:?}", record.notes);
+    assert!(record.notes[0].contains("line 2") && record.notes[0].contains("teleported"));
+    assert!(record.notes[1].contains("round-started"));
+    assert!(record.notes[2].contains("damaged"));
+    // Reopening keeps what it does not know.
+    drop(store.reopen_run(run, clock()).unwrap());
+    let kept = std::fs::read(&path).unwrap();
+    assert!(kept.windows(10).any(|part| part == b"teleported"));
+
+    let newer = String::from_utf8_lossy(&kept).replacen("\"format\":1", "\"format\":2", 1);
+    let record = Record::parse(newer.as_bytes(), Path::new("log.jsonl")).unwrap();
+    assert!(record.notes[0].contains("format 2"));
+    let stranger = b"{\"at\":\"x\",\"event\":\"run-started\",\"format\":9}\n";
+    let error = Record::parse(stranger, Path::new("log.jsonl")).unwrap_err();
+    assert!(error.to_string().contains("newer program"), "{error}");
+}
+
+/// JSON has no infinity: such a line would be null and could never be read again.
+#[test]
+fn a_figure_that_is_no_number_is_refused_before_it_is_written() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    let (mut log, _) = store.create_run(head(run), clock()).unwrap();
+    let record = sample::record(&sample::small());
+    let mut trial = record.trials().next().unwrap().clone();
+    trial.phases[0].depth_achieved = f64::NAN;
+    assert!(matches!(
+        log.append(Event::Trial(Box::new(trial))),
+        Err(RecordError::Unreadable { .. })
+    ));
+    log.append(Event::RoundFinished { round: 1 }).unwrap();
+    assert_eq!(store.read(run).unwrap().lines.len(), 2);
+}
+
+#[test]
+fn runs_are_found_by_prefix_and_by_last() {
+    let (_dir, store) = store();
+    assert!(matches!(
+        store.find("last"),
+        Err(RecordError::NoRuns { .. })
+    ));
+    let shared = clock();
+    // Two of one minute: the one that began later is the last, whatever its suffix says.
+    for run in [
+        "2026-11-20T0900-zzzz",
+        "2026-11-21T1405-k3f9",
+        "2026-11-21T1405-b0b0",
+    ] {
+        drop(store.create_run(head(run), shared.clone()).unwrap());
+    }
+    assert_eq!(store.find("last").unwrap(), "2026-11-21T1405-b0b0");
+    assert_eq!(store.find("2026-11-20").unwrap(), "2026-11-20T0900-zzzz");
+    assert_eq!(
+        store.find("2026-11-21T1405-k").unwrap(),
+        "2026-11-21T1405-k3f9"
+    );
+    let error = store.find("2026-11-21").unwrap_err();
+    assert!(matches!(&error, RecordError::Ambiguous { count: 2, .. }));
+    assert!(error.next().contains("2026-11-21T1405-b0b0"));
+    let error = store.find("2026-11-21T1405-k3f8").unwrap_err();
+    let RecordError::Unknown { nearest, .. } = &error else {
+        panic!("{error}");
+    };
+    assert_eq!(nearest[0], "2026-11-21T1405-k3f9");
+    assert_eq!(store.runs().unwrap().len(), 3);
+}
+
+#[test]
+fn ids_sort_by_time_and_tell_two_runs_of_a_minute_apart() {
+    let id = run_id("2026-11-21T14:05:59.123Z", 12_345);
+    assert!(id.starts_with("2026-11-21T1405-"), "{id}");
+    assert_eq!(id.len(), 20);
+    assert_ne!(id, run_id("2026-11-21T14:05:59.123Z", 12_346));
+    assert!(id < run_id("2026-11-21T14:06:00.000Z", 0));
+}
+
+#[test]
+fn a_rebuilt_index_is_the_same_index() {
+    let (_dir, store) = store();
+    let mut index = store.index().unwrap();
+    write(&store, "2026-11-21T1405-aaaa", &mut index);
+    write(&store, "2026-11-21T1406-bbbb", &mut index);
+    let noted = index.dump();
+    assert!(noted.len() > 300, "{}", noted.len());
+    drop(index);
+    assert_eq!(store.reindex().unwrap().dump(), noted);
+    // Deleted, damaged, of an older schema: made again, the same.
+    let path = store.dir().join(INDEX);
+    std::fs::remove_file(&path).unwrap();
+    assert_eq!(store.index().unwrap().dump(), noted);
+    std::fs::write(&path, "this is no database, this is a sentence").unwrap();
+    assert_eq!(store.index().unwrap().dump(), noted);
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .pragma_update(None, "user_version", 0)
+        .unwrap();
+    assert_eq!(store.index().unwrap().dump(), noted);
+    // A newer one is left alone.
+    rusqlite::Connection::open(&path)
+        .unwrap()
+        .pragma_update(None, "user_version", SCHEMA + 1)
+        .unwrap();
+    assert!(matches!(store.index(), Err(RecordError::Index { .. })));
+}
+
+#[test]
+fn noting_twice_changes_nothing() {
+    let (_dir, store) = store();
+    let mut index = store.index().unwrap();
+    let run = "2026-11-21T1405-aaaa";
+    let lines = write(&store, run, &mut index);
+    let once = index.dump();
+    for line in &lines {
+        index.note(run, line).unwrap();
+    }
+    assert_eq!(index.dump(), once);
+}
+
+#[test]
+fn others_read_the_index_while_a_run_goes_on() {
+    let (_dir, store) = store();
+    let mut index = store.index().unwrap();
+    let run = "2026-11-21T1405-aaaa";
+    let (mut log, first) = store.create_run(head(run), clock()).unwrap();
+    index.note(run, &first).unwrap();
+    let reader = rusqlite::Connection::open_with_flags(
+        store.dir().join(INDEX),
+        rusqlite::OpenFlags::SQLITE_OPEN_READ_ONLY,
+    )
+    .unwrap();
+    let count = || -> i64 {
+        reader
+            .query_row(
+                "SELECT count(*) FROM results WHERE treatment_name = 'xfs' AND metric = 'throughput'",
+                [],
+                |row| row.get(0),
+            )
+            .unwrap()
+    };
+    let record = sample::record(&sample::small());
+    let mut expected = 0;
+    for trial in record.trials().take(8) {
+        // A reader in the middle of its work must not stop the writer.
+        reader.execute_batch("BEGIN; SELECT * FROM runs").unwrap();
+        let line = log.append(Event::Trial(Box::new(trial.clone()))).unwrap();
+        index.note(run, &line).unwrap();
+        reader.execute_batch("COMMIT").unwrap();
+        expected += i64::from(trial.treatment == 1);
+        assert_eq!(count(), expected);
+    }
+    assert!(expected > 0);
+}
+
+#[test]
+fn only_a_complete_trial_counts_for_its_place() {
+    let record = sample::with_failure();
+    assert!(record.trial(3, 1, 0).is_none());
+    assert!(record.trial(3, 0, 0).is_some());
+    assert_eq!(record.complete_rounds(), [1, 2, 4, 5]);
+    assert_eq!(
+        record
+            .trials()
+            .filter(|trial| trial.ended != TrialEnded::Complete)
+            .count(),
+        3
+    );
+}
+
+#[test]
+fn pauses_between_executions_are_not_counted() {
+    let at = |at: &str, event: Event| Line {
+        at: at.to_owned(),
+        event,
+    };
+    let mut record = Record::begin(at(
+        "2026-11-21T14:00:00.000Z",
+        Event::RunStarted(Box::new(head("x"))),
+    ))
+    .unwrap();
+    let started = |round| Event::RoundStarted {
+        round,
+        order: vec![0, 1],
+    };
+    record.push(at("2026-11-21T14:00:10.000Z", started(1)));
+    record.push(at(
+        "2026-11-21T14:00:30.000Z",
+        Event::RoundFinished { round: 1 },
+    ));
+    record.push(at("2026-11-21T14:00:31.000Z", started(2)));
+    record.push(at(
+        "2026-11-22T09:00:00.000Z",
+        Event::RunResumed {
+            stackrace: "0.1.0".into(),
+            rounds: 1,
+        },
+    ));
+    record.push(at(
+        "2026-11-22T09:00:25.000Z",
+        Event::RoundFinished { round: 2 },
+    ));
+    assert_eq!(record.elapsed_seconds(), 31.0 + 25.0);
+    let times: Vec<f64> = record
+        .round_times()
+        .iter()
+        .map(|time| time.seconds)
+        .collect();
+    assert_eq!(times, [20.0, 25.0]);
+    assert!(record.ended().is_none());
+}
+
+/// The page and the schema are written by hand, twice: this keeps them one.
+#[test]
+fn every_table_and_column_is_documented() {
+    let page = include_str!("../../docs/formats/index.md");
+    let (_dir, store) = store();
+    drop(store.index().unwrap());
+    let connection = rusqlite::Connection::open(store.dir().join(INDEX)).unwrap();
+    let mut statement = connection
+        .prepare(
+            "SELECT m.name, m.type, c.name FROM sqlite_schema m, pragma_table_info(m.name) c
+             WHERE m.type IN ('table', 'view')",
+        )
+        .unwrap();
+    let columns: Vec<(String, String)> = statement
+        .query_map([], |row| Ok((row.get(0)?, row.get(2)?)))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert!(columns.len() > 100);
+    for (table, column) in columns {
+        let section = page
+            .split(&format!("## `{table}`"))
+            .nth(1)
+            .unwrap_or_else(|| panic!("no section on {table}"));
+        let section = section.split("\n## ").next().unwrap();
+        assert!(section.contains(&format!("`{column}`")), "{table}.{column}");
+    }
+    assert!(page.contains(&format!("Schema version {SCHEMA} ")));
+}

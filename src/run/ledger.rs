@@ -1,0 +1,83 @@
+//! The log, the index and the record in memory, kept the same.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use crate::event::Event;
+use crate::record::{Index, Log, Record, RecordError};
+
+/// Where every event of a run goes.
+pub(crate) struct Ledger {
+    log: Log,
+    index: Option<Index>,
+    record: Record,
+    /// Why the index is no longer kept, for the one who asks.
+    index_trouble: Option<String>,
+}
+
+impl Ledger {
+    /// Joins a log that is open with what it holds already.
+    pub(crate) fn new(log: Log, index: Result<Index, RecordError>, record: Record) -> Self {
+        let mut trouble = None;
+        let mut index = index
+            .map_err(|error| trouble = Some(error.to_string()))
+            .ok();
+        let run = record.head.run.clone();
+        for line in &record.lines {
+            if let Some(open) = &mut index
+                && let Err(error) = open.note(&run, line)
+            {
+                trouble = Some(error.to_string());
+                index = None;
+            }
+        }
+        Self {
+            log,
+            index,
+            record,
+            index_trouble: trouble,
+        }
+    }
+
+    /// Everything so far.
+    pub(crate) fn record(&self) -> &Record {
+        &self.record
+    }
+
+    /// Why the index is not kept; none: it is.
+    pub(crate) fn index_trouble(&self) -> Option<&str> {
+        self.index_trouble.as_deref()
+    }
+
+    /// Writes one event. The log is the truth and must take it; a failing index is given up, as it
+    /// can be rebuilt from the log.
+    ///
+    /// # Errors
+    /// The log could not be written.
+    pub(crate) fn append(&mut self, event: Event) -> Result<(), RecordError> {
+        let line = self.log.append(event)?;
+        if let Some(index) = &mut self.index
+            && let Err(error) = index.note(&self.record.head.run, &line)
+        {
+            self.index_trouble = Some(error.to_string());
+            self.index = None;
+        }
+        self.record.push(line);
+        Ok(())
+    }
+}
+
+/// A ledger shared by the race and by the host that records its commands.
+#[derive(Clone)]
+pub(crate) struct Shared(Arc<Mutex<Ledger>>);
+
+impl Shared {
+    /// Shares a ledger.
+    pub(crate) fn new(ledger: Ledger) -> Self {
+        Self(Arc::new(Mutex::new(ledger)))
+    }
+
+    /// The ledger, for as long as the guard lives.
+    pub(crate) fn lock(&self) -> MutexGuard<'_, Ledger> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

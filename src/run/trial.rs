@@ -1,0 +1,302 @@
+//! One trial: prepare, settle, measure, observe.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use base64::Engine as _;
+use hdrhistogram::Histogram;
+use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
+use stackrace_engine::{Control, OpOutcome, Outcome, residency};
+
+use super::Race;
+use crate::event::{Counted, Ended, Observation, OperationObservation, PhaseObservation, Settled};
+use crate::observe::{self, Snapshot};
+use crate::stack::{RaisedStack, Site};
+use crate::workload::{Place, Workload};
+
+/// Below this many operations a 99.9th percentile rests on fewer than ten of them.
+const OPERATIONS_FOR_P999: u64 = 10_000;
+
+/// So many files of a trial's data are looked at to tell a cold start from a warm one.
+const RESIDENCY_FILES_MAX: usize = 512;
+
+/// A part of a trial that begins, for the one who watches.
+pub(crate) struct TrialStart<'a> {
+    /// From 1.
+    pub(crate) round: u32,
+    /// Treatment by index.
+    pub(crate) treatment: usize,
+    /// Workload by index; none while a stack is raised.
+    pub(crate) workload: Option<usize>,
+    /// `raise`, `prepare`, `settle`, or the name of the phase.
+    pub(crate) part: &'a str,
+    /// Counts what the phase does; none where nothing is counted.
+    pub(crate) control: Option<Arc<Control>>,
+}
+
+/// One workload on one raised stack.
+pub(super) struct Trial<'a> {
+    pub(super) race: &'a Race<'a>,
+    pub(super) site: &'a Site<'a>,
+    pub(super) raised: &'a RaisedStack,
+    pub(super) round: u32,
+    pub(super) position: usize,
+    pub(super) treatment: usize,
+    pub(super) workload: usize,
+}
+
+/// A trial that could not begin.
+pub(super) fn failed(
+    round: u32,
+    position: usize,
+    treatment: usize,
+    workload: usize,
+    today: &str,
+    error: String,
+) -> Observation {
+    Observation {
+        round,
+        position,
+        treatment,
+        workload,
+        ended: Ended::Failed { error },
+        started_at: today.to_owned(),
+        prepare_ns: 0,
+        settle_ns: 0,
+        settled: Settled::default(),
+        elapsed_ns: 0,
+        counted: Counted::default(),
+        phases: Vec::new(),
+        metrics: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+impl Trial<'_> {
+    /// Runs it to whatever end.
+    pub(super) fn run(&self) -> Observation {
+        let today = self.race.clock.today();
+        let mut observation = failed(
+            self.round,
+            self.position,
+            self.treatment,
+            self.workload,
+            &today,
+            String::new(),
+        );
+        observation.ended = Ended::Complete;
+        let directory = self
+            .raised
+            .directory()
+            .join(format!(".stackrace-{}", self.workload));
+        if let Err(error) = self.race.host.create_dir(&directory) {
+            observation.ended = Ended::Failed {
+                error: error.to_string(),
+            };
+            return observation;
+        }
+        if let Err(ended) = self.measure(&directory, &mut observation) {
+            observation.ended = ended;
+        }
+        // The stack's own journal entry covers the directory: a failure here is undone with it.
+        if let Err(error) = self.race.host.remove_tree(&directory) {
+            observation.notes.push(format!(
+                "the trial's files could not be removed right after it: {error}"
+            ));
+        }
+        observation
+    }
+
+    fn measure(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
+        let workload: &dyn Workload =
+            self.race.study.treatments[self.treatment].workloads[self.workload].as_ref();
+        let seed = seed(self.race.study.seed, self.round, self.workload);
+        let clock = &self.race.clock;
+        let began = clock.now_ns();
+        let control = self.begins("prepare");
+        workload
+            .prepare(&Place {
+                directory,
+                seed,
+                control: &control,
+            })
+            .map_err(|trouble| self.ended(&control, trouble.0))?;
+        self.stopped(&control)?;
+        observation.prepare_ns = clock.now_ns().saturating_sub(began);
+        let mut outcomes = Vec::new();
+        for (phase, name) in workload.phases().into_iter().enumerate() {
+            self.settle(directory, observation)?;
+            let control = self.begins(name);
+            if phase == 0 {
+                observation.started_at = clock.today();
+            }
+            let before = Snapshot::take(self.raised.devices());
+            let outcome = workload.measure(
+                phase,
+                &Place {
+                    directory,
+                    seed,
+                    control: &control,
+                },
+            );
+            let after = Snapshot::take(self.raised.devices());
+            observe::add(&mut observation.counted, &before.until(&after));
+            let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
+            observation.elapsed_ns += outcome.elapsed_ns;
+            observation.phases.push(phase_observation(name, &outcome));
+            self.accept(&control, &outcome)?;
+            outcomes.push(outcome);
+        }
+        observation.metrics = workload.evaluate(&outcomes);
+        Ok(())
+    }
+
+    /// What a phase's end means for the trial.
+    fn accept(&self, control: &Control, outcome: &Outcome) -> Result<(), Ended> {
+        match (&outcome.error, outcome.ended) {
+            (Some(error), _) => Err(self.ended(control, error.to_string())),
+            (None, stackrace_engine::Ended::Complete) => Ok(()),
+            (None, _) => Err(Ended::Interrupted),
+        }
+    }
+
+    /// Empties caches as the study's policy says and finds out whether it worked.
+    fn settle(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
+        let policy = &self.race.study.policy;
+        self.begins("settle");
+        let began = self.race.clock.now_ns();
+        let mut settled = self
+            .raised
+            .settle(self.site, policy.drop_caches, policy.remount)
+            .map_err(|error| Ended::Failed {
+                error: format!("cannot settle: {error}"),
+            })?;
+        if policy.drop_caches
+            && settled.caches == "none"
+            && residency::evict_tree(directory).is_ok()
+        {
+            settled.caches = "advice".to_owned();
+        }
+        let resident = residency::resident_bytes_below(directory, RESIDENCY_FILES_MAX).ok();
+        let first = observation.phases.is_empty();
+        let plus = |sum: Option<u64>, more: Option<u64>| {
+            if first {
+                more
+            } else {
+                sum.zip(more).map(|(a, b)| a + b)
+            }
+        };
+        settled.resident_bytes = plus(
+            observation.settled.resident_bytes,
+            resident.map(|(resident, _)| resident),
+        );
+        settled.prepared_bytes = plus(
+            observation.settled.prepared_bytes,
+            resident.map(|(_, total)| total),
+        );
+        observation.settled = settled;
+        observation.settle_ns += self.race.clock.now_ns().saturating_sub(began);
+        Ok(())
+    }
+
+    fn begins(&self, part: &str) -> Arc<Control> {
+        let control = self.race.interrupt.control();
+        self.race.watcher.begins(&TrialStart {
+            round: self.round,
+            treatment: self.treatment,
+            workload: Some(self.workload),
+            part,
+            control: Some(Arc::clone(&control)),
+        });
+        control
+    }
+
+    /// An error after an interrupt is the interrupt's doing.
+    fn ended(&self, control: &Control, error: String) -> Ended {
+        if control.stopped() {
+            Ended::Interrupted
+        } else {
+            Ended::Failed { error }
+        }
+    }
+
+    fn stopped(&self, control: &Control) -> Result<(), Ended> {
+        if control.stopped() {
+            Err(Ended::Interrupted)
+        } else {
+            Ok(())
+        }
+    }
+}
+
+/// The same for every treatment of a round, different for each round and workload.
+fn seed(study: u64, round: u32, workload: usize) -> u64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(&study.to_le_bytes());
+    hasher.update(&round.to_le_bytes());
+    hasher.update(&(workload as u64).to_le_bytes());
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(bytes)
+}
+
+fn phase_observation(name: &str, outcome: &Outcome) -> PhaseObservation {
+    let engine = if outcome.engine_why.is_empty() {
+        outcome.engine.to_owned()
+    } else {
+        format!("{}: {}", outcome.engine, outcome.engine_why)
+    };
+    PhaseObservation {
+        name: name.to_owned(),
+        elapsed_ns: outcome.elapsed_ns,
+        engine,
+        clock: if outcome.clock == "tsc" {
+            format!(
+                "tsc, {:.0} ppm off the monotonic clock",
+                outcome.clock_error * 1e6
+            )
+        } else {
+            outcome.clock.to_owned()
+        },
+        depth_achieved: outcome.depth_achieved,
+        operations: outcome
+            .ops
+            .iter()
+            .filter(|op| op.count > 0)
+            .map(operation)
+            .collect(),
+        slice_ns: outcome.slice_ns,
+        series: outcome
+            .series
+            .iter()
+            .map(|slice| (slice.ops, slice.bytes))
+            .collect(),
+    }
+}
+
+fn operation(op: &OpOutcome) -> OperationObservation {
+    let at = |quantile: f64| op.latency.value_at_quantile(quantile);
+    OperationObservation {
+        op: op.op.name().to_owned(),
+        count: op.count,
+        bytes: op.bytes,
+        latency_ns_min: op.latency.min(),
+        latency_ns_mean: op.latency_sum_ns as f64 / op.count.max(1) as f64,
+        latency_ns_p50: at(0.50),
+        latency_ns_p95: at(0.95),
+        latency_ns_p99: at(0.99),
+        latency_ns_p999: (op.count >= OPERATIONS_FOR_P999).then(|| at(0.999)),
+        latency_ns_max: op.latency.max(),
+        histogram: encode(&op.latency),
+    }
+}
+
+/// HdrHistogram V2, deflated, base64. Writing into memory cannot fail; an empty text would say it
+/// did.
+fn encode(histogram: &Histogram<u64>) -> String {
+    let mut bytes = Vec::new();
+    match V2DeflateSerializer::new().serialize(histogram, &mut bytes) {
+        Ok(_) => base64::engine::general_purpose::STANDARD.encode(bytes),
+        Err(_) => String::new(),
+    }
+}

@@ -1,0 +1,269 @@
+//! A verdict in plain words. The vocabulary is fixed: see `docs/methodology.md`.
+
+use super::{Contrast, Interval, State, Verdict, Word};
+use crate::event::RunStarted;
+use crate::unit;
+
+/// What a contrast says, as a fragment that follows "B is" or stands alone.
+pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
+    match word {
+        Word::Better { at_least, at_most } => format!("faster by {}", span(at_least, at_most)),
+        Word::Worse { at_least, at_most } => format!("slower by {}", span(at_least, at_most)),
+        Word::NoDifference { larger_than } => {
+            format!("no difference larger than {}", unit::percent(larger_than))
+        }
+        Word::Undecided => match ratio {
+            Some(ratio) => format!(
+                "undecided: between {} and {}",
+                change(ratio.low),
+                change(ratio.high)
+            ),
+            None => "undecided".to_owned(),
+        },
+        Word::TooFew => "too few rounds for an interval".to_owned(),
+    }
+}
+
+/// `12 to 19 %`, or `3.1 to 4.2 times` where per cents would be unreadable.
+fn span(low: f64, high: f64) -> String {
+    if low >= 1.0 {
+        return format!("{} to {} times", times(1.0 + low), times(1.0 + high));
+    }
+    let (low, high) = (unit::percent(low), unit::percent(high));
+    if low == high {
+        low
+    } else {
+        format!("{} to {high}", low.trim_end_matches(" %"))
+    }
+}
+
+fn times(ratio: f64) -> String {
+    if ratio >= 99.5 {
+        format!("{ratio:.0}")
+    } else if ratio >= 9.95 {
+        format!("{ratio:.1}")
+    } else {
+        format!("{ratio:.2}")
+    }
+}
+
+/// A ratio as a change: `3 % slower`, `12 % faster`, `4.1 times faster`.
+fn change(ratio: f64) -> String {
+    if ratio >= 2.0 {
+        format!("{} times as fast", times(ratio))
+    } else if ratio >= 1.0 {
+        format!("{} faster", unit::percent(ratio - 1.0))
+    } else {
+        format!("{} slower", unit::percent(1.0 - ratio))
+    }
+}
+
+/// The answer in one sentence.
+pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
+    if head.treatments.len() < 2 || verdict.overall.is_empty() {
+        return format!(
+            "{} treatment(s) measured in {} complete round(s); nothing was asked to be contrasted.",
+            head.treatments.len(),
+            verdict.rounds
+        );
+    }
+    if verdict.state == State::TooFew {
+        let first = verdict.looks.first().copied().unwrap_or(3);
+        return format!(
+            "No verdict yet: {} complete round(s), the first verdict needs {first}.",
+            verdict.rounds
+        );
+    }
+    if head.decide.contrast.is_none() && head.treatments.len() > 2 {
+        return ranking(verdict, head);
+    }
+    let parts: Vec<String> = verdict.overall.iter().map(|c| pair(c, head)).collect();
+    format!(
+        "{} ({}).{}",
+        parts.join("; "),
+        certainty(verdict),
+        outlook(verdict, head)
+    )
+}
+
+fn certainty(verdict: &Verdict) -> String {
+    format!(
+        "{} confidence, {} rounds",
+        unit::percent(verdict.confidence).replace(".0 ", " "),
+        verdict.look.unwrap_or(0)
+    )
+}
+
+fn over(head: &RunStarted) -> String {
+    match head.workloads.iter().filter(|w| w.weight > 0.0).count() {
+        1 => String::new(),
+        n => format!(" over all {n} workloads"),
+    }
+}
+
+fn pair(c: &Contrast, head: &RunStarted) -> String {
+    let over = over(head);
+    match c.word {
+        // The faster one is the subject: nobody has to turn the sentence round.
+        Word::Worse { .. } => {
+            let turned = c.ratio.map(|r| Interval {
+                estimate: 1.0 / r.estimate,
+                low: 1.0 / r.high,
+                high: 1.0 / r.low,
+            });
+            let by = turned.map_or_else(
+                || c.text.clone(),
+                |r| format!("faster by {}", span(r.low - 1.0, r.high - 1.0)),
+            );
+            format!("{} is {} than {}{over}", c.a, than(&by), c.b)
+        }
+        Word::Better { .. } => format!("{} is {} than {}{over}", c.b, than(&c.text), c.a),
+        Word::NoDifference { .. } => {
+            format!("{} between {} and {}{over}", capital(&c.text), c.a, c.b)
+        }
+        Word::Undecided | Word::TooFew => format!("{} against {}{over}: {}", c.b, c.a, c.text),
+    }
+}
+
+/// `faster by 3 to 4 times` reads wrongly before "than": `3 to 4 times as fast` needs "as".
+fn than(text: &str) -> String {
+    text.to_owned()
+}
+
+fn capital(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or(String::new(), |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}
+
+fn outlook(verdict: &Verdict, head: &RunStarted) -> String {
+    if verdict.state != State::Undecided {
+        return String::new();
+    }
+    match &verdict.more {
+        Some(more) => match more.rounds {
+            Some(rounds) if verdict.rounds + rounds > head.decide.rounds_max => {
+                format!(" At this noise about {rounds} more rounds{} would decide, more than the {} the study allows: raise rounds-at-most in a new study, make trials longer, or widen the margin.", about(more.seconds), head.decide.rounds_max)
+            }
+            Some(rounds) => format!(" {rounds} more round(s){} would decide.", about(more.seconds)),
+            None => " At this noise no affordable number of rounds would decide: make trials longer or widen the margin.".to_owned(),
+        },
+        None => String::new(),
+    }
+}
+
+fn about(seconds: Option<f64>) -> String {
+    seconds.map_or(String::new(), |seconds| {
+        format!(", about {},", unit::long_time(seconds))
+    })
+}
+
+fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
+    let leader = verdict.overall.first().map_or("", |c| c.a.as_str());
+    let ties: Vec<&Contrast> = verdict
+        .overall
+        .iter()
+        .filter(|c| matches!(c.word, Word::NoDifference { .. }))
+        .collect();
+    let open: Vec<&Contrast> = verdict
+        .overall
+        .iter()
+        .filter(|c| matches!(c.word, Word::Undecided | Word::TooFew | Word::Better { .. }))
+        .collect();
+    let beaten: Vec<f64> = verdict
+        .overall
+        .iter()
+        .filter_map(|c| {
+            if let Word::Worse { .. } = c.word {
+                c.ratio.map(|r| 1.0 / r.high - 1.0)
+            } else {
+                None
+            }
+        })
+        .collect();
+    let least = beaten.iter().copied().fold(f64::INFINITY, f64::min);
+    let over = over(head);
+    let mut text = if !open.is_empty() && verdict.state == State::Undecided {
+        let names: Vec<&str> = open.iter().map(|c| c.b.as_str()).collect();
+        format!("Undecided between {leader} and {}{over}", list(&names))
+    } else if ties.is_empty() {
+        format!("{leader} is fastest{over}")
+    } else {
+        let mut names = vec![leader];
+        names.extend(ties.iter().map(|c| c.b.as_str()));
+        let largest = ties
+            .iter()
+            .filter_map(|c| {
+                if let Word::NoDifference { larger_than } = c.word {
+                    Some(larger_than)
+                } else {
+                    None
+                }
+            })
+            .fold(0.0, f64::max);
+        format!(
+            "{} are a tie: no difference larger than {}{over}",
+            list(&names),
+            unit::percent(largest)
+        )
+    };
+    if least.is_finite() {
+        let others = if beaten.len() + 1 == head.treatments.len() {
+            "all others".to_owned()
+        } else {
+            format!("the other {}", beaten.len())
+        };
+        let verb = if ties.is_empty() && open.is_empty() {
+            ""
+        } else {
+            "; the leader is"
+        };
+        text.push_str(&if verb.is_empty() {
+            format!(", ahead of {others} by at least {}", unit::percent(least))
+        } else {
+            format!(
+                "{verb} ahead of {others} by at least {}",
+                unit::percent(least)
+            )
+        });
+    }
+    format!("{text} ({}).{}", certainty(verdict), outlook(verdict, head))
+}
+
+fn list(names: &[&str]) -> String {
+    match names {
+        [] => String::new(),
+        [one] => (*one).to_owned(),
+        [most @ .., last] => format!("{} and {last}", most.join(", ")),
+    }
+}
+
+/// One sentence for each workload, the largest differences first, at most five.
+pub(super) fn details(verdict: &Verdict, head: &RunStarted) -> Vec<String> {
+    if head.workloads.len() < 2 || verdict.state == State::TooFew {
+        return Vec::new();
+    }
+    let mut contrasts: Vec<&Contrast> = verdict
+        .workloads
+        .iter()
+        .filter(|c| c.within.is_empty())
+        .collect();
+    let size = |c: &Contrast| c.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
+    contrasts.sort_by(|x, y| size(y).total_cmp(&size(x)));
+    contrasts
+        .iter()
+        .take(5)
+        .map(|c| format!("{}: {}.", c.workload, pair(c, &alone(head))))
+        .collect()
+}
+
+/// The head without the words about several workloads.
+fn alone(head: &RunStarted) -> RunStarted {
+    let mut head = head.clone();
+    head.workloads.truncate(1);
+    for workload in &mut head.workloads {
+        workload.weight = 1.0;
+    }
+    head
+}

@@ -1,0 +1,170 @@
+//! The observations as a table: one value for each treatment, workload, metric and complete round.
+
+use crate::event::{Ended, Observation, RunStarted};
+use crate::record::Record;
+
+/// What a verdict is made from; nothing else is looked at.
+#[derive(Debug, Clone)]
+pub(crate) struct Evidence<'a> {
+    /// The run's head.
+    pub(crate) head: &'a RunStarted,
+    /// Every trial on record.
+    pub(crate) trials: Vec<&'a Observation>,
+    /// Rounds that were finished, ascending.
+    pub(crate) rounds: Vec<u32>,
+    /// Treatments dropped so far, each with the number of complete rounds it took part in.
+    pub(crate) dropped: Vec<(usize, u32)>,
+    /// Mean wall time of a round so far, seconds.
+    pub(crate) round_seconds: Option<f64>,
+}
+
+impl<'a> Evidence<'a> {
+    /// What a record holds.
+    pub(crate) fn of(record: &'a Record) -> Self {
+        let rounds = record.complete_rounds();
+        let mut dropped = record.dropped();
+        for trial in record
+            .trials()
+            .filter(|trial| matches!(trial.ended, Ended::Failed { .. }))
+        {
+            if !dropped
+                .iter()
+                .any(|(treatment, _)| *treatment == trial.treatment)
+            {
+                let before = rounds.iter().filter(|round| **round < trial.round).count();
+                dropped.push((trial.treatment, u32::try_from(before).unwrap_or(u32::MAX)));
+            }
+        }
+        let times = record.round_times();
+        let sum: f64 = times.iter().map(|time| time.seconds).sum();
+        let round_seconds = (!times.is_empty()).then(|| sum / times.len() as f64);
+        Self {
+            head: &record.head,
+            trials: record.trials().collect(),
+            rounds,
+            dropped,
+            round_seconds,
+        }
+    }
+}
+
+/// Values by treatment, workload, metric and round.
+#[derive(Debug)]
+pub(super) struct Table<'a> {
+    pub(super) evidence: &'a Evidence<'a>,
+    /// `[treatment][workload][metric][position in rounds]`
+    values: Vec<Vec<Vec<Vec<Option<f64>>>>>,
+    pub(super) rounds: Vec<u32>,
+}
+
+impl<'a> Table<'a> {
+    /// Takes complete trials of finished rounds. A trial measured twice (after a resume) counts
+    /// once, the first time: which one is kept must not depend on its value.
+    pub(super) fn new(evidence: &'a Evidence<'a>) -> Self {
+        let head = evidence.head;
+        let rounds = evidence.rounds.clone();
+        let metrics = |w: usize| head.workloads[w].metrics.len();
+        let mut values: Vec<Vec<Vec<Vec<Option<f64>>>>> = (0..head.treatments.len())
+            .map(|_| {
+                (0..head.workloads.len())
+                    .map(|w| vec![vec![None; rounds.len()]; metrics(w)])
+                    .collect()
+            })
+            .collect();
+        for trial in evidence
+            .trials
+            .iter()
+            .filter(|trial| trial.ended == Ended::Complete)
+        {
+            let Ok(at) = rounds.binary_search(&trial.round) else {
+                continue;
+            };
+            let Some(cell) = values
+                .get_mut(trial.treatment)
+                .and_then(|row| row.get_mut(trial.workload))
+            else {
+                continue;
+            };
+            for (metric, value) in cell.iter_mut().zip(&trial.metrics) {
+                if metric[at].is_none() {
+                    metric[at] = value.filter(|value| value.is_finite() && *value > 0.0);
+                }
+            }
+        }
+        Self {
+            evidence,
+            values,
+            rounds,
+        }
+    }
+
+    pub(super) fn treatments(&self) -> usize {
+        self.evidence.head.treatments.len()
+    }
+
+    pub(super) fn workloads(&self) -> usize {
+        self.evidence.head.workloads.len()
+    }
+
+    /// One value as it was measured.
+    pub(super) fn value(
+        &self,
+        treatment: usize,
+        workload: usize,
+        metric: usize,
+        at: usize,
+    ) -> Option<f64> {
+        self.values[treatment][workload].get(metric)?[at]
+    }
+
+    /// The primary metric's logarithm, oriented so that larger is better.
+    pub(super) fn primary_ln(&self, treatment: usize, workload: usize, at: usize) -> Option<f64> {
+        let better = self.evidence.head.workloads[workload]
+            .metrics
+            .first()?
+            .better;
+        self.value(treatment, workload, 0, at)
+            .map(|value| better.oriented_ln(value))
+    }
+
+    /// The overall figure's logarithm: the weighted mean over the workloads, none if one is
+    /// missing. (A weighted geometric mean of the metrics themselves: unit-free only as a ratio.)
+    pub(super) fn overall_ln(&self, treatment: usize, at: usize) -> Option<f64> {
+        let mut sum = 0.0;
+        let mut weights = 0.0;
+        for (workload, head) in self.evidence.head.workloads.iter().enumerate() {
+            if head.weight > 0.0 {
+                sum += head.weight * self.primary_ln(treatment, workload, at)?;
+                weights += head.weight;
+            }
+        }
+        (weights > 0.0).then(|| sum / weights)
+    }
+
+    /// Either of the above: `None` is the overall figure.
+    pub(super) fn ln(&self, treatment: usize, workload: Option<usize>, at: usize) -> Option<f64> {
+        match workload {
+            Some(workload) => self.primary_ln(treatment, workload, at),
+            None => self.overall_ln(treatment, at),
+        }
+    }
+
+    /// How many of the rounds, from the first, a treatment took part in.
+    pub(super) fn rounds_of(&self, treatment: usize) -> usize {
+        let all = self.rounds.len();
+        self.evidence
+            .dropped
+            .iter()
+            .find(|(dropped, _)| *dropped == treatment)
+            .map_or(all, |(_, n)| all.min(*n as usize))
+    }
+
+    /// Whether a treatment is still in the race.
+    pub(super) fn live(&self, treatment: usize) -> bool {
+        !self
+            .evidence
+            .dropped
+            .iter()
+            .any(|(dropped, _)| *dropped == treatment)
+    }
+}

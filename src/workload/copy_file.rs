@@ -1,0 +1,175 @@
+//! One large file copied within the stack.
+//!
+//! `classic` reads and writes buffers of 128 KiB as older cp and most file managers do;
+//! `in-kernel` asks `copy_file_range`, `reflink` asks the file system to share blocks. On file
+//! systems that share blocks the last two may move no data at all: the method is part of the
+//! question, so it is named and never replaced silently.
+
+use std::path::PathBuf;
+
+use stackrace_engine::Outcome;
+use stackrace_engine::files::AtEnd;
+use stackrace_engine::spec::{Content, Target};
+use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
+
+use super::metric;
+use super::sequential::{COMPRESS_RATIO, CONTENT, content, size};
+use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use crate::event::MetricHead;
+use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::unit;
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    name: "copy-file",
+    summary: "one large file copied within the stack",
+    source: "cp of coreutils 9 (in-kernel, reflink) and before (classic)",
+    settings: &[
+        SettingDoc {
+            name: "size",
+            kind: Kind::Bytes,
+            default: "",
+            required: true,
+            doc: "Size of the file.",
+        },
+        METHOD,
+        SYNC_AT_END,
+        CONTENT,
+        COMPRESS_RATIO,
+    ],
+    example: "copy-file = { size = \"1 GiB\" }",
+    parse: |settings| {
+        Ok(Box::new(CopyFile {
+            size: size(settings)?,
+            method: method(settings)?,
+            at_end: at_end(settings)?,
+            content: content(settings)?,
+        }))
+    },
+};
+
+/// How data is copied.
+pub(super) const METHOD: SettingDoc = SettingDoc {
+    name: "method",
+    kind: Kind::Choice(&["classic", "in-kernel", "reflink"]),
+    default: "classic",
+    required: false,
+    doc: "Read and write buffers, copy_file_range, or share blocks.",
+};
+/// Durable before the clock stops.
+pub(super) const SYNC_AT_END: SettingDoc = SettingDoc {
+    name: "sync-at-end",
+    kind: Kind::Flag,
+    default: "true",
+    required: false,
+    doc: "Make the result durable before the clock stops (cp itself never does).",
+};
+
+/// The method asked for.
+pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
+    Ok(match settings.text("method")?.as_deref() {
+        Some("in-kernel") => CopyMethod::InKernel,
+        Some("reflink") => CopyMethod::Reflink,
+        _ => CopyMethod::Classic {
+            buffer_bytes: COPY_BUFFER_BYTES,
+        },
+    })
+}
+
+/// Whether the clock waits for durability.
+pub(super) fn at_end(settings: &Settings) -> Result<AtEnd, Refusal> {
+    Ok(if settings.flag("sync-at-end")?.unwrap_or(true) {
+        AtEnd::Durable
+    } else {
+        AtEnd::Return
+    })
+}
+
+/// The same in words.
+pub(super) fn durable(at_end: AtEnd) -> &'static str {
+    match at_end {
+        AtEnd::Durable => ", durable before the clock stops",
+        AtEnd::Return => "",
+    }
+}
+
+/// The method in words.
+pub(super) fn method_words(method: CopyMethod) -> &'static str {
+    match method {
+        CopyMethod::Classic { .. } => "by reads and writes of 128 KiB",
+        CopyMethod::InKernel => "by copy_file_range",
+        CopyMethod::Reflink => "by sharing blocks (reflink)",
+    }
+}
+
+#[derive(Debug)]
+struct CopyFile {
+    size: u64,
+    method: CopyMethod,
+    at_end: AtEnd,
+    content: Content,
+}
+
+fn source(place: &Place<'_>) -> PathBuf {
+    place.directory.join("source")
+}
+
+impl Workload for CopyFile {
+    fn summary(&self) -> String {
+        format!(
+            "copy one file of {} {}{}",
+            unit::bytes(self.size),
+            method_words(self.method),
+            durable(self.at_end)
+        )
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        vec![metric::elapsed_head(), metric::throughput_head()]
+    }
+
+    fn cost(&self) -> Cost {
+        Cost {
+            prepare_bytes: self.size,
+            measured_bytes: Some(self.size * 2),
+            disk_bytes: self.size * 2,
+            measured_ns: None,
+            files: 2,
+            working_set_bytes: self.size,
+        }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["copy"]
+    }
+
+    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+        let target = Target {
+            path: source(place),
+            bytes: self.size,
+        };
+        stackrace_engine::lay_out(&[target], self.content, place.seed, place.control)
+            .map_err(trouble)
+    }
+
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        tree::copy_file(
+            &source(place),
+            &place.directory.join("copy"),
+            self.method,
+            self.at_end,
+            SLICE_NS,
+            place.control,
+        )
+        .map_err(trouble)
+    }
+
+    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+        let Some(outcome) = outcomes.first() else {
+            return vec![None; 2];
+        };
+        // The file once, not bytes read plus bytes written: that is what "copied at" means.
+        let copied =
+            (outcome.elapsed_ns > 0).then(|| self.size as f64 * 1e9 / outcome.elapsed_ns as f64);
+        vec![metric::elapsed(outcome), copied]
+    }
+}

@@ -1,0 +1,92 @@
+//! A tree of files deleted, as `rm -rf` does it.
+//!
+//! Directories are read, files unlinked, directories removed bottom up; the deletion is made
+//! durable inside the clock unless switched off (rm itself never waits for that).
+
+use stackrace_engine::files::AtEnd;
+use stackrace_engine::tree;
+use stackrace_engine::{Op, Outcome};
+
+use super::copy_file::{SYNC_AT_END, at_end, durable};
+use super::copy_tree::{DIRECTORIES, FILES, FROM, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source};
+use super::metric::{self, Latency};
+use super::sequential::{COMPRESS_RATIO, CONTENT};
+use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use crate::event::{Better, MetricHead};
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    name: "delete-tree",
+    summary: "a tree of files deleted",
+    source: "rm -rf of coreutils 9.1 as traced on Linux",
+    settings: &[
+        FILES,
+        DIRECTORIES,
+        SIZE_MEDIAN,
+        SIZE_SPREAD,
+        SIZE_MAX,
+        FROM,
+        SYNC_AT_END,
+        CONTENT,
+        COMPRESS_RATIO,
+    ],
+    example: "delete-tree = { files = 2000 }",
+    parse: |settings| {
+        Ok(Box::new(DeleteTree {
+            source: Source::parse(settings)?,
+            at_end: at_end(settings)?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct DeleteTree {
+    source: Source,
+    at_end: AtEnd,
+}
+
+impl Workload for DeleteTree {
+    fn summary(&self) -> String {
+        format!("delete {}{}", self.source.words(), durable(self.at_end))
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        vec![
+            metric::elapsed_head(),
+            metric::head("entries", "op/s", Better::Higher),
+            metric::latency_head(Op::Unlink, Latency::P99),
+        ]
+    }
+
+    fn cost(&self) -> Cost {
+        self.source.cost()
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["delete tree"]
+    }
+
+    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+        self.source.build(place).map(drop)
+    }
+
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        tree::delete_tree(
+            &place.directory.join("source"),
+            self.at_end,
+            SLICE_NS,
+            place.control,
+        )
+        .map_err(trouble)
+    }
+
+    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+        let Some(outcome) = outcomes.first() else {
+            return vec![None; 3];
+        };
+        vec![
+            metric::elapsed(outcome),
+            metric::operations(outcome),
+            metric::latency(outcome, Op::Unlink, Latency::P99),
+        ]
+    }
+}

@@ -1,0 +1,113 @@
+//! The metrics every workload speaks of, and how they follow from an engine's outcome.
+
+use stackrace_engine::{Op, OpOutcome, Outcome};
+
+use crate::event::{Better, MetricHead};
+
+/// A metric head.
+pub(super) fn head(name: &str, unit: &str, better: Better) -> MetricHead {
+    MetricHead {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        better,
+    }
+}
+
+/// Bytes moved per second, SI.
+pub(super) fn throughput_head() -> MetricHead {
+    head("throughput", "B/s", Better::Higher)
+}
+
+/// Operations per second.
+pub(super) fn operations_head() -> MetricHead {
+    head("operations", "op/s", Better::Higher)
+}
+
+/// Wall time of fixed work.
+pub(super) fn elapsed_head() -> MetricHead {
+    head("elapsed", "s", Better::Lower)
+}
+
+/// A latency of one kind of operation.
+pub(super) fn latency_head(op: Op, which: Latency) -> MetricHead {
+    head(
+        &format!("{} latency {}", op.name(), which.name()),
+        "ns",
+        Better::Lower,
+    )
+}
+
+/// Which figure of a latency distribution.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Latency {
+    /// Smallest.
+    Min,
+    /// Arithmetic mean.
+    Mean,
+    /// Median.
+    P50,
+    /// 95th percentile.
+    P95,
+    /// 99th percentile.
+    P99,
+}
+
+impl Latency {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Min => "min",
+            Self::Mean => "mean",
+            Self::P50 => "p50",
+            Self::P95 => "p95",
+            Self::P99 => "p99",
+        }
+    }
+}
+
+/// The entry of one kind of operation.
+pub(super) fn of(outcome: &Outcome, op: Op) -> Option<&OpOutcome> {
+    outcome
+        .ops
+        .iter()
+        .find(|entry| entry.op == op && entry.count > 0)
+}
+
+/// Bytes per second over the whole phase.
+pub(super) fn throughput(outcome: &Outcome) -> Option<f64> {
+    let bytes: u64 = outcome.ops.iter().map(|entry| entry.bytes).sum();
+    per_second(bytes, outcome.elapsed_ns)
+}
+
+/// Operations per second over the whole phase, fsyncs not counted.
+pub(super) fn operations(outcome: &Outcome) -> Option<f64> {
+    let count: u64 = outcome
+        .ops
+        .iter()
+        .filter(|entry| entry.op != Op::Fsync)
+        .map(|entry| entry.count)
+        .sum();
+    per_second(count, outcome.elapsed_ns)
+}
+
+/// Seconds.
+pub(super) fn elapsed(outcome: &Outcome) -> Option<f64> {
+    (outcome.elapsed_ns > 0).then(|| outcome.elapsed_ns as f64 / 1e9)
+}
+
+/// A latency figure, ns.
+pub(super) fn latency(outcome: &Outcome, op: Op, which: Latency) -> Option<f64> {
+    let entry = of(outcome, op)?;
+    let value = match which {
+        Latency::Min => entry.latency.min() as f64,
+        Latency::Mean => entry.latency_sum_ns as f64 / entry.count as f64,
+        Latency::P50 => entry.latency.value_at_quantile(0.50) as f64,
+        Latency::P95 => entry.latency.value_at_quantile(0.95) as f64,
+        Latency::P99 => entry.latency.value_at_quantile(0.99) as f64,
+    };
+    // Ratios are taken on the log scale: a latency below the clock's resolution counts as 1 ns.
+    Some(value.max(1.0))
+}
+
+fn per_second(amount: u64, elapsed_ns: u64) -> Option<f64> {
+    (amount > 0 && elapsed_ns > 0).then(|| amount as f64 * 1e9 / elapsed_ns as f64)
+}

@@ -1,0 +1,119 @@
+//! What is done to a storage stack: each workload with its exact semantics, and the list of them.
+//!
+//! A workload prepares its data outside the clock, then runs one or more phases on the engine.
+//! Between preparation and each phase the run settles the stack (caches dropped, file system
+//! remounted), so a phase that reads starts cold unless the study says otherwise. A new workload
+//! is one file and one line in [`ALL`].
+
+mod copy_file;
+mod copy_tree;
+mod delete_tree;
+mod fileio;
+mod files;
+mod metric;
+mod random;
+mod sequential;
+
+use std::path::Path;
+
+use stackrace_engine::{Control, Outcome};
+
+use crate::event::MetricHead;
+use crate::setting::{Refusal, SettingDoc, Settings};
+
+/// Width of one slice of every time series, ns: 100 ms.
+pub(crate) const SLICE_NS: u64 = 100_000_000;
+
+/// Where and with what a trial works.
+pub(crate) struct Place<'a> {
+    /// An empty directory of the trial's own.
+    pub(crate) directory: &'a Path,
+    /// Everything random in this trial follows from it; the same for every treatment of a round.
+    pub(crate) seed: u64,
+    /// For stopping and watching.
+    pub(crate) control: &'a Control,
+}
+
+/// What a trial costs, for the plan. Bytes; ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Written before the clock starts.
+    pub(crate) prepare_bytes: u64,
+    /// Moved while it runs; none: depends on the storage.
+    pub(crate) measured_bytes: Option<u64>,
+    /// Needed on disk at once.
+    pub(crate) disk_bytes: u64,
+    /// Longest time the measured part may take; none: it is fixed work.
+    pub(crate) measured_ns: Option<u64>,
+    /// Files made.
+    pub(crate) files: u64,
+    /// What it reads back or overwrites: if this fits in memory, caches matter.
+    pub(crate) working_set_bytes: u64,
+}
+
+/// Why a workload could not be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble(pub(crate) String);
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One workload with its settings.
+pub(crate) trait Workload: Send + Sync {
+    /// One sentence with its numbers.
+    fn summary(&self) -> String;
+    /// What it reports, the primary metric first.
+    fn metrics(&self) -> Vec<MetricHead>;
+    /// What it costs.
+    fn cost(&self) -> Cost;
+    /// Names of its phases, in order; each is measured on a settled stack.
+    fn phases(&self) -> Vec<&'static str>;
+    /// Lays out what the first phase needs. Not measured.
+    ///
+    /// # Errors
+    /// What was tried, on what, what the system said.
+    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble>;
+    /// Runs one phase. A failure in mid-phase is in the outcome, with what was measured till then.
+    ///
+    /// # Errors
+    /// The phase could not begin.
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble>;
+    /// Value of each metric, in the order of [`Workload::metrics`], from one outcome per phase.
+    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>>;
+}
+
+/// One kind of workload.
+#[derive(Debug)]
+pub(crate) struct WorkloadKind {
+    /// The word in a study.
+    pub(crate) name: &'static str,
+    /// One sentence.
+    pub(crate) summary: &'static str,
+    /// Where its semantics come from.
+    pub(crate) source: &'static str,
+    /// Its settings.
+    pub(crate) settings: &'static [SettingDoc],
+    /// A working example in TOML.
+    pub(crate) example: &'static str,
+    /// Checks the settings and makes the workload.
+    pub(crate) parse: fn(&Settings) -> Result<Box<dyn Workload>, Refusal>,
+}
+
+/// Every kind, alphabetical.
+pub(crate) const ALL: &[WorkloadKind] = &[
+    copy_file::KIND,
+    copy_tree::KIND,
+    delete_tree::KIND,
+    fileio::KIND,
+    files::KIND,
+    random::KIND,
+    sequential::KIND,
+];
+
+/// A trouble from anything that explains itself.
+fn trouble(error: impl std::fmt::Display) -> Trouble {
+    Trouble(error.to_string())
+}
