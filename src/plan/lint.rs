@@ -1,0 +1,203 @@
+//! What can be seen to be wrong, or easily misread, before anything is measured.
+
+use std::collections::BTreeMap;
+
+use crate::study::Study;
+use crate::unit;
+
+use super::{Costs, Lint, LintWeight, Plan};
+
+/// Rounds the first look needs: with fewer there is no spread to judge by.
+const FIRST_LOOK: u32 = 3;
+
+/// Everything found; `memory_bytes`: size of the machine's memory, where known.
+pub(super) fn lints(
+    study: &Study,
+    plan: &Plan,
+    costs: &Costs,
+    memory_bytes: Option<u64>,
+) -> Vec<Lint> {
+    let mut lints = Vec::new();
+    lints.extend(too_few_rounds(study, plan));
+    lints.extend(too_little_room(plan));
+    lints.extend(too_small_a_stack(study, costs));
+    lints.extend(one_treatment(study));
+    lints.extend(same_twice(study));
+    lints.extend(unbalanced(study));
+    lints.extend(in_memory(study, costs, memory_bytes));
+    lints
+}
+
+fn problem(text: String) -> Lint {
+    Lint {
+        weight: LintWeight::Problem,
+        text,
+    }
+}
+
+fn note(text: String) -> Lint {
+    Lint {
+        weight: LintWeight::Note,
+        text,
+    }
+}
+
+fn too_few_rounds(study: &Study, plan: &Plan) -> Option<Lint> {
+    if plan.comparisons == 0 {
+        return None;
+    }
+    if study.decide.rounds_max < FIRST_LOOK {
+        return Some(problem(format!(
+            "rounds-at-most is {}: the first look needs {FIRST_LOOK} rounds",
+            study.decide.rounds_max
+        )));
+    }
+    let (slow, fast) = plan.time.rounds;
+    let allowed = unit::long_time(study.decide.time_max_ns as f64 / 1e9);
+    if fast < FIRST_LOOK {
+        return Some(problem(format!(
+            "only {fast} rounds fit into {allowed}: the first look needs {FIRST_LOOK}"
+        )));
+    }
+    (slow < FIRST_LOOK).then(|| {
+        note(format!(
+            "on slow storage only {slow} rounds fit into {allowed}: the first look needs \
+             {FIRST_LOOK}"
+        ))
+    })
+}
+
+fn too_little_room(plan: &Plan) -> Vec<Lint> {
+    plan.disk
+        .iter()
+        .filter_map(|need| {
+            let free = need.free_bytes?;
+            (need.needed_bytes > free).then(|| {
+                problem(format!(
+                    "{} must be free in {}, and {} is",
+                    unit::bytes(need.needed_bytes),
+                    need.path.display(),
+                    unit::bytes(free)
+                ))
+            })
+        })
+        .collect()
+}
+
+fn too_small_a_stack(study: &Study, costs: &Costs) -> Option<Lint> {
+    study
+        .treatments
+        .iter()
+        .enumerate()
+        .find_map(|(index, treatment)| {
+            let sizes: Vec<u64> = treatment
+                .stack
+                .disk_needed()
+                .into_iter()
+                .map(|(_, bytes)| bytes)
+                .collect();
+            // A place without a size of its own grows with the data.
+            if sizes.is_empty() || sizes.contains(&0) {
+                return None;
+            }
+            let size = sizes.into_iter().fold(0_u64, u64::saturating_add);
+            let needed = costs.disk_bytes(index);
+            (needed > size).then(|| {
+                problem(format!(
+                    "the workloads need {}, and the stack of {} has {}",
+                    unit::bytes(needed),
+                    treatment.name,
+                    unit::bytes(size)
+                ))
+            })
+        })
+}
+
+fn one_treatment(study: &Study) -> Option<Lint> {
+    (study.treatments.len() == 1).then(|| {
+        note("there is one treatment: the run describes it and compares nothing".to_owned())
+    })
+}
+
+/// Two treatments alike in everything: meant as a check of the method, or a slip in a `when`.
+fn same_twice(study: &Study) -> Vec<Lint> {
+    let mut seen: BTreeMap<Vec<String>, &str> = BTreeMap::new();
+    let mut lints = Vec::new();
+    for treatment in &study.treatments {
+        let layers = treatment.stack.layers.iter();
+        let asked = layers
+            .map(|layer| layer.describe_asked())
+            .chain(
+                treatment
+                    .workloads
+                    .iter()
+                    .map(|workload| workload.summary()),
+            )
+            .collect();
+        match seen.get(&asked) {
+            Some(first) => lints.push(note(format!(
+                "{first} and {} are the same: their difference shows the noise of the method",
+                treatment.name
+            ))),
+            None => {
+                seen.insert(asked, &treatment.name);
+            }
+        }
+    }
+    lints
+}
+
+/// A level is contrasted where all levels have been tried with the same other levels.
+fn unbalanced(study: &Study) -> Option<Lint> {
+    let contrast = study.decide.contrast.as_ref()?;
+    let factor = study
+        .factors
+        .iter()
+        .position(|factor| factor.name == *contrast)?;
+    let mut groups: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
+    for treatment in &study.treatments {
+        let others = treatment.levels.iter().enumerate();
+        let others = others
+            .filter(|(index, _)| *index != factor)
+            .map(|(_, label)| label.as_str())
+            .collect();
+        *groups.entry(others).or_default() += 1;
+    }
+    let levels = study.factors[factor].levels.len();
+    let incomplete = groups.values().filter(|count| **count < levels).count();
+    let complete = groups.len() - incomplete;
+    match (incomplete, complete) {
+        (0, _) => None,
+        (_, 0) => Some(problem(format!(
+            "no combination has every level of {contrast}: an [[exclude]] leaves nothing to contrast"
+        ))),
+        _ => Some(note(format!(
+            "{incomplete} of {} combinations lack a level of {contrast} and take no part in its \
+             contrast",
+            groups.len()
+        ))),
+    }
+}
+
+fn in_memory(study: &Study, costs: &Costs, memory_bytes: Option<u64>) -> Option<Lint> {
+    let memory = memory_bytes?;
+    let small: Vec<&str> = study
+        .workload_heads
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| {
+            costs
+                .of_workload(*index)
+                .any(|cost| cost.disk_bytes < memory)
+        })
+        .map(|(_, head)| head.name.as_str())
+        .collect();
+    (!small.is_empty()).then(|| {
+        note(format!(
+            "smaller than memory ({}): {}. Unless it goes around the page cache or waits for \
+             the disk, part of what is measured is memory",
+            unit::bytes(memory),
+            small.join(", ")
+        ))
+    })
+}

@@ -1,0 +1,486 @@
+//! What a study will do, before it does anything.
+//!
+//! A plan is data: the commands that would be run, what is measured, what it costs in bytes and
+//! time, and how small a difference could be told. Nothing here touches the machine; what must be
+//! known of it comes in as [`Machine`], and what is only assumed is said to be assumed.
+
+mod lint;
+mod order;
+mod render;
+
+#[cfg(test)]
+mod tests;
+
+pub(crate) use order::order;
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::event::{Decide, Until, WorkloadHead};
+use crate::study::{Provision, Study, Treatment};
+use crate::workload::Cost;
+
+/// Standard deviations of the ratio of two treatments from round to round for which the
+/// detectable difference is shown: a quiet, an ordinary and a noisy storage.
+pub(crate) const NOISES: [f64; 3] = [0.01, 0.03, 0.10];
+/// Bytes per second assumed where the storage has not been measured: a hard disk, a fast SSD.
+const RATES_ASSUMED: Between = Between {
+    least: 100e6,
+    most: 1000e6,
+};
+/// A measured rate may fall to this share of itself: file systems, small files, full disks.
+const RATE_KEPT: f64 = 0.25;
+/// Seconds assumed for raising and lowering one stack.
+const RAISE_SECONDS: Between = Between {
+    least: 0.2,
+    most: 5.0,
+};
+/// Seconds assumed for settling before one trial.
+const SETTLE_SECONDS: Between = Between {
+    least: 0.1,
+    most: 2.0,
+};
+
+/// What must be known of the machine, and of statistics.
+pub(crate) struct Machine<'a> {
+    /// The exact commands that raise one treatment, by index, or why it cannot be raised.
+    pub(crate) commands: &'a dyn Fn(usize, &Treatment) -> Result<Vec<String>, String>,
+    /// Bytes free in the file system a path lies on.
+    pub(crate) free_bytes: &'a dyn Fn(&Path) -> Option<u64>,
+    /// Measured rate of writing, B/s; none: not measured.
+    pub(crate) write_rate: Option<f64>,
+    /// Memory; none: not known.
+    pub(crate) memory_bytes: Option<u64>,
+    /// Planned looks of a study of at most so many rounds.
+    pub(crate) looks: &'a dyn Fn(u32) -> Vec<u32>,
+    /// The smallest ratio above 1 that can be told from 1: standard deviation of the log
+    /// differences, rounds, probability of error.
+    pub(crate) detectable: &'a dyn Fn(f64, u32, f64) -> Option<f64>,
+}
+
+/// A figure known only to lie between two.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+pub(crate) struct Between {
+    /// Low end.
+    pub(crate) least: f64,
+    /// High end.
+    pub(crate) most: f64,
+}
+
+/// What a study will do.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Plan {
+    /// Title of the study.
+    pub(crate) title: String,
+    /// Where the study was read from.
+    pub(crate) study_name: String,
+    /// Everything random follows from it.
+    pub(crate) seed: u64,
+    /// What is asked and when to stop.
+    pub(crate) decide: Decide,
+    /// Every treatment with its commands.
+    pub(crate) treatments: Vec<PlannedTreatment>,
+    /// What each treatment goes through, in order.
+    pub(crate) workloads: Vec<PlannedWorkload>,
+    /// Order of the first round, by index of treatment.
+    pub(crate) first_order: Vec<usize>,
+    /// What is written.
+    pub(crate) written: Written,
+    /// What must be free.
+    pub(crate) disk: Vec<DiskNeed>,
+    /// How long it takes.
+    pub(crate) time: TimeEstimate,
+    /// Comparisons the probability of error is shared among, at each look.
+    pub(crate) comparisons: usize,
+    /// When the data are looked at and what could be told then.
+    pub(crate) looks: Vec<PlannedLook>,
+    /// What the reader should think about first.
+    pub(crate) lints: Vec<Lint>,
+}
+
+/// One treatment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct PlannedTreatment {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its layers as asked for, from the bottom up.
+    pub(crate) layers: Vec<String>,
+    /// Commands that raise it, as they would be typed.
+    pub(crate) commands: Vec<String>,
+}
+
+/// One workload.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PlannedWorkload {
+    /// As the record will describe it.
+    #[serde(flatten)]
+    pub(crate) head: WorkloadHead,
+    /// How long its measured part takes, seconds; none: that depends on the storage.
+    pub(crate) measured_seconds: Option<f64>,
+}
+
+/// Bytes written; what is written by the clock is not in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Written {
+    /// By the largest trial.
+    pub(crate) trial_bytes: u64,
+    /// By a round of all treatments.
+    pub(crate) round_bytes: u64,
+    /// By all rounds, if none is spared.
+    pub(crate) total_bytes: u64,
+    /// Whether some workloads write as much as the storage takes, on top of that.
+    pub(crate) open_ended: bool,
+}
+
+/// Room needed at once in one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct DiskNeed {
+    /// Directory.
+    pub(crate) path: PathBuf,
+    /// Bytes needed.
+    pub(crate) needed_bytes: u64,
+    /// Bytes free; none: not known.
+    pub(crate) free_bytes: Option<u64>,
+}
+
+/// How long it takes, as far as that can be known before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct TimeEstimate {
+    /// Seconds of one round.
+    pub(crate) round_seconds: Between,
+    /// Seconds of the run: from a verdict at the first look to the last round that fits.
+    pub(crate) run_seconds: Between,
+    /// Rounds that fit into the time allowed; the low end goes with slow rounds.
+    pub(crate) rounds: (u32, u32),
+    /// Names of workloads whose time is not known at all: they come on top.
+    pub(crate) unknown: Vec<String>,
+    /// What was assumed.
+    pub(crate) assumed: String,
+}
+
+/// One look at the data.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct PlannedLook {
+    /// After so many complete rounds.
+    pub(crate) rounds: u32,
+    /// Probability of error it may spend on one comparison.
+    pub(crate) alpha: f64,
+    /// Smallest difference (0.1: 10 %) that could be told, for each of [`NOISES`].
+    pub(crate) detectable: [Option<f64>; 3],
+}
+
+/// Something to think about before the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Lint {
+    /// How bad.
+    pub(crate) weight: LintWeight,
+    /// One sentence.
+    pub(crate) text: String,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LintWeight {
+    /// The run will fail, or end without an answer.
+    Problem,
+    /// The answer may be another than the reader thinks.
+    Note,
+}
+
+impl Plan {
+    /// The plan of a study on a machine.
+    pub(crate) fn of(study: &Study, machine: &Machine<'_>) -> Self {
+        let mut lints = Vec::new();
+        let treatments = treatments(study, machine, &mut lints);
+        let costs = Costs::of(study);
+        let everyone: Vec<usize> = (0..study.treatments.len()).collect();
+        let comparisons = comparisons(study);
+        let looks = looks(&study.decide, comparisons, machine);
+        let time = time(study, &costs, &looks, machine);
+        let disk = disk(study, &costs, machine);
+        let mut plan = Self {
+            title: study.title.clone(),
+            study_name: study.name.clone(),
+            seed: study.seed,
+            decide: study.decide.clone(),
+            treatments,
+            workloads: workloads(study, &costs),
+            first_order: order(study.seed, &study.hash(), 1, &everyone),
+            written: written(study, &costs),
+            disk,
+            time,
+            comparisons,
+            looks,
+            lints: Vec::new(),
+        };
+        lints.extend(lint::lints(study, &plan, &costs, machine.memory_bytes));
+        plan.lints = lints;
+        plan
+    }
+}
+
+/// Cost of each workload in each treatment.
+struct Costs(Vec<Vec<Cost>>);
+
+impl Costs {
+    fn of(study: &Study) -> Self {
+        Self(
+            study
+                .treatments
+                .iter()
+                .map(|treatment| treatment.workloads.iter().map(|w| w.cost()).collect())
+                .collect(),
+        )
+    }
+
+    fn all(&self) -> impl Iterator<Item = &Cost> {
+        self.0.iter().flatten()
+    }
+
+    /// One workload in every treatment.
+    fn of_workload(&self, workload: usize) -> impl Iterator<Item = &Cost> {
+        self.0.iter().filter_map(move |costs| costs.get(workload))
+    }
+
+    /// Room the data of a treatment need; the data of one workload are gone before the next.
+    fn disk_bytes(&self, treatment: usize) -> u64 {
+        self.0[treatment]
+            .iter()
+            .map(|cost| cost.disk_bytes)
+            .max()
+            .unwrap_or(0)
+    }
+}
+
+fn treatments(
+    study: &Study,
+    machine: &Machine<'_>,
+    lints: &mut Vec<Lint>,
+) -> Vec<PlannedTreatment> {
+    let mut planned = Vec::new();
+    for (index, treatment) in study.treatments.iter().enumerate() {
+        let commands = (machine.commands)(index, treatment).unwrap_or_else(|error| {
+            lints.push(Lint {
+                weight: LintWeight::Problem,
+                text: format!("{} cannot be raised: {error}", treatment.name),
+            });
+            Vec::new()
+        });
+        planned.push(PlannedTreatment {
+            name: treatment.name.clone(),
+            layers: treatment
+                .stack
+                .layers
+                .iter()
+                .map(|layer| layer.describe_asked())
+                .collect(),
+            commands,
+        });
+    }
+    planned
+}
+
+fn workloads(study: &Study, costs: &Costs) -> Vec<PlannedWorkload> {
+    study
+        .workload_heads
+        .iter()
+        .enumerate()
+        .map(|(index, head)| {
+            let times: Option<Vec<u64>> = costs
+                .of_workload(index)
+                .map(|cost| cost.measured_ns)
+                .collect();
+            PlannedWorkload {
+                head: head.clone(),
+                measured_seconds: times.and_then(|times| times.into_iter().max()).map(seconds),
+            }
+        })
+        .collect()
+}
+
+/// Written while measuring; none: as much as the storage takes.
+fn measured_written(cost: &Cost) -> Option<u64> {
+    match cost.reads_only {
+        true => Some(0),
+        false => cost.measured_bytes,
+    }
+}
+
+fn written(study: &Study, costs: &Costs) -> Written {
+    let trial = |cost: &Cost| {
+        cost.prepare_bytes
+            .saturating_add(measured_written(cost).unwrap_or(0))
+    };
+    let round_bytes = costs
+        .all()
+        .fold(0_u64, |sum, cost| sum.saturating_add(trial(cost)));
+    Written {
+        trial_bytes: costs.all().map(trial).max().unwrap_or(0),
+        round_bytes,
+        total_bytes: round_bytes.saturating_mul(study.decide.rounds_max.into()),
+        open_ended: costs.all().any(|cost| measured_written(cost).is_none()),
+    }
+}
+
+/// Room needed at once: by the largest treatment, or by all where all stand at once.
+fn disk(study: &Study, costs: &Costs, machine: &Machine<'_>) -> Vec<DiskNeed> {
+    let mut places: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    for (index, treatment) in study.treatments.iter().enumerate() {
+        let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
+        for (path, bytes) in treatment.stack.disk_needed() {
+            // A place without a size of its own (a directory) holds the data themselves.
+            let bytes = match bytes {
+                0 => costs.disk_bytes(index),
+                bytes => bytes,
+            };
+            let need = needs.entry(path).or_default();
+            *need = need.saturating_add(bytes);
+        }
+        for (path, bytes) in needs {
+            let place = places.entry(path).or_default();
+            *place = match study.policy.provision {
+                Provision::EachRound => (*place).max(bytes),
+                Provision::Once => place.saturating_add(bytes),
+            };
+        }
+    }
+    places
+        .into_iter()
+        .map(|(path, needed_bytes)| DiskNeed {
+            free_bytes: (machine.free_bytes)(&path),
+            path,
+            needed_bytes,
+        })
+        .collect()
+}
+
+/// Comparisons the verdict on the overall figure makes at a look: each treatment, or each level,
+/// with one other.
+fn comparisons(study: &Study) -> usize {
+    let compared = match &study.decide.contrast {
+        Some(name) => study
+            .factors
+            .iter()
+            .find(|factor| factor.name == *name)
+            .map_or(0, |factor| factor.levels.len()),
+        None => study.treatments.len(),
+    };
+    compared.saturating_sub(1)
+}
+
+fn looks(decide: &Decide, comparisons: usize, machine: &Machine<'_>) -> Vec<PlannedLook> {
+    let rounds = (machine.looks)(decide.rounds_max);
+    if comparisons == 0 {
+        return Vec::new();
+    }
+    let alpha = (1.0 - decide.confidence) / rounds.len() as f64 / comparisons as f64;
+    rounds
+        .into_iter()
+        .map(|rounds| PlannedLook {
+            rounds,
+            alpha,
+            detectable: NOISES
+                .map(|noise| (machine.detectable)(noise, rounds, alpha).map(|ratio| ratio - 1.0)),
+        })
+        .collect()
+}
+
+fn time(
+    study: &Study,
+    costs: &Costs,
+    looks: &[PlannedLook],
+    machine: &Machine<'_>,
+) -> TimeEstimate {
+    let (rates, of_rates) = match machine.write_rate {
+        Some(rate) if rate > 0.0 && rate.is_finite() => (
+            Between {
+                least: rate * RATE_KEPT,
+                most: rate,
+            },
+            format!(
+                "data move at {} (measured) down to a quarter of it",
+                crate::unit::bytes_per_second(rate)
+            ),
+        ),
+        _ => (
+            RATES_ASSUMED,
+            "data move at 100 MB/s to 1 GB/s (not measured)".to_owned(),
+        ),
+    };
+    let mut round = Between {
+        least: 0.0,
+        most: 0.0,
+    };
+    for costs in &costs.0 {
+        if study.policy.provision == Provision::EachRound {
+            round = round.plus(RAISE_SECONDS);
+        }
+        for cost in costs {
+            round = round.plus(SETTLE_SECONDS).plus(trial_seconds(cost, rates));
+        }
+    }
+    let time_max = seconds(study.decide.time_max_ns);
+    let fit = |round: f64| {
+        let rounds = (time_max / round.max(1e-3)).min(f64::from(study.decide.rounds_max));
+        rounds as u32
+    };
+    let rounds = (fit(round.most), fit(round.least));
+    let shortest = match (study.decide.until, looks.first()) {
+        (Until::Never, _) | (_, None) => study.decide.rounds_max,
+        (_, Some(look)) => look.rounds,
+    };
+    let unknown = study
+        .workload_heads
+        .iter()
+        .enumerate()
+        .filter(|(index, _)| {
+            costs
+                .of_workload(*index)
+                .any(|cost| cost.measured_ns.is_none() && cost.measured_bytes.is_none())
+        });
+    TimeEstimate {
+        round_seconds: round,
+        run_seconds: Between {
+            least: (round.least * f64::from(shortest)).min(time_max),
+            most: (round.most * f64::from(study.decide.rounds_max)).min(time_max),
+        },
+        rounds,
+        unknown: unknown.map(|(_, head)| head.name.clone()).collect(),
+        assumed: format!(
+            "{of_rates}; a stack is raised and lowered in 0.2 to 5 s, a trial settles in 0.1 to 2 s"
+        ),
+    }
+}
+
+/// Seconds of one trial; the measured part of unknown length counts as nothing.
+fn trial_seconds(cost: &Cost, rates: Between) -> Between {
+    let moved = |bytes: u64| Between {
+        least: bytes as f64 / rates.most,
+        most: bytes as f64 / rates.least,
+    };
+    let measured = match (cost.measured_ns, cost.measured_bytes) {
+        (Some(ns), _) => Between {
+            least: seconds(ns),
+            most: seconds(ns),
+        },
+        (None, Some(bytes)) => moved(bytes),
+        (None, None) => moved(0),
+    };
+    moved(cost.prepare_bytes).plus(measured)
+}
+
+impl Between {
+    fn plus(self, other: Self) -> Self {
+        Self {
+            least: self.least + other.least,
+            most: self.most + other.most,
+        }
+    }
+}
+
+fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

@@ -1,0 +1,300 @@
+//! A plan as text for a terminal of 80 columns.
+
+use crate::event::Until;
+use crate::unit;
+
+use super::{Between, LintWeight, NOISES, Plan};
+
+/// Columns of a line.
+const COLUMNS: usize = 80;
+/// Treatments whose commands are shown; beyond that one would not read them, and the data of the
+/// plan has them all.
+const TREATMENTS_SHOWN: usize = 8;
+
+impl Plan {
+    /// The plan as text.
+    pub(crate) fn render(&self) -> String {
+        let mut page = Page::default();
+        page.fold("", "", &format!("{} ({})", self.title, self.study_name));
+        page.blank();
+        self.render_size(&mut page);
+        self.render_stacks(&mut page);
+        self.render_workloads(&mut page);
+        self.render_cost(&mut page);
+        self.render_looks(&mut page);
+        self.render_lints(&mut page);
+        page.text
+    }
+
+    fn render_size(&self, page: &mut Page) {
+        let treatments = self.treatments.len();
+        let workloads = self.workloads.len();
+        page.fold(
+            "",
+            "",
+            &format!(
+                "{} x {} = {} a round; at most {}",
+                counted(treatments, "treatment"),
+                counted(workloads, "workload"),
+                counted(treatments * workloads, "trial"),
+                counted(self.decide.rounds_max as usize, "round"),
+            ),
+        );
+        let asked = match (&self.decide.contrast, self.comparisons) {
+            (_, 0) => "describes: there is nothing to compare".to_owned(),
+            (Some(factor), _) => format!("contrast: {factor}, the first level being the baseline"),
+            (None, _) => "which treatment is best".to_owned(),
+        };
+        page.fold("", "  ", &asked);
+        let order: Vec<&str> = self
+            .first_order
+            .iter()
+            .take(TREATMENTS_SHOWN)
+            .map(|index| self.treatments[*index].name.as_str())
+            .collect();
+        let more = match self.first_order.len() > TREATMENTS_SHOWN {
+            true => " …",
+            false => "",
+        };
+        page.fold(
+            "",
+            "  ",
+            &format!(
+                "first round in this order (seed {}): {}{more}",
+                self.seed,
+                order.join("; ")
+            ),
+        );
+    }
+
+    fn render_stacks(&self, page: &mut Page) {
+        page.blank();
+        page.line("STACKS");
+        for treatment in self.treatments.iter().take(TREATMENTS_SHOWN) {
+            page.fold("  ", "    ", &treatment.name);
+            for layer in &treatment.layers {
+                page.fold("    ", "      ", layer);
+            }
+            for command in &treatment.commands {
+                page.command(command);
+            }
+        }
+        if self.treatments.len() > TREATMENTS_SHOWN {
+            page.fold(
+                "  ",
+                "  ",
+                &format!(
+                    "… and {} more treatments; --json shows the commands of all",
+                    self.treatments.len() - TREATMENTS_SHOWN
+                ),
+            );
+        }
+    }
+
+    fn render_workloads(&self, page: &mut Page) {
+        page.blank();
+        page.line("WORKLOADS");
+        for workload in &self.workloads {
+            let head = &workload.head;
+            let metric = head
+                .metrics
+                .first()
+                .map_or("", |metric| metric.name.as_str());
+            let weight = match head.weight {
+                1.0 => String::new(),
+                weight => format!(", weight {weight}"),
+            };
+            page.fold(
+                "  ",
+                "    ",
+                &format!("{} (by {metric}{weight})", head.name),
+            );
+            page.fold("    ", "    ", &head.summary);
+        }
+    }
+
+    fn render_cost(&self, page: &mut Page) {
+        page.blank();
+        page.line("COST");
+        let written = &self.written;
+        let more = match written.open_ended {
+            true => ", and what is written by the clock",
+            false => "",
+        };
+        page.fold(
+            "  writes  ",
+            "          ",
+            &format!(
+                "at most {} a trial, {} a round, {} in all{more}",
+                unit::bytes(written.trial_bytes),
+                unit::bytes(written.round_bytes),
+                unit::bytes(written.total_bytes)
+            ),
+        );
+        for need in &self.disk {
+            let free = match need.free_bytes {
+                Some(free) => format!("{} free", unit::bytes(free)),
+                None => "free space not known".to_owned(),
+            };
+            page.fold(
+                "  room    ",
+                "          ",
+                &format!(
+                    "{} at once in {} ({free})",
+                    unit::bytes(need.needed_bytes),
+                    need.path.display()
+                ),
+            );
+        }
+        let time = &self.time;
+        let ends = match self.decide.until {
+            Until::Never => "never ends early",
+            Until::Overall | Until::Each => "ends as soon as it is decided",
+        };
+        page.fold(
+            "  time    ",
+            "          ",
+            &format!(
+                "a round {}, the run {}; allowed are {}; {ends}",
+                between(time.round_seconds),
+                between(time.run_seconds),
+                unit::long_time(self.decide.time_max_ns as f64 / 1e9)
+            ),
+        );
+        if !time.unknown.is_empty() {
+            page.fold(
+                "          ",
+                "          ",
+                &format!("not known, and on top of it: {}", time.unknown.join(", ")),
+            );
+        }
+        page.fold(
+            "          ",
+            "          ",
+            &format!("assumed: {}", time.assumed),
+        );
+    }
+
+    fn render_looks(&self, page: &mut Page) {
+        let Some(first) = self.looks.first() else {
+            return;
+        };
+        page.blank();
+        page.line("LOOKS");
+        page.fold(
+            "  ",
+            "  ",
+            &format!(
+                "What can be told after so many rounds, {} confidence for all statements \
+                 together ({} of error for each comparison at a look):",
+                unit::percent(self.decide.confidence),
+                unit::percent(first.alpha)
+            ),
+        );
+        let heads = NOISES.map(|noise| format!("noise {:.0} %", noise * 100.0));
+        page.line(&row("rounds", &heads));
+        for look in &self.looks {
+            let cells = look.detectable.map(|difference| match difference {
+                Some(difference) if difference < 10.0 => unit::percent(difference),
+                _ => "-".to_owned(),
+            });
+            page.line(&row(&look.rounds.to_string(), &cells));
+        }
+        page.fold(
+            "  ",
+            "  ",
+            "Noise: standard deviation of the ratio of two treatments from round to round. \
+             Differences of this size are found in half of all runs, larger ones more often.",
+        );
+    }
+
+    fn render_lints(&self, page: &mut Page) {
+        if self.lints.is_empty() {
+            return;
+        }
+        page.blank();
+        for lint in &self.lints {
+            let word = match lint.weight {
+                LintWeight::Problem => "problem: ",
+                LintWeight::Note => "note: ",
+            };
+            page.fold(word, "  ", &lint.text);
+        }
+    }
+}
+
+fn row(head: &str, cells: &[String; 3]) -> String {
+    let [a, b, c] = cells;
+    format!("  {head:>6}  {a:>11}  {b:>11}  {c:>11}")
+}
+
+fn counted(count: usize, word: &str) -> String {
+    match count {
+        1 => format!("1 {word}"),
+        _ => format!("{count} {word}s"),
+    }
+}
+
+fn between(seconds: Between) -> String {
+    let least = unit::long_time(seconds.least);
+    let most = unit::long_time(seconds.most);
+    match least == most {
+        true => least,
+        false => format!("{least} to {most}"),
+    }
+}
+
+#[derive(Default)]
+struct Page {
+    text: String,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn blank(&mut self) {
+        self.line("");
+    }
+
+    /// A paragraph: `first` before its first line, `next` before the others.
+    fn fold(&mut self, first: &str, next: &str, text: &str) {
+        for line in folded(first, next, text, COLUMNS) {
+            self.line(&line);
+        }
+    }
+
+    /// A command, broken so that it can still be pasted.
+    fn command(&mut self, command: &str) {
+        let lines = folded("    $ ", "        ", command, COLUMNS - 2);
+        let last = lines.len() - 1;
+        for (index, line) in lines.iter().enumerate() {
+            match index == last {
+                true => self.line(line),
+                false => self.line(&format!("{line} \\")),
+            }
+        }
+    }
+}
+
+/// Lines of at most `columns`, broken at spaces; a longer word is left whole.
+fn folded(first: &str, next: &str, text: &str, columns: usize) -> Vec<String> {
+    let mut lines = vec![first.to_owned()];
+    let mut empty = true;
+    for word in text.split_whitespace() {
+        let last = lines.len() - 1;
+        let width = lines[last].chars().count() + usize::from(!empty) + word.chars().count();
+        if !empty && width > columns {
+            lines.push(format!("{next}{word}"));
+            continue;
+        }
+        if !empty {
+            lines[last].push(' ');
+        }
+        lines[last].push_str(word);
+        empty = false;
+    }
+    lines
+}
