@@ -285,7 +285,7 @@ fn show(
             ..report::Options::default()
         };
         super::print(&String::from_utf8_lossy(
-            &report::find("terminal")
+            &report::by_name("terminal")
                 .map_or_else(Vec::new, |kind| kind.render(record, verdict, &options)),
         ));
     }

@@ -31,7 +31,7 @@ fn render(
     verdict: &Verdict,
     colour: bool,
 ) -> Result<Vec<u8>, Failure> {
-    let Some(kind) = report::find(format) else {
+    let Some(kind) = report::by_name(format) else {
         let names: Vec<&str> = report::ALL.iter().map(|kind| kind.name()).collect();
         return Err(Failure::usage(format!("there is no report \"{format}\""))
             .next(format!("choose one of: {}", names.join(", "))));

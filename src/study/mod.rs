@@ -46,7 +46,15 @@ impl Kinds<'static> {
 }
 
 /// The studies that ship, by name, with their text.
-pub(crate) const SHIPPED: &[(&str, &str)] = &[];
+pub(crate) const SHIPPED: &[(&str, &str)] = &[
+    (
+        "block-size-sweep",
+        include_str!("../../studies/block-size-sweep.toml"),
+    ),
+    ("demo", include_str!("../../studies/demo.toml")),
+    ("ext4-vs-xfs", include_str!("../../studies/ext4-vs-xfs.toml")),
+    ("mkfs-options", include_str!("../../studies/mkfs-options.toml")),
+];
 
 /// A study in which every word has been checked.
 pub(crate) struct Study {
