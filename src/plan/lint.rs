@@ -188,7 +188,7 @@ fn in_memory(study: &Study, costs: &Costs, memory_bytes: Option<u64>) -> Option<
         .filter(|(index, _)| {
             costs
                 .of_workload(*index)
-                .any(|cost| cost.disk_bytes < memory)
+                .any(|cost| (1..memory).contains(&cost.working_set_bytes))
         })
         .map(|(_, head)| head.name.as_str())
         .collect();

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use stackrace_stats::{Looks, detectable};
 
 use crate::event::{Decide, Until, WorkloadHead};
 use crate::study::{Provision, Study, Treatment};
@@ -43,25 +44,24 @@ const SETTLE_SECONDS: Between = Between {
     most: 2.0,
 };
 
-/// What must be known of the machine, and of statistics.
+/// What must be known of the machine.
 pub(crate) struct Machine<'a> {
     /// The exact commands that raise one treatment, by index, or why it cannot be raised.
     pub(crate) commands: &'a dyn Fn(usize, &Treatment) -> Result<Vec<String>, String>,
+    /// What this machine lacks to raise one treatment, and what to do about it.
+    pub(crate) missing: &'a dyn Fn(&Treatment) -> Vec<String>,
     /// Bytes free in the file system a path lies on.
     pub(crate) free_bytes: &'a dyn Fn(&Path) -> Option<u64>,
     /// Measured rate of writing, B/s; none: not measured.
     pub(crate) write_rate: Option<f64>,
     /// Memory; none: not known.
     pub(crate) memory_bytes: Option<u64>,
-    /// Planned looks of a study of at most so many rounds.
-    pub(crate) looks: &'a dyn Fn(u32) -> Vec<u32>,
-    /// The smallest ratio above 1 that can be told from 1: standard deviation of the log
-    /// differences, rounds, probability of error.
-    pub(crate) detectable: &'a dyn Fn(f64, u32, f64) -> Option<f64>,
+    /// Where disk files lie for which the study names no directory.
+    pub(crate) scratch: &'a Path,
 }
 
 /// A figure known only to lie between two.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Between {
     /// Low end.
     pub(crate) least: f64,
@@ -86,8 +86,8 @@ pub(crate) struct Plan {
     pub(crate) workloads: Vec<PlannedWorkload>,
     /// Order of the first round, by index of treatment.
     pub(crate) first_order: Vec<usize>,
-    /// What is written.
-    pub(crate) written: Written,
+    /// What is written and read.
+    pub(crate) moved: Moved,
     /// What must be free.
     pub(crate) disk: Vec<DiskNeed>,
     /// How long it takes.
@@ -121,17 +121,20 @@ pub(crate) struct PlannedWorkload {
     pub(crate) measured_seconds: Option<f64>,
 }
 
-/// Bytes written; what is written by the clock is not in it.
+/// Bytes moved; what is moved by the clock is not in it. Most of it is written: what is read has
+/// been written before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Written {
+pub(crate) struct Moved {
     /// By the largest trial.
     pub(crate) trial_bytes: u64,
     /// By a round of all treatments.
     pub(crate) round_bytes: u64,
     /// By all rounds, if none is spared.
     pub(crate) total_bytes: u64,
-    /// Whether some workloads write as much as the storage takes, on top of that.
+    /// Whether some workloads move as much as the storage can, on top of that.
     pub(crate) open_ended: bool,
+    /// Room the data of the largest trial take.
+    pub(crate) data_bytes: u64,
 }
 
 /// Room needed at once in one place.
@@ -198,7 +201,7 @@ impl Plan {
         let costs = Costs::of(study);
         let everyone: Vec<usize> = (0..study.treatments.len()).collect();
         let comparisons = comparisons(study);
-        let looks = looks(&study.decide, comparisons, machine);
+        let looks = looks(&study.decide, comparisons);
         let time = time(study, &costs, &looks, machine);
         let disk = disk(study, &costs, machine);
         let mut plan = Self {
@@ -209,7 +212,7 @@ impl Plan {
             treatments,
             workloads: workloads(study, &costs),
             first_order: order(study.seed, &study.hash(), 1, &everyone),
-            written: written(study, &costs),
+            moved: moved(study, &costs),
             disk,
             time,
             comparisons,
@@ -262,6 +265,12 @@ fn treatments(
 ) -> Vec<PlannedTreatment> {
     let mut planned = Vec::new();
     for (index, treatment) in study.treatments.iter().enumerate() {
+        for text in (machine.missing)(treatment) {
+            let weight = LintWeight::Problem;
+            if !lints.iter().any(|lint| lint.text == text) {
+                lints.push(Lint { weight, text });
+            }
+        }
         let commands = (machine.commands)(index, treatment).unwrap_or_else(|error| {
             lints.push(Lint {
                 weight: LintWeight::Problem,
@@ -301,27 +310,20 @@ fn workloads(study: &Study, costs: &Costs) -> Vec<PlannedWorkload> {
         .collect()
 }
 
-/// Written while measuring; none: as much as the storage takes.
-fn measured_written(cost: &Cost) -> Option<u64> {
-    match cost.reads_only {
-        true => Some(0),
-        false => cost.measured_bytes,
-    }
-}
-
-fn written(study: &Study, costs: &Costs) -> Written {
+fn moved(study: &Study, costs: &Costs) -> Moved {
     let trial = |cost: &Cost| {
         cost.prepare_bytes
-            .saturating_add(measured_written(cost).unwrap_or(0))
+            .saturating_add(cost.measured_bytes.unwrap_or(0))
     };
     let round_bytes = costs
         .all()
         .fold(0_u64, |sum, cost| sum.saturating_add(trial(cost)));
-    Written {
+    Moved {
         trial_bytes: costs.all().map(trial).max().unwrap_or(0),
         round_bytes,
         total_bytes: round_bytes.saturating_mul(study.decide.rounds_max.into()),
-        open_ended: costs.all().any(|cost| measured_written(cost).is_none()),
+        open_ended: costs.all().any(|cost| cost.measured_bytes.is_none()),
+        data_bytes: costs.all().map(|cost| cost.disk_bytes).max().unwrap_or(0),
     }
 }
 
@@ -331,6 +333,10 @@ fn disk(study: &Study, costs: &Costs, machine: &Machine<'_>) -> Vec<DiskNeed> {
     for (index, treatment) in study.treatments.iter().enumerate() {
         let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
         for (path, bytes) in treatment.stack.disk_needed() {
+            let path = match path.as_os_str().is_empty() {
+                true => machine.scratch.to_owned(),
+                false => path,
+            };
             // A place without a size of its own (a directory) holds the data themselves.
             let bytes = match bytes {
                 0 => costs.disk_bytes(index),
@@ -371,19 +377,20 @@ fn comparisons(study: &Study) -> usize {
     compared.saturating_sub(1)
 }
 
-fn looks(decide: &Decide, comparisons: usize, machine: &Machine<'_>) -> Vec<PlannedLook> {
-    let rounds = (machine.looks)(decide.rounds_max);
+fn looks(decide: &Decide, comparisons: usize) -> Vec<PlannedLook> {
     if comparisons == 0 {
         return Vec::new();
     }
-    let alpha = (1.0 - decide.confidence) / rounds.len() as f64 / comparisons as f64;
-    rounds
-        .into_iter()
-        .map(|rounds| PlannedLook {
+    let looks = Looks::plan(decide.rounds_max);
+    let alpha = looks.alpha_per_look(1.0 - decide.confidence) / comparisons as f64;
+    looks
+        .rounds()
+        .iter()
+        .map(|&rounds| PlannedLook {
             rounds,
             alpha,
             detectable: NOISES
-                .map(|noise| (machine.detectable)(noise, rounds, alpha).map(|ratio| ratio - 1.0)),
+                .map(|noise| detectable(noise, rounds, alpha).map(|ratio| ratio - 1.0)),
         })
         .collect()
 }
@@ -410,10 +417,7 @@ fn time(
             "data move at 100 MB/s to 1 GB/s (not measured)".to_owned(),
         ),
     };
-    let mut round = Between {
-        least: 0.0,
-        most: 0.0,
-    };
+    let mut round = Between::default();
     for costs in &costs.0 {
         if study.policy.provision == Provision::EachRound {
             round = round.plus(RAISE_SECONDS);
@@ -455,19 +459,24 @@ fn time(
     }
 }
 
-/// Seconds of one trial; the measured part of unknown length counts as nothing.
+/// Seconds of one trial: its data laid out, then moved, for no longer than the clock allows.
 fn trial_seconds(cost: &Cost, rates: Between) -> Between {
     let moved = |bytes: u64| Between {
         least: bytes as f64 / rates.most,
         most: bytes as f64 / rates.least,
     };
-    let measured = match (cost.measured_ns, cost.measured_bytes) {
-        (Some(ns), _) => Between {
-            least: seconds(ns),
-            most: seconds(ns),
+    let clock = cost.measured_ns.map(seconds);
+    let measured = match (cost.measured_bytes.map(moved), clock) {
+        (None, None) => Between::default(),
+        (Some(moved), None) => moved,
+        (None, Some(clock)) => Between {
+            least: clock,
+            most: clock,
         },
-        (None, Some(bytes)) => moved(bytes),
-        (None, None) => moved(0),
+        (Some(moved), Some(clock)) => Between {
+            least: moved.least.min(clock),
+            most: moved.most.min(clock),
+        },
     };
     moved(cost.prepare_bytes).plus(measured)
 }

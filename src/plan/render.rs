@@ -116,19 +116,27 @@ impl Plan {
     fn render_cost(&self, page: &mut Page) {
         page.blank();
         page.line("COST");
-        let written = &self.written;
-        let more = match written.open_ended {
-            true => ", and what is written by the clock",
+        let moved = &self.moved;
+        let more = match moved.open_ended {
+            true => ", and what is written and read by the clock",
             false => "",
         };
         page.fold(
-            "  writes  ",
+            "  moves   ",
             "          ",
             &format!(
                 "at most {} a trial, {} a round, {} in all{more}",
-                unit::bytes(written.trial_bytes),
-                unit::bytes(written.round_bytes),
-                unit::bytes(written.total_bytes)
+                unit::bytes(moved.trial_bytes),
+                unit::bytes(moved.round_bytes),
+                unit::bytes(moved.total_bytes)
+            ),
+        );
+        page.fold(
+            "  data    ",
+            "          ",
+            &format!(
+                "{} at once in the largest trial",
+                unit::bytes(moved.data_bytes)
             ),
         );
         for need in &self.disk {
@@ -204,7 +212,7 @@ impl Plan {
             "  ",
             "  ",
             "Noise: standard deviation of the ratio of two treatments from round to round. \
-             Differences of this size are found in half of all runs, larger ones more often.",
+             A difference of this size is found in about half of all runs, a larger one more often.",
         );
     }
 
