@@ -30,8 +30,14 @@ fn rules(text: &str) -> BTreeMap<String, BTreeSet<String>> {
         .filter_map(|line| {
             let mut cells = line.strip_prefix("| `")?.split('|');
             let room = cells.next()?.trim().trim_matches('`').to_owned();
-            let may = cells.nth(1)?.split_whitespace().map(|word| word.trim_matches(['`', ',']).to_owned());
-            Some((room, may.filter(|word| !word.is_empty() && word != "–").collect()))
+            let may = cells
+                .nth(1)?
+                .split_whitespace()
+                .map(|word| word.trim_matches(['`', ',']).to_owned());
+            Some((
+                room,
+                may.filter(|word| !word.is_empty() && word != "–").collect(),
+            ))
         })
         .collect()
 }
@@ -39,7 +45,13 @@ fn rules(text: &str) -> BTreeMap<String, BTreeSet<String>> {
 /// The room a file of `src/` is in.
 fn room(path: &Path) -> String {
     let inside = path.strip_prefix(root().join("src")).unwrap();
-    let first = inside.components().next().unwrap().as_os_str().to_string_lossy().into_owned();
+    let first = inside
+        .components()
+        .next()
+        .unwrap()
+        .as_os_str()
+        .to_string_lossy()
+        .into_owned();
     first.trim_end_matches(".rs").to_owned()
 }
 
@@ -49,7 +61,10 @@ fn named(source: &str) -> Vec<(usize, String)> {
     for (number, line) in source.lines().enumerate() {
         let code = line.split("//").next().unwrap_or_default();
         for part in code.split("crate::").skip(1) {
-            let name: String = part.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect();
+            let name: String = part
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
             found.push((number + 1, name));
         }
     }
@@ -57,12 +72,23 @@ fn named(source: &str) -> Vec<(usize, String)> {
 }
 
 fn violations(room: &str, source: &str, rules: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
-    let Some(may) = rules.get(room) else { return vec![format!("1: room '{room}' is not in the table of docs/architecture.md")] };
+    let Some(may) = rules.get(room) else {
+        return vec![format!(
+            "1: room '{room}' is not in the table of docs/architecture.md"
+        )];
+    };
     named(source)
         .into_iter()
         .filter(|(_, name)| name != room && rules.contains_key(name) && !may.contains(name))
-        .map(|(line, name)| format!("{line}: '{room}' may not use '{name}', see the table in docs/architecture.md"))
-        .chain(named(source).into_iter().filter(|(_, name)| name.is_empty()).map(|(line, _)| format!("{line}: `use crate::{{…}}` hides which room is used")))
+        .map(|(line, name)| {
+            format!("{line}: '{room}' may not use '{name}', see the table in docs/architecture.md")
+        })
+        .chain(
+            named(source)
+                .into_iter()
+                .filter(|(_, name)| name.is_empty())
+                .map(|(line, _)| format!("{line}: `use crate::{{…}}` hides which room is used")),
+        )
         .collect()
 }
 
@@ -79,23 +105,42 @@ fn rooms_use_only_what_the_table_allows() {
         }
         let source = fs::read_to_string(&path).unwrap();
         // Tests may look anywhere: what they need is not what the product needs.
-        let source = source.split("#[cfg(test)]\nmod tests {").next().unwrap_or_default().to_owned();
-        if path.file_stem().is_some_and(|stem| stem == "tests" || stem == "sample") {
+        let source = source
+            .split("#[cfg(test)]\nmod tests {")
+            .next()
+            .unwrap_or_default()
+            .to_owned();
+        if path
+            .file_stem()
+            .is_some_and(|stem| stem == "tests" || stem == "sample")
+        {
             continue;
         }
-        wrong.extend(violations(&room, &source, &rules).into_iter().map(|what| format!("{}:{what}", path.display())));
+        wrong.extend(
+            violations(&room, &source, &rules)
+                .into_iter()
+                .map(|what| format!("{}:{what}", path.display())),
+        );
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
 #[test]
 fn the_rule_itself_can_fail() {
-    let rules = rules("| `verdict` | judges | `record` |\n| `record` | keeps | – |\n| `report` | shows | `verdict` |\n");
+    let rules = rules(
+        "| `verdict` | judges | `record` |\n| `record` | keeps | – |\n| `report` | shows | `verdict` |\n",
+    );
     assert_eq!(rules["record"].len(), 0);
     let bad = "fn f() {}\nuse crate::report::Report;\n// crate::report in a comment is fine\n";
-    assert_eq!(violations("verdict", bad, &rules), ["2: 'verdict' may not use 'report', see the table in docs/architecture.md"]);
+    assert_eq!(
+        violations("verdict", bad, &rules),
+        ["2: 'verdict' may not use 'report', see the table in docs/architecture.md"]
+    );
     assert!(violations("verdict", "use crate::record::Record;", &rules).is_empty());
-    assert_eq!(violations("verdict", "use crate::{record};", &rules).len(), 1);
+    assert_eq!(
+        violations("verdict", "use crate::{record};", &rules).len(),
+        1
+    );
     assert_eq!(violations("new", "", &rules).len(), 1);
 }
 
@@ -117,7 +162,10 @@ fn every_file_says_what_it_is_for() {
 fn unsafe_is_in_the_engine_alone() {
     for library in ["src/lib.rs", "src/main.rs", "crates/stats/src/lib.rs"] {
         let text = fs::read_to_string(root().join(library)).unwrap();
-        assert!(text.contains("#![forbid(unsafe_code)]"), "{library}:1: no forbid(unsafe_code)");
+        assert!(
+            text.contains("#![forbid(unsafe_code)]"),
+            "{library}:1: no forbid(unsafe_code)"
+        );
     }
 }
 
@@ -139,8 +187,15 @@ fn names_are_those_of_the_glossary() {
             for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
                 let code = line.split("//").next().unwrap_or_default();
                 for (word, better) in BANNED {
-                    if code.contains(&format!("fn {word}")) || code.contains(&format!("struct {word}")) || code.contains(&format!("let {word}")) {
-                        wrong.push(format!("{}:{}: \"{word}\" is called \"{better}\" here", path.display(), number + 1));
+                    if code.contains(&format!("fn {word}"))
+                        || code.contains(&format!("struct {word}"))
+                        || code.contains(&format!("let {word}"))
+                    {
+                        wrong.push(format!(
+                            "{}:{}: \"{word}\" is called \"{better}\" here",
+                            path.display(),
+                            number + 1
+                        ));
                     }
                 }
             }

@@ -52,8 +52,14 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/block-size-sweep.toml"),
     ),
     ("demo", include_str!("../../studies/demo.toml")),
-    ("ext4-vs-xfs", include_str!("../../studies/ext4-vs-xfs.toml")),
-    ("mkfs-options", include_str!("../../studies/mkfs-options.toml")),
+    (
+        "ext4-vs-xfs",
+        include_str!("../../studies/ext4-vs-xfs.toml"),
+    ),
+    (
+        "mkfs-options",
+        include_str!("../../studies/mkfs-options.toml"),
+    ),
 ];
 
 /// A study in which every word has been checked.

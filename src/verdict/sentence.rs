@@ -7,7 +7,7 @@ use crate::unit;
 /// What a contrast says, as a fragment that follows "B is" or stands alone.
 pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
     match word {
-        Word::Better { at_least, at_most } => format!("faster by {}", span(at_least, at_most)),
+        Word::Better { at_least, at_most } => faster(at_least, at_most),
         Word::Worse { at_least, at_most } => format!("slower by {}", span(at_least, at_most)),
         Word::NoDifference { larger_than } => {
             format!("no difference larger than {}", unit::percent(larger_than))
@@ -24,11 +24,20 @@ pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
     }
 }
 
-/// `12 to 19 %`, or `3.1 to 4.2 times` where per cents would be unreadable.
-fn span(low: f64, high: f64) -> String {
-    if low >= 1.0 {
-        return format!("{} to {} times", times(1.0 + low), times(1.0 + high));
+/// `faster by 12 to 19 %`, or `3.1 to 4.2 times as fast` where per cents would be unreadable.
+fn faster(at_least: f64, at_most: f64) -> String {
+    if at_most >= 1.0 {
+        let (low, high) = (times(1.0 + at_least), times(1.0 + at_most));
+        return if low == high {
+            format!("{low} times as fast")
+        } else {
+            format!("{low} to {high} times as fast")
+        };
     }
+    format!("faster by {}", span(at_least, at_most))
+}
+
+fn span(low: f64, high: f64) -> String {
     let (low, high) = (unit::percent(low), unit::percent(high));
     if low == high {
         low
@@ -103,31 +112,29 @@ fn over(head: &RunStarted) -> String {
 
 fn pair(c: &Contrast, head: &RunStarted) -> String {
     let over = over(head);
-    match c.word {
+    match (c.word, c.ratio) {
         // The faster one is the subject: nobody has to turn the sentence round.
-        Word::Worse { .. } => {
-            let turned = c.ratio.map(|r| Interval {
-                estimate: 1.0 / r.estimate,
-                low: 1.0 / r.high,
-                high: 1.0 / r.low,
-            });
-            let by = turned.map_or_else(
-                || c.text.clone(),
-                |r| format!("faster by {}", span(r.low - 1.0, r.high - 1.0)),
-            );
-            format!("{} is {} than {}{over}", c.a, than(&by), c.b)
+        (Word::Worse { .. }, Some(r)) => {
+            let by = faster(1.0 / r.high - 1.0, 1.0 / r.low - 1.0);
+            format!("{} is {} {}{over}", c.a, than(&by), c.b)
         }
-        Word::Better { .. } => format!("{} is {} than {}{over}", c.b, than(&c.text), c.a),
-        Word::NoDifference { .. } => {
+        (Word::Better { .. } | Word::Worse { .. }, _) => {
+            format!("{} is {} {}{over}", c.b, than(&c.text), c.a)
+        }
+        (Word::NoDifference { .. }, _) => {
             format!("{} between {} and {}{over}", capital(&c.text), c.a, c.b)
         }
-        Word::Undecided | Word::TooFew => format!("{} against {}{over}: {}", c.b, c.a, c.text),
+        (Word::Undecided | Word::TooFew, _) => format!("{} against {}{over}: {}", c.b, c.a, c.text),
     }
 }
 
-/// `faster by 3 to 4 times` reads wrongly before "than": `3 to 4 times as fast` needs "as".
+/// `3 times as fast as`, `faster by 3 % than`.
 fn than(text: &str) -> String {
-    text.to_owned()
+    if text.ends_with("as fast") {
+        format!("{text} as")
+    } else {
+        format!("{text} than")
+    }
 }
 
 fn capital(text: &str) -> String {

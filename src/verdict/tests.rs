@@ -4,11 +4,18 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
-use crate::event::{Counted, Decide, Ended, Observation, RunStarted, Settled, TreatmentHead, Until, WorkloadHead};
+use crate::event::{
+    Counted, Decide, Ended, Observation, RunStarted, Settled, TreatmentHead, Until, WorkloadHead,
+};
 use crate::verdict::table::Evidence;
 
 /// A head with the given treatments (name, levels) and number of workloads.
-fn head(factors: &[&str], treatments: &[&[&str]], workloads: usize, contrast: Option<&str>) -> RunStarted {
+fn head(
+    factors: &[&str],
+    treatments: &[&[&str]],
+    workloads: usize,
+    contrast: Option<&str>,
+) -> RunStarted {
     RunStarted {
         format: 1,
         run: "r".into(),
@@ -19,7 +26,13 @@ fn head(factors: &[&str], treatments: &[&[&str]], workloads: usize, contrast: Op
         study_hash: String::new(),
         title: String::new(),
         factors: factors.iter().map(|f| (*f).to_owned()).collect(),
-        treatments: treatments.iter().map(|levels| TreatmentHead { name: levels.join(", "), levels: levels.iter().map(|l| (*l).to_owned()).collect() }).collect(),
+        treatments: treatments
+            .iter()
+            .map(|levels| TreatmentHead {
+                name: levels.join(", "),
+                levels: levels.iter().map(|l| (*l).to_owned()).collect(),
+            })
+            .collect(),
         workloads: (0..workloads)
             .map(|w| WorkloadHead {
                 name: format!("w{w}"),
@@ -27,10 +40,25 @@ fn head(factors: &[&str], treatments: &[&[&str]], workloads: usize, contrast: Op
                 summary: String::new(),
                 weight: 1.0,
                 // Every second one is a time: smaller is better.
-                metrics: vec![MetricHead { name: "m".into(), unit: "op/s".into(), better: if w % 2 == 0 { Better::Higher } else { Better::Lower } }],
+                metrics: vec![MetricHead {
+                    name: "m".into(),
+                    unit: "op/s".into(),
+                    better: if w % 2 == 0 {
+                        Better::Higher
+                    } else {
+                        Better::Lower
+                    },
+                }],
             })
             .collect(),
-        decide: Decide { contrast: contrast.map(str::to_owned), margin: 0.05, confidence: 0.95, rounds_max: 20, time_max_ns: 0, until: Until::Overall },
+        decide: Decide {
+            contrast: contrast.map(str::to_owned),
+            margin: 0.05,
+            confidence: 0.95,
+            rounds_max: 20,
+            time_max_ns: 0,
+            until: Until::Overall,
+        },
         seed: 0,
         environment: Vec::new(),
     }
@@ -56,18 +84,32 @@ fn observation(round: u32, treatment: usize, workload: usize, value: f64) -> Obs
 }
 
 fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) -> Evidence<'a> {
-    Evidence { head, trials: trials.iter().collect(), rounds: (1..=rounds).collect(), dropped: Vec::new(), round_seconds: Some(10.0) }
+    Evidence {
+        head,
+        trials: trials.iter().collect(),
+        rounds: (1..=rounds).collect(),
+        dropped: Vec::new(),
+        round_seconds: Some(10.0),
+    }
 }
 
 /// Standard normal (Box and Muller).
 fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
-    let unit = |random: &mut Xoshiro256PlusPlus| ((random.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0;
+    let unit = |random: &mut Xoshiro256PlusPlus| {
+        ((random.next_u64() >> 11) as f64 + 0.5) / 9_007_199_254_740_992.0
+    };
     let (u, v) = (unit(random), unit(random));
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
 /// Trials where `factor(treatment, workload)` is how much better than 1 each is, with noise.
-fn trials(head: &RunStarted, rounds: u32, noise: f64, seed: u64, factor: impl Fn(usize, usize) -> f64) -> Vec<Observation> {
+fn trials(
+    head: &RunStarted,
+    rounds: u32,
+    noise: f64,
+    seed: u64,
+    factor: impl Fn(usize, usize) -> f64,
+) -> Vec<Observation> {
     let mut random = Xoshiro256PlusPlus::seed_from_u64(seed);
     let mut all = Vec::new();
     for round in 1..=rounds {
@@ -95,8 +137,18 @@ fn a_planted_difference_is_found_and_its_size_is_inside_the_interval() {
     let ratio = verdict.overall[0].ratio.unwrap();
     assert!(ratio.low < 1.20 && 1.20 < ratio.high, "{ratio:?}");
     assert!(matches!(verdict.overall[0].word, Word::Better { .. }));
-    assert!(verdict.sentence.starts_with("b is faster by "), "{}", verdict.sentence);
-    assert!(verdict.sentence.contains("than a over all 4 workloads (95 % confidence, 8 rounds)"), "{}", verdict.sentence);
+    assert!(
+        verdict.sentence.starts_with("b is faster by "),
+        "{}",
+        verdict.sentence
+    );
+    assert!(
+        verdict
+            .sentence
+            .contains("than a over all 4 workloads (95 % confidence, 8 rounds)"),
+        "{}",
+        verdict.sentence
+    );
 }
 
 #[test]
@@ -104,7 +156,11 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
     let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
     let data = trials(&head, 8, 0.01, 1, |t, _| if t == 1 { 0.5 } else { 1.0 });
     let verdict = judge(&evidence(&head, &data, 8));
-    assert!(verdict.sentence.starts_with("a is faster by "), "{}", verdict.sentence);
+    assert!(
+        verdict.sentence.starts_with("a is faster by "),
+        "{}",
+        verdict.sentence
+    );
 }
 
 #[test]
@@ -112,8 +168,16 @@ fn equal_treatments_are_said_to_be_equal_within_the_margin() {
     let head = head(&["fs"], &[&["a"], &["b"]], 2, Some("fs"));
     let data = trials(&head, 20, 0.01, 7, |_, _| 1.0);
     let verdict = judge(&evidence(&head, &data, 20));
-    assert!(matches!(verdict.overall[0].word, Word::NoDifference { larger_than } if larger_than < 0.05), "{:?}", verdict.overall[0]);
-    assert!(verdict.sentence.starts_with("No difference larger than "), "{}", verdict.sentence);
+    assert!(
+        matches!(verdict.overall[0].word, Word::NoDifference { larger_than } if larger_than < 0.05),
+        "{:?}",
+        verdict.overall[0]
+    );
+    assert!(
+        verdict.sentence.starts_with("No difference larger than "),
+        "{}",
+        verdict.sentence
+    );
 }
 
 #[test]
@@ -124,7 +188,11 @@ fn noise_is_called_undecided_and_says_what_would_decide() {
     assert_eq!(verdict.state, State::Undecided, "{}", verdict.sentence);
     let more = verdict.more.unwrap();
     assert!(more.rounds.is_some_and(|rounds| rounds >= 3), "{more:?}");
-    assert!(verdict.sentence.contains("would decide"), "{}", verdict.sentence);
+    assert!(
+        verdict.sentence.contains("would decide"),
+        "{}",
+        verdict.sentence
+    );
 }
 
 #[test]
@@ -151,14 +219,27 @@ fn between_looks_the_last_look_stands() {
 
 #[test]
 fn effects_within_the_levels_of_another_factor_are_told_apart() {
-    let head = head(&["fs", "size"], &[&["a", "4k"], &["a", "1m"], &["b", "4k"], &["b", "1m"]], 1, Some("fs"));
+    let head = head(
+        &["fs", "size"],
+        &[&["a", "4k"], &["a", "1m"], &["b", "4k"], &["b", "1m"]],
+        1,
+        Some("fs"),
+    );
     // b is 44 % faster on 4k only.
     let data = trials(&head, 8, 0.01, 5, |t, _| if t == 2 { 1.44 } else { 1.0 });
     let verdict = judge(&evidence(&head, &data, 8));
     let main = verdict.overall[0].ratio.unwrap();
     assert!((main.estimate - 1.2).abs() < 0.02, "{main:?}");
-    let within: Vec<(&str, bool)> = verdict.workloads.iter().filter(|c| !c.within.is_empty()).map(|c| (c.within.as_str(), matches!(c.word, Word::Better { .. }))).collect();
-    assert!(within.contains(&("4k", true)) && within.contains(&("1m", false)), "{within:?}");
+    let within: Vec<(&str, bool)> = verdict
+        .workloads
+        .iter()
+        .filter(|c| !c.within.is_empty())
+        .map(|c| (c.within.as_str(), matches!(c.word, Word::Better { .. })))
+        .collect();
+    assert!(
+        within.contains(&("4k", true)) && within.contains(&("1m", false)),
+        "{within:?}"
+    );
 }
 
 #[test]
@@ -169,7 +250,13 @@ fn the_best_of_many_is_found_and_the_worst_is_dropped() {
     let verdict = judge(&proof);
     assert_eq!(verdict.state, State::Decided);
     assert_eq!(verdict.treatments[0].name, "b");
-    assert!(verdict.sentence.starts_with("b is fastest over all 2 workloads, ahead of all others by at least "), "{}", verdict.sentence);
+    assert!(
+        verdict
+            .sentence
+            .starts_with("b is fastest over all 2 workloads, ahead of all others by at least "),
+        "{}",
+        verdict.sentence
+    );
     assert!(to_drop(&proof).contains(&2));
     assert!(!to_drop(&proof).contains(&1));
 }
@@ -180,7 +267,13 @@ fn a_tie_is_named_as_one() {
     let data = trials(&head, 20, 0.005, 11, |t, _| [1.0, 1.0, 0.5][t]);
     let verdict = judge(&evidence(&head, &data, 20));
     assert_eq!(verdict.state, State::Decided, "{}", verdict.sentence);
-    assert!(verdict.sentence.contains(" are a tie: no difference larger than "), "{}", verdict.sentence);
+    assert!(
+        verdict
+            .sentence
+            .contains(" are a tie: no difference larger than "),
+        "{}",
+        verdict.sentence
+    );
 }
 
 #[test]
@@ -194,8 +287,20 @@ fn an_incomplete_or_failed_trial_is_never_judged() {
     }
     let verdict = judge(&evidence(&head, &data, 5));
     assert_eq!(verdict.overall[0].rounds.len(), 4);
-    assert!(verdict.overall[0].rounds.iter().all(|(_, ratio)| (0.8..1.25).contains(ratio)));
-    assert!(verdict.notes.iter().any(|note| note.contains("lack a complete trial")), "{:?}", verdict.notes);
+    assert!(
+        verdict.overall[0]
+            .rounds
+            .iter()
+            .all(|(_, ratio)| (0.8..1.25).contains(ratio))
+    );
+    assert!(
+        verdict
+            .notes
+            .iter()
+            .any(|note| note.contains("lack a complete trial")),
+        "{:?}",
+        verdict.notes
+    );
 }
 
 #[test]
@@ -204,7 +309,13 @@ fn a_single_treatment_is_described_and_nothing_is_claimed() {
     let data = trials(&head, 5, 0.01, 3, |_, _| 1.0);
     let verdict = judge(&evidence(&head, &data, 5));
     assert!(verdict.overall.is_empty());
-    assert!(verdict.sentence.contains("nothing was asked to be contrasted"), "{}", verdict.sentence);
+    assert!(
+        verdict
+            .sentence
+            .contains("nothing was asked to be contrasted"),
+        "{}",
+        verdict.sentence
+    );
 }
 
 /// The realised error of the whole rule: any false claim, overall or for a workload, at any look,
@@ -230,5 +341,8 @@ fn the_error_rate_of_the_whole_rule_is_kept() {
     }
     let rate = f64::from(wrong) / studies as f64;
     // Three standard errors above the stated 5 %.
-    assert!(rate <= 0.05 + 3.0 * (0.05_f64 * 0.95 / studies as f64).sqrt(), "{rate}");
+    assert!(
+        rate <= 0.05 + 3.0 * (0.05_f64 * 0.95 / studies as f64).sqrt(),
+        "{rate}"
+    );
 }
