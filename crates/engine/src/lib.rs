@@ -6,6 +6,7 @@ mod choose;
 pub mod clock;
 pub mod content;
 mod control;
+mod descriptors;
 pub mod draw;
 mod error;
 mod io;

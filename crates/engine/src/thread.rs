@@ -11,6 +11,7 @@ use crate::choose::{Choice, Way, choose};
 use crate::clock::{Calibration, Clock};
 use crate::content::{POOL_BYTES, Pool};
 use crate::control::Control;
+use crate::descriptors;
 use crate::error::StartError;
 use crate::io::Device;
 use crate::io::null::Null;
@@ -306,6 +307,7 @@ impl Phase<'_> {
                 self.work_on(gate, device, shape, recorder, share)
             }
             Way::Sync => {
+                descriptors::own_table(self.files);
                 let device = self.sync_device(share);
                 self.work_on(gate, device, shape, recorder, share)
             }

@@ -7,9 +7,7 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stackrace_engine::spec::{
-    Access, Content, Durability, Engine, Pacing, Spec, Stop, Target,
-};
+use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
 use stackrace_engine::{Control, Ended, StartError, lay_out, run};
 
 struct Counting;
@@ -57,9 +55,15 @@ fn spec(targets: Vec<Target>) -> Spec {
         threads: 2,
         queue_depth: 1,
         direct: false,
-        durability: Durability { fsync_every: NonZeroU64::new(50), ..Durability::default() },
+        durability: Durability {
+            fsync_every: NonZeroU64::new(50),
+            ..Durability::default()
+        },
         pacing: Pacing::Closed { think_time_ns: 0 },
-        content: Content::Shaped { ratio: 2.0, duplicates: 0.3 },
+        content: Content::Shaped {
+            ratio: 2.0,
+            duplicates: 0.3,
+        },
         stop: Stop::default(),
         engine: Engine::Null,
         seed: 1,
@@ -71,21 +75,34 @@ fn spec(targets: Vec<Target>) -> Spec {
 fn the_number_of_operations_does_not_change_the_number_of_allocations() {
     let directory = tempfile::tempdir().unwrap();
     let targets: Vec<Target> = (0..3)
-        .map(|i| Target { path: directory.path().join(i.to_string()), bytes: 1 << 20 })
+        .map(|i| Target {
+            path: directory.path().join(i.to_string()),
+            bytes: 1 << 20,
+        })
         .collect();
     lay_out(&targets, Content::Random, 1, &Control::default()).unwrap();
-    let engines = [(Engine::Null, 1), (Engine::Sync, 1), (Engine::Sync, 4), (Engine::Uring, 8)];
+    let engines = [
+        (Engine::Null, 1),
+        (Engine::Sync, 1),
+        (Engine::Sync, 4),
+        (Engine::Uring, 8),
+    ];
     let accesses = [
         Access::Sequential,
         Access::Uniform,
         Access::Zipf(1.1),
         Access::Pareto(0.2),
         Access::Normal(0.1),
-        Access::HotCold { hot_range: 0.1, hot_ops: 0.9 },
+        Access::HotCold {
+            hot_range: 0.1,
+            hot_ops: 0.9,
+        },
     ];
     let pacings = [
         Pacing::Closed { think_time_ns: 0 },
-        Pacing::Closed { think_time_ns: 10_000 },
+        Pacing::Closed {
+            think_time_ns: 10_000,
+        },
         Pacing::Fixed(50_000.0),
         Pacing::Poisson(50_000.0),
     ];
@@ -104,8 +121,14 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
                 }
                 other => other.unwrap(),
             };
-            let (few, many) = (allocations(&spec, 300).unwrap(), allocations(&spec, 3_000).unwrap());
-            assert_eq!(few, many, "{engine:?} {access:?} {pacing:?} allocates while measuring");
+            let (few, many) = (
+                allocations(&spec, 300).unwrap(),
+                allocations(&spec, 3_000).unwrap(),
+            );
+            assert_eq!(
+                few, many,
+                "{engine:?} {access:?} {pacing:?} allocates while measuring"
+            );
         }
     }
 }
