@@ -1,4 +1,9 @@
 //! Whole phases on real files: what was asked for is what was done.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what is skipped, and why, must be seen"
+)]
 
 use std::num::NonZeroU64;
 use std::path::Path;
