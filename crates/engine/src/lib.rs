@@ -9,6 +9,7 @@ mod control;
 mod descriptors;
 pub mod draw;
 mod error;
+mod gate;
 mod io;
 mod layout;
 pub mod memory;
