@@ -11,7 +11,7 @@ use crate::memory::Memory;
 use crate::spec::{Engine, Spec};
 
 /// Most workers (threads, or threads times queue depth) of a phase.
-pub(crate) const WORKERS_MAX: u32 = 4096;
+pub(crate) const WORKERS_MAX: u32 = 1024;
 /// Most operations outstanding per thread.
 pub(crate) const QUEUE_DEPTH_MAX: u32 = 4096;
 
@@ -76,7 +76,7 @@ pub(crate) fn choose(spec: &Spec) -> Result<Choice, StartError> {
     if workers > WORKERS_MAX || depth > QUEUE_DEPTH_MAX {
         return Err(StartError::Spec {
             what: format!("{} threads with queue depth {depth}", spec.threads),
-            next: "lower the threads or the queue depth: their product may be 4096 at most",
+            next: "lower the threads or the queue depth: 1024 threads, and 4096 per thread in a ring",
         });
     }
     Ok(Choice { way, workers, why })

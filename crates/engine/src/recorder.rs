@@ -330,6 +330,21 @@ mod tests {
     }
 
     #[test]
+    fn series_of_different_widths_merge_without_loss() {
+        let mut short = Recorder::new(1_000, &[Op::Read]);
+        short.record(Op::Read, 0, 2_500, 10);
+        let mut long = Recorder::new(1_000, &[Op::Read]);
+        long.record(Op::Read, 0, 1_000 * SLICES_MAX as u64, 7);
+        let expected = Slice { ops: 1, bytes: 10 };
+        for both in [vec![short.clone(), long.clone()], vec![long, short]] {
+            let merged = Recorder::merge(both, 1_000);
+            assert_eq!(merged.slice_ns, 2_000);
+            assert_eq!(merged.series[1], expected);
+            assert_eq!(merged.series.len(), SLICES_MAX / 2 + 1);
+        }
+    }
+
+    #[test]
     fn latencies_beyond_the_range_are_counted() {
         let mut recorder = Recorder::new(1_000_000_000, &[Op::Write]);
         recorder.record(Op::Write, 5, 5 + LATENCY_NS_MAX + 1, 1);

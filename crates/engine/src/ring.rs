@@ -254,3 +254,6 @@ fn complete<P: Pace>(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

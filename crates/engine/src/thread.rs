@@ -3,15 +3,17 @@
 
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::choose::{Choice, Way, choose};
 use crate::clock::{Calibration, Clock};
 use crate::content::{POOL_BYTES, Pool};
 use crate::control::Control;
+use crate::descriptors;
 use crate::error::StartError;
+use crate::gate::Gate;
 use crate::io::Device;
 use crate::io::null::Null;
 use crate::io::sync::{Sync, sync_file};
@@ -169,82 +171,6 @@ struct Report {
     end_ns: u64,
 }
 
-/// Holds all workers until everything is laid out, then lets them go at once.
-#[derive(Default)]
-struct Gate {
-    state: Mutex<GateState>,
-    changed: Condvar,
-}
-
-#[derive(Default)]
-struct GateState {
-    arrived: usize,
-    first_error: Option<StartError>,
-    verdict: Option<Verdict>,
-}
-
-#[derive(Clone, Copy)]
-enum Verdict {
-    /// Begin, with this clock: its origin is the common start.
-    Go(Clock),
-    /// Somebody could not lay out what it needs.
-    GoHome,
-}
-
-impl Gate {
-    fn state(&self) -> MutexGuard<'_, GateState> {
-        // A poisoned gate means a worker panicked; the join reports that.
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// A worker is ready, or cannot be. Returns when all may start; `None`: none may.
-    fn pass(&self, error: Option<StartError>) -> Option<Clock> {
-        let mut state = self.state();
-        state.arrived += 1;
-        if state.first_error.is_none() {
-            state.first_error = error;
-        }
-        self.changed.notify_all();
-        loop {
-            match state.verdict {
-                Some(Verdict::Go(clock)) => return Some(clock),
-                Some(Verdict::GoHome) => return None,
-                None => {
-                    state = self
-                        .changed
-                        .wait(state)
-                        .unwrap_or_else(PoisonError::into_inner);
-                }
-            }
-        }
-    }
-
-    /// Waits for `workers` to be ready and starts them, unless one could not be, or `error` is
-    /// given already.
-    fn open(
-        &self,
-        workers: usize,
-        clock: Clock,
-        error: Option<StartError>,
-    ) -> Result<Clock, StartError> {
-        let mut state = self.state();
-        while state.arrived < workers {
-            state = self
-                .changed
-                .wait(state)
-                .unwrap_or_else(PoisonError::into_inner);
-        }
-        let error = error.or_else(|| state.first_error.take());
-        let clock = clock.restarted();
-        state.verdict = Some(match error {
-            None => Verdict::Go(clock),
-            Some(_) => Verdict::GoHome,
-        });
-        self.changed.notify_all();
-        error.map_or(Ok(clock), Err)
-    }
-}
-
 impl Phase<'_> {
     /// Starts a thread for each share, all at once, and waits for them.
     fn run_workers(
@@ -306,6 +232,7 @@ impl Phase<'_> {
                 self.work_on(gate, device, shape, recorder, share)
             }
             Way::Sync => {
+                descriptors::own_table(self.files);
                 let device = self.sync_device(share);
                 self.work_on(gate, device, shape, recorder, share)
             }

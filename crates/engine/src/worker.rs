@@ -185,3 +185,117 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         }
     }
 }
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::AtomicBool;
+
+    use super::*;
+    use crate::clock::Clock;
+    use crate::control::Control;
+    use crate::pace::Scheduled;
+    use crate::pacing::{Schedule, sleep_ns};
+    use crate::shape::Share;
+    use crate::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+
+    /// Operations of 4 KiB on one file.
+    pub(crate) fn spec(read_share: f64, ops: u64) -> Spec {
+        Spec {
+            targets: vec![Target {
+                path: "file".into(),
+                bytes: 1 << 20,
+            }],
+            block_sizes: vec![(4096, 1)],
+            access: Access::Uniform,
+            read_share,
+            threads: 1,
+            queue_depth: 1,
+            direct: false,
+            durability: Durability::default(),
+            pacing: Pacing::Closed { think_time_ns: 0 },
+            content: Content::Zero,
+            stop: Stop {
+                ops: Some(ops),
+                time_ns: None,
+            },
+            engine: Engine::Null,
+            seed: 1,
+            slice_ns: 1_000_000,
+        }
+    }
+
+    /// The only worker of a phase.
+    pub(crate) fn worker<'a>(
+        spec: &Spec,
+        clock: Clock,
+        control: &'a Control,
+        halt: &'a AtomicBool,
+    ) -> Worker<'a> {
+        Worker {
+            shape: Shape::new(spec, &Share::of_thread(0, 1)).unwrap(),
+            recorder: Recorder::new(spec.slice_ns, &[Op::Read, Op::Write, Op::Fsync]),
+            watch: Watch::new(clock, control, halt, spec.stop.time_ns),
+            cadence: Cadence::new(spec.durability.fsync_every, spec.targets.len()),
+            left: spec.stop.ops.unwrap_or(u64::MAX),
+            outstanding_ns: 0,
+            finish: Finish::Complete,
+            failure: None,
+        }
+    }
+
+    /// Stands still once, and checks that nothing is issued before it is due.
+    struct Stalling {
+        clock: Clock,
+        schedule: Schedule,
+        issued: u64,
+        stalls_at: u64,
+        stall_ns: u64,
+    }
+
+    impl Device for Stalling {
+        fn issue(&mut self, step: &Step) -> Result<u32, Fault> {
+            assert!(
+                self.clock.now_ns() >= self.schedule.next_ns(),
+                "operation {} is early",
+                self.issued
+            );
+            self.schedule.advance(0);
+            if self.issued == self.stalls_at {
+                sleep_ns(self.stall_ns);
+            }
+            self.issued += 1;
+            Ok(step.size)
+        }
+        fn sync(&mut self, _target: u32) -> Result<(), Fault> {
+            Ok(())
+        }
+    }
+
+    /// All operations due during a stall are charged with what was left of it: of 100 due in a
+    /// stall of 100 ms, 90 wait 10 ms or more. A generator that counts from the issue finds one.
+    #[test]
+    fn a_stall_is_charged_to_everything_that_was_due() {
+        let (control, halt) = (Control::default(), AtomicBool::new(false));
+        // As in a phase: else sleeping too long could hide a start that is too early.
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
+        let clock = Clock::calibrated();
+        let schedule = Schedule::fixed(1_000.0, 0, 1);
+        let mut worker = worker(&spec(1.0, 150), clock, &control, &halt);
+        let mut device = Stalling {
+            clock,
+            schedule: schedule.clone(),
+            issued: 0,
+            stalls_at: 20,
+            stall_ns: 100_000_000,
+        };
+        drive(&mut worker, &mut device, &mut Scheduled(schedule));
+        let merged = Recorder::merge(vec![worker.recorder], 1_000);
+        let latency = &merged.ops[0].latency;
+        assert_eq!(latency.len(), 150);
+        let waited = latency.count_between(10_000_000, u64::MAX);
+        assert!(waited >= 90, "{waited}");
+        assert!(latency.max() >= 99_000_000);
+        // What the device itself took is one stall, not a hundred.
+        assert!(u128::from(worker.outstanding_ns) < merged.ops[0].latency_sum_ns / 10);
+    }
+}

@@ -1,4 +1,9 @@
 //! Whole phases on real files: what was asked for is what was done.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+#![expect(
+    clippy::print_stdout,
+    reason = "what is skipped, and why, must be seen"
+)]
 
 use std::num::NonZeroU64;
 use std::path::Path;
@@ -259,10 +264,12 @@ fn only_written_files_are_synced_by_the_cadence() {
         spec.durability.fsync_every = NonZeroU64::new(64);
         // The first four cadences lie in the first file, the last four in the second.
         spec.stop.ops = Some(512);
-        assert_eq!(
-            count(&done(&spec), Op::Fsync),
-            8,
-            "{engine:?} {queue_depth}"
+        // Around the change of files, a ring completes writes to both in any order.
+        let most = if spec.queue_depth > 1 { 10 } else { 8 };
+        let syncs = count(&done(&spec), Op::Fsync);
+        assert!(
+            (8..=most).contains(&syncs),
+            "{engine:?} {queue_depth}: {syncs}"
         );
     });
 }

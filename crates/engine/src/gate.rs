@@ -1,0 +1,82 @@
+//! The common start: no worker begins before all have laid out what they need.
+
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use crate::clock::Clock;
+use crate::error::StartError;
+
+/// Holds all workers until everything is laid out, then lets them go at once.
+#[derive(Default)]
+pub(crate) struct Gate {
+    state: Mutex<GateState>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct GateState {
+    arrived: usize,
+    first_error: Option<StartError>,
+    verdict: Option<Verdict>,
+}
+
+#[derive(Clone, Copy)]
+enum Verdict {
+    /// Begin, with this clock: its origin is the common start.
+    Go(Clock),
+    /// Somebody could not lay out what it needs.
+    GoHome,
+}
+
+impl Gate {
+    fn state(&self) -> MutexGuard<'_, GateState> {
+        // A poisoned gate means a worker panicked; the join reports that.
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A worker is ready, or cannot be. Returns when all may start; `None`: none may.
+    pub(crate) fn pass(&self, error: Option<StartError>) -> Option<Clock> {
+        let mut state = self.state();
+        state.arrived += 1;
+        if state.first_error.is_none() {
+            state.first_error = error;
+        }
+        self.changed.notify_all();
+        loop {
+            match state.verdict {
+                Some(Verdict::Go(clock)) => return Some(clock),
+                Some(Verdict::GoHome) => return None,
+                None => {
+                    state = self
+                        .changed
+                        .wait(state)
+                        .unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+
+    /// Waits for `workers` to be ready and starts them, unless one could not be, or `error` is
+    /// given already.
+    pub(crate) fn open(
+        &self,
+        workers: usize,
+        clock: Clock,
+        error: Option<StartError>,
+    ) -> Result<Clock, StartError> {
+        let mut state = self.state();
+        while state.arrived < workers {
+            state = self
+                .changed
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+        let error = error.or_else(|| state.first_error.take());
+        let clock = clock.restarted();
+        state.verdict = Some(match error {
+            None => Verdict::Go(clock),
+            Some(_) => Verdict::GoHome,
+        });
+        self.changed.notify_all();
+        error.map_or(Ok(clock), Err)
+    }
+}
