@@ -281,6 +281,17 @@ impl Journal {
     }
 }
 
+/// Unlocks by hand: a command just being started holds a copy of the file until its program is
+/// loaded, and closing ours would leave the lock to it for that moment.
+impl Drop for Journal {
+    fn drop(&mut self) {
+        if let Some((file, _)) = &self.state().file {
+            // Closing the file follows and unlocks as well, if a moment later.
+            let _ = rustix::fs::flock(file, FlockOperation::Unlock);
+        }
+    }
+}
+
 enum Durable {
     Yes,
     No,
