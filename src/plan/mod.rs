@@ -4,6 +4,7 @@
 //! time, and how small a difference could be told. Nothing here touches the machine; what must be
 //! known of it comes in as [`Machine`], and what is only assumed is said to be assumed.
 
+mod duration;
 mod lint;
 mod order;
 mod render;
@@ -17,51 +18,36 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
+use stackrace_stats::{Looks, detectable};
 
-use crate::event::{Decide, Until, WorkloadHead};
+use crate::event::{Decide, WorkloadHead};
 use crate::study::{Provision, Study, Treatment};
 use crate::workload::Cost;
 
 /// Standard deviations of the ratio of two treatments from round to round for which the
 /// detectable difference is shown: a quiet, an ordinary and a noisy storage.
 pub(crate) const NOISES: [f64; 3] = [0.01, 0.03, 0.10];
-/// Bytes per second assumed where the storage has not been measured: a hard disk, a fast SSD.
-const RATES_ASSUMED: Between = Between {
-    least: 100e6,
-    most: 1000e6,
-};
-/// A measured rate may fall to this share of itself: file systems, small files, full disks.
-const RATE_KEPT: f64 = 0.25;
-/// Seconds assumed for raising and lowering one stack.
-const RAISE_SECONDS: Between = Between {
-    least: 0.2,
-    most: 5.0,
-};
-/// Seconds assumed for settling before one trial.
-const SETTLE_SECONDS: Between = Between {
-    least: 0.1,
-    most: 2.0,
-};
+/// Commands as they would be typed, or why there are none.
+pub(crate) type Commands = Result<Vec<String>, String>;
 
-/// What must be known of the machine, and of statistics.
+/// What must be known of the machine.
 pub(crate) struct Machine<'a> {
     /// The exact commands that raise one treatment, by index, or why it cannot be raised.
-    pub(crate) commands: &'a dyn Fn(usize, &Treatment) -> Result<Vec<String>, String>,
+    pub(crate) commands: &'a dyn Fn(usize, &Treatment) -> Commands,
+    /// What this machine lacks to raise one treatment, and what to do about it.
+    pub(crate) missing: &'a dyn Fn(&Treatment) -> Vec<String>,
     /// Bytes free in the file system a path lies on.
     pub(crate) free_bytes: &'a dyn Fn(&Path) -> Option<u64>,
     /// Measured rate of writing, B/s; none: not measured.
     pub(crate) write_rate: Option<f64>,
     /// Memory; none: not known.
     pub(crate) memory_bytes: Option<u64>,
-    /// Planned looks of a study of at most so many rounds.
-    pub(crate) looks: &'a dyn Fn(u32) -> Vec<u32>,
-    /// The smallest ratio above 1 that can be told from 1: standard deviation of the log
-    /// differences, rounds, probability of error.
-    pub(crate) detectable: &'a dyn Fn(f64, u32, f64) -> Option<f64>,
+    /// Where disk files lie for which the study names no directory.
+    pub(crate) scratch: &'a Path,
 }
 
 /// A figure known only to lie between two.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
 pub(crate) struct Between {
     /// Low end.
     pub(crate) least: f64,
@@ -74,6 +60,8 @@ pub(crate) struct Between {
 pub(crate) struct Plan {
     /// Title of the study.
     pub(crate) title: String,
+    /// The question at length.
+    pub(crate) question: Option<String>,
     /// Where the study was read from.
     pub(crate) study_name: String,
     /// Everything random follows from it.
@@ -86,8 +74,8 @@ pub(crate) struct Plan {
     pub(crate) workloads: Vec<PlannedWorkload>,
     /// Order of the first round, by index of treatment.
     pub(crate) first_order: Vec<usize>,
-    /// What is written.
-    pub(crate) written: Written,
+    /// What is written and read.
+    pub(crate) moved: Moved,
     /// What must be free.
     pub(crate) disk: Vec<DiskNeed>,
     /// How long it takes.
@@ -121,17 +109,20 @@ pub(crate) struct PlannedWorkload {
     pub(crate) measured_seconds: Option<f64>,
 }
 
-/// Bytes written; what is written by the clock is not in it.
+/// Bytes moved; what is moved by the clock is not in it. Most of it is written: what is read has
+/// been written before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Written {
+pub(crate) struct Moved {
     /// By the largest trial.
     pub(crate) trial_bytes: u64,
     /// By a round of all treatments.
     pub(crate) round_bytes: u64,
     /// By all rounds, if none is spared.
     pub(crate) total_bytes: u64,
-    /// Whether some workloads write as much as the storage takes, on top of that.
+    /// Whether some workloads move as much as the storage can, on top of that.
     pub(crate) open_ended: bool,
+    /// Room the data of the largest trial take.
+    pub(crate) data_bytes: u64,
 }
 
 /// Room needed at once in one place.
@@ -198,18 +189,19 @@ impl Plan {
         let costs = Costs::of(study);
         let everyone: Vec<usize> = (0..study.treatments.len()).collect();
         let comparisons = comparisons(study);
-        let looks = looks(&study.decide, comparisons, machine);
-        let time = time(study, &costs, &looks, machine);
+        let looks = looks(&study.decide, comparisons, study.workload_heads.len());
+        let time = duration::time(study, &costs, &treatments, &looks, machine);
         let disk = disk(study, &costs, machine);
         let mut plan = Self {
             title: study.title.clone(),
+            question: study.question.clone(),
             study_name: study.name.clone(),
             seed: study.seed,
             decide: study.decide.clone(),
             treatments,
             workloads: workloads(study, &costs),
             first_order: order(study.seed, &study.hash(), 1, &everyone),
-            written: written(study, &costs),
+            moved: moved(study, &costs),
             disk,
             time,
             comparisons,
@@ -262,6 +254,12 @@ fn treatments(
 ) -> Vec<PlannedTreatment> {
     let mut planned = Vec::new();
     for (index, treatment) in study.treatments.iter().enumerate() {
+        for text in (machine.missing)(treatment) {
+            let weight = LintWeight::Problem;
+            if !lints.iter().any(|lint| lint.text == text) {
+                lints.push(Lint { weight, text });
+            }
+        }
         let commands = (machine.commands)(index, treatment).unwrap_or_else(|error| {
             lints.push(Lint {
                 weight: LintWeight::Problem,
@@ -301,27 +299,20 @@ fn workloads(study: &Study, costs: &Costs) -> Vec<PlannedWorkload> {
         .collect()
 }
 
-/// Written while measuring; none: as much as the storage takes.
-fn measured_written(cost: &Cost) -> Option<u64> {
-    match cost.reads_only {
-        true => Some(0),
-        false => cost.measured_bytes,
-    }
-}
-
-fn written(study: &Study, costs: &Costs) -> Written {
+fn moved(study: &Study, costs: &Costs) -> Moved {
     let trial = |cost: &Cost| {
         cost.prepare_bytes
-            .saturating_add(measured_written(cost).unwrap_or(0))
+            .saturating_add(cost.measured_bytes.unwrap_or(0))
     };
     let round_bytes = costs
         .all()
         .fold(0_u64, |sum, cost| sum.saturating_add(trial(cost)));
-    Written {
+    Moved {
         trial_bytes: costs.all().map(trial).max().unwrap_or(0),
         round_bytes,
         total_bytes: round_bytes.saturating_mul(study.decide.rounds_max.into()),
-        open_ended: costs.all().any(|cost| measured_written(cost).is_none()),
+        open_ended: costs.all().any(|cost| cost.measured_bytes.is_none()),
+        data_bytes: costs.all().map(|cost| cost.disk_bytes).max().unwrap_or(0),
     }
 }
 
@@ -331,6 +322,10 @@ fn disk(study: &Study, costs: &Costs, machine: &Machine<'_>) -> Vec<DiskNeed> {
     for (index, treatment) in study.treatments.iter().enumerate() {
         let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
         for (path, bytes) in treatment.stack.disk_needed() {
+            let path = match path.as_os_str().is_empty() {
+                true => machine.scratch.to_owned(),
+                false => path,
+            };
             // A place without a size of its own (a directory) holds the data themselves.
             let bytes = match bytes {
                 0 => costs.disk_bytes(index),
@@ -357,128 +352,41 @@ fn disk(study: &Study, costs: &Costs, machine: &Machine<'_>) -> Vec<DiskNeed> {
         .collect()
 }
 
-/// Comparisons the verdict on the overall figure makes at a look: each treatment, or each level,
-/// with one other.
+/// Comparisons the verdict on the overall figure allows for at a look: each level with the first,
+/// or, since the leader is chosen by the data, each pair of treatments.
 fn comparisons(study: &Study) -> usize {
-    let compared = match &study.decide.contrast {
+    match &study.decide.contrast {
         Some(name) => study
             .factors
             .iter()
             .find(|factor| factor.name == *name)
-            .map_or(0, |factor| factor.levels.len()),
-        None => study.treatments.len(),
-    };
-    compared.saturating_sub(1)
+            .map_or(0, |factor| factor.levels.len().saturating_sub(1)),
+        None => {
+            let treatments = study.treatments.len();
+            treatments * treatments.saturating_sub(1) / 2
+        }
+    }
 }
 
-fn looks(decide: &Decide, comparisons: usize, machine: &Machine<'_>) -> Vec<PlannedLook> {
-    let rounds = (machine.looks)(decide.rounds_max);
+fn looks(decide: &Decide, comparisons: usize, workloads: usize) -> Vec<PlannedLook> {
     if comparisons == 0 {
         return Vec::new();
     }
-    let alpha = (1.0 - decide.confidence) / rounds.len() as f64 / comparisons as f64;
-    rounds
-        .into_iter()
-        .map(|rounds| PlannedLook {
+    let looks = Looks::plan(decide.rounds_max);
+    // The verdict's own division: half of the error is kept for the statements on single
+    // workloads, where there are several.
+    let families = if workloads > 1 { 2 } else { 1 };
+    let alpha = looks.alpha_per_look(1.0 - decide.confidence) / (families * comparisons) as f64;
+    looks
+        .rounds()
+        .iter()
+        .map(|&rounds| PlannedLook {
             rounds,
             alpha,
             detectable: NOISES
-                .map(|noise| (machine.detectable)(noise, rounds, alpha).map(|ratio| ratio - 1.0)),
+                .map(|noise| detectable(noise, rounds, alpha).map(|ratio| ratio - 1.0)),
         })
         .collect()
-}
-
-fn time(
-    study: &Study,
-    costs: &Costs,
-    looks: &[PlannedLook],
-    machine: &Machine<'_>,
-) -> TimeEstimate {
-    let (rates, of_rates) = match machine.write_rate {
-        Some(rate) if rate > 0.0 && rate.is_finite() => (
-            Between {
-                least: rate * RATE_KEPT,
-                most: rate,
-            },
-            format!(
-                "data move at {} (measured) down to a quarter of it",
-                crate::unit::bytes_per_second(rate)
-            ),
-        ),
-        _ => (
-            RATES_ASSUMED,
-            "data move at 100 MB/s to 1 GB/s (not measured)".to_owned(),
-        ),
-    };
-    let mut round = Between {
-        least: 0.0,
-        most: 0.0,
-    };
-    for costs in &costs.0 {
-        if study.policy.provision == Provision::EachRound {
-            round = round.plus(RAISE_SECONDS);
-        }
-        for cost in costs {
-            round = round.plus(SETTLE_SECONDS).plus(trial_seconds(cost, rates));
-        }
-    }
-    let time_max = seconds(study.decide.time_max_ns);
-    let fit = |round: f64| {
-        let rounds = (time_max / round.max(1e-3)).min(f64::from(study.decide.rounds_max));
-        rounds as u32
-    };
-    let rounds = (fit(round.most), fit(round.least));
-    let shortest = match (study.decide.until, looks.first()) {
-        (Until::Never, _) | (_, None) => study.decide.rounds_max,
-        (_, Some(look)) => look.rounds,
-    };
-    let unknown = study
-        .workload_heads
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| {
-            costs
-                .of_workload(*index)
-                .any(|cost| cost.measured_ns.is_none() && cost.measured_bytes.is_none())
-        });
-    TimeEstimate {
-        round_seconds: round,
-        run_seconds: Between {
-            least: (round.least * f64::from(shortest)).min(time_max),
-            most: (round.most * f64::from(study.decide.rounds_max)).min(time_max),
-        },
-        rounds,
-        unknown: unknown.map(|(_, head)| head.name.clone()).collect(),
-        assumed: format!(
-            "{of_rates}; a stack is raised and lowered in 0.2 to 5 s, a trial settles in 0.1 to 2 s"
-        ),
-    }
-}
-
-/// Seconds of one trial; the measured part of unknown length counts as nothing.
-fn trial_seconds(cost: &Cost, rates: Between) -> Between {
-    let moved = |bytes: u64| Between {
-        least: bytes as f64 / rates.most,
-        most: bytes as f64 / rates.least,
-    };
-    let measured = match (cost.measured_ns, cost.measured_bytes) {
-        (Some(ns), _) => Between {
-            least: seconds(ns),
-            most: seconds(ns),
-        },
-        (None, Some(bytes)) => moved(bytes),
-        (None, None) => moved(0),
-    };
-    moved(cost.prepare_bytes).plus(measured)
-}
-
-impl Between {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            least: self.least + other.least,
-            most: self.most + other.most,
-        }
-    }
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -5,6 +5,8 @@
 //! What comes out of [`parse`] can be planned and run; nothing of it is looked up in the text
 //! again.
 
+mod aligned;
+mod decide;
 mod document;
 mod entry;
 mod error;
@@ -13,11 +15,11 @@ mod placeholder;
 mod read;
 mod schema;
 mod treatment;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use error::StudyError;
 pub(crate) use read::parse;
 pub(crate) use schema::schema;
 
@@ -46,7 +48,21 @@ impl Kinds<'static> {
 }
 
 /// The studies that ship, by name, with their text.
-pub(crate) const SHIPPED: &[(&str, &str)] = &[];
+pub(crate) const SHIPPED: &[(&str, &str)] = &[
+    (
+        "block-size-sweep",
+        include_str!("../../studies/block-size-sweep.toml"),
+    ),
+    ("demo", include_str!("../../studies/demo.toml")),
+    (
+        "ext4-vs-xfs",
+        include_str!("../../studies/ext4-vs-xfs.toml"),
+    ),
+    (
+        "mkfs-options",
+        include_str!("../../studies/mkfs-options.toml"),
+    ),
+];
 
 /// A study in which every word has been checked.
 pub(crate) struct Study {
