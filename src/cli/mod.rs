@@ -68,7 +68,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Compare(verb) => compare::exec(&setting, verb),
         Verb::Run(verb) => execute::exec_run(&setting, verb),
         Verb::Resume(verb) => execute::exec_resume(&setting, verb),
-        Verb::Plan(verb) => plan::exec(verb),
+        Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),
         Verb::Runs => report::list(&setting),
         Verb::Clean(verb) => clean::exec(&setting, verb),
