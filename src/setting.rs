@@ -113,6 +113,7 @@ impl Settings {
     ///
     /// # Errors
     /// The first of [`Settings::check_all`].
+    #[cfg(test)]
     pub(crate) fn check(&self, docs: &[SettingDoc]) -> Result<(), Refusal> {
         match self.check_all(docs).into_iter().next() {
             Some(refusal) => Err(refusal),
@@ -257,12 +258,7 @@ pub(crate) fn nearest<'a>(
     let word = plain(word);
     candidates
         .into_iter()
-        .map(|candidate| {
-            (
-                strsim::damerau_levenshtein(&word, &plain(candidate)),
-                candidate,
-            )
-        })
+        .map(|candidate| (distance(&word, &plain(candidate)), candidate))
         // One letter in three may be wrong, two always: beyond that advice is noise.
         .filter(|(distance, candidate)| {
             *distance <= (candidate.chars().count() / 3).max(2)
@@ -270,6 +266,14 @@ pub(crate) fn nearest<'a>(
         })
         .min_by_key(|(distance, _)| *distance)
         .map(|(_, candidate)| candidate)
+}
+
+/// Letters that differ; the beginning of a word counts as one letter off the whole.
+fn distance(word: &str, candidate: &str) -> usize {
+    match word.len() >= 3 && candidate.starts_with(word) {
+        true => usize::from(word != candidate),
+        false => strsim::damerau_levenshtein(word, candidate),
+    }
 }
 
 /// Refuses a word that is not in a list: names the nearest one and lists them all.
@@ -475,4 +479,27 @@ fn finite(setting: &Setting, number: f64) -> Result<f64, Refusal> {
         ));
     }
     Ok(number)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_nearest_word_is_near() {
+        let words = ["size", "directory", "block-size", "fsync-every"];
+        let cases = [
+            ("sice", Some("size")),
+            ("dir", Some("directory")),
+            ("block_size", Some("block-size")),
+            ("Blocksize", Some("block-size")),
+            ("fsync-evry", Some("fsync-every")),
+            ("queue-depth", None),
+            ("", None),
+            ("x", None),
+        ];
+        for (word, expected) in cases {
+            assert_eq!(nearest(word, words), expected, "{word}");
+        }
+    }
 }

@@ -61,7 +61,17 @@ fn commands(scratch: &Path, index: usize, treatment: &Treatment) -> Result<Vec<S
         seed: 0,
     };
     match treatment.stack.raise(&site) {
-        Ok(_) => Ok(host.steps().iter().map(Step::shown).collect()),
+        Ok(_) => {
+            // The store itself is part of every run and says nothing of the stack.
+            let of_stack = |step: &&Step| {
+                !step
+                    .argv
+                    .last()
+                    .is_some_and(|path| scratch.starts_with(path))
+            };
+            let steps = host.steps();
+            Ok(steps.iter().filter(of_stack).map(Step::shown).collect())
+        }
         Err(error) => Err(error.to_string()),
     }
 }

@@ -56,15 +56,24 @@ fn too_few_rounds(study: &Study, plan: &Plan) -> Option<Lint> {
     let allowed = unit::long_time(study.decide.time_max_ns as f64 / 1e9);
     if fast < FIRST_LOOK {
         return Some(problem(format!(
-            "only {fast} rounds fit into {allowed}: the first look needs {FIRST_LOOK}"
+            "only {} into {allowed}: the first look needs {FIRST_LOOK}",
+            fit(fast)
         )));
     }
     (slow < FIRST_LOOK).then(|| {
         note(format!(
-            "on slow storage only {slow} rounds fit into {allowed}: the first look needs \
-             {FIRST_LOOK}"
+            "on slow storage only {} into {allowed}: the first look needs {FIRST_LOOK}",
+            fit(slow)
         ))
     })
+}
+
+fn fit(rounds: u32) -> String {
+    match rounds {
+        0 => "part of a round fits".to_owned(),
+        1 => "1 round fits".to_owned(),
+        _ => format!("{rounds} rounds fit"),
+    }
 }
 
 fn too_little_room(plan: &Plan) -> Vec<Lint> {

@@ -4,6 +4,7 @@
 //! time, and how small a difference could be told. Nothing here touches the machine; what must be
 //! known of it comes in as [`Machine`], and what is only assumed is said to be assumed.
 
+mod duration;
 mod lint;
 mod order;
 mod render;
@@ -19,35 +20,20 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use stackrace_stats::{Looks, detectable};
 
-use crate::event::{Decide, Until, WorkloadHead};
+use crate::event::{Decide, WorkloadHead};
 use crate::study::{Provision, Study, Treatment};
 use crate::workload::Cost;
 
 /// Standard deviations of the ratio of two treatments from round to round for which the
 /// detectable difference is shown: a quiet, an ordinary and a noisy storage.
 pub(crate) const NOISES: [f64; 3] = [0.01, 0.03, 0.10];
-/// Bytes per second assumed where the storage has not been measured: a hard disk, a fast SSD.
-const RATES_ASSUMED: Between = Between {
-    least: 100e6,
-    most: 1000e6,
-};
-/// A measured rate may fall to this share of itself: file systems, small files, full disks.
-const RATE_KEPT: f64 = 0.25;
-/// Seconds assumed for raising and lowering one stack.
-const RAISE_SECONDS: Between = Between {
-    least: 0.2,
-    most: 5.0,
-};
-/// Seconds assumed for settling before one trial.
-const SETTLE_SECONDS: Between = Between {
-    least: 0.1,
-    most: 2.0,
-};
+/// Commands as they would be typed, or why there are none.
+pub(crate) type Commands = Result<Vec<String>, String>;
 
 /// What must be known of the machine.
 pub(crate) struct Machine<'a> {
     /// The exact commands that raise one treatment, by index, or why it cannot be raised.
-    pub(crate) commands: &'a dyn Fn(usize, &Treatment) -> Result<Vec<String>, String>,
+    pub(crate) commands: &'a dyn Fn(usize, &Treatment) -> Commands,
     /// What this machine lacks to raise one treatment, and what to do about it.
     pub(crate) missing: &'a dyn Fn(&Treatment) -> Vec<String>,
     /// Bytes free in the file system a path lies on.
@@ -74,6 +60,8 @@ pub(crate) struct Between {
 pub(crate) struct Plan {
     /// Title of the study.
     pub(crate) title: String,
+    /// The question at length.
+    pub(crate) question: Option<String>,
     /// Where the study was read from.
     pub(crate) study_name: String,
     /// Everything random follows from it.
@@ -201,11 +189,12 @@ impl Plan {
         let costs = Costs::of(study);
         let everyone: Vec<usize> = (0..study.treatments.len()).collect();
         let comparisons = comparisons(study);
-        let looks = looks(&study.decide, comparisons);
-        let time = time(study, &costs, &looks, machine);
+        let looks = looks(&study.decide, comparisons, study.workload_heads.len());
+        let time = duration::time(study, &costs, &treatments, &looks, machine);
         let disk = disk(study, &costs, machine);
         let mut plan = Self {
             title: study.title.clone(),
+            question: study.question.clone(),
             study_name: study.name.clone(),
             seed: study.seed,
             decide: study.decide.clone(),
@@ -363,26 +352,31 @@ fn disk(study: &Study, costs: &Costs, machine: &Machine<'_>) -> Vec<DiskNeed> {
         .collect()
 }
 
-/// Comparisons the verdict on the overall figure makes at a look: each treatment, or each level,
-/// with one other.
+/// Comparisons the verdict on the overall figure allows for at a look: each level with the first,
+/// or, since the leader is chosen by the data, each pair of treatments.
 fn comparisons(study: &Study) -> usize {
-    let compared = match &study.decide.contrast {
+    match &study.decide.contrast {
         Some(name) => study
             .factors
             .iter()
             .find(|factor| factor.name == *name)
-            .map_or(0, |factor| factor.levels.len()),
-        None => study.treatments.len(),
-    };
-    compared.saturating_sub(1)
+            .map_or(0, |factor| factor.levels.len().saturating_sub(1)),
+        None => {
+            let treatments = study.treatments.len();
+            treatments * treatments.saturating_sub(1) / 2
+        }
+    }
 }
 
-fn looks(decide: &Decide, comparisons: usize) -> Vec<PlannedLook> {
+fn looks(decide: &Decide, comparisons: usize, workloads: usize) -> Vec<PlannedLook> {
     if comparisons == 0 {
         return Vec::new();
     }
     let looks = Looks::plan(decide.rounds_max);
-    let alpha = looks.alpha_per_look(1.0 - decide.confidence) / comparisons as f64;
+    // The verdict's own division: half of the error is kept for the statements on single
+    // workloads, where there are several.
+    let families = if workloads > 1 { 2 } else { 1 };
+    let alpha = looks.alpha_per_look(1.0 - decide.confidence) / (families * comparisons) as f64;
     looks
         .rounds()
         .iter()
@@ -393,101 +387,6 @@ fn looks(decide: &Decide, comparisons: usize) -> Vec<PlannedLook> {
                 .map(|noise| detectable(noise, rounds, alpha).map(|ratio| ratio - 1.0)),
         })
         .collect()
-}
-
-fn time(
-    study: &Study,
-    costs: &Costs,
-    looks: &[PlannedLook],
-    machine: &Machine<'_>,
-) -> TimeEstimate {
-    let (rates, of_rates) = match machine.write_rate {
-        Some(rate) if rate > 0.0 && rate.is_finite() => (
-            Between {
-                least: rate * RATE_KEPT,
-                most: rate,
-            },
-            format!(
-                "data move at {} (measured) down to a quarter of it",
-                crate::unit::bytes_per_second(rate)
-            ),
-        ),
-        _ => (
-            RATES_ASSUMED,
-            "data move at 100 MB/s to 1 GB/s (not measured)".to_owned(),
-        ),
-    };
-    let mut round = Between::default();
-    for costs in &costs.0 {
-        if study.policy.provision == Provision::EachRound {
-            round = round.plus(RAISE_SECONDS);
-        }
-        for cost in costs {
-            round = round.plus(SETTLE_SECONDS).plus(trial_seconds(cost, rates));
-        }
-    }
-    let time_max = seconds(study.decide.time_max_ns);
-    let fit = |round: f64| {
-        let rounds = (time_max / round.max(1e-3)).min(f64::from(study.decide.rounds_max));
-        rounds as u32
-    };
-    let rounds = (fit(round.most), fit(round.least));
-    let shortest = match (study.decide.until, looks.first()) {
-        (Until::Never, _) | (_, None) => study.decide.rounds_max,
-        (_, Some(look)) => look.rounds,
-    };
-    let unknown = study
-        .workload_heads
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| {
-            costs
-                .of_workload(*index)
-                .any(|cost| cost.measured_ns.is_none() && cost.measured_bytes.is_none())
-        });
-    TimeEstimate {
-        round_seconds: round,
-        run_seconds: Between {
-            least: (round.least * f64::from(shortest)).min(time_max),
-            most: (round.most * f64::from(study.decide.rounds_max)).min(time_max),
-        },
-        rounds,
-        unknown: unknown.map(|(_, head)| head.name.clone()).collect(),
-        assumed: format!(
-            "{of_rates}; a stack is raised and lowered in 0.2 to 5 s, a trial settles in 0.1 to 2 s"
-        ),
-    }
-}
-
-/// Seconds of one trial: its data laid out, then moved, for no longer than the clock allows.
-fn trial_seconds(cost: &Cost, rates: Between) -> Between {
-    let moved = |bytes: u64| Between {
-        least: bytes as f64 / rates.most,
-        most: bytes as f64 / rates.least,
-    };
-    let clock = cost.measured_ns.map(seconds);
-    let measured = match (cost.measured_bytes.map(moved), clock) {
-        (None, None) => Between::default(),
-        (Some(moved), None) => moved,
-        (None, Some(clock)) => Between {
-            least: clock,
-            most: clock,
-        },
-        (Some(moved), Some(clock)) => Between {
-            least: moved.least.min(clock),
-            most: moved.most.min(clock),
-        },
-    };
-    moved(cost.prepare_bytes).plus(measured)
-}
-
-impl Between {
-    fn plus(self, other: Self) -> Self {
-        Self {
-            least: self.least + other.least,
-            most: self.most + other.most,
-        }
-    }
 }
 
 fn seconds(ns: u64) -> f64 {

@@ -3,19 +3,24 @@
 use crate::event::Until;
 use crate::unit;
 
-use super::{Between, LintWeight, NOISES, Plan};
+use super::{Between, LintWeight, NOISES, Plan, PlannedTreatment};
 
 /// Columns of a line.
 const COLUMNS: usize = 80;
-/// Treatments whose commands are shown; beyond that one would not read them, and the data of the
-/// plan has them all.
-const TREATMENTS_SHOWN: usize = 8;
+/// Stacks whose commands are shown; beyond that one would not read them, and the data of the plan
+/// has them all.
+const STACKS_SHOWN: usize = 8;
+/// Treatments whose place in the first round is shown.
+const ORDER_SHOWN: usize = 8;
 
 impl Plan {
     /// The plan as text.
     pub(crate) fn render(&self) -> String {
         let mut page = Page::default();
         page.fold("", "", &format!("{} ({})", self.title, self.study_name));
+        if let Some(question) = &self.question {
+            page.fold("", "", question);
+        }
         page.blank();
         self.render_size(&mut page);
         self.render_stacks(&mut page);
@@ -49,10 +54,10 @@ impl Plan {
         let order: Vec<&str> = self
             .first_order
             .iter()
-            .take(TREATMENTS_SHOWN)
+            .take(ORDER_SHOWN)
             .map(|index| self.treatments[*index].name.as_str())
             .collect();
-        let more = match self.first_order.len() > TREATMENTS_SHOWN {
+        let more = match self.first_order.len() > ORDER_SHOWN {
             true => " …",
             false => "",
         };
@@ -67,26 +72,36 @@ impl Plan {
         );
     }
 
+    /// Treatments with the same layers are shown together, with the commands of the first.
     fn render_stacks(&self, page: &mut Page) {
         page.blank();
         page.line("STACKS");
-        for treatment in self.treatments.iter().take(TREATMENTS_SHOWN) {
-            page.fold("  ", "    ", &treatment.name);
-            for layer in &treatment.layers {
+        let mut groups: Vec<Vec<&PlannedTreatment>> = Vec::new();
+        for treatment in &self.treatments {
+            match groups
+                .iter_mut()
+                .find(|group| group[0].layers == treatment.layers)
+            {
+                Some(group) => group.push(treatment),
+                None => groups.push(vec![treatment]),
+            }
+        }
+        for group in groups.iter().take(STACKS_SHOWN) {
+            let names: Vec<&str> = group.iter().map(|one| one.name.as_str()).collect();
+            page.fold("  ", "  ", &names.join("; "));
+            for layer in &group[0].layers {
                 page.fold("    ", "      ", layer);
             }
-            for command in &treatment.commands {
+            for command in &group[0].commands {
                 page.command(command);
             }
         }
-        if self.treatments.len() > TREATMENTS_SHOWN {
+        if groups.len() > STACKS_SHOWN {
+            let more = counted(groups.len() - STACKS_SHOWN, "more stack");
             page.fold(
                 "  ",
                 "  ",
-                &format!(
-                    "… and {} more treatments; --json shows the commands of all",
-                    self.treatments.len() - TREATMENTS_SHOWN
-                ),
+                &format!("… and {more}; --json shows the commands of all"),
             );
         }
     }

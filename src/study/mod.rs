@@ -5,6 +5,8 @@
 //! What comes out of [`parse`] can be planned and run; nothing of it is looked up in the text
 //! again.
 
+mod aligned;
+mod decide;
 mod document;
 mod entry;
 mod error;
@@ -13,11 +15,11 @@ mod placeholder;
 mod read;
 mod schema;
 mod treatment;
+mod words;
 
 #[cfg(test)]
 mod tests;
 
-pub(crate) use error::StudyError;
 pub(crate) use read::parse;
 pub(crate) use schema::schema;
 

@@ -4,126 +4,24 @@ use std::collections::HashSet;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::event::{Decide, Until};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings, Span, unknown_word};
+use crate::event::Decide;
+use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 
+use super::decide;
 use super::document::{self, Field};
 use super::entry::{self, Entry, keep};
 use super::error::StudyError;
 use super::factor::{self, Selection};
 use super::placeholder::Template;
 use super::treatment::{Builder, Finding, WorkloadEntry};
-use super::{Factor, Kinds, Policy, Provision, Study};
+use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
+use super::{Factor, Kinds, Policy, Study};
 
 /// Messages shown at once; what is behind them is mostly their echo.
 const ERRORS_MAX: usize = 20;
-/// Most rounds that can be asked for.
-const ROUNDS_MAX: u64 = 10_000;
 /// Words a study begins with.
 const TOP: &[&str] = &[
     "title", "question", "seed", "factors", "exclude", "stack", "workload", "decide", "trial",
-];
-
-const fn doc(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    doc: &'static str,
-) -> SettingDoc {
-    SettingDoc {
-        name,
-        kind,
-        default,
-        required: false,
-        doc,
-    }
-}
-
-/// Words before the first table.
-pub(super) const TOP_DOCS: &[SettingDoc] = &[
-    doc("title", Kind::Text, "", "The question in a few words."),
-    doc("question", Kind::Text, "", "The question at length."),
-    doc(
-        "seed",
-        Kind::Count,
-        "",
-        "Everything random follows from it; by default it follows from the study's text.",
-    ),
-];
-/// Words of `[[workload]]` beside the kind.
-pub(super) const WORKLOAD_DOCS: &[SettingDoc] = &[
-    doc(
-        "name",
-        Kind::Text,
-        "",
-        "Unique in the study; by default the kind.",
-    ),
-    doc(
-        "weight",
-        Kind::Number,
-        "1",
-        "Weight in the overall figure; 0: not in it.",
-    ),
-];
-/// Words of `[decide]`.
-pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
-    doc(
-        "contrast",
-        Kind::Text,
-        "",
-        "Factor whose levels are contrasted with its first; absent: which treatment is best.",
-    ),
-    doc(
-        "margin",
-        Kind::Share,
-        "\"5 %\"",
-        "Smaller differences do not matter.",
-    ),
-    doc(
-        "confidence",
-        Kind::Share,
-        "\"95 %\"",
-        "All statements hold together with at least this probability.",
-    ),
-    doc(
-        "rounds-at-most",
-        Kind::Count,
-        "30",
-        "No more rounds than this.",
-    ),
-    doc(
-        "at-most",
-        Kind::Time,
-        "\"1 h\"",
-        "No round is begun that would end later.",
-    ),
-    doc(
-        "until",
-        Kind::Choice(&["overall", "each", "never"]),
-        "\"overall\"",
-        "Stop when the overall figure is decided, when each workload is too, or never early.",
-    ),
-];
-/// Words of `[trial]`.
-pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
-    doc(
-        "drop-caches",
-        Kind::Flag,
-        "true",
-        "Drop the page cache before the clock starts.",
-    ),
-    doc(
-        "remount",
-        Kind::Flag,
-        "true",
-        "Mount anew before the clock starts.",
-    ),
-    doc(
-        "provision",
-        Kind::Choice(&["each-round", "once"]),
-        "\"each-round\"",
-        "Build the stacks anew in each round, or once.",
-    ),
 ];
 
 const STACK_EXAMPLE: &str = "ext4 = {}";
@@ -216,7 +114,7 @@ impl<'a> Reader<'a> {
             reader.all_present(&factors, &stack, combinations);
             let names = factor::names(&factors, combinations);
             treatments = builder.treatments(combinations, names);
-            heads = builder.heads(&treatments);
+            heads = builder.heads(&mut treatments);
         }
         let mut findings = plain(reader.refusals);
         findings.extend(builder.findings());
@@ -509,10 +407,10 @@ impl<'a> Reader<'a> {
 
     fn decide(&mut self, factors: &[Factor]) -> Option<Decide> {
         let words = self.words("decide", "[decide] margin = \"5 %\"", DECIDE_DOCS)?;
-        let decided = decide(&words);
+        let decided = decide::decide(&words);
         let mut decide = keep(decided, &mut self.refusals);
         if let Some(name) = words.text("contrast").ok().flatten() {
-            let contrasted = contrast(&name, words.span_of("contrast"), factors);
+            let contrasted = decide::contrast(&name, words.span_of("contrast"), factors);
             keep(contrasted, &mut self.refusals);
             if let Some(decide) = &mut decide {
                 decide.contrast = Some(name);
@@ -523,16 +421,7 @@ impl<'a> Reader<'a> {
 
     fn policy(&mut self) -> Option<Policy> {
         let words = self.words("trial", "[trial] remount = true", TRIAL_DOCS)?;
-        let flag = |name: &str| words.flag(name).ok().flatten().unwrap_or(true);
-        let provision = words.text("provision").ok().flatten();
-        Some(Policy {
-            drop_caches: flag("drop-caches"),
-            remount: flag("remount"),
-            provision: match provision.as_deref() {
-                Some("once") => Provision::Once,
-                _ => Provision::EachRound,
-            },
-        })
+        Some(decide::policy(&words))
     }
 
     /// A factor nothing depends on would compare a storage with itself under two names.
@@ -592,66 +481,6 @@ struct Top {
     title: Option<String>,
     question: Option<String>,
     seed: Option<u64>,
-}
-
-fn decide(words: &Settings) -> Result<Decide, Refusal> {
-    let margin = words.share("margin")?.unwrap_or(0.05);
-    if margin <= 0.0 {
-        return Err(Refusal::at(
-            words.span_of("margin"),
-            "a margin of 0 can never be reached: no two storages are equal to the last digit",
-            "write the smallest difference that matters to you, like \"5 %\"",
-        ));
-    }
-    let confidence = words.share("confidence")?.unwrap_or(0.95);
-    if !(0.5..=0.9999).contains(&confidence) {
-        return Err(Refusal::at(
-            words.span_of("confidence"),
-            "confidence lies between 50 % and 99.99 %",
-            "write \"95 %\" to be wrong in at most one study of twenty",
-        ));
-    }
-    let rounds = words.count("rounds-at-most")?.unwrap_or(30);
-    if !(1..=ROUNDS_MAX).contains(&rounds) {
-        return Err(Refusal::at(
-            words.span_of("rounds-at-most"),
-            format!("rounds-at-most lies between 1 and {ROUNDS_MAX}"),
-            "write 30, or a shorter at-most",
-        ));
-    }
-    let time_max_ns = words.time_ns("at-most")?.unwrap_or(3_600_000_000_000);
-    if time_max_ns == 0 {
-        return Err(Refusal::at(
-            words.span_of("at-most"),
-            "nothing can be measured in no time",
-            "write it like \"1 h\"",
-        ));
-    }
-    Ok(Decide {
-        contrast: None,
-        margin,
-        confidence,
-        // At most ROUNDS_MAX, just checked.
-        rounds_max: rounds as u32,
-        time_max_ns,
-        until: match words.text("until")?.as_deref() {
-            Some("each") => Until::Each,
-            Some("never") => Until::Never,
-            _ => Until::Overall,
-        },
-    })
-}
-
-fn contrast(name: &str, span: &Span, factors: &[Factor]) -> Result<(), Refusal> {
-    let factor = &factors[factor::find_factor(factors, name, span)?];
-    if factor.levels.len() == 1 {
-        return Err(Refusal::at(
-            span,
-            format!("factor \"{name}\" has one level: there is nothing to contrast it with"),
-            "add a level, or contrast another factor",
-        ));
-    }
-    Ok(())
 }
 
 fn plain(refusals: Vec<Refusal>) -> Vec<Finding> {

@@ -8,7 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::setting::{Kind, SettingDoc};
 
 use super::Kinds;
-use super::read::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
+use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 
 /// The schema (JSON Schema, draft 2020-12).
 pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {

@@ -2,10 +2,12 @@
 
 use proptest::prelude::*;
 
+use super::error::StudyError;
 use super::*;
 use crate::event::{Better, MetricHead};
+use crate::host::Needs;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
-use crate::stack::{GivesKind, Layer, Takes};
+use crate::stack::{Gives, GivesKind, Layer, LayerError, RaisedLayer, Raising, Takes};
 use crate::workload::{Cost, Place, Trouble};
 use stackrace_engine::Outcome;
 
@@ -23,6 +25,28 @@ impl Layer for Fake {
     fn describe_asked(&self) -> String {
         self.given.clone()
     }
+
+    fn takes(&self) -> Takes {
+        match self.kind {
+            "ext4" | "xfs" => Takes::Devices { min: 1, max: 1 },
+            _ => Takes::Nothing,
+        }
+    }
+
+    fn devices_given(&self) -> Option<usize> {
+        (self.kind == "loop").then_some(1)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    fn raise(&self, _: &mut Raising<'_>, _: Gives) -> Result<RaisedLayer, LayerError> {
+        Err(LayerError::Refused {
+            message: "a fake cannot be raised".to_owned(),
+            next: String::new(),
+        })
+    }
 }
 
 impl Workload for Fake {
@@ -31,15 +55,22 @@ impl Workload for Fake {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let name = match self.given.contains("mode=Text(\"read\")") {
+        let primary = match self.given.contains("mode=Text(\"read\")") {
             true => "read throughput",
             false => "throughput",
         };
-        vec![MetricHead {
-            name: name.to_owned(),
-            unit: "B/s".to_owned(),
-            better: Better::Higher,
-        }]
+        // Like a real one: what is reported may depend on the settings.
+        let second = self.given.contains("direct=Flag(true)").then_some("second");
+        let third = self.given.contains("direct").then_some("third");
+        [Some(primary), second, third]
+            .into_iter()
+            .flatten()
+            .map(|name| MetricHead {
+                name: name.to_owned(),
+                unit: "B/s".to_owned(),
+                better: Better::Higher,
+            })
+            .collect()
     }
 
     fn cost(&self) -> Cost {
@@ -59,7 +90,11 @@ impl Workload for Fake {
     }
 
     fn evaluate(&self, _outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        Vec::new()
+        // Each metric's value is the length of its name.
+        self.metrics()
+            .iter()
+            .map(|head| Some(head.name.len() as f64))
+            .collect()
     }
 }
 
@@ -734,15 +769,19 @@ fn a_stack_that_does_not_fit_is_refused_at_the_layer() {
         "[[stack]]\nloop = { size = \"2 GiB\" }\n",
         "",
         &[
-            "does not fit on what is below it",
+            "takes one device; there is no layer below",
             "file.toml:9:1",
             "where filesystem is ext4",
         ],
     );
-    refused(
+    refused_times(
+        2,
         "[[workload]]",
         "[[stack]]\nloop = { size = 1 }\n[[workload]]",
-        &["the top layer, loop, gives no directory", "file.toml:13:1"],
+        &[
+            "loop stands at the bottom; it cannot be put on ext4",
+            "file.toml:13:1",
+        ],
     );
 }
 
@@ -865,7 +904,7 @@ fn workloads_are_told_apart() {
         .replacen("time = \"5 s\"", "mode = \"{mode}\"", 1);
     let shown = bad(&modes);
     assert!(
-        shown.contains("measures other things in treatment"),
+        shown.contains("is judged by other things in treatment"),
         "{shown}"
     );
 }
@@ -951,6 +990,43 @@ fn the_schema_knows_every_kind_and_setting() {
     ] {
         let described = &schema["properties"]["decide"]["properties"][word]["description"];
         assert!(described.is_string(), "{word}");
+    }
+}
+
+#[test]
+fn a_metric_some_treatments_lack_has_no_value_there() {
+    let text = TYPED
+        .replace("LEVELS", "false, true")
+        .replace("SETTING", "direct = \"{level}\"");
+    let study = good(&text);
+    let names: Vec<&str> = study.workload_heads[0]
+        .metrics
+        .iter()
+        .map(|head| head.name.as_str())
+        .collect();
+    assert_eq!(names, ["throughput", "third", "second"]);
+    for (treatment, values) in study.treatments.iter().zip([
+        [Some(10.0), Some(5.0), None],
+        [Some(10.0), Some(5.0), Some(6.0)],
+    ]) {
+        assert_eq!(
+            treatment.workloads[0].metrics(),
+            study.workload_heads[0].metrics
+        );
+        assert_eq!(treatment.workloads[0].evaluate(&[]), values);
+    }
+}
+
+#[test]
+fn the_studies_that_ship_can_be_read() {
+    assert!(SHIPPED.is_sorted_by_key(|(name, _)| name));
+    for (name, text) in SHIPPED {
+        let study = match parse(name, text.as_bytes(), &Kinds::real()) {
+            Ok(study) => study,
+            Err(errors) => panic!("{name}: {}", all(&errors)),
+        };
+        assert!(study.treatments.len() > 1, "{name}");
+        assert!(study.question.is_some(), "{name}");
     }
 }
 

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::event::WorkloadHead;
+use crate::event::{MetricHead, WorkloadHead};
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::stack::{Layer, Stack};
 use crate::workload::Workload;
 
+use super::aligned;
 use super::entry::Entry;
 use super::{Factor, Kinds, Treatment};
 
@@ -189,39 +190,41 @@ impl<'a> Builder<'a> {
         None
     }
 
-    /// The heads of the workloads, from what they are in each treatment.
-    pub(super) fn heads(&mut self, treatments: &[Treatment]) -> Vec<WorkloadHead> {
-        let Some(first) = treatments.first() else {
-            return Vec::new();
-        };
+    /// The heads of the workloads, from what they are in each treatment; every treatment then
+    /// reports what its head says.
+    pub(super) fn heads(&mut self, treatments: &mut [Treatment]) -> Vec<WorkloadHead> {
         let mut heads = Vec::new();
         for (index, entry) in self.workloads.iter().enumerate() {
-            let metrics = first.workloads[index].metrics();
-            let summary = first.workloads[index].summary();
-            for treatment in treatments {
-                if treatment.workloads[index].metrics() != metrics {
-                    let refusal = Refusal::at(
-                        &entry.entry.kind_span,
-                        format!(
-                            "workload \"{}\" measures other things in treatment \"{}\" than in \"{}\"",
-                            entry.name, treatment.name, first.name
-                        ),
-                        "make it two workloads: treatments are compared on what all of them measure",
-                    );
-                    self.find(refusal, &[], &[]);
-                    break;
-                }
-            }
-            let varies = treatments
+            let lists: Vec<Vec<MetricHead>> = treatments
                 .iter()
-                .any(|treatment| treatment.workloads[index].summary() != summary);
+                .map(|treatment| treatment.workloads[index].metrics())
+                .collect();
+            let other = lists
+                .iter()
+                .position(|list| list.first() != lists[0].first());
+            if let Some(other) = other {
+                let refusal = Refusal::at(
+                    &entry.entry.kind_span,
+                    format!(
+                        "workload \"{}\" is judged by other things in treatment \"{}\" than in \"{}\"",
+                        entry.name, treatments[other].name, treatments[0].name
+                    ),
+                    "make it two workloads: treatments are compared on what all of them measure",
+                );
+                self.find(refusal, &[], &[]);
+                continue;
+            }
+            let metrics = aligned::union(lists.iter().map(Vec::as_slice));
+            for treatment in treatments.iter_mut() {
+                let workload = treatment.workloads.remove(index);
+                treatment
+                    .workloads
+                    .insert(index, aligned::aligned(workload, &metrics));
+            }
             heads.push(WorkloadHead {
                 name: entry.name.clone(),
                 kind: entry.kind.clone(),
-                summary: match varies {
-                    true => format!("{summary} ({}; varies with the treatment)", first.name),
-                    false => summary,
-                },
+                summary: summary(treatments, index),
                 weight: entry.weight,
                 metrics,
             });
@@ -252,6 +255,21 @@ impl<'a> Builder<'a> {
             })
             .collect();
         self.findings.push((refusal, context));
+    }
+}
+
+/// What a workload does; where that varies, in the first treatment.
+fn summary(treatments: &[Treatment], workload: usize) -> String {
+    let mut summaries = treatments
+        .iter()
+        .map(|treatment| treatment.workloads[workload].summary());
+    let first = summaries.next().unwrap_or_default();
+    match summaries.any(|other| other != first) {
+        true => format!(
+            "{first} ({}; varies with the treatment)",
+            treatments[0].name
+        ),
+        false => first,
     }
 }
 

@@ -1,0 +1,79 @@
+//! A workload whose metrics stand in the order of its head.
+//!
+//! What a workload can report may depend on its settings: without fsync there is no fsync latency.
+//! A record has one list of metrics a workload, for all treatments; what a treatment does not
+//! measure has no value there.
+
+use stackrace_engine::Outcome;
+
+use crate::event::MetricHead;
+use crate::workload::{Cost, Place, Trouble, Workload};
+
+/// Every metric of any treatment, in the order they first appear.
+pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
+    let mut union: Vec<MetricHead> = Vec::new();
+    for head in lists.flatten() {
+        if !union.contains(head) {
+            union.push(head.clone());
+        }
+    }
+    union
+}
+
+/// The workload, reporting `heads`.
+pub(super) fn aligned(workload: Box<dyn Workload>, heads: &[MetricHead]) -> Box<dyn Workload> {
+    let own = workload.metrics();
+    if own == heads {
+        return workload;
+    }
+    let places = heads
+        .iter()
+        .map(|head| own.iter().position(|other| other == head))
+        .collect();
+    Box::new(Aligned {
+        workload,
+        heads: heads.to_vec(),
+        places,
+    })
+}
+
+struct Aligned {
+    workload: Box<dyn Workload>,
+    heads: Vec<MetricHead>,
+    /// Where each head stands in the workload's own list.
+    places: Vec<Option<usize>>,
+}
+
+impl Workload for Aligned {
+    fn summary(&self) -> String {
+        self.workload.summary()
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        self.heads.clone()
+    }
+
+    fn cost(&self) -> Cost {
+        self.workload.cost()
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        self.workload.phases()
+    }
+
+    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+        self.workload.prepare(place)
+    }
+
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        self.workload.measure(phase, place)
+    }
+
+    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+        let values = self.workload.evaluate(outcomes);
+        self.places
+            .iter()
+            .map(|place| values.get((*place)?).copied().flatten())
+            .collect()
+    }
+}

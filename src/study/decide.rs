@@ -1,0 +1,92 @@
+//! What is asked, when to stop, and how a trial is prepared.
+
+use crate::event::{Decide, Until};
+use crate::setting::{Refusal, Settings, Span};
+
+use super::factor::find_factor;
+use super::{Factor, Policy, Provision};
+
+/// Most rounds that can be asked for.
+const ROUNDS_MAX: u64 = 10_000;
+
+/// Reads `[decide]`, its contrast left out.
+///
+/// # Errors
+/// What is out of range.
+pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
+    let margin = words.share("margin")?.unwrap_or(0.05);
+    if margin <= 0.0 {
+        return Err(Refusal::at(
+            words.span_of("margin"),
+            "a margin of 0 can never be reached: no two storages are equal to the last digit",
+            "write the smallest difference that matters to you, like \"5 %\"",
+        ));
+    }
+    let confidence = words.share("confidence")?.unwrap_or(0.95);
+    if !(0.5..=0.9999).contains(&confidence) {
+        return Err(Refusal::at(
+            words.span_of("confidence"),
+            "confidence lies between 50 % and 99.99 %",
+            "write \"95 %\" to be wrong in at most one study of twenty",
+        ));
+    }
+    let rounds = words.count("rounds-at-most")?.unwrap_or(30);
+    if !(1..=ROUNDS_MAX).contains(&rounds) {
+        return Err(Refusal::at(
+            words.span_of("rounds-at-most"),
+            format!("rounds-at-most lies between 1 and {ROUNDS_MAX}"),
+            "write 30, or a shorter at-most",
+        ));
+    }
+    let time_max_ns = words.time_ns("at-most")?.unwrap_or(3_600_000_000_000);
+    if time_max_ns == 0 {
+        return Err(Refusal::at(
+            words.span_of("at-most"),
+            "nothing can be measured in no time",
+            "write it like \"1 h\"",
+        ));
+    }
+    Ok(Decide {
+        contrast: None,
+        margin,
+        confidence,
+        // At most ROUNDS_MAX, just checked.
+        rounds_max: rounds as u32,
+        time_max_ns,
+        until: match words.text("until")?.as_deref() {
+            Some("each") => Until::Each,
+            Some("never") => Until::Never,
+            _ => Until::Overall,
+        },
+    })
+}
+
+/// Checks that a contrast names a factor with something to contrast.
+///
+/// # Errors
+/// It does not.
+pub(super) fn contrast(name: &str, span: &Span, factors: &[Factor]) -> Result<(), Refusal> {
+    let factor = &factors[find_factor(factors, name, span)?];
+    if factor.levels.len() == 1 {
+        return Err(Refusal::at(
+            span,
+            format!("factor \"{name}\" has one level: there is nothing to contrast it with"),
+            "add a level, or contrast another factor",
+        ));
+    }
+    Ok(())
+}
+
+/// Reads `[trial]`, already checked.
+pub(super) fn policy(words: &Settings) -> Policy {
+    let flag = |name: &str| words.flag(name).ok().flatten().unwrap_or(true);
+    let provision = words.text("provision").ok().flatten();
+    Policy {
+        drop_caches: flag("drop-caches"),
+        remount: flag("remount"),
+        provision: match provision.as_deref() {
+            Some("once") => Provision::Once,
+            _ => Provision::EachRound,
+        },
+    }
+}

@@ -1,0 +1,105 @@
+//! The words a study has outside its layers and workloads.
+
+use crate::setting::{Kind, SettingDoc};
+
+const fn doc(
+    name: &'static str,
+    kind: Kind,
+    default: &'static str,
+    doc: &'static str,
+) -> SettingDoc {
+    SettingDoc {
+        name,
+        kind,
+        default,
+        required: false,
+        doc,
+    }
+}
+
+/// Words before the first table.
+pub(super) const TOP_DOCS: &[SettingDoc] = &[
+    doc("title", Kind::Text, "", "The question in a few words."),
+    doc("question", Kind::Text, "", "The question at length."),
+    doc(
+        "seed",
+        Kind::Count,
+        "",
+        "Everything random follows from it; by default it follows from the study's text.",
+    ),
+];
+/// Words of `[[workload]]` beside the kind.
+pub(super) const WORKLOAD_DOCS: &[SettingDoc] = &[
+    doc(
+        "name",
+        Kind::Text,
+        "",
+        "Unique in the study; by default the kind.",
+    ),
+    doc(
+        "weight",
+        Kind::Number,
+        "1",
+        "Weight in the overall figure; 0: not in it.",
+    ),
+];
+/// Words of `[decide]`.
+pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
+    doc(
+        "contrast",
+        Kind::Text,
+        "",
+        "Factor whose levels are contrasted with its first; absent: which treatment is best.",
+    ),
+    doc(
+        "margin",
+        Kind::Share,
+        "5 %",
+        "Smaller differences do not matter.",
+    ),
+    doc(
+        "confidence",
+        Kind::Share,
+        "95 %",
+        "All statements hold together with at least this probability.",
+    ),
+    doc(
+        "rounds-at-most",
+        Kind::Count,
+        "30",
+        "No more rounds than this.",
+    ),
+    doc(
+        "at-most",
+        Kind::Time,
+        "1 h",
+        "No round is begun that would end later.",
+    ),
+    doc(
+        "until",
+        Kind::Choice(&["overall", "each", "never"]),
+        "overall",
+        "Stop when the overall figure is decided, when each workload is too, or never early.",
+    ),
+];
+/// Words of `[trial]`.
+pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
+    doc(
+        "drop-caches",
+        Kind::Flag,
+        "true",
+        "Drop the page cache before the clock starts.",
+    ),
+    doc(
+        "remount",
+        Kind::Flag,
+        "true",
+        "Mount anew before the clock starts.",
+    ),
+    doc(
+        "provision",
+        Kind::Choice(&["each-round", "once"]),
+        "each-round",
+        "Build the stacks anew in each round, or once.",
+    ),
+];
