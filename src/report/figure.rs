@@ -45,6 +45,9 @@ fn split(text: &str) -> (&str, &str) {
 
 /// A value for an axis: no zeros behind the point.
 pub(super) fn tick(metric_unit: &str, value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
     let text = self::value(metric_unit, value);
     let (number, unit) = split(&text);
     if !number.contains('.') {
@@ -87,6 +90,15 @@ pub(super) fn metric(head: &MetricHead) -> String {
     format!("{}, {better}", head.name)
 }
 
+/// `1 trial`, `2 trials`.
+pub(super) fn counted(count: usize, thing: &str) -> String {
+    if count == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{count} {thing}s")
+    }
+}
+
 /// Text from the outside world on one line: no control characters (they would steer a terminal)
 /// and none that reverse the direction of what follows.
 pub(super) fn plain(text: &str) -> String {
@@ -118,7 +130,7 @@ mod tests {
         assert_eq!(value("s", 0.0123), "12.3 ms");
         assert_eq!(tick("B/s", 200e6), "200 MB/s");
         assert_eq!(tick("ns", 1.5e6), "1.5 ms");
-        assert_eq!(tick("op/s", 0.0), "0/s");
+        assert_eq!(tick("op/s", 0.0), "0");
         assert_eq!(value("B/s", f64::NAN), MISSING);
     }
 

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Axis, FONT, SERIES_MAX, ems, fit, marker, px, svg};
+use super::{Axis, FONT, SERIES_MAX, anchor, ems, fit, marker, px, svg};
 
 /// Natural width.
 const WIDTH: f64 = 480.0;
@@ -76,7 +76,7 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
         }
         @for (value, label) in &x_ticks {
             line class="grid" x1=(px(x(*value))) x2=(px(x(*value))) y1=(px(TOP)) y2=(px(floor)) {}
-            text class="tick" text-anchor=(anchor(x(*value), ems(label) * FONT))
+            text class="tick" text-anchor=(anchor(x(*value), label, WIDTH))
                 x=(px(x(*value))) y=(px(floor + 16.0)) { (label) }
         }
         text class="faint" x="4" y="12" { (fit(&chart.y_name, WIDTH - 8.0)) }
@@ -107,15 +107,6 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
         HEIGHT,
         &content,
     )
-}
-
-/// The last label must not leave the drawing.
-fn anchor(x: f64, width: f64) -> &'static str {
-    if x + width / 2.0 > WIDTH - 1.0 {
-        "end"
-    } else {
-        "middle"
-    }
 }
 
 fn draw(

@@ -60,7 +60,7 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
         div class="facets" { @for chart in charts.iter().take(OPEN_MAX) { (chart) } }
         @if charts.len() > OPEN_MAX {
             details {
-                summary { (charts.len() - OPEN_MAX) " further charts" }
+                summary { (figure::counted(charts.len() - OPEN_MAX, "further chart")) }
                 div class="facets" { @for chart in charts.iter().skip(OPEN_MAX) { (chart) } }
             }
         }

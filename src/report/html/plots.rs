@@ -36,14 +36,14 @@ pub(super) fn hero(verdict: &Verdict) -> Markup {
         @if !first.is_empty() {
             figure class="hero" {
                 figcaption { (title) ". The band is what the study calls no difference that matters." }
-                div class="chart wide" { (forest("forest", title, verdict.margin, &first)) }
+                div class="chart" { (forest("forest", title, verdict.margin, &first)) }
             }
         }
         @for (at, group) in rest.into_iter().enumerate() {
             details {
-                summary { (group.heading) ": " (group.rows.len()) " contrasts" }
+                summary { (group.heading) ": " (figure::counted(group.rows.len(), "contrast")) }
                 @let title = format!("{title}: {}", group.heading);
-                div class="chart wide" {
+                div class="chart" {
                     (forest(&format!("forest-{at}"), &title, verdict.margin, &[group]))
                 }
             }
@@ -117,11 +117,15 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
         p {
             "One dot per round; a line joins the values of one round. The bar is the interval of the mean."
         }
-        @for (title, chart) in charts {
-            @if long {
-                details { summary { (title) } div class="chart wide" { (chart) } }
-            } @else {
-                figure { figcaption { (title) } div class="chart wide" { (chart) } }
+        @if long {
+            @for (title, chart) in charts {
+                details { summary { (title) } div class="chart" { (chart) } }
+            }
+        } @else {
+            div class="facets" {
+                @for (title, chart) in charts {
+                    figure { figcaption { (title) } div class="chart" { (chart) } }
+                }
             }
         }
     }
@@ -160,7 +164,7 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
         p { "The trial of the median value of each treatment, start to end of the measured part." }
         @if facets.len() > 4 {
             details {
-                summary { (facets.len()) " charts" }
+                summary { (figure::counted(facets.len(), "chart")) }
                 div class="facets" { @for facet in &facets { (facet) } }
             }
         } @else {
