@@ -336,6 +336,9 @@ pub(super) fn contrasts(verdict: &Verdict) -> Option<Table> {
     })
 }
 
+/// Names a contrast by one of its sides.
+type Naming = fn(&Contrast) -> String;
+
 /// The contrasts for narrow pages: a table per contrast where there are few, else per place, so
 /// that no column repeats what a heading can say.
 pub(super) fn contrast_tables(verdict: &Verdict) -> Vec<Table> {
@@ -352,12 +355,11 @@ pub(super) fn contrast_tables(verdict: &Verdict) -> Vec<Table> {
     };
     let (contrasts, places) = (names(&contrast_name), names(&contrast_place));
     let by_contrast = contrasts.len() < places.len();
-    let (headings, heading, row): (_, fn(&Contrast) -> String, fn(&Contrast) -> String) =
-        if by_contrast {
-            (contrasts, contrast_name, contrast_place)
-        } else {
-            (places, contrast_place, contrast_name)
-        };
+    let (headings, heading, row): (Vec<String>, Naming, Naming) = if by_contrast {
+        (contrasts, contrast_name, contrast_place)
+    } else {
+        (places, contrast_place, contrast_name)
+    };
     headings
         .into_iter()
         .map(|title| Table {

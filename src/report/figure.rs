@@ -26,8 +26,7 @@ pub(super) fn value(metric_unit: &str, value: f64) -> String {
 
 /// The interval in brackets; its unit is left out where it is that of the estimate.
 pub(super) fn range(metric_unit: &str, interval: Interval) -> String {
-    let texts =
-        [interval.estimate, interval.low, interval.high].map(|end| self::value(metric_unit, end));
+    let texts = [interval.estimate, interval.low, interval.high].map(|end| value(metric_unit, end));
     let [estimate, low, high] = texts.each_ref().map(|text| split(text));
     if estimate.1 == low.1 && estimate.1 == high.1 {
         format!("[{}, {}]", low.0, high.0)
