@@ -205,7 +205,6 @@ fn finish(
             y_name: metric.name.clone(),
             y_label: &|value| figure::tick(&metric.unit, value),
             lines,
-            marks: Vec::new(),
         }));
         lines = rest;
         part += 1;
