@@ -280,6 +280,11 @@ fn note_head(to: &Transaction<'_>, line: &Line, head: &RunStarted) -> rusqlite::
             )?;
         }
     }
+    note_workloads(to, head)
+}
+
+fn note_workloads(to: &Transaction<'_>, head: &RunStarted) -> rusqlite::Result<()> {
+    let run = &head.run;
     for (at, workload) in head.workloads.iter().enumerate() {
         to.execute(
             "INSERT INTO workloads VALUES (?1, ?2, ?3, ?4, ?5, ?6)",

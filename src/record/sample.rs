@@ -373,17 +373,7 @@ fn trial(
     let size = 4096.0;
     let seconds = 3.0;
     let count = 4000u64;
-    let mean = size / speed * 1e9;
-    let mut latency = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
-    for _ in 0..count {
-        let slow = if dice.unit() < 0.01 { 12.0 } else { 1.0 };
-        let ns = mean * (0.3 * dice.noise()).exp() * slow;
-        latency.record((ns as u64).max(1)).unwrap();
-    }
-    let mut bytes = Vec::new();
-    V2DeflateSerializer::new()
-        .serialize(&latency, &mut bytes)
-        .unwrap();
+    let (latency, histogram) = latencies(dice, count, size / speed * 1e9);
     let moved = (speed * seconds) as u64;
     let series = (0..30)
         .map(|_| {
@@ -402,7 +392,7 @@ fn trial(
         latency_ns_p99: latency.value_at_quantile(0.99),
         latency_ns_p999: None,
         latency_ns_max: latency.max(),
-        histogram: base64::engine::general_purpose::STANDARD.encode(bytes),
+        histogram,
     };
     Observation {
         round,
@@ -420,38 +410,7 @@ fn trial(
             prepared_bytes: Some(2 << 30),
         },
         elapsed_ns: (seconds * 1e9) as u64,
-        counted: Counted {
-            cpu_user_ns: 210_000_000 + treatment as u64 * 3_000_000,
-            cpu_system_ns: 480_000_000,
-            cpu_machine_busy_ns: 900_000_000,
-            cpu_steal_ns: 10_000_000,
-            cpus: 2,
-            devices: vec![
-                DeviceCounted {
-                    device: "loop3".into(),
-                    reads: moved / 4096,
-                    read_bytes: moved + moved / 20,
-                    writes: 12,
-                    written_bytes: 49_152,
-                    flushes: Some(3),
-                    busy_ns: 2_700_000_000,
-                    weighted_ns: 2_900_000_000,
-                },
-                DeviceCounted {
-                    device: "vda".into(),
-                    reads: moved / 65_536,
-                    read_bytes: moved + moved / 10,
-                    ..DeviceCounted::default()
-                },
-            ],
-            asked_read_bytes: moved,
-            fetched_bytes: moved - moved / 50,
-            sent_bytes: 49_152,
-            cache_hit_bytes: Some(moved / 50),
-            pressure_cpu_ns: Some(20_000_000),
-            pressure_io_ns: Some(2_100_000_000),
-            pressure_memory_ns: None,
-        },
+        counted: counted(treatment, moved),
         phases: vec![PhaseObservation {
             name: "measure".into(),
             elapsed_ns: (seconds * 1e9) as u64,
@@ -470,4 +429,55 @@ fn trial(
         ],
         notes: Vec::new(),
     }
+}
+
+fn counted(treatment: usize, moved: u64) -> Counted {
+    Counted {
+        cpu_user_ns: 210_000_000 + treatment as u64 * 3_000_000,
+        cpu_system_ns: 480_000_000,
+        cpu_machine_busy_ns: 900_000_000,
+        cpu_steal_ns: 10_000_000,
+        cpus: 2,
+        devices: vec![
+            DeviceCounted {
+                device: "loop3".into(),
+                reads: moved / 4096,
+                read_bytes: moved + moved / 20,
+                writes: 12,
+                written_bytes: 49_152,
+                flushes: Some(3),
+                busy_ns: 2_700_000_000,
+                weighted_ns: 2_900_000_000,
+            },
+            DeviceCounted {
+                device: "vda".into(),
+                reads: moved / 65_536,
+                read_bytes: moved + moved / 10,
+                ..DeviceCounted::default()
+            },
+        ],
+        asked_read_bytes: moved,
+        fetched_bytes: moved - moved / 50,
+        sent_bytes: 49_152,
+        cache_hit_bytes: Some(moved / 50),
+        pressure_cpu_ns: Some(20_000_000),
+        pressure_io_ns: Some(2_100_000_000),
+        pressure_memory_ns: None,
+    }
+}
+
+/// A histogram around a mean, ns, and as it is kept.
+fn latencies(dice: &mut Dice, count: u64, mean: f64) -> (Histogram<u64>, String) {
+    let mut latency = Histogram::<u64>::new_with_bounds(1, 3_600_000_000_000, 3).unwrap();
+    for _ in 0..count {
+        let slow = if dice.unit() < 0.01 { 12.0 } else { 1.0 };
+        let ns = mean * (0.3 * dice.noise()).exp() * slow;
+        latency.record((ns as u64).max(1)).unwrap();
+    }
+    let mut bytes = Vec::new();
+    V2DeflateSerializer::new()
+        .serialize(&latency, &mut bytes)
+        .unwrap();
+    let text = base64::engine::general_purpose::STANDARD.encode(bytes);
+    (latency, text)
 }

@@ -74,9 +74,12 @@ pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
             verdict.rounds, record.head.decide.rounds_max
         ),
         if complete == trials {
-            format!("{trials} trials")
+            figure::counted(trials, "trial")
         } else {
-            format!("{trials} trials, {complete} of them complete")
+            format!(
+                "{}, {complete} of them complete",
+                figure::counted(trials, "trial")
+            )
         },
         unit::long_time(record.elapsed_seconds()),
     ];
@@ -95,10 +98,14 @@ pub(super) fn more(verdict: &Verdict) -> Option<String> {
                 .to_owned()
         }
         (Some(rounds), Some(seconds)) => format!(
-            "About {rounds} more rounds ({}) would decide it.",
+            "About {} ({}) would decide it.",
+            figure::counted(rounds as usize, "more round"),
             unit::long_time(seconds)
         ),
-        (Some(rounds), None) => format!("About {rounds} more rounds would decide it."),
+        (Some(rounds), None) => format!(
+            "About {} would decide it.",
+            figure::counted(rounds as usize, "more round")
+        ),
     })
 }
 
@@ -137,10 +144,7 @@ fn failures(record: &Record) -> Vec<String> {
             if let Some(first) = errors.first() {
                 sentences.push(format!(
                     "{} failed {} of {}: {first}",
-                    match errors.len() {
-                        1 => "1 trial".to_owned(),
-                        count => format!("{count} trials"),
-                    },
+                    figure::counted(errors.len(), "trial"),
                     workload.name,
                     treatment.name
                 ));
@@ -312,17 +316,9 @@ pub(super) fn contrasts(verdict: &Verdict) -> Option<Table> {
         .iter()
         .chain(&verdict.workloads)
         .map(|contrast| {
-            Row::of(vec![
-                contrast_name(contrast),
-                contrast_place(contrast),
-                contrast
-                    .ratio
-                    .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
-                contrast
-                    .ratio
-                    .map_or(figure::MISSING.to_owned(), figure::ratio_range),
-                contrast.text.clone(),
-            ])
+            let mut cells = vec![contrast_name(contrast), contrast_place(contrast)];
+            cells.extend(ratio_cells(contrast));
+            Row::of(cells)
         })
         .collect();
     (!rows.is_empty()).then(|| Table {
@@ -338,6 +334,72 @@ pub(super) fn contrasts(verdict: &Verdict) -> Option<Table> {
         text: vec![1, 4],
         rows,
     })
+}
+
+/// Names a contrast by one of its sides.
+type Naming = fn(&Contrast) -> String;
+
+/// The contrasts for narrow pages: a table per contrast where there are few, else per place, so
+/// that no column repeats what a heading can say.
+pub(super) fn contrast_tables(verdict: &Verdict) -> Vec<Table> {
+    let all: Vec<&Contrast> = verdict.overall.iter().chain(&verdict.workloads).collect();
+    let names = |name: &dyn Fn(&Contrast) -> String| {
+        let mut names: Vec<String> = Vec::new();
+        for contrast in &all {
+            let name = name(contrast);
+            if !names.contains(&name) {
+                names.push(name);
+            }
+        }
+        names
+    };
+    let (contrasts, places) = (names(&contrast_name), names(&contrast_place));
+    let by_contrast = contrasts.len() < places.len();
+    let (headings, heading, row): (Vec<String>, Naming, Naming) = if by_contrast {
+        (contrasts, contrast_name, contrast_place)
+    } else {
+        (places, contrast_place, contrast_name)
+    };
+    headings
+        .into_iter()
+        .map(|title| Table {
+            head: vec![
+                if by_contrast { "on" } else { "contrast" }.to_owned(),
+                "ratio".to_owned(),
+                interval_name(verdict),
+                "verdict".to_owned(),
+            ],
+            text: vec![3],
+            rows: all
+                .iter()
+                .filter(|contrast| heading(contrast) == title)
+                .map(|contrast| {
+                    let mut cells = vec![row(contrast)];
+                    cells.extend(ratio_cells(contrast));
+                    Row::of(cells)
+                })
+                .collect(),
+            title: if by_contrast {
+                format!("Contrast: {title}")
+            } else {
+                format!("Contrasts on {title}")
+            },
+            note: "A ratio above 1: the first named is better.".to_owned(),
+        })
+        .collect()
+}
+
+/// Ratio, interval, verdict.
+fn ratio_cells(contrast: &Contrast) -> [String; 3] {
+    [
+        contrast
+            .ratio
+            .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
+        contrast
+            .ratio
+            .map_or(figure::MISSING.to_owned(), figure::ratio_range),
+        contrast.text.clone(),
+    ]
 }
 
 /// With a capital letter at the beginning.

@@ -26,8 +26,7 @@ pub(super) fn value(metric_unit: &str, value: f64) -> String {
 
 /// The interval in brackets; its unit is left out where it is that of the estimate.
 pub(super) fn range(metric_unit: &str, interval: Interval) -> String {
-    let texts =
-        [interval.estimate, interval.low, interval.high].map(|end| self::value(metric_unit, end));
+    let texts = [interval.estimate, interval.low, interval.high].map(|end| value(metric_unit, end));
     let [estimate, low, high] = texts.each_ref().map(|text| split(text));
     if estimate.1 == low.1 && estimate.1 == high.1 {
         format!("[{}, {}]", low.0, high.0)
@@ -45,6 +44,9 @@ fn split(text: &str) -> (&str, &str) {
 
 /// A value for an axis: no zeros behind the point.
 pub(super) fn tick(metric_unit: &str, value: f64) -> String {
+    if value == 0.0 {
+        return "0".to_owned();
+    }
     let text = self::value(metric_unit, value);
     let (number, unit) = split(&text);
     if !number.contains('.') {
@@ -87,6 +89,15 @@ pub(super) fn metric(head: &MetricHead) -> String {
     format!("{}, {better}", head.name)
 }
 
+/// `1 trial`, `2 trials`.
+pub(super) fn counted(count: usize, thing: &str) -> String {
+    if count == 1 {
+        format!("1 {thing}")
+    } else {
+        format!("{count} {thing}s")
+    }
+}
+
 /// Text from the outside world on one line: no control characters (they would steer a terminal)
 /// and none that reverse the direction of what follows.
 pub(super) fn plain(text: &str) -> String {
@@ -118,7 +129,7 @@ mod tests {
         assert_eq!(value("s", 0.0123), "12.3 ms");
         assert_eq!(tick("B/s", 200e6), "200 MB/s");
         assert_eq!(tick("ns", 1.5e6), "1.5 ms");
-        assert_eq!(tick("op/s", 0.0), "0/s");
+        assert_eq!(tick("op/s", 0.0), "0");
         assert_eq!(value("B/s", f64::NAN), MISSING);
     }
 

@@ -45,7 +45,7 @@ impl Report for Markdown {
         for (at, head) in record.head.workloads.iter().enumerate() {
             table(&mut text, &content::workload(verdict, at, head));
         }
-        if let Some(contrasts) = content::contrasts(verdict) {
+        for contrasts in content::contrast_tables(verdict) {
             table(&mut text, &contrasts);
         }
         let notes = content::notes(record, verdict);

@@ -59,7 +59,7 @@ impl Report for Terminal {
         for (at, head) in record.head.workloads.iter().enumerate() {
             page.table(&content::workload(verdict, at, head));
         }
-        if let Some(table) = content::contrasts(verdict) {
+        for table in content::contrast_tables(verdict) {
             page.table(&table);
         }
         let notes = content::notes(record, verdict);
@@ -136,7 +136,7 @@ impl Page {
             .set_width(u16::try_from(self.width - 1).unwrap_or(u16::MAX))
             .set_header(&table.head);
         for row in &table.rows {
-            grid.add_row(row.cells.iter().map(|cell| plain(cell)));
+            grid.add_row(row.cells.iter().map(|cell| glued(&plain(cell))));
         }
         for (at, column) in grid.column_iter_mut().enumerate() {
             if at > 0 && !table.text.contains(&at) {
@@ -145,9 +145,29 @@ impl Page {
             }
         }
         for line in grid.lines().collect::<Vec<_>>() {
-            self.line(&format!(" {line}"));
+            self.line(&format!(" {}", line.replace(GLUE, " ")));
         }
     }
+}
+
+/// A space at which no line is broken.
+const GLUE: char = '\u{a0}';
+
+/// A figure and its unit stay on one line: `8 to 16 %`, `41 s`.
+fn glued(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        out.push_str(word);
+        let figure = word.ends_with(|c: char| c.is_ascii_digit());
+        let unit = |next: &&str| next.chars().take_while(|c| c.is_alphabetic()).count() <= 3;
+        match words.peek() {
+            Some(next) if figure && unit(next) => out.push(GLUE),
+            Some(_) => out.push(' '),
+            None => {}
+        }
+    }
+    out
 }
 
 /// Breaks a paragraph into lines; a word longer than a line is broken too. Columns are counted as
@@ -157,11 +177,11 @@ fn wrap(text: &str, width: usize) -> Vec<String> {
     grid.load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
         .set_width(u16::try_from(width).unwrap_or(u16::MAX))
-        .add_row([text]);
+        .add_row([glued(text)]);
     if let Some(column) = grid.column_mut(0) {
         column.set_padding((0, 0));
     }
     grid.lines()
-        .map(|line| line.trim_end().to_owned())
+        .map(|line| line.trim_end().replace(GLUE, " "))
         .collect()
 }

@@ -8,24 +8,7 @@ use crate::verdict::{Cell, Contrast, Interval, More, State, TreatmentRow, Word};
 fn verdict(record: &Record) -> Verdict {
     let rounds = record.complete_rounds();
     let few = rounds.len() < 3;
-    let treatments: Vec<TreatmentRow> = record
-        .head
-        .treatments
-        .iter()
-        .enumerate()
-        .map(|(at, treatment)| TreatmentRow {
-            treatment: at,
-            name: treatment.name.clone(),
-            levels: treatment.levels.clone(),
-            dropped_after: (at == 7).then_some(3),
-            overall: (!few).then(|| Interval {
-                estimate: 1.0 + 0.02 * at as f64,
-                low: 0.98 + 0.02 * at as f64,
-                high: 1.03 + 0.02 * at as f64,
-            }),
-            cells: cells(record, at, &rounds),
-        })
-        .collect();
+    let treatments = rows(record, &rounds);
     let mut overall = Vec::new();
     let mut workloads = Vec::new();
     for (b, row) in treatments.iter().enumerate().skip(1) {
@@ -80,6 +63,27 @@ fn verdict(record: &Record) -> Verdict {
         }),
         notes: vec!["The page cache held 3 % of the data when clocks started.".into()],
     }
+}
+
+fn rows(record: &Record, rounds: &[u32]) -> Vec<TreatmentRow> {
+    record
+        .head
+        .treatments
+        .iter()
+        .enumerate()
+        .map(|(at, treatment)| TreatmentRow {
+            treatment: at,
+            name: treatment.name.clone(),
+            levels: treatment.levels.clone(),
+            dropped_after: (at == 7).then_some(3),
+            overall: (rounds.len() >= 3).then_some(Interval {
+                estimate: 1.0 + 0.02 * at as f64,
+                low: 0.98 + 0.02 * at as f64,
+                high: 1.03 + 0.02 * at as f64,
+            }),
+            cells: cells(record, at, rounds),
+        })
+        .collect()
 }
 
 fn cells(record: &Record, treatment: usize, rounds: &[u32]) -> Vec<Cell> {

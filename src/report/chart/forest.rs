@@ -2,14 +2,14 @@
 
 use maud::{Markup, html};
 
-use super::{Axis, FONT, Scale, ems, fit, px, svg};
+use super::{Axis, FONT, Scale, anchor, ems, fit, px, svg};
 use crate::report::figure;
 use crate::verdict::Interval;
 
 /// Natural width.
-const WIDTH: f64 = 560.0;
+const WIDTH: f64 = 440.0;
 /// Room left and right of the axis.
-const SIDE: f64 = 16.0;
+const SIDE: f64 = 8.0;
 /// Height of a row: a line of text and the interval below it.
 const ROW: f64 = 40.0;
 /// Height of a group's heading.
@@ -47,13 +47,18 @@ pub(in crate::report) fn forest(
     let rows = || groups.iter().flat_map(|group| &group.rows);
     // The band reaches from 1/(1+m) to 1+m: it must look the same from either side.
     let band = [1.0 / (1.0 + margin), 1.0 + margin];
-    let ends = rows()
-        .filter_map(|row| row.ratio)
-        .flat_map(|ratio| [ratio.low, ratio.high, ratio.estimate]);
+    let ends = rows().filter_map(|row| row.ratio).flat_map(|ratio| {
+        // An interval that knows nothing must not squeeze the others: it leaves the drawing.
+        let far = ratio.estimate * 10.0;
+        [
+            ratio.low.max(ratio.estimate / 10.0),
+            ratio.high.min(far),
+            ratio.estimate,
+        ]
+    });
     let axis = Axis::over(
         Scale::Log10,
-        ends.map(|end| end.clamp(0.02, 50.0))
-            .chain([1.0 / (1.0 + 1.6 * margin), 1.0 + 1.6 * margin]),
+        ends.chain([1.0 / (1.0 + 1.6 * margin), 1.0 + 1.6 * margin]),
     )
     .widened(0.04);
     let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
@@ -172,12 +177,12 @@ fn foot(axis: Axis, bottom: f64) -> Markup {
         @for (value, label) in ticks {
             line class="axis" x1=(px(place(value))) x2=(px(place(value)))
                 y1=(px(bottom)) y2=(px(bottom + 4.0)) {}
-            text class="tick" text-anchor="middle" x=(px(place(value))) y=(px(bottom + 17.0)) { (label) }
+            text class="tick" text-anchor=(anchor(place(value), &label, WIDTH)) x=(px(place(value))) y=(px(bottom + 17.0)) { (label) }
         }
         text class="faint" x=(px(SIDE)) y=(px(bottom + 36.0)) { "← worse" }
         text class="faint" text-anchor="end" x=(px(WIDTH - SIDE)) y=(px(bottom + 36.0)) { "better →" }
         text class="faint" text-anchor="middle" x=(px(WIDTH / 2.0)) y=(px(bottom + 36.0)) {
-            "ratio (band: the margin)"
+            "ratio"
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::{Axis, FONT, SERIES_MAX, ems, fit, marker, px, svg};
+use super::{Axis, FONT, SERIES_MAX, anchor, ems, fit, marker, px, svg};
 
 /// Natural width.
 const WIDTH: f64 = 480.0;
@@ -49,8 +49,6 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) y_label: &'a dyn Fn(f64) -> String,
     /// At most [`SERIES_MAX`] lines; further ones are not drawn.
     pub(in crate::report) lines: Vec<Line>,
-    /// Places on the horizontal axis where something begins, with its name.
-    pub(in crate::report) marks: Vec<(f64, String)>,
 }
 
 /// The chart.
@@ -76,23 +74,12 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
         }
         @for (value, label) in &x_ticks {
             line class="grid" x1=(px(x(*value))) x2=(px(x(*value))) y1=(px(TOP)) y2=(px(floor)) {}
-            text class="tick" text-anchor=(anchor(x(*value), ems(label) * FONT))
+            text class="tick" text-anchor=(anchor(x(*value), label, WIDTH))
                 x=(px(x(*value))) y=(px(floor + 16.0)) { (label) }
         }
         text class="faint" x="4" y="12" { (fit(&chart.y_name, WIDTH - 8.0)) }
         text class="faint" text-anchor="end" x=(px(WIDTH - RIGHT)) y=(px(HEIGHT - 6.0)) {
             (fit(&chart.x_name, WIDTH - left - RIGHT))
-        }
-        @for (at, (value, name)) in chart.marks.iter().enumerate() {
-            line class="phase" x1=(px(x(*value))) x2=(px(x(*value))) y1=(px(TOP)) y2=(px(floor)) {}
-            // A name has the room up to the next mark.
-            @let end = chart.marks.get(at + 1).map_or(WIDTH - RIGHT, |next| x(next.0));
-            @if end - x(*value) > 40.0 {
-                text class="faint" x=(px(x(*value) + 4.0)) y=(px(TOP + 12.0)) {
-                    title { (name) }
-                    (fit(name, end - x(*value) - 8.0))
-                }
-            }
         }
         @for (series, line) in chart.lines.iter().take(SERIES_MAX).enumerate() {
             (draw(series, line, chart, &x, &y))
@@ -107,15 +94,6 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
         HEIGHT,
         &content,
     )
-}
-
-/// The last label must not leave the drawing.
-fn anchor(x: f64, width: f64) -> &'static str {
-    if x + width / 2.0 > WIDTH - 1.0 {
-        "end"
-    } else {
-        "middle"
-    }
 }
 
 fn draw(

@@ -24,6 +24,18 @@ pub(super) const SERIES_MAX: usize = 8;
 /// Size of a chart's text.
 const FONT: f64 = 12.0;
 
+/// Where a label below an axis is held, so that it does not leave a drawing of that width.
+fn anchor(x: f64, label: &str, width: f64) -> &'static str {
+    let half = ems(label) * FONT / 2.0;
+    if x + half > width {
+        "end"
+    } else if x < half {
+        "start"
+    } else {
+        "middle"
+    }
+}
+
 /// A coordinate: one decimal is finer than any screen.
 fn px(value: f64) -> String {
     let text = format!("{value:.1}");

@@ -3,14 +3,14 @@
 
 use maud::{Markup, html};
 
-use super::{Axis, FONT, ems, fit, px, svg};
+use super::{Axis, FONT, anchor, ems, fit, px, svg};
 use crate::report::figure;
 use crate::verdict::Interval;
 
 /// Natural width.
-const WIDTH: f64 = 560.0;
+const WIDTH: f64 = 440.0;
 /// Room left and right of the axis.
-const SIDE: f64 = 16.0;
+const SIDE: f64 = 8.0;
 /// Height of a row: a line of text and the values below it.
 const ROW: f64 = 44.0;
 /// Room for the axis below.
@@ -44,7 +44,7 @@ pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[Round
     let content = html! {
         @for (value, label) in &ticks {
             line class="grid" x1=(px(place(*value))) x2=(px(place(*value))) y1="2" y2=(px(bottom)) {}
-            text class="tick" text-anchor="middle" x=(px(place(*value))) y=(px(bottom + 17.0)) { (label) }
+            text class="tick" text-anchor=(anchor(place(*value), label, WIDTH)) x=(px(place(*value))) y=(px(bottom + 17.0)) { (label) }
         }
         @for path in joined(rows, &place, &middle) { path class="join" d=(path) {} }
         @for (at, row) in rows.iter().enumerate() {

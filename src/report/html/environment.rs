@@ -4,17 +4,40 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use crate::event::{CommandRun, Event};
+use crate::event::{CommandRun, Event, Fact};
 use crate::record::Record;
 use crate::report::content::{Row, Table};
+use crate::report::figure;
 use crate::unit;
 
-/// A fact of one layer: which values it had, and in which treatments each.
+/// A fact of the layers at one height: which values it had, and in which treatments each.
 struct LayerFact {
-    layer: String,
+    /// Kinds of layer that have it, in the order first seen.
+    layers: Vec<String>,
     name: String,
     /// Value with the treatments that had it, in the order first seen.
     values: Vec<(String, Vec<usize>)>,
+}
+
+impl LayerFact {
+    fn layer(&self) -> String {
+        self.layers.join(", ")
+    }
+
+    /// All treatments have the one value.
+    fn same(&self, raised: &[usize]) -> bool {
+        matches!(self.values.as_slice(), [(_, treatments)] if treatments == raised)
+    }
+
+    /// Some treatment had more than one value: what changes whenever a stack is raised (the number
+    /// of a loop device) is no difference between treatments.
+    fn fleeting(&self) -> bool {
+        let mut seen = std::collections::BTreeSet::new();
+        self.values
+            .iter()
+            .flat_map(|(_, treatments)| treatments)
+            .any(|treatment| !seen.insert(treatment))
+    }
 }
 
 /// The machine and the layers.
@@ -34,40 +57,36 @@ pub(super) fn environment(record: &Record) -> Markup {
     let raised: Vec<usize> = (0..record.head.treatments.len())
         .filter(|&treatment| !record.layer_facts(treatment).is_empty())
         .collect();
-    let (same, different): (Vec<LayerFact>, Vec<LayerFact>) = layer_facts(record)
+    let (same, rest): (Vec<LayerFact>, Vec<LayerFact>) = layer_facts(record)
         .into_iter()
-        .partition(|fact| fact.values.len() == 1 && fact.values[0].1 == raised);
+        .partition(|fact| fact.same(&raised));
+    let (fleeting, different): (Vec<LayerFact>, Vec<LayerFact>) =
+        rest.into_iter().partition(LayerFact::fleeting);
     html! {
         @if !machine.rows.is_empty() { h3 { (machine.title) } (super::tables::table(&machine)) }
         @if !different.is_empty() {
             h3 { "Where the treatments differ" }
             p { "As the system reports it, not as the study asked." }
-            (differences(record, &different))
+            (facts_table("Where the treatments differ", record, &different))
+        }
+        @if !fleeting.is_empty() {
+            details {
+                summary { (figure::counted(fleeting.len(), "fact")) " that changed from one raising to the next" }
+                (facts_table("What changed from one raising to the next", record, &fleeting))
+            }
         }
         @if !same.is_empty() {
             details {
-                summary { (same.len()) " facts that are the same in all treatments" }
-                (super::tables::table(&Table {
-                    title: "The same in all treatments".to_owned(),
-                    head: ["layer", "fact", "value"].map(str::to_owned).to_vec(),
-                    text: vec![1, 2],
-                    rows: same
-                        .into_iter()
-                        .map(|fact| {
-                            let value = fact.values.into_iter().next().unwrap_or_default().0;
-                            Row::of(vec![fact.layer, fact.name, value])
-                        })
-                        .collect(),
-                    ..Table::default()
-                }))
+                summary { (figure::counted(same.len(), "fact")) " the same in all treatments" }
+                (facts_table("The same in all treatments", record, &same))
             }
         }
     }
 }
 
-fn differences(record: &Record, facts: &[LayerFact]) -> Markup {
+fn facts_table(title: &str, record: &Record, facts: &[LayerFact]) -> Markup {
     html! {
-        div class="scroll" tabindex="0" role="region" aria-label="Where the treatments differ" {
+        div class="scroll" tabindex="0" role="region" aria-label=(title) {
             table class="differences" {
                 thead {
                     tr {
@@ -82,10 +101,12 @@ fn differences(record: &Record, facts: &[LayerFact]) -> Markup {
                         @for (at, (value, treatments)) in fact.values.iter().enumerate() {
                             tr {
                                 @if at == 0 {
-                                    th scope="rowgroup" class="text" rowspan=(fact.values.len()) { (fact.layer) }
+                                    th scope="rowgroup" class="text" rowspan=(fact.values.len()) { (fact.layer()) }
                                     th scope="rowgroup" class="text" rowspan=(fact.values.len()) { (fact.name) }
                                 }
-                                td class="text" { mark { (value) } }
+                                td class="text" {
+                                    @if fact.values.len() > 1 { mark { (value) } } @else { (value) }
+                                }
                                 td class="text" { (names(record, treatments)) }
                             }
                         }
@@ -112,24 +133,28 @@ fn names(record: &Record, treatments: &[usize]) -> Markup {
     }
 }
 
-/// Facts of all layers in the order first seen. One that changes from round to round shows every
-/// value it had.
+/// Facts of all layers in the order first seen; layers are matched by their height, so that two
+/// file systems are compared fact by fact.
 fn layer_facts(record: &Record) -> Vec<LayerFact> {
     let mut facts: Vec<LayerFact> = Vec::new();
-    let mut known: BTreeMap<(usize, String, String), usize> = BTreeMap::new();
+    let mut known: BTreeMap<(usize, String), usize> = BTreeMap::new();
     for treatment in 0..record.head.treatments.len() {
         for layers in record.layer_facts(treatment) {
-            for (depth, layer) in layers.iter().enumerate() {
-                for fact in &layer.facts {
-                    let key = (depth, layer.layer.clone(), fact.name.clone());
+            for (height, layer) in layers.iter().enumerate() {
+                let kind = Fact::new("kind of layer", layer.layer.as_str());
+                for fact in std::iter::once(&kind).chain(&layer.facts) {
+                    let key = (height, fact.name.clone());
                     let at = *known.entry(key).or_insert_with(|| {
                         facts.push(LayerFact {
-                            layer: layer.layer.clone(),
+                            layers: Vec::new(),
                             name: fact.name.clone(),
                             values: Vec::new(),
                         });
                         facts.len() - 1
                     });
+                    if !facts[at].layers.contains(&layer.layer) {
+                        facts[at].layers.push(layer.layer.clone());
+                    }
                     enter(&mut facts[at].values, &fact.value, treatment);
                 }
             }
@@ -167,7 +192,7 @@ pub(super) fn commands(record: &Record) -> Markup {
     html! {
         @for (name, commands) in groups {
             details {
-                summary { (name) ": " (commands.len()) " commands" }
+                summary { (name) ": " (figure::counted(commands.len(), "command")) }
                 pre tabindex="0" { @for command in commands { (self::command(command)) } }
             }
         }

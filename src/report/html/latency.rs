@@ -18,13 +18,14 @@ use crate::verdict::Verdict;
 /// Charts that are shown without opening anything.
 const OPEN_MAX: usize = 4;
 
-/// Histograms of all complete trials, merged: workload and kind of operation, then treatment.
-type Merged = BTreeMap<(usize, String), BTreeMap<usize, Histogram<u64>>>;
+/// Histograms of all complete trials, merged: workload, phase and title (phase and kind of
+/// operation), then treatment. Phases are kept apart: they do different things.
+type Merged = BTreeMap<(usize, usize, String), BTreeMap<usize, Histogram<u64>>>;
 
 /// One chart per workload and kind of operation, at most eight treatments in each.
 pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
     let mut charts = Vec::new();
-    for ((workload, op), histograms) in &merged(record) {
+    for ((workload, _, op), histograms) in &merged(record) {
         let lines: Vec<Line> = verdict
             .treatments
             .iter()
@@ -60,7 +61,7 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
         div class="facets" { @for chart in charts.iter().take(OPEN_MAX) { (chart) } }
         @if charts.len() > OPEN_MAX {
             details {
-                summary { (charts.len() - OPEN_MAX) " further charts" }
+                summary { (figure::counted(charts.len() - OPEN_MAX, "further chart")) }
                 div class="facets" { @for chart in charts.iter().skip(OPEN_MAX) { (chart) } }
             }
         }
@@ -70,15 +71,22 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
 fn merged(record: &Record) -> Merged {
     let mut merged = Merged::new();
     for trial in record.trials().filter(|t| t.ended == Ended::Complete) {
-        for op in trial.phases.iter().flat_map(|phase| &phase.operations) {
-            let Some(histogram) = decoded(&op.histogram) else {
-                continue;
-            };
-            let of = merged.entry((trial.workload, op.op.clone())).or_default();
-            match of.get_mut(&trial.treatment) {
-                // Both were written with the same bounds; one that does not fit is left out.
-                Some(sum) => drop(sum.add(&histogram)),
-                None => drop(of.insert(trial.treatment, histogram)),
+        for (at, phase) in trial.phases.iter().enumerate() {
+            for op in &phase.operations {
+                let Some(histogram) = decoded(&op.histogram) else {
+                    continue;
+                };
+                let title = if trial.phases.len() > 1 {
+                    format!("{}, {}", phase.name, op.op)
+                } else {
+                    op.op.clone()
+                };
+                let of = merged.entry((trial.workload, at, title)).or_default();
+                match of.get_mut(&trial.treatment) {
+                    // Both were written with the same bounds; one that does not fit is left out.
+                    Some(sum) => drop(sum.add(&histogram)),
+                    None => drop(of.insert(trial.treatment, histogram)),
+                }
             }
         }
     }
@@ -141,7 +149,6 @@ fn facets(id: &str, title: &str, mut lines: Vec<Line>) -> Vec<Markup> {
             y_name: "share of operations at least so slow".to_owned(),
             y_label: &share,
             lines,
-            marks: Vec::new(),
         }));
         lines = rest;
     }

@@ -165,13 +165,17 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
         .collect::<Vec<_>>()
         .join(", ");
     let margin = content::share(verdict.margin);
+    let rounds = record.complete_rounds().len();
+    let anew = rounds > 0
+        && (0..head.treatments.len()).any(|at| record.layer_facts(at).len() >= rounds.max(2));
     html! {
         p {
-            "Each of the " (head.treatments.len()) " treatments was built and measured once per round, "
+            "Each of the " (head.treatments.len()) " treatments was measured once per round, "
+            @if anew { "its storage built anew each time, " }
             "in an order drawn at random for every round (seed " (head.seed) "). "
             "Whatever drifts while a run goes on (temperature, neighbours, a filling disk) thus meets all "
             "treatments alike, and only values of the same round are compared with each other. "
-            "A round counts only when all its trials are complete."
+            "Trials that failed or were interrupted are shown, never judged."
         }
         p {
             "Compared are ratios: the geometric mean over the rounds of one value over the other, with "
@@ -184,7 +188,7 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
         p {
             "A difference below the margin of " (margin) " does not matter by the study's own word. "
             "“No difference larger than x” is a result: the whole interval lies within ±x. "
-            "“Undecided” is not: the interval still allows a difference that would matter and none at all."
+            "“Undecided” is not: the interval still allows a difference that would matter, and one that would not."
         }
         p {
             "The interval beside a treatment's own value describes that value; two such intervals that overlap "

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::event::{Ended, Observation};
+use crate::event::{Ended, Observation, PhaseObservation};
 use crate::record::Record;
 use crate::report::chart::{
     Axis, ForestGroup, ForestRow, Line, LineChart, RoundsRow, SERIES_MAX, Scale, forest, legend,
@@ -36,14 +36,14 @@ pub(super) fn hero(verdict: &Verdict) -> Markup {
         @if !first.is_empty() {
             figure class="hero" {
                 figcaption { (title) ". The band is what the study calls no difference that matters." }
-                div class="chart wide" { (forest("forest", title, verdict.margin, &first)) }
+                div class="chart" { (forest("forest", title, verdict.margin, &first)) }
             }
         }
         @for (at, group) in rest.into_iter().enumerate() {
             details {
-                summary { (group.heading) ": " (group.rows.len()) " contrasts" }
+                summary { (group.heading) ": " (figure::counted(group.rows.len(), "contrast")) }
                 @let title = format!("{title}: {}", group.heading);
-                div class="chart wide" {
+                div class="chart" {
                     (forest(&format!("forest-{at}"), &title, verdict.margin, &[group]))
                 }
             }
@@ -117,11 +117,15 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
         p {
             "One dot per round; a line joins the values of one round. The bar is the interval of the mean."
         }
-        @for (title, chart) in charts {
-            @if long {
-                details { summary { (title) } div class="chart wide" { (chart) } }
-            } @else {
-                figure { figcaption { (title) } div class="chart wide" { (chart) } }
+        @if long {
+            @for (title, chart) in charts {
+                details { summary { (title) } div class="chart" { (chart) } }
+            }
+        } @else {
+            div class="facets" {
+                @for (title, chart) in charts {
+                    figure { figcaption { (title) } div class="chart" { (chart) } }
+                }
             }
         }
     }
@@ -139,95 +143,81 @@ pub(super) fn with_legend(chart: &LineChart<'_>) -> Markup {
     }
 }
 
-/// The series of each treatment's median trial, workload by workload.
+/// The series of each treatment's median trial, a chart per workload and phase.
 pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
-    let mut facets = Vec::new();
-    for workload in 0..record.head.workloads.len() {
-        let lines: Vec<Line> = verdict
+    let mut charts = Vec::new();
+    for (w, workload) in record.head.workloads.iter().enumerate() {
+        let medians: Vec<(&str, &Observation)> = verdict
             .treatments
             .iter()
             .filter_map(|row| {
-                let trial = median_trial(record, row.treatment, workload)?;
-                time_line(&row.name, trial)
+                let trial = median_trial(record, row.treatment, w)?;
+                Some((row.name.as_str(), trial))
             })
             .collect();
-        facets.extend(time_charts(record, verdict, workload, lines));
+        let phases = medians.iter().map(|(_, trial)| trial.phases.len()).max();
+        for at in 0..phases.unwrap_or(0) {
+            // Phases of one workload are the same in all treatments, as far as they got.
+            let found: Vec<(&str, &PhaseObservation)> = medians
+                .iter()
+                .filter_map(|(name, trial)| Some((*name, trial.phases.get(at)?)))
+                .collect();
+            let name = match (phases, found.first()) {
+                (Some(2..), Some((_, phase))) => format!("{}: {}", workload.name, phase.name),
+                _ => workload.name.clone(),
+            };
+            charts.extend(time_charts(&format!("time-{w}-{at}"), &name, &found));
+        }
     }
-    if facets.is_empty() {
+    if charts.is_empty() {
         return html! {};
     }
     html! {
         p { "The trial of the median value of each treatment, start to end of the measured part." }
-        @if facets.len() > 4 {
+        @if charts.len() > 4 {
             details {
-                summary { (facets.len()) " charts" }
-                div class="facets" { @for facet in &facets { (facet) } }
+                summary { (figure::counted(charts.len(), "chart")) }
+                div class="facets" { @for chart in &charts { (chart) } }
             }
         } @else {
-            div class="facets" { @for facet in &facets { (facet) } }
+            div class="facets" { @for chart in &charts { (chart) } }
         }
     }
 }
 
-fn time_charts(
-    record: &Record,
-    verdict: &Verdict,
-    workload: usize,
-    lines: Vec<Line>,
-) -> Vec<Markup> {
-    let name = &record.head.workloads[workload].name;
-    let values = lines
+fn time_charts(id: &str, name: &str, phases: &[(&str, &PhaseObservation)]) -> Vec<Markup> {
+    let bytes = phases
         .iter()
-        .flat_map(|line| line.points.iter().map(|&(_, value)| value));
-    // One scale for all charts of a workload, or they could not be compared.
-    let y = Axis::from_zero(values);
-    let x = Axis::over(
-        Scale::Linear,
-        lines
-            .iter()
-            .flat_map(|line| line.points.iter().map(|&(at, _)| at))
-            .chain([0.0]),
-    );
-    let unit = if in_bytes(record, workload) {
-        "B/s"
+        .any(|(_, phase)| phase.series.iter().any(|&(_, bytes)| bytes > 0));
+    let (unit, y_name) = if bytes {
+        ("B/s", "bytes moved")
     } else {
-        "op/s"
+        ("op/s", "operations")
     };
-    let marks = verdict
-        .treatments
-        .first()
-        .and_then(|row| median_trial(record, row.treatment, workload))
-        .map_or(Vec::new(), phase_marks);
-    let mut lines = lines;
+    let mut lines: Vec<Line> = phases
+        .iter()
+        .filter_map(|(name, phase)| time_line(name, phase, bytes))
+        .collect();
+    let points = || lines.iter().flat_map(|line| line.points.iter().copied());
+    // One scale for all charts of a phase, or they could not be compared.
+    let y = Axis::from_zero(points().map(|point| point.1));
+    let x = Axis::over(Scale::Linear, points().map(|point| point.0).chain([0.0]));
     let mut charts = Vec::new();
-    let mut part = 0;
     while !lines.is_empty() {
         let rest = lines.split_off(lines.len().min(SERIES_MAX));
         charts.push(with_legend(&LineChart {
-            id: format!("time-{workload}-{part}"),
-            title: facet_title(name, part, rest.is_empty()),
+            id: format!("{id}-{}", charts.len()),
+            title: facet_title(name, charts.len(), rest.is_empty()),
             desc: format!("{name}: rate over time, one line per treatment."),
             x,
             x_name: "time".to_owned(),
             x_label: &|value| figure::tick("s", value),
             y,
-            y_name: if unit == "B/s" {
-                "bytes moved"
-            } else {
-                "operations"
-            }
-            .to_owned(),
+            y_name: y_name.to_owned(),
             y_label: &|value| figure::tick(unit, value),
             lines,
-            // Phases take different times in different treatments.
-            marks: if part == 0 && rest.is_empty() && verdict.treatments.len() == 1 {
-                marks.clone()
-            } else {
-                Vec::new()
-            },
         }));
         lines = rest;
-        part += 1;
     }
     charts
 }
@@ -239,25 +229,6 @@ pub(super) fn facet_title(name: &str, part: usize, last: bool) -> String {
     } else {
         format!("{name} ({})", part + 1)
     }
-}
-
-fn phase_marks(trial: &Observation) -> Vec<(f64, String)> {
-    let mut began = 0.0;
-    let mut marks = Vec::new();
-    for phase in &trial.phases {
-        marks.push((began, phase.name.clone()));
-        began += phase.elapsed_ns as f64 / 1e9;
-    }
-    marks
-}
-
-/// Whether the workload moves bytes at all.
-fn in_bytes(record: &Record, workload: usize) -> bool {
-    record
-        .trials()
-        .filter(|trial| trial.workload == workload)
-        .flat_map(|trial| &trial.phases)
-        .any(|phase| phase.series.iter().any(|&(_, bytes)| bytes > 0))
 }
 
 /// The complete trial whose primary metric is the median of the treatment's.
@@ -274,29 +245,24 @@ fn median_trial(record: &Record, treatment: usize, workload: usize) -> Option<&O
         .map(|pair| pair.1)
 }
 
-/// Rate in each slice, s and bytes (or operations) per second; phases one after the other.
-fn time_line(label: &str, trial: &Observation) -> Option<Line> {
-    let bytes = trial
-        .phases
-        .iter()
-        .any(|phase| phase.series.iter().any(|&(_, bytes)| bytes > 0));
-    let mut points = Vec::new();
-    let mut began = 0.0;
-    for phase in &trial.phases {
-        let width = phase.slice_ns as f64 / 1e9;
-        let elapsed = phase.elapsed_ns as f64 / 1e9;
-        if width > 0.0 {
-            for (at, &(ops, moved)) in phase.series.iter().enumerate() {
-                let end = (at + 1) as f64 * width;
-                // A slice the phase did not fill would look like a slump.
-                if end <= elapsed + width * 0.01 {
-                    let amount = if bytes { moved } else { ops };
-                    points.push((began + end - width / 2.0, amount as f64 / width));
-                }
-            }
-        }
-        began += elapsed;
+/// Rate in each slice of a phase, s and bytes (or operations) per second; none: too short a phase.
+fn time_line(label: &str, phase: &PhaseObservation, bytes: bool) -> Option<Line> {
+    let width = phase.slice_ns as f64 / 1e9;
+    let elapsed = phase.elapsed_ns as f64 / 1e9;
+    if width <= 0.0 {
+        return None;
     }
+    let points: Vec<(f64, f64)> = phase
+        .series
+        .iter()
+        .enumerate()
+        .map(|(at, &(ops, moved))| {
+            let amount = if bytes { moved } else { ops };
+            ((at as f64 + 0.5) * width, amount as f64 / width)
+        })
+        // A last slice that the phase did not fill would look like a slump.
+        .take_while(|(middle, _)| middle + width / 2.0 <= elapsed + width * 0.01)
+        .collect();
     (points.len() >= 2).then(|| Line {
         label: label.to_owned(),
         points: thinned(&points),

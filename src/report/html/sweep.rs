@@ -80,19 +80,34 @@ fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec
     }
 }
 
+/// Workloads whose names differ in nothing but an amount.
+struct Group<'a> {
+    /// The name without it.
+    name: String,
+    kind: &'a str,
+    /// Each amount with its workload.
+    sizes: Vec<(u64, usize)>,
+}
+
 fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Markup>) {
-    // Name without its amount and kind; the sizes with their workloads.
-    let mut groups: Vec<((String, &str), Vec<(u64, usize)>)> = Vec::new();
+    let mut groups: Vec<Group<'_>> = Vec::new();
     for (at, workload) in record.head.workloads.iter().enumerate() {
-        if let Some((size, rest)) = amount(&workload.name) {
-            let key = (rest, workload.kind.as_str());
-            match groups.iter_mut().find(|group| group.0 == key) {
-                Some(group) => group.1.push((size, at)),
-                None => groups.push((key, vec![(size, at)])),
+        if let Some((size, name)) = amount(&workload.name) {
+            let kind = workload.kind.as_str();
+            match groups.iter_mut().find(|g| g.name == name && g.kind == kind) {
+                Some(group) => group.sizes.push((size, at)),
+                None => groups.push(Group {
+                    name,
+                    kind,
+                    sizes: vec![(size, at)],
+                }),
             }
         }
     }
-    for ((name, _), mut sizes) in groups {
+    for Group {
+        name, mut sizes, ..
+    } in groups
+    {
         sizes.sort_unstable();
         sizes.dedup_by_key(|size| size.0);
         if sizes.len() < SIZES_MIN {
@@ -190,7 +205,6 @@ fn finish(
             y_name: metric.name.clone(),
             y_label: &|value| figure::tick(&metric.unit, value),
             lines,
-            marks: Vec::new(),
         }));
         lines = rest;
         part += 1;

@@ -299,7 +299,7 @@ pub(super) fn trials(record: &Record) -> Markup {
     ];
     html! {
         details {
-            summary { (rows.len()) " trials, in the order they ended" }
+            summary { (figure::counted(rows.len(), "trial")) ", in the order they ended" }
             (table(&Table {
                 title: "Every trial".to_owned(),
                 head: names.map(str::to_owned).to_vec(),
