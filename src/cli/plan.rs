@@ -77,7 +77,7 @@ fn commands(scratch: &Path, index: usize, treatment: &Treatment) -> Result<Vec<S
 }
 
 /// Refuses a study this machine cannot carry out, before anything is created.
-pub(super) fn check_machine(study: &Study) -> Result<(), Failure> {
+pub(super) fn check_machine(setting: &Setting, study: &Study) -> Result<(), Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let mut missing: Vec<String> = Vec::new();
     let mut needed: Vec<(PathBuf, u64)> = Vec::new();
@@ -89,6 +89,14 @@ pub(super) fn check_machine(study: &Study) -> Result<(), Failure> {
             }
         }
         for (dir, bytes) in treatment.stack.disk_needed() {
+            let dir = if dir.as_os_str().is_empty() {
+                // The run's own directory, which comes to lie in the store; the store itself may
+                // be missing too.
+                let there = setting.store.ancestors().find(|path| host.is_dir(path));
+                there.unwrap_or(&setting.store).to_owned()
+            } else {
+                dir
+            };
             match needed.iter_mut().find(|(known, _)| *known == dir) {
                 Some((_, most)) => *most = (*most).max(bytes),
                 None => needed.push((dir, bytes)),
