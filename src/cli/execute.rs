@@ -141,8 +141,14 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
     super::plan::check_machine(setting, &study)?;
     let rounds = record.complete_rounds().len();
     let shared = Shared::new(Ledger::new(log, store.index(), record));
-    let journal = Journal::open(&store.run_dir(&run).join("journal.jsonl"))
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let path = store.run_dir(&run).join("journal.jsonl");
+    // Killed before it had a journal, a run had created nothing yet.
+    let journal = if path.exists() {
+        Journal::open(&path)
+    } else {
+        Journal::create(&path)
+    }
+    .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     let resumed = Event::RunResumed {
         stackrace: env!("CARGO_PKG_VERSION").to_owned(),
         rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
