@@ -18,10 +18,6 @@ impl Report for Markdown {
         "GitHub Markdown with tables"
     }
 
-    fn media_type(&self) -> &'static str {
-        "text/markdown; charset=utf-8"
-    }
-
     fn ending(&self) -> &'static str {
         "md"
     }

@@ -27,10 +27,6 @@ impl Report for Terminal {
         "plain text of at most 80 columns"
     }
 
-    fn media_type(&self) -> &'static str {
-        "text/plain; charset=utf-8"
-    }
-
     fn ending(&self) -> &'static str {
         "txt"
     }

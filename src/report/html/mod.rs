@@ -29,10 +29,6 @@ impl Report for Html {
         "one page with tables and charts, opens offline"
     }
 
-    fn media_type(&self) -> &'static str {
-        "text/html; charset=utf-8"
-    }
-
     fn ending(&self) -> &'static str {
         "html"
     }
