@@ -100,7 +100,7 @@ pub(super) fn start(
     decide: bool,
     output: &Output,
 ) -> Result<u8, Failure> {
-    super::plan::check_machine(study)?;
+    super::plan::check_machine(setting, study)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = setting.open_store()?;
     let run = run_id(&clock.today(), entropy());
@@ -138,7 +138,7 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
             .map_err(|why| Failure::usage(format!("--more-time: {why}")))?;
         study.decide.time_max_ns = (record.elapsed_seconds() * 1e9) as u64 + more;
     }
-    super::plan::check_machine(&study)?;
+    super::plan::check_machine(setting, &study)?;
     let rounds = record.complete_rounds().len();
     let shared = Shared::new(Ledger::new(log, store.index(), record));
     let journal = Journal::open(&store.run_dir(&run).join("journal.jsonl"))

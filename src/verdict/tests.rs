@@ -157,7 +157,8 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
     let data = trials(&head, 8, 0.01, 1, |t, _| if t == 1 { 0.5 } else { 1.0 });
     let verdict = judge(&evidence(&head, &data, 8));
     assert!(
-        verdict.sentence.starts_with("a is faster by "),
+        verdict.sentence.starts_with("a is 1.9")
+            && verdict.sentence.contains(" times as fast as b"),
         "{}",
         verdict.sentence
     );
