@@ -28,7 +28,7 @@ impl Report for Markdown {
             escaped(&record.head.title),
             escaped(&verdict.sentence)
         );
-        for sentence in verdict.details.iter().chain(&content::more(verdict)) {
+        for sentence in &verdict.details {
             text.push_str(&format!("\n{}\n", escaped(sentence)));
         }
         text.push_str(&format!(

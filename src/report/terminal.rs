@@ -45,9 +45,6 @@ impl Report for Terminal {
         for detail in &verdict.details {
             page.labelled("", "", detail);
         }
-        if let Some(more) = content::more(verdict) {
-            page.labelled("", "", &more);
-        }
         page.labelled("", "", &content::facts(record, verdict).join(" · "));
         if let Some(table) = content::overall(verdict) {
             page.table(&table);

@@ -119,7 +119,6 @@ fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
             h1 { (record.head.title) }
             p class="verdict" { (verdict.sentence) }
             @for detail in &verdict.details { p { (detail) } }
-            @if let Some(more) = content::more(verdict) { p { (more) } }
             ul class="facts" {
                 @for fact in content::facts(record, verdict) { li { (fact) } }
             }
