@@ -305,6 +305,23 @@ fn an_incomplete_or_failed_trial_is_never_judged() {
 }
 
 #[test]
+fn a_treatment_that_failed_is_the_answer_when_there_is_no_other() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let mut data = trials(&head, 1, 0.01, 3, |_, _| 1.0);
+    data[1].ended = Ended::Failed {
+        error: "write of /x failed: No space left on device".into(),
+    };
+    let verdict = judge(&evidence(&head, &data, 0));
+    assert!(
+        verdict
+            .sentence
+            .starts_with("No verdict: b failed in round 1: write of /x failed"),
+        "{}",
+        verdict.sentence
+    );
+}
+
+#[test]
 fn a_single_treatment_is_described_and_nothing_is_claimed() {
     let head = head(&["x"], &[&["a"]], 1, None);
     let data = trials(&head, 5, 0.01, 3, |_, _| 1.0);
