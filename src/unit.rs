@@ -152,7 +152,7 @@ fn three_digits(value: f64, units: &[&str]) -> String {
     let digits = match value.abs() {
         v if v >= 99.95 => 0,
         v if v >= 9.995 => 1,
-        v if v == 0.0 => 0,
+        0.0 => 0,
         _ => 2,
     };
     let unit = units[index];

@@ -58,7 +58,7 @@ pub(super) enum Verb {
     Runs,
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
-    /// Explain the words of a study: layers, workloads, purposes, studies, schema
+    /// Explain the words of a study: layers, workloads, purposes, studies, reports, schema
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
@@ -193,7 +193,7 @@ pub(super) struct Clean {
 /// `stackrace show`.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// layers, workloads, purposes, studies, schema
+    /// layers, workloads, purposes, studies, reports, schema
     pub(super) what: String,
     /// One of them, whole
     pub(super) name: Option<String>,

@@ -25,7 +25,7 @@ use crate::unit;
 /// Rounds a comparison's trials are sized for, and at most does.
 const ROUNDS: u32 = 8;
 /// Share of the time given to measuring; the rest is raising, settling and lowering.
-const MEASURING_SHARE: f64 = 0.7;
+const MEASURING_SHARE: f64 = 0.9;
 /// Bytes written by the probe that finds out how fast a directory is, roughly.
 const PROBE_BYTES: u64 = 32 << 20;
 /// Files made by it.

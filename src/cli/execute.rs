@@ -286,8 +286,13 @@ fn show(
     if setting.quiet {
         super::print(&format!("{}\n", verdict.sentence));
     } else {
+        let next = match output.html {
+            Some(_) => String::new(),
+            None => format!("stackrace report {} --html report.html", record.head.run),
+        };
         let options = report::Options {
             colour: setting.colour,
+            next,
             ..report::Options::default()
         };
         super::print(&String::from_utf8_lossy(

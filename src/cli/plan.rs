@@ -1,6 +1,6 @@
 //! `stackrace plan`: what a study would do. Touches nothing.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Setting;
@@ -18,29 +18,7 @@ use crate::unit;
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let (name, text) = execute::read_study(&verb.study)?;
     let study = execute::parse(&name, &text)?;
-    let host = LocalHost::new(Arc::new(|_| ()));
-    let scratch = setting.store.join("runs").join("RUN").join("mnt");
-    let plan = crate::plan::Plan::of(
-        &study,
-        &Machine {
-            commands: &|index, treatment| commands(&scratch, index, treatment),
-            missing: &|treatment| {
-                let missing = treatment.stack.missing(&host);
-                missing
-                    .iter()
-                    .map(|need| format!("{need}; {}", need.next()))
-                    .collect()
-            },
-            free_bytes: &|path| {
-                // The scratch directory of a run that is only planned does not exist yet.
-                let there = path.ancestors().find(|path| host.is_dir(path))?;
-                host.free_bytes(there).ok()
-            },
-            write_rate: None,
-            memory_bytes: crate::observe::memory_bytes(),
-            scratch: &scratch,
-        },
-    );
+    let plan = on_this_machine(setting, |machine| crate::plan::Plan::of(&study, machine));
     super::print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
     } else {
@@ -76,49 +54,51 @@ fn commands(scratch: &Path, index: usize, treatment: &Treatment) -> Result<Vec<S
     }
 }
 
+/// Calls with what must be known of this machine.
+fn on_this_machine<T>(setting: &Setting, with: impl FnOnce(&Machine<'_>) -> T) -> T {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let scratch = setting.store.join("runs").join("RUN").join("mnt");
+    with(&Machine {
+        commands: &|index, treatment| commands(&scratch, index, treatment),
+        missing: &|treatment| {
+            let missing = treatment.stack.missing(&host);
+            let words = missing
+                .iter()
+                .map(|need| format!("{need}\n  next: {}", need.next()));
+            words.collect()
+        },
+        free_bytes: &|path| {
+            // The scratch directory of a run that is only planned does not exist yet.
+            let there = path.ancestors().find(|path| host.is_dir(path))?;
+            host.free_bytes(there).ok()
+        },
+        write_rate: None,
+        memory_bytes: crate::observe::memory_bytes(),
+        scratch: &scratch,
+    })
+}
+
 /// Refuses a study this machine cannot carry out, before anything is created.
 pub(super) fn check_machine(setting: &Setting, study: &Study) -> Result<(), Failure> {
-    let host = LocalHost::new(Arc::new(|_| ()));
-    let mut missing: Vec<String> = Vec::new();
-    let mut needed: Vec<(PathBuf, u64)> = Vec::new();
-    for treatment in &study.treatments {
-        for need in treatment.stack.missing(&host) {
-            let text = format!("{need}\n  next: {}", need.next());
-            if !missing.contains(&text) {
-                missing.push(text);
+    on_this_machine(setting, |machine| {
+        let mut missing: Vec<String> = Vec::new();
+        for treatment in &study.treatments {
+            missing.extend((machine.missing)(treatment));
+        }
+        missing.dedup();
+        if !missing.is_empty() {
+            return Err(Failure::new(failure::CANNOT, missing.join("\n")));
+        }
+        for need in crate::plan::room(study, machine) {
+            if let Some(free) = need.free_bytes.filter(|free| need.needed_bytes > *free) {
+                let (needed, free) = (unit::bytes(need.needed_bytes), unit::bytes(free));
+                return Err(Failure::refused(format!(
+                    "{} has {free} free; this study needs {needed} there",
+                    need.path.display()
+                ))
+                .next("free space there, or make the study's devices or data smaller"));
             }
         }
-        for (dir, bytes) in treatment.stack.disk_needed() {
-            let dir = if dir.as_os_str().is_empty() {
-                // The run's own directory, which comes to lie in the store; the store itself may
-                // be missing too.
-                let there = setting.store.ancestors().find(|path| host.is_dir(path));
-                there.unwrap_or(&setting.store).to_owned()
-            } else {
-                dir
-            };
-            match needed.iter_mut().find(|(known, _)| *known == dir) {
-                Some((_, most)) => *most = (*most).max(bytes),
-                None => needed.push((dir, bytes)),
-            }
-        }
-    }
-    if !missing.is_empty() {
-        return Err(Failure::new(failure::CANNOT, missing.join("\n")));
-    }
-    for (dir, bytes) in needed {
-        let free = host
-            .free_bytes(&dir)
-            .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
-        if bytes > free {
-            return Err(Failure::refused(format!(
-                "{} has {} free; a stack of this study needs {}",
-                dir.display(),
-                unit::bytes(free),
-                unit::bytes(bytes)
-            ))
-            .next("free space there, or make the study's devices smaller"));
-        }
-    }
-    Ok(())
+        Ok(())
+    })
 }

@@ -2,10 +2,20 @@
 
 use super::args::Show;
 use super::failure::Failure;
+use crate::purpose;
 use crate::setting::{Kind, SettingDoc};
-use crate::{purpose, stack, study, workload};
+use crate::stack::{self, GivesKind, Takes};
+use crate::study;
+use crate::workload;
 
-const WHAT: [&str; 5] = ["layers", "workloads", "purposes", "studies", "schema"];
+const WHAT: [&str; 6] = [
+    "layers",
+    "workloads",
+    "purposes",
+    "studies",
+    "reports",
+    "schema",
+];
 
 pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
     let name = verb.name.as_deref();
@@ -14,6 +24,17 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
         "workloads" | "workload" => workloads(name)?,
         "purposes" | "purpose" => purposes(name)?,
         "studies" | "study" => studies(name)?,
+        "reports" | "report" => crate::report::ALL
+            .iter()
+            .map(|kind| {
+                format!(
+                    "{:<14} {} (.{})\n",
+                    kind.name(),
+                    kind.summary(),
+                    kind.ending()
+                )
+            })
+            .collect(),
         "schema" => format!("{:#}\n", study::schema(&study::Kinds::real())),
         other => return Err(unknown("thing to show", other, &WHAT)),
     };
@@ -50,19 +71,34 @@ fn pick<'a, T>(
 
 fn layers(name: Option<&str>) -> Result<String, Failure> {
     let kinds = pick("layer", stack::ALL, name, |kind| kind.name)?;
-    Ok(kinds
-        .into_iter()
-        .map(|kind| {
-            entry(
-                kind.name,
-                kind.summary,
-                "",
-                kind.settings,
-                kind.example,
-                name.is_some(),
-            )
-        })
-        .collect())
+    let whole = name.is_some();
+    let text = kinds.into_iter().map(|kind| {
+        let fits = format!("{}, {}", takes_words(kind.takes), gives_words(kind.gives));
+        entry(
+            kind.name,
+            kind.summary,
+            &fits,
+            kind.settings,
+            kind.example,
+            whole,
+        )
+    });
+    Ok(text.collect())
+}
+
+fn takes_words(takes: Takes) -> String {
+    match takes {
+        Takes::Nothing => "stands at the bottom".to_owned(),
+        Takes::Devices { min: 1, max: 1 } => "takes one device".to_owned(),
+        Takes::Devices { min, max } => format!("takes {min} to {max} devices"),
+    }
+}
+
+fn gives_words(gives: GivesKind) -> &'static str {
+    match gives {
+        GivesKind::Devices => "gives devices",
+        GivesKind::Directory => "gives a directory",
+    }
 }
 
 fn workloads(name: Option<&str>) -> Result<String, Failure> {
@@ -73,7 +109,7 @@ fn workloads(name: Option<&str>) -> Result<String, Failure> {
             entry(
                 kind.name,
                 kind.summary,
-                kind.source,
+                &format!("semantics: {}", kind.source),
                 kind.settings,
                 kind.example,
                 name.is_some(),
@@ -95,7 +131,7 @@ fn entry(
     }
     let mut text = format!("{name}: {summary}\n");
     if !source.is_empty() {
-        text.push_str(&format!("source: {source}\n"));
+        text.push_str(&format!("{source}\n"));
     }
     text.push_str(&format!("\n  {example}\n\n"));
     for setting in settings {

@@ -30,6 +30,10 @@ impl Step {
 
 /// When the imagined machine fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[cfg_attr(
+    not(test),
+    expect(dead_code, reason = "only tests make the imagined machine fail")
+)]
 pub(crate) enum Fault {
     /// Never.
     Never,

@@ -1,3 +1,5 @@
+//! What a journal survives: torn lines, live runs, names that are not text.
+
 use super::*;
 use crate::host::Host;
 use crate::host::plan::PlanHost;

@@ -53,6 +53,12 @@ pub(crate) fn environment() -> Vec<Fact> {
         "clock source",
         first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
     );
+    kernel_settings(&mut add);
+    facts
+}
+
+/// Settings of the kernel that change figures, and who is measuring.
+fn kernel_settings(add: &mut impl FnMut(&str, Option<String>)) {
     for name in [
         "dirty_ratio",
         "dirty_background_ratio",
@@ -79,7 +85,6 @@ pub(crate) fn environment() -> Vec<Fact> {
             "unprivileged".to_owned()
         }),
     );
-    facts
 }
 
 /// Bytes of memory (`MemTotal`); none where it cannot be read.

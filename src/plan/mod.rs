@@ -316,6 +316,11 @@ fn moved(study: &Study, costs: &Costs) -> Moved {
     }
 }
 
+/// Room a study needs at once, place by place, and what is free there.
+pub(crate) fn room(study: &Study, machine: &Machine<'_>) -> Vec<DiskNeed> {
+    disk(study, &Costs::of(study), machine)
+}
+
 /// Room needed at once: by the largest treatment, or by all where all stand at once.
 fn disk(study: &Study, costs: &Costs, machine: &Machine<'_>) -> Vec<DiskNeed> {
     let mut places: BTreeMap<PathBuf, u64> = BTreeMap::new();

@@ -26,7 +26,6 @@ const STUDY: &str = "study.toml";
 /// The log of one run, open for writing; no second writer is admitted while it lives.
 pub(crate) struct Log {
     tail: Tail<File>,
-    run: String,
     path: PathBuf,
     clock: Arc<dyn Clock>,
 }
@@ -78,7 +77,6 @@ impl Log {
         lock(&file, &path)?;
         let mut log = Self {
             tail: Tail::new(file, 0),
-            run: head.run.clone(),
             path,
             clock,
         };
@@ -92,11 +90,7 @@ impl Log {
 
     /// Goes on with the log in `dir`. Bytes after the last whole line are moved to `log.torn`;
     /// the number of them is returned.
-    pub(super) fn reopen(
-        dir: &Path,
-        run: &str,
-        clock: Arc<dyn Clock>,
-    ) -> Result<(Self, u64), RecordError> {
+    pub(super) fn reopen(dir: &Path, clock: Arc<dyn Clock>) -> Result<(Self, u64), RecordError> {
         let path = dir.join(LOG);
         let mut file = OpenOptions::new()
             .read(true)
@@ -123,7 +117,6 @@ impl Log {
         }
         let log = Self {
             tail: Tail::new(file, length),
-            run: run.to_owned(),
             path,
             clock,
         };
@@ -161,16 +154,6 @@ impl Log {
                 },
             })?;
         Ok(line)
-    }
-
-    /// Id of the run.
-    pub(crate) fn run(&self) -> &str {
-        &self.run
-    }
-
-    /// Directory of the run; the journal lives there too.
-    pub(crate) fn dir(&self) -> &Path {
-        self.path.parent().unwrap_or(Path::new("."))
     }
 }
 

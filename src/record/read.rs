@@ -7,9 +7,7 @@ use std::path::Path;
 
 use super::error::RecordError;
 use super::log::split_torn;
-use crate::event::{
-    CommandRun, Ended as TrialEnded, Event, FORMAT, LayerFacts, Line, Observation, RunStarted,
-};
+use crate::event::{Event, FORMAT, LayerFacts, Line, Observation, RunStarted};
 
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
@@ -119,6 +117,7 @@ impl Record {
 
     /// The trial that counts for this place in the design: the last complete one; none: there is
     /// no complete one.
+    #[cfg(test)]
     pub(crate) fn trial(
         &self,
         round: u32,
@@ -129,7 +128,7 @@ impl Record {
             trial.round == round
                 && trial.treatment == treatment
                 && trial.workload == workload
-                && trial.ended == TrialEnded::Complete
+                && trial.ended == crate::event::Ended::Complete
         })
     }
 
@@ -191,11 +190,6 @@ impl Record {
         self.lines.first().map_or("", |line| &line.at)
     }
 
-    /// Time of the last line, RFC 3339.
-    pub(crate) fn last_at(&self) -> &str {
-        self.lines.last().map_or("", |line| &line.at)
-    }
-
     /// How long the run's executions took together, s; the pauses between them are not counted.
     pub(crate) fn elapsed_seconds(&self) -> f64 {
         let mut total = 0.0;
@@ -235,14 +229,6 @@ impl Record {
         }
         times.sort_by_key(|time| time.round);
         times
-    }
-
-    /// Every command that was run, in order.
-    pub(crate) fn commands(&self) -> impl Iterator<Item = &CommandRun> {
-        self.events().filter_map(|event| match event {
-            Event::Command(command) => Some(command),
-            _ => None,
-        })
     }
 
     /// What the layers of a treatment really got each time it was raised, first to last, bottom

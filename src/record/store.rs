@@ -121,7 +121,7 @@ impl Store {
         run: &str,
         clock: Arc<dyn Clock>,
     ) -> Result<(Log, u64), RecordError> {
-        Log::reopen(&self.run_dir(run), run, clock)
+        Log::reopen(&self.run_dir(run), clock)
     }
 
     /// Ids of all runs, oldest first.

@@ -89,26 +89,6 @@ pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
     facts
 }
 
-/// What would decide an open question; none: nothing to say.
-pub(super) fn more(verdict: &Verdict) -> Option<String> {
-    let more = verdict.more.as_ref()?;
-    Some(match (more.rounds, more.seconds) {
-        (None, _) => {
-            "More rounds will hardly decide it: the difference is too close to the margin."
-                .to_owned()
-        }
-        (Some(rounds), Some(seconds)) => format!(
-            "About {} ({}) would decide it.",
-            figure::counted(rounds as usize, "more round"),
-            unit::long_time(seconds)
-        ),
-        (Some(rounds), None) => format!(
-            "About {} would decide it.",
-            figure::counted(rounds as usize, "more round")
-        ),
-    })
-}
-
 /// Everything the reader must know before believing the figures, each once.
 pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
     let mut notes: Vec<String> = Vec::new();

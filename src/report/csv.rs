@@ -54,10 +54,6 @@ impl Report for Csv {
         "one row per trial and metric"
     }
 
-    fn media_type(&self) -> &'static str {
-        "text/csv; charset=utf-8"
-    }
-
     fn ending(&self) -> &'static str {
         "csv"
     }

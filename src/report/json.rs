@@ -46,10 +46,6 @@ impl Report for Json {
         "the verdict and every observation, for programs"
     }
 
-    fn media_type(&self) -> &'static str {
-        "application/json"
-    }
-
     fn ending(&self) -> &'static str {
         "json"
     }

@@ -18,10 +18,6 @@ impl Report for Markdown {
         "GitHub Markdown with tables"
     }
 
-    fn media_type(&self) -> &'static str {
-        "text/markdown; charset=utf-8"
-    }
-
     fn ending(&self) -> &'static str {
         "md"
     }
@@ -32,7 +28,7 @@ impl Report for Markdown {
             escaped(&record.head.title),
             escaped(&verdict.sentence)
         );
-        for sentence in verdict.details.iter().chain(&content::more(verdict)) {
+        for sentence in &verdict.details {
             text.push_str(&format!("\n{}\n", escaped(sentence)));
         }
         text.push_str(&format!(

@@ -22,8 +22,6 @@ pub(crate) trait Report: Sync {
     fn name(&self) -> &'static str;
     /// What it is for, one clause.
     fn summary(&self) -> &'static str;
-    /// Media type.
-    fn media_type(&self) -> &'static str;
     /// How a file of it ends, without the dot.
     fn ending(&self) -> &'static str;
     /// The whole report.

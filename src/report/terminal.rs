@@ -27,10 +27,6 @@ impl Report for Terminal {
         "plain text of at most 80 columns"
     }
 
-    fn media_type(&self) -> &'static str {
-        "text/plain; charset=utf-8"
-    }
-
     fn ending(&self) -> &'static str {
         "txt"
     }
@@ -48,9 +44,6 @@ impl Report for Terminal {
         page.labelled("VERDICT", state, &verdict.sentence);
         for detail in &verdict.details {
             page.labelled("", "", detail);
-        }
-        if let Some(more) = content::more(verdict) {
-            page.labelled("", "", &more);
         }
         page.labelled("", "", &content::facts(record, verdict).join(" · "));
         if let Some(table) = content::overall(verdict) {

@@ -181,7 +181,7 @@ impl Race<'_> {
         let one_left =
             stops && live == 1 && self.study.treatments.len() > 1 && verdict.state != State::TooFew;
         let decided = verdict::may_stop(&verdict, &self.ledger.lock().record().head) || one_left;
-        Ok(decided.then(|| (Reason::Decided, verdict.sentence)))
+        Ok(decided.then_some((Reason::Decided, verdict.sentence)))
     }
 
     /// Says why the next round must not begin, if the time allowed would not do.
@@ -347,7 +347,13 @@ impl Race<'_> {
                 Ok(Some(raised))
             }
             Err(error) => {
-                let error = format!("cannot raise the stack: {error}");
+                let next = error.next();
+                let advice = if next.is_empty() {
+                    String::new()
+                } else {
+                    format!("; next: {next}")
+                };
+                let error = format!("cannot raise the stack: {error}{advice}");
                 self.watcher.warned(&format!(
                     "{}: {error}",
                     self.study.treatments[treatment].name

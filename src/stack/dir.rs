@@ -51,6 +51,11 @@ impl Layer for Dir {
         Takes::Nothing
     }
 
+    /// Nothing of its own: as much as the trial's data need.
+    fn disk_needed(&self) -> Option<(PathBuf, u64)> {
+        Some((self.path.clone(), 0))
+    }
+
     fn needs(&self) -> Needs {
         Needs::default()
     }

@@ -11,7 +11,7 @@ use stackrace_stats::{Looks, Ratio};
 use super::sentence;
 use super::table::{Evidence, Table};
 use super::{Cell, Contrast, Interval, More, State, TreatmentRow, Verdict, Word};
-use crate::event::RunStarted;
+use crate::event::{Ended, RunStarted};
 
 impl From<Ratio> for Interval {
     fn from(ratio: Ratio) -> Self {
@@ -86,9 +86,26 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         more,
         notes: notes(&table),
     };
-    verdict.sentence = sentence::whole(&verdict, evidence.head);
+    verdict.sentence = match failure(evidence) {
+        Some(failure) if verdict.state == State::TooFew => failure,
+        _ => sentence::whole(&verdict, evidence.head),
+    };
     verdict.details = sentence::details(&verdict, evidence.head);
     verdict
+}
+
+/// Why there will be no verdict, if a treatment failed.
+fn failure(evidence: &Evidence<'_>) -> Option<String> {
+    evidence.trials.iter().find_map(|trial| match &trial.ended {
+        Ended::Failed { error } => {
+            let name = &evidence.head.treatments.get(trial.treatment)?.name;
+            let round = trial.round;
+            Some(format!(
+                "No verdict: {name} failed in round {round}: {error}."
+            ))
+        }
+        _ => None,
+    })
 }
 
 /// Treatments the data of a look say to drop: those that are worse than the leader. The best is

@@ -157,7 +157,8 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
     let data = trials(&head, 8, 0.01, 1, |t, _| if t == 1 { 0.5 } else { 1.0 });
     let verdict = judge(&evidence(&head, &data, 8));
     assert!(
-        verdict.sentence.starts_with("a is faster by "),
+        verdict.sentence.starts_with("a is 1.9")
+            && verdict.sentence.contains(" times as fast as b"),
         "{}",
         verdict.sentence
     );
@@ -300,6 +301,23 @@ fn an_incomplete_or_failed_trial_is_never_judged() {
             .any(|note| note.contains("lack a complete trial")),
         "{:?}",
         verdict.notes
+    );
+}
+
+#[test]
+fn a_treatment_that_failed_is_the_answer_when_there_is_no_other() {
+    let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
+    let mut data = trials(&head, 1, 0.01, 3, |_, _| 1.0);
+    data[1].ended = Ended::Failed {
+        error: "write of /x failed: No space left on device".into(),
+    };
+    let verdict = judge(&evidence(&head, &data, 0));
+    assert!(
+        verdict
+            .sentence
+            .starts_with("No verdict: b failed in round 1: write of /x failed"),
+        "{}",
+        verdict.sentence
     );
 }
 

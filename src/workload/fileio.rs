@@ -205,12 +205,14 @@ impl FileIo {
 
 impl Workload for FileIo {
     fn summary(&self) -> String {
-        let every = self
-            .durability
-            .fsync_every
-            .map_or("never".to_owned(), |n| format!("after every {n} writes"));
+        let every = match self.durability.fsync_every {
+            _ if self.read_share >= 1.0 => String::new(),
+            None => ", no fsync before the end".to_owned(),
+            Some(n) if n.get() == 1 => ", fsync after each write".to_owned(),
+            Some(n) => format!(", fsync after every {n} writes"),
+        };
         format!(
-            "sysbench-style {} over {} files of together {}, blocks of {}, {} thread(s), fsync {every}, at most {}",
+            "sysbench-style {} over {} files of together {}, blocks of {}, {} thread(s){every}, at most {}",
             self.mode,
             self.files,
             unit::bytes(self.size),

@@ -29,10 +29,6 @@ impl Report for Html {
         "one page with tables and charts, opens offline"
     }
 
-    fn media_type(&self) -> &'static str {
-        "text/html; charset=utf-8"
-    }
-
     fn ending(&self) -> &'static str {
         "html"
     }
@@ -123,7 +119,6 @@ fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
             h1 { (record.head.title) }
             p class="verdict" { (verdict.sentence) }
             @for detail in &verdict.details { p { (detail) } }
-            @if let Some(more) = content::more(verdict) { p { (more) } }
             ul class="facts" {
                 @for fact in content::facts(record, verdict) { li { (fact) } }
             }
@@ -182,7 +177,11 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
             "an interval. A ratio above 1 always means better, whichever way the metric points. "
             "All statements of this page about contrasts hold together with at least "
             (content::share(verdict.confidence)) " probability: their number and every planned look at the "
-            "data are paid for in the width of the intervals."
+            "data are paid for in the width of the intervals. "
+            @if verdict.workloads.iter().any(|contrast| !contrast.within.is_empty()) {
+                "Not so those within levels of other factors: each of them holds by itself, they are not "
+                "corrected for their number. "
+            }
             @if !looks.is_empty() { " Planned looks: after " (looks) " rounds." }
         }
         p {

@@ -61,10 +61,14 @@ fn groups(verdict: &Verdict) -> Vec<ForestGroup> {
         });
     }
     for contrast in &verdict.workloads {
-        match groups.iter_mut().find(|g| g.heading == contrast.workload) {
+        let heading = match contrast.workload.as_str() {
+            "" => "Over all workloads, within levels of other factors",
+            workload => workload,
+        };
+        match groups.iter_mut().find(|g| g.heading == heading) {
             Some(group) => group.rows.push(row(contrast)),
             None => groups.push(ForestGroup {
-                heading: contrast.workload.clone(),
+                heading: heading.to_owned(),
                 rows: vec![row(contrast)],
             }),
         }

@@ -32,12 +32,12 @@ pub(super) fn sweep(record: &Record, verdict: &Verdict) -> Markup {
     }
 }
 
-/// Metrics worth a curve: rates, and whatever is primary.
+/// Metrics worth a curve: rates, latencies, and whatever is primary.
 fn drawn(metrics: &[MetricHead]) -> impl Iterator<Item = (usize, &MetricHead)> {
     metrics
         .iter()
         .enumerate()
-        .filter(|(at, metric)| *at == 0 || ["B/s", "op/s"].contains(&metric.unit.as_str()))
+        .filter(|(at, metric)| *at == 0 || ["B/s", "op/s", "ns"].contains(&metric.unit.as_str()))
 }
 
 fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec<Markup>) {
