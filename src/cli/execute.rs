@@ -12,7 +12,7 @@ use crate::event::{Event, RunStarted, TreatmentHead};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{self, Journal};
 use crate::observe;
-use crate::record::{Record, Store, run_id};
+use crate::record::{Record, RecordError, Store, run_id};
 use crate::report;
 use crate::run::{Interrupt, Ledger, Race, Reason, Shared};
 use crate::study::{self, Kinds, Study};
@@ -125,9 +125,16 @@ pub(super) fn start(
 /// `stackrace resume`.
 pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let store = setting.open_store()?;
-    let run = store.find(&verb.run).map_err(broken)?;
+    let run = store
+        .find(&verb.run)
+        .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (log, torn) = store.reopen_run(&run, Arc::clone(&clock)).map_err(broken)?;
+    let (log, torn) = store
+        .reopen_run(&run, Arc::clone(&clock))
+        .map_err(|error| match error {
+            RecordError::Locked { .. } => Failure::refused(error.to_string()).next(error.next()),
+            _ => broken(error),
+        })?;
     let record = store.read(&run).map_err(broken)?;
     let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
     // The head says what was really asked: words on the command line are not in the study's text.
@@ -138,17 +145,11 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
             .map_err(|why| Failure::usage(format!("--more-time: {why}")))?;
         study.decide.time_max_ns = (record.elapsed_seconds() * 1e9) as u64 + more;
     }
+    // Before the machine is asked: what the dead run left standing takes up the room needed.
+    let (journal, leftovers) = take_over(&store.run_dir(&run).join("journal.jsonl"))?;
     super::plan::check_machine(setting, &study)?;
     let rounds = record.complete_rounds().len();
     let shared = Shared::new(Ledger::new(log, store.index(), record));
-    let path = store.run_dir(&run).join("journal.jsonl");
-    // Killed before it had a journal, a run had created nothing yet.
-    let journal = if path.exists() {
-        Journal::open(&path)
-    } else {
-        Journal::create(&path)
-    }
-    .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     let resumed = Event::RunResumed {
         stackrace: env!("CARGO_PKG_VERSION").to_owned(),
         rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
@@ -163,21 +164,9 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
             .append(Event::Warned { text })
             .map_err(broken)?;
     }
-    // What the dead run left standing would be in the way, and holds no result.
-    let host = recording_host(&shared);
-    let report = journal::undo_all(&host, &journal)
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-    if let Some((what, why)) = report.failed.first() {
-        return Err(Failure::new(
-            failure::CANNOT,
-            format!("cannot lower what the interrupted run left ({what}): {why}"),
-        )
-        .next("mend that, then `stackrace clean` and `stackrace resume` again"));
-    }
     if !setting.quiet {
         super::error(&format!(
-            "resuming {run}: {rounds} complete round(s) on record, {} leftover(s) removed\n",
-            report.undone.len()
+            "resuming {run}: {rounds} complete round(s) on record, {leftovers} leftover(s) removed\n"
         ));
     }
     race(
@@ -189,6 +178,29 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         false,
         &verb.output,
     )
+}
+
+/// The journal of a dead run, and how many things it had left standing, which are removed: they
+/// would be in the way, and hold no result.
+fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
+    // Killed before it had a journal, a run had created nothing yet.
+    let journal = if path.exists() {
+        Journal::open(path)
+    } else {
+        Journal::create(path)
+    }
+    .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let report = journal::undo_all(&host, &journal)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    match report.failed.first() {
+        None => Ok((journal, report.undone.len())),
+        Some((what, why)) => Err(Failure::new(
+            failure::CANNOT,
+            format!("cannot lower what the interrupted run left ({what}): {why}"),
+        )
+        .next("mend that, then `stackrace clean` and `stackrace resume` again")),
+    }
 }
 
 fn recording_host(shared: &Shared) -> LocalHost {

@@ -49,7 +49,10 @@ impl Ground {
     }
 
     /// The program with this ground's store; it works in this ground.
-    #[expect(clippy::disallowed_methods, reason = "the program under test is a process")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program under test is a process"
+    )]
     pub fn program(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stackrace"));
         command
@@ -113,7 +116,11 @@ impl Drop for Ground {
 /// Names of files of the program's below a directory.
 fn marked(dir: &Path, found: &mut Vec<String>) {
     for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-        if entry.file_name().to_string_lossy().starts_with(".stackrace-") {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(".stackrace-")
+        {
             found.push(entry.path().display().to_string());
         } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             marked(&entry.path(), found);
@@ -159,11 +166,19 @@ impl Mounted {
     pub fn ext4(ground: &Ground, name: &str, mib: u64) -> Self {
         let image = ground.path().join(format!("{name}.img"));
         let path = ground.make_dir(name);
-        fs::File::create(&image).unwrap().set_len(mib << 20).unwrap();
+        fs::File::create(&image)
+            .unwrap()
+            .set_len(mib << 20)
+            .unwrap();
         tool("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]);
         tool(
             "mount",
-            &["-o", "loop", image.to_str().unwrap(), path.to_str().unwrap()],
+            &[
+                "-o",
+                "loop",
+                image.to_str().unwrap(),
+                path.to_str().unwrap(),
+            ],
         );
         Self { path }
     }
@@ -189,7 +204,10 @@ pub fn tool(name: &str, args: &[&str]) {
     );
 }
 
-#[expect(clippy::disallowed_methods, reason = "what the program is pointed at is made by tools")]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what the program is pointed at is made by tools"
+)]
 fn quietly(name: &str, args: &[&str]) -> Output {
     Command::new(name).args(args).output().unwrap()
 }
