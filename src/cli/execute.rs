@@ -8,7 +8,7 @@ use super::Setting;
 use super::args::{Deciding, Output, Resume, Run};
 use super::failure::{self, Failure};
 use super::progress::Progress;
-use crate::event::{Event, RunStarted, TreatmentHead};
+use crate::event::{Event, Fact, RunStarted, TreatmentHead};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{self, Journal};
 use crate::observe;
@@ -19,6 +19,9 @@ use crate::study::{self, Kinds, Study};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 use crate::verdict::{self, Evidence, State, Verdict};
+
+/// Name of the fact that says in which directory a run was begun.
+const BEGUN_IN: &str = "working directory";
 
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
@@ -145,6 +148,9 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
             .map_err(|why| Failure::usage(format!("--more-time: {why}")))?;
         study.decide.time_max_ns = (record.elapsed_seconds() * 1e9) as u64 + more;
     }
+    let html = verb.output.html.map(std::path::absolute).transpose();
+    let html = html.map_err(|error| Failure::usage(format!("--html: {error}")))?;
+    go_back(&record)?;
     // Before the machine is asked: what the dead run left standing takes up the room needed.
     let (journal, leftovers) = take_over(&store.run_dir(&run).join("journal.jsonl"))?;
     super::plan::check_machine(setting, &study)?;
@@ -176,7 +182,7 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         shared,
         &journal,
         false,
-        &verb.output,
+        &Output { html },
     )
 }
 
@@ -358,8 +364,33 @@ fn head(setting: &Setting, study: &Study, run: &str) -> RunStarted {
         workloads: study.workload_heads.clone(),
         decide: study.decide.clone(),
         seed: study.seed,
-        environment: observe::environment(),
+        environment: environment(),
     }
+}
+
+/// The machine, and where the run was begun: a study may name directories relative to it.
+fn environment() -> Vec<Fact> {
+    let mut facts = observe::environment();
+    let here = std::env::current_dir().ok();
+    if let Some(here) = here.as_deref().and_then(Path::to_str) {
+        facts.push(Fact::new(BEGUN_IN, here));
+    }
+    facts
+}
+
+/// Goes where a run was begun, so that its study means the same directories.
+fn go_back(record: &Record) -> Result<(), Failure> {
+    let mut facts = record.head.environment.iter();
+    let Some(fact) = facts.find(|fact| fact.name == BEGUN_IN) else {
+        return Ok(());
+    };
+    std::env::set_current_dir(&fact.value).map_err(|error| {
+        Failure::refused(format!(
+            "the run was begun in {}, which cannot be entered: {error}",
+            fact.value
+        ))
+        .next("make that directory accessible again")
+    })
 }
 
 /// Bits that differ from one execution to the next; the system's randomness where it gives any.
