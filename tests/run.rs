@@ -471,3 +471,219 @@ fn a_run_is_resumed_where_it_was_begun() {
     assert_eq!(Log::of(&ground).trials("complete"), design(2, 2, 1));
     assert!(elsewhere.join("r.html").exists());
 }
+
+/// `compare` for a few seconds; nothing may be left in the directories.
+#[track_caller]
+fn compared(ground: &Ground, said: &Said, directories: [&Mounted; 2]) {
+    said.ended(0);
+    assert!(said.out.starts_with("VERDICT"), "{}", said.out);
+    let log = Log::of(ground);
+    assert_eq!(log.failures(), []);
+    let rounds = log.all("round-finished").len() as u64;
+    assert!(rounds > 0);
+    let workloads = log.0[0]["workloads"].as_array().unwrap().len() as u64;
+    assert_eq!(log.trials("complete"), design(rounds, 2, workloads));
+    assert_eq!(ground.left(), [""; 0]);
+    for directory in directories {
+        let names = fs::read_dir(&directory.path).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["lost+found"]);
+    }
+}
+
+#[test]
+fn two_directories_are_compared_by_root() {
+    if !root("two_directories_are_compared_by_root") {
+        return;
+    }
+    let ground = Ground::new();
+    let sides = [
+        Mounted::ext4(&ground, "one", 256),
+        Mounted::ext4(&ground, "two", 256),
+    ];
+    let args = [
+        "compare",
+        sides[0].text(),
+        sides[1].text(),
+        "--for",
+        "files",
+    ];
+    let said = ground.stackrace(&[&args[..], &["--time", "8 s"]].concat());
+    compared(&ground, &said, [&sides[0], &sides[1]]);
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program has to run as somebody else"
+)]
+fn two_directories_are_compared_without_root() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    const NOBODY: u32 = 65534;
+    if !root("two_directories_are_compared_without_root") {
+        return;
+    }
+    let ground = Ground::new();
+    let sides = [
+        Mounted::ext4(&ground, "one", 256),
+        Mounted::ext4(&ground, "two", 256),
+    ];
+    let store = ground.make_dir("store");
+    for dir in [&sides[0].path, &sides[1].path, &store] {
+        chown(dir, Some(NOBODY), Some(NOBODY)).unwrap();
+    }
+    // Neither the ground nor where the program was built need be open to everybody.
+    fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = ground.path().join("stackrace");
+    fs::copy(env!("CARGO_BIN_EXE_stackrace"), &program).unwrap();
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .args([
+            "compare",
+            sides[0].text(),
+            sides[1].text(),
+            "--for",
+            "files",
+        ])
+        .args(["--time", "8 s", "--store"])
+        .arg(&store)
+        .current_dir(ground.path())
+        .output();
+    match output {
+        Err(error) => skipped(
+            "two_directories_are_compared_without_root",
+            &format!("setpriv: {error}"),
+        ),
+        Ok(output) => {
+            let said = Said::of(&output);
+            compared(&ground, &said, [&sides[0], &sides[1]]);
+            said.err_has("without root only the files' own pages can be dropped");
+        }
+    }
+}
+
+#[test]
+fn the_same_file_system_is_compared_only_where_one_insists() {
+    let ground = Ground::new();
+    let (one, two) = (ground.make_dir("one"), ground.make_dir("two"));
+    let args = [
+        "compare",
+        one.to_str().unwrap(),
+        two.to_str().unwrap(),
+        "--time",
+        "3 s",
+    ];
+    let refused = ground.stackrace(&args);
+    refused
+        .ended(3)
+        .err_has("are on the same file system")
+        .err_has("nothing was changed");
+    assert!(!ground.store().exists(), "the store was made");
+    let said = ground.stackrace(&[&args[..], &["--anyway", "--for", "files"]].concat());
+    said.ended(0).err_has("are on the same file system");
+    let warned = Log::of(&ground);
+    let warned = warned.all("warned");
+    assert!(
+        warned
+            .iter()
+            .any(|w| w["text"].as_str().unwrap().contains("same file system"))
+    );
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+/// Two sizes of inode tables: one has not enough inodes for the files.
+const FULL: &str = r#"
+title = "Enough inodes or not"
+[factors]
+inodes = [ { label = "few", value = "64" }, { label = "many", value = "2048" } ]
+[[stack]]
+loop = { size = "32 MiB" }
+[[stack]]
+ext4 = { mkfs = ["-N", "{inodes}"] }
+[[workload]]
+name = "small files"
+files = { count = 200 }
+[decide]
+rounds-at-most = 3
+at-most = "10 min"
+until = "never"
+"#;
+
+#[test]
+fn a_full_disk_fails_its_trial_and_no_other() {
+    if !root("a_full_disk_fails_its_trial_and_no_other") {
+        return;
+    }
+    let ground = Ground::new();
+    ground.write("full.toml", FULL);
+    let said = ground.stackrace(&["run", "full.toml"]);
+    said.ended(5).err_has("No space left on device");
+    let log = Log::of(&ground);
+    let (few, many) = (log.treatment("few"), log.treatment("many"));
+    let failures = log.failures();
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    let (treatment, error) = &failures[0];
+    assert_eq!(*treatment, few);
+    assert!(
+        error.contains("No space left on device") && error.contains("/.stackrace-"),
+        "{error}"
+    );
+    assert_eq!(log.trials("complete"), [(1, many, 0)]);
+    assert_eq!(log.ended(), "failed");
+    assert_eq!(ground.left(), [""; 0]);
+    let report = ground.stackrace(&["report"]);
+    assert!(
+        report.ended(0).out.contains("No space left on device"),
+        "{}",
+        report.out
+    );
+}
+
+/// Three directories, of which one will not stay.
+const VANISHING: &str = r#"
+title = "Three directories"
+[factors]
+directory = ["one", "two", "three"]
+[[stack]]
+dir = { path = "{directory}" }
+[[workload]]
+name = "random write"
+random = { mode = "write", size = "1 MiB", time = "100 ms" }
+[decide]
+rounds-at-most = 3
+at-most = "10 min"
+until = "never"
+"#;
+
+#[test]
+fn a_directory_that_vanishes_leaves_the_race() {
+    let ground = Ground::new();
+    for name in ["one", "two", "three"] {
+        ground.make_dir(name);
+    }
+    ground.write("vanishing.toml", VANISHING);
+    let first_round = |log: &Log| !log.all("round-finished").is_empty();
+    let child = start_until(&ground, &["run", "vanishing.toml"], first_round);
+    fs::rename(ground.path().join("two"), ground.path().join("gone")).unwrap();
+    fs::remove_dir_all(ground.path().join("gone")).unwrap();
+    let said = Said::of(&child.wait_with_output().unwrap());
+    said.ended(5);
+    assert!(!said.err.contains("panicked"), "{}", said.err);
+    let log = Log::of(&ground);
+    let failures = log.failures();
+    assert_eq!(failures.len(), 1, "{failures:?}");
+    assert_eq!(failures[0].0, log.treatment("two"));
+    assert!(failures[0].1.contains("two"), "{failures:?}");
+    // The trial under way at that moment may still end well: its file is open.
+    let failed_in = (2..=3).find(|round| {
+        let trials = log.trials("failed");
+        trials.contains(&(*round, failures[0].0, 0))
+    });
+    let failed_in = failed_in.unwrap();
+    let mut others = design(3, 3, 1);
+    others.retain(|(round, treatment, _)| *round < failed_in || *treatment != failures[0].0);
+    assert_eq!(log.trials("complete"), others);
+    assert_eq!(log.ended(), "rounds");
+    assert_eq!(ground.left(), [""; 0]);
+}

@@ -103,6 +103,7 @@ pub(super) fn start(
     decide: bool,
     output: &Output,
 ) -> Result<u8, Failure> {
+    super::plan::check_places(study)?;
     super::plan::check_machine(setting, study)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = setting.open_store()?;

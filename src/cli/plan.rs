@@ -102,3 +102,24 @@ pub(super) fn check_machine(setting: &Setting, study: &Study) -> Result<(), Fail
         Ok(())
     })
 }
+
+/// Refuses a study that names a place where no directory is, before anything is created.
+pub(super) fn check_places(study: &Study) -> Result<(), Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    for treatment in &study.treatments {
+        for (place, _) in treatment.stack.disk_needed() {
+            // An empty path is the run's own directory, which is made.
+            if place.as_os_str().is_empty() || host.is_dir(&place) {
+                continue;
+            }
+            let what = if host.exists(&place) {
+                "is not a directory"
+            } else {
+                "does not exist"
+            };
+            return Err(Failure::refused(format!("{} {what}", place.display()))
+                .next("name an existing directory"));
+        }
+    }
+    Ok(())
+}

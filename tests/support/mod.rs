@@ -183,6 +183,15 @@ impl Mounted {
         Self { path }
     }
 
+    /// The device it was mounted from.
+    pub fn device(&self) -> PathBuf {
+        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+        let line = mounts
+            .lines()
+            .find(|line| line.split(' ').nth(1) == Some(self.text()));
+        PathBuf::from(line.unwrap().split(' ').next().unwrap())
+    }
+
     pub fn text(&self) -> &str {
         self.path.to_str().unwrap()
     }

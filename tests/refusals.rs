@@ -1,0 +1,317 @@
+//! What is refused before anything is touched: the exit code, the place, the advice, and a store
+//! that was not even made.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::{Ground, Mounted, Said, root, skipped, tool};
+
+/// Runs the program, which has to refuse with a code and these words, and to touch nothing.
+#[track_caller]
+fn refused(ground: &Ground, args: &[&str], code: i32, parts: &[&str]) {
+    let said = ground.stackrace(args);
+    said.ended(code);
+    for part in parts {
+        said.err_has(part);
+    }
+    assert_eq!(said.out, "");
+    untouched(ground, &said);
+}
+
+#[track_caller]
+fn untouched(ground: &Ground, said: &Said) {
+    if let Ok(mut runs) = fs::read_dir(ground.store().join("runs")) {
+        assert!(runs.next().is_none(), "a run was made\n{}", said.err);
+    }
+    assert!(!ground.store().join("stackrace.db").exists());
+    assert_eq!(ground.left(), [""; 0]);
+    assert!(!said.err.contains("panicked"), "{}", said.err);
+}
+
+/// A study that works, to be spoilt.
+const GOOD: &str = r#"title = "Good"
+[factors]
+level = ["1 KiB", "2 KiB"]
+[[stack]]
+tmpfs = { size = "16 MiB" }
+[[workload]]
+files = { count = 10, size-max = "{level}" }
+[decide]
+rounds-at-most = 3
+"#;
+
+/// Spoils the study in one place and runs it.
+#[track_caller]
+fn spoilt(from: &str, to: &str, parts: &[&str]) {
+    assert!(GOOD.contains(from));
+    let ground = Ground::new();
+    ground.write("study.toml", GOOD.replacen(from, to, 1));
+    refused(&ground, &["run", "study.toml"], 3, parts);
+    assert!(!ground.store().exists(), "the store was made");
+}
+
+#[test]
+fn the_study_that_is_spoilt_is_good_before() {
+    let ground = Ground::new();
+    ground.write("study.toml", GOOD);
+    ground.stackrace(&["plan", "study.toml"]).ended(0);
+}
+
+#[test]
+fn unknown_words_are_refused_with_their_place_and_the_nearest() {
+    spoilt(
+        "tmpfs",
+        "tmpsf",
+        &[
+            "there is no layer \"tmpsf\"",
+            "study.toml:5:1",
+            "did you mean \"tmpfs\"?",
+        ],
+    );
+    spoilt(
+        "files",
+        "flies",
+        &[
+            "there is no workload \"flies\"",
+            "study.toml:7:1",
+            "did you mean \"files\"?",
+        ],
+    );
+    spoilt(
+        "count",
+        "cuont",
+        &[
+            "files has no setting \"cuont\"",
+            "study.toml:7:11",
+            "did you mean \"count\"?",
+        ],
+    );
+    spoilt(
+        "rounds-at-most",
+        "rounds",
+        &["study.toml:9:1", "rounds-at-most"],
+    );
+    spoilt("{level}", "{levle}", &["study.toml:7:", "levle", "level"]);
+}
+
+#[test]
+fn a_factor_that_nothing_uses_is_refused() {
+    spoilt("{level}", "2 KiB", &["study.toml:3:1", "level"]);
+}
+
+#[test]
+fn a_million_treatments_are_refused() {
+    let levels: Vec<String> = (1..=100).map(|level| level.to_string()).collect();
+    let levels = levels.join(", ");
+    let factors = format!("a = [{levels}]\nb = [{levels}]\nc = [{levels}]");
+    spoilt(
+        "level = [\"1 KiB\", \"2 KiB\"]",
+        &factors,
+        &["study.toml:", "1000000"],
+    );
+}
+
+#[test]
+fn what_is_no_study_is_refused() {
+    spoilt("[factors]", "[factors", &["study.toml:2:9"]);
+    let ground = Ground::new();
+    ground.write("binary.toml", b"title = \"\xff\"\n");
+    refused(
+        &ground,
+        &["run", "binary.toml"],
+        3,
+        &["binary.toml is not UTF-8 text", "line 1"],
+    );
+    ground.write("empty.toml", "");
+    refused(&ground, &["run", "empty.toml"], 3, &["empty.toml"]);
+    let missing = ["cannot read the study missing.toml", "No such file", "demo"];
+    refused(&ground, &["run", "missing.toml"], 3, &missing);
+    refused(
+        &ground,
+        &["run", "."],
+        3,
+        &["cannot read the study .: Is a directory"],
+    );
+    assert!(!ground.store().exists(), "the store was made");
+}
+
+#[test]
+fn words_of_mkfs_that_name_a_device_are_refused() {
+    for words in [
+        r#"["/dev/sda"]"#,
+        r#"["-F", "/dev/null"]"#,
+        r#"["-J", "device=/dev/sda"]"#,
+    ] {
+        let study =
+            format!("loop = {{ size = \"64 MiB\" }}\n[[stack]]\next4 = {{ mkfs = {words} }}");
+        spoilt(
+            "tmpfs = { size = \"16 MiB\" }",
+            &study,
+            &["study.toml:7:", "names a path or a device"],
+        );
+    }
+}
+
+/// A study on loop devices whose files are to lie in a directory.
+#[track_caller]
+fn loop_in(ground: &Ground, directory: &Path, parts: &[&str]) {
+    let study = GOOD.replace(
+        "tmpfs = { size = \"16 MiB\" }",
+        &format!(
+            "loop = {{ size = \"16 MiB\", directory = \"{}\" }}\n[[stack]]\next4 = {{}}",
+            directory.display()
+        ),
+    );
+    ground.write("study.toml", study);
+    refused(ground, &["run", "study.toml"], 3, parts);
+}
+
+#[test]
+fn disks_are_not_made_where_no_directory_is() {
+    if !root("disks_are_not_made_where_no_directory_is") {
+        return;
+    }
+    let ground = Ground::new();
+    loop_in(
+        &ground,
+        Path::new("/dev/null"),
+        &["/dev/null is not a directory"],
+    );
+    let link = ground.path().join("link");
+    std::os::unix::fs::symlink("/dev/null", &link).unwrap();
+    loop_in(&ground, &link, &["link is not a directory"]);
+    let mounted = Mounted::ext4(&ground, "mounted", 16);
+    let device = mounted.device();
+    loop_in(
+        &ground,
+        &device,
+        &[&format!("{} is not a directory", device.display())],
+    );
+    loop_in(
+        &ground,
+        &ground.path().join("missing"),
+        &["missing does not exist"],
+    );
+    assert!(!ground.store().exists(), "the store was made");
+}
+
+#[test]
+fn a_missing_directory_is_refused_before_the_race() {
+    let dir = |path: &str| format!("dir = {{ path = \"{path}\" }}");
+    let tmpfs = "tmpfs = { size = \"16 MiB\" }";
+    spoilt(
+        tmpfs,
+        &dir("/nonexistent/data"),
+        &["/nonexistent/data does not exist"],
+    );
+    spoilt(
+        tmpfs,
+        &dir("study.toml"),
+        &["study.toml is not a directory"],
+    );
+}
+
+#[test]
+fn directories_that_cannot_be_compared_are_refused() {
+    let ground = Ground::new();
+    let data = ground.make_dir("data");
+    ground.write("file", "");
+    let data = data.to_str().unwrap();
+    let compare = |args: &[&str], code: i32, parts: &[&str]| {
+        let args = [&["compare"], args].concat();
+        refused(&ground, &args, code, parts);
+        assert!(!ground.store().exists(), "the store was made");
+    };
+    compare(&["data"], 2, &["one directory alone cannot be compared"]);
+    compare(
+        &["data", "missing"],
+        3,
+        &["missing: No such file or directory"],
+    );
+    compare(&["data", "file"], 3, &["/file is no directory"]);
+    compare(&["data", "data/../data"], 3, &["/data is named twice"]);
+    compare(&["data", data], 3, &["/data is named twice"]);
+    compare(&["data", "/sys"], 3, &["/sys"]);
+    compare(&["data", "/proc"], 3, &["/proc"]);
+    compare(
+        &["data", "/", "--for", "databse"],
+        2,
+        &[
+            "there is no purpose \"databse\"",
+            "did you mean \"database\"?",
+        ],
+    );
+    compare(&["data", "/", "--time", "soon"], 2, &["--time: "]);
+    compare(&["data", "/", "--size", "big"], 2, &["--size: "]);
+    match in_memory() {
+        Some(memory) => compare(
+            &["data", memory],
+            3,
+            &["is tmpfs (memory, lost at power-off)", "--anyway"],
+        ),
+        None => skipped("memory against disk", "no tmpfs is mounted at /dev/shm"),
+    }
+}
+
+fn in_memory() -> Option<&'static str> {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let shm = |line: &str| line.split(' ').skip(1).take(2).eq(["/dev/shm", "tmpfs"]);
+    mounts.lines().any(shm).then_some("/dev/shm")
+}
+
+#[test]
+fn a_name_that_is_no_text_is_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let ground = Ground::new();
+    let name = OsStr::from_bytes(b"data-\xff");
+    fs::create_dir(ground.path().join(name)).unwrap();
+    let output = ground
+        .program(&["compare", "/"])
+        .arg(name)
+        .output()
+        .unwrap();
+    let said = Said::of(&output);
+    said.ended(3).err_has("is not UTF-8, and a study is text");
+    untouched(&ground, &said);
+}
+
+#[test]
+fn directories_that_cannot_take_the_data_are_refused() {
+    if !root("directories_that_cannot_take_the_data_are_refused") {
+        return;
+    }
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let tight = Mounted::ext4(&ground, "tight", 32);
+    refused(
+        &ground,
+        &["compare", "data", tight.text()],
+        3,
+        &["/tight has only", "free"],
+    );
+    let small = Mounted::ext4(&ground, "small", 200);
+    let args = ["compare", "data", small.text(), "--size", "1 GiB"];
+    refused(
+        &ground,
+        &args,
+        3,
+        &["/small has", "this comparison needs", "--size"],
+    );
+    let fixed = Mounted::ext4(&ground, "fixed", 200);
+    tool("mount", &["-o", "remount,ro", fixed.text()]);
+    refused(
+        &ground,
+        &["compare", "data", fixed.text()],
+        3,
+        &["/fixed", "Read-only file system"],
+    );
+    for directory in [&tight, &small, &fixed] {
+        let names = fs::read_dir(&directory.path).unwrap();
+        let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
+        assert_eq!(names, ["lost+found"]);
+    }
+}
