@@ -44,10 +44,7 @@ struct Side {
 pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
     let Some(purpose) = purpose::find(&verb.purpose) else {
         let names: Vec<&str> = purpose::ALL.iter().map(|purpose| purpose.name).collect();
-        return Err(
-            Failure::usage(format!("there is no purpose \"{}\"", verb.purpose))
-                .next(format!("choose one of: {}", names.join(", "))),
-        );
+        return Err(super::show::unknown("purpose", &verb.purpose, &names));
     };
     let time_ns =
         unit::parse_time_ns(&verb.time).map_err(|why| Failure::usage(format!("--time: {why}")))?;
@@ -129,6 +126,12 @@ fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side>, Failure>
         let free = host
             .free_bytes(&path)
             .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
+        if free < PROBE_BYTES * 2 {
+            return Err(
+                Failure::refused(format!("{text} has only {} free", unit::bytes(free)))
+                    .next("free space there, or choose another directory"),
+            );
+        }
         sides.push(Side {
             path,
             text,
@@ -227,14 +230,6 @@ fn probe_one(host: &dyn Host, journal: &Journal, side: &Side, id: &str) -> Resul
         Failure::refused(format!("{} cannot be used: {error}", side.text))
             .next("choose a directory you may write to, with some free space")
     };
-    if side.free < PROBE_BYTES * 2 {
-        return Err(Failure::refused(format!(
-            "{} has only {} free",
-            side.text,
-            unit::bytes(side.free)
-        ))
-        .next("free space there, or choose another directory"));
-    }
     let root = side.path.join(format!(".stackrace-probe-{id}"));
     journal
         .will(&side.text, Undo::RemoveTree(root.clone()))

@@ -42,7 +42,8 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
     Ok(0)
 }
 
-fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
+/// A name that is not one of the valid ones, with the nearest of them.
+pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
     let near = valid
         .iter()
         .copied()
