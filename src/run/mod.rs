@@ -7,6 +7,8 @@
 
 mod interrupt;
 mod ledger;
+#[cfg(test)]
+mod tests;
 mod trial;
 
 pub(crate) use interrupt::Interrupt;

@@ -1,0 +1,465 @@
+//! The order of things, on an imagined machine, with a clock that is made up and a workload that
+//! only tells that it was called.
+
+use std::cell::RefCell;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::time::Duration;
+
+use stackrace_engine::Outcome;
+
+use super::*;
+use crate::event::{Better, MetricHead, RunStarted, TreatmentHead};
+use crate::host::plan::{Fault, PlanHost};
+use crate::record::{Record, Store};
+use crate::setting::{Kind, SettingDoc};
+use crate::study::Kinds;
+use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
+
+thread_local! {
+    /// What happened, in order.
+    static STORY: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// What is to fail: `prepare b`, `measure b`, or to interrupt: `interrupt b`; once.
+    static FAILS: RefCell<String> = const { RefCell::new(String::new()) };
+    /// What an `interrupt` raises.
+    static INTERRUPT: RefCell<Option<Arc<Interrupt>>> = const { RefCell::new(None) };
+}
+
+fn tell(what: impl Into<String>) {
+    STORY.with_borrow_mut(|story| story.push(what.into()));
+}
+
+fn fails(what: &str) -> bool {
+    FAILS.with_borrow_mut(|fails| {
+        let now = fails == what;
+        if now {
+            fails.clear();
+        }
+        now
+    })
+}
+
+/// Time passes by a millisecond whenever somebody looks.
+#[derive(Default)]
+struct MadeUp(AtomicU64);
+
+impl Clock for MadeUp {
+    fn now_ns(&self) -> u64 {
+        self.0.fetch_add(1_000_000, Ordering::SeqCst)
+    }
+
+    fn today(&self) -> String {
+        let ms = i64::try_from(self.now_ns() / 1_000_000).unwrap();
+        jiff::Timestamp::from_millisecond(ms).unwrap().to_string()
+    }
+
+    fn sleep(&self, _duration: Duration) {}
+}
+
+/// A workload that tells what is asked of it.
+struct Told {
+    level: String,
+}
+
+const TOLD: WorkloadKind = WorkloadKind {
+    name: "told",
+    summary: "",
+    source: "",
+    settings: &[SettingDoc {
+        name: "level",
+        kind: Kind::Text,
+        default: "",
+        required: true,
+        doc: "",
+    }],
+    example: "",
+    parse: |settings| {
+        Ok(Box::new(Told {
+            level: settings.text("level")?.unwrap_or_default(),
+        }))
+    },
+};
+
+impl Told {
+    fn does(&self, what: &str) -> Result<(), Trouble> {
+        let what = format!("{what} {}", self.level);
+        tell(format!("  {what}"));
+        if fails(&what) {
+            return Err(Trouble("told to fail".to_owned()));
+        }
+        Ok(())
+    }
+}
+
+impl Workload for Told {
+    fn summary(&self) -> String {
+        String::new()
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        vec![MetricHead {
+            name: "throughput".to_owned(),
+            unit: "B/s".to_owned(),
+            better: Better::Higher,
+        }]
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["first", "second"]
+    }
+
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+        self.does("prepare")
+    }
+
+    fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<Outcome, Trouble> {
+        self.does("measure")?;
+        let mut ended = stackrace_engine::Ended::Complete;
+        if phase == 0 && fails(&format!("interrupt {}", self.level)) {
+            INTERRUPT.with_borrow(|interrupt| interrupt.as_ref().unwrap().raise());
+            ended = stackrace_engine::Ended::Stopped;
+        }
+        Ok(Outcome {
+            ended,
+            elapsed_ns: 1_000_000,
+            ops: Vec::new(),
+            slice_ns: 1,
+            series: Vec::new(),
+            error: None,
+            short: 0,
+            engine: "none",
+            engine_why: String::new(),
+            depth_achieved: 0.0,
+            clock: "monotonic",
+            clock_error: 0.0,
+            clock_back: 0,
+        })
+    }
+
+    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+        vec![Some(outcomes.len() as f64)]
+    }
+}
+
+/// Tells what begins, after what the host did until then.
+struct Teller<'a> {
+    host: &'a PlanHost,
+    told: AtomicUsize,
+    ledger: Shared,
+    log: PathBuf,
+}
+
+impl Teller<'_> {
+    /// What the host did since the last time; making and removing directories is left out.
+    fn steps(&self) {
+        let steps = self.host.steps();
+        for step in &steps[self.told.swap(steps.len(), Ordering::SeqCst)..] {
+            let tool = step.argv[0].to_string_lossy();
+            if ["mount", "umount", "sync"].contains(&&*tool) {
+                tell(format!("    {tool}"));
+            }
+        }
+    }
+}
+
+impl Watcher for Teller<'_> {
+    fn begins(&self, start: &TrialStart<'_>) {
+        self.steps();
+        if start.part == "raise" {
+            let text = std::fs::read_to_string(&self.log).unwrap();
+            let order = self.ledger.lock().record().order_of(start.round).unwrap();
+            let order = format!(
+                "\"round-started\",\"round\":{},\"order\":{order:?}",
+                start.round
+            );
+            let order = order.replace(", ", ",");
+            assert!(
+                text.contains(&order),
+                "{order} is not in the log yet\n{text}"
+            );
+        }
+        tell(format!(
+            "{} {}",
+            start.part,
+            ["a", "b", "c"][start.treatment]
+        ));
+    }
+
+    fn looked(&self, _verdict: &Verdict) {}
+
+    fn warned(&self, text: &str) {
+        self.steps();
+        tell(format!("warned {text}"));
+    }
+}
+
+const STUDY: &str = r#"title = "Told"
+seed = 7
+[factors]
+level = ["a", "b", "c"]
+[[stack]]
+tmpfs = { size = "16 MiB" }
+[[workload]]
+told = { level = "{level}" }
+[decide]
+rounds-at-most = 2
+at-most = "1 h"
+until = "never"
+"#;
+
+/// What a race left behind.
+struct Run {
+    reason: Reason,
+    story: Vec<String>,
+    record: Record,
+    left: Vec<String>,
+    steps: Vec<crate::host::plan::Step>,
+}
+
+/// Runs the study on an imagined machine.
+fn run(fault: Fault, fail: &str) -> Run {
+    let base = tempfile::tempdir().unwrap();
+    let kinds = Kinds {
+        layers: crate::stack::ALL,
+        workloads: &[TOLD],
+    };
+    let study = crate::study::parse("told.toml", STUDY.as_bytes(), &kinds).unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(MadeUp::default());
+    let store = Store::open(base.path()).unwrap();
+    let (log, line) = store.create_run(head(&study), Arc::clone(&clock)).unwrap();
+    let record = Record::begin(line).unwrap();
+    let ledger = Shared::new(Ledger::new(log, store.index(), record));
+    let host = PlanHost::failing(fault);
+    let interrupt = Arc::new(Interrupt::default());
+    let journal = Journal::nowhere();
+    STORY.take();
+    FAILS.set(fail.to_owned());
+    INTERRUPT.set(Some(Arc::clone(&interrupt)));
+    let watcher = Teller {
+        host: &host,
+        told: AtomicUsize::new(0),
+        ledger: ledger.clone(),
+        log: base.path().join("runs/told/log.jsonl"),
+    };
+    let race = Race {
+        study: &study,
+        ledger: ledger.clone(),
+        host: &host,
+        journal: &journal,
+        scratch: base.path().to_owned(),
+        clock,
+        watcher: &watcher,
+        interrupt,
+        execution: "told".to_owned(),
+    };
+    let reason = race.run().unwrap();
+    watcher.steps();
+    assert!(ledger.lock().index_trouble().is_none());
+    let record = ledger.lock().record().clone();
+    let text = std::fs::read(&watcher.log).unwrap();
+    let kept = Record::parse(&text, Path::new("log")).unwrap();
+    assert_eq!(
+        kept.lines.len(),
+        record.lines.len(),
+        "not all is in the log"
+    );
+    Run {
+        reason,
+        story: STORY.take(),
+        record,
+        left: host.left(),
+        steps: host.steps(),
+    }
+}
+
+fn head(study: &Study) -> RunStarted {
+    RunStarted {
+        format: crate::event::FORMAT,
+        run: "told".to_owned(),
+        stackrace: String::new(),
+        command: Vec::new(),
+        study: study.text.clone(),
+        study_name: study.name.clone(),
+        study_hash: study.hash(),
+        title: study.title.clone(),
+        factors: vec!["level".to_owned()],
+        treatments: study
+            .treatments
+            .iter()
+            .map(|treatment| TreatmentHead {
+                name: treatment.name.clone(),
+                levels: treatment.levels.clone(),
+            })
+            .collect(),
+        workloads: study.workload_heads.clone(),
+        decide: study.decide.clone(),
+        seed: study.seed,
+        environment: Vec::new(),
+    }
+}
+
+impl Run {
+    /// The order of a round, by letters.
+    fn order(&self, round: u32) -> Vec<&'static str> {
+        let order = self.record.order_of(round).unwrap();
+        order.into_iter().map(|t| ["a", "b", "c"][t]).collect()
+    }
+
+    /// Kinds of the events, without those of single commands.
+    fn events(&self) -> Vec<String> {
+        let kind = |event: &Event| {
+            let value = serde_json::to_value(event).unwrap();
+            value["event"].as_str().unwrap().to_owned()
+        };
+        self.record
+            .lines
+            .iter()
+            .map(|line| kind(&line.event))
+            .collect()
+    }
+
+    /// How the trials of a treatment ended.
+    fn ended(&self, level: &str) -> Vec<&'static str> {
+        let treatment = ["a", "b", "c"].iter().position(|l| *l == level).unwrap();
+        let of = self
+            .record
+            .trials()
+            .filter(|trial| trial.treatment == treatment);
+        of.map(|trial| match trial.ended {
+            Ended::Complete => "complete",
+            Ended::Failed { .. } => "failed",
+            Ended::Interrupted => "interrupted",
+        })
+        .collect()
+    }
+}
+
+/// One whole trial of a level.
+fn whole(level: &str) -> Vec<String> {
+    let words = [
+        "raise *",
+        "    mount",
+        "prepare *",
+        "  prepare *",
+        "settle *",
+        "    sync",
+        "first *",
+        "  measure *",
+        "settle *",
+        "    sync",
+        "second *",
+        "  measure *",
+        "    umount",
+    ];
+    words.iter().map(|word| word.replace('*', level)).collect()
+}
+
+/// The beginning of a trial up to and with one thing.
+fn until(level: &str, last: &str) -> Vec<String> {
+    let mut story = whole(level);
+    let at = story.iter().position(|word| word.trim() == last).unwrap();
+    story.truncate(at + 1);
+    story
+}
+
+#[test]
+fn a_trial_is_raised_prepared_settled_measured_and_lowered() {
+    let run = run(Fault::Never, "");
+    let orders = [run.order(1), run.order(2)].concat();
+    let expected: Vec<String> = orders.iter().flat_map(|level| whole(level)).collect();
+    assert_eq!(run.story, expected);
+    let trial = ["stack-raised", "trial", "stack-lowered"];
+    let round = [
+        &["round-started"],
+        &trial[..],
+        &trial,
+        &trial,
+        &["round-finished"],
+    ]
+    .concat();
+    let head: &[&str] = &["run-started"];
+    assert_eq!(
+        run.events(),
+        [head, &round, &round, &["run-ended"]].concat()
+    );
+    assert_eq!(run.reason, Reason::Rounds);
+    assert_eq!(run.left, [""; 0]);
+}
+
+#[test]
+fn a_treatment_whose_trial_fails_is_lowered_and_leaves_the_race() {
+    for (fail, last) in [("prepare b", "prepare b"), ("measure b", "measure b")] {
+        let run = run(Fault::Never, fail);
+        let mut expected = Vec::new();
+        for level in run.order(1) {
+            if level == "b" {
+                let told = format!("  {last}");
+                let mut broken = whole("b");
+                let at = broken.iter().position(|word| *word == told).unwrap();
+                broken.truncate(at + 1);
+                expected.extend(broken);
+                expected.extend(["warned b: told to fail".to_owned(), "    umount".to_owned()]);
+            } else {
+                expected.extend(whole(level));
+            }
+        }
+        expected.extend(run.order(2).iter().flat_map(|level| whole(level)));
+        assert_eq!(run.story, expected, "{fail}");
+        assert!(!run.order(2).contains(&"b"), "it is still in the order");
+        assert_eq!(run.ended("b"), ["failed"]);
+        assert_eq!(run.ended("a"), ["complete", "complete"]);
+        assert_eq!(run.reason, Reason::Rounds);
+        assert_eq!(run.left, [""; 0]);
+    }
+}
+
+#[test]
+fn a_treatment_that_cannot_be_raised_leaves_the_race() {
+    let mounts = |run: &Run| -> Vec<usize> {
+        let steps = run.steps.iter().enumerate();
+        steps
+            .filter(|(_, step)| step.argv[0] == "mount")
+            .map(|(at, _)| at + 1)
+            .collect()
+    };
+    let at = mounts(&run(Fault::Never, ""));
+    // The second treatment of the first round.
+    let run = run(Fault::Refused(at[1]), "");
+    let order = run.order(1);
+    let mut expected = whole(order[0]);
+    expected.extend(until(order[1], "mount"));
+    let warned = expected.len();
+    expected.extend(whole(order[2]));
+    expected.extend(run.order(2).iter().flat_map(|level| whole(level)));
+    let mut story = run.story.clone();
+    let warning = story.remove(warned);
+    assert_eq!(story, expected);
+    assert!(
+        warning.starts_with(&format!("warned {}: cannot raise the stack", order[1])),
+        "{warning}"
+    );
+    assert_eq!(run.ended(order[1]), ["failed"]);
+    assert_eq!(run.order(2).len(), 2);
+    assert_eq!(run.reason, Reason::Rounds);
+    assert_eq!(run.left, [""; 0]);
+}
+
+#[test]
+fn an_interrupt_lowers_what_stands_and_begins_nothing() {
+    let run = run(Fault::Never, "interrupt b");
+    let order = run.order(1);
+    let before = order.iter().take_while(|level| **level != "b");
+    let mut expected: Vec<String> = before.flat_map(|level| whole(level)).collect();
+    expected.extend(until("b", "measure b"));
+    expected.push("    umount".to_owned());
+    assert_eq!(run.story, expected);
+    assert_eq!(run.ended("b"), ["interrupted"]);
+    assert_eq!(run.events().last().unwrap(), "run-ended");
+    assert_eq!(run.reason, Reason::Interrupted);
+    assert_eq!(run.left, [""; 0]);
+}
