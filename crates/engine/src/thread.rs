@@ -123,6 +123,14 @@ fn check(spec: &Spec) -> Result<(), StartError> {
             "give a number of operations or a time",
         );
     }
+    let durability = spec.durability;
+    if durability.fsync_in_write && durability.fsync_every != Some(NonZeroU64::MIN) {
+        let every = durability
+            .fsync_every
+            .map_or("no write".to_owned(), |every| format!("{every} writes"));
+        let what = format!("an fsync is to count into the write before it, but follows {every}");
+        return refuse(what, "call fsync after every write, or count it by itself");
+    }
     match spec.pacing {
         Pacing::Fixed(rate) | Pacing::Poisson(rate) if !(rate > 0.0 && rate.is_finite()) => refuse(
             format!("{rate} operations per second"),
@@ -300,7 +308,7 @@ impl Phase<'_> {
             Ok(device) => (Some(device), None),
             Err(error) => (None, Some(error)),
         };
-        let cadence = Cadence::new(self.spec.durability.fsync_every, self.spec.targets.len());
+        let cadence = Cadence::new(self.spec.durability, self.spec.targets.len());
         let mut shape = shape;
         let schedule = self.schedule(&mut shape, share);
         let clock = gate.pass(refused)?;
@@ -337,7 +345,7 @@ impl Phase<'_> {
             }
         };
         let mut flight = Flight::new(depth, files.len());
-        let cadence = Cadence::new(durability.fsync_every, files.len());
+        let cadence = Cadence::new(durability, files.len());
         let schedule = self.schedule(&mut shape, share);
         let mut uring = Uring::new(&mut ring, files, &mut buffers, durability.data_only);
         let clock = gate.pass(None)?;

@@ -242,6 +242,72 @@ fn fsyncs_follow_their_cadence() {
     });
 }
 
+/// The flag moves time into the writes, and changes neither what is done nor how much is
+/// outstanding: one operation per worker.
+#[test]
+fn an_fsync_counts_into_its_write_where_asked() {
+    let directory = directory();
+    let path = laid_out(directory.path(), "file", MIB).path;
+    let pacings = [
+        Pacing::Closed { think_time_ns: 0 },
+        Pacing::Closed { think_time_ns: 1 },
+        Pacing::Fixed(50_000.0),
+    ];
+    for (pacing, threads) in pacings.into_iter().zip([1, 3, 1]) {
+        let mut spec = spec(&path, MIB);
+        (spec.read_share, spec.stop.ops) = (0.5, Some(200));
+        (spec.pacing, spec.threads) = (pacing, threads);
+        spec.durability.fsync_every = Some(NonZeroU64::MIN);
+        let apart = done(&spec);
+        spec.durability.fsync_in_write = true;
+        let joint = done(&spec);
+        for outcome in [&apart, &joint] {
+            assert_eq!(of(outcome, Op::Read).count, 100);
+            assert_eq!(of(outcome, Op::Write).count, 100);
+            assert_eq!(of(outcome, Op::Write).bytes, 100 * 4096);
+            assert_eq!(of(outcome, Op::Fsync).count, 100);
+            assert!(outcome.depth_achieved <= f64::from(threads));
+        }
+        let (write, fsync) = (of(&joint, Op::Write), of(&joint, Op::Fsync));
+        assert!(
+            write.latency_sum_ns >= fsync.latency_sum_ns,
+            "{} ns of writes hold {} ns of fsyncs",
+            write.latency_sum_ns,
+            fsync.latency_sum_ns
+        );
+        // Each write is at least as long as its own fsync, so the shortest and the longest are.
+        assert!(write.latency.min() >= fsync.latency.min());
+        assert!(write.latency.max() >= fsync.latency.max());
+    }
+}
+
+#[test]
+fn an_fsync_in_a_write_needs_plain_calls_and_one_fsync_per_write() {
+    let directory = directory();
+    let mut spec = spec(&directory.path().join("file"), MIB);
+    (spec.read_share, spec.queue_depth, spec.stop.ops) = (0.0, 4, Some(10));
+    spec.durability.fsync_in_write = true;
+    for every in [None, NonZeroU64::new(2)] {
+        spec.durability.fsync_every = every;
+        let error = run(&spec, &Control::default()).unwrap_err();
+        assert!(matches!(error, StartError::Spec { .. }), "{error:?}");
+        assert!(error.to_string().contains("follows"), "{error}");
+    }
+    spec.durability.fsync_every = Some(NonZeroU64::MIN);
+    spec.engine = Engine::Uring;
+    let error = run(&spec, &Control::default()).unwrap_err();
+    assert!(matches!(error, StartError::Spec { .. }), "{error:?}");
+    assert!(error.next().contains("use the sync engine"), "{error}");
+    spec.engine = Engine::Auto;
+    let outcome = done(&spec);
+    assert_eq!(outcome.engine, "sync");
+    assert!(
+        outcome.engine_why.contains("count into its latency"),
+        "{}",
+        outcome.engine_why
+    );
+}
+
 #[test]
 fn only_written_files_are_synced_by_the_cadence() {
     let directory = directory();
