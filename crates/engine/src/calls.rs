@@ -5,9 +5,8 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::crew::{Hand, fault};
+use crate::crew::{Halt, Hand, fault};
 use crate::filling::Filling;
-use crate::meter::Halt;
 use crate::outcome::Op;
 
 /// Bytes of one read or write of a small file's content; smaller files take one call.

@@ -21,9 +21,8 @@ use rustix::io::Errno;
 
 use crate::calls::{BUFFER_BYTES, close, flush, write_content};
 use crate::control::Control;
-use crate::crew::{Close, Hand, Watch, fault, refusal, together};
+use crate::crew::{Close, Halt, Hand, Watch, fault, refusal, together};
 use crate::filling::{Filling, mix, unit};
-use crate::meter::Halt;
 use crate::outcome::{Op, OpError, Outcome};
 use crate::spec::Content;
 

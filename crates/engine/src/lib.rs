@@ -17,7 +17,6 @@ mod gate;
 mod io;
 mod layout;
 pub mod memory;
-mod meter;
 mod outcome;
 mod pace;
 pub mod pacing;

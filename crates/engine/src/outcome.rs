@@ -183,3 +183,12 @@ pub struct Outcome {
     /// How many times a clock reading was before the one preceding it.
     pub clock_back: u64,
 }
+
+/// Time-weighted mean of outstanding operations: the sum of the times they were, over the elapsed
+/// time. Always finite; 0 if no time passed.
+pub(crate) fn mean_outstanding(outstanding_ns: u128, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 {
+        return 0.0;
+    }
+    outstanding_ns as f64 / elapsed_ns as f64
+}

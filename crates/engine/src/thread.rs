@@ -19,7 +19,7 @@ use crate::io::null::Null;
 use crate::io::sync::{Sync, sync_file};
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::Memory;
-use crate::outcome::{Ended, Op, OpError, Outcome};
+use crate::outcome::{Ended, Op, OpError, Outcome, mean_outstanding};
 use crate::pace::{Eager, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
@@ -455,7 +455,7 @@ impl Phase<'_> {
             short: merged.short,
             engine: choice.way.name(),
             engine_why: choice.why,
-            depth_achieved: outstanding as f64 / elapsed_ns.max(1) as f64,
+            depth_achieved: mean_outstanding(outstanding, elapsed_ns),
             clock: clock.name(),
             clock_error: clock.disagreement(),
             clock_back,
@@ -507,7 +507,7 @@ fn report(mut worker: Worker<'_>) -> Report {
         finish: worker.finish,
         failure: worker.failure,
         outstanding_ns: worker.outstanding_ns,
-        back: worker.watch.back,
+        back: worker.watch.back(),
         end_ns,
     }
 }

@@ -20,10 +20,9 @@ use super::copy::{CopyMethod, KERNEL_BYTES, MAKE, READ, about, cut, mode};
 use super::walk::{Descent, Step, Walk};
 use crate::calls::{close, flush};
 use crate::control::Control;
-use crate::crew::{Hand, Watch, alone, fault, refusal};
+use crate::crew::{Halt, Hand, Watch, alone, fault, refusal};
 use crate::files::AtEnd;
 use crate::filling::mix;
-use crate::meter::Halt;
 use crate::outcome::{Op, OpError, Outcome};
 
 /// Longest name, bytes, of which a temporary name can be made.
