@@ -12,7 +12,6 @@ mod descriptors;
 pub mod draw;
 mod error;
 pub mod files;
-mod filling;
 mod gate;
 mod io;
 mod layout;

@@ -305,7 +305,7 @@ fn a_refused_method_is_an_error_and_no_fallback() {
 fn a_copied_file_is_identical_and_each_call_is_counted() {
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let from = home.path().join("from");
-    let mut filling = Filling::new(Content::Random, 1);
+    let mut filling = source(Content::Random, 1, Path::new("x")).unwrap();
     let fd = OwnedFd::from(std::fs::File::create(&from).unwrap());
     let bytes = (20 << 20) + 5;
     let write = |part: &[u8]| rustix::io::write(&fd, part);
