@@ -6,7 +6,7 @@
 //! instead of 4 KiB of random numbers. Compressible data keeps only a share of each 4 KiB random;
 //! duplicates take the place and the stamps of an earlier write again.
 //!
-//! A [`Pool`] hands out one write after the other; [`FileContent`] is a pool in which each byte of
+//! A [`Pool`] hands out one write after the other; `FileContent` is a pool in which each byte of
 //! a file follows from the file's number, so that whoever writes the file writes the same.
 //!
 //! Two phases with the same seed write the same bytes: give each its own seed, or a store that

@@ -1,3 +1,5 @@
+//! Sets of files on real file systems: each file made, found, read and removed exactly once.
+
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;

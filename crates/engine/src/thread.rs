@@ -72,7 +72,8 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
 }
 
 /// What the generator itself costs, ns per operation: the time of a phase that does everything but
-/// the I/O (4 KiB reads at random, one thread, every latency recorded).
+/// the I/O (4 KiB reads at random, one thread, every latency recorded). 0 if not even that could
+/// be measured.
 pub fn self_cost() -> f64 {
     const OPERATIONS: u64 = 1_000_000;
     let target = crate::spec::Target {
@@ -99,9 +100,8 @@ pub fn self_cost() -> f64 {
         slice_ns: 100_000_000,
     };
     // A machine too short of memory or threads for this has no generator to speak of.
-    run(&spec, &Control::default()).map_or(f64::NAN, |outcome| {
-        outcome.elapsed_ns as f64 / OPERATIONS as f64
-    })
+    run(&spec, &Control::default())
+        .map_or(0.0, |outcome| outcome.elapsed_ns as f64 / OPERATIONS as f64)
 }
 
 /// Refuses what the shapes do not check themselves.

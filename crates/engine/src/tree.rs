@@ -2,7 +2,7 @@
 //!
 //! A tree is a list of [`Entry`], parents before children. It comes from a [`TreeShape`] (invented,
 //! the same for the same seed) or from [`scan`] (learnt from a real directory), and [`build`] makes
-//! it. [`copy_tree`], [`copy_file`] and [`delete_tree`] are what is measured, one thread doing one
+//! it. [`copy_tree()`], [`copy_file`] and [`delete_tree`] are what is measured, one thread doing one
 //! call after the other as `cp`, `rsync` and `rm` do.
 //!
 //! Nothing here follows a symbolic link or crosses a mount point.

@@ -1,3 +1,5 @@
+//! Trees on real file systems: what was asked for is there, what was not is left alone.
+
 use std::collections::BTreeMap;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 

@@ -9,7 +9,9 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use stackrace_engine::files::{AtEnd, FileSet};
 use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::tree::{self, CopyMethod};
 use stackrace_engine::{Control, Ended, Op, OpOutcome, Outcome, StartError, lay_out, run};
 
 const MIB: u64 = 1 << 20;
@@ -97,6 +99,14 @@ fn consistent(outcome: &Outcome) {
         assert!(op.latency_sum_ns <= u128::from(op.count) * u128::from(op.latency.max()));
     }
     assert!(outcome.series.len() as u64 <= outcome.elapsed_ns / outcome.slice_ns + 1);
+    finite(outcome);
+}
+
+/// What is not a number cannot be put on record.
+fn finite(outcome: &Outcome) {
+    for fraction in [outcome.depth_achieved, outcome.clock_error] {
+        assert!(fraction.is_finite() && fraction >= 0.0, "{fraction}");
+    }
 }
 
 /// Engines that do real I/O, with the queue depth to use them at.
@@ -530,7 +540,10 @@ fn think_time_is_taken() {
 
 #[test]
 fn direct_io_works_where_the_file_system_has_it() {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // Not /tmp, which may be in memory; the target directory may be somebody else's.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .or_else(|_| tempfile::tempdir_in("/var/tmp"))
+        .unwrap();
     let target = laid_out(directory.path(), "file", MIB);
     let mut engines = ENGINES.to_vec();
     engines.extend([(Engine::Auto, 1), (Engine::Auto, 8)]);
@@ -636,4 +649,41 @@ fn the_generator_knows_its_own_cost() {
     let cost = stackrace_engine::self_cost();
     println!("null engine: {cost:.1} ns per operation");
     assert!(cost > 0.0);
+}
+
+/// Phases of every kind that were told to stop before they began.
+#[test]
+fn a_phase_that_hardly_began_has_numbers_all_the_same() {
+    let directory = directory();
+    let home = directory.path();
+    let target = laid_out(home, "file", MIB);
+    let control = Control::default();
+    control.stop.store(true, Ordering::Relaxed);
+    let set = FileSet {
+        root: home.to_path_buf(),
+        directories: 1,
+        files: 10,
+        size_min: 0,
+        size_max: 10,
+        threads: 2,
+        fsync_each: false,
+        content: Content::Random,
+        seed: 1,
+    };
+    set.prepare().unwrap();
+    let tree = set.directory_paths().next().unwrap();
+    let method = CopyMethod::Classic { buffer_bytes: 4096 };
+    let (to, end) = (home.join("copy"), AtEnd::Return);
+    for outcome in [
+        run(&spec(&target.path, MIB), &control).unwrap(),
+        set.create(end, 1, &control).unwrap(),
+        tree::copy_file(&target.path, &to, method, end, 1, &control).unwrap(),
+        tree::delete_tree(&tree, end, 1, &control).unwrap(),
+    ] {
+        assert_eq!(outcome.ended, Ended::Stopped, "{}", outcome.engine_why);
+        consistent(&outcome);
+    }
+    let mut empty = spec(&target.path, MIB);
+    (empty.engine, empty.stop.ops) = (Engine::Null, Some(0));
+    assert_eq!(done(&empty).ops.len(), 0);
 }
