@@ -8,17 +8,20 @@ use super::Setting;
 use super::args::{Deciding, Output, Resume, Run};
 use super::failure::{self, Failure};
 use super::progress::Progress;
-use crate::event::{Event, RunStarted, TreatmentHead};
+use crate::event::{Event, Fact, RunStarted, TreatmentHead};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{self, Journal};
 use crate::observe;
-use crate::record::{Record, Store, run_id};
+use crate::record::{Record, RecordError, Store, run_id};
 use crate::report;
 use crate::run::{Interrupt, Ledger, Race, Reason, Shared};
 use crate::study::{self, Kinds, Study};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 use crate::verdict::{self, Evidence, State, Verdict};
+
+/// Name of the fact that says in which directory a run was begun.
+const BEGUN_IN: &str = "working directory";
 
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
@@ -125,9 +128,16 @@ pub(super) fn start(
 /// `stackrace resume`.
 pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let store = setting.open_store()?;
-    let run = store.find(&verb.run).map_err(broken)?;
+    let run = store
+        .find(&verb.run)
+        .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (log, torn) = store.reopen_run(&run, Arc::clone(&clock)).map_err(broken)?;
+    let (log, torn) = store
+        .reopen_run(&run, Arc::clone(&clock))
+        .map_err(|error| match error {
+            RecordError::Locked { .. } => Failure::refused(error.to_string()).next(error.next()),
+            _ => broken(error),
+        })?;
     let record = store.read(&run).map_err(broken)?;
     let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
     // The head says what was really asked: words on the command line are not in the study's text.
@@ -138,11 +148,14 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
             .map_err(|why| Failure::usage(format!("--more-time: {why}")))?;
         study.decide.time_max_ns = (record.elapsed_seconds() * 1e9) as u64 + more;
     }
+    let html = verb.output.html.map(std::path::absolute).transpose();
+    let html = html.map_err(|error| Failure::usage(format!("--html: {error}")))?;
+    go_back(&record)?;
+    // Before the machine is asked: what the dead run left standing takes up the room needed.
+    let (journal, leftovers) = take_over(&store.run_dir(&run).join("journal.jsonl"))?;
     super::plan::check_machine(setting, &study)?;
     let rounds = record.complete_rounds().len();
     let shared = Shared::new(Ledger::new(log, store.index(), record));
-    let journal = Journal::open(&store.run_dir(&run).join("journal.jsonl"))
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     let resumed = Event::RunResumed {
         stackrace: env!("CARGO_PKG_VERSION").to_owned(),
         rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
@@ -157,21 +170,9 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
             .append(Event::Warned { text })
             .map_err(broken)?;
     }
-    // What the dead run left standing would be in the way, and holds no result.
-    let host = recording_host(&shared);
-    let report = journal::undo_all(&host, &journal)
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-    if let Some((what, why)) = report.failed.first() {
-        return Err(Failure::new(
-            failure::CANNOT,
-            format!("cannot lower what the interrupted run left ({what}): {why}"),
-        )
-        .next("mend that, then `stackrace clean` and `stackrace resume` again"));
-    }
     if !setting.quiet {
         super::error(&format!(
-            "resuming {run}: {rounds} complete round(s) on record, {} leftover(s) removed\n",
-            report.undone.len()
+            "resuming {run}: {rounds} complete round(s) on record, {leftovers} leftover(s) removed\n"
         ));
     }
     race(
@@ -181,8 +182,31 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         shared,
         &journal,
         false,
-        &verb.output,
+        &Output { html },
     )
+}
+
+/// The journal of a dead run, and how many things it had left standing, which are removed: they
+/// would be in the way, and hold no result.
+fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
+    // Killed before it had a journal, a run had created nothing yet.
+    let journal = if path.exists() {
+        Journal::open(path)
+    } else {
+        Journal::create(path)
+    }
+    .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let report = journal::undo_all(&host, &journal)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    match report.failed.first() {
+        None => Ok((journal, report.undone.len())),
+        Some((what, why)) => Err(Failure::new(
+            failure::CANNOT,
+            format!("cannot lower what the interrupted run left ({what}): {why}"),
+        )
+        .next("mend that, then `stackrace clean` and `stackrace resume` again")),
+    }
 }
 
 fn recording_host(shared: &Shared) -> LocalHost {
@@ -340,8 +364,33 @@ fn head(setting: &Setting, study: &Study, run: &str) -> RunStarted {
         workloads: study.workload_heads.clone(),
         decide: study.decide.clone(),
         seed: study.seed,
-        environment: observe::environment(),
+        environment: environment(),
     }
+}
+
+/// The machine, and where the run was begun: a study may name directories relative to it.
+fn environment() -> Vec<Fact> {
+    let mut facts = observe::environment();
+    let here = std::env::current_dir().ok();
+    if let Some(here) = here.as_deref().and_then(Path::to_str) {
+        facts.push(Fact::new(BEGUN_IN, here));
+    }
+    facts
+}
+
+/// Goes where a run was begun, so that its study means the same directories.
+fn go_back(record: &Record) -> Result<(), Failure> {
+    let mut facts = record.head.environment.iter();
+    let Some(fact) = facts.find(|fact| fact.name == BEGUN_IN) else {
+        return Ok(());
+    };
+    std::env::set_current_dir(&fact.value).map_err(|error| {
+        Failure::refused(format!(
+            "the run was begun in {}, which cannot be entered: {error}",
+            fact.value
+        ))
+        .next("make that directory accessible again")
+    })
 }
 
 /// Bits that differ from one execution to the next; the system's randomness where it gives any.

@@ -10,10 +10,11 @@ use super::{
 use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
+use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::os::unix::process::CommandExt;
+use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
 use std::sync::Arc;
@@ -21,6 +22,9 @@ use std::time::Duration;
 
 /// Most bytes kept of each of a command's two outputs; what comes after is read and counted.
 pub(crate) const OUTPUT_MAX: u64 = 64 * 1024;
+
+/// How often a command is begun again that a signal ended before it began.
+const SIGNALLED_TRIES: usize = 3;
 
 /// Most holders named in an error.
 const HOLDERS_MAX: usize = 8;
@@ -76,7 +80,7 @@ fn kept(mut stream: impl Read) -> String {
     clippy::disallowed_methods,
     reason = "the one place that starts processes"
 )]
-fn run(program: &Path, arguments: &[OsString]) -> std::io::Result<Output> {
+fn run_once(program: &Path, arguments: &[OsString]) -> std::io::Result<(Output, Option<i32>)> {
     let mut child = std::process::Command::new(program)
         .args(arguments)
         .env("LC_ALL", "C")
@@ -93,11 +97,26 @@ fn run(program: &Path, arguments: &[OsString]) -> std::io::Result<Output> {
         (stdout, errors.join().unwrap_or_default())
     });
     let status = child.wait()?;
-    Ok(Output {
+    let output = Output {
         status: status.code(),
         stdout,
         stderr,
-    })
+    };
+    Ok((output, status.signal()))
+}
+
+/// Runs a command that Ctrl-C cannot reach. A new process belongs to our group for a moment until
+/// it has one of its own; a signal to the group in that moment ends it before its program has
+/// begun, so that beginning again is right.
+fn run(program: &Path, arguments: &[OsString]) -> std::io::Result<Output> {
+    for _ in 0..SIGNALLED_TRIES {
+        let (output, signal) = run_once(program, arguments)?;
+        let ours = [Signal::INT, Signal::TERM, Signal::HUP].map(Signal::as_raw);
+        if !signal.is_some_and(|signal| ours.contains(&signal)) {
+            return Ok(output);
+        }
+    }
+    run_once(program, arguments).map(|(output, _)| output)
 }
 
 impl Host for LocalHost {

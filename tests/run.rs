@@ -1,0 +1,473 @@
+//! Whole runs of the real program: what it measures, keeps and leaves, whatever interrupts it.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+mod support;
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use support::{Ground, Mounted, Said, root, skipped};
+
+/// ext4 and XFS on loop devices: three rounds of two small workloads.
+const SMALL: &str = r#"
+title = "ext4 or XFS, small"
+[factors]
+filesystem = ["ext4", "xfs"]
+[[stack]]
+loop = { size = "320 MiB", laid-out = "no" }
+[[stack]]
+"{filesystem}" = {}
+[[workload]]
+name = "small files"
+files = { count = 50 }
+[[workload]]
+name = "streaming write"
+sequential = { mode = "write", size = "8 MiB" }
+[decide]
+rounds-at-most = 3
+at-most = "10 min"
+until = "never"
+"#;
+
+/// The same with a phase that takes a second, so that it can be met in the middle.
+const SLOW: &str = r#"
+title = "ext4 or XFS, slow"
+[factors]
+filesystem = ["ext4", "xfs"]
+[[stack]]
+loop = { size = "320 MiB", laid-out = "no" }
+[[stack]]
+"{filesystem}" = {}
+[[workload]]
+name = "random write"
+random = { mode = "write", size = "4 MiB", time = "500 ms" }
+[decide]
+rounds-at-most = 3
+at-most = "10 min"
+until = "never"
+"#;
+
+/// A directory twice, with different block sizes; needs no root.
+const DIRECTORY: &str = r#"
+title = "Block sizes in a directory"
+[factors]
+block-size = ["4 KiB", "8 KiB"]
+[[stack]]
+dir = { path = "data" }
+[[workload]]
+name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", time = "10 ms" }
+[decide]
+rounds-at-most = 2
+at-most = "10 min"
+until = "never"
+"#;
+
+/// What a run has on record, read without the program's help.
+struct Log(Vec<Value>);
+
+impl Log {
+    fn bytes(ground: &Ground) -> Vec<u8> {
+        let runs = fs::read_dir(ground.store().join("runs"));
+        let logs: Vec<PathBuf> = runs
+            .into_iter()
+            .flatten()
+            .map(|run| run.unwrap().path().join("log.jsonl"))
+            .collect();
+        assert!(logs.len() < 2, "{logs:?}");
+        logs.first()
+            .map(|log| fs::read(log).unwrap_or_default())
+            .unwrap_or_default()
+    }
+
+    /// Its whole lines.
+    fn whole(ground: &Ground) -> Vec<u8> {
+        let mut bytes = Self::bytes(ground);
+        let end = bytes.iter().rposition(|&byte| byte == b'\n');
+        bytes.truncate(end.map_or(0, |end| end + 1));
+        bytes
+    }
+
+    fn of(ground: &Ground) -> Self {
+        let text = String::from_utf8(Self::whole(ground)).unwrap();
+        Self(
+            text.lines()
+                .map(|line| serde_json::from_str(line).unwrap())
+                .collect(),
+        )
+    }
+
+    fn all(&self, event: &str) -> Vec<&Value> {
+        self.0
+            .iter()
+            .filter(|line| line["event"] == event)
+            .collect()
+    }
+
+    /// (round, treatment, workload) of the trials that ended so.
+    fn trials(&self, state: &str) -> Vec<(u64, u64, u64)> {
+        let number = |value: &Value| value.as_u64().unwrap();
+        let mut trials: Vec<_> = self
+            .all("trial")
+            .into_iter()
+            .filter(|trial| trial["ended"]["state"] == state)
+            .map(|trial| {
+                (
+                    number(&trial["round"]),
+                    number(&trial["treatment"]),
+                    number(&trial["workload"]),
+                )
+            })
+            .collect();
+        trials.sort_unstable();
+        trials
+    }
+
+    /// Errors of failed trials with the treatment's index.
+    fn failures(&self) -> Vec<(u64, String)> {
+        self.all("trial")
+            .into_iter()
+            .filter(|trial| trial["ended"]["state"] == "failed")
+            .map(|trial| {
+                let error = trial["ended"]["error"].as_str().unwrap().to_owned();
+                (trial["treatment"].as_u64().unwrap(), error)
+            })
+            .collect()
+    }
+
+    /// Index of the treatment of this name.
+    fn treatment(&self, part: &str) -> u64 {
+        let treatments = self.0[0]["treatments"].as_array().unwrap();
+        let at = |t: &Value| t["name"].as_str().unwrap().contains(part);
+        treatments.iter().position(at).unwrap() as u64
+    }
+
+    fn ended(&self) -> &str {
+        self.0.last().unwrap()["reason"]
+            .as_str()
+            .unwrap_or("not ended")
+    }
+}
+
+/// Every trial of a design, once.
+fn design(rounds: u64, treatments: u64, workloads: u64) -> Vec<(u64, u64, u64)> {
+    let mut all = Vec::new();
+    for round in 1..=rounds {
+        for treatment in 0..treatments {
+            all.extend((0..workloads).map(|workload| (round, treatment, workload)));
+        }
+    }
+    all
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test watches the program from outside"
+)]
+fn wait() {
+    std::thread::sleep(Duration::from_millis(2));
+}
+
+/// Starts the program in a process group of its own, as a shell does, and waits until its log is
+/// as wanted.
+#[track_caller]
+fn start_until(ground: &Ground, args: &[&str], wanted: impl Fn(&Log) -> bool) -> Child {
+    use std::os::unix::process::CommandExt;
+    let mut child = ground
+        .program(args)
+        .process_group(0)
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    while !wanted(&Log::of(ground)) {
+        if let Some(status) = child.try_wait().unwrap() {
+            let said = Said::of(&child.wait_with_output().unwrap());
+            panic!("ended too early: {status}\n{}\n{}", said.out, said.err);
+        }
+        wait();
+    }
+    child
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_child(child)
+}
+
+/// Kills the program where it stands.
+fn kill(mut child: Child) {
+    child.kill().unwrap();
+    child.wait().unwrap();
+}
+
+/// Whether a phase of the second round's first trial is under way: the settled stack was mounted
+/// for the last time.
+fn measuring_in_round_two(log: &Log) -> bool {
+    let mut mounts = 0;
+    let mut round = 0;
+    for line in &log.0 {
+        match line["event"].as_str().unwrap() {
+            "round-started" => (round, mounts) = (line["round"].as_u64().unwrap(), 0),
+            "stack-raised" => mounts = 0,
+            "command" if line["argv"][0] == "mount" => mounts += 1,
+            _ => {}
+        }
+    }
+    round == 2 && log.trials("complete").len() == 2 && mounts == 1
+}
+
+#[test]
+fn a_small_study_gives_a_verdict_and_leaves_nothing() {
+    if !root("a_small_study_gives_a_verdict_and_leaves_nothing") {
+        return;
+    }
+    let ground = Ground::new();
+    ground.write("small.toml", SMALL);
+    let said = ground.stackrace(&["run", "small.toml"]);
+    said.ended(0);
+    assert!(said.out.starts_with("VERDICT"), "{}", said.out);
+    let log = Log::of(&ground);
+    assert_eq!(log.trials("complete"), design(3, 2, 2));
+    assert_eq!(log.all("round-finished").len(), 3);
+    assert_eq!(log.all("looked").len(), 1);
+    assert_eq!(log.ended(), "rounds");
+    assert_eq!(ground.left(), [""; 0]);
+    reports(&ground);
+    index(&ground);
+}
+
+/// Every form of a report renders and says the same.
+fn reports(ground: &Ground) {
+    let report = |format: &str| {
+        let said = ground.stackrace(&["report", "--format", format]);
+        said.ended(0);
+        said.out
+    };
+    let json: Value = serde_json::from_str(&report("json")).unwrap();
+    let sentence = json["verdict"]["sentence"].as_str().unwrap().to_owned();
+    assert!(sentence.contains("3 rounds"), "{sentence}");
+    let folded = |text: String| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    for format in ["terminal", "markdown"] {
+        assert!(folded(report(format)).contains(&sentence), "{format}");
+    }
+    let html = report("html");
+    assert!(html.starts_with("<!DOCTYPE html>") && html.contains("<svg"));
+    let csv = report("csv");
+    let trials = csv.lines().filter(|line| !line.starts_with('#')).count();
+    // 3 rounds × 2 treatments × the metrics of both workloads, and the heading.
+    assert!(trials > 12, "{csv}");
+    let path = ground.path().join("report.html");
+    let said = ground.stackrace(&["report", "--html", path.to_str().unwrap()]);
+    said.ended(0);
+    assert_eq!(fs::read_to_string(path).unwrap(), html);
+    let bad = ground.stackrace(&["report", "--format", "pdf"]);
+    bad.ended(2).err_has("there is no report \"pdf\"");
+}
+
+/// The index answers SQL, and can be made again from the log.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "another program has to read the index"
+)]
+fn index(ground: &Ground) {
+    let trials = || {
+        std::process::Command::new("sqlite3")
+            .arg(ground.store().join("stackrace.db"))
+            .arg("SELECT count(*), sum(round) FROM trials")
+            .output()
+    };
+    match trials() {
+        Err(error) => skipped("the index answers SQL", &format!("sqlite3: {error}")),
+        Ok(output) => {
+            assert_eq!(Said::of(&output).ended(0).out, "12|24\n");
+            fs::remove_file(ground.store().join("stackrace.db")).unwrap();
+            ground.stackrace(&["reindex"]).ended(0);
+            assert_eq!(Said::of(&trials().unwrap()).ended(0).out, "12|24\n");
+        }
+    }
+}
+
+/// Goes on with a killed run, and checks that nothing of what it had is lost or done twice.
+#[track_caller]
+fn resumes(ground: &Ground, before: &[u8], workloads: u64) {
+    let said = ground.stackrace(&["resume"]);
+    said.ended(0);
+    let after = Log::bytes(ground);
+    assert!(after.starts_with(before), "the log was not only added to");
+    let log = Log::of(ground);
+    assert_eq!(log.trials("complete"), design(3, 2, workloads));
+    assert_eq!(log.all("run-resumed").len(), 1);
+    assert_eq!(log.all("round-finished").len(), 3);
+    assert_eq!(log.ended(), "rounds");
+    assert_eq!(ground.left(), [""; 0]);
+}
+
+#[test]
+fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
+    if !root("killed_while_it_measures_it_can_be_cleaned_or_resumed") {
+        return;
+    }
+    for clean in [true, false] {
+        let ground = Ground::new();
+        ground.write("slow.toml", SLOW);
+        let child = start_until(&ground, &["run", "slow.toml"], measuring_in_round_two);
+        kill(child);
+        let before = Log::whole(&ground);
+        assert!(!ground.left().is_empty(), "nothing stood");
+        if clean {
+            let list = ground.stackrace(&["clean", "--list"]);
+            list.ended(0);
+            assert!(list.out.contains("would undo: unmount"), "{}", list.out);
+            assert!(!ground.left().is_empty(), "--list removed something");
+            let said = ground.stackrace(&["clean"]);
+            said.ended(0);
+            assert!(said.out.contains("undone: detach the loop"), "{}", said.out);
+            assert_eq!(ground.left(), [""; 0]);
+            let again = ground.stackrace(&["clean"]);
+            assert_eq!(again.ended(0).out, "nothing to clean\n");
+        }
+        resumes(&ground, &before, 1);
+    }
+}
+
+#[test]
+fn killed_at_any_moment_it_resumes() {
+    if !root("killed_at_any_moment_it_resumes") {
+        return;
+    }
+    // Lines of the log at which it is killed: before anything exists, raising, settling between
+    // phases, lowering, in the second round.
+    for (number, lines) in [1, 4, 5, 17, 20, 47].into_iter().enumerate() {
+        let ground = Ground::new();
+        ground.write("small.toml", SMALL);
+        let reached = |log: &Log| log.0.len() >= lines;
+        kill(start_until(&ground, &["run", "small.toml"], reached));
+        let before = Log::whole(&ground);
+        if number % 2 == 0 {
+            ground.stackrace(&["clean"]).ended(0);
+            assert_eq!(ground.left(), [""; 0], "killed after {lines} lines");
+        }
+        resumes(&ground, &before, 2);
+    }
+}
+
+/// Interrupts a run as Ctrl-C in a terminal does: the signal goes to the whole process group.
+fn interrupt(child: Child) -> Said {
+    rustix::process::kill_process_group(pid(&child), Signal::INT).unwrap();
+    Said::of(&child.wait_with_output().unwrap())
+}
+
+#[test]
+fn interrupted_it_lowers_what_stands_and_says_the_verdict_so_far() {
+    if !root("interrupted_it_lowers_what_stands_and_says_the_verdict_so_far") {
+        return;
+    }
+    let ground = Ground::new();
+    ground.write("slow.toml", SLOW);
+    let child = start_until(&ground, &["run", "slow.toml"], measuring_in_round_two);
+    let said = interrupt(child);
+    said.ended(130).err_has("stopping: lowering what stands");
+    assert!(said.out.starts_with("VERDICT"), "{}", said.out);
+    assert_eq!(ground.left(), [""; 0]);
+    let log = Log::of(&ground);
+    assert_eq!(log.ended(), "interrupted");
+    assert_eq!(log.trials("complete").len(), 2);
+    assert_eq!(log.trials("interrupted").len(), 1);
+    assert_eq!(log.trials("failed"), []);
+    resumes(&ground, &Log::whole(&ground), 1);
+}
+
+#[test]
+fn interrupted_at_any_moment_it_lowers_what_stands() {
+    if !root("interrupted_at_any_moment_it_lowers_what_stands") {
+        return;
+    }
+    for lines in [2, 4, 18, 41] {
+        let ground = Ground::new();
+        ground.write("small.toml", SMALL);
+        let reached = |log: &Log| log.0.len() >= lines;
+        let said = interrupt(start_until(&ground, &["run", "small.toml"], reached));
+        said.ended(130);
+        assert_eq!(ground.left(), [""; 0], "interrupted after {lines} lines");
+        let log = Log::of(&ground);
+        assert_eq!(log.ended(), "interrupted", "after {lines} lines");
+        assert_eq!(log.failures(), [], "after {lines} lines");
+    }
+}
+
+#[test]
+fn what_a_killed_run_occupies_is_not_in_the_way_of_its_resumption() {
+    if !root("what_a_killed_run_occupies_is_not_in_the_way_of_its_resumption") {
+        return;
+    }
+    let ground = Ground::new();
+    // Room for one disk of 320 MiB, not for two.
+    let _store = Mounted::ext4(&ground, "store", 500);
+    ground.write("small.toml", SMALL.replace("\"no\"", "\"allocated\""));
+    let raised = |log: &Log| !log.all("stack-raised").is_empty();
+    kill(start_until(&ground, &["run", "small.toml"], raised));
+    assert!(!ground.left().is_empty(), "nothing stood");
+    resumes(&ground, &Log::whole(&ground), 2);
+}
+
+#[test]
+fn an_ended_run_is_resumed_to_the_same_verdict() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.write("dir.toml", DIRECTORY);
+    let first = ground.stackrace(&["run", "dir.toml", "--quiet"]);
+    first.ended(0);
+    let trials = Log::of(&ground).trials("complete");
+    assert_eq!(trials, design(2, 2, 1));
+    let again = ground.stackrace(&["resume", "--quiet"]);
+    assert_eq!(again.ended(0).out, first.out);
+    assert_eq!(Log::of(&ground).trials("complete"), trials);
+    assert_eq!(ground.left(), [""; 0]);
+    let unknown = ground.stackrace(&["resume", "1999"]);
+    unknown.ended(2).err_has("1999").err_has("next: ");
+}
+
+#[test]
+fn a_live_run_is_neither_resumed_nor_cleaned_by_another() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.write("dir.toml", DIRECTORY.replace("10 ms", "20 s"));
+    let raised = |log: &Log| !log.all("stack-raised").is_empty();
+    let child = start_until(&ground, &["run", "dir.toml"], raised);
+    let second = ground.stackrace(&["resume"]);
+    let clean = ground.stackrace(&["clean"]);
+    let standing = ground.left();
+    let said = interrupt(child);
+    second.ended(3).err_has("another process");
+    clean.ended(0);
+    assert!(
+        clean.out.contains("left alone: the run that writes"),
+        "{}",
+        clean.out
+    );
+    assert!(!standing.is_empty(), "clean removed what a live run uses");
+    said.ended(130);
+    assert_eq!(ground.left(), [""; 0]);
+    assert_eq!(Log::of(&ground).failures(), []);
+}
+
+#[test]
+fn a_run_is_resumed_where_it_was_begun() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let elsewhere = ground.make_dir("elsewhere");
+    ground.write("dir.toml", DIRECTORY.replace("10 ms", "300 ms"));
+    let raised = |log: &Log| log.all("stack-raised").len() == 2;
+    kill(start_until(&ground, &["run", "dir.toml"], raised));
+    let said = ground
+        .program(&["resume", "--html", "r.html"])
+        .current_dir(&elsewhere)
+        .output();
+    Said::of(&said.unwrap()).ended(0);
+    assert_eq!(Log::of(&ground).trials("complete"), design(2, 2, 1));
+    assert!(elsewhere.join("r.html").exists());
+}

@@ -1,0 +1,213 @@
+//! The real program in a directory of its own, and small file systems to point it at.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+
+/// A directory on a disk (not in memory), the program's store in it, and proof of what is left.
+pub struct Ground {
+    dir: tempfile::TempDir,
+}
+
+/// What the program said.
+pub struct Said {
+    pub code: Option<i32>,
+    pub out: String,
+    pub err: String,
+}
+
+/// Says on the terminal that a test is not run; a captured message would never be seen.
+pub fn skipped(test: &str, why: &str) {
+    use std::io::Write;
+    writeln!(std::io::stderr(), "skipped: {test}: {why}").unwrap();
+}
+
+/// Whether this user may mount; a skipped test is named.
+pub fn root(test: &str) -> bool {
+    let root = rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists();
+    if !root {
+        skipped(test, "needs root and loop devices");
+    }
+    root
+}
+
+impl Ground {
+    pub fn new() -> Self {
+        let dir = tempfile::Builder::new()
+            .prefix("stackrace-test-")
+            .tempdir_in("/var/tmp")
+            .unwrap();
+        Self { dir }
+    }
+
+    pub fn path(&self) -> &Path {
+        self.dir.path()
+    }
+
+    pub fn store(&self) -> PathBuf {
+        self.path().join("store")
+    }
+
+    /// The program with this ground's store; it works in this ground.
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "the program under test is a process"
+    )]
+    pub fn program(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_stackrace"));
+        command
+            .args(args)
+            .arg("--store")
+            .arg(self.store())
+            .env_remove("STACKRACE_STORE")
+            .current_dir(self.path())
+            .stdin(Stdio::null());
+        command
+    }
+
+    /// Runs the program to its end.
+    pub fn stackrace(&self, args: &[&str]) -> Said {
+        Said::of(&self.program(args).output().unwrap())
+    }
+
+    /// Writes a file and gives back its name.
+    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+        let path = self.path().join(name);
+        fs::write(&path, content).unwrap();
+        path
+    }
+
+    pub fn make_dir(&self, name: &str) -> PathBuf {
+        let path = self.path().join(name);
+        fs::create_dir(&path).unwrap();
+        path
+    }
+
+    /// Every mount, loop device and file of the program's that is still in this ground.
+    pub fn left(&self) -> Vec<String> {
+        let here = self.path().to_str().unwrap();
+        let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
+        let mut left: Vec<String> = mounts
+            .lines()
+            .filter(|line| line.contains(here) && line.contains("/.stackrace-"))
+            .map(|line| format!("mount {line}"))
+            .collect();
+        for device in fs::read_dir("/sys/block").unwrap() {
+            let file = device.unwrap().path().join("loop/backing_file");
+            let file = fs::read_to_string(file).unwrap_or_default();
+            if file.contains(here) && file.contains("/.stackrace-") {
+                left.push(format!("loop device on {file}"));
+            }
+        }
+        marked(self.path(), &mut left);
+        left
+    }
+}
+
+/// A failed test leaves nothing either.
+impl Drop for Ground {
+    fn drop(&mut self) {
+        if self.store().exists() && !self.left().is_empty() {
+            let _ = self.program(&["clean"]).output();
+        }
+    }
+}
+
+/// Names of files of the program's below a directory.
+fn marked(dir: &Path, found: &mut Vec<String>) {
+    for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
+        if entry
+            .file_name()
+            .to_string_lossy()
+            .starts_with(".stackrace-")
+        {
+            found.push(entry.path().display().to_string());
+        } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
+            marked(&entry.path(), found);
+        }
+    }
+}
+
+impl Said {
+    pub fn of(output: &Output) -> Self {
+        Self {
+            code: output.status.code(),
+            out: String::from_utf8(output.stdout.clone()).unwrap(),
+            err: String::from_utf8(output.stderr.clone()).unwrap(),
+        }
+    }
+
+    /// The exit code, with all that was said where it is another one.
+    #[track_caller]
+    pub fn ended(&self, code: i32) -> &Self {
+        assert_eq!(
+            self.code,
+            Some(code),
+            "exit code\n--- stdout\n{}\n--- stderr\n{}",
+            self.out,
+            self.err
+        );
+        self
+    }
+
+    #[track_caller]
+    pub fn err_has(&self, part: &str) -> &Self {
+        assert!(self.err.contains(part), "no {part:?} in\n{}", self.err);
+        self
+    }
+}
+
+/// An ext4 file system on a loop device, mounted in a ground.
+pub struct Mounted {
+    pub path: PathBuf,
+}
+
+impl Mounted {
+    pub fn ext4(ground: &Ground, name: &str, mib: u64) -> Self {
+        let image = ground.path().join(format!("{name}.img"));
+        let path = ground.make_dir(name);
+        fs::File::create(&image)
+            .unwrap()
+            .set_len(mib << 20)
+            .unwrap();
+        tool("mkfs.ext4", &["-q", "-F", image.to_str().unwrap()]);
+        tool(
+            "mount",
+            &[
+                "-o",
+                "loop",
+                image.to_str().unwrap(),
+                path.to_str().unwrap(),
+            ],
+        );
+        Self { path }
+    }
+
+    pub fn text(&self) -> &str {
+        self.path.to_str().unwrap()
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        quietly("umount", &[self.text()]);
+    }
+}
+
+/// Runs a tool that has to succeed.
+pub fn tool(name: &str, args: &[&str]) {
+    let output = quietly(name, args);
+    assert!(
+        output.status.success(),
+        "{name} {args:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what the program is pointed at is made by tools"
+)]
+fn quietly(name: &str, args: &[&str]) -> Output {
+    Command::new(name).args(args).output().unwrap()
+}
