@@ -1,4 +1,8 @@
 #![forbid(unsafe_code)]
+#![expect(
+    rustdoc::private_intra_doc_links,
+    reason = "the map of the rooms is for those who work in them"
+)]
 //! stackrace: which storage configuration should I choose, and how sure can I be?
 //!
 //! The rooms, in the order of an answer's path; `docs/architecture.md` says which may use which.
@@ -20,7 +24,7 @@
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
-//! of us), [`setting`], [`time`], [`unit`].
+//! of us), [`setting`], [`time`], [`mod@unit`].
 
 mod audit;
 mod cli;

@@ -22,8 +22,10 @@ use crate::purpose::{self, Pace, Purpose};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 
-/// Rounds a comparison's trials are sized for, and at most does.
+/// Rounds a comparison's trials are sized for.
 const ROUNDS: u32 = 8;
+/// Rounds it does at most, if they turn out shorter than that: the next look.
+const ROUNDS_MAX: u32 = 12;
 /// Share of the time given to measuring; the rest is raising, settling and lowering.
 const MEASURING_SHARE: f64 = 0.9;
 /// Bytes written by the probe that finds out how fast a directory is, roughly.
@@ -309,7 +311,7 @@ fn study(
     let until = if verb.each { "each" } else { "overall" };
     let _ = writeln!(
         text,
-        "\n[decide]\nrounds-at-most = {ROUNDS}\nat-most = \"{} ms\"\nuntil = \"{until}\"",
+        "\n[decide]\nrounds-at-most = {ROUNDS_MAX}\nat-most = \"{} ms\"\nuntil = \"{until}\"",
         time_ns / 1_000_000
     );
     let _ = writeln!(

@@ -404,6 +404,6 @@ pub(super) fn entropy() -> u64 {
     nonce.unwrap_or_else(|| SystemClock.now_ns() ^ u64::from(std::process::id()) << 32)
 }
 
-fn broken(error: crate::record::RecordError) -> Failure {
+fn broken(error: RecordError) -> Failure {
     Failure::internal(error.to_string()).next(error.next())
 }

@@ -60,12 +60,18 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         .iter()
         .map(|pair| contrast(&table, pair, None, spending.overall, look))
         .collect();
-    let mut workloads = workload_contrasts(&table, &whole, spending.workload, look);
+    // A single workload is the overall figure: said once.
+    let mut workloads = match table.workloads() {
+        1 => Vec::new(),
+        _ => workload_contrasts(&table, &whole, spending.workload, look),
+    };
     let mut parts: Vec<Contrast> = within
         .iter()
         .map(|pair| contrast(&table, pair, None, spending.within, look))
         .collect();
-    parts.extend(workload_contrasts(&table, &within, spending.within, look));
+    if table.workloads() > 1 {
+        parts.extend(workload_contrasts(&table, &within, spending.within, look));
+    }
     workloads.extend(parts);
     let state = state(&table, &overall, look);
     let more = more(

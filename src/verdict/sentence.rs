@@ -13,11 +13,7 @@ pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
             format!("no difference larger than {}", unit::percent(larger_than))
         }
         Word::Undecided => match ratio {
-            Some(ratio) => format!(
-                "undecided: between {} and {}",
-                change(ratio.low),
-                change(ratio.high)
-            ),
+            Some(ratio) => format!("undecided: between {}", between(ratio)),
             None => "undecided".to_owned(),
         },
         Word::TooFew => "too few rounds for an interval".to_owned(),
@@ -47,20 +43,30 @@ fn span(low: f64, high: f64) -> String {
 }
 
 fn times(ratio: f64) -> String {
-    if ratio >= 99.5 {
-        format!("{ratio:.0}")
-    } else if ratio >= 9.95 {
-        format!("{ratio:.1}")
-    } else {
-        format!("{ratio:.2}")
+    match ratio {
+        r if r >= 99.5 => format!("{r:.0}"),
+        r if r >= 9.95 => format!("{r:.1}"),
+        r if r >= 0.0995 => format!("{r:.2}"),
+        r if r >= 0.001 => format!("{r:.3}"),
+        r => format!("{r:.0e}"),
     }
 }
 
-/// A ratio as a change: `3 % slower`, `12 % faster`, `4.1 times faster`.
+/// `3 % slower and 12 % faster`, or `0.02 and 4.1 times as fast` where per cents would be
+/// unreadable.
+fn between(ratio: Interval) -> String {
+    if ratio.low < 0.5 || ratio.high > 2.0 {
+        return format!(
+            "{} and {} times as fast",
+            times(ratio.low),
+            times(ratio.high)
+        );
+    }
+    format!("{} and {}", change(ratio.low), change(ratio.high))
+}
+
 fn change(ratio: f64) -> String {
-    if ratio >= 2.0 {
-        format!("{} times as fast", times(ratio))
-    } else if ratio >= 1.0 {
+    if ratio >= 1.0 {
         format!("{} faster", unit::percent(ratio - 1.0))
     } else {
         format!("{} slower", unit::percent(1.0 - ratio))

@@ -131,6 +131,14 @@ impl FileIo {
         };
         let ratio = settings.number("ratio")?.unwrap_or(1.5);
         let every = settings.count("fsync-every")?.unwrap_or(100);
+        let engine = engine(settings)?;
+        if engine == Engine::Uring && every == 1 && mode != "seqrd" && mode != "rndrd" {
+            return Err(Refusal::at(
+                settings.span_of("engine"),
+                "a ring cannot count an fsync into the write before it",
+                "write engine = \"sync\" or \"auto\", or another fsync-every",
+            ));
+        }
         Ok(Self {
             mode,
             size,
@@ -151,7 +159,7 @@ impl FileIo {
             },
             time_ns: settings.time_ns("time")?.unwrap_or(10_000_000_000),
             content: content(settings)?,
-            engine: engine(settings)?,
+            engine,
         })
     }
 

@@ -5,13 +5,22 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::crew::{Hand, fault};
-use crate::filling::Filling;
-use crate::meter::Halt;
-use crate::outcome::Op;
+use crate::content::FileContent;
+use crate::crew::{Halt, Hand, fault, refusal};
+use crate::outcome::{Op, OpError};
+use crate::spec::Content;
 
 /// Bytes of one read or write of a small file's content; smaller files take one call.
 pub(crate) const BUFFER_BYTES: usize = 128 << 10;
+
+/// A source of what files below `root` are filled with.
+///
+/// # Errors
+/// There is no memory for it; `root` is named.
+pub(crate) fn source(content: Content, seed: u64, root: &Path) -> Result<FileContent, OpError> {
+    FileContent::new(content, seed, BUFFER_BYTES)
+        .map_err(|error| refusal(Op::Create, root, Errno::NOMEM, error.to_string()))
+}
 
 /// Writes the content of file number `file` by `write`, which returns how many bytes it took,
 /// counting the calls that took fewer than they were given.
@@ -19,7 +28,7 @@ pub(crate) fn write_content(
     mut write: impl FnMut(&[u8]) -> Result<usize, Errno>,
     file: u64,
     size: u64,
-    filling: &mut Filling,
+    content: &mut FileContent,
     short: &mut u64,
 ) -> Result<(), Errno> {
     let mut offset = 0;
@@ -27,7 +36,7 @@ pub(crate) fn write_content(
         // After a short write the content goes on from the beginning of the block it ended in.
         let within = (offset % 4096) as usize;
         let left = usize::try_from(size - offset).unwrap_or(usize::MAX);
-        let part = filling.take(
+        let part = content.piece(
             file,
             offset - within as u64,
             BUFFER_BYTES.min(left + within),
@@ -58,11 +67,10 @@ pub(crate) fn flush(hand: &mut Hand<'_>, fd: &OwnedFd, path: &Path) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Content;
 
     #[test]
     fn content_is_the_same_however_short_the_writes_are() {
-        let mut filling = Filling::new(Content::Random, 3);
+        let mut content = FileContent::new(Content::Random, 3, BUFFER_BYTES).unwrap();
         let mut written = |limit: usize| {
             let (mut all, mut calls, mut short) = (Vec::new(), 0, 0);
             let write = |part: &[u8]| {
@@ -71,7 +79,7 @@ mod tests {
                 calls += 1;
                 Ok(taken)
             };
-            write_content(write, 9, 500_001, &mut filling, &mut short).unwrap();
+            write_content(write, 9, 500_001, &mut content, &mut short).unwrap();
             (all, calls, short)
         };
         let (whole, calls, short) = written(usize::MAX);

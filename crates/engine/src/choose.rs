@@ -15,6 +15,9 @@ pub(crate) const WORKERS_MAX: u32 = 1024;
 /// Most operations outstanding per thread.
 pub(crate) const QUEUE_DEPTH_MAX: u32 = 4096;
 
+/// Why a ring cannot count an fsync into the latency of a write.
+const APART: &str = "a write completes apart from the fsync that is to count into its latency";
+
 /// Blocks a device is tried with.
 const PROBE_READS: u64 = 8;
 
@@ -53,13 +56,20 @@ pub(crate) struct Choice {
 ///
 /// # Errors
 /// [`StartError::Ring`] if a ring was asked for by name and the kernel refuses it;
-/// [`StartError::Spec`] for too many workers.
+/// [`StartError::Spec`] for too many workers, and for a ring that is to count an fsync into the
+/// write before it.
 pub(crate) fn choose(spec: &Spec) -> Result<Choice, StartError> {
     let depth = spec.queue_depth;
     let asked = || "asked for".to_owned();
     let (way, mut why) = match spec.engine {
         Engine::Null => (Way::Null, asked()),
         Engine::Sync => (Way::Sync, asked()),
+        Engine::Uring if spec.durability.fsync_in_write => {
+            return Err(StartError::Spec {
+                what: format!("with io_uring, {APART}"),
+                next: "use the sync engine, or count the fsync by itself",
+            });
+        }
         Engine::Uring => {
             uring::allowed()?;
             (Way::Uring, asked())
@@ -85,6 +95,9 @@ pub(crate) fn choose(spec: &Spec) -> Result<Choice, StartError> {
 /// The decision nobody made.
 fn decide(spec: &Spec) -> Result<(Way, String), StartError> {
     let depth = spec.queue_depth;
+    if spec.durability.fsync_in_write {
+        return Ok((Way::Sync, format!("in a ring, {APART}")));
+    }
     if depth == 1 {
         return Ok((
             Way::Sync,

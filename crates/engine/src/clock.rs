@@ -208,6 +208,37 @@ impl Clock {
     }
 }
 
+/// One thread's readings of a clock: none is before the one preceding it.
+#[derive(Debug)]
+pub(crate) struct Readings {
+    clock: Clock,
+    last_ns: u64,
+    /// Readings that were, and were corrected.
+    pub(crate) back: u64,
+}
+
+impl Readings {
+    pub(crate) fn new(clock: Clock) -> Readings {
+        Readings {
+            clock,
+            last_ns: 0,
+            back: 0,
+        }
+    }
+
+    /// Nanoseconds since the clock's origin, never less than before.
+    #[inline(always)]
+    pub(crate) fn now_ns(&mut self) -> u64 {
+        let now_ns = self.clock.now_ns();
+        if now_ns < self.last_ns {
+            self.back += 1;
+            return self.last_ns;
+        }
+        self.last_ns = now_ns;
+        now_ns
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

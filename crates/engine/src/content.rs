@@ -6,10 +6,13 @@
 //! instead of 4 KiB of random numbers. Compressible data keeps only a share of each 4 KiB random;
 //! duplicates take the place and the stamps of an earlier write again.
 //!
+//! A [`Pool`] hands out one write after the other; `FileContent` is a pool in which each byte of
+//! a file follows from the file's number, so that whoever writes the file writes the same.
+//!
 //! Two phases with the same seed write the same bytes: give each its own seed, or a store that
 //! finds duplicates finds them.
 
-use crate::draw::{Draw, derive, scramble};
+use crate::draw::{Draw, derive, scramble, unit};
 use crate::error::StartError;
 use crate::memory::{ALIGNMENT, Memory, round_up};
 use crate::spec::Content;
@@ -218,7 +221,7 @@ impl Pool {
             if keep < chunk && (index * SECTOR) % chunk + 8 > keep {
                 continue;
             }
-            let stamp = scramble((first_stamp + index as u64) ^ salt).to_le_bytes();
+            let stamp = scramble(first_stamp.wrapping_add(index as u64) ^ salt).to_le_bytes();
             // A last piece shorter than a stamp keeps as much of it as fits.
             let fits = sector.len().min(stamp.len());
             sector[..fits].copy_from_slice(&stamp[..fits]);
@@ -253,6 +256,74 @@ impl Pool {
     /// The pool's memory, for registering it with a ring.
     pub(crate) fn memory(&self) -> &Memory {
         &self.memory
+    }
+}
+
+/// A source of the content of whole files, of any number and size; one per thread.
+///
+/// A file repeats itself, but for the stamps, at a distance of [`POOL_BYTES`].
+#[derive(Debug)]
+pub(crate) struct FileContent {
+    /// Its last bytes, as many as a piece may have, repeat its first: no piece ends early.
+    pool: Pool,
+    /// Chunks before those.
+    chunks: u64,
+}
+
+impl FileContent {
+    /// A source of pieces of up to `piece_max` bytes. All sources of one seed are alike.
+    ///
+    /// # Errors
+    /// [`StartError::Memory`].
+    pub(crate) fn new(
+        content: Content,
+        seed: u64,
+        piece_max: usize,
+    ) -> Result<FileContent, StartError> {
+        let tail = round_up(piece_max);
+        let mut pool = Pool::new(content, seed, 0, 1, CHUNK..=tail, POOL_BYTES + tail)?;
+        if !pool.shape.zero {
+            pool.memory.bytes_mut().copy_within(..tail, POOL_BYTES);
+        }
+        let chunks = (POOL_BYTES / CHUNK) as u64;
+        Ok(FileContent { pool, chunks })
+    }
+
+    /// `bytes` bytes of file number `file` from `offset`, a multiple of 4096.
+    pub(crate) fn piece(&mut self, file: u64, offset: u64, bytes: usize) -> &[u8] {
+        debug_assert_eq!(offset % CHUNK as u64, 0);
+        if self.pool.shape.zero {
+            return self.pool.bytes(0, bytes);
+        }
+        let key = derive(self.pool.salt, file);
+        let first = offset / CHUNK as u64;
+        let place = (key % self.chunks + first) % self.chunks;
+        let position = place as usize * CHUNK;
+        let first_stamp = key.wrapping_add(offset / SECTOR as u64);
+        let duplicates = self.pool.shape.duplicates;
+        if duplicates == 0.0 {
+            self.pool.put_stamps(Written {
+                position,
+                bytes,
+                first_stamp,
+            });
+            return self.pool.bytes(position, bytes);
+        }
+        for (index, start) in (0..bytes).step_by(CHUNK).enumerate() {
+            let index = index as u64;
+            let first_stamp = if unit(derive(key, first + index)) < duplicates {
+                // Equal to every other duplicate from this place in the pool.
+                (place + index) % self.chunks * (CHUNK / SECTOR) as u64
+            } else {
+                first_stamp.wrapping_add((start / SECTOR) as u64)
+            };
+            self.pool.put_stamps(Written {
+                position: position + start,
+                bytes: CHUNK.min(bytes - start),
+                first_stamp,
+            });
+        }
+        self.pool.bytes(position, bytes)
     }
 }
 
@@ -373,5 +444,84 @@ mod tests {
         };
         assert_eq!(filled(1), filled(1));
         assert_ne!(filled(1), filled(2));
+    }
+
+    const PIECE: usize = 128 << 10;
+
+    fn source(content: Content, seed: u64) -> FileContent {
+        FileContent::new(content, seed, PIECE).unwrap()
+    }
+
+    fn file(source: &mut FileContent, file: u64, bytes: usize) -> Vec<u8> {
+        let mut whole = Vec::new();
+        while whole.len() < bytes {
+            let part = source.piece(file, whole.len() as u64, (bytes - whole.len()).min(PIECE));
+            whole.extend_from_slice(part);
+        }
+        whole
+    }
+
+    fn distinct(bytes: &[u8], size: usize) -> usize {
+        bytes.chunks(size).collect::<HashSet<_>>().len()
+    }
+
+    #[test]
+    fn random_content_repeats_no_sector_within_a_file_or_between_files() {
+        let mut source = source(Content::Random, 7);
+        let mut all = file(&mut source, 0, 9 << 20);
+        all.extend(file(&mut source, 1, 1 << 20));
+        for bytes in 500..600 {
+            // Shorter than a sector, but with a whole stamp.
+            let mut small = file(&mut source, bytes, 8.max(bytes as usize % 512));
+            small.resize(SECTOR, 0);
+            all.extend(small);
+        }
+        assert_eq!(distinct(&all, SECTOR), all.len() / SECTOR);
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_content_in_whatever_order_it_is_taken() {
+        let whole = file(&mut source(Content::Random, 7), 3, 300_000);
+        let mut other = source(Content::Random, 7);
+        file(&mut other, 9, 100_000);
+        assert_eq!(file(&mut other, 3, 300_000), whole);
+        assert_ne!(file(&mut source(Content::Random, 8), 3, 300_000), whole);
+    }
+
+    /// Where a piece ends must not show in the content: not at the pool's end either.
+    #[test]
+    fn a_file_is_the_same_in_pieces_of_any_size() {
+        for content in [
+            Content::Random,
+            Content::Shaped {
+                ratio: 3.0,
+                duplicates: 0.4,
+            },
+        ] {
+            let mut source = source(content, 7);
+            let whole = file(&mut source, 3, 9 << 20);
+            for (index, expected) in whole.chunks(CHUNK).enumerate() {
+                let found = source.piece(3, (index * CHUNK) as u64, CHUNK);
+                assert!(found == expected, "chunk {index}");
+            }
+            for bytes in [1, 7, 8, 511, 512, 513, 4095, 4097, 70_000, PIECE] {
+                assert!(source.piece(3, 0, bytes) == &whole[..bytes], "{bytes}");
+            }
+        }
+    }
+
+    #[test]
+    fn shaped_files_have_the_zeros_and_the_copies_they_were_asked_for() {
+        let content = Content::Shaped {
+            ratio: 2.0,
+            duplicates: 0.5,
+        };
+        let all = file(&mut source(content, 7), 0, 64 << 20);
+        let zeros = all.iter().filter(|&&byte| byte == 0).count() as f64 / all.len() as f64;
+        assert!((0.49..0.52).contains(&zeros), "{zeros}");
+        let copies = 1.0 - distinct(&all, CHUNK) as f64 / (all.len() / CHUNK) as f64;
+        assert!((0.40..0.52).contains(&copies), "{copies}");
+        let zero = file(&mut source(Content::Zero, 7), 0, 1 << 20);
+        assert!(zero.iter().all(|&byte| byte == 0));
     }
 }

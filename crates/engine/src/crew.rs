@@ -1,23 +1,42 @@
 //! The threads of one phase of whole-file operations: start together, watch, stop together.
 //!
 //! Everything a thread needs is made before the common start. A thread that fails takes the
-//! others with it at their next operation; what all of them measured until then is kept.
+//! others with it at their next operation; what all of them measured until then is kept. A
+//! latency is the time of one closure, and only what succeeded is recorded: a failed operation
+//! ends its phase and is kept as the phase's error instead.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{RwLock, mpsc};
-use std::time::Instant;
+use std::thread::{Builder, ScopedJoinHandle};
 
 use rustix::io::Errno;
 
+use crate::clock::{Calibration, Clock, Readings};
 use crate::control::Control;
-use crate::meter::{Halt, Meter, now};
-use crate::outcome::{Op, OpError, Outcome};
+use crate::error::StartError;
+use crate::gate::Gate;
+use crate::outcome::{Ended, Op, OpError, Outcome, mean_outstanding};
+use crate::recorder::Recorder;
 
 /// Operations after which a thread tells the world how far it is.
 const BATCH_OPS: u64 = 64;
 /// Bytes after which a thread tells the world how far it is.
 const BATCH_BYTES: u64 = 8 << 20;
+
+/// Why work ended before it was done.
+#[derive(Debug)]
+pub(crate) enum Halt {
+    /// Somebody asked for it.
+    Stopped,
+    /// This operation failed.
+    Failed(Box<OpError>),
+}
+
+impl From<OpError> for Halt {
+    fn from(error: OpError) -> Halt {
+        Halt::Failed(Box::new(error))
+    }
+}
 
 /// What the system said about an operation on a path.
 pub(crate) fn fault(op: Op, path: &Path, errno: Errno) -> OpError {
@@ -55,21 +74,41 @@ pub(crate) struct Watch<'a> {
     pub(crate) ops: &'a [Op],
 }
 
-/// What a thread works with: its meter, and the news of whether to go on.
+impl Watch<'_> {
+    fn recorder(&self) -> Recorder {
+        Recorder::new(self.slice_ns, self.ops)
+    }
+}
+
+/// What a thread works with: its notebook, its clock, and the news of whether to go on.
 pub(crate) struct Hand<'a> {
-    meter: Meter,
+    recorder: Recorder,
+    time: Readings,
     control: &'a Control,
     failed: &'a AtomicBool,
     batch_ops: u64,
     batch_bytes: u64,
 }
 
+/// What a thread leaves behind.
+struct Report {
+    recorder: Recorder,
+    halt: Option<Halt>,
+    back: u64,
+    end_ns: u64,
+}
+
 impl<'a> Hand<'a> {
-    fn new(watch: Watch<'a>, failed: &'a AtomicBool) -> Hand<'a> {
-        let meter = Meter::new(watch.slice_ns, watch.ops);
+    fn new(
+        recorder: Recorder,
+        clock: Clock,
+        control: &'a Control,
+        failed: &'a AtomicBool,
+    ) -> Hand<'a> {
         Hand {
-            meter,
-            control: watch.control,
+            recorder,
+            time: Readings::new(clock),
+            control,
             failed,
             batch_ops: 0,
             batch_bytes: 0,
@@ -86,7 +125,10 @@ impl<'a> Hand<'a> {
         op: Op,
         work: impl FnOnce() -> Result<u64, E>,
     ) -> Result<u64, E> {
-        let bytes = self.meter.time(op, work)?;
+        let begun_ns = self.time.now_ns();
+        let bytes = work()?;
+        let ended_ns = self.time.now_ns();
+        self.recorder.record(op, begun_ns, ended_ns, bytes);
         self.batch_ops += 1;
         self.batch_bytes += bytes;
         if self.batch_ops >= BATCH_OPS || self.batch_bytes >= BATCH_BYTES {
@@ -97,7 +139,7 @@ impl<'a> Hand<'a> {
 
     /// Counts a read or write that moved less than was asked for.
     pub(crate) fn count_short(&mut self) {
-        self.meter.count_short();
+        self.recorder.short();
     }
 
     /// Whether to go on.
@@ -121,10 +163,64 @@ impl<'a> Hand<'a> {
             .fetch_add(std::mem::take(&mut self.batch_bytes), Ordering::Relaxed);
     }
 
-    fn finish(mut self, result: Result<(), Halt>) -> Meter {
-        self.meter.finish(result);
+    fn finish(mut self, result: Result<(), Halt>) -> Report {
+        let end_ns = self.time.now_ns();
         self.tell();
-        self.meter
+        if matches!(result, Err(Halt::Failed(_))) {
+            self.failed.store(true, Ordering::Relaxed);
+        }
+        Report {
+            recorder: self.recorder,
+            halt: result.err(),
+            back: self.time.back,
+            end_ns,
+        }
+    }
+}
+
+/// Adds up what all threads measured. The error kept is that of the thread that ended first.
+///
+/// Outstanding operations on average are the sum of all latencies over the elapsed time (Little's
+/// law). `why` says in a clause how the operations were done.
+fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, why: String) -> Outcome {
+    let (mut ended, mut elapsed_ns, mut clock_back) = (Ended::Complete, 0, 0);
+    let mut first: Option<(u64, OpError)> = None;
+    let mut recorders = Vec::with_capacity(reports.len());
+    for report in reports {
+        elapsed_ns = elapsed_ns.max(report.end_ns);
+        clock_back += report.back;
+        match report.halt {
+            None => {}
+            Some(Halt::Stopped) if ended == Ended::Failed => {}
+            Some(Halt::Stopped) => ended = Ended::Stopped,
+            Some(Halt::Failed(error)) => {
+                ended = Ended::Failed;
+                if first
+                    .as_ref()
+                    .is_none_or(|(at_ns, _)| report.end_ns < *at_ns)
+                {
+                    first = Some((report.end_ns, *error));
+                }
+            }
+        }
+        recorders.push(report.recorder);
+    }
+    let merged = Recorder::merge(recorders, slice_ns);
+    let busy_ns = merged.ops.iter().map(|kind| kind.latency_sum_ns).sum();
+    Outcome {
+        ended,
+        elapsed_ns,
+        ops: merged.ops,
+        slice_ns: merged.slice_ns,
+        series: merged.series,
+        error: first.map(|(_, error)| error),
+        short: merged.short,
+        engine: "calls",
+        engine_why: why,
+        depth_achieved: mean_outstanding(busy_ns, elapsed_ns),
+        clock: clock.name(),
+        clock_error: clock.disagreement(),
+        clock_back,
     }
 }
 
@@ -134,11 +230,13 @@ pub(crate) fn alone(
     why: String,
     work: impl FnOnce(&mut Hand<'_>) -> Result<(), Halt>,
 ) -> Outcome {
+    let calibration = Calibration::begin();
     let failed = AtomicBool::new(false);
-    let mut hand = Hand::new(watch, &failed);
-    hand.meter.begin(now());
+    let recorder = watch.recorder();
+    let clock = calibration.finish().restarted();
+    let mut hand = Hand::new(recorder, clock, watch.control, &failed);
     let result = work(&mut hand);
-    Meter::merge(vec![hand.finish(result)], why)
+    merge(vec![hand.finish(result)], watch.slice_ns, clock, why)
 }
 
 /// What ends a phase of several threads, inside its time.
@@ -157,74 +255,165 @@ pub(crate) fn together<P: Send>(
     work: impl Fn(P, &mut Hand<'_>) -> Result<(), Halt> + Sync,
     close: Option<Close<'_>>,
 ) -> Result<Outcome, OpError> {
+    let calibration = Calibration::begin();
     let failed = AtomicBool::new(false);
-    // Threads wait for the lock that is held here until all of them are ready. `None` behind it
-    // means that not all could be started, and everybody goes home.
-    let gate: RwLock<Option<Instant>> = RwLock::new(None);
-    let mut last = Hand::new(watch, &failed);
+    let gate = Gate::default();
     let count = parts.len();
+    let close = close.map(|close| (close, watch.recorder()));
     let started = std::thread::scope(|scope| {
-        let (ready, all_ready) = mpsc::channel::<()>();
-        let mut closed = gate
-            .write()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
         let mut threads = Vec::with_capacity(count);
+        let mut refused: Option<Errno> = None;
         for part in parts {
-            let (ready, gate, failed, work) = (ready.clone(), &gate, &failed, &work);
-            let body = move || labour(watch, failed, ready, gate, |hand| work(part, hand));
-            match std::thread::Builder::new().spawn_scoped(scope, body) {
+            let (gate, failed, work) = (&gate, &failed, &work);
+            let body = move || {
+                let recorder = watch.recorder();
+                let mut hand = Hand::new(recorder, gate.pass(None)?, watch.control, failed);
+                let result = work(part, &mut hand);
+                Some(hand.finish(result))
+            };
+            match Builder::new().spawn_scoped(scope, body) {
                 Ok(thread) => threads.push(thread),
                 Err(error) => {
-                    let detail = format!("cannot start thread {} of {count}", threads.len() + 1);
-                    let detail = format!("{detail}: {error}");
-                    return Err(refusal(watch.ops[0], root, errno_of(&error), detail));
+                    refused = Some(errno_of(&error));
+                    break;
                 }
             }
         }
-        drop(ready);
-        for _ in 0..count {
-            // Fails once all are ready or, having panicked, gone: the join below reports that.
-            let _ = all_ready.recv();
-        }
-        let start = now();
-        *closed = Some(start);
-        drop(closed);
-        let join = |thread: std::thread::ScopedJoinHandle<'_, Option<Meter>>| match thread.join() {
-            Ok(meter) => meter,
+        let number = threads.len();
+        let call_off = refused.map(|errno| StartError::Thread {
+            errno: errno.raw_os_error(),
+        });
+        let clock = gate.open(number, calibration.finish(), call_off);
+        let join = |thread: ScopedJoinHandle<'_, Option<Report>>| match thread.join() {
+            Ok(report) => report,
             Err(panic) => std::panic::resume_unwind(panic),
         };
-        Ok((
-            start,
-            threads.into_iter().filter_map(join).collect::<Vec<Meter>>(),
-        ))
+        let reports: Vec<Report> = threads.into_iter().filter_map(join).collect();
+        match clock {
+            Ok(clock) => Ok((clock, reports)),
+            Err(error) => {
+                let detail = format!("thread {} of {count}: {error}", number + 1);
+                Err(refusal(
+                    watch.ops[0],
+                    root,
+                    refused.unwrap_or(Errno::AGAIN),
+                    detail,
+                ))
+            }
+        }
     });
-    let (start, mut meters) = started?;
-    if let Some(close) = close {
-        last.meter.begin(start);
+    let (clock, mut reports) = started?;
+    if let Some((close, recorder)) = close {
+        let mut last = Hand::new(recorder, clock, watch.control, &failed);
         let result = last.proceed().and_then(|()| close(&mut last));
-        meters.push(last.finish(result));
+        reports.push(last.finish(result));
     }
-    Ok(Meter::merge(meters, why))
+    Ok(merge(reports, watch.slice_ns, clock, why))
 }
 
-/// One thread's life.
-fn labour<'a>(
-    watch: Watch<'a>,
-    failed: &'a AtomicBool,
-    ready: mpsc::Sender<()>,
-    gate: &RwLock<Option<Instant>>,
-    work: impl FnOnce(&mut Hand<'a>) -> Result<(), Halt>,
-) -> Option<Meter> {
-    let mut hand = Hand::new(watch, failed);
-    // Nobody listens any more only if the start was called off, which the gate tells.
-    let _ = ready.send(());
-    let start = *gate
-        .read()
-        .unwrap_or_else(std::sync::PoisonError::into_inner);
-    hand.meter.begin(start?);
-    let result = work(&mut hand);
-    if matches!(result, Err(Halt::Failed(_))) {
-        failed.store(true, Ordering::Relaxed);
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn hand<'a>(watch: Watch<'a>, clock: Clock, failed: &'a AtomicBool) -> Hand<'a> {
+        Hand::new(watch.recorder(), clock, watch.control, failed)
     }
-    Some(hand.finish(result))
+
+    #[test]
+    fn only_what_succeeded_is_recorded_and_threads_add_up() {
+        let (control, failed) = (Control::default(), AtomicBool::new(false));
+        let watch = Watch {
+            slice_ns: 1_000_000,
+            control: &control,
+            ops: &[Op::Create, Op::Fsync, Op::Stat],
+        };
+        let clock = Clock::calibrated();
+        let mut reports = Vec::new();
+        for bytes in [10, 20] {
+            let mut hand = hand(watch, clock, &failed);
+            hand.time::<()>(Op::Create, || Ok(bytes)).unwrap();
+            hand.time(Op::Create, || Err(())).unwrap_err();
+            hand.time::<()>(Op::Fsync, || Ok(0)).unwrap();
+            reports.push(hand.finish(Ok(())));
+        }
+        let outcome = merge(reports, watch.slice_ns, clock, String::new());
+        assert_eq!(outcome.ended, Ended::Complete);
+        let kinds: Vec<_> = outcome
+            .ops
+            .iter()
+            .map(|k| (k.op, k.count, k.bytes))
+            .collect();
+        assert_eq!(
+            kinds,
+            [(Op::Fsync, 2, 0), (Op::Create, 2, 30)],
+            "kinds not issued are left out"
+        );
+        assert!(
+            outcome
+                .ops
+                .iter()
+                .all(|kind| kind.latency.len() == kind.count)
+        );
+        let ops: u64 = outcome.series.iter().map(|slice| slice.ops).sum();
+        let bytes: u64 = outcome.series.iter().map(|slice| slice.bytes).sum();
+        assert_eq!((ops, bytes), (2, 30), "the series leaves fsync out");
+    }
+
+    #[test]
+    fn a_failure_of_one_thread_is_the_failure_of_all_and_the_earliest_is_kept() {
+        let error = |errno| OpError {
+            op: Op::Stat,
+            path: "x".into(),
+            offset: None,
+            errno,
+            detail: String::new(),
+        };
+        let (control, failed) = (Control::default(), AtomicBool::new(false));
+        let watch = Watch {
+            slice_ns: 1,
+            control: &control,
+            ops: &[Op::Stat],
+        };
+        let clock = Clock::calibrated();
+        let end = |result| hand(watch, clock, &failed).finish(result);
+        let third = end(Err(error(28).into()));
+        let first = end(Err(Halt::Stopped));
+        let second = end(Err(error(5).into()));
+        assert!(failed.load(Ordering::Relaxed), "the others were not told");
+        let outcome = merge(vec![first, second, third], 1, clock, String::new());
+        assert_eq!(outcome.ended, Ended::Failed);
+        assert_eq!(outcome.error.map(|error| error.errno), Some(28));
+    }
+
+    #[test]
+    fn the_clock_named_is_the_clock_read() {
+        let control = Control::default();
+        let watch = Watch {
+            slice_ns: 1,
+            control: &control,
+            ops: &[Op::Stat],
+        };
+        let work = |hand: &mut Hand<'_>| {
+            hand.time::<Halt>(Op::Stat, || {
+                crate::pacing::sleep_ns(1_000_000);
+                Ok(0)
+            })
+            .map(drop)
+        };
+        let one = alone(watch, String::new(), work);
+        let many = |(), hand: &mut Hand<'_>| work(hand);
+        let two = together(
+            watch,
+            String::new(),
+            Path::new("/"),
+            vec![(); 2],
+            many,
+            None,
+        );
+        for outcome in [one, two.unwrap()] {
+            assert_eq!(outcome.clock, Clock::calibrated().name());
+            assert!(outcome.clock_error < 0.1, "{}", outcome.clock_error);
+            assert!(outcome.elapsed_ns >= 900_000);
+        }
+    }
 }

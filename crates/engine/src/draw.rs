@@ -18,6 +18,12 @@ pub fn derive(seed: u64, purpose: u64) -> u64 {
     scramble(seed ^ scramble(purpose.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15)))
 }
 
+/// A number in [0, 1) from 64 random bits.
+#[inline(always)]
+pub fn unit(bits: u64) -> f64 {
+    (bits >> 11) as f64 / (1u64 << 53) as f64
+}
+
 /// A stream of random numbers.
 #[derive(Debug, Clone)]
 pub struct Draw(Xoshiro256PlusPlus);
@@ -45,6 +51,6 @@ impl Draw {
     /// Uniform in [0, 1), 53 bits.
     #[inline(always)]
     pub fn unit(&mut self) -> f64 {
-        (self.bits() >> 11) as f64 / (1u64 << 53) as f64
+        unit(self.bits())
     }
 }

@@ -19,12 +19,13 @@ use std::path::PathBuf;
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, mkdirat, openat, statx, unlinkat};
 use rustix::io::Errno;
 
-use crate::calls::{BUFFER_BYTES, close, flush, write_content};
+use crate::calls::{BUFFER_BYTES, close, flush, source, write_content};
+use crate::content::FileContent;
 use crate::control::Control;
-use crate::crew::{Close, Hand, Watch, fault, refusal, together};
-use crate::filling::{Filling, mix, unit};
-use crate::meter::Halt;
+use crate::crew::{Close, Halt, Hand, Watch, fault, refusal, together};
+use crate::draw::{derive, scramble, unit};
 use crate::outcome::{Op, OpError, Outcome};
+use crate::shape::Permutation;
 use crate::spec::Content;
 
 /// Directories up to which each has its own descriptor. Beyond, names are looked up from the
@@ -32,6 +33,10 @@ use crate::spec::Content;
 const DESCRIPTORS_MAX: u32 = 512;
 /// Most directories a set may have: their names have so many digits.
 pub const DIRECTORIES_MAX: u32 = 1_000_000;
+
+/// What follows from the seed besides names and content: sizes, and the random order.
+const SIZES: u64 = 0x7369_7a65_0000_0000;
+const ORDER: u64 = 0x6f72_6465_7200_0000;
 
 /// Whether the end of a phase is durable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -85,7 +90,7 @@ impl FileSet {
         // Log-uniform on [min + 1, max + 2), less one: the shift admits empty files.
         let low = (self.size_min as f64 + 1.0).ln();
         let high = (self.size_max as f64 + 2.0).ln();
-        let share = unit(mix(mix(self.seed ^ 0x517e) ^ index));
+        let share = unit(derive(derive(self.seed, SIZES), index));
         let size = (low + share * (high - low)).exp() - 1.0;
         (size as u64).clamp(self.size_min, self.size_max)
     }
@@ -163,18 +168,18 @@ impl FileSet {
             control,
             ops: &ops,
         };
-        let make = || Filling::new(self.content, self.seed);
+        let make = || source(self.content, self.seed, &self.root);
         self.phase(
             watch,
             Order::Creation,
             at_end,
             make,
-            |file, filling, hand| {
+            |file, content, hand| {
                 let (set, index) = (self, file.index);
                 let size = set.size(index);
                 let mut short = 0;
                 let done = hand.time(Op::Create, || {
-                    set.create_one(file, size, filling, &mut short)
+                    set.create_one(file, size, content, &mut short)
                 });
                 (0..short).for_each(|_| hand.count_short());
                 done.map(drop)
@@ -187,13 +192,13 @@ impl FileSet {
         &self,
         file: &File<'_>,
         size: u64,
-        filling: &mut Filling,
+        content: &mut FileContent,
         short: &mut u64,
     ) -> Result<u64, Errno> {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let fd = openat(file.directory, file.name, flags, Mode::from_raw_mode(0o644))?;
         let write = |part: &[u8]| rustix::io::write(&fd, part);
-        write_content(write, file.index, size, filling, short)?;
+        write_content(write, file.index, size, content, short)?;
         if self.fsync_each {
             rustix::fs::fsync(&fd)?;
         }
@@ -216,7 +221,7 @@ impl FileSet {
             watch,
             order,
             AtEnd::Return,
-            || (),
+            || Ok(()),
             |file, (), hand| {
                 let size = hand.time(Op::Stat, || {
                     let flags = AtFlags::SYMLINK_NOFOLLOW;
@@ -242,7 +247,7 @@ impl FileSet {
             control,
             ops: &ops,
         };
-        let make = || vec![0u8; BUFFER_BYTES];
+        let make = || Ok(vec![0u8; BUFFER_BYTES]);
         self.phase(watch, order, AtEnd::Return, make, |file, buffer, hand| {
             let found = hand.time(Op::Open, || read_whole(file, buffer));
             let found = found.map_err(|errno| fault(Op::Open, &self.path(file.index), errno))?;
@@ -277,7 +282,7 @@ impl FileSet {
             watch,
             order,
             at_end,
-            || (),
+            || Ok(()),
             |file, (), hand| {
                 let done = hand.time(Op::Unlink, || {
                     unlinkat(file.directory, file.name, AtFlags::empty()).map(|()| 0)
@@ -295,24 +300,26 @@ impl FileSet {
         watch: Watch<'_>,
         order: Order,
         at_end: AtEnd,
-        make: impl Fn() -> T,
+        make: impl Fn() -> Result<T, OpError>,
         visit: impl Fn(&File<'_>, &mut T, &mut Hand<'_>) -> Result<(), Halt> + Sync,
     ) -> Result<Outcome, OpError> {
         let handles = self.open(watch.ops[0])?;
         let order = match order {
             Order::Creation => None,
-            Order::Random => Some(Permutation::new(self.files, self.seed)),
+            Order::Random => Some(Permutation::new(self.files, derive(self.seed, ORDER))),
         };
         let share = |thread: u32| {
             (u128::from(self.files) * u128::from(thread) / u128::from(self.threads)) as u64
         };
-        let part = |thread| (share(thread)..share(thread + 1), make());
-        let parts = (0..self.threads).map(part).collect();
+        let part = |thread| Ok((share(thread)..share(thread + 1), make()?));
+        let parts = (0..self.threads).map(part).collect::<Result<_, _>>()?;
         let work = |(range, mut own): (std::ops::Range<u64>, T), hand: &mut Hand<'_>| {
             let mut name = Name::new();
             for position in range {
                 hand.proceed()?;
-                let index = order.as_ref().map_or(position, |order| order.at(position));
+                let index = order
+                    .as_ref()
+                    .map_or(position, |order| order.apply(position));
                 let (directory, within) = handles.directory(self.directory(index));
                 let name = name.write(self, index, within);
                 visit(
@@ -426,8 +433,8 @@ impl Name {
             end = 8;
         }
         self.0[end] = b'f';
-        // `mix` is a bijection: no two files share a name.
-        let number = mix(set.seed ^ index);
+        // A bijection: no two files share a name.
+        let number = scramble(set.seed ^ index);
         for (digit, place) in (0..16).rev().zip(end + 1..) {
             self.0[place] = DIGITS[(number >> (digit * 4)) as usize & 15];
         }
@@ -451,44 +458,6 @@ fn read_whole(file: &File<'_>, buffer: &mut [u8]) -> Result<u64, Errno> {
     }
     close(fd)?;
     Ok(total)
-}
-
-/// A random order of `0 .. count` that needs no memory: a Feistel network over the next even
-/// power of two, walked until it falls into the range (Black and Rogaway, "Ciphers with arbitrary
-/// finite domains", 2002).
-struct Permutation {
-    count: u64,
-    half_bits: u32,
-    keys: [u64; 4],
-}
-
-impl Permutation {
-    fn new(count: u64, seed: u64) -> Permutation {
-        let bits = 64 - count.saturating_sub(1).leading_zeros();
-        let keys = [1, 2, 3, 4].map(|round| mix(mix(seed) ^ round));
-        Permutation {
-            count,
-            half_bits: bits.div_ceil(2).max(1),
-            keys,
-        }
-    }
-
-    /// What stands at `position`, which is below the count. Each step leaves the range with a
-    /// probability below 3/4, and the walk comes back because the network is a bijection.
-    fn at(&self, position: u64) -> u64 {
-        let mask = (1u64 << self.half_bits) - 1;
-        let mut value = position;
-        loop {
-            let (mut left, mut right) = (value >> self.half_bits, value & mask);
-            for key in self.keys {
-                (left, right) = (right, left ^ (mix(right ^ key) & mask));
-            }
-            value = left << self.half_bits | right;
-            if value < self.count {
-                return value;
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -1,3 +1,5 @@
+//! Sets of files on real file systems: each file made, found, read and removed exactly once.
+
 use std::collections::HashSet;
 use std::path::Path;
 use std::sync::atomic::Ordering;
@@ -273,7 +275,7 @@ proptest! {
     #[test]
     fn the_random_order_visits_each_exactly_once(count in 1u64..3000, seed: u64) {
         let order = Permutation::new(count, seed);
-        let visited: HashSet<u64> = (0..count).map(|position| order.at(position)).collect();
+        let visited: HashSet<u64> = (0..count).map(|position| order.apply(position)).collect();
         prop_assert_eq!(visited.len() as u64, count);
         prop_assert!(visited.iter().all(|&index| index < count));
     }

@@ -152,7 +152,7 @@ pub enum Ended {
     Failed,
 }
 
-/// Everything one phase left behind.
+/// Everything one phase left behind. Every fraction is finite, and 0 where it was not measured.
 #[derive(Debug, Clone)]
 pub struct Outcome {
     /// Why it ended.
@@ -178,8 +178,30 @@ pub struct Outcome {
     /// Clock in use (`tsc` or `monotonic`) and, for `tsc`, its disagreement with the monotonic
     /// clock over the phase, as a fraction.
     pub clock: &'static str,
-    /// See `clock`.
+    /// See `clock`; 0 for the monotonic clock itself.
     pub clock_error: f64,
     /// How many times a clock reading was before the one preceding it.
     pub clock_back: u64,
+}
+
+/// Time-weighted mean of outstanding operations: the sum of the times they were, over the elapsed
+/// time. Always finite; 0 if no time passed.
+pub(crate) fn mean_outstanding(outstanding_ns: u128, elapsed_ns: u64) -> f64 {
+    if elapsed_ns == 0 {
+        return 0.0;
+    }
+    outstanding_ns as f64 / elapsed_ns as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mean_over_no_time_is_not_measured() {
+        assert_eq!(mean_outstanding(0, 0), 0.0);
+        assert_eq!(mean_outstanding(5, 0), 0.0);
+        assert_eq!(mean_outstanding(5, 2), 2.5);
+        assert!(mean_outstanding(u128::MAX, 1).is_finite());
+    }
 }

@@ -62,7 +62,8 @@ pub struct Durability {
     /// Call fsync on the file after every so many writes of a thread (None: never).
     pub fsync_every: Option<NonZeroU64>,
     /// With `fsync_every` 1: the fsync that follows a write counts into that write's latency
-    /// (what sysbench's `--file-fsync-all` reports) as well as under its own kind.
+    /// (what sysbench's `--file-fsync-all` reports) as well as under its own kind. Needs plain
+    /// calls: refused with [`Engine::Uring`], and decides for sync with [`Engine::Auto`].
     pub fsync_in_write: bool,
     /// Use fdatasync instead of fsync.
     pub data_only: bool,

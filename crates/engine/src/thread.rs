@@ -19,7 +19,7 @@ use crate::io::null::Null;
 use crate::io::sync::{Sync, sync_file};
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::Memory;
-use crate::outcome::{Ended, Op, OpError, Outcome};
+use crate::outcome::{Ended, Op, OpError, Outcome, mean_outstanding};
 use crate::pace::{Eager, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
@@ -72,7 +72,8 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
 }
 
 /// What the generator itself costs, ns per operation: the time of a phase that does everything but
-/// the I/O (4 KiB reads at random, one thread, every latency recorded).
+/// the I/O (4 KiB reads at random, one thread, every latency recorded). 0 if not even that could
+/// be measured.
 pub fn self_cost() -> f64 {
     const OPERATIONS: u64 = 1_000_000;
     let target = crate::spec::Target {
@@ -99,9 +100,8 @@ pub fn self_cost() -> f64 {
         slice_ns: 100_000_000,
     };
     // A machine too short of memory or threads for this has no generator to speak of.
-    run(&spec, &Control::default()).map_or(f64::NAN, |outcome| {
-        outcome.elapsed_ns as f64 / OPERATIONS as f64
-    })
+    run(&spec, &Control::default())
+        .map_or(0.0, |outcome| outcome.elapsed_ns as f64 / OPERATIONS as f64)
 }
 
 /// Refuses what the shapes do not check themselves.
@@ -122,6 +122,14 @@ fn check(spec: &Spec) -> Result<(), StartError> {
             "the phase would never end".to_owned(),
             "give a number of operations or a time",
         );
+    }
+    let durability = spec.durability;
+    if durability.fsync_in_write && durability.fsync_every != Some(NonZeroU64::MIN) {
+        let every = durability
+            .fsync_every
+            .map_or("no write".to_owned(), |every| format!("{every} writes"));
+        let what = format!("an fsync is to count into the write before it, but follows {every}");
+        return refuse(what, "call fsync after every write, or count it by itself");
     }
     match spec.pacing {
         Pacing::Fixed(rate) | Pacing::Poisson(rate) if !(rate > 0.0 && rate.is_finite()) => refuse(
@@ -300,7 +308,7 @@ impl Phase<'_> {
             Ok(device) => (Some(device), None),
             Err(error) => (None, Some(error)),
         };
-        let cadence = Cadence::new(self.spec.durability.fsync_every, self.spec.targets.len());
+        let cadence = Cadence::new(self.spec.durability, self.spec.targets.len());
         let mut shape = shape;
         let schedule = self.schedule(&mut shape, share);
         let clock = gate.pass(refused)?;
@@ -337,7 +345,7 @@ impl Phase<'_> {
             }
         };
         let mut flight = Flight::new(depth, files.len());
-        let cadence = Cadence::new(durability.fsync_every, files.len());
+        let cadence = Cadence::new(durability, files.len());
         let schedule = self.schedule(&mut shape, share);
         let mut uring = Uring::new(&mut ring, files, &mut buffers, durability.data_only);
         let clock = gate.pass(None)?;
@@ -447,7 +455,7 @@ impl Phase<'_> {
             short: merged.short,
             engine: choice.way.name(),
             engine_why: choice.why,
-            depth_achieved: outstanding as f64 / elapsed_ns.max(1) as f64,
+            depth_achieved: mean_outstanding(outstanding, elapsed_ns),
             clock: clock.name(),
             clock_error: clock.disagreement(),
             clock_back,
@@ -499,7 +507,7 @@ fn report(mut worker: Worker<'_>) -> Report {
         finish: worker.finish,
         failure: worker.failure,
         outstanding_ns: worker.outstanding_ns,
-        back: worker.watch.back,
+        back: worker.watch.back(),
         end_ns,
     }
 }

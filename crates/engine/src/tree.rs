@@ -2,7 +2,7 @@
 //!
 //! A tree is a list of [`Entry`], parents before children. It comes from a [`TreeShape`] (invented,
 //! the same for the same seed) or from [`scan`] (learnt from a real directory), and [`build`] makes
-//! it. [`copy_tree`], [`copy_file`] and [`delete_tree`] are what is measured, one thread doing one
+//! it. [`copy_tree()`], [`copy_file`] and [`delete_tree`] are what is measured, one thread doing one
 //! call after the other as `cp`, `rsync` and `rm` do.
 //!
 //! Nothing here follows a symbolic link or crosses a mount point.
@@ -15,17 +15,16 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::sync::atomic::Ordering;
 
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, chmodat, mkdirat, openat, readlinkat, statx, symlinkat,
 };
 use rustix::io::Errno;
 
-use crate::calls::{close, write_content};
+use crate::calls::{close, source, write_content};
+use crate::content::FileContent;
 use crate::control::Control;
 use crate::crew::{fault, refusal};
-use crate::filling::{Filling, unit};
+use crate::draw::Draw;
 use crate::outcome::{Ended, Op, OpError};
 use crate::spec::Content;
 use walk::{Descent, Step, Walk};
@@ -42,6 +41,8 @@ pub use walk::DEPTH_MAX;
 
 /// Longest name of a file, bytes, on Linux.
 const NAME_BYTES_MAX: u8 = 255;
+/// What an invented tree draws from the seed.
+const TREE: u64 = 0x7472_6565_0000_0000;
 
 /// What an entry of a tree is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,13 +119,13 @@ impl TreeShape {
     /// Each directory lies in a random one of those above the depth limit, each file in a random
     /// directory; one file in ten is executable.
     pub fn entries(&self) -> Vec<Entry> {
-        let mut random = Xoshiro256PlusPlus::seed_from_u64(self.seed);
+        let mut random = Draw::new(self.seed, TREE);
         let mut taken = HashSet::new();
         let mut entries = Vec::new();
         let mut homes = vec![(PathBuf::new(), 0)];
         let mut parents = vec![0];
         for _ in 0..self.directories {
-            let parent = parents[below(&mut random, parents.len() as u64) as usize];
+            let parent = parents[random.below(parents.len() as u64) as usize];
             let depth: u32 = homes[parent].1 + 1;
             let path = self.fresh(&homes[parent].0, &mut random, &mut taken);
             entries.push(Entry {
@@ -141,25 +142,21 @@ impl TreeShape {
         let links = (self.files as f64 * share).round() as u64;
         let files_from = entries.len();
         for _ in links..self.files {
-            let home = below(&mut random, homes.len() as u64) as usize;
+            let home = random.below(homes.len() as u64) as usize;
             let path = self.fresh(&homes[home].0, &mut random, &mut taken);
             let kind = Kind::File {
                 bytes: self.size.draw(&mut random),
             };
-            let mode = if below(&mut random, 10) == 0 {
-                0o755
-            } else {
-                0o644
-            };
+            let mode = if random.below(10) == 0 { 0o755 } else { 0o644 };
             entries.push(Entry { path, kind, mode });
         }
         let files_to = entries.len();
         for _ in 0..links {
-            let (home, depth) = &homes[below(&mut random, homes.len() as u64) as usize];
+            let (home, depth) = &homes[random.below(homes.len() as u64) as usize];
             let path = self.fresh(home, &mut random, &mut taken);
             let mut target: PathBuf = (0..*depth).map(|_| "..").collect();
             if files_to > files_from {
-                let file = below(&mut random, (files_to - files_from) as u64) as usize;
+                let file = random.below((files_to - files_from) as u64) as usize;
                 target.push(&entries[files_from + file].path);
             } else {
                 target.push("nothing");
@@ -175,18 +172,13 @@ impl TreeShape {
     }
 
     /// A name that is new in `home`.
-    fn fresh(
-        &self,
-        home: &Path,
-        random: &mut Xoshiro256PlusPlus,
-        taken: &mut HashSet<PathBuf>,
-    ) -> PathBuf {
+    fn fresh(&self, home: &Path, random: &mut Draw, taken: &mut HashSet<PathBuf>) -> PathBuf {
         const LETTERS: &[u8; 36] = b"abcdefghijklmnopqrstuvwxyz0123456789";
         let (min, max) = (self.name_bytes_min.max(1), self.name_bytes_max);
         let spread = u64::from(max.saturating_sub(min)) + 1;
-        let mut length = u64::from(min) + below(random, spread);
+        let mut length = u64::from(min) + random.below(spread);
         loop {
-            let letter = |_| LETTERS[below(random, LETTERS.len() as u64) as usize];
+            let letter = |_| LETTERS[random.below(LETTERS.len() as u64) as usize];
             let name: Vec<u8> = (0..length).map(letter).collect();
             let path = home.join(OsStr::from_bytes(&name));
             if taken.insert(path.clone()) {
@@ -198,7 +190,7 @@ impl TreeShape {
 }
 
 impl SizeDistribution {
-    fn draw(self, random: &mut Xoshiro256PlusPlus) -> u64 {
+    fn draw(self, random: &mut Draw) -> u64 {
         match self {
             SizeDistribution::Fixed { bytes } => bytes,
             SizeDistribution::LogNormal {
@@ -207,18 +199,13 @@ impl SizeDistribution {
                 max_bytes,
             } => {
                 // Box-Muller; the first number is moved from [0, 1) to (0, 1].
-                let radius = (-2.0 * (1.0 - unit(random.next_u64())).ln()).sqrt();
-                let normal = radius * (TAU * unit(random.next_u64())).cos();
+                let radius = (-2.0 * (1.0 - random.unit()).ln()).sqrt();
+                let normal = radius * (TAU * random.unit()).cos();
                 let bytes = median_bytes as f64 * (sigma * normal).exp();
                 (bytes.round() as u64).min(max_bytes)
             }
         }
     }
-}
-
-/// A number below `limit` (Lemire's multiplication; the bias of 2^-64 * limit is accepted).
-fn below(random: &mut Xoshiro256PlusPlus, limit: u64) -> u64 {
-    ((u128::from(random.next_u64()) * u128::from(limit)) >> 64) as u64
 }
 
 /// Bytes of all files of a tree together.
@@ -250,12 +237,12 @@ pub fn build(
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let home =
         openat(CWD, root, flags, Mode::empty()).map_err(|errno| fault(Op::Mkdir, root, errno))?;
-    let mut filling = Filling::new(content, seed);
+    let mut content = source(content, seed, root)?;
     for (number, entry) in entries.iter().enumerate() {
         if control.stopped() {
             return Ok(Ended::Stopped);
         }
-        let (op, done) = build_one(entry, &home, number as u64, &mut filling);
+        let (op, done) = build_one(entry, &home, number as u64, &mut content);
         done.map_err(|errno| fault(op, &root.join(&entry.path), errno))?;
         control.ops.fetch_add(1, Ordering::Relaxed);
         if let Kind::File { bytes } = entry.kind {
@@ -283,13 +270,13 @@ fn build_one(
     entry: &Entry,
     home: &OwnedFd,
     number: u64,
-    filling: &mut Filling,
+    content: &mut FileContent,
 ) -> (Op, Result<(), Errno>) {
     let mut file = |bytes| {
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
         let fd = openat(home, &entry.path, flags, Mode::from_raw_mode(0o600))?;
         let write = |part: &[u8]| rustix::io::write(&fd, part);
-        write_content(write, number, bytes, filling, &mut 0)?;
+        write_content(write, number, bytes, content, &mut 0)?;
         rustix::fs::fchmod(&fd, Mode::from_raw_mode(entry.mode))?;
         close(fd)
     };

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::clock::Clock;
+use crate::clock::{Clock, Readings};
 use crate::control::Control;
 use crate::pacing::sleep_ns;
 use crate::recorder::Recorder;
@@ -27,17 +27,14 @@ pub(crate) enum Finish {
 /// One worker's view of the time and of the world.
 #[derive(Debug)]
 pub(crate) struct Watch<'a> {
-    clock: Clock,
+    time: Readings,
     control: &'a Control,
     /// Raised by a worker that failed: the others stop too.
     halt: &'a AtomicBool,
     deadline_ns: u64,
     /// The earlier of the deadline and the next look: one comparison per operation.
     look_ns: u64,
-    last_ns: u64,
     reported: (u64, u64),
-    /// Readings that were before the one preceding them.
-    pub(crate) back: u64,
 }
 
 impl<'a> Watch<'a> {
@@ -50,27 +47,24 @@ impl<'a> Watch<'a> {
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
         let reported = (0, 0);
         Watch {
-            clock,
+            time: Readings::new(clock),
             control,
             halt,
             deadline_ns,
             look_ns: 0,
-            last_ns: 0,
             reported,
-            back: 0,
         }
     }
 
     /// Nanoseconds since the phase began, never less than before.
     #[inline(always)]
     pub(crate) fn now_ns(&mut self) -> u64 {
-        let now_ns = self.clock.now_ns();
-        if now_ns < self.last_ns {
-            self.back += 1;
-            return self.last_ns;
-        }
-        self.last_ns = now_ns;
-        now_ns
+        self.time.now_ns()
+    }
+
+    /// Readings that were before the one preceding them.
+    pub(crate) fn back(&self) -> u64 {
+        self.time.back
     }
 
     /// Whether the worker has to end. Costs one comparison, but for one call in ten milliseconds.

@@ -7,6 +7,7 @@ use crate::outcome::Op;
 use crate::pace::Pace;
 use crate::recorder::Recorder;
 use crate::shape::{Shape, Step};
+use crate::spec::Durability;
 use crate::watch::{Finish, Watch};
 
 /// Which files to fsync, and when.
@@ -14,6 +15,8 @@ use crate::watch::{Finish, Watch};
 pub(crate) struct Cadence {
     /// Writes between two fsyncs; None: no fsync.
     every: Option<NonZeroU64>,
+    /// The fsync counts into the latency of the write it follows.
+    in_write: bool,
     until: u64,
     /// Files written since their last fsync, in the order of their first write.
     dirty: Vec<u32>,
@@ -21,7 +24,8 @@ pub(crate) struct Cadence {
 }
 
 impl Cadence {
-    pub(crate) fn new(every: Option<NonZeroU64>, targets: usize) -> Cadence {
+    pub(crate) fn new(durability: Durability, targets: usize) -> Cadence {
+        let every = durability.fsync_every;
         // Room for all of them now: nothing is allocated later.
         let (dirty, is_dirty) = match every {
             Some(_) => (Vec::with_capacity(targets), vec![false; targets]),
@@ -29,6 +33,7 @@ impl Cadence {
         };
         Cadence {
             every,
+            in_write: durability.fsync_in_write,
             until: every.map_or(0, NonZeroU64::get),
             dirty,
             is_dirty,
@@ -170,12 +175,23 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         };
         last_ns = worker.watch.now_ns();
         let from_ns = if P::FROM_INTENDED { due_ns } else { begun_ns };
-        worker.completed(&step, from_ns, begun_ns, last_ns, moved);
+        // Without fsyncs neither condition costs anything: the first is needed anyway.
+        let syncs = step.op == Op::Write && worker.cadence.wrote(step.target);
+        let joint = syncs && worker.cadence.in_write;
+        if !joint {
+            worker.completed(&step, from_ns, begun_ns, last_ns, moved);
+        }
         worker.left -= 1;
-        if step.op == Op::Write && worker.cadence.wrote(step.target) {
-            match worker.sync_dirty(device, last_ns) {
+        if syncs {
+            let wrote_ns = last_ns;
+            match worker.sync_dirty(device, wrote_ns) {
                 Some(now_ns) => last_ns = now_ns,
                 None => return,
+            }
+            if joint {
+                // The fsync was outstanding once, and is booked already.
+                let begun_ns = begun_ns + (last_ns - wrote_ns);
+                worker.completed(&step, from_ns, begun_ns, last_ns, moved);
             }
         }
         ready_ns = pace.ready_ns(last_ns);
@@ -235,7 +251,7 @@ pub(crate) mod tests {
             shape: Shape::new(spec, &Share::of_thread(0, 1)).unwrap(),
             recorder: Recorder::new(spec.slice_ns, &[Op::Read, Op::Write, Op::Fsync]),
             watch: Watch::new(clock, control, halt, spec.stop.time_ns),
-            cadence: Cadence::new(spec.durability.fsync_every, spec.targets.len()),
+            cadence: Cadence::new(spec.durability, spec.targets.len()),
             left: spec.stop.ops.unwrap_or(u64::MAX),
             outstanding_ns: 0,
             finish: Finish::Complete,

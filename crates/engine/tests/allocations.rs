@@ -4,6 +4,7 @@
 //! with one test, because the count is the whole process's.
 
 use std::alloc::{GlobalAlloc, Layout, System};
+use std::io::Write as _;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -116,7 +117,9 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
             // The first phase also pays for what is set up once per process or thread.
             match allocations(&spec, 100) {
                 Err(error @ StartError::Ring { .. }) => {
-                    println!("SKIPPED {engine:?}: {error}");
+                    std::io::stderr()
+                        .write_all(format!("SKIPPED {engine:?}: {error}\n").as_bytes())
+                        .unwrap();
                     continue;
                 }
                 other => other.unwrap(),

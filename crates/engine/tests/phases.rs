@@ -1,15 +1,14 @@
 //! Whole phases on real files: what was asked for is what was done.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
-#![expect(
-    clippy::print_stdout,
-    reason = "what is skipped, and why, must be seen"
-)]
 
+use std::io::Write as _;
 use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
+use stackrace_engine::files::{AtEnd, FileSet};
 use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::tree::{self, CopyMethod};
 use stackrace_engine::{Control, Ended, Op, OpOutcome, Outcome, StartError, lay_out, run};
 
 const MIB: u64 = 1 << 20;
@@ -97,6 +96,14 @@ fn consistent(outcome: &Outcome) {
         assert!(op.latency_sum_ns <= u128::from(op.count) * u128::from(op.latency.max()));
     }
     assert!(outcome.series.len() as u64 <= outcome.elapsed_ns / outcome.slice_ns + 1);
+    finite(outcome);
+}
+
+/// What is not a number cannot be put on record.
+fn finite(outcome: &Outcome) {
+    for fraction in [outcome.depth_achieved, outcome.clock_error] {
+        assert!(fraction.is_finite() && fraction >= 0.0, "{fraction}");
+    }
 }
 
 /// Engines that do real I/O, with the queue depth to use them at.
@@ -107,13 +114,20 @@ const ENGINES: [(Engine, u32); 4] = [
     (Engine::Uring, 16),
 ];
 
+/// Says so past the test runner, which keeps the output of tests that pass to itself.
+fn skipped(what: &str, why: &str) {
+    std::io::stderr()
+        .write_all(format!("SKIPPED for {what}: {why}\n").as_bytes())
+        .unwrap();
+}
+
 /// Runs a check for each engine; says so, visibly, where the kernel refuses one.
 fn with_engines(check: impl Fn(Engine, u32)) {
     for (engine, queue_depth) in ENGINES {
         if engine == Engine::Uring
             && let Some(why) = uring_refused()
         {
-            println!("SKIPPED for io_uring: {why}");
+            skipped("io_uring", &why);
             continue;
         }
         check(engine, queue_depth);
@@ -240,6 +254,72 @@ fn fsyncs_follow_their_cadence() {
             assert_eq!(count(&done(&spec), Op::Fsync), expected + 1);
         }
     });
+}
+
+/// The flag moves time into the writes, and changes neither what is done nor how much is
+/// outstanding: one operation per worker.
+#[test]
+fn an_fsync_counts_into_its_write_where_asked() {
+    let directory = directory();
+    let path = laid_out(directory.path(), "file", MIB).path;
+    let pacings = [
+        Pacing::Closed { think_time_ns: 0 },
+        Pacing::Closed { think_time_ns: 1 },
+        Pacing::Fixed(50_000.0),
+    ];
+    for (pacing, threads) in pacings.into_iter().zip([1, 3, 1]) {
+        let mut spec = spec(&path, MIB);
+        (spec.read_share, spec.stop.ops) = (0.5, Some(200));
+        (spec.pacing, spec.threads) = (pacing, threads);
+        spec.durability.fsync_every = Some(NonZeroU64::MIN);
+        let apart = done(&spec);
+        spec.durability.fsync_in_write = true;
+        let joint = done(&spec);
+        for outcome in [&apart, &joint] {
+            assert_eq!(of(outcome, Op::Read).count, 100);
+            assert_eq!(of(outcome, Op::Write).count, 100);
+            assert_eq!(of(outcome, Op::Write).bytes, 100 * 4096);
+            assert_eq!(of(outcome, Op::Fsync).count, 100);
+            assert!(outcome.depth_achieved <= f64::from(threads));
+        }
+        let (write, fsync) = (of(&joint, Op::Write), of(&joint, Op::Fsync));
+        assert!(
+            write.latency_sum_ns >= fsync.latency_sum_ns,
+            "{} ns of writes hold {} ns of fsyncs",
+            write.latency_sum_ns,
+            fsync.latency_sum_ns
+        );
+        // Each write is at least as long as its own fsync, so the shortest and the longest are.
+        assert!(write.latency.min() >= fsync.latency.min());
+        assert!(write.latency.max() >= fsync.latency.max());
+    }
+}
+
+#[test]
+fn an_fsync_in_a_write_needs_plain_calls_and_one_fsync_per_write() {
+    let directory = directory();
+    let mut spec = spec(&directory.path().join("file"), MIB);
+    (spec.read_share, spec.queue_depth, spec.stop.ops) = (0.0, 4, Some(10));
+    spec.durability.fsync_in_write = true;
+    for every in [None, NonZeroU64::new(2)] {
+        spec.durability.fsync_every = every;
+        let error = run(&spec, &Control::default()).unwrap_err();
+        assert!(matches!(error, StartError::Spec { .. }), "{error:?}");
+        assert!(error.to_string().contains("follows"), "{error}");
+    }
+    spec.durability.fsync_every = Some(NonZeroU64::MIN);
+    spec.engine = Engine::Uring;
+    let error = run(&spec, &Control::default()).unwrap_err();
+    assert!(matches!(error, StartError::Spec { .. }), "{error:?}");
+    assert!(error.next().contains("use the sync engine"), "{error}");
+    spec.engine = Engine::Auto;
+    let outcome = done(&spec);
+    assert_eq!(outcome.engine, "sync");
+    assert!(
+        outcome.engine_why.contains("count into its latency"),
+        "{}",
+        outcome.engine_why
+    );
 }
 
 #[test]
@@ -464,7 +544,10 @@ fn think_time_is_taken() {
 
 #[test]
 fn direct_io_works_where_the_file_system_has_it() {
-    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    // Not /tmp, which may be in memory; the target directory may be somebody else's.
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
+        .or_else(|_| tempfile::tempdir_in("/var/tmp"))
+        .unwrap();
     let target = laid_out(directory.path(), "file", MIB);
     let mut engines = ENGINES.to_vec();
     engines.extend([(Engine::Auto, 1), (Engine::Auto, 8)]);
@@ -474,7 +557,7 @@ fn direct_io_works_where_the_file_system_has_it() {
         (spec.read_share, spec.stop.ops) = (0.5, Some(100));
         match run(&spec, &Control::default()) {
             Err(error @ (StartError::DirectRefused { .. } | StartError::Ring { .. })) => {
-                println!("SKIPPED {engine:?}: {error}");
+                skipped(&format!("direct I/O, {engine:?}"), &error.to_string());
             }
             Err(error) => panic!("{error}"),
             Ok(outcome) => {
@@ -570,4 +653,41 @@ fn the_generator_knows_its_own_cost() {
     let cost = stackrace_engine::self_cost();
     println!("null engine: {cost:.1} ns per operation");
     assert!(cost > 0.0);
+}
+
+/// Phases of every kind that were told to stop before they began.
+#[test]
+fn a_phase_that_hardly_began_has_numbers_all_the_same() {
+    let directory = directory();
+    let home = directory.path();
+    let target = laid_out(home, "file", MIB);
+    let control = Control::default();
+    control.stop.store(true, Ordering::Relaxed);
+    let set = FileSet {
+        root: home.to_path_buf(),
+        directories: 1,
+        files: 10,
+        size_min: 0,
+        size_max: 10,
+        threads: 2,
+        fsync_each: false,
+        content: Content::Random,
+        seed: 1,
+    };
+    set.prepare().unwrap();
+    let tree = set.directory_paths().next().unwrap();
+    let method = CopyMethod::Classic { buffer_bytes: 4096 };
+    let (to, end) = (home.join("copy"), AtEnd::Return);
+    for outcome in [
+        run(&spec(&target.path, MIB), &control).unwrap(),
+        set.create(end, 1, &control).unwrap(),
+        tree::copy_file(&target.path, &to, method, end, 1, &control).unwrap(),
+        tree::delete_tree(&tree, end, 1, &control).unwrap(),
+    ] {
+        assert_eq!(outcome.ended, Ended::Stopped, "{}", outcome.engine_why);
+        consistent(&outcome);
+    }
+    let mut empty = spec(&target.path, MIB);
+    (empty.engine, empty.stop.ops) = (Engine::Null, Some(0));
+    assert_eq!(done(&empty).ops.len(), 0);
 }

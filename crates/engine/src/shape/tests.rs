@@ -1,3 +1,5 @@
+//! Shapes against what they promise: every block, every share, every distribution.
+
 use super::*;
 use crate::spec::{Content, Durability, Engine, Pacing, Stop, Target};
 use proptest::prelude::*;

@@ -14,9 +14,8 @@ use rustix::io::{Errno, read, write};
 
 use crate::calls::close;
 use crate::control::Control;
-use crate::crew::{Hand, Watch, alone, fault, refusal};
+use crate::crew::{Halt, Hand, Watch, alone, fault, refusal};
 use crate::files::AtEnd;
-use crate::meter::Halt;
 use crate::outcome::{Op, OpError, Outcome};
 
 /// Bytes of a buffer of the classic method as `cp` had it before it copied in the kernel.

@@ -20,10 +20,9 @@ use super::copy::{CopyMethod, KERNEL_BYTES, MAKE, READ, about, cut, mode};
 use super::walk::{Descent, Step, Walk};
 use crate::calls::{close, flush};
 use crate::control::Control;
-use crate::crew::{Hand, Watch, alone, fault, refusal};
+use crate::crew::{Halt, Hand, Watch, alone, fault, refusal};
+use crate::draw::derive;
 use crate::files::AtEnd;
-use crate::filling::mix;
-use crate::meter::Halt;
 use crate::outcome::{Op, OpError, Outcome};
 
 /// Longest name, bytes, of which a temporary name can be made.
@@ -286,7 +285,7 @@ fn temporary_name<'a>(name: &CStr, number: u64, room: &'a mut Vec<u8>) -> &'a CS
     room.push(b'.');
     room.extend_from_slice(&name[..name.len().min(TEMPORARY_OF_BYTES)]);
     room.push(b'.');
-    let random = mix(number);
+    let random = derive(0, number);
     room.extend((0..6).map(|place| LETTERS[(random >> (place * 5)) as usize & 31]));
     room.push(0);
     CStr::from_bytes_until_nul(room).unwrap_or_default()

@@ -12,9 +12,8 @@ use rustix::io::Errno;
 use super::walk::{Descent, Step, Walk};
 use crate::calls::flush;
 use crate::control::Control;
-use crate::crew::{Hand, Watch, alone, fault, refusal};
+use crate::crew::{Halt, Hand, Watch, alone, fault, refusal};
 use crate::files::AtEnd;
-use crate::meter::Halt;
 use crate::outcome::{Op, OpError, Outcome};
 
 /// Deletes the tree at `root`, the root included, children before parents, in the order in which
