@@ -5,7 +5,7 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use support::{Ground, Mounted, Said, root, skipped, tool};
 
@@ -155,6 +155,14 @@ fn words_of_mkfs_that_name_a_device_are_refused() {
     }
 }
 
+/// The device something is mounted from.
+fn device(mounted: &Mounted) -> PathBuf {
+    let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
+    let of = |line: &&str| line.split(' ').nth(1) == Some(mounted.text());
+    let line = mounts.lines().find(of).unwrap();
+    PathBuf::from(line.split(' ').next().unwrap())
+}
+
 /// A study on loop devices whose files are to lie in a directory.
 #[track_caller]
 fn loop_in(ground: &Ground, directory: &Path, parts: &[&str]) {
@@ -184,7 +192,7 @@ fn disks_are_not_made_where_no_directory_is() {
     std::os::unix::fs::symlink("/dev/null", &link).unwrap();
     loop_in(&ground, &link, &["link is not a directory"]);
     let mounted = Mounted::ext4(&ground, "mounted", 16);
-    let device = mounted.device();
+    let device = device(&mounted);
     loop_in(
         &ground,
         &device,
@@ -313,5 +321,49 @@ fn directories_that_cannot_take_the_data_are_refused() {
         let names = fs::read_dir(&directory.path).unwrap();
         let names: Vec<_> = names.map(|entry| entry.unwrap().file_name()).collect();
         assert_eq!(names, ["lost+found"]);
+    }
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program has to run as somebody else"
+)]
+fn a_directory_one_may_not_write_to_is_refused() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    const NOBODY: u32 = 65534;
+    if !root("a_directory_one_may_not_write_to_is_refused") {
+        return;
+    }
+    let ground = Ground::new();
+    let (ours, theirs) = (
+        ground.make_dir("ours"),
+        Mounted::ext4(&ground, "theirs", 128),
+    );
+    chown(&theirs.path, Some(NOBODY), Some(NOBODY)).unwrap();
+    let store = ground.make_dir("store");
+    chown(&store, Some(NOBODY), Some(NOBODY)).unwrap();
+    fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = ground.path().join("stackrace");
+    fs::copy(env!("CARGO_BIN_EXE_stackrace"), &program).unwrap();
+    let output = std::process::Command::new("setpriv")
+        .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+        .arg(&program)
+        .arg("compare")
+        .args([&theirs.path, &ours])
+        .arg("--store")
+        .arg(&store)
+        .current_dir(ground.path())
+        .output();
+    match output {
+        Err(error) => skipped("without root", &format!("setpriv: {error}")),
+        Ok(output) => {
+            let said = Said::of(&output);
+            said.ended(3)
+                .err_has("/ours cannot be used")
+                .err_has("Permission denied")
+                .err_has("a directory you may write to");
+            untouched(&ground, &said);
+        }
     }
 }

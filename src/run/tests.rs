@@ -223,12 +223,16 @@ struct Run {
 
 /// Runs the study on an imagined machine.
 fn run(fault: Fault, fail: &str) -> Run {
+    run_study(STUDY, fault, fail)
+}
+
+fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
     let base = tempfile::tempdir().unwrap();
     let kinds = Kinds {
         layers: crate::stack::ALL,
         workloads: &[TOLD],
     };
-    let study = crate::study::parse("told.toml", STUDY.as_bytes(), &kinds).unwrap();
+    let study = crate::study::parse("told.toml", text.as_bytes(), &kinds).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(MadeUp::default());
     let store = Store::open(base.path()).unwrap();
     let (log, line) = store.create_run(head(&study), Arc::clone(&clock)).unwrap();
@@ -461,5 +465,25 @@ fn an_interrupt_lowers_what_stands_and_begins_nothing() {
     assert_eq!(run.ended("b"), ["interrupted"]);
     assert_eq!(run.events().last().unwrap(), "run-ended");
     assert_eq!(run.reason, Reason::Interrupted);
+    assert_eq!(run.left, [""; 0]);
+}
+
+#[test]
+fn stacks_provisioned_once_stand_from_their_first_round_to_the_end() {
+    let text = format!("{STUDY}[trial]\nprovision = \"once\"\n");
+    let run = run_study(&text, Fault::Never, "");
+    let mut expected = Vec::new();
+    for round in [1, 2] {
+        for level in run.order(round) {
+            let mut trial = whole(level);
+            trial.pop();
+            if round == 2 {
+                trial.drain(..2);
+            }
+            expected.extend(trial);
+        }
+    }
+    expected.extend(["    umount"; 3].map(str::to_owned));
+    assert_eq!(run.story, expected);
     assert_eq!(run.left, [""; 0]);
 }

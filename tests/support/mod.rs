@@ -5,25 +5,25 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 
 /// A directory on a disk (not in memory), the program's store in it, and proof of what is left.
-pub struct Ground {
+pub(crate) struct Ground {
     dir: tempfile::TempDir,
 }
 
 /// What the program said.
-pub struct Said {
-    pub code: Option<i32>,
-    pub out: String,
-    pub err: String,
+pub(crate) struct Said {
+    pub(crate) code: Option<i32>,
+    pub(crate) out: String,
+    pub(crate) err: String,
 }
 
 /// Says on the terminal that a test is not run; a captured message would never be seen.
-pub fn skipped(test: &str, why: &str) {
+pub(crate) fn skipped(test: &str, why: &str) {
     use std::io::Write;
-    writeln!(std::io::stderr(), "skipped: {test}: {why}").unwrap();
+    let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());
 }
 
 /// Whether this user may mount; a skipped test is named.
-pub fn root(test: &str) -> bool {
+pub(crate) fn root(test: &str) -> bool {
     let root = rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists();
     if !root {
         skipped(test, "needs root and loop devices");
@@ -32,7 +32,7 @@ pub fn root(test: &str) -> bool {
 }
 
 impl Ground {
-    pub fn new() -> Self {
+    pub(crate) fn new() -> Self {
         let dir = tempfile::Builder::new()
             .prefix("stackrace-test-")
             .tempdir_in("/var/tmp")
@@ -40,11 +40,11 @@ impl Ground {
         Self { dir }
     }
 
-    pub fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         self.dir.path()
     }
 
-    pub fn store(&self) -> PathBuf {
+    pub(crate) fn store(&self) -> PathBuf {
         self.path().join("store")
     }
 
@@ -53,7 +53,7 @@ impl Ground {
         clippy::disallowed_methods,
         reason = "the program under test is a process"
     )]
-    pub fn program(&self, args: &[&str]) -> Command {
+    pub(crate) fn program(&self, args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_stackrace"));
         command
             .args(args)
@@ -66,25 +66,25 @@ impl Ground {
     }
 
     /// Runs the program to its end.
-    pub fn stackrace(&self, args: &[&str]) -> Said {
+    pub(crate) fn stackrace(&self, args: &[&str]) -> Said {
         Said::of(&self.program(args).output().unwrap())
     }
 
     /// Writes a file and gives back its name.
-    pub fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
+    pub(crate) fn write(&self, name: &str, content: impl AsRef<[u8]>) -> PathBuf {
         let path = self.path().join(name);
         fs::write(&path, content).unwrap();
         path
     }
 
-    pub fn make_dir(&self, name: &str) -> PathBuf {
+    pub(crate) fn make_dir(&self, name: &str) -> PathBuf {
         let path = self.path().join(name);
         fs::create_dir(&path).unwrap();
         path
     }
 
     /// Every mount, loop device and file of the program's that is still in this ground.
-    pub fn left(&self) -> Vec<String> {
+    pub(crate) fn left(&self) -> Vec<String> {
         let here = self.path().to_str().unwrap();
         let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap();
         let mut left: Vec<String> = mounts
@@ -129,7 +129,7 @@ fn marked(dir: &Path, found: &mut Vec<String>) {
 }
 
 impl Said {
-    pub fn of(output: &Output) -> Self {
+    pub(crate) fn of(output: &Output) -> Self {
         Self {
             code: output.status.code(),
             out: String::from_utf8(output.stdout.clone()).unwrap(),
@@ -139,7 +139,7 @@ impl Said {
 
     /// The exit code, with all that was said where it is another one.
     #[track_caller]
-    pub fn ended(&self, code: i32) -> &Self {
+    pub(crate) fn ended(&self, code: i32) -> &Self {
         assert_eq!(
             self.code,
             Some(code),
@@ -151,19 +151,19 @@ impl Said {
     }
 
     #[track_caller]
-    pub fn err_has(&self, part: &str) -> &Self {
+    pub(crate) fn err_has(&self, part: &str) -> &Self {
         assert!(self.err.contains(part), "no {part:?} in\n{}", self.err);
         self
     }
 }
 
 /// An ext4 file system on a loop device, mounted in a ground.
-pub struct Mounted {
-    pub path: PathBuf,
+pub(crate) struct Mounted {
+    pub(crate) path: PathBuf,
 }
 
 impl Mounted {
-    pub fn ext4(ground: &Ground, name: &str, mib: u64) -> Self {
+    pub(crate) fn ext4(ground: &Ground, name: &str, mib: u64) -> Self {
         let image = ground.path().join(format!("{name}.img"));
         let path = ground.make_dir(name);
         fs::File::create(&image)
@@ -183,16 +183,7 @@ impl Mounted {
         Self { path }
     }
 
-    /// The device it was mounted from.
-    pub fn device(&self) -> PathBuf {
-        let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
-        let line = mounts
-            .lines()
-            .find(|line| line.split(' ').nth(1) == Some(self.text()));
-        PathBuf::from(line.unwrap().split(' ').next().unwrap())
-    }
-
-    pub fn text(&self) -> &str {
+    pub(crate) fn text(&self) -> &str {
         self.path.to_str().unwrap()
     }
 }
@@ -204,7 +195,7 @@ impl Drop for Mounted {
 }
 
 /// Runs a tool that has to succeed.
-pub fn tool(name: &str, args: &[&str]) {
+pub(crate) fn tool(name: &str, args: &[&str]) {
     let output = quietly(name, args);
     assert!(
         output.status.success(),
