@@ -687,3 +687,40 @@ fn a_directory_that_vanishes_leaves_the_race() {
     assert_eq!(log.ended(), "rounds");
     assert_eq!(ground.left(), [""; 0]);
 }
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a command of the dead run has to be acted"
+)]
+fn commands_that_outlive_their_run_are_waited_for() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.write("dir.toml", DIRECTORY.replace("10 ms", "20 s"));
+    for verb in ["clean", "resume"] {
+        let raised = |log: &Log| !log.all("stack-raised").is_empty();
+        kill(start_until(&ground, &["run", "dir.toml"], raised));
+        let log = Log::of(&ground);
+        let run = log.0[0]["run"].as_str().unwrap();
+        // As a mount that was under way when the run was killed.
+        let late = ground.path().join(format!(".stackrace-{run}-late"));
+        let mut command = std::process::Command::new("sh")
+            .args(["-c", "sleep 1; touch \"$0\""])
+            .arg(&late)
+            .spawn()
+            .unwrap();
+        let store = ground.store();
+        if verb == "resume" {
+            // No time for a round: only what is left is removed.
+            let args = ["resume", "--more-time", "1 ms"];
+            ground.stackrace(&args).ended(0);
+        } else {
+            ground.stackrace(&["clean"]).ended(0);
+        }
+        assert!(late.exists(), "{verb} did not wait");
+        command.wait().unwrap();
+        fs::remove_file(late).unwrap();
+        assert_eq!(ground.left(), [""; 0]);
+        fs::remove_dir_all(store).unwrap();
+    }
+}

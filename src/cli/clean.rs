@@ -1,6 +1,7 @@
 //! `stackrace clean`: what dead runs left behind is found by their journals and removed.
 
-use std::path::PathBuf;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Setting;
@@ -27,6 +28,14 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
             }
             continue;
         }
+        if let Err(command) = outlive(&host, &path) {
+            left += 1;
+            text.push_str(&format!(
+                "left alone: {} as `{command}` is still running\n",
+                path.display()
+            ));
+            continue;
+        }
         let report = journal::undo_all(&host, &journal)
             .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
         for undone in &report.undone {
@@ -42,6 +51,18 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
     }
     super::print(&text);
     Ok(if left > 0 { failure::CANNOT } else { 0 })
+}
+
+/// Waits for the commands of the dead run that wrote a journal; everything it makes bears its id.
+///
+/// # Errors
+/// The command that does not end.
+pub(super) fn outlive(host: &LocalHost, journal: &Path) -> Result<(), String> {
+    let run = journal.parent().and_then(Path::file_name);
+    match run.and_then(OsStr::to_str) {
+        Some(run) => host.outlive(&format!(".stackrace-{run}-")),
+        None => Ok(()),
+    }
 }
 
 /// Every journal in the store: those of runs and those of probes.

@@ -26,6 +26,10 @@ pub(crate) const OUTPUT_MAX: u64 = 64 * 1024;
 /// How often a command is begun again that a signal ended before it began.
 const SIGNALLED_TRIES: usize = 3;
 
+/// How often, and with what pause, commands of a dead program are waited for: half a minute.
+const ORPHAN_TRIES: usize = 300;
+const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
+
 /// Most holders named in an error.
 const HOLDERS_MAX: usize = 8;
 
@@ -46,6 +50,21 @@ impl LocalHost {
         Self { sink }
     }
 
+    /// Waits for commands that a killed program has left running and that name `part`: a `mount`
+    /// or `losetup` among them may still make what is about to be removed.
+    ///
+    /// # Errors
+    /// The command line of one that does not end.
+    pub(crate) fn outlive(&self, part: &str) -> Result<(), String> {
+        for _ in 0..ORPHAN_TRIES {
+            if command_naming(part).is_none() {
+                return Ok(());
+            }
+            self.pause(ORPHAN_PAUSE);
+        }
+        command_naming(part).map_or(Ok(()), Err)
+    }
+
     fn knows_file_system(name: &str) -> bool {
         reading::text(Path::new("/proc/filesystems"))
             .unwrap_or_default()
@@ -60,6 +79,23 @@ impl LocalHost {
             let _ = self.exec(&argv(["modprobe", module]));
         }
     }
+}
+
+/// The command line of another process in which `part` occurs, if there is one.
+fn command_naming(part: &str) -> Option<String> {
+    let own = std::process::id().to_string();
+    let processes = reading::list(Path::new("/proc")).unwrap_or_default();
+    processes
+        .iter()
+        .filter(|name| {
+            name.as_encoded_bytes()
+                .first()
+                .is_some_and(u8::is_ascii_digit)
+        })
+        .filter(|name| **name != *own)
+        .filter_map(|name| reading::text(&Path::new("/proc").join(name).join("cmdline")).ok())
+        .map(|line| line.trim_end_matches('\0').replace('\0', " "))
+        .find(|line| line.contains(part))
 }
 
 /// Reads to the end, keeps the beginning and says how much was left out.
