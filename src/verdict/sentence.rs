@@ -157,10 +157,10 @@ fn outlook(verdict: &Verdict, head: &RunStarted) -> String {
     match &verdict.more {
         Some(more) => match more.rounds {
             Some(rounds) if verdict.rounds + rounds > head.decide.rounds_max => {
-                format!(" At this noise about {rounds} more rounds{} would decide, more than the {} the study allows: raise rounds-at-most in a new study, make trials longer, or widen the margin.", about(more.seconds), head.decide.rounds_max)
+                format!(" At this noise about {rounds} more rounds{} would decide, more than the {} the study allows: give it more time and rounds, or widen the margin.", about(more.seconds), head.decide.rounds_max)
             }
             Some(rounds) => format!(" {rounds} more round(s){} would decide.", about(more.seconds)),
-            None => " At this noise no affordable number of rounds would decide: make trials longer or widen the margin.".to_owned(),
+            None => " At this noise no affordable number of rounds would decide: make trials longer, or widen the margin.".to_owned(),
         },
         None => String::new(),
     }
