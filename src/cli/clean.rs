@@ -3,19 +3,22 @@
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use super::Setting;
 use super::args::Clean;
 use super::failure::{self, Failure};
 use crate::host::local::LocalHost;
-use crate::journal::{self, Journal};
+use crate::journal::{self, Journal, JournalError};
+use crate::time::{Clock, SystemClock};
 
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let mut text = String::new();
     let mut left = 0;
     for path in journals(setting)? {
-        let journal = match Journal::open(&path) {
+        let live = |opened: &Result<Journal, _>| matches!(opened, Err(JournalError::Live { .. }));
+        let journal = match patiently(|| Journal::open(&path), live) {
             Ok(journal) => journal,
             Err(error) => {
                 text.push_str(&format!("left alone: {error}\n"));
@@ -51,6 +54,23 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
     }
     super::print(&text);
     Ok(if left > 0 { failure::CANNOT } else { 0 })
+}
+
+/// How often, and with what pause, a lock is tried for.
+const LOCK_TRIES: usize = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
+/// Tries for a lock again for a moment: a command that a killed run was just starting holds a copy
+/// of its files until the command's program is loaded.
+pub(super) fn patiently<T>(lock: impl Fn() -> T, held: impl Fn(&T) -> bool) -> T {
+    for _ in 1..LOCK_TRIES {
+        let tried = lock();
+        if !held(&tried) {
+            return tried;
+        }
+        SystemClock.sleep(LOCK_PAUSE);
+    }
+    lock()
 }
 
 /// Waits for the commands of the dead run that wrote a journal; everything it makes bears its id.

@@ -133,12 +133,12 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         .find(&verb.run)
         .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let (log, torn) = store
-        .reopen_run(&run, Arc::clone(&clock))
-        .map_err(|error| match error {
-            RecordError::Locked { .. } => Failure::refused(error.to_string()).next(error.next()),
-            _ => broken(error),
-        })?;
+    let reopen = || store.reopen_run(&run, Arc::clone(&clock));
+    let locked = |log: &Result<_, _>| matches!(log, Err(RecordError::Locked { .. }));
+    let (log, torn) = super::clean::patiently(reopen, locked).map_err(|error| match error {
+        RecordError::Locked { .. } => Failure::refused(error.to_string()).next(error.next()),
+        _ => broken(error),
+    })?;
     let record = store.read(&run).map_err(broken)?;
     let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
     // The head says what was really asked: words on the command line are not in the study's text.
