@@ -116,7 +116,11 @@ fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side>, Failure>
             );
         }
         let Some(text) = path.to_str().map(str::to_owned) else {
-            return Err(Failure::refused(format!("the name of {} is not UTF-8, and a study is text", path.display())).next("give the directory a symbolic link with a plain name *inside* the same storage's mount, or mount it under one"));
+            return Err(Failure::refused(format!(
+                "the name of {} is not UTF-8, and a study is text",
+                path.display()
+            ))
+            .next("rename it, or give it a plain name: mount --bind DIR /mnt/NAME"));
         };
         if sides.iter().any(|side| side.path == path) {
             return Err(Failure::refused(format!("{text} is named twice"))
