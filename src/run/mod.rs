@@ -191,7 +191,10 @@ impl Race<'_> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
         let left = self.study.decide.time_max_ns as f64 / 1e9 - record.elapsed_seconds();
-        let mean = Evidence::of(record).round_seconds?;
+        let Some(mean) = Evidence::of(record).round_seconds else {
+            // How long a round takes is not known before one is done.
+            return (left <= 0.0).then(|| "the time allowed is over".to_owned());
+        };
         let next = looks.next_after(done)?;
         // A verdict comes only at a look. Rounds that cannot reach one would be spent for nothing.
         let needed = f64::from(next - done) * mean;
