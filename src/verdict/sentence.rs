@@ -1,6 +1,6 @@
 //! A verdict in plain words. The vocabulary is fixed: see `docs/methodology.md`.
 
-use super::{Contrast, Interval, State, Verdict, Word};
+use super::{Contrast, Interval, State, TreatmentRow, Verdict, Word};
 use crate::event::RunStarted;
 use crate::unit;
 
@@ -179,10 +179,16 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
         .iter()
         .filter(|c| matches!(c.word, Word::NoDifference { .. }))
         .collect();
+    // A treatment that was dropped is out by its own rule, whatever the wider interval says.
+    let dropped = |name: &str| {
+        let gone = |row: &TreatmentRow| row.name == name && row.dropped_after.is_some();
+        verdict.treatments.iter().any(gone)
+    };
     let open: Vec<&Contrast> = verdict
         .overall
         .iter()
-        .filter(|c| matches!(c.word, Word::Undecided | Word::TooFew | Word::Better { .. }))
+        .filter(|c| !matches!(c.word, Word::NoDifference { .. } | Word::Worse { .. }))
+        .filter(|c| !dropped(&c.b))
         .collect();
     let beaten: Vec<f64> = verdict
         .overall
