@@ -209,23 +209,7 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     } else if ties.is_empty() {
         format!("{leader} is fastest{over}")
     } else {
-        let mut names = vec![leader];
-        names.extend(ties.iter().map(|c| c.b.as_str()));
-        let largest = ties
-            .iter()
-            .filter_map(|c| {
-                if let Word::NoDifference { larger_than } = c.word {
-                    Some(larger_than)
-                } else {
-                    None
-                }
-            })
-            .fold(0.0, f64::max);
-        format!(
-            "{} are a tie: no difference larger than {}{over}",
-            list(&names),
-            unit::percent(largest)
-        )
+        format!("{}{over}", tie(leader, &ties))
     };
     if least.is_finite() {
         let others = if beaten.len() + 1 == head.treatments.len() {
@@ -233,21 +217,30 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
         } else {
             format!("the other {}", beaten.len())
         };
-        let verb = if ties.is_empty() && open.is_empty() {
-            ""
+        let joint = if ties.is_empty() && open.is_empty() {
+            ", "
         } else {
-            "; the leader is"
+            "; the leader is "
         };
-        text.push_str(&if verb.is_empty() {
-            format!(", ahead of {others} by at least {}", unit::percent(least))
-        } else {
-            format!(
-                "{verb} ahead of {others} by at least {}",
-                unit::percent(least)
-            )
-        });
+        let by = unit::percent(least);
+        text.push_str(&format!("{joint}ahead of {others} by at least {by}"));
     }
     format!("{text} ({}).{}", certainty(verdict), outlook(verdict, head))
+}
+
+/// The leader and those within the margin of it.
+fn tie(leader: &str, ties: &[&Contrast]) -> String {
+    let mut names = vec![leader];
+    names.extend(ties.iter().map(|c| c.b.as_str()));
+    let largest = ties.iter().map(|c| match c.word {
+        Word::NoDifference { larger_than } => larger_than,
+        _ => 0.0,
+    });
+    let largest = unit::percent(largest.fold(0.0, f64::max));
+    format!(
+        "{} are a tie: no difference larger than {largest}",
+        list(&names)
+    )
 }
 
 fn list(names: &[&str]) -> String {

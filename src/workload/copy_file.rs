@@ -12,8 +12,8 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::spec::{Content, Target};
 use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
 
+use super::block::{COMPRESS_RATIO, CONTENT, content, size};
 use super::metric;
-use super::sequential::{COMPRESS_RATIO, CONTENT, content, size};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};

@@ -12,9 +12,9 @@ use stackrace_engine::tree::{
     self, COPY_BUFFER_BYTES, CopyMethod, Entry, Manner, SizeDistribution, TreeShape,
 };
 
+use super::block::{COMPRESS_RATIO, CONTENT, content};
 use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
 use super::metric;
-use super::sequential::{COMPRESS_RATIO, CONTENT, content};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::{Better, MetricHead};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};

@@ -7,10 +7,10 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree;
 use stackrace_engine::{Op, Outcome};
 
+use super::block::{COMPRESS_RATIO, CONTENT};
 use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::copy_tree::{DIRECTORIES, FILES, FROM, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source};
 use super::metric::{self, Latency};
-use super::sequential::{COMPRESS_RATIO, CONTENT};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::{Better, MetricHead};
 

@@ -8,9 +8,9 @@ use stackrace_engine::files::{AtEnd, FileSet, Order};
 use stackrace_engine::spec::Content;
 use stackrace_engine::{Op, Outcome};
 
+use super::block::{COMPRESS_RATIO, CONTENT, at_least_one, content};
 use super::copy_file::{at_end, durable};
 use super::metric::{self, Latency};
-use super::sequential::{COMPRESS_RATIO, CONTENT, at_least_one, content};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::{Better, MetricHead};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};

@@ -5,6 +5,7 @@
 //! remounted), so a phase that reads starts cold unless the study says otherwise. A new workload
 //! is one file and one line in [`ALL`].
 
+mod block;
 mod copy_file;
 mod copy_tree;
 mod delete_tree;
