@@ -14,6 +14,8 @@ mod files;
 mod metric;
 mod random;
 mod sequential;
+#[cfg(test)]
+mod tests;
 
 use std::path::Path;
 

@@ -1,0 +1,156 @@
+//! Every workload does what it says: run small on a real directory, counted exactly.
+
+use std::sync::atomic::Ordering;
+
+use stackrace_engine::{Control, Ended, Op, Outcome};
+
+use super::*;
+use crate::study::{Kinds, parse};
+
+/// Runs the workload of one line of TOML and gives back its outcomes and metrics.
+fn run(line: &str) -> (Vec<Outcome>, Vec<(String, Option<f64>)>) {
+    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
+    let study = match parse("t.toml", text.as_bytes(), &Kinds::real()) {
+        Ok(study) => study,
+        Err(errors) => panic!("{}", errors[0]),
+    };
+    let workload = study.treatments[0].workloads[0].as_ref();
+    let control = Control::default();
+    let place = Place {
+        directory: base.path(),
+        seed: 7,
+        control: &control,
+    };
+    workload.prepare(&place).unwrap();
+    let outcomes: Vec<Outcome> = (0..workload.phases().len())
+        .map(|phase| workload.measure(phase, &place).unwrap())
+        .collect();
+    for outcome in &outcomes {
+        assert_eq!(
+            outcome.ended,
+            Ended::Complete,
+            "{line}: {:?}",
+            outcome.error
+        );
+    }
+    let names = workload.metrics().into_iter().map(|metric| metric.name);
+    let values = workload.evaluate(&outcomes);
+    assert_eq!(names.len(), values.len(), "{line}");
+    (outcomes, names.zip(values).collect())
+}
+
+fn count(outcome: &Outcome, op: Op) -> u64 {
+    metric::of(outcome, op).map_or(0, |entry| entry.count)
+}
+
+#[test]
+fn every_workload_reports_every_metric_it_names() {
+    let lines = [
+        "sequential = { mode = \"write\", size = \"2 MiB\" }",
+        "sequential = { mode = \"rewrite\", size = \"2 MiB\", threads = 2 }",
+        "sequential = { mode = \"read\", size = \"2 MiB\", queue-depth = 4 }",
+        "random = { mode = \"read\", size = \"1 MiB\" }",
+        "random = { mode = \"mixed\", size = \"1 MiB\", fsync-every = 8 }",
+        "random = { mode = \"write\", size = \"1 MiB\", queue-depth = 4, access = \"zipf\", time = \"50 ms\" }",
+        "fileio = { mode = \"seqwr\", size = \"1 MiB\", fsync-every = 1 }",
+        "fileio = { mode = \"rndrw\", size = \"1 MiB\", files = 4, block-size = \"4 KiB\" }",
+        "files = { count = 40, directories = 3 }",
+        "copy-file = { size = \"1 MiB\" }",
+        "copy-tree = { files = 20, directories = 4, size-median = \"1 KiB\", as-rsync = true }",
+        "delete-tree = { files = 20, directories = 4, size-median = \"1 KiB\" }",
+    ];
+    for kind in ALL {
+        assert!(
+            lines.iter().any(|line| line.starts_with(kind.name)),
+            "{} is not tried here",
+            kind.name
+        );
+    }
+    for line in lines {
+        for (name, value) in run(line).1 {
+            assert!(
+                value.is_some_and(|value| value.is_finite() && value > 0.0),
+                "{line}: {name} is {value:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn one_pass_touches_every_block_once_and_ends() {
+    let (outcomes, _) =
+        run("random = { mode = \"read\", size = \"1 MiB\", block-size = \"4 KiB\" }");
+    assert_eq!(count(&outcomes[0], Op::Read), 256);
+    let (outcomes, _) =
+        run("sequential = { mode = \"write\", size = \"1 MiB\", block-size = \"64 KiB\" }");
+    assert_eq!(count(&outcomes[0], Op::Write), 16);
+    assert_eq!(count(&outcomes[0], Op::Fsync), 1);
+}
+
+#[test]
+fn the_fsync_cadence_is_exact() {
+    let (outcomes, _) = run(
+        "random = { mode = \"write\", size = \"1 MiB\", block-size = \"4 KiB\", fsync-every = 16, fsync-at-end = false }",
+    );
+    assert_eq!(
+        (
+            count(&outcomes[0], Op::Write),
+            count(&outcomes[0], Op::Fsync)
+        ),
+        (256, 16)
+    );
+}
+
+#[test]
+fn files_go_through_all_four_phases_and_are_gone() {
+    let (outcomes, values) =
+        run("files = { count = 30, directories = 2, size-min = \"1 KiB\", size-max = \"1 KiB\" }");
+    let counts: Vec<u64> = [Op::Create, Op::Stat, Op::Open, Op::Unlink]
+        .iter()
+        .zip(&outcomes)
+        .map(|(op, outcome)| count(outcome, *op))
+        .collect();
+    assert_eq!(counts, [30, 30, 30, 30]);
+    assert_eq!(
+        outcomes[2]
+            .ops
+            .iter()
+            .find(|entry| entry.op == Op::Open)
+            .unwrap()
+            .bytes,
+        30 * 1024
+    );
+    assert_eq!(values[0].0, "elapsed");
+}
+
+#[test]
+fn a_mix_keeps_its_share() {
+    let (outcomes, _) = run(
+        "fileio = { mode = \"rndrw\", size = \"4 MiB\", files = 2, block-size = \"4 KiB\", ratio = 3.0 }",
+    );
+    let (reads, writes) = (
+        count(&outcomes[0], Op::Read),
+        count(&outcomes[0], Op::Write),
+    );
+    assert_eq!(reads + writes, 1024);
+    assert!(reads.abs_diff(768) <= 8, "{reads} reads of 1024 at 3 to 1");
+}
+
+#[test]
+fn an_interrupt_ends_a_phase() {
+    let text = "[[stack]]\ndir = { path = \"/var/tmp\" }\n[[workload]]\nrandom = { mode = \"write\", size = \"1 MiB\", access = \"uniform\", time = \"1 h\" }\n";
+    let study = parse("t.toml", text.as_bytes(), &Kinds::real())
+        .unwrap_or_else(|errors| panic!("{}", errors[0]));
+    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let control = Control::default();
+    let place = Place {
+        directory: base.path(),
+        seed: 1,
+        control: &control,
+    };
+    let workload = study.treatments[0].workloads[0].as_ref();
+    workload.prepare(&place).unwrap();
+    control.stop.store(true, Ordering::SeqCst);
+    assert_eq!(workload.measure(0, &place).unwrap().ended, Ended::Stopped);
+}
