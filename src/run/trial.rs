@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use stackrace_engine::{Control, OpOutcome, Outcome, residency};
+use stackrace_engine::{Control, Op, OpOutcome, Outcome, residency};
 
 use super::Race;
 use crate::event::{Counted, Ended, Observation, OperationObservation, PhaseObservation, Settled};
@@ -140,8 +140,10 @@ impl Trial<'_> {
                 },
             );
             let after = Snapshot::take(self.raised.devices());
-            observe::add(&mut observation.counted, &before.until(&after));
+            let mut counted = before.until(&after);
             let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
+            observe::asked_by_workload(&mut counted, read_bytes(&outcome));
+            observe::add(&mut observation.counted, &counted);
             observation.elapsed_ns += outcome.elapsed_ns;
             observation.phases.push(phase_observation(name, &outcome));
             self.accept(&control, &outcome)?;
@@ -238,6 +240,12 @@ fn seed(study: u64, round: u32, workload: usize) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     u64::from_le_bytes(bytes)
+}
+
+/// Bytes the workload read, by whatever call.
+fn read_bytes(outcome: &Outcome) -> u64 {
+    let reads = |op: &&OpOutcome| matches!(op.op, Op::Read | Op::Open);
+    outcome.ops.iter().filter(reads).map(|op| op.bytes).sum()
 }
 
 fn phase_observation(name: &str, outcome: &Outcome) -> PhaseObservation {
