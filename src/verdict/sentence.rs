@@ -157,12 +157,19 @@ fn outlook(verdict: &Verdict, head: &RunStarted) -> String {
     match &verdict.more {
         Some(more) => match more.rounds {
             Some(rounds) if verdict.rounds + rounds > head.decide.rounds_max => {
-                format!(" At this noise about {rounds} more rounds{} would decide, more than the {} the study allows: give it more time and rounds, or widen the margin.", about(more.seconds), head.decide.rounds_max)
+                format!(" At this noise about {}{} would decide, more than the {} the study allows: give it more time and rounds, or widen the margin.", more_rounds(rounds), about(more.seconds), head.decide.rounds_max)
             }
-            Some(rounds) => format!(" {rounds} more round(s){} would decide.", about(more.seconds)),
+            Some(rounds) => format!(" {}{} would decide.", more_rounds(rounds), about(more.seconds)),
             None => " At this noise no affordable number of rounds would decide: make trials longer, or widen the margin.".to_owned(),
         },
         None => String::new(),
+    }
+}
+
+fn more_rounds(rounds: u32) -> String {
+    match rounds {
+        1 => "1 more round".to_owned(),
+        rounds => format!("{rounds} more rounds"),
     }
 }
 
