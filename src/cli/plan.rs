@@ -11,14 +11,16 @@ use crate::host::plan::{PlanHost, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::Machine;
-use crate::stack::Site;
-use crate::study::{Study, Treatment};
+use crate::stack::{Site, StackError};
+use crate::study::{Policy, Study, Treatment};
 use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let (name, text) = execute::read_study(&verb.study)?;
     let study = execute::parse(&name, &text)?;
-    let plan = on_this_machine(setting, |machine| crate::plan::Plan::of(&study, machine));
+    let plan = on_this_machine(setting, &study, |machine| {
+        crate::plan::Plan::of(&study, machine)
+    });
     super::print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
     } else {
@@ -27,8 +29,14 @@ pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// The steps that raise one treatment, imagined by the host of plans.
-fn commands(scratch: &Path, index: usize, treatment: &Treatment) -> Result<Vec<String>, String> {
+/// The steps that raise, settle and lower one treatment, imagined by the host of plans; a line that
+/// begins with `#` says what the next ones are for.
+fn commands(
+    scratch: &Path,
+    policy: &Policy,
+    index: usize,
+    treatment: &Treatment,
+) -> Result<Vec<String>, String> {
     let host = PlanHost::new();
     let journal = Journal::nowhere();
     let site = Site {
@@ -38,28 +46,39 @@ fn commands(scratch: &Path, index: usize, treatment: &Treatment) -> Result<Vec<S
         tag: format!("r1-t{index}"),
         seed: 0,
     };
-    match treatment.stack.raise(&site) {
-        Ok(_) => {
-            // The store itself is part of every run and says nothing of the stack.
-            let of_stack = |step: &&Step| {
-                !step
-                    .argv
-                    .last()
-                    .is_some_and(|path| scratch.starts_with(path))
-            };
-            let steps = host.steps();
-            Ok(steps.iter().filter(of_stack).map(Step::shown).collect())
-        }
-        Err(error) => Err(error.to_string()),
-    }
+    // The store itself is part of every run and says nothing of the stack.
+    let of_stack = |step: &&Step| {
+        let path = step.argv.last();
+        !path.is_some_and(|path| scratch.starts_with(path))
+    };
+    let mut known = 0;
+    let mut news = || -> Vec<String> {
+        let steps = host.steps();
+        let new = steps[known..].iter().filter(of_stack).map(Step::shown);
+        let new = new.collect();
+        known = steps.len();
+        new
+    };
+    let words = |error: StackError| error.to_string();
+    let raised = treatment.stack.raise(&site).map_err(words)?;
+    let mut lines = news();
+    raised
+        .settle(&site, policy.drop_caches, policy.remount)
+        .map_err(words)?;
+    lines.push("# before each phase".to_owned());
+    lines.extend(news());
+    raised.lower(&site).map_err(words)?;
+    lines.push("# when its trials of the round are done".to_owned());
+    lines.extend(news());
+    Ok(lines)
 }
 
 /// Calls with what must be known of this machine.
-fn on_this_machine<T>(setting: &Setting, with: impl FnOnce(&Machine<'_>) -> T) -> T {
+fn on_this_machine<T>(setting: &Setting, study: &Study, with: impl FnOnce(&Machine<'_>) -> T) -> T {
     let host = LocalHost::new(Arc::new(|_| ()));
     let scratch = setting.store.join("runs").join("RUN").join("mnt");
     with(&Machine {
-        commands: &|index, treatment| commands(&scratch, index, treatment),
+        commands: &|index, treatment| commands(&scratch, &study.policy, index, treatment),
         missing: &|treatment| {
             let missing = treatment.stack.missing(&host);
             let words = missing
@@ -80,7 +99,7 @@ fn on_this_machine<T>(setting: &Setting, with: impl FnOnce(&Machine<'_>) -> T) -
 
 /// Refuses a study this machine cannot carry out, before anything is created.
 pub(super) fn check_machine(setting: &Setting, study: &Study) -> Result<(), Failure> {
-    on_this_machine(setting, |machine| {
+    on_this_machine(setting, study, |machine| {
         let mut missing: Vec<String> = Vec::new();
         for treatment in &study.treatments {
             missing.extend((machine.missing)(treatment));

@@ -9,7 +9,7 @@ use super::{Between, LintWeight, NOISES, Plan, PlannedTreatment};
 const COLUMNS: usize = 80;
 /// Stacks whose commands are shown; beyond that one would not read them, and the data of the plan
 /// has them all.
-const STACKS_SHOWN: usize = 8;
+const STACKS_SHOWN: usize = 64;
 /// Treatments whose place in the first round is shown.
 const ORDER_SHOWN: usize = 8;
 
@@ -93,7 +93,10 @@ impl Plan {
                 page.fold("    ", "      ", layer);
             }
             for command in &group[0].commands {
-                page.command(command);
+                match command.strip_prefix('#') {
+                    Some(_) => page.fold("    ", "      ", command),
+                    None => page.command(command),
+                }
             }
         }
         if groups.len() > STACKS_SHOWN {
