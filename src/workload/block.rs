@@ -135,7 +135,7 @@ impl BlockIo {
     }
 
     /// Operations of one pass over the data.
-    pub(super) fn blocks(&self) -> u64 {
+    fn blocks(&self) -> u64 {
         self.file_bytes() / u64::from(self.block_size) * u64::from(self.files)
     }
 
@@ -226,7 +226,15 @@ pub(super) fn content(settings: &Settings) -> Result<Content, Refusal> {
             "write 1 for data that does not compress, 2 for data that halves",
         ));
     }
-    Ok(match settings.text("content")?.as_deref() {
+    let content = settings.text("content")?;
+    if content.as_deref() == Some("zero") && ratio > 1.0 {
+        return Err(Refusal::at(
+            settings.span_of("compress-ratio"),
+            "zeros have no compress-ratio of their own",
+            "leave out compress-ratio, or write content = \"random\"",
+        ));
+    }
+    Ok(match content.as_deref() {
         Some("zero") => Content::Zero,
         _ if ratio > 1.0 => Content::Shaped {
             ratio,

@@ -17,7 +17,7 @@ use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_word
 use super::metric;
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::{Better, MetricHead};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Kind, Refusal, Setting, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -107,6 +107,31 @@ pub(super) const FROM: SettingDoc = SettingDoc {
     doc: "A real directory whose tree is used instead of a generated one (it is only read).",
 };
 
+/// Refuses words about a generated tree beside a real one: they would be ignored.
+fn not_generated(settings: &Settings) -> Result<(), Refusal> {
+    let generated = [
+        FILES,
+        DIRECTORIES,
+        SIZE_MEDIAN,
+        SIZE_SPREAD,
+        SIZE_MAX,
+        CONTENT,
+        COMPRESS_RATIO,
+    ];
+    let clash = |setting: &&Setting| generated.iter().any(|doc| doc.name == setting.name);
+    match settings.settings.iter().find(clash) {
+        None => Ok(()),
+        Some(setting) => Err(Refusal::at(
+            &setting.name_span,
+            format!(
+                "{} describes a generated tree, and `from` names a real one",
+                setting.name
+            ),
+            "leave out one of the two",
+        )),
+    }
+}
+
 /// Where the tree comes from.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -160,6 +185,9 @@ impl Source {
                 format!("{} is no directory", from.display()),
                 "name an existing directory; it is only read",
             ));
+        }
+        if from.is_some() {
+            not_generated(settings)?;
         }
         let entries = match &from {
             Some(from) => {

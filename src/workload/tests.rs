@@ -154,3 +154,31 @@ fn an_interrupt_ends_a_phase() {
     control.stop.store(true, Ordering::SeqCst);
     assert_eq!(workload.measure(0, &place).unwrap().ended, Ended::Stopped);
 }
+
+#[test]
+fn words_that_would_be_ignored_are_refused() {
+    for (line, word) in [
+        (
+            "copy-tree = { from = \"/var/tmp\", files = 10 }",
+            "describes a generated tree",
+        ),
+        (
+            "delete-tree = { from = \"/var/tmp\", content = \"zero\" }",
+            "describes a generated tree",
+        ),
+        (
+            "sequential = { mode = \"write\", size = \"1 MiB\", content = \"zero\", compress-ratio = 2 }",
+            "zeros have no compress-ratio",
+        ),
+    ] {
+        let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
+        let errors = parse("t.toml", text.as_bytes(), &Kinds::real())
+            .err()
+            .unwrap();
+        assert!(
+            errors[0].to_string().contains(word),
+            "{line}: {}",
+            errors[0]
+        );
+    }
+}
