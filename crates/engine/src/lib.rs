@@ -27,6 +27,7 @@ pub mod spec;
 mod target;
 mod thread;
 pub mod tree;
+pub mod verify;
 mod watch;
 mod worker;
 
@@ -35,5 +36,6 @@ pub use error::StartError;
 pub use layout::lay_out;
 pub use outcome::{
     Ended, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, Outcome, Slice,
+    Timing,
 };
 pub use thread::{run, self_cost};

@@ -31,6 +31,8 @@ pub enum Op {
     Rmdir,
     /// Rename one file.
     Rename,
+    /// Give one file a second name (`linkat`).
+    Link,
     /// Read a directory's entries, all of one directory being one operation.
     Readdir,
     /// Copy one whole file (open, copy, close).
@@ -39,7 +41,7 @@ pub enum Op {
 
 impl Op {
     /// Every kind, in the order of their discriminants.
-    pub const ALL: [Op; 12] = [
+    pub const ALL: [Op; 13] = [
         Op::Read,
         Op::Write,
         Op::Fsync,
@@ -50,6 +52,7 @@ impl Op {
         Op::Mkdir,
         Op::Rmdir,
         Op::Rename,
+        Op::Link,
         Op::Readdir,
         Op::Copy,
     ];
@@ -67,6 +70,7 @@ impl Op {
             Op::Mkdir => "mkdir",
             Op::Rmdir => "rmdir",
             Op::Rename => "rename",
+            Op::Link => "link",
             Op::Readdir => "readdir",
             Op::Copy => "copy",
         }
@@ -79,6 +83,15 @@ pub const LATENCY_NS_MIN: u64 = 1;
 pub const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 /// Significant decimal digits of every latency histogram.
 pub const LATENCY_DIGITS: u8 = 3;
+
+/// A distribution of times: every one of them, and their exact sum.
+#[derive(Debug, Clone)]
+pub struct Timing {
+    /// Exact sum, ns.
+    pub sum_ns: u128,
+    /// Every time, ns; same bounds as a latency histogram.
+    pub histogram: Histogram<u64>,
+}
 
 /// One kind of operation within one phase.
 #[derive(Debug, Clone)]
@@ -95,6 +108,9 @@ pub struct OpOutcome {
     pub latency: Histogram<u64>,
     /// Latencies beyond [`LATENCY_NS_MAX`], recorded there.
     pub saturated: u64,
+    /// Open loop only: from the issue to the completion. The latency above then is the response
+    /// time, counted from the intended start. None: the latency is the service time.
+    pub service: Option<Timing>,
 }
 
 /// What completed within one slice of the time series.
@@ -161,6 +177,17 @@ pub struct Outcome {
     pub elapsed_ns: u64,
     /// One entry for each kind that was issued, in the order of [`Op::ALL`].
     pub ops: Vec<OpOutcome>,
+    /// The same for each thread alone, in the order they were started; empty where one thread did
+    /// everything.
+    pub threads: Vec<Vec<OpOutcome>>,
+    /// Open loop only: how much later than it could have been (its intended start, or the moment a
+    /// place in the queue was free, whichever was later) an operation was issued. This is the
+    /// generator's own fault, not the storage's.
+    pub lateness: Option<Timing>,
+    /// Open loop only: operations that were due when the phase ended, and were not issued.
+    pub unissued: u64,
+    /// Bytes whose content was checked (see [`crate::verify`]); 0 where nothing was.
+    pub verified_bytes: u64,
     /// Width of one slice of `series`, ns.
     pub slice_ns: u64,
     /// Completed work over time, merged over all threads; slice `i` begins at `i * slice_ns`.

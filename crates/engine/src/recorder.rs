@@ -227,6 +227,7 @@ impl Recorder {
                 latency_sum_ns: lane.latency_sum_ns,
                 latency: lane.latency,
                 saturated: lane.saturated,
+                service: None,
             })
         });
         let mut series = sum.series.slices;

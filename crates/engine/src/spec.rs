@@ -2,7 +2,7 @@
 //!
 //! Units: bytes, nanoseconds, operations per second.
 
-use std::num::NonZeroU64;
+use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
 /// One file (or device) a phase works on.
@@ -124,6 +124,10 @@ pub struct Spec {
     pub block_sizes: Vec<(u32, u32)>,
     /// Order of the blocks.
     pub access: Access,
+    /// Random blocks lie at multiples of this many bytes instead of their own size (fio's
+    /// `blockalign`). Refused where blocks that must come once each would overlap, and for
+    /// sequential access, which has no choice.
+    pub align: Option<NonZeroU32>,
     /// Share of reads among the operations: 1 only reads, 0 only writes. Exact in the long run
     /// and deterministic from the seed.
     pub read_share: f64,
@@ -133,6 +137,8 @@ pub struct Spec {
     pub queue_depth: u32,
     /// Open with `O_DIRECT`.
     pub direct: bool,
+    /// Reserve the blocks of every target that is written (`fallocate`) before the clock starts.
+    pub preallocate: bool,
     /// When data is made durable.
     pub durability: Durability,
     /// When the next operation may start.

@@ -52,10 +52,12 @@ fn spec(targets: Vec<Target>) -> Spec {
         targets,
         block_sizes: vec![(4096, 3), (8192, 1)],
         access: Access::Uniform,
+        align: None,
         read_share: 0.5,
         threads: 2,
         queue_depth: 1,
         direct: false,
+        preallocate: false,
         durability: Durability {
             fsync_every: NonZeroU64::new(50),
             ..Durability::default()

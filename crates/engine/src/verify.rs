@@ -1,0 +1,1 @@
+//! Whether what is read is what was written.
