@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use stackrace_engine::Control;
-use stackrace_engine::files::{AtEnd, FileSet};
+use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
 use stackrace_engine::spec::{Content, Target};
 
 use super::Setting;
@@ -260,12 +260,18 @@ fn probe_one(host: &dyn Host, journal: &Journal, side: &Side, id: &str) -> Resul
         threads: 1,
         fsync_each: false,
         content: Content::Random,
+        names: Names::default(),
         seed: 1,
     };
     let began = SystemClock.now_ns();
     set.prepare().map_err(|error| refuse(&error))?;
     let outcome = set
-        .create(AtEnd::Durable, crate::workload::SLICE_NS, &control)
+        .create(Pass {
+            order: Order::Creation,
+            at_end: AtEnd::Durable,
+            slice_ns: crate::workload::SLICE_NS,
+            control: &control,
+        })
         .map_err(|error| refuse(&error))?;
     if let Some(error) = outcome.error {
         return Err(refuse(&error));

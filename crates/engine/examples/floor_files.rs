@@ -18,7 +18,7 @@ use std::path::{Path, PathBuf};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx, unlinkat};
 use rustix::time::{ClockId, clock_gettime};
-use stackrace_engine::files::{AtEnd, FileSet, Order};
+use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
 use stackrace_engine::spec::Content;
 use stackrace_engine::{Control, Ended, Outcome};
 
@@ -66,6 +66,7 @@ impl Work {
             threads: 1,
             fsync_each: false,
             content: Content::Random,
+            names: Names::default(),
             seed: 1,
         };
         set.prepare()?;
@@ -242,11 +243,16 @@ impl Work {
             (_, Some(error)) => Err(error.into()),
             (ended, None) => Err(format!("{ended:?}").into()),
         };
-        let (set, order, end) = (&self.set, Order::Creation, AtEnd::Return);
+        let pass = Pass {
+            order: Order::Creation,
+            at_end: AtEnd::Return,
+            slice_ns: SLICE_NS,
+            control: &control,
+        };
         Ok([
-            timed(|| whole(set.create(end, SLICE_NS, &control)?))?,
-            timed(|| whole(set.stat(order, SLICE_NS, &control)?))?,
-            timed(|| whole(set.unlink(order, end, SLICE_NS, &control)?))?,
+            timed(|| whole(self.set.create(pass)?))?,
+            timed(|| whole(self.set.stat(pass)?))?,
+            timed(|| whole(self.set.unlink(pass)?))?,
         ])
     }
 }

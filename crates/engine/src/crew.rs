@@ -5,6 +5,7 @@
 //! latency is the time of one closure, and only what succeeded is recorded: a failed operation
 //! ends its phase and is kept as the phase's error instead.
 
+use std::os::fd::OwnedFd;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, ScopedJoinHandle};
@@ -13,6 +14,7 @@ use rustix::io::Errno;
 
 use crate::clock::{Calibration, Clock, Readings};
 use crate::control::Control;
+use crate::descriptors::own_table;
 use crate::error::StartError;
 use crate::gate::Gate;
 use crate::outcome::{Ended, Op, OpError, Outcome, mean_outstanding};
@@ -246,73 +248,90 @@ pub(crate) fn alone(
 /// What ends a phase of several threads, inside its time.
 pub(crate) type Close<'a> = &'a dyn Fn(&mut Hand<'_>) -> Result<(), Halt>;
 
-/// Runs `work` once per part, each on its own thread, from a common start; then, unless one of
-/// them failed or was stopped, `close` on the calling thread, inside the elapsed time.
-///
-/// # Errors
-/// A thread could not be started; no work was done then. `root` is named in the error.
-pub(crate) fn together<P: Send>(
-    watch: Watch<'_>,
-    why: String,
-    root: &Path,
-    parts: Vec<P>,
-    work: impl Fn(P, &mut Hand<'_>) -> Result<(), Halt> + Sync,
-    close: Option<Close<'_>>,
-) -> Result<Outcome, OpError> {
-    let calibration = Calibration::begin();
-    let failed = AtomicBool::new(false);
-    let gate = Gate::default();
-    let count = parts.len();
-    let close = close.map(|close| (close, watch.recorder()));
-    let started = std::thread::scope(|scope| {
-        let mut threads = Vec::with_capacity(count);
-        let mut refused: Option<Errno> = None;
-        for part in parts {
-            let (gate, failed, work) = (&gate, &failed, &work);
-            let body = move || {
-                let recorder = watch.recorder();
-                let mut hand = Hand::new(recorder, gate.pass(None)?, watch.control, failed);
-                let result = work(part, &mut hand);
-                Some(hand.finish(result))
-            };
-            match Builder::new().spawn_scoped(scope, body) {
-                Ok(thread) => threads.push(thread),
-                Err(error) => {
-                    refused = Some(errno_of(&error));
-                    break;
+/// Several threads that do one phase.
+pub(crate) struct Crew<'a> {
+    pub(crate) watch: Watch<'a>,
+    /// How operations are done, in a clause.
+    pub(crate) why: String,
+    /// What a thread that cannot be started is blamed on.
+    pub(crate) root: &'a Path,
+    /// Descriptors that the work uses: a thread sees no others of the process.
+    pub(crate) keep: &'a [OwnedFd],
+}
+
+impl Crew<'_> {
+    /// Runs `work` once per part, each on its own thread, from a common start; then, unless one of
+    /// them failed or was stopped, `close` on the calling thread, inside the elapsed time. What
+    /// `close` records is [`Op::Fsync`].
+    ///
+    /// # Errors
+    /// A thread could not be started; no work was done then.
+    pub(crate) fn together<P: Send>(
+        self,
+        parts: Vec<P>,
+        work: impl Fn(P, &mut Hand<'_>) -> Result<(), Halt> + Sync,
+        close: Option<Close<'_>>,
+    ) -> Result<Outcome, OpError> {
+        let watch = self.watch;
+        let calibration = Calibration::begin();
+        let failed = AtomicBool::new(false);
+        let close = close.map(|close| (close, Recorder::new(watch.slice_ns, &[Op::Fsync])));
+        let (clock, mut reports) = self.start(parts, &work, calibration, &failed)?;
+        if let Some((close, recorder)) = close {
+            let mut last = Hand::new(recorder, clock, watch.control, &failed);
+            let result = last.proceed().and_then(|()| close(&mut last));
+            reports.push(last.finish(result));
+        }
+        Ok(merge(reports, watch.slice_ns, clock, self.why))
+    }
+
+    /// Starts the threads and waits for their end.
+    fn start<P: Send>(
+        &self,
+        parts: Vec<P>,
+        work: &(impl Fn(P, &mut Hand<'_>) -> Result<(), Halt> + Sync),
+        calibration: Calibration,
+        failed: &AtomicBool,
+    ) -> Result<(Clock, Vec<Report>), OpError> {
+        let (watch, keep, gate) = (self.watch, self.keep, &Gate::default());
+        let count = parts.len();
+        std::thread::scope(|scope| {
+            let mut threads = Vec::with_capacity(count);
+            let mut refused: Option<Errno> = None;
+            for part in parts {
+                let body = move || {
+                    own_table(keep);
+                    let recorder = watch.recorder();
+                    let mut hand = Hand::new(recorder, gate.pass(None)?, watch.control, failed);
+                    let result = work(part, &mut hand);
+                    Some(hand.finish(result))
+                };
+                match Builder::new().spawn_scoped(scope, body) {
+                    Ok(thread) => threads.push(thread),
+                    Err(error) => {
+                        refused = Some(errno_of(&error));
+                        break;
+                    }
                 }
             }
-        }
-        let number = threads.len();
-        let call_off = refused.map(|errno| StartError::Thread {
-            errno: errno.raw_os_error(),
-        });
-        let clock = gate.open(number, calibration.finish(), call_off);
-        let join = |thread: ScopedJoinHandle<'_, Option<Report>>| match thread.join() {
-            Ok(report) => report,
-            Err(panic) => std::panic::resume_unwind(panic),
-        };
-        let reports: Vec<Report> = threads.into_iter().filter_map(join).collect();
-        match clock {
-            Ok(clock) => Ok((clock, reports)),
-            Err(error) => {
+            let number = threads.len();
+            let call_off = refused.map(|errno| StartError::Thread {
+                errno: errno.raw_os_error(),
+            });
+            let clock = gate.open(number, calibration.finish(), call_off);
+            let join = |thread: ScopedJoinHandle<'_, Option<Report>>| match thread.join() {
+                Ok(report) => report,
+                Err(panic) => std::panic::resume_unwind(panic),
+            };
+            let reports: Vec<Report> = threads.into_iter().filter_map(join).collect();
+            let clock = clock.map_err(|error| {
                 let detail = format!("thread {} of {count}: {error}", number + 1);
-                Err(refusal(
-                    watch.ops[0],
-                    root,
-                    refused.unwrap_or(Errno::AGAIN),
-                    detail,
-                ))
-            }
-        }
-    });
-    let (clock, mut reports) = started?;
-    if let Some((close, recorder)) = close {
-        let mut last = Hand::new(recorder, clock, watch.control, &failed);
-        let result = last.proceed().and_then(|()| close(&mut last));
-        reports.push(last.finish(result));
+                let errno = refused.unwrap_or(Errno::AGAIN);
+                refusal(watch.ops[0], self.root, errno, detail)
+            })?;
+            Ok((clock, reports))
+        })
     }
-    Ok(merge(reports, watch.slice_ns, clock, why))
 }
 
 #[cfg(test)]
@@ -406,14 +425,13 @@ mod tests {
         };
         let one = alone(watch, String::new(), work);
         let many = |(), hand: &mut Hand<'_>| work(hand);
-        let two = together(
+        let crew = Crew {
             watch,
-            String::new(),
-            Path::new("/"),
-            vec![(); 2],
-            many,
-            None,
-        );
+            why: String::new(),
+            root: Path::new("/"),
+            keep: &[],
+        };
+        let two = crew.together(vec![(); 2], many, None);
         for outcome in [one, two.unwrap()] {
             assert_eq!(outcome.clock, Clock::calibrated().name());
             assert!(outcome.clock_error < 0.1, "{}", outcome.clock_error);

@@ -1,32 +1,47 @@
-//! Many small files in a few directories: create, stat, read and unlink them, one call at a time.
+//! Many small files in a few directories, and what is done to their names: make, look up, rename,
+//! link, list and remove, one call at a time.
 //!
-//! Everything about a file (name, directory, size, content) follows from its number and the seed,
+//! Everything about a file (names, directory, size, content) follows from its number and the seed,
 //! so that nothing is kept per file and a later phase, or a later process, finds the files again.
-//! Calls are plain system calls relative to directory descriptors opened before the clock starts:
-//! the cheapest way there is (absolute paths cost a quarter more; io_uring hands such calls to
-//! kernel workers and costs half as much again).
-//!
 //! File `i` of `n` lies in directory `i * directories / n`, and each thread works on a contiguous
 //! range of the order. In order of creation, threads therefore share a directory only where there
 //! are fewer directories than threads.
+//!
+//! Calls are plain system calls relative to directory descriptors opened before the clock starts,
+//! in a descriptor table of the thread's own: the cheapest way there is. `examples/floor_files.rs`
+//! measures it. CPU time of one create, stat and unlink against a bare loop of the same calls
+//! (Linux 6.18, medians of 7 interleaved rounds; empty and 4 KiB files, one and 64 directories):
+//!
+//! | | tmpfs | ext4 | XFS |
+//! |---|---|---|---|
+//! | whole paths | TODO | TODO | TODO |
+//! | io_uring, 32 at once | TODO | TODO | TODO |
+//! | these phases | TODO | TODO | TODO |
+//!
+//! So a ring is not offered here: the kernel hands every such call to a worker thread, and the
+//! hand-over costs more than a system call does.
 
 use std::ffi::{CStr, OsStr};
-use std::io::Write as _;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, mkdirat, openat, statx, unlinkat};
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
-use crate::calls::{BUFFER_BYTES, close, flush, source, write_content};
-use crate::content::FileContent;
+use crate::calls::flush;
 use crate::control::Control;
-use crate::crew::{Close, Halt, Hand, Watch, fault, refusal, together};
-use crate::draw::{derive, scramble, unit};
+use crate::crew::{Crew, Halt, Hand, Watch, fault, refusal};
+use crate::draw::{derive, unit};
 use crate::outcome::{Op, OpError, Outcome};
 use crate::shape::Permutation;
 use crate::spec::Content;
+use name::{Name, Which, directory_name};
+
+mod directories;
+mod entries;
+mod name;
+mod whole;
 
 /// Directories up to which each has its own descriptor. Beyond, names are looked up from the
 /// root, one component deeper, so that the usual limit of 1,024 open files is never met.
@@ -58,6 +73,41 @@ pub enum Order {
     Random,
 }
 
+/// One pass over a set: how it goes, ends and is watched.
+#[derive(Debug, Clone, Copy)]
+pub struct Pass<'a> {
+    /// In which order files, or directories, are visited.
+    pub order: Order,
+    /// Whether the end is durable.
+    pub at_end: AtEnd,
+    /// Width of one slice of the time series, ns.
+    pub slice_ns: u64,
+    /// For stopping and watching.
+    pub control: &'a Control,
+}
+
+/// Where renaming puts a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RenameTo {
+    /// Another name in the same directory.
+    #[default]
+    SameDirectory,
+    /// A name in the next directory, from the last in the first.
+    NextDirectory,
+}
+
+/// Under which names the files of a set are to be found. Whoever runs a phase that changes them
+/// says so here before the next one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Names {
+    /// Where a renamed file lies.
+    pub rename_to: RenameTo,
+    /// The files were renamed.
+    pub renamed: bool,
+    /// The files have a second name each.
+    pub linked: bool,
+}
+
 /// A set of small files.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FileSet {
@@ -77,6 +127,8 @@ pub struct FileSet {
     pub fsync_each: bool,
     /// What is written.
     pub content: Content,
+    /// Which names the files have by now.
+    pub names: Names,
     /// Names, sizes, content and random order follow from it.
     pub seed: u64,
 }
@@ -100,9 +152,9 @@ impl FileSet {
         (0..self.files).map(|index| self.size(index)).sum()
     }
 
-    /// Every file's path, in order of creation.
+    /// Every file's path as [`FileSet::names`] has it, second names left out, in order of creation.
     pub fn paths(&self) -> impl Iterator<Item = PathBuf> {
-        (0..self.files).map(|index| self.path(index))
+        (0..self.files).map(|index| self.path(index, self.present()))
     }
 
     /// Every directory's path below the root.
@@ -110,14 +162,28 @@ impl FileSet {
         (0..self.directories).map(|directory| self.root.join(directory_name(directory)))
     }
 
-    fn path(&self, index: u64) -> PathBuf {
+    /// The name the files go by.
+    fn present(&self) -> Which {
+        if self.names.renamed {
+            Which::Renamed
+        } else {
+            Which::Made
+        }
+    }
+
+    fn path(&self, index: u64, which: Which) -> PathBuf {
         let mut name = Name::new();
-        let name = name.write(self, index, true);
+        let name = name.write(self, index, which, true);
         self.root.join(OsStr::from_bytes(name.to_bytes()))
     }
 
-    fn directory(&self, index: u64) -> u32 {
-        (u128::from(index) * u128::from(self.directories) / u128::from(self.files)) as u32
+    /// The directory one name of a file lies in.
+    fn directory(&self, index: u64, which: Which) -> u32 {
+        let made = u128::from(index) * u128::from(self.directories) / u128::from(self.files);
+        match (which, self.names.rename_to) {
+            (Which::Renamed, RenameTo::NextDirectory) => (made as u32 + 1) % self.directories,
+            _ => made as u32,
+        }
     }
 
     /// Makes the directories below the root; those that exist already stay. Not measured.
@@ -150,196 +216,51 @@ impl FileSet {
         Ok(())
     }
 
-    /// Creates every file: open (it must not exist), write, fsync if asked for, close. One
-    /// [`Op::Create`] each, bytes being its size.
-    ///
-    /// # Errors
-    /// Nothing was measured: the set makes no sense, a directory is missing, no thread could be
-    /// started. A failing operation is found in [`Outcome::error`] instead.
-    pub fn create(
+    /// Visits the numbers below `count` with `visit`, each once, on as many threads as the set has.
+    /// `make` makes what each thread needs for itself, before the clock starts.
+    fn pass<T: Send>(
         &self,
-        at_end: AtEnd,
-        slice_ns: u64,
-        control: &Control,
-    ) -> Result<Outcome, OpError> {
-        let ops = [Op::Create, Op::Fsync];
-        let watch = Watch {
-            slice_ns,
-            control,
-            ops: &ops,
-        };
-        let make = || source(self.content, self.seed, &self.root);
-        self.phase(
-            watch,
-            Order::Creation,
-            at_end,
-            make,
-            |file, content, hand| {
-                let (set, index) = (self, file.index);
-                let size = set.size(index);
-                let mut short = 0;
-                let done = hand.time(Op::Create, || {
-                    set.create_one(file, size, content, &mut short)
-                });
-                (0..short).for_each(|_| hand.count_short());
-                done.map(drop)
-                    .map_err(|errno| fault(Op::Create, &set.path(index), errno).into())
-            },
-        )
-    }
-
-    fn create_one(
-        &self,
-        file: &File<'_>,
-        size: u64,
-        content: &mut FileContent,
-        short: &mut u64,
-    ) -> Result<u64, Errno> {
-        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-        let fd = openat(file.directory, file.name, flags, Mode::from_raw_mode(0o644))?;
-        let write = |part: &[u8]| rustix::io::write(&fd, part);
-        write_content(write, file.index, size, content, short)?;
-        if self.fsync_each {
-            rustix::fs::fsync(&fd)?;
-        }
-        close(fd)?;
-        Ok(size)
-    }
-
-    /// Asks for the attributes of every file, one [`Op::Stat`] each.
-    ///
-    /// # Errors
-    /// As [`FileSet::create`].
-    pub fn stat(&self, order: Order, slice_ns: u64, control: &Control) -> Result<Outcome, OpError> {
-        let ops = [Op::Stat];
-        let watch = Watch {
-            slice_ns,
-            control,
-            ops: &ops,
-        };
-        self.phase(
-            watch,
-            order,
-            AtEnd::Return,
-            || Ok(()),
-            |file, (), hand| {
-                let size = hand.time(Op::Stat, || {
-                    let flags = AtFlags::SYMLINK_NOFOLLOW;
-                    let found = statx(file.directory, file.name, flags, StatxFlags::BASIC_STATS)?;
-                    std::hint::black_box(found.stx_size);
-                    Ok(0)
-                });
-                size.map(drop)
-                    .map_err(|errno| fault(Op::Stat, &self.path(file.index), errno).into())
-            },
-        )
-    }
-
-    /// Opens every file, reads it whole and closes it: one [`Op::Open`] each, bytes being what was
-    /// read. A file that is not as long as it was made is a failure.
-    ///
-    /// # Errors
-    /// As [`FileSet::create`].
-    pub fn read(&self, order: Order, slice_ns: u64, control: &Control) -> Result<Outcome, OpError> {
-        let ops = [Op::Open];
-        let watch = Watch {
-            slice_ns,
-            control,
-            ops: &ops,
-        };
-        let make = || Ok(vec![0u8; BUFFER_BYTES]);
-        self.phase(watch, order, AtEnd::Return, make, |file, buffer, hand| {
-            let found = hand.time(Op::Open, || read_whole(file, buffer));
-            let found = found.map_err(|errno| fault(Op::Open, &self.path(file.index), errno))?;
-            let made = self.size(file.index);
-            if found != made {
-                let detail = format!("holds {found} bytes where {made} were written");
-                return Err(refusal(Op::Open, &self.path(file.index), Errno::IO, detail).into());
-            }
-            Ok(())
-        })
-    }
-
-    /// Removes every file, one [`Op::Unlink`] each. The directories stay: see
-    /// [`FileSet::retire`].
-    ///
-    /// # Errors
-    /// As [`FileSet::create`].
-    pub fn unlink(
-        &self,
-        order: Order,
-        at_end: AtEnd,
-        slice_ns: u64,
-        control: &Control,
-    ) -> Result<Outcome, OpError> {
-        let ops = [Op::Unlink, Op::Fsync];
-        let watch = Watch {
-            slice_ns,
-            control,
-            ops: &ops,
-        };
-        self.phase(
-            watch,
-            order,
-            at_end,
-            || Ok(()),
-            |file, (), hand| {
-                let done = hand.time(Op::Unlink, || {
-                    unlinkat(file.directory, file.name, AtFlags::empty()).map(|()| 0)
-                });
-                done.map(drop)
-                    .map_err(|errno| fault(Op::Unlink, &self.path(file.index), errno).into())
-            },
-        )
-    }
-
-    /// Visits every file with `visit`, on as many threads as the set has. `make` makes what each
-    /// thread needs for itself, before the clock starts.
-    fn phase<T: Send>(
-        &self,
-        watch: Watch<'_>,
-        order: Order,
-        at_end: AtEnd,
+        (op, count): (Op, u64),
+        handles: &Handles,
+        pass: Pass<'_>,
         make: impl Fn() -> Result<T, OpError>,
-        visit: impl Fn(&File<'_>, &mut T, &mut Hand<'_>) -> Result<(), Halt> + Sync,
+        visit: impl Fn(u64, &mut T, &mut Hand<'_>) -> Result<(), Halt> + Sync,
     ) -> Result<Outcome, OpError> {
-        let handles = self.open(watch.ops[0])?;
-        let order = match order {
+        let order = match pass.order {
             Order::Creation => None,
-            Order::Random => Some(Permutation::new(self.files, derive(self.seed, ORDER))),
+            Order::Random => Some(Permutation::new(count, derive(self.seed, ORDER))),
         };
         let share = |thread: u32| {
-            (u128::from(self.files) * u128::from(thread) / u128::from(self.threads)) as u64
+            (u128::from(count) * u128::from(thread) / u128::from(self.threads)) as u64
         };
         let part = |thread| Ok((share(thread)..share(thread + 1), make()?));
         let parts = (0..self.threads).map(part).collect::<Result<_, _>>()?;
         let work = |(range, mut own): (std::ops::Range<u64>, T), hand: &mut Hand<'_>| {
-            let mut name = Name::new();
             for position in range {
                 hand.proceed()?;
-                let index = order
-                    .as_ref()
-                    .map_or(position, |order| order.apply(position));
-                let (directory, within) = handles.directory(self.directory(index));
-                let name = name.write(self, index, within);
-                visit(
-                    &File {
-                        index,
-                        directory,
-                        name,
-                    },
-                    &mut own,
-                    hand,
-                )?;
+                let index = match &order {
+                    None => position,
+                    Some(order) => order.apply(position),
+                };
+                visit(index, &mut own, hand)?;
             }
             Ok(())
         };
-        let sync = |hand: &mut Hand<'_>| flush(hand, &handles.root, &self.root);
-        let close: Option<Close<'_>> = match at_end {
-            AtEnd::Return => None,
-            AtEnd::Durable => Some(&sync),
+        let sync = |hand: &mut Hand<'_>| flush(hand, handles.root(), &self.root);
+        let crew = Crew {
+            watch: Watch {
+                slice_ns: pass.slice_ns,
+                control: pass.control,
+                ops: &[op],
+            },
+            why: handles.why(),
+            root: &self.root,
+            keep: &handles.0,
         };
-        together(watch, handles.why(), &self.root, parts, work, close)
+        match pass.at_end {
+            AtEnd::Return => crew.together(parts, work, None),
+            AtEnd::Durable => crew.together(parts, work, Some(&sync)),
+        }
     }
 
     fn open_root(&self, op: Op) -> Result<OwnedFd, OpError> {
@@ -363,41 +284,56 @@ impl FileSet {
         Err(refusal(op, &self.root, Errno::INVAL, wrong))
     }
 
+    /// The root's descriptor alone.
     fn open(&self, op: Op) -> Result<Handles, OpError> {
-        let root = self.open_root(op)?;
-        let mut each = Vec::new();
+        Ok(Handles(vec![self.open_root(op)?]))
+    }
+
+    /// The root's descriptor and, unless there are too many, one of each directory.
+    fn open_each(&self, op: Op) -> Result<Handles, OpError> {
+        let mut all = self.open(op)?.0;
         if self.directories <= DESCRIPTORS_MAX {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-            for directory in 0..self.directories {
-                let name = directory_name(directory);
-                let fd = openat(&root, &name, flags, Mode::empty())
-                    .map_err(|errno| fault(op, &self.root.join(name), errno))?;
-                each.push(fd);
+            for path in self.directory_paths() {
+                let name = path.file_name().unwrap_or_default();
+                let fd = openat(&all[0], name, flags, Mode::empty());
+                all.push(fd.map_err(|errno| fault(op, &path, errno))?);
             }
         }
-        Ok(Handles { root, each })
+        Ok(Handles(all))
     }
 }
 
-/// The descriptors of a set's directories.
-struct Handles {
-    root: OwnedFd,
-    /// One per directory, or none where there are too many.
-    each: Vec<OwnedFd>,
-}
+/// Descriptors to look names up from: the root's, then each directory's or none.
+struct Handles(Vec<OwnedFd>);
 
 impl Handles {
-    /// Where to begin a look-up in this directory, and whether its name is part of the path.
-    fn directory(&self, directory: u32) -> (BorrowedFd<'_>, bool) {
-        use std::os::fd::AsFd;
-        match self.each.get(directory as usize) {
-            Some(fd) => (fd.as_fd(), false),
-            None => (self.root.as_fd(), true),
+    fn root(&self) -> &OwnedFd {
+        &self.0[0]
+    }
+
+    /// Where to begin a look-up in this directory; none: at the root, with the directory's name.
+    fn directory(&self, directory: u32) -> Option<BorrowedFd<'_>> {
+        self.0.get(directory as usize + 1).map(AsFd::as_fd)
+    }
+
+    /// One name of a file, spelled out in `room`.
+    fn entry<'a>(
+        &'a self,
+        set: &FileSet,
+        index: u64,
+        which: Which,
+        room: &'a mut Name,
+    ) -> Entry<'a> {
+        let directory = self.directory(set.directory(index, which));
+        Entry {
+            directory: directory.unwrap_or(self.root().as_fd()),
+            name: room.write(set, index, which, directory.is_none()),
         }
     }
 
     fn why(&self) -> String {
-        let from = if self.each.is_empty() {
+        let from = if self.0.len() == 1 {
             "the root's"
         } else {
             "each directory's own"
@@ -406,58 +342,11 @@ impl Handles {
     }
 }
 
-/// One file to visit.
-struct File<'a> {
-    index: u64,
+/// Where a name of a file is looked up.
+struct Entry<'a> {
     directory: BorrowedFd<'a>,
     /// Relative to `directory`.
     name: &'a CStr,
-}
-
-/// Room for one file's name: `d000000/` if wanted, `f`, 16 hexadecimal digits, a zero byte.
-struct Name([u8; 32]);
-
-impl Name {
-    fn new() -> Name {
-        Name([0; 32])
-    }
-
-    /// The name of file `index`, behind that of its directory if `within` says so.
-    fn write(&mut self, set: &FileSet, index: u64, within: bool) -> &CStr {
-        const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        self.0 = [0; 32];
-        let mut end = 0;
-        if within {
-            // Cannot fail: the room is larger than the directory's name.
-            let _ = write!(&mut self.0[..], "d{:06}/", set.directory(index));
-            end = 8;
-        }
-        self.0[end] = b'f';
-        // A bijection: no two files share a name.
-        let number = scramble(set.seed ^ index);
-        for (digit, place) in (0..16).rev().zip(end + 1..) {
-            self.0[place] = DIGITS[(number >> (digit * 4)) as usize & 15];
-        }
-        CStr::from_bytes_until_nul(&self.0).unwrap_or_default()
-    }
-}
-
-fn directory_name(directory: u32) -> String {
-    format!("d{directory:06}")
-}
-
-fn read_whole(file: &File<'_>, buffer: &mut [u8]) -> Result<u64, Errno> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let fd = openat(file.directory, file.name, flags, Mode::empty())?;
-    let mut total = 0;
-    loop {
-        match rustix::io::read(&fd, &mut *buffer)? {
-            0 => break,
-            got => total += got as u64,
-        }
-    }
-    close(fd)?;
-    Ok(total)
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use stackrace_engine::files::{AtEnd, FileSet};
+use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
 use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
 use stackrace_engine::tree::{self, CopyMethod};
 use stackrace_engine::{Control, Ended, Op, OpOutcome, Outcome, StartError, lay_out, run};
@@ -674,15 +674,22 @@ fn a_phase_that_hardly_began_has_numbers_all_the_same() {
         threads: 2,
         fsync_each: false,
         content: Content::Random,
+        names: Names::default(),
         seed: 1,
     };
     set.prepare().unwrap();
     let tree = set.directory_paths().next().unwrap();
     let method = CopyMethod::Classic { buffer_bytes: 4096 };
     let (to, end) = (home.join("copy"), AtEnd::Return);
+    let pass = Pass {
+        order: Order::Creation,
+        at_end: end,
+        slice_ns: 1,
+        control: &control,
+    };
     for outcome in [
         run(&spec(&target.path, MIB), &control).unwrap(),
-        set.create(end, 1, &control).unwrap(),
+        set.create(pass).unwrap(),
         tree::copy_file(&target.path, &to, method, end, 1, &control).unwrap(),
         tree::delete_tree(&tree, end, 1, &control).unwrap(),
     ] {

@@ -1,0 +1,76 @@
+//! The names of a set's files and directories, spelled out without allocation.
+
+use std::ffi::CStr;
+
+use super::FileSet;
+use crate::draw::scramble;
+
+/// Bytes of `d000000/`, which stand before a file's name where the look-up begins at the root.
+const HOME_BYTES: usize = 8;
+/// Bytes of a file's name: a letter and 16 hexadecimal digits.
+const NAME_BYTES: usize = 17;
+
+/// One of the names a file may have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Which {
+    /// The one it was made with.
+    Made,
+    /// The one it was given instead.
+    Renamed,
+    /// The one it was given besides.
+    Linked,
+}
+
+/// Room for one name and the zero byte behind it.
+pub(super) struct Name([u8; HOME_BYTES + NAME_BYTES + 1]);
+
+impl Name {
+    pub(super) fn new() -> Name {
+        let mut room = [0; HOME_BYTES + NAME_BYTES + 1];
+        (room[0], room[HOME_BYTES - 1]) = (b'd', b'/');
+        Name(room)
+    }
+
+    /// One name of file `index`, behind that of its directory if `within` says so.
+    pub(super) fn write(&mut self, set: &FileSet, index: u64, which: Which, within: bool) -> &CStr {
+        const DIGITS: &[u8; 16] = b"0123456789abcdef";
+        let start = if within {
+            self.number(set.directory(index, which));
+            0
+        } else {
+            HOME_BYTES
+        };
+        self.0[HOME_BYTES] = match which {
+            Which::Made => b'f',
+            Which::Renamed => b'r',
+            Which::Linked => b'l',
+        };
+        // A bijection: no two files share a name.
+        let number = scramble(set.seed ^ index);
+        for digit in 0..16 {
+            self.0[HOME_BYTES + 1 + digit] = DIGITS[(number >> (60 - digit * 4)) as usize & 15];
+        }
+        CStr::from_bytes_with_nul(&self.0[start..]).unwrap_or_default()
+    }
+
+    /// The name of a directory.
+    pub(super) fn write_directory(&mut self, directory: u32) -> &CStr {
+        self.number(directory);
+        // Whoever writes a file's name into the same room gets the slash back from `new`.
+        self.0[HOME_BYTES - 1] = 0;
+        CStr::from_bytes_with_nul(&self.0[..HOME_BYTES]).unwrap_or_default()
+    }
+
+    /// `d` and the directory's number in six decimal digits.
+    fn number(&mut self, mut directory: u32) {
+        for place in self.0[1..HOME_BYTES - 1].iter_mut().rev() {
+            *place = b'0' + (directory % 10) as u8;
+            directory /= 10;
+        }
+    }
+}
+
+/// The same as [`Name::write_directory`], for those who are in no hurry.
+pub(super) fn directory_name(directory: u32) -> String {
+    format!("d{directory:06}")
+}
