@@ -1,24 +1,27 @@
-//! Many small files: create, stat, read, unlink, each phase on a settled stack.
+//! Many small files, and what is done to them: each phase on a settled stack.
 //!
-//! Directories are made before the clock starts. Creating and unlinking end with a `syncfs` inside
-//! the clock (unless switched off): metadata that is only in memory has not been stored. Reading
-//! opens, reads whole and closes.
+//! `phases` says which, in order; create, stat, read, unlink unless given. Directories are made
+//! before the clock starts, unless `mkdir` is one of the phases. Phases that change something end
+//! with a `syncfs` inside the clock (unless switched off): metadata that is only in memory has not
+//! been stored. `read` opens, reads whole and closes; `open-close` does not read; `readdir` opens
+//! a directory, lists all of it, checks the number of entries and closes; `link` gives each file a
+//! second name, and `unlink` then removes both, one operation each.
 
-use stackrace_engine::files::{AtEnd, FileSet, Order};
+use stackrace_engine::files::{AtEnd, DIRECTORIES_MAX, FileSet, Names, Order, Pass, RenameTo};
 use stackrace_engine::spec::Content;
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::{Op, OpError, Outcome};
 
 use super::block::{COMPRESS_RATIO, CONTENT, at_least_one, content};
 use super::copy_file::{at_end, durable};
 use super::metric::{self, Latency};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::{Better, MetricHead};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Kind, Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "files",
-    summary: "many small files created, looked up, read and unlinked",
+    summary: "many small files created, looked up, read and unlinked; or renamed, linked, listed",
     source: "the common core of bonnie++ -n, mdtest and fs_mark",
     settings: &[
         SettingDoc {
@@ -34,6 +37,27 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             default: "16",
             required: false,
             doc: "Number of directories they are spread over.",
+        },
+        SettingDoc {
+            name: "phases",
+            kind: Kind::Texts,
+            default: "[\"create\", \"stat\", \"read\", \"unlink\"]",
+            required: false,
+            doc: "What is done to all of them, in this order: mkdir, create, then stat, open-close, read, readdir, rename, link as you like, unlink, rmdir; each once, create always.",
+        },
+        SettingDoc {
+            name: "order",
+            kind: Kind::Choice(&["random", "creation"]),
+            default: "random",
+            required: false,
+            doc: "Order of visits after creation: each once at random, or as created.",
+        },
+        SettingDoc {
+            name: "rename-to",
+            kind: Kind::Choice(&["same-directory", "next-directory"]),
+            default: "same-directory",
+            required: false,
+            doc: "Where rename puts a file.",
         },
         SettingDoc {
             name: "size-min",
@@ -68,7 +92,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             kind: Kind::Flag,
             default: "true",
             required: false,
-            doc: "Make created and unlinked files durable before the clock stops.",
+            doc: "Make what a phase changed durable before its clock stops.",
         },
         CONTENT,
         COMPRESS_RATIO,
@@ -77,15 +101,127 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     parse: |settings| Ok(Box::new(Files::parse(settings)?)),
 };
 
-const PHASES: [(&str, Op); 4] = [
-    ("create", Op::Create),
-    ("stat", Op::Stat),
-    ("read", Op::Open),
-    ("unlink", Op::Unlink),
+/// One thing that can be done to a set of files.
+#[derive(Debug)]
+struct Phase {
+    /// The word in a study, and the metric.
+    word: &'static str,
+    op: Op,
+    /// What its latency is called.
+    latency: &'static str,
+    /// Phases stand in a study in ascending order of this.
+    rank: u8,
+    /// Whether anything is different afterwards.
+    changes: bool,
+    run: fn(&FileSet, Pass<'_>) -> Result<Outcome, OpError>,
+}
+
+impl Phase {
+    const fn new(
+        word: &'static str,
+        op: Op,
+        rank: u8,
+        run: fn(&FileSet, Pass<'_>) -> Result<Outcome, OpError>,
+    ) -> Self {
+        Self {
+            word,
+            op,
+            latency: word,
+            rank,
+            changes: !matches!(op, Op::Stat | Op::Open | Op::Readdir),
+            run,
+        }
+    }
+}
+
+const READ: Phase = Phase {
+    latency: "open",
+    ..Phase::new("read", Op::Open, 2, FileSet::read)
+};
+const PHASES: &[Phase] = &[
+    Phase::new("mkdir", Op::Mkdir, 0, FileSet::mkdir),
+    Phase::new("create", Op::Create, 1, FileSet::create),
+    Phase::new("stat", Op::Stat, 2, FileSet::stat),
+    Phase::new("open-close", Op::Open, 2, FileSet::open_close),
+    READ,
+    Phase::new("readdir", Op::Readdir, 2, FileSet::readdir),
+    Phase::new("rename", Op::Rename, 2, FileSet::rename),
+    Phase::new("link", Op::Link, 2, FileSet::link),
+    Phase::new("unlink", Op::Unlink, 3, FileSet::unlink),
+    Phase::new("rmdir", Op::Rmdir, 4, FileSet::rmdir),
 ];
+/// What is done unless a study says otherwise.
+const USUAL: [&str; 4] = ["create", "stat", "read", "unlink"];
+
+/// The phases a study asks for.
+fn phases(settings: &Settings) -> Result<Vec<&'static Phase>, Refusal> {
+    let words = settings.texts("phases")?;
+    let words = words.unwrap_or_else(|| USUAL.map(str::to_owned).to_vec());
+    let span = settings.span_of("phases");
+    let find = |word: &String| {
+        let found = PHASES.iter().find(|phase| phase.word == word);
+        found.ok_or_else(|| {
+            let message = format!("there is no phase \"{word}\"");
+            let all = PHASES.iter().map(|phase| phase.word);
+            unknown_word(span, &message, word, all, "phases of files")
+        })
+    };
+    let chosen = words.iter().map(find).collect::<Result<Vec<_>, _>>()?;
+    in_order(&chosen, span)?;
+    Ok(chosen)
+}
+
+/// Refuses what would find nothing to do, or do it twice.
+fn in_order(chosen: &[&Phase], span: &Span) -> Result<(), Refusal> {
+    let refuse = |message: String, help: &str| Err(Refusal::at(span, message, help));
+    let among = |word: &str| chosen.iter().any(|phase| phase.word == word);
+    for (number, phase) in chosen.iter().enumerate() {
+        let word = phase.word;
+        if chosen[..number].iter().any(|before| before.word == word) {
+            return refuse(format!("{word} stands twice in phases"), "leave one out");
+        }
+        if let Some(before) = chosen[..number].iter().find(|it| it.rank > phase.rank) {
+            let message = format!("{word} cannot follow {}", before.word);
+            return refuse(
+                message,
+                "the order is: mkdir, create, any others, unlink, rmdir",
+            );
+        }
+    }
+    if !among("create") {
+        return refuse(
+            "phases without create find no files".to_owned(),
+            "add \"create\"",
+        );
+    }
+    if among("rmdir") && !among("unlink") {
+        let message = "rmdir finds directories that are not empty".to_owned();
+        return refuse(message, "add \"unlink\" before it");
+    }
+    Ok(())
+}
+
+/// Where files are renamed to.
+fn rename_to(settings: &Settings, chosen: &[&Phase]) -> Result<RenameTo, Refusal> {
+    let word = settings.text("rename-to")?;
+    if word.is_some() && !chosen.iter().any(|phase| phase.op == Op::Rename) {
+        return Err(Refusal::at(
+            settings.span_of("rename-to"),
+            "rename-to says where files are renamed to, and no phase renames them",
+            "add \"rename\" to phases, or leave it out",
+        ));
+    }
+    Ok(match word.as_deref() {
+        Some("next-directory") => RenameTo::NextDirectory,
+        _ => RenameTo::SameDirectory,
+    })
+}
 
 #[derive(Debug)]
 struct Files {
+    phases: Vec<&'static Phase>,
+    order: Order,
+    rename_to: RenameTo,
     count: u64,
     directories: u32,
     size_min: u64,
@@ -117,9 +253,18 @@ impl Files {
                 "swap them",
             ));
         }
+        let phases = phases(settings)?;
+        let rename_to = rename_to(settings, &phases)?;
+        let order = match settings.text("order")?.as_deref() {
+            Some("creation") => Order::Creation,
+            _ => Order::Random,
+        };
         Ok(Self {
+            phases,
+            order,
+            rename_to,
             count,
-            directories: at_least_one(settings, "directories", 16)?,
+            directories: directories(settings)?,
             size_min,
             size_max,
             threads: at_least_one(settings, "threads", 1)?,
@@ -139,8 +284,16 @@ impl Files {
             threads: self.threads,
             fsync_each: self.fsync,
             content: self.content,
+            names: Names {
+                rename_to: self.rename_to,
+                ..Names::default()
+            },
             seed: place.seed,
         }
+    }
+
+    fn has(&self, op: Op) -> bool {
+        self.phases.iter().any(|phase| phase.op == op)
     }
 
     /// Mean of a log-uniform distribution: (max - min) / ln(max / min).
@@ -155,15 +308,41 @@ impl Files {
     }
 }
 
+/// Words as in a sentence: "a, b and c".
+fn listed(words: &[&str]) -> String {
+    match words {
+        [others @ .., last] if !others.is_empty() => format!("{} and {last}", others.join(", ")),
+        _ => words.concat(),
+    }
+}
+
+/// How many directories.
+fn directories(settings: &Settings) -> Result<u32, Refusal> {
+    let count = settings.count("directories")?.unwrap_or(16);
+    match u32::try_from(count) {
+        Ok(count) if (1..=DIRECTORIES_MAX).contains(&count) => Ok(count),
+        _ => Err(Refusal::at(
+            settings.span_of("directories"),
+            format!("directories must be between 1 and {DIRECTORIES_MAX}"),
+            "",
+        )),
+    }
+}
+
 impl Workload for Files {
     fn summary(&self) -> String {
         format!(
-            "create, stat, read and unlink {} files of {} to {} in {} directories, {} thread(s){}{}",
+            "{} {} files of {} to {} in {} directories, {} thread(s){}{}{}",
+            listed(&self.phases()),
             self.count,
             unit::bytes(self.size_min),
             unit::bytes(self.size_max),
             self.directories,
             self.threads,
+            match self.order {
+                Order::Random => "",
+                Order::Creation => ", in order of creation",
+            },
             if self.fsync { ", fsync after each" } else { "" },
             durable(self.at_end)
         )
@@ -171,9 +350,9 @@ impl Workload for Files {
 
     fn metrics(&self) -> Vec<MetricHead> {
         let mut heads = vec![metric::elapsed_head()];
-        for (name, op) in PHASES {
-            heads.push(metric::head(name, "op/s", Better::Higher));
-            heads.push(metric::latency_head(op, Latency::P99));
+        for phase in &self.phases {
+            heads.push(metric::head(phase.word, "op/s", Better::Higher));
+            heads.push(metric::named_latency_head(phase.latency, Latency::P99));
         }
         heads
     }
@@ -184,7 +363,11 @@ impl Workload for Files {
         let disk = (bytes + self.count * 4096).max(1 << 20);
         Cost {
             prepare_bytes: 0,
-            measured_bytes: Some(bytes * 2),
+            measured_bytes: Some(if self.phases.iter().any(|phase| phase.word == "read") {
+                bytes * 2
+            } else {
+                bytes
+            }),
             disk_bytes: disk,
             measured_ns: None,
             files: self.count,
@@ -193,31 +376,43 @@ impl Workload for Files {
     }
 
     fn phases(&self) -> Vec<&'static str> {
-        PHASES.iter().map(|(name, _)| *name).collect()
+        self.phases.iter().map(|phase| phase.word).collect()
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+        if self.has(Op::Mkdir) {
+            return Ok(());
+        }
         self.set(place).prepare().map_err(trouble)
     }
 
     fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        let set = self.set(place);
-        match phase {
-            0 => set.create(self.at_end, SLICE_NS, place.control),
-            1 => set.stat(Order::Random, SLICE_NS, place.control),
-            2 => set.read(Order::Random, SLICE_NS, place.control),
-            _ => set.unlink(Order::Random, self.at_end, SLICE_NS, place.control),
-        }
-        .map_err(trouble)
+        let (before, phase) = (&self.phases[..phase], self.phases[phase]);
+        let mut set = self.set(place);
+        set.names.renamed = before.iter().any(|phase| phase.op == Op::Rename);
+        set.names.linked = before.iter().any(|phase| phase.op == Op::Link);
+        let making = matches!(phase.op, Op::Mkdir | Op::Create);
+        let pass = Pass {
+            order: if making { Order::Creation } else { self.order },
+            at_end: if phase.changes {
+                self.at_end
+            } else {
+                AtEnd::Return
+            },
+            slice_ns: SLICE_NS,
+            control: place.control,
+        };
+        (phase.run)(&set, pass).map_err(trouble)
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
         let whole: u64 = outcomes.iter().map(|outcome| outcome.elapsed_ns).sum();
-        let mut values = vec![(outcomes.len() == PHASES.len()).then_some(whole as f64 / 1e9)];
-        for (index, (_, op)) in PHASES.iter().enumerate() {
+        let mut values = vec![(outcomes.len() == self.phases.len()).then_some(whole as f64 / 1e9)];
+        for (index, phase) in self.phases.iter().enumerate() {
             let outcome = outcomes.get(index);
+            let latency = |outcome| metric::latency(outcome, phase.op, Latency::P99);
             values.push(outcome.and_then(metric::operations));
-            values.push(outcome.and_then(|outcome| metric::latency(outcome, *op, Latency::P99)));
+            values.push(outcome.and_then(latency));
         }
         values
     }

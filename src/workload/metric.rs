@@ -30,8 +30,13 @@ pub(super) fn elapsed_head() -> MetricHead {
 
 /// A latency of one kind of operation.
 pub(super) fn latency_head(op: Op, which: Latency) -> MetricHead {
+    named_latency_head(op.name(), which)
+}
+
+/// A latency of what goes by this name.
+pub(super) fn named_latency_head(name: &str, which: Latency) -> MetricHead {
     head(
-        &format!("{} latency {}", op.name(), which.name()),
+        &format!("{name} latency {}", which.name()),
         "ns",
         Better::Lower,
     )

@@ -1,6 +1,8 @@
 //! Sets of files on real file systems: each file made, found, read and removed exactly once.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, HashSet};
+use std::io::Write as _;
+use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
@@ -21,7 +23,32 @@ fn set(root: &Path) -> FileSet {
         threads: 4,
         fsync_each: false,
         content: Content::Random,
+        names: Names::default(),
         seed: 42,
+    }
+}
+
+/// In order of creation, nothing flushed.
+fn plain(control: &Control) -> Pass<'_> {
+    Pass {
+        order: Order::Creation,
+        at_end: AtEnd::Return,
+        slice_ns: SLICE_NS,
+        control,
+    }
+}
+
+fn random(control: &Control) -> Pass<'_> {
+    Pass {
+        order: Order::Random,
+        ..plain(control)
+    }
+}
+
+fn durable(control: &Control) -> Pass<'_> {
+    Pass {
+        at_end: AtEnd::Durable,
+        ..plain(control)
     }
 }
 
@@ -41,7 +68,7 @@ fn every_file_is_made_found_read_and_removed_exactly_once() {
     let total = set.total_bytes();
     set.prepare().unwrap();
 
-    let made = set.create(AtEnd::Durable, SLICE_NS, &control).unwrap();
+    let made = set.create(durable(&control)).unwrap();
     assert_eq!(made.ended, Ended::Complete, "{:?}", made.error);
     assert_eq!(counts(&made), [(Op::Fsync, 1, 0), (Op::Create, 500, total)]);
     let mut on_disk = HashSet::new();
@@ -65,13 +92,11 @@ fn every_file_is_made_found_read_and_removed_exactly_once() {
     }
     assert!(on_disk.is_empty());
 
-    let seen = set.stat(Order::Random, SLICE_NS, &control).unwrap();
+    let seen = set.stat(random(&control)).unwrap();
     assert_eq!(counts(&seen), [(Op::Stat, 500, 0)]);
-    let read = set.read(Order::Random, SLICE_NS, &control).unwrap();
+    let read = set.read(random(&control)).unwrap();
     assert_eq!(counts(&read), [(Op::Open, 500, total)]);
-    let gone = set
-        .unlink(Order::Creation, AtEnd::Return, SLICE_NS, &control)
-        .unwrap();
+    let gone = set.unlink(plain(&control)).unwrap();
     assert_eq!(counts(&gone), [(Op::Unlink, 500, 0)]);
     assert_eq!(
         control.ops.load(Ordering::Relaxed),
@@ -103,8 +128,7 @@ fn the_same_seed_writes_the_same_bytes_with_any_number_of_threads() {
     .keep(two);
     for (set, _home) in [&one, &two] {
         set.prepare().unwrap();
-        set.create(AtEnd::Return, SLICE_NS, &Control::default())
-            .unwrap();
+        set.create(plain(&Control::default())).unwrap();
     }
     let mut whole = HashSet::new();
     for (left, right) in one.0.paths().zip(two.0.paths()) {
@@ -136,12 +160,10 @@ fn more_directories_than_descriptors_work_alike() {
     };
     set.prepare().unwrap();
     let control = Control::default();
-    let made = set.create(AtEnd::Return, SLICE_NS, &control).unwrap();
+    let made = set.create(plain(&control)).unwrap();
     assert_eq!(counts(&made), [(Op::Create, 1500, 0)]);
     assert!(set.paths().all(|path| path.is_file()));
-    let gone = set
-        .unlink(Order::Random, AtEnd::Return, SLICE_NS, &control)
-        .unwrap();
+    let gone = set.unlink(random(&control)).unwrap();
     assert_eq!(counts(&gone), [(Op::Unlink, 1500, 0)]);
     set.retire().unwrap();
 }
@@ -151,8 +173,7 @@ fn a_missing_directory_is_named() {
     let set = set(Path::new("/nowhere/at/all"));
     for error in [
         set.prepare().unwrap_err(),
-        set.create(AtEnd::Return, SLICE_NS, &Control::default())
-            .unwrap_err(),
+        set.create(plain(&Control::default())).unwrap_err(),
     ] {
         assert!(
             error
@@ -166,9 +187,7 @@ fn a_missing_directory_is_named() {
         root: home.path().to_path_buf(),
         ..set
     };
-    let error = set
-        .stat(Order::Creation, SLICE_NS, &Control::default())
-        .unwrap_err();
+    let error = set.stat(plain(&Control::default())).unwrap_err();
     assert_eq!(error.path, home.path().join("d000000"));
 }
 
@@ -214,10 +233,10 @@ fn a_failing_operation_ends_the_phase_and_keeps_what_was_measured() {
     };
     let control = Control::default();
     set.prepare().unwrap();
-    set.create(AtEnd::Return, SLICE_NS, &control).unwrap();
-    let victim = set.path(100);
+    set.create(plain(&control)).unwrap();
+    let victim = set.path(100, Which::Made);
     std::fs::remove_file(&victim).unwrap();
-    let seen = set.stat(Order::Creation, SLICE_NS, &control).unwrap();
+    let seen = set.stat(plain(&control)).unwrap();
     assert_eq!(seen.ended, Ended::Failed);
     assert_eq!(counts(&seen), [(Op::Stat, 100, 0)]);
     let error = seen.error.unwrap();
@@ -226,11 +245,11 @@ fn a_failing_operation_ends_the_phase_and_keeps_what_was_measured() {
         (victim, Errno::NOENT.raw_os_error())
     );
 
-    std::fs::write(set.path(100), b"x").unwrap();
-    let read = set.read(Order::Creation, SLICE_NS, &control).unwrap();
+    std::fs::write(set.path(100, Which::Made), b"x").unwrap();
+    let read = set.read(plain(&control)).unwrap();
     let error = read.error.unwrap();
     assert!(error.detail.contains("holds 1 bytes"), "{error}");
-    let again = set.create(AtEnd::Durable, SLICE_NS, &control).unwrap();
+    let again = set.create(durable(&control)).unwrap();
     assert_eq!(again.error.unwrap().errno, Errno::EXIST.raw_os_error());
     assert!(again.ops.is_empty(), "no flush after a failure");
 }
@@ -242,7 +261,7 @@ fn stop_ends_a_phase_before_its_first_operation() {
     set.prepare().unwrap();
     let control = Control::default();
     control.stop.store(true, Ordering::Relaxed);
-    let made = set.create(AtEnd::Durable, SLICE_NS, &control).unwrap();
+    let made = set.create(durable(&control)).unwrap();
     assert_eq!(made.ended, Ended::Stopped);
     assert!(made.ops.is_empty());
 }
@@ -258,9 +277,7 @@ fn a_full_file_system_fails_the_phase_and_keeps_what_was_measured() {
         ..set(mount.path())
     };
     set.prepare().unwrap();
-    let made = set
-        .create(AtEnd::Return, SLICE_NS, &Control::default())
-        .unwrap();
+    let made = set.create(plain(&Control::default())).unwrap();
     assert_eq!(made.ended, Ended::Failed);
     let errno = made.error.as_ref().unwrap().errno;
     assert_eq!(errno, Errno::NOSPC.raw_os_error());
@@ -271,7 +288,342 @@ fn a_full_file_system_fails_the_phase_and_keeps_what_was_measured() {
     assert_eq!(made.ops[0].latency.len(), count);
 }
 
+type Run = fn(&FileSet, Pass<'_>) -> Result<Outcome, OpError>;
+
+/// Runs a phase that must succeed, and gives back how often it did its one operation.
+fn ran(set: &FileSet, run: Run, pass: Pass<'_>) -> u64 {
+    let outcome = run(set, pass).unwrap();
+    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    let [(_, count, 0)] = counts(&outcome)[..] else {
+        panic!("{:?}", counts(&outcome));
+    };
+    assert_eq!(outcome.ops[0].latency.len(), count);
+    count
+}
+
+/// Runs a phase that must fail, and gives back its error.
+fn failed(set: &FileSet, run: Run, pass: Pass<'_>) -> OpError {
+    let outcome = run(set, pass).unwrap();
+    assert_eq!(outcome.ended, Ended::Failed);
+    outcome.error.unwrap()
+}
+
+/// All names below the root, and how many links each has.
+fn on_disk(root: &Path) -> HashMap<PathBuf, u64> {
+    let mut found = HashMap::new();
+    for home in std::fs::read_dir(root).unwrap() {
+        for entry in std::fs::read_dir(home.unwrap().path()).unwrap() {
+            let entry = entry.unwrap();
+            found.insert(entry.path(), entry.metadata().unwrap().nlink());
+        }
+    }
+    found
+}
+
+#[test]
+fn every_phase_does_its_work_on_each_file_or_directory_once() {
+    let orders: [fn(&Control) -> Pass<'_>; 2] = [plain, random];
+    let homes = [RenameTo::SameDirectory, RenameTo::NextDirectory];
+    // One thread and four; directories with their own descriptors and without.
+    let sizes = [(1, 3), (4, 3), (4, 600)];
+    for ((order, rename_to), (threads, directories)) in orders
+        .iter()
+        .zip(homes)
+        .flat_map(|case| sizes.map(|size| (case, size)))
+    {
+        let home = tempfile::tempdir_in("/var/tmp").unwrap();
+        let control = Control::default();
+        let pass = order(&control);
+        let mut set = FileSet {
+            threads,
+            directories,
+            size_max: 0,
+            files: 700,
+            ..set(home.path())
+        };
+        set.names.rename_to = rename_to;
+        let all = u64::from(directories);
+        assert_eq!(ran(&set, FileSet::mkdir, pass), all);
+        assert_eq!(ran(&set, FileSet::create, pass), 700);
+        assert_eq!(ran(&set, FileSet::readdir, pass), all);
+        assert_eq!(ran(&set, FileSet::open_close, pass), 700);
+        let made: HashSet<PathBuf> = set.paths().collect();
+
+        assert_eq!(ran(&set, FileSet::rename, pass), 700);
+        set.names.renamed = true;
+        let renamed: HashSet<PathBuf> = set.paths().collect();
+        assert!(made.is_disjoint(&renamed));
+        assert_eq!(
+            on_disk(home.path()).into_keys().collect::<HashSet<_>>(),
+            renamed
+        );
+        for run in [FileSet::stat as Run, FileSet::open_close, FileSet::read] {
+            assert_eq!(ran(&set, run, pass), 700);
+        }
+        assert_eq!(ran(&set, FileSet::readdir, pass), all);
+
+        assert_eq!(ran(&set, FileSet::link, pass), 700);
+        set.names.linked = true;
+        let linked = on_disk(home.path());
+        assert_eq!(linked.len(), 1400);
+        assert!(linked.values().all(|links| *links == 2));
+        assert_eq!(ran(&set, FileSet::readdir, pass), all);
+
+        assert_eq!(ran(&set, FileSet::unlink, pass), 1400);
+        assert!(on_disk(home.path()).is_empty());
+        assert_eq!(ran(&set, FileSet::rmdir, pass), all);
+        assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
+    }
+}
+
+#[test]
+fn files_renamed_twice_have_the_names_they_were_made_with() {
+    let home = tempfile::tempdir().unwrap();
+    let mut set = set(home.path());
+    let control = Control::default();
+    set.prepare().unwrap();
+    set.create(plain(&control)).unwrap();
+    assert_eq!(ran(&set, FileSet::rename, random(&control)), 500);
+    set.names.renamed = true;
+    assert_eq!(ran(&set, FileSet::rename, random(&control)), 500);
+    set.names.renamed = false;
+    let read = set.read(plain(&control)).unwrap();
+    assert_eq!(counts(&read), [(Op::Open, 500, set.total_bytes())]);
+}
+
+#[test]
+fn what_changes_something_can_be_made_durable() {
+    let home = tempfile::tempdir().unwrap();
+    let set = set(home.path());
+    let control = Control::default();
+    set.prepare().unwrap();
+    set.create(plain(&control)).unwrap();
+    for (run, op) in [
+        (FileSet::rename as Run, Op::Rename),
+        (
+            |set, pass| {
+                FileSet {
+                    names: Names {
+                        renamed: true,
+                        ..set.names
+                    },
+                    ..set.clone()
+                }
+                .link(pass)
+            },
+            Op::Link,
+        ),
+    ] {
+        let outcome = run(&set, durable(&control)).unwrap();
+        assert_eq!(counts(&outcome), [(Op::Fsync, 1, 0), (op, 500, 0)]);
+    }
+}
+
+#[test]
+fn failures_name_the_path_and_what_the_system_said() {
+    let home = tempfile::tempdir().unwrap();
+    let set = FileSet {
+        threads: 1,
+        ..set(home.path())
+    };
+    let control = Control::default();
+    let pass = plain(&control);
+    set.prepare().unwrap();
+    let expect = |error: OpError, op: Op, path: PathBuf, errno: Errno| {
+        let found = (error.op, error.path, error.errno);
+        assert_eq!(found, (op, path, errno.raw_os_error()));
+    };
+    let first = home.path().join("d000000");
+    expect(
+        failed(&set, FileSet::mkdir, pass),
+        Op::Mkdir,
+        first.clone(),
+        Errno::EXIST,
+    );
+    let nothing = set.path(0, Which::Made);
+    for (run, op) in [
+        (FileSet::open_close as Run, Op::Open),
+        (FileSet::rename, Op::Rename),
+        (FileSet::link, Op::Link),
+        (FileSet::unlink, Op::Unlink),
+    ] {
+        expect(failed(&set, run, pass), op, nothing.clone(), Errno::NOENT);
+    }
+    set.create(pass).unwrap();
+    expect(
+        failed(&set, FileSet::rmdir, pass),
+        Op::Rmdir,
+        first.clone(),
+        Errno::NOTEMPTY,
+    );
+    // The seventh file's second name is taken.
+    let taken = set.path(6, Which::Linked);
+    std::fs::write(&taken, b"").unwrap();
+    let outcome = set.link(pass).unwrap();
+    assert_eq!(counts(&outcome), [(Op::Link, 6, 0)]);
+    expect(outcome.error.unwrap(), Op::Link, taken, Errno::EXIST);
+    // A directory stands where the third file would be renamed to.
+    let blocked = set.path(2, Which::Renamed);
+    std::fs::create_dir(&blocked).unwrap();
+    let outcome = set.rename(pass).unwrap();
+    assert_eq!(counts(&outcome), [(Op::Rename, 2, 0)]);
+    expect(outcome.error.unwrap(), Op::Rename, blocked, Errno::ISDIR);
+    let last = home.path().join("d000002");
+    std::fs::remove_dir_all(&last).unwrap();
+    expect(
+        set.readdir(pass).unwrap_err(),
+        Op::Readdir,
+        last,
+        Errno::NOENT,
+    );
+}
+
+#[test]
+fn a_directory_that_lists_another_number_of_entries_fails_with_both_numbers() {
+    let home = tempfile::tempdir().unwrap();
+    let set = FileSet {
+        threads: 1,
+        ..set(home.path())
+    };
+    let control = Control::default();
+    set.prepare().unwrap();
+    set.create(plain(&control)).unwrap();
+    let second = home.path().join("d000001");
+    std::fs::write(second.join("stranger"), b"").unwrap();
+    let outcome = set.readdir(plain(&control)).unwrap();
+    assert_eq!(outcome.ended, Ended::Failed);
+    // The listing itself was done, and stays counted.
+    assert_eq!(counts(&outcome), [(Op::Readdir, 2, 0)]);
+    let error = outcome.error.unwrap();
+    assert_eq!(error.path, second);
+    assert!(
+        error.detail.contains("lists 168 entries where 167"),
+        "{error}"
+    );
+}
+
+/// A file that has as many names as the file system allows gets no more.
+#[test]
+fn a_file_with_too_many_names_fails_the_phase() {
+    let home = tempfile::tempdir_in("/var/tmp").unwrap();
+    let set = FileSet {
+        directories: 1,
+        files: 2,
+        threads: 1,
+        size_max: 0,
+        ..set(home.path())
+    };
+    let control = Control::default();
+    set.prepare().unwrap();
+    set.create(plain(&control)).unwrap();
+    let second = set.path(1, Which::Made);
+    let name = |number: u32| home.path().join(number.to_string());
+    // ext4 allows 65,000 names, Btrfs 65,535.
+    let full = (0..70_000).find_map(|number| std::fs::hard_link(&second, name(number)).err());
+    let Some(full) = full else {
+        std::io::stderr()
+            .write_all(b"SKIPPED: /var/tmp allows 70,000 names of a file\n")
+            .unwrap();
+        return;
+    };
+    assert_eq!(full.raw_os_error(), Some(Errno::MLINK.raw_os_error()));
+    let outcome = set.link(plain(&control)).unwrap();
+    assert_eq!(counts(&outcome), [(Op::Link, 1, 0)]);
+    let error = outcome.error.unwrap();
+    assert_eq!(error.path, set.path(1, Which::Linked));
+    assert_eq!(error.errno, Errno::MLINK.raw_os_error());
+}
+
+#[test]
+fn a_file_system_without_room_for_names_fails_the_phase() {
+    let Some(mount) = crate::tree::tests::Mount::tmpfs("size=1m,nr_inodes=40") else {
+        return;
+    };
+    let control = Control::default();
+    let set = FileSet {
+        directories: 60,
+        threads: 1,
+        size_max: 0,
+        ..set(mount.path())
+    };
+    let outcome = set.mkdir(plain(&control)).unwrap();
+    let counts = counts(&outcome);
+    let error = outcome.error.unwrap();
+    // The root is one of the forty.
+    assert_eq!(error.path, mount.path().join("d000039"));
+    assert_eq!(error.errno, Errno::NOSPC.raw_os_error());
+    assert_eq!(counts, [(Op::Mkdir, 39, 0)]);
+}
+
+/// Whoever stops a phase in its middle finds what was done until then, and nothing after.
+#[test]
+fn stop_ends_a_phase_in_its_middle() {
+    let home = tempfile::tempdir().unwrap();
+    let set = FileSet {
+        threads: 1,
+        ..set(home.path())
+    };
+    let control = Control::default();
+    let handles = set.open(Op::Stat).unwrap();
+    let outcome = set.pass(
+        (Op::Stat, 500),
+        &handles,
+        durable(&control),
+        || Ok(()),
+        |index, (), hand| {
+            hand.time::<Halt>(Op::Stat, || Ok(0))?;
+            control.stop.store(index == 122, Ordering::Relaxed);
+            Ok(())
+        },
+    );
+    let outcome = outcome.unwrap();
+    assert_eq!(outcome.ended, Ended::Stopped);
+    assert_eq!(
+        counts(&outcome),
+        [(Op::Stat, 123, 0)],
+        "and nothing flushed"
+    );
+}
+
+#[test]
+fn a_failure_of_one_thread_stops_the_others_and_counts_what_they_did() {
+    let home = tempfile::tempdir().unwrap();
+    let set = set(home.path());
+    let control = Control::default();
+    set.prepare().unwrap();
+    set.create(plain(&control)).unwrap();
+    let victim = set.path(499, Which::Made);
+    std::fs::remove_file(&victim).unwrap();
+    let outcome = set.unlink(plain(&control)).unwrap();
+    assert_eq!(outcome.ended, Ended::Failed);
+    assert_eq!(outcome.error.as_ref().unwrap().path, victim);
+    let removed = 499 - on_disk(home.path()).len() as u64;
+    assert_eq!(counts(&outcome), [(Op::Unlink, removed, 0)]);
+}
+
 proptest! {
+    #[test]
+    fn entries_expected_of_directories_are_those_of_the_files(
+        files in 1u64..2000,
+        directories in 1u32..300,
+        renamed: bool,
+        next: bool,
+        linked: bool,
+    ) {
+        let rename_to = if next { RenameTo::NextDirectory } else { RenameTo::SameDirectory };
+        let names = Names { rename_to, renamed, linked };
+        let set = FileSet { files, directories, names, ..set(Path::new("/")) };
+        let mut found = vec![0u64; directories as usize];
+        for index in 0..files {
+            found[set.directory(index, set.present()) as usize] += 1;
+            if linked {
+                found[set.directory(index, Which::Linked) as usize] += 1;
+            }
+        }
+        let expected: Vec<u64> = (0..directories).map(|at| set.names_in(at)).collect();
+        prop_assert_eq!(expected, found);
+    }
+
     #[test]
     fn the_random_order_visits_each_exactly_once(count in 1u64..3000, seed: u64) {
         let order = Permutation::new(count, seed);

@@ -105,7 +105,7 @@ impl FileSet {
     }
 
     /// How many names of files lie in a directory.
-    fn names_in(&self, directory: u32) -> u64 {
+    pub(super) fn names_in(&self, directory: u32) -> u64 {
         let made = |directory: u32| self.first_in(directory + 1) - self.first_in(directory);
         let own = match self.names.rename_to {
             RenameTo::NextDirectory if self.names.renamed => {

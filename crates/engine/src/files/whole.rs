@@ -11,6 +11,7 @@ use crate::calls::{BUFFER_BYTES, close, source, write_content};
 use crate::content::FileContent;
 use crate::crew::{fault, refusal};
 use crate::outcome::{Op, OpError, Outcome};
+use crate::spec::Content;
 
 const MAKE: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
@@ -29,7 +30,13 @@ impl FileSet {
     /// started. A failing operation is found in [`Outcome::error`] instead.
     pub fn create(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
         let handles = self.open_each(Op::Create)?;
-        let make = || Ok((Name::new(), source(self.content, self.seed, &self.root)?));
+        // Empty files need no content, and none is made for them.
+        let content = if self.size_max == 0 {
+            Content::Zero
+        } else {
+            self.content
+        };
+        let make = || Ok((Name::new(), source(content, self.seed, &self.root)?));
         self.pass(
             (Op::Create, self.files),
             &handles,
