@@ -1,5 +1,6 @@
 //! Every workload does what it says: run small on a real directory, counted exactly.
 
+use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use stackrace_engine::{Control, Ended, Op, Outcome};
@@ -56,6 +57,7 @@ fn every_workload_reports_every_metric_it_names() {
         "fileio = { mode = \"seqwr\", size = \"1 MiB\", fsync-every = 1 }",
         "fileio = { mode = \"rndrw\", size = \"1 MiB\", files = 4, block-size = \"4 KiB\" }",
         "files = { count = 40, directories = 3 }",
+        "files = { count = 40, directories = 3, rename-to = \"next-directory\", phases = [\"mkdir\", \"create\", \"stat\", \"open-close\", \"read\", \"readdir\", \"rename\", \"link\", \"unlink\", \"rmdir\"] }",
         "copy-file = { size = \"1 MiB\" }",
         "copy-tree = { files = 20, directories = 4, size-median = \"1 KiB\", as-rsync = true }",
         "delete-tree = { files = 20, directories = 4, size-median = \"1 KiB\" }",
@@ -125,6 +127,97 @@ fn files_go_through_all_four_phases_and_are_gone() {
 }
 
 #[test]
+fn every_phase_of_files_does_its_work_once_wherever_the_files_are_by_then() {
+    let (outcomes, values) = run(
+        "files = { count = 30, directories = 4, threads = 2, size-min = \"1 KiB\", size-max = \"1 KiB\", order = \"creation\", rename-to = \"next-directory\", phases = [\"mkdir\", \"create\", \"rename\", \"link\", \"stat\", \"readdir\", \"open-close\", \"read\", \"unlink\", \"rmdir\"] }",
+    );
+    let found: Vec<(Op, u64, u64)> = outcomes
+        .iter()
+        .flat_map(|outcome| &outcome.ops)
+        .filter(|entry| entry.op != Op::Fsync)
+        .map(|entry| (entry.op, entry.count, entry.bytes))
+        .collect();
+    let expected = [
+        (Op::Mkdir, 4, 0),
+        (Op::Create, 30, 30 * 1024),
+        (Op::Rename, 30, 0),
+        (Op::Link, 30, 0),
+        (Op::Stat, 30, 0),
+        (Op::Readdir, 4, 0),
+        (Op::Open, 30, 0),
+        (Op::Open, 30, 30 * 1024),
+        (Op::Unlink, 60, 0),
+        (Op::Rmdir, 4, 0),
+    ];
+    assert_eq!(found, expected);
+    let flushed: Vec<u64> = outcomes.iter().map(|it| count(it, Op::Fsync)).collect();
+    assert_eq!(
+        flushed,
+        [1, 1, 1, 1, 0, 0, 0, 0, 1, 1],
+        "what changed is durable"
+    );
+    let names: HashSet<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names.len(),
+        values.len(),
+        "a metric's name stands twice: {values:?}"
+    );
+    assert!(names.contains("open-close latency p99") && names.contains("open latency p99"));
+}
+
+/// Stored runs compare with new ones.
+#[test]
+fn files_without_a_word_about_phases_measure_what_they_always_did() {
+    let names: Vec<String> = run("files = { count = 10 }")
+        .1
+        .into_iter()
+        .map(|it| it.0)
+        .collect();
+    let expected = [
+        "elapsed",
+        "create",
+        "create latency p99",
+        "stat",
+        "stat latency p99",
+        "read",
+        "open latency p99",
+        "unlink",
+        "unlink latency p99",
+    ];
+    assert_eq!(names, expected);
+}
+
+#[test]
+fn phases_that_make_no_sense_are_refused() {
+    for (phases, word) in [
+        ("[\"create\", \"remane\"]", "there is no phase \"remane\""),
+        ("[]", "phases without create"),
+        ("\"stat\"", "phases without create"),
+        ("[\"stat\", \"create\"]", "create cannot follow stat"),
+        ("[\"create\", \"mkdir\"]", "mkdir cannot follow create"),
+        (
+            "[\"create\", \"unlink\", \"stat\"]",
+            "stat cannot follow unlink",
+        ),
+        ("[\"create\", \"stat\", \"stat\"]", "stat stands twice"),
+        (
+            "[\"create\", \"rmdir\"]",
+            "rmdir finds directories that are not empty",
+        ),
+        (
+            "[\"create\"], rename-to = \"next-directory\"",
+            "no phase renames them",
+        ),
+        (
+            "[\"create\"], directories = 1000001",
+            "between 1 and 1000000",
+        ),
+    ] {
+        refused(&format!("files = {{ count = 1, phases = {phases} }}"), word);
+    }
+}
+
+#[test]
 fn a_mix_keeps_its_share() {
     let (outcomes, _) = run(
         "fileio = { mode = \"rndrw\", size = \"4 MiB\", files = 2, block-size = \"4 KiB\", ratio = 3.0 }",
@@ -171,14 +264,19 @@ fn words_that_would_be_ignored_are_refused() {
             "zeros have no compress-ratio",
         ),
     ] {
-        let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
-        let errors = parse("t.toml", text.as_bytes(), &Kinds::real())
-            .err()
-            .unwrap();
-        assert!(
-            errors[0].to_string().contains(word),
-            "{line}: {}",
-            errors[0]
-        );
+        refused(line, word);
     }
+}
+
+/// A workload that is refused with a message that holds `word`.
+fn refused(line: &str, word: &str) {
+    let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
+    let errors = parse("t.toml", text.as_bytes(), &Kinds::real())
+        .err()
+        .unwrap_or_else(|| panic!("{line} is not refused"));
+    assert!(
+        errors[0].to_string().contains(word),
+        "{line}: {}",
+        errors[0]
+    );
 }

@@ -394,29 +394,30 @@ fn files_renamed_twice_have_the_names_they_were_made_with() {
 #[test]
 fn what_changes_something_can_be_made_durable() {
     let home = tempfile::tempdir().unwrap();
-    let set = set(home.path());
+    let mut set = set(home.path());
     let control = Control::default();
-    set.prepare().unwrap();
-    set.create(plain(&control)).unwrap();
-    for (run, op) in [
-        (FileSet::rename as Run, Op::Rename),
-        (
-            |set, pass| {
-                FileSet {
-                    names: Names {
-                        renamed: true,
-                        ..set.names
-                    },
-                    ..set.clone()
-                }
-                .link(pass)
-            },
-            Op::Link,
-        ),
-    ] {
+    let mut flushed = |run: Run, op: Op, count: u64| {
         let outcome = run(&set, durable(&control)).unwrap();
-        assert_eq!(counts(&outcome), [(Op::Fsync, 1, 0), (op, 500, 0)]);
-    }
+        assert_eq!(counts(&outcome), [(Op::Fsync, 1, 0), (op, count, 0)]);
+        set.names.renamed |= op == Op::Rename;
+        set.names.linked |= op == Op::Link;
+    };
+    flushed(FileSet::mkdir, Op::Mkdir, 3);
+    flushed(
+        |set, pass| {
+            FileSet {
+                size_max: 0,
+                ..set.clone()
+            }
+            .create(pass)
+        },
+        Op::Create,
+        500,
+    );
+    flushed(FileSet::rename, Op::Rename, 500);
+    flushed(FileSet::link, Op::Link, 500);
+    flushed(FileSet::unlink, Op::Unlink, 1000);
+    flushed(FileSet::rmdir, Op::Rmdir, 3);
 }
 
 #[test]

@@ -8,8 +8,9 @@ use std::io::Write as _;
 use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
 use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
-use stackrace_engine::{Control, Ended, StartError, lay_out, run};
+use stackrace_engine::{Control, Ended, OpError, Outcome, StartError, lay_out, run};
 
 struct Counting;
 
@@ -71,6 +72,66 @@ fn spec(targets: Vec<Target>) -> Spec {
         engine: Engine::Null,
         seed: 1,
         slice_ns: 100_000,
+    }
+}
+
+/// Allocations of each phase over a set with this many files and directories.
+fn allocations_of_files(files: u64, directories: u32, size_max: u64) -> Vec<u64> {
+    let home = tempfile::tempdir().unwrap();
+    let mut set = FileSet {
+        root: home.path().to_path_buf(),
+        directories,
+        files,
+        size_min: 0,
+        size_max,
+        threads: 2,
+        fsync_each: false,
+        content: Content::Random,
+        names: Names::default(),
+        seed: 1,
+    };
+    let control = Control::default();
+    let pass = Pass {
+        order: Order::Random,
+        at_end: AtEnd::Durable,
+        slice_ns: 100_000,
+        control: &control,
+    };
+    let count = |set: &FileSet, run: fn(&FileSet, Pass<'_>) -> Result<Outcome, OpError>| {
+        let before = ALLOCATIONS.load(Ordering::SeqCst);
+        let outcome = run(set, pass).unwrap();
+        let after = ALLOCATIONS.load(Ordering::SeqCst);
+        assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+        after - before
+    };
+    let mut counts = vec![
+        count(&set, FileSet::mkdir),
+        count(&set, FileSet::create),
+        count(&set, FileSet::stat),
+        count(&set, FileSet::open_close),
+        count(&set, FileSet::read),
+        count(&set, FileSet::readdir),
+        count(&set, FileSet::rename),
+    ];
+    set.names.renamed = true;
+    counts.push(count(&set, FileSet::link));
+    set.names.linked = true;
+    counts.extend([count(&set, FileSet::unlink), count(&set, FileSet::rmdir)]);
+    counts
+}
+
+/// Phases over files. Their set-up opens each directory while there are few, and none where there
+/// are many, so directories are few and alike, or many.
+fn files_allocate_nothing() {
+    for size_max in [0, 10_000] {
+        for (few, many) in [((100, 4), (1_000, 4)), ((100, 600), (1_000, 1_200))] {
+            let few = allocations_of_files(few.0, few.1, size_max);
+            let many = allocations_of_files(many.0, many.1, size_max);
+            assert_eq!(
+                few, many,
+                "one of the phases over files allocates while measuring"
+            );
+        }
     }
 }
 
@@ -136,4 +197,5 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
             );
         }
     }
+    files_allocate_nothing();
 }
