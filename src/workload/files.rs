@@ -21,7 +21,7 @@ use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "files",
-    summary: "many small files created, looked up, read and unlinked; or renamed, linked, listed",
+    summary: "many small files: created, looked up, read, renamed, linked, listed, unlinked",
     source: "the common core of bonnie++ -n, mdtest and fs_mark",
     settings: &[
         SettingDoc {
