@@ -26,7 +26,7 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use rustix::fs::{AtFlags, CWD, Mode, OFlags, mkdirat, openat, unlinkat};
+use rustix::fs::{CWD, Mode, OFlags, mkdirat, openat};
 use rustix::io::Errno;
 
 use crate::calls::flush;
@@ -198,20 +198,6 @@ impl FileSet {
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(fault(Op::Mkdir, &self.root.join(name), errno)),
             }
-        }
-        Ok(())
-    }
-
-    /// Removes the directories below the root, which must be empty. Not measured.
-    ///
-    /// # Errors
-    /// A directory is not there or not empty.
-    pub fn retire(&self) -> Result<(), OpError> {
-        let root = self.open_root(Op::Rmdir)?;
-        for directory in 0..self.directories {
-            let name = directory_name(directory);
-            unlinkat(&root, &name, AtFlags::REMOVEDIR)
-                .map_err(|errno| fault(Op::Rmdir, &self.root.join(name), errno))?;
         }
         Ok(())
     }

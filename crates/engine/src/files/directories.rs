@@ -27,8 +27,7 @@ impl FileSet {
         })
     }
 
-    /// Removes every directory, one [`Op::Rmdir`] each; it must be empty. Instead of
-    /// [`FileSet::retire`], where this is to be measured.
+    /// Removes every directory, one [`Op::Rmdir`] each; it must be empty.
     ///
     /// # Errors
     /// As [`FileSet::create`].

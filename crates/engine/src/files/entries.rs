@@ -102,7 +102,7 @@ impl FileSet {
     }
 
     /// Does one thing to the name each file goes by and a new one, which a failure is about.
-    fn between(
+    pub(super) fn between(
         &self,
         op: Op,
         new: Which,
