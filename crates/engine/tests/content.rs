@@ -3,6 +3,7 @@
 //! Compressors work on records, each by itself, as file systems do: 4 KiB (what a compressing
 //! block device sees), 16 KiB, 128 KiB (btrfs; ZFS unless told otherwise) and 1 MiB (large ZFS
 //! records).
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 use std::collections::HashSet;
 use std::path::Path;
