@@ -1,7 +1,7 @@
 //! What a store finds in what is written: how far it compresses, and how much of it repeats.
 //!
 //! Compressors work on records, each by itself, as file systems do: 4 KiB (what a compressing
-//! block device sees), 16 KiB, 128 KiB (btrfs; ZFS unless told otherwise) and 1 MiB (large ZFS
+//! block device sees), 16 KiB, 128 KiB (btrfs, and ZFS unless told otherwise) and 1 MiB (large ZFS
 //! records).
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
