@@ -114,7 +114,7 @@ fn engines() -> Vec<(Engine, u32)> {
 }
 
 /// Four threads, sixteen operations each, of three sizes, most of them on the same few blocks.
-fn crowded(targets: &[Target], access: Access) -> Spec {
+fn crowded(targets: &[Target], access: Access, ops: u64) -> Spec {
     Spec {
         block_sizes: vec![(4096, 4), (8192, 2), (65536, 1)],
         access,
@@ -122,7 +122,7 @@ fn crowded(targets: &[Target], access: Access) -> Spec {
         threads: 4,
         queue_depth: 16,
         stop: Stop {
-            ops: Some(4_000),
+            ops: Some(ops),
             time_ns: None,
         },
         ..reading(targets)
@@ -163,12 +163,12 @@ fn where_nothing_is_wrong_there_is_no_alarm() {
             let ledger = ledger(&reading, 5);
             laid_out(&ledger);
             for access in accesses {
-                let crowded = crowded(&targets, access);
+                let ops = if direct { 1_000 } else { 4_000 };
                 let crowded = Spec {
                     content,
                     direct,
                     engine,
-                    ..crowded
+                    ..crowded(&targets, access, ops)
                 };
                 let mixed = match run_verified(&crowded, &ledger, &Control::default()) {
                     Err(error @ StartError::DirectRefused { .. }) => {
@@ -180,7 +180,7 @@ fn where_nothing_is_wrong_there_is_no_alarm() {
                 assert_eq!(mixed.ended, Ended::Complete, "{access:?} {:?}", mixed.error);
                 // All that was read had been written, so all of it was checked.
                 let read = mixed.ops.iter().find(|op| op.op == Op::Read).unwrap();
-                assert_eq!((read.count, mixed.verified_bytes), (2_000, read.bytes));
+                assert_eq!((read.count, mixed.verified_bytes), (ops / 2, read.bytes));
             }
             let whole = done(&reading, &ledger);
             assert_eq!(whole.verified_bytes, (9 << 20) + 4096);
