@@ -115,14 +115,7 @@ impl Worker<'_> {
     }
 
     #[cold]
-    fn keep(
-        &mut self,
-        op: Op,
-        target: u32,
-        offset: Option<u64>,
-        fault: Fault,
-        finding: String,
-    ) {
+    fn keep(&mut self, op: Op, target: u32, offset: Option<u64>, fault: Fault, finding: String) {
         self.finish = Finish::Failed;
         if self.failure.is_none() {
             let at_ns = self.watch.now_ns();
@@ -143,12 +136,7 @@ impl Worker<'_> {
     fn ended_early<D: Device>(&mut self, device: &mut D, step: &Step) {
         match device.check(step, 0) {
             Err(finding) => self.found(step, finding),
-            Ok(()) => self.fail(
-                step.op,
-                step.target,
-                Some(step.offset),
-                Fault::END_OF_FILE,
-            ),
+            Ok(()) => self.fail(step.op, step.target, Some(step.offset), Fault::END_OF_FILE),
         }
     }
 

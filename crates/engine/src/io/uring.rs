@@ -167,7 +167,12 @@ impl<'a> Uring<'a> {
             (Op::Write, Some(pool)) => {
                 let size = step.size as usize;
                 let position = pool.place(slot, size);
-                write(file, pool.bytes(position, size).as_ptr(), step, fixed.then_some(1))
+                write(
+                    file,
+                    pool.bytes(position, size).as_ptr(),
+                    step,
+                    fixed.then_some(1),
+                )
             }
             (Op::Write, None) => {
                 let bytes = self.buffers.slot(slot, step.size as usize);

@@ -122,7 +122,10 @@ impl Suspect<'_> {
     /// Undamaged and in its place, but not what was written last.
     fn of_other_generation(&self, found: u32) -> String {
         let runs = self.runs();
-        if runs.iter().any(|(_, generation)| *generation != Some(found)) {
+        if runs
+            .iter()
+            .any(|(_, generation)| *generation != Some(found))
+        {
             let mut detail = format!(
                 "torn: of the {} bytes at {}, ",
                 self.sectors.len() * SECTOR,
@@ -151,7 +154,10 @@ impl Suspect<'_> {
                 self.wanted()
             );
         }
-        format!("stale: generation {found} where {} was written", self.wanted())
+        format!(
+            "stale: generation {found} where {} was written",
+            self.wanted()
+        )
     }
 
     /// Neighbouring sectors of the same generation; `None`: neither undamaged nor in place.
@@ -204,11 +210,16 @@ impl Suspect<'_> {
         let at = same_bytes(&expected, found);
         let difference = format!(
             "{} at byte {at} of the sector: expected {:#04x}, found {:#04x}",
-            if bits == 1 { "1 bit differs," } else { "the first of them" },
+            if bits == 1 {
+                "1 bit differs,"
+            } else {
+                "the first of them"
+            },
             expected.get(at).copied().unwrap_or(0),
             found.get(at).copied().unwrap_or(0)
         );
-        let own = Label::claimed(found).is_some_and(|label| label.mark == self.ledger.mark(self.file));
+        let own =
+            Label::claimed(found).is_some_and(|label| label.mark == self.ledger.mark(self.file));
         match bits {
             1 => difference,
             _ if own || bits <= DAMAGE_BITS_MAX => format!("{bits} bits differ, {difference}"),

@@ -94,13 +94,7 @@ fn write_whole<D: Device>(
     Ok(true)
 }
 
-fn failed(
-    ledger: &Ledger,
-    op: Op,
-    target: u32,
-    offset: Option<u64>,
-    fault: Fault,
-) -> StartError {
+fn failed(ledger: &Ledger, op: Op, target: u32, offset: Option<u64>, fault: Fault) -> StartError {
     StartError::LayOut(OpError {
         op,
         path: ledger.targets()[target as usize].path.clone(),

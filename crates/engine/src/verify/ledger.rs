@@ -97,9 +97,7 @@ fn kept(content: Content) -> Result<usize, StartError> {
             ),
             "lower the ratio to 16 or less, or leave verification out",
         ),
-        Content::Shaped { ratio, .. } => {
-            Ok((SECTOR as f64 / ratio.max(1.0)).round() as usize)
-        }
+        Content::Shaped { ratio, .. } => Ok((SECTOR as f64 / ratio.max(1.0)).round() as usize),
     }
 }
 
@@ -121,7 +119,9 @@ impl Ledger {
         let keep = kept(content)?;
         if unit_bytes == 0 || !(unit_bytes as usize).is_multiple_of(SECTOR) {
             return refuse(
-                format!("units of {unit_bytes} bytes cannot be verified: each {SECTOR} bytes carry a checksum"),
+                format!(
+                    "units of {unit_bytes} bytes cannot be verified: each {SECTOR} bytes carry a checksum"
+                ),
                 "give block sizes and an alignment that are multiples of 512",
             );
         }

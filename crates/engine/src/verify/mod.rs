@@ -15,8 +15,8 @@
 //! and before the other.
 
 mod finding;
-mod ledger;
 mod lay_out;
+mod ledger;
 mod sector;
 mod verifier;
 

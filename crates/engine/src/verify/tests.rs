@@ -1,7 +1,7 @@
 //! Verification against storage in memory that lies, fails and reorders on demand.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
@@ -145,7 +145,13 @@ fn what_was_written_is_right_and_what_never_was_is_not_checked() {
 /// sector; anything older is stale.
 #[test]
 fn a_failed_write_may_have_done_anything_or_nothing() {
-    for really in [0, SECTOR, 3 * SECTOR, UNIT as usize + 5 * SECTOR, 2 * UNIT as usize] {
+    for really in [
+        0,
+        SECTOR,
+        3 * SECTOR,
+        UNIT as usize + 5 * SECTOR,
+        2 * UNIT as usize,
+    ] {
         let (ledger, mut disk) = (ledger(2), Disk::new(2 * UNIT as usize));
         let mut oldest = Vec::new();
         with(&ledger, &mut disk, |device| {
@@ -240,7 +246,10 @@ fn damage_is_told_bit_by_bit() {
     // A sector whose header is there is ours, however damaged.
     disk.bytes[at..1536].fill(0xff);
     let (_, said) = read(&mut disk);
-    assert!(said.contains(" bits differ, the first of them at byte 13"), "{said}");
+    assert!(
+        said.contains(" bits differ, the first of them at byte 13"),
+        "{said}"
+    );
     disk.bytes[1024..1536].fill(0xff);
     let (_, said) = read(&mut disk);
     assert!(said.starts_with("not written by this run: "), "{said}");
@@ -302,6 +311,19 @@ struct Reversed {
     pushed: Vec<Step>,
 }
 
+impl Reversed {
+    fn new(depth: usize, disk: Disk) -> Reversed {
+        Reversed {
+            disk,
+            depth,
+            under_way: Vec::new(),
+            most: 0,
+            done: Vec::new(),
+            pushed: Vec::new(),
+        }
+    }
+}
+
 impl Slots for Reversed {
     fn buffer(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
         let start = slot * 4 * UNIT as usize;
@@ -332,7 +354,9 @@ impl Ring for Reversed {
             };
             let buffer = slot * 4 * UNIT as usize;
             let (at, size) = (step.offset as usize, step.size as usize);
-            let Disk { bytes, buffer: b, .. } = &mut self.disk;
+            let Disk {
+                bytes, buffer: b, ..
+            } = &mut self.disk;
             if step.op == Op::Write {
                 bytes[at..at + size].copy_from_slice(&b[buffer..buffer + size]);
             } else {
@@ -360,14 +384,7 @@ fn a_ring_holds_back_what_overlaps_and_keeps_the_order() {
         let content = Content::Random;
         let ledger = Ledger::new(&spec.targets, unit_bytes(&spec), content, 3).unwrap();
         let total = AtomicU64::new(0);
-        let ring = Reversed {
-            disk: Disk::new(20 * 4 * UNIT as usize),
-            depth,
-            under_way: Vec::new(),
-            most: 0,
-            done: Vec::new(),
-            pushed: Vec::new(),
-        };
+        let ring = Reversed::new(depth, Disk::new(20 * 4 * UNIT as usize));
         let mut ring = Verified::new(ring, depth, &ledger, &[], &total);
         let (control, halt) = (Control::default(), AtomicBool::new(false));
         let mut worker = worker::worker(&spec, Clock::calibrated(), &control, &halt);
@@ -381,7 +398,10 @@ fn a_ring_holds_back_what_overlaps_and_keeps_the_order() {
         assert_eq!(worker.recorder.count(Op::Read), 1_000);
         drop(ring);
         assert!(total.into_inner() > 0);
-        assert!((0..20).all(|unit| ledger.take(unit)), "a unit is still in use");
+        assert!(
+            (0..20).all(|unit| ledger.take(unit)),
+            "a unit is still in use"
+        );
     }
 }
 
@@ -402,12 +422,48 @@ fn a_finding_fails_the_worker() {
         drive(&mut worker, device, &mut Eager);
     });
     assert_eq!(worker.finish, Finish::Failed);
-    assert!(halt.load(std::sync::atomic::Ordering::Relaxed));
+    assert!(halt.load(Ordering::Relaxed));
     let failure = worker.failure.unwrap();
-    assert_eq!((failure.op, failure.offset), (Op::Read, Some(5 * 4096 + 512)));
+    assert_eq!(
+        (failure.op, failure.offset),
+        (Op::Read, Some(5 * 4096 + 512))
+    );
     assert!(failure.finding.starts_with("1 bit differs, at byte 88"));
     // The read was done, and is counted; its bytes were not found right.
     let reads = worker.recorder.count(Op::Read);
     assert_eq!(checked, (reads - 1) * u64::from(UNIT));
-    assert!((0..8).all(|unit| ledger.take(unit)), "a unit is still in use");
+    assert!(
+        (0..8).all(|unit| ledger.take(unit)),
+        "a unit is still in use"
+    );
+}
+
+/// A worker whose next operation waits for bytes nobody gives back still ends when told to.
+#[test]
+fn a_stop_reaches_an_operation_that_waits() {
+    let mut spec = worker::spec(0.5, 100);
+    spec.targets[0].bytes = u64::from(UNIT);
+    let ledger = ledger(1);
+    assert!(ledger.take(0));
+    let stopped = || {
+        let control = Control::default();
+        control.stop.store(true, Ordering::Relaxed);
+        control
+    };
+    let (control, halt) = (stopped(), AtomicBool::new(false));
+    let mut by_calls = worker::worker(&spec, Clock::calibrated(), &control, &halt);
+    let mut disk = Disk::new(UNIT as usize);
+    with(&ledger, &mut disk, |device| {
+        drive(&mut by_calls, device, &mut Eager);
+    });
+    assert_eq!(by_calls.finish, Finish::Stopped);
+    let mut by_ring = worker::worker(&spec, Clock::calibrated(), &control, &halt);
+    let total = AtomicU64::new(0);
+    let mut ring = Verified::new(Reversed::new(2, disk), 2, &ledger, &[], &total);
+    let mut flight = Flight::new(2, 1);
+    assert!(drive_ring(&mut by_ring, &mut ring, &mut Eager, &mut flight));
+    assert_eq!(by_ring.finish, Finish::Stopped);
+    assert!(ring.inner().pushed.is_empty());
+    drop(ring);
+    assert!(!ledger.take(0), "what another has was given back");
 }

@@ -154,13 +154,7 @@ impl<'a, I: Slots> Verified<'a, I> {
         sound
     }
 
-    fn check(
-        &mut self,
-        slot: usize,
-        step: &Step,
-        first: usize,
-        moved: u32,
-    ) -> Result<(), Finding> {
+    fn check(&mut self, slot: usize, step: &Step, first: usize, moved: u32) -> Result<(), Finding> {
         let ledger = self.ledger;
         let unit_bytes = ledger.unit_bytes();
         let buffer = self.inner.buffer(slot, moved as usize);
