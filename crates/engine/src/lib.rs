@@ -38,4 +38,5 @@ pub use outcome::{
     Ended, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, Outcome, Slice,
     Timing,
 };
-pub use thread::{run, self_cost};
+pub use thread::{run, run_verified, self_cost};
+pub use verify::{Ledger, lay_out_verified};
