@@ -211,7 +211,7 @@ fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, why: String) -> Outc
         ended,
         elapsed_ns,
         ops: merged.ops,
-        threads: Vec::new(),
+        threads: merged.threads,
         lateness: None,
         unissued: 0,
         verified_bytes: 0,
@@ -263,7 +263,7 @@ pub(crate) fn together<P: Send>(
     let failed = AtomicBool::new(false);
     let gate = Gate::default();
     let count = parts.len();
-    let close = close.map(|close| (close, watch.recorder()));
+    let close = close.map(|close| (close, watch.recorder().closing()));
     let started = std::thread::scope(|scope| {
         let mut threads = Vec::with_capacity(count);
         let mut refused: Option<Errno> = None;

@@ -195,7 +195,8 @@ fn fill<R: Ring, P: Pace>(
             return Some(due_ns);
         }
         let step = worker.shape.step();
-        pace.taken(&mut worker.shape);
+        pace.taken();
+        worker.issued::<P>(due_ns, ready_ns, now_ns);
         worker.left -= 1;
         let from_ns = if P::FROM_INTENDED { due_ns } else { now_ns };
         if !flight.issue(
@@ -239,13 +240,13 @@ fn complete<P: Pace>(
             };
             worker.fail(step.op, step.target, offset, fault);
         }
-        Ok(_) if step.op == Op::Fsync => worker.completed(&step, begun_ns, begun_ns, now_ns, 0),
+        Ok(_) if step.op == Op::Fsync => worker.completed::<P>(&step, begun_ns, begun_ns, now_ns, 0),
         Ok(0) if step.op == Op::Read => {
             worker.fail(step.op, step.target, offset, Fault::END_OF_FILE);
         }
         Ok(0) => worker.fail(step.op, step.target, offset, Fault::NOTHING_WRITTEN),
         Ok(moved) => {
-            worker.completed(&step, from_ns, begun_ns, now_ns, moved);
+            worker.completed::<P>(&step, from_ns, begun_ns, now_ns, moved);
             if step.op == Op::Write && worker.cadence.wrote(step.target) {
                 while let Some(target) = worker.cadence.take_dirty() {
                     flight.syncs.push_back(target);

@@ -12,6 +12,7 @@ use crate::clock::{Calibration, Clock};
 use crate::content::{POOL_BYTES, Pool};
 use crate::control::Control;
 use crate::descriptors;
+use crate::draw::Draw;
 use crate::error::StartError;
 use crate::gate::Gate;
 use crate::io::Device;
@@ -20,10 +21,10 @@ use crate::io::sync::{Sync, sync_file};
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::Memory;
 use crate::outcome::{Ended, Op, OpError, Outcome, mean_outstanding};
-use crate::pace::{Eager, Scheduled, Thinking};
+use crate::pace::{Eager, Pace, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
-use crate::ring::{Flight, drive_ring};
+use crate::ring::{Flight, Ring, drive_ring};
 use crate::shape::{Shape, Share};
 use crate::spec::{Access, Pacing, Spec};
 use crate::target::open_all;
@@ -36,6 +37,9 @@ const STACK_BYTES: usize = 256 << 10;
 const FULL_POOLS: usize = 8;
 /// Smallest pool per worker, bytes.
 const POOL_BYTES_MIN: usize = 256 << 10;
+
+/// Purpose of the random numbers Poisson arrivals follow from.
+const PURPOSE_ARRIVALS: u64 = 0x6172_7269_7665_0000;
 
 /// Runs one phase.
 ///
@@ -179,6 +183,7 @@ struct Report {
     outstanding_ns: u64,
     back: u64,
     end_ns: u64,
+    unissued: u64,
 }
 
 impl Phase<'_> {
@@ -236,6 +241,10 @@ impl Phase<'_> {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let ops = self.ops();
         let recorder = Recorder::new(self.spec.slice_ns, &ops);
+        let recorder = match self.spec.pacing {
+            Pacing::Closed { .. } => recorder,
+            Pacing::Fixed(_) | Pacing::Poisson(_) => recorder.open_loop(),
+        };
         match self.way {
             Way::Null => {
                 let device = self.pool(share, 1).map(|pool| Null { pool });
@@ -311,26 +320,24 @@ impl Phase<'_> {
             Err(error) => (None, Some(error)),
         };
         let cadence = Cadence::new(self.spec.durability, self.spec.targets.len());
-        let mut shape = shape;
-        let schedule = self.schedule(&mut shape, share);
+        let schedule = self.schedule(share);
         let clock = gate.pass(refused)?;
         let device = device.as_mut()?;
-        let mut worker = self.worker(clock, shape, recorder, cadence, share);
-        match (self.spec.pacing, schedule) {
-            (_, Some(schedule)) => drive(&mut worker, device, &mut Scheduled(schedule)),
+        let worker = self.worker(clock, shape, recorder, cadence, share);
+        Some(match (self.spec.pacing, schedule) {
+            (_, Some(schedule)) => drive_whole(worker, device, Scheduled(schedule)),
             (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
-                drive(&mut worker, device, &mut Thinking { think_time_ns });
+                drive_whole(worker, device, Thinking { think_time_ns })
             }
-            (_, None) => drive(&mut worker, device, &mut Eager),
-        }
-        Some(report(worker))
+            (_, None) => drive_whole(worker, device, Eager),
+        })
     }
 
     /// Waits for the common start and drives a ring.
     fn work_ring(
         &self,
         gate: &Gate,
-        mut shape: Shape,
+        shape: Shape,
         recorder: Recorder,
         share: &Share,
     ) -> Option<Report> {
@@ -348,19 +355,18 @@ impl Phase<'_> {
         };
         let mut flight = Flight::new(depth, files.len());
         let cadence = Cadence::new(durability, files.len());
-        let schedule = self.schedule(&mut shape, share);
+        let schedule = self.schedule(share);
         let mut uring = Uring::new(&mut ring, files, &mut buffers, durability.data_only);
         let clock = gate.pass(None)?;
-        let mut worker = self.worker(clock, shape, recorder, cadence, share);
-        let (w, u, f) = (&mut worker, &mut uring, &mut flight);
-        let drained = match (self.spec.pacing, schedule) {
-            (_, Some(schedule)) => drive_ring(w, u, &mut Scheduled(schedule), f),
+        let worker = self.worker(clock, shape, recorder, cadence, share);
+        let (u, f) = (&mut uring, &mut flight);
+        let (report, drained) = match (self.spec.pacing, schedule) {
+            (_, Some(schedule)) => drive_ring_whole(worker, u, Scheduled(schedule), f),
             (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
-                drive_ring(w, u, &mut Thinking { think_time_ns }, f)
+                drive_ring_whole(worker, u, Thinking { think_time_ns }, f)
             }
-            (_, None) => drive_ring(w, u, &mut Eager, f),
+            (_, None) => drive_ring_whole(worker, u, Eager, f),
         };
-        let report = report(worker);
         drop(uring);
         drop(ring);
         if !drained {
@@ -381,14 +387,17 @@ impl Phase<'_> {
     }
 
     /// The worker's share of an open loop's arrivals; `None`: a closed loop.
-    fn schedule(&self, shape: &mut Shape, share: &Share) -> Option<Schedule> {
+    fn schedule(&self, share: &Share) -> Option<Schedule> {
         let Share {
             worker, workers, ..
         } = *share;
         match self.spec.pacing {
             Pacing::Closed { .. } => None,
             Pacing::Fixed(rate) => Some(Schedule::fixed(rate, worker, workers)),
-            Pacing::Poisson(rate) => Some(Schedule::poisson(rate, workers, shape.random())),
+            Pacing::Poisson(rate) => {
+                let draw = Draw::new(self.spec.seed, PURPOSE_ARRIVALS | u64::from(worker));
+                Some(Schedule::poisson(rate, workers, draw))
+            }
         }
     }
 
@@ -432,6 +441,7 @@ impl Phase<'_> {
             .unwrap_or(0);
         let mut outstanding: u128 = reports.iter().map(|r| u128::from(r.outstanding_ns)).sum();
         let clock_back = reports.iter().map(|report| report.back).sum();
+        let unissued = reports.iter().map(|report| report.unissued).sum();
         let mut recorders: Vec<Recorder> = reports.into_iter().map(|r| r.recorder).collect();
         let wrote = recorders
             .iter()
@@ -451,9 +461,9 @@ impl Phase<'_> {
             ended,
             elapsed_ns,
             ops: merged.ops,
-            threads: Vec::new(),
-            lateness: None,
-            unissued: 0,
+            threads: merged.threads,
+            lateness: merged.lateness,
+            unissued,
             verified_bytes: 0,
             slice_ns: merged.slice_ns,
             series: merged.series,
@@ -470,7 +480,7 @@ impl Phase<'_> {
 
     /// Syncs every file, one after the other.
     fn sync_all(&self, clock: Clock) -> (Recorder, Option<Failure>) {
-        let mut recorder = Recorder::new(self.spec.slice_ns, &[Op::Fsync]);
+        let mut recorder = Recorder::new(self.spec.slice_ns, &[Op::Fsync]).closing();
         let mut begun_ns = clock.now_ns();
         for (target, file) in self.files.iter().enumerate() {
             let synced = sync_file(file, self.spec.durability.data_only);
@@ -504,10 +514,33 @@ impl Phase<'_> {
     }
 }
 
+/// Drives a worker to its end.
+fn drive_whole<D: Device, P: Pace>(
+    mut worker: Worker<'_>,
+    device: &mut D,
+    mut pace: P,
+) -> Report {
+    drive(&mut worker, device, &mut pace);
+    report(worker, pace)
+}
+
+/// Drives a worker with a ring to its end; also returns whether the ring was drained.
+fn drive_ring_whole<R: Ring, P: Pace>(
+    mut worker: Worker<'_>,
+    ring: &mut R,
+    mut pace: P,
+    flight: &mut Flight,
+) -> (Report, bool) {
+    let drained = drive_ring(&mut worker, ring, &mut pace, flight);
+    (report(worker, pace), drained)
+}
+
 /// What a worker leaves behind when it is done.
-fn report(mut worker: Worker<'_>) -> Report {
+fn report<P: Pace>(mut worker: Worker<'_>, pace: P) -> Report {
     let end_ns = worker.watch.now_ns();
     worker.watch.report(&worker.recorder);
+    // What became due while the last operations completed was not due in the phase's time.
+    let owed = pace.owed(end_ns.min(worker.watch.deadline_ns()));
     Report {
         recorder: worker.recorder,
         finish: worker.finish,
@@ -515,5 +548,6 @@ fn report(mut worker: Worker<'_>) -> Report {
         outstanding_ns: worker.outstanding_ns,
         back: worker.watch.back(),
         end_ns,
+        unissued: owed.min(worker.left),
     }
 }

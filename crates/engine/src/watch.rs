@@ -62,6 +62,11 @@ impl<'a> Watch<'a> {
         self.time.now_ns()
     }
 
+    /// When the phase's time is over; never, if it has none.
+    pub(crate) fn deadline_ns(&self) -> u64 {
+        self.deadline_ns
+    }
+
     /// Readings that were before the one preceding them.
     pub(crate) fn back(&self) -> u64 {
         self.time.back

@@ -127,9 +127,18 @@ impl Worker<'_> {
         Some(last_ns)
     }
 
+    /// Books how late an operation of an open loop is issued: the generator's own fault, counted
+    /// from its intended start or from the moment its place was free, whichever was later.
+    #[inline(always)]
+    pub(crate) fn issued<P: Pace>(&mut self, due_ns: u64, ready_ns: u64, now_ns: u64) {
+        if P::FROM_INTENDED {
+            self.recorder.late(now_ns - due_ns.max(ready_ns));
+        }
+    }
+
     /// Books a completed operation.
     #[inline(always)]
-    pub(crate) fn completed(
+    pub(crate) fn completed<P: Pace>(
         &mut self,
         step: &Step,
         from_ns: u64,
@@ -139,6 +148,9 @@ impl Worker<'_> {
     ) {
         self.recorder
             .record(step.op, from_ns, now_ns, u64::from(moved));
+        if P::FROM_INTENDED {
+            self.recorder.served(step.op, now_ns - begun_ns);
+        }
         self.outstanding_ns += now_ns - begun_ns;
         if moved < step.size {
             self.recorder.short();
@@ -168,7 +180,8 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
             }
         };
         let step = worker.shape.step();
-        pace.taken(&mut worker.shape);
+        pace.taken();
+        worker.issued::<P>(due_ns, ready_ns, begun_ns);
         let moved = match device.issue(&step) {
             Ok(moved) => moved,
             Err(fault) => return worker.fail(step.op, step.target, Some(step.offset), fault),
@@ -179,7 +192,7 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         let syncs = step.op == Op::Write && worker.cadence.wrote(step.target);
         let joint = syncs && worker.cadence.in_write;
         if !joint {
-            worker.completed(&step, from_ns, begun_ns, last_ns, moved);
+            worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
         }
         worker.left -= 1;
         if syncs {
@@ -190,8 +203,8 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
             }
             if joint {
                 // The fsync was outstanding once, and is booked already.
-                let begun_ns = begun_ns + (last_ns - wrote_ns);
-                worker.completed(&step, from_ns, begun_ns, last_ns, moved);
+                worker.outstanding_ns -= last_ns - wrote_ns;
+                worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
             }
         }
         ready_ns = pace.ready_ns(last_ns);
@@ -277,7 +290,7 @@ pub(crate) mod tests {
                 "operation {} is early",
                 self.issued
             );
-            self.schedule.advance(0);
+            self.schedule.advance();
             if self.issued == self.stalls_at {
                 sleep_ns(self.stall_ns);
             }

@@ -64,7 +64,7 @@ impl Ring for Scripted {
                 "operation {} is early",
                 self.pushed
             );
-            schedule.advance(0);
+            schedule.advance();
         }
         let used = self.batch.iter().chain(&self.taken).map(|(slot, _)| *slot);
         let mut used = used.chain(self.done.iter().map(|(slot, _)| *slot));

@@ -218,12 +218,6 @@ impl Shape {
             .position(|sum| drawn < *sum)
             .unwrap_or(count - 1)
     }
-
-    /// 64 random bits of this worker's stream, for the pacing.
-    #[inline]
-    pub(crate) fn random(&mut self) -> u64 {
-        self.draw.bits()
-    }
 }
 
 impl Iterator for Shape {
