@@ -291,8 +291,10 @@ mod tests {
     fn same(a: &[OpOutcome], b: &[OpOutcome]) -> Result<(), TestCaseError> {
         prop_assert_eq!(a.len(), b.len());
         for (a, b) in a.iter().zip(b) {
-            prop_assert_eq!((a.op, a.count, a.bytes, a.latency_sum_ns, a.saturated),
-                (b.op, b.count, b.bytes, b.latency_sum_ns, b.saturated));
+            prop_assert_eq!(
+                (a.op, a.count, a.bytes, a.latency_sum_ns, a.saturated),
+                (b.op, b.count, b.bytes, b.latency_sum_ns, b.saturated)
+            );
             prop_assert_eq!(&a.latency, &b.latency);
             same_timing(&a.service, &b.service)?;
         }
@@ -382,7 +384,12 @@ mod tests {
         let one = Recorder::merge(vec![thread.clone(), closing.clone()], 1_000);
         assert_eq!((one.ops.len(), one.threads.len()), (2, 0));
         let two = Recorder::merge(vec![thread.clone(), thread, closing], 1_000);
-        let kinds: Vec<_> = two.threads.iter().flatten().map(|k| (k.op, k.count)).collect();
+        let kinds: Vec<_> = two
+            .threads
+            .iter()
+            .flatten()
+            .map(|k| (k.op, k.count))
+            .collect();
         assert_eq!(kinds, [(Op::Write, 1), (Op::Write, 1)]);
         assert_eq!(two.ops.iter().map(|k| k.count).collect::<Vec<_>>(), [2, 1]);
     }

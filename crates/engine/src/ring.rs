@@ -240,7 +240,9 @@ fn complete<P: Pace>(
             };
             worker.fail(step.op, step.target, offset, fault);
         }
-        Ok(_) if step.op == Op::Fsync => worker.completed::<P>(&step, begun_ns, begun_ns, now_ns, 0),
+        Ok(_) if step.op == Op::Fsync => {
+            worker.completed::<P>(&step, begun_ns, begun_ns, now_ns, 0)
+        }
         Ok(0) if step.op == Op::Read => {
             worker.fail(step.op, step.target, offset, Fault::END_OF_FILE);
         }

@@ -515,11 +515,7 @@ impl Phase<'_> {
 }
 
 /// Drives a worker to its end.
-fn drive_whole<D: Device, P: Pace>(
-    mut worker: Worker<'_>,
-    device: &mut D,
-    mut pace: P,
-) -> Report {
+fn drive_whole<D: Device, P: Pace>(mut worker: Worker<'_>, device: &mut D, mut pace: P) -> Report {
     drive(&mut worker, device, &mut pace);
     report(worker, pace)
 }

@@ -181,6 +181,7 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         };
         let step = worker.shape.step();
         pace.taken();
+        worker.left -= 1;
         worker.issued::<P>(due_ns, ready_ns, begun_ns);
         let moved = match device.issue(&step) {
             Ok(moved) => moved,
@@ -194,7 +195,6 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         if !joint {
             worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
         }
-        worker.left -= 1;
         if syncs {
             let wrote_ns = last_ns;
             match worker.sync_dirty(device, wrote_ns) {
