@@ -260,9 +260,11 @@ pub struct Outcome {
     /// everything. With plain calls and a queue depth above 1 these are the threads that stand in
     /// for it. A closing fsync belongs to none of them.
     pub threads: Vec<Vec<OpOutcome>>,
-    /// Open loop only: how much later than it could have been (its intended start, or the moment a
-    /// place in the queue was free, whichever was later) an operation was issued. This is the
-    /// generator's own fault, not the storage's.
+    /// Open loop only: how much later each operation was issued than by a generator that is never
+    /// late, which issues at the intended start, or at the moment a place in the queue is free,
+    /// whichever is later. This is the generator's own fault (or that of a machine that gave it no
+    /// processor), not the storage's, and it includes what was held up behind a late operation. A
+    /// response time is this, and the wait for a place, and the service time.
     pub lateness: Option<Timing>,
     /// Open loop only: operations that were due when the phase ended, and were not issued.
     pub unissued: u64,

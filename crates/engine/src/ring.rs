@@ -53,6 +53,8 @@ struct Slot {
     /// Its latency counts from here.
     from_ns: u64,
     begun_ns: u64,
+    /// How late it was issued (see [`Worker::issued`]); 0 in a closed loop.
+    late_ns: u64,
 }
 
 /// All places of a queue. Allocated whole before the clock starts.
@@ -78,6 +80,7 @@ impl Flight {
             step,
             from_ns: 0,
             begun_ns: 0,
+            late_ns: 0,
         };
         Flight {
             slots: vec![slot; depth],
@@ -181,6 +184,7 @@ fn fill<R: Ring, P: Pace>(
                     step,
                     from_ns: now_ns,
                     begun_ns: now_ns,
+                    late_ns: 0,
                 },
             ) {
                 worker.fail(Op::Fsync, target, None, Fault::NOT_TAKEN);
@@ -196,7 +200,7 @@ fn fill<R: Ring, P: Pace>(
         }
         let step = worker.shape.step();
         pace.taken();
-        worker.issued::<P>(due_ns, ready_ns, now_ns);
+        let late_ns = worker.issued::<P>(due_ns, ready_ns, now_ns);
         worker.left -= 1;
         let from_ns = if P::FROM_INTENDED { due_ns } else { now_ns };
         if !flight.issue(
@@ -205,6 +209,7 @@ fn fill<R: Ring, P: Pace>(
                 step,
                 from_ns,
                 begun_ns: now_ns,
+                late_ns,
             },
         ) {
             worker.fail(step.op, step.target, Some(step.offset), Fault::NOT_TAKEN);
@@ -228,9 +233,11 @@ fn complete<P: Pace>(
         step,
         from_ns,
         begun_ns,
+        late_ns,
     } = flight.slots[index];
     flight.outstanding -= 1;
-    flight.free.push_back((index, pace.ready_ns(now_ns)));
+    let ready_ns = pace.ready_ns(now_ns - late_ns);
+    flight.free.push_back((index, ready_ns));
     let offset = (step.op != Op::Fsync).then_some(step.offset);
     match u32::try_from(result) {
         Err(_) => {

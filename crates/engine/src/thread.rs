@@ -28,7 +28,7 @@ use crate::ring::{Flight, Ring, drive_ring};
 use crate::shape::{Shape, Share};
 use crate::spec::{Access, Pacing, Spec};
 use crate::target::open_all;
-use crate::watch::{Finish, Watch};
+use crate::watch::{Finish, Watch, spin_ns};
 use crate::worker::{Cadence, Failure, Worker, drive};
 
 /// Stack of a worker, bytes: it calls little and recurses nowhere.
@@ -69,6 +69,7 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
         control,
         files: &files,
         way: choice.way,
+        spin_ns: spin_ns(choice.workers),
         halt: AtomicBool::new(false),
     };
     let (clock, reports) = phase.run_workers(clock, shapes)?;
@@ -172,6 +173,8 @@ struct Phase<'a> {
     control: &'a Control,
     files: &'a [OwnedFd],
     way: Way,
+    /// See [`spin_ns`].
+    spin_ns: u64,
     halt: AtomicBool,
 }
 
@@ -413,7 +416,7 @@ impl Phase<'_> {
         Worker {
             shape,
             recorder,
-            watch: Watch::new(clock, self.control, &self.halt, stop.time_ns),
+            watch: Watch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns),
             cadence,
             left: stop.ops.map_or(u64::MAX, |total| share.operations(total)),
             outstanding_ns: 0,

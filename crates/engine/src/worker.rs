@@ -127,13 +127,17 @@ impl Worker<'_> {
         Some(last_ns)
     }
 
-    /// Books how late an operation of an open loop is issued: the generator's own fault, counted
-    /// from its intended start or from the moment its place was free, whichever was later.
+    /// Books how much later an operation of an open loop is issued than a generator would have that
+    /// is never late, and returns it: its place in the queue is free that much too late, too, so
+    /// that what is held up behind a late operation is late as well.
     #[inline(always)]
-    pub(crate) fn issued<P: Pace>(&mut self, due_ns: u64, ready_ns: u64, now_ns: u64) {
-        if P::FROM_INTENDED {
-            self.recorder.late(now_ns - due_ns.max(ready_ns));
+    pub(crate) fn issued<P: Pace>(&mut self, due_ns: u64, ready_ns: u64, now_ns: u64) -> u64 {
+        if !P::FROM_INTENDED {
+            return 0;
         }
+        let late_ns = now_ns - due_ns.max(ready_ns);
+        self.recorder.late(late_ns);
+        late_ns
     }
 
     /// Books a completed operation.
@@ -182,7 +186,7 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         let step = worker.shape.step();
         pace.taken();
         worker.left -= 1;
-        worker.issued::<P>(due_ns, ready_ns, begun_ns);
+        let late_ns = worker.issued::<P>(due_ns, ready_ns, begun_ns);
         let moved = match device.issue(&step) {
             Ok(moved) => moved,
             Err(fault) => return worker.fail(step.op, step.target, Some(step.offset), fault),
@@ -207,7 +211,7 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
                 worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
             }
         }
-        ready_ns = pace.ready_ns(last_ns);
+        ready_ns = pace.ready_ns(last_ns - late_ns);
         if let Some(finish) = worker.watch.ended(last_ns, &worker.recorder) {
             worker.finish = finish;
             return;
@@ -229,6 +233,7 @@ pub(crate) mod tests {
     use crate::pacing::{Schedule, sleep_ns};
     use crate::shape::Share;
     use crate::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+    use crate::watch::spin_ns;
 
     /// What a device, a file system, a quota or a server may say in the middle of a phase.
     pub(crate) const STORAGE_ERRORS: [Errno; 9] = [
@@ -281,7 +286,7 @@ pub(crate) mod tests {
         Worker {
             shape: Shape::new(spec, &Share::of_thread(0, 1)).unwrap(),
             recorder: Recorder::new(spec.slice_ns, &[Op::Read, Op::Write, Op::Fsync]),
-            watch: Watch::new(clock, control, halt, spec.stop.time_ns),
+            watch: Watch::new(clock, control, halt, spec.stop.time_ns, spin_ns(1)),
             cadence: Cadence::new(spec.durability, spec.targets.len()),
             left: spec.stop.ops.unwrap_or(u64::MAX),
             outstanding_ns: 0,
