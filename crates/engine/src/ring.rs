@@ -146,6 +146,8 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
             refusals = 0;
             complete(worker, pace, flight, index, result, now_ns);
         }
+        // Read once more: what is issued next is issued now, and not after the phase's time.
+        now_ns = worker.watch.now_ns();
         if !ending && let Some(finish) = worker.watch.ended(now_ns, &worker.recorder) {
             ending = true;
             if worker.finish != Finish::Failed {
@@ -153,7 +155,6 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
             }
         }
         ending |= worker.finish == Finish::Failed;
-        now_ns = worker.watch.now_ns();
     }
 }
 
