@@ -391,6 +391,24 @@ pub(crate) mod tests {
         assert!(merged.ops[0].latency_sum_ns >= service.sum_ns + lateness.sum_ns);
     }
 
+    /// A generator that got no processor for 50 ms is the reason for every wait that follows from
+    /// it, not for the first one only: all 200 operations were due in the first 20 ms.
+    #[test]
+    fn what_is_held_up_behind_a_late_operation_is_late() {
+        let (control, halt) = (Control::default(), AtomicBool::new(false));
+        let clock = precise_clock();
+        let schedule = Schedule::fixed(10_000.0, 0, 1);
+        let mut worker = worker(&spec(1.0, 200), clock, &control, &halt);
+        worker.recorder = worker.recorder.open_loop();
+        let mut device = Scripted::new(clock, schedule.clone());
+        sleep_ns(50_000_000);
+        drive(&mut worker, &mut device, &mut Scheduled(schedule));
+        let lateness = Recorder::merge(vec![worker.recorder], 1_000).lateness;
+        let lateness = lateness.unwrap().histogram;
+        assert_eq!(lateness.len(), 200);
+        assert!(lateness.min() >= 1_000_000, "{}", lateness.min());
+    }
+
     #[test]
     fn no_operation_of_an_open_loop_is_early() {
         let clock = precise_clock();
