@@ -378,6 +378,47 @@ pub(crate) struct PhaseObservation {
     pub(crate) slice_ns: u64,
     /// Completed (operations, bytes) in each slice.
     pub(crate) series: Vec<(u64, u64)>,
+    /// Open loop only: how late operations were issued, which is the generator's own fault.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) lateness: Option<TimingObservation>,
+    /// Open loop only: operations that were due when the phase ended, and were not issued.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unissued: Option<u64>,
+    /// Each thread alone, where there were several.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) threads: Vec<Vec<ThreadOperation>>,
+}
+
+/// One kind of operation of one thread within a phase.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ThreadOperation {
+    /// `read`, `write`, `fsync`, `create` …
+    pub(crate) op: String,
+    /// Completed.
+    pub(crate) count: u64,
+    /// Bytes moved.
+    pub(crate) bytes: u64,
+    /// Median latency, ns.
+    pub(crate) latency_ns_p50: u64,
+    /// 99th percentile, ns.
+    pub(crate) latency_ns_p99: u64,
+    /// Largest latency, ns.
+    pub(crate) latency_ns_max: u64,
+}
+
+/// A distribution of times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct TimingObservation {
+    /// Mean, ns.
+    pub(crate) ns_mean: f64,
+    /// Median, ns.
+    pub(crate) ns_p50: u64,
+    /// 99th percentile, ns.
+    pub(crate) ns_p99: u64,
+    /// Largest, ns.
+    pub(crate) ns_max: u64,
+    /// The whole histogram: HdrHistogram V2, deflated, base64.
+    pub(crate) histogram: String,
 }
 
 /// One kind of operation within a phase.
@@ -405,4 +446,8 @@ pub(crate) struct OperationObservation {
     pub(crate) latency_ns_max: u64,
     /// The whole histogram: HdrHistogram V2, deflated, base64.
     pub(crate) histogram: String,
+    /// Open loop only: from the issue to the completion, the latencies above being counted from
+    /// the intended start. None: the latencies are the service times.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) service: Option<TimingObservation>,
 }

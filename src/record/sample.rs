@@ -393,6 +393,7 @@ fn trial(
         latency_ns_p999: None,
         latency_ns_max: latency.max(),
         histogram,
+        service: None,
     };
     Observation {
         round,
@@ -420,6 +421,9 @@ fn trial(
             operations: vec![op],
             slice_ns: 100_000_000,
             series,
+            lateness: None,
+            unissued: None,
+            threads: Vec::new(),
         }],
         metrics: vec![
             Some(speed),

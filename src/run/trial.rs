@@ -6,10 +6,13 @@ use std::sync::Arc;
 use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use stackrace_engine::{Control, Op, OpOutcome, Outcome, residency};
+use stackrace_engine::{Control, Op, OpOutcome, Outcome, Timing, residency};
 
 use super::Race;
-use crate::event::{Counted, Ended, Observation, OperationObservation, PhaseObservation, Settled};
+use crate::event::{
+    Counted, Ended, Observation, OperationObservation, PhaseObservation, Settled, ThreadOperation,
+    TimingObservation,
+};
 use crate::observe::{self, Snapshot};
 use crate::stack::{RaisedStack, Site};
 use crate::workload::{Place, Workload};
@@ -279,6 +282,35 @@ fn phase_observation(name: &str, outcome: &Outcome) -> PhaseObservation {
             .iter()
             .map(|slice| (slice.ops, slice.bytes))
             .collect(),
+        lateness: outcome.lateness.as_ref().map(timing),
+        // Only an open loop has a schedule to fall behind.
+        unissued: outcome.lateness.as_ref().map(|_| outcome.unissued),
+        threads: outcome
+            .threads
+            .iter()
+            .map(|kinds| kinds.iter().map(thread_operation).collect())
+            .collect(),
+    }
+}
+
+fn thread_operation(op: &OpOutcome) -> ThreadOperation {
+    ThreadOperation {
+        op: op.op.name().to_owned(),
+        count: op.count,
+        bytes: op.bytes,
+        latency_ns_p50: op.latency.value_at_quantile(0.50),
+        latency_ns_p99: op.latency.value_at_quantile(0.99),
+        latency_ns_max: op.latency.max(),
+    }
+}
+
+fn timing(timing: &Timing) -> TimingObservation {
+    TimingObservation {
+        ns_mean: timing.sum_ns as f64 / timing.histogram.len().max(1) as f64,
+        ns_p50: timing.histogram.value_at_quantile(0.50),
+        ns_p99: timing.histogram.value_at_quantile(0.99),
+        ns_max: timing.histogram.max(),
+        histogram: encode(&timing.histogram),
     }
 }
 
@@ -296,6 +328,7 @@ fn operation(op: &OpOutcome) -> OperationObservation {
         latency_ns_p999: (op.count >= OPERATIONS_FOR_P999).then(|| at(0.999)),
         latency_ns_max: op.latency.max(),
         histogram: encode(&op.latency),
+        service: op.service.as_ref().map(timing),
     }
 }
 
@@ -306,5 +339,69 @@ fn encode(histogram: &Histogram<u64>) -> String {
     match V2DeflateSerializer::new().serialize(histogram, &mut bytes) {
         Ok(_) => base64::engine::general_purpose::STANDARD.encode(bytes),
         Err(_) => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+
+    /// An open loop of two threads, or a closed one of one, that does no I/O.
+    fn observed(pacing: Pacing, threads: u32) -> serde_json::Value {
+        let target = Target {
+            path: "none".into(),
+            bytes: 1 << 20,
+        };
+        let spec = Spec {
+            targets: vec![target],
+            block_sizes: vec![(4096, 1)],
+            access: Access::Uniform,
+            align: None,
+            read_share: 1.0,
+            threads,
+            queue_depth: 1,
+            direct: false,
+            preallocate: false,
+            durability: Durability::default(),
+            pacing,
+            content: Content::Zero,
+            stop: Stop {
+                ops: Some(100),
+                time_ns: None,
+            },
+            engine: Engine::Null,
+            seed: 1,
+            slice_ns: 100_000_000,
+        };
+        let outcome = stackrace_engine::run(&spec, &Control::default()).unwrap();
+        let phase = phase_observation("measure", &outcome);
+        let json = serde_json::to_value(&phase).unwrap();
+        // What is written is what is read.
+        let read: PhaseObservation = serde_json::from_value(json.clone()).unwrap();
+        assert_eq!(serde_json::to_value(&read).unwrap(), json);
+        json
+    }
+
+    #[test]
+    fn an_open_loop_leaves_its_service_times_and_its_threads() {
+        let open = observed(Pacing::Fixed(100_000.0), 2);
+        assert!(open["operations"][0]["service"]["ns_p99"].is_u64());
+        assert!(open["lateness"]["ns_max"].is_u64());
+        assert_eq!(open["unissued"], 0);
+        let counts: Vec<_> = (0..2)
+            .map(|t| open["threads"][t][0]["count"].clone())
+            .collect();
+        assert_eq!(counts, [50, 50]);
+    }
+
+    /// A closed loop of one thread is recorded as it was before open loops were.
+    #[test]
+    fn a_closed_loop_has_none_of_it() {
+        let closed = observed(Pacing::Closed { think_time_ns: 0 }, 1);
+        for word in ["lateness", "unissued", "threads"] {
+            assert!(closed.get(word).is_none(), "{word}");
+        }
+        assert!(closed["operations"][0].get("service").is_none());
     }
 }

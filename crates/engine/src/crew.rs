@@ -213,7 +213,7 @@ fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, why: String) -> Outc
         ended,
         elapsed_ns,
         ops: merged.ops,
-        threads: Vec::new(),
+        threads: merged.threads,
         lateness: None,
         unissued: 0,
         verified_bytes: 0,
@@ -275,7 +275,8 @@ impl Crew<'_> {
         let watch = self.watch;
         let calibration = Calibration::begin();
         let failed = AtomicBool::new(false);
-        let close = close.map(|close| (close, Recorder::new(watch.slice_ns, &[Op::Fsync])));
+        let close =
+            close.map(|close| (close, Recorder::new(watch.slice_ns, &[Op::Fsync]).closing()));
         let (clock, mut reports) = self.start(parts, &work, calibration, &failed)?;
         if let Some((close, recorder)) = close {
             let mut last = Hand::new(recorder, clock, watch.control, &failed);

@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use rustix::io::Errno;
+
 use crate::outcome::OpError;
 
 /// The phase could not begin. Nothing was measured.
@@ -26,6 +28,15 @@ pub enum StartError {
     DirectRefused {
         /// On which file.
         path: PathBuf,
+    },
+    /// The blocks of a file could not be reserved.
+    Preallocate {
+        /// Of which one.
+        path: PathBuf,
+        /// How many bytes, from its beginning.
+        bytes: u64,
+        /// What the system said (raw errno).
+        errno: i32,
     },
     /// The kernel refuses io_uring.
     Ring {
@@ -65,6 +76,12 @@ impl fmt::Display for StartError {
             Self::DirectRefused { path } => {
                 write!(f, "{} cannot be opened for direct I/O", path.display())
             }
+            Self::Preallocate { path, bytes, errno } => write!(
+                f,
+                "cannot reserve {bytes} bytes for {}: {}",
+                path.display(),
+                words(*errno)
+            ),
             Self::Ring { errno, disabled } => {
                 write!(f, "the kernel refuses io_uring: {}", words(*errno))?;
                 match disabled {
@@ -94,6 +111,14 @@ impl StartError {
             Self::DirectRefused { .. } => {
                 "use direct = false, or a file system that supports direct I/O".to_owned()
             }
+            Self::Preallocate { errno, .. } => match Errno::from_raw_os_error(*errno) {
+                Errno::OPNOTSUPP | Errno::NODEV => {
+                    "leave preallocation out: only some file systems can reserve blocks, and a \
+                     device has all of its own"
+                }
+                errno => room_or_device(errno),
+            }
+            .to_owned(),
             Self::Ring {
                 disabled: Some(1 | 2),
                 ..
@@ -110,12 +135,16 @@ impl StartError {
                 "lower the number of threads, or raise the limit on processes (ulimit -u)"
                     .to_owned()
             }
-            Self::LayOut(error) => match rustix::io::Errno::from_raw_os_error(error.errno) {
-                rustix::io::Errno::NOSPC | rustix::io::Errno::DQUOT => {
-                    "free some space, or lower the size of the working set".to_owned()
-                }
-                _ => "look at the device's state and the kernel's messages (dmesg)".to_owned(),
-            },
+            Self::LayOut(error) => room_or_device(Errno::from_raw_os_error(error.errno)).to_owned(),
         }
+    }
+}
+
+/// What helps when a file cannot have its bytes.
+fn room_or_device(errno: Errno) -> &'static str {
+    match errno {
+        Errno::NOSPC | Errno::DQUOT => "free some space, or lower the size of the working set",
+        Errno::FBIG => "lower the size of the working set, or spread it over more files",
+        _ => "look at the device's state and the kernel's messages (dmesg)",
     }
 }

@@ -93,6 +93,40 @@ pub struct Timing {
     pub histogram: Histogram<u64>,
 }
 
+impl Timing {
+    /// Room for any number of times, all of it touched: nothing is left for the first of them.
+    pub(crate) fn new() -> Timing {
+        let sum_ns = 0;
+        let histogram = latencies();
+        Timing { sum_ns, histogram }
+    }
+
+    #[inline(always)]
+    pub(crate) fn record(&mut self, ns: u64) {
+        self.sum_ns += u128::from(ns);
+        self.histogram.saturating_record(ns);
+    }
+
+    pub(crate) fn merge(&mut self, other: &Timing) {
+        self.sum_ns += other.sum_ns;
+        add(&mut self.histogram, &other.histogram);
+    }
+}
+
+/// An empty histogram of latencies.
+fn latencies() -> Histogram<u64> {
+    let mut histogram = Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, LATENCY_DIGITS)
+        .expect("the bounds are constants the histogram accepts");
+    // Writes all of it, so that no page is touched for the first time while measuring.
+    histogram.clear();
+    histogram
+}
+
+fn add(ours: &mut Histogram<u64>, theirs: &Histogram<u64>) {
+    ours.add(theirs)
+        .expect("histograms of the same bounds can be added");
+}
+
 /// One kind of operation within one phase.
 #[derive(Debug, Clone)]
 pub struct OpOutcome {
@@ -104,13 +138,58 @@ pub struct OpOutcome {
     pub bytes: u64,
     /// Exact sum of the latencies, ns (the mean is this over `count`).
     pub latency_sum_ns: u128,
-    /// Every latency, ns, merged over all threads.
+    /// Every latency, ns.
     pub latency: Histogram<u64>,
     /// Latencies beyond [`LATENCY_NS_MAX`], recorded there.
     pub saturated: u64,
     /// Open loop only: from the issue to the completion. The latency above then is the response
     /// time, counted from the intended start. None: the latency is the service time.
     pub service: Option<Timing>,
+}
+
+impl OpOutcome {
+    /// Nothing of this kind so far.
+    pub(crate) fn new(op: Op) -> OpOutcome {
+        OpOutcome {
+            op,
+            count: 0,
+            bytes: 0,
+            latency_sum_ns: 0,
+            latency: latencies(),
+            saturated: 0,
+            service: None,
+        }
+    }
+
+    #[inline(always)]
+    pub(crate) fn record(&mut self, latency_ns: u64, bytes: u64) {
+        self.count += 1;
+        self.bytes += bytes;
+        self.latency_sum_ns += u128::from(latency_ns);
+        if latency_ns > LATENCY_NS_MAX {
+            self.saturated += 1;
+        }
+        self.latency.saturating_record(latency_ns);
+    }
+
+    /// Adds what another thread did of the same kind.
+    pub(crate) fn merge(&mut self, other: &OpOutcome) {
+        self.count += other.count;
+        self.bytes += other.bytes;
+        self.latency_sum_ns += other.latency_sum_ns;
+        self.saturated += other.saturated;
+        add(&mut self.latency, &other.latency);
+        merge_timings(&mut self.service, other.service.as_ref());
+    }
+}
+
+/// Adds times that not every thread took.
+pub(crate) fn merge_timings(ours: &mut Option<Timing>, theirs: Option<&Timing>) {
+    match (ours, theirs) {
+        (Some(ours), Some(theirs)) => ours.merge(theirs),
+        (ours @ None, Some(theirs)) => *ours = Some(theirs.clone()),
+        (_, None) => {}
+    }
 }
 
 /// What completed within one slice of the time series.
@@ -178,11 +257,14 @@ pub struct Outcome {
     /// One entry for each kind that was issued, in the order of [`Op::ALL`].
     pub ops: Vec<OpOutcome>,
     /// The same for each thread alone, in the order they were started; empty where one thread did
-    /// everything.
+    /// everything. With plain calls and a queue depth above 1 these are the threads that stand in
+    /// for it. A closing fsync belongs to none of them.
     pub threads: Vec<Vec<OpOutcome>>,
-    /// Open loop only: how much later than it could have been (its intended start, or the moment a
-    /// place in the queue was free, whichever was later) an operation was issued. This is the
-    /// generator's own fault, not the storage's.
+    /// Open loop only: how much later each operation was issued than by a generator that is never
+    /// late, which issues at the intended start, or at the moment a place in the queue is free,
+    /// whichever is later. This is the generator's own fault (or that of a machine that gave it no
+    /// processor), not the storage's, and it includes what was held up behind a late operation. A
+    /// response time is this, and the wait for a place, and the service time.
     pub lateness: Option<Timing>,
     /// Open loop only: operations that were due when the phase ended, and were not issued.
     pub unissued: u64,

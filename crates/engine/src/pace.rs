@@ -1,7 +1,6 @@
 //! The three ways a worker may be paced, as types: what is not asked for costs nothing.
 
 use crate::pacing::Schedule;
-use crate::shape::Shape;
 
 /// When the next operation may start.
 pub(crate) trait Pace {
@@ -12,7 +11,9 @@ pub(crate) trait Pace {
     /// When the next operation is due, if its place is ready since `ready_ns`.
     fn due_ns(&self, ready_ns: u64) -> u64;
     /// The operation just asked about was taken.
-    fn taken(&mut self, shape: &mut Shape);
+    fn taken(&mut self);
+    /// How many operations that were not taken were due before `until_ns`.
+    fn owed(self, until_ns: u64) -> u64;
 }
 
 /// Closed loop without think time.
@@ -30,7 +31,10 @@ impl Pace for Eager {
         0
     }
     #[inline(always)]
-    fn taken(&mut self, _shape: &mut Shape) {}
+    fn taken(&mut self) {}
+    fn owed(self, _until_ns: u64) -> u64 {
+        0
+    }
 }
 
 /// Closed loop with a think time.
@@ -50,7 +54,10 @@ impl Pace for Thinking {
         ready_ns
     }
     #[inline(always)]
-    fn taken(&mut self, _shape: &mut Shape) {}
+    fn taken(&mut self) {}
+    fn owed(self, _until_ns: u64) -> u64 {
+        0
+    }
 }
 
 /// Open loop.
@@ -59,21 +66,20 @@ pub(crate) struct Scheduled(pub(crate) Schedule);
 
 impl Pace for Scheduled {
     const FROM_INTENDED: bool = true;
+    /// At once: kept to tell an operation that found no place from one that was issued late.
     #[inline(always)]
-    fn ready_ns(&self, _completed_ns: u64) -> u64 {
-        0
+    fn ready_ns(&self, completed_ns: u64) -> u64 {
+        completed_ns
     }
     #[inline(always)]
     fn due_ns(&self, _ready_ns: u64) -> u64 {
         self.0.next_ns()
     }
     #[inline(always)]
-    fn taken(&mut self, shape: &mut Shape) {
-        let random = if self.0.is_random() {
-            shape.random()
-        } else {
-            0
-        };
-        self.0.advance(random);
+    fn taken(&mut self) {
+        self.0.advance();
+    }
+    fn owed(self, until_ns: u64) -> u64 {
+        self.0.due_before(until_ns)
     }
 }

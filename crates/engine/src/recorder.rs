@@ -6,49 +6,10 @@
 //!
 //! Units: nanoseconds since the phase began, bytes.
 
-use hdrhistogram::Histogram;
-
-use crate::outcome::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpOutcome, Slice};
+use crate::outcome::{Op, OpOutcome, Slice, Timing, merge_timings};
 
 /// How many slices a time series may have: an hour of 100 ms.
 pub const SLICES_MAX: usize = 36_000;
-
-/// One kind of operation, as one thread saw it.
-#[derive(Debug, Clone)]
-struct Lane {
-    count: u64,
-    bytes: u64,
-    latency_sum_ns: u128,
-    saturated: u64,
-    latency: Histogram<u64>,
-}
-
-impl Lane {
-    fn new() -> Lane {
-        let mut latency =
-            Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, LATENCY_DIGITS)
-                .expect("the bounds are constants the histogram accepts");
-        // Writes all of it, so that no page is touched for the first time while measuring.
-        latency.clear();
-        Lane {
-            count: 0,
-            bytes: 0,
-            latency_sum_ns: 0,
-            saturated: 0,
-            latency,
-        }
-    }
-
-    fn merge(&mut self, other: &Lane) {
-        self.count += other.count;
-        self.bytes += other.bytes;
-        self.latency_sum_ns += other.latency_sum_ns;
-        self.saturated += other.saturated;
-        self.latency
-            .add(&other.latency)
-            .expect("histograms of the same bounds can be added");
-    }
-}
 
 /// Completed work over time.
 #[derive(Debug, Clone)]
@@ -134,9 +95,13 @@ impl Series {
 /// One thread's notebook.
 #[derive(Debug, Clone)]
 pub struct Recorder {
-    lanes: [Option<Box<Lane>>; Op::ALL.len()],
+    lanes: [Option<Box<OpOutcome>>; Op::ALL.len()],
+    /// Open loop only.
+    lateness: Option<Timing>,
     series: Series,
     short: u64,
+    /// Not a thread's, but that of what followed when all threads were done.
+    closing: bool,
 }
 
 impl Recorder {
@@ -144,13 +109,31 @@ impl Recorder {
     pub fn new(slice_ns: u64, ops: &[Op]) -> Recorder {
         let mut lanes = [const { None }; Op::ALL.len()];
         for op in ops {
-            lanes[*op as usize] = Some(Box::new(Lane::new()));
+            lanes[*op as usize] = Some(Box::new(OpOutcome::new(*op)));
         }
         Recorder {
             lanes,
+            lateness: None,
             series: Series::new(slice_ns),
             short: 0,
+            closing: false,
         }
+    }
+
+    /// With room for the service times and the lateness of an open loop: as much again, and once
+    /// more. No fsync is scheduled: its latency is its service time already.
+    pub fn open_loop(mut self) -> Recorder {
+        for lane in self.lanes.iter_mut().flatten() {
+            lane.service = (lane.op != Op::Fsync).then(Timing::new);
+        }
+        self.lateness = Some(Timing::new());
+        self
+    }
+
+    /// For what follows when all threads are done: it counts, but as no thread.
+    pub fn closing(mut self) -> Recorder {
+        self.closing = true;
+        self
     }
 
     /// An operation completed. Its latency is the time between the two; it counts for the slice it
@@ -163,16 +146,27 @@ impl Recorder {
         let Some(lane) = &mut self.lanes[op as usize] else {
             unannounced(op);
         };
-        let latency_ns = end_ns.saturating_sub(start_ns);
-        lane.count += 1;
-        lane.bytes += bytes;
-        lane.latency_sum_ns += u128::from(latency_ns);
-        if latency_ns > LATENCY_NS_MAX {
-            lane.saturated += 1;
-        }
-        lane.latency.saturating_record(latency_ns);
+        lane.record(end_ns.saturating_sub(start_ns), bytes);
         if op != Op::Fsync {
             self.series.add(end_ns, bytes);
+        }
+    }
+
+    /// The operation of an open loop just recorded took so long, from its issue to its completion.
+    #[inline(always)]
+    pub fn served(&mut self, op: Op, service_ns: u64) {
+        if let Some(lane) = &mut self.lanes[op as usize]
+            && let Some(service) = &mut lane.service
+        {
+            service.record(service_ns);
+        }
+    }
+
+    /// An operation of an open loop was issued so much later than it could have been.
+    #[inline(always)]
+    pub fn late(&mut self, late_ns: u64) {
+        if let Some(lateness) = &mut self.lateness {
+            lateness.record(late_ns);
         }
     }
 
@@ -191,53 +185,45 @@ impl Recorder {
 
     /// Operations recorded so far, fsyncs left out, and the bytes they moved.
     pub fn progress(&self) -> (u64, u64) {
-        let mut sum = (0, 0);
-        for (lane, op) in self.lanes.iter().zip(Op::ALL) {
-            if let Some(lane) = lane
-                && op != Op::Fsync
-            {
-                sum = (sum.0 + lane.count, sum.1 + lane.bytes);
-            }
-        }
-        sum
+        let work = self.lanes.iter().flatten().filter(|l| l.op != Op::Fsync);
+        work.fold((0, 0), |sum, lane| (sum.0 + lane.count, sum.1 + lane.bytes))
     }
 
-    /// All notebooks of a phase as one.
+    /// All notebooks of a phase as one, and each thread's by itself if there were several.
     pub fn merge(recorders: Vec<Recorder>, slice_ns: u64) -> Merged {
-        let mut recorders = recorders.into_iter();
-        let mut sum = recorders
-            .next()
-            .unwrap_or_else(|| Recorder::new(slice_ns, &[]));
-        for other in recorders {
-            for (ours, theirs) in sum.lanes.iter_mut().zip(other.lanes) {
-                match (ours.as_mut(), theirs) {
-                    (Some(ours), Some(theirs)) => ours.merge(&theirs),
-                    (None, theirs) => *ours = theirs,
-                    (Some(_), None) => {}
+        let mut lanes: [Option<OpOutcome>; Op::ALL.len()] = [const { None }; Op::ALL.len()];
+        let several = recorders.iter().filter(|r| !r.closing).count() > 1;
+        let (mut threads, mut lateness, mut short) = (Vec::new(), None, 0);
+        let mut series: Option<Series> = None;
+        for recorder in recorders {
+            let kinds = recorder.lanes.into_iter().flatten();
+            let kinds: Vec<OpOutcome> = kinds.map(|k| *k).filter(|k| k.count > 0).collect();
+            if several && !recorder.closing {
+                threads.push(kinds.clone());
+            }
+            for kind in kinds {
+                match &mut lanes[kind.op as usize] {
+                    Some(lane) => lane.merge(&kind),
+                    lane => *lane = Some(kind),
                 }
             }
-            sum.series.merge(other.series);
-            sum.short += other.short;
+            merge_timings(&mut lateness, recorder.lateness.as_ref());
+            match &mut series {
+                Some(series) => series.merge(recorder.series),
+                None => series = Some(recorder.series),
+            }
+            short += recorder.short;
         }
-        let ops = sum.lanes.into_iter().zip(Op::ALL).filter_map(|(lane, op)| {
-            lane.filter(|lane| lane.count > 0).map(|lane| OpOutcome {
-                op,
-                count: lane.count,
-                bytes: lane.bytes,
-                latency_sum_ns: lane.latency_sum_ns,
-                latency: lane.latency,
-                saturated: lane.saturated,
-                service: None,
-            })
-        });
-        let mut series = sum.series.slices;
-        series.truncate(sum.series.used);
-        series.shrink_to_fit();
+        let mut series = series.unwrap_or_else(|| Series::new(slice_ns));
+        series.slices.truncate(series.used);
+        series.slices.shrink_to_fit();
         Merged {
-            ops: ops.collect(),
-            slice_ns: sum.series.slice_ns,
-            series,
-            short: sum.short,
+            ops: lanes.into_iter().flatten().collect(),
+            threads,
+            lateness,
+            slice_ns: series.slice_ns,
+            series: series.slices,
+            short,
         }
     }
 }
@@ -253,6 +239,10 @@ fn unannounced(op: Op) -> ! {
 pub struct Merged {
     /// See [`crate::Outcome::ops`].
     pub ops: Vec<OpOutcome>,
+    /// See [`crate::Outcome::threads`].
+    pub threads: Vec<Vec<OpOutcome>>,
+    /// See [`crate::Outcome::lateness`].
+    pub lateness: Option<Timing>,
     /// See [`crate::Outcome::slice_ns`]; a power of two times what was asked for, if the phase
     /// lasted longer than [`SLICES_MAX`] slices.
     pub slice_ns: u64,
@@ -265,6 +255,7 @@ pub struct Merged {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::outcome::LATENCY_NS_MAX;
     use proptest::prelude::*;
 
     /// (kind, start, latency, bytes)
@@ -279,31 +270,60 @@ mod tests {
         )
     }
 
+    /// The notebook of an open loop whose operations waited as long as they took.
     fn notebook(events: &[Event]) -> Recorder {
-        let mut recorder = Recorder::new(1_000, &[Op::Read, Op::Write, Op::Fsync]);
+        let mut recorder = Recorder::new(1_000, &[Op::Read, Op::Write, Op::Fsync]).open_loop();
         for (kind, start, latency, bytes) in events {
-            recorder.record(Op::ALL[*kind], *start, start + latency, *bytes);
+            let op = Op::ALL[*kind];
+            recorder.record(op, *start, start + latency, *bytes);
+            recorder.served(op, latency / 2);
+            recorder.late(latency % 1_000);
         }
         recorder
+    }
+
+    fn same_timing(a: &Option<Timing>, b: &Option<Timing>) -> Result<(), TestCaseError> {
+        let parts = |t: &Option<Timing>| t.as_ref().map(|t| (t.sum_ns, t.histogram.clone()));
+        prop_assert_eq!(parts(a), parts(b));
+        Ok(())
+    }
+
+    fn same(a: &[OpOutcome], b: &[OpOutcome]) -> Result<(), TestCaseError> {
+        prop_assert_eq!(a.len(), b.len());
+        for (a, b) in a.iter().zip(b) {
+            prop_assert_eq!(
+                (a.op, a.count, a.bytes, a.latency_sum_ns, a.saturated),
+                (b.op, b.count, b.bytes, b.latency_sum_ns, b.saturated)
+            );
+            prop_assert_eq!(&a.latency, &b.latency);
+            same_timing(&a.service, &b.service)?;
+        }
+        Ok(())
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Who recorded what does not matter.
+        /// Who recorded what does not matter, and each thread's part is what it recorded.
         #[test]
-        fn merged_equals_recorded_alone(events in prop::collection::vec(event(), 0..300), cut in 0usize..300) {
-            let cut = cut.min(events.len());
-            let (left, right) = events.split_at(cut);
-            let together = Recorder::merge(vec![notebook(left), notebook(right)], 1_000);
+        fn merged_equals_recorded_alone(
+            events in prop::collection::vec(event(), 0..300), cuts in prop::collection::vec(0usize..300, 0..4),
+        ) {
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(events.len())).collect();
+            cuts.extend([0, events.len()]);
+            cuts.sort_unstable();
+            let parts: Vec<&[Event]> = cuts.windows(2).map(|cut| &events[cut[0]..cut[1]]).collect();
+            let together = Recorder::merge(parts.iter().map(|part| notebook(part)).collect(), 1_000);
             let alone = Recorder::merge(vec![notebook(&events)], 1_000);
             prop_assert_eq!(together.slice_ns, alone.slice_ns);
             prop_assert_eq!(&together.series, &alone.series);
-            prop_assert_eq!(together.ops.len(), alone.ops.len());
-            for (a, b) in together.ops.iter().zip(&alone.ops) {
-                prop_assert_eq!((a.op, a.count, a.bytes, a.latency_sum_ns, a.saturated),
-                    (b.op, b.count, b.bytes, b.latency_sum_ns, b.saturated));
-                prop_assert_eq!(&a.latency, &b.latency);
+            same(&together.ops, &alone.ops)?;
+            same_timing(&together.lateness, &alone.lateness)?;
+            prop_assert!(alone.threads.is_empty());
+            let parts = if parts.len() > 1 { parts } else { Vec::new() };
+            prop_assert_eq!(together.threads.len(), parts.len());
+            for (thread, part) in together.threads.iter().zip(&parts) {
+                same(thread, &Recorder::merge(vec![notebook(part)], 1_000).ops)?;
             }
         }
 
@@ -353,6 +373,25 @@ mod tests {
         let merged = Recorder::merge(vec![recorder], 1);
         assert_eq!((merged.ops[0].saturated, merged.ops[0].count), (1, 2));
         assert_eq!(merged.ops[0].latency.len(), 2);
+    }
+
+    #[test]
+    fn what_closes_a_phase_is_no_thread_of_it() {
+        let mut thread = Recorder::new(1_000, &[Op::Write]);
+        thread.record(Op::Write, 0, 10, 7);
+        let mut closing = Recorder::new(1_000, &[Op::Fsync]).closing();
+        closing.record(Op::Fsync, 10, 20, 0);
+        let one = Recorder::merge(vec![thread.clone(), closing.clone()], 1_000);
+        assert_eq!((one.ops.len(), one.threads.len()), (2, 0));
+        let two = Recorder::merge(vec![thread.clone(), thread, closing], 1_000);
+        let kinds: Vec<_> = two
+            .threads
+            .iter()
+            .flatten()
+            .map(|k| (k.op, k.count))
+            .collect();
+        assert_eq!(kinds, [(Op::Write, 1), (Op::Write, 1)]);
+        assert_eq!(two.ops.iter().map(|k| k.count).collect::<Vec<_>>(), [2, 1]);
     }
 
     #[test]

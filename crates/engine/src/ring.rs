@@ -71,6 +71,8 @@ struct Slot {
     /// Its latency counts from here.
     from_ns: u64,
     begun_ns: u64,
+    /// How late it was issued (see [`Worker::issued`]); 0 in a closed loop.
+    late_ns: u64,
 }
 
 /// All places of a queue. Allocated whole before the clock starts.
@@ -101,6 +103,7 @@ impl Flight {
             step,
             from_ns: 0,
             begun_ns: 0,
+            late_ns: 0,
         };
         Flight {
             slots: vec![slot; depth],
@@ -181,6 +184,8 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
         if R::VERIFIES {
             check_next(worker, ring, flight);
         }
+        // Read once more: what is issued next is issued now, and not after the phase's time.
+        now_ns = worker.watch.now_ns();
         if !ending && let Some(finish) = worker.watch.ended(now_ns, &worker.recorder) {
             ending = true;
             if worker.finish != Finish::Failed {
@@ -188,7 +193,6 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
             }
         }
         ending |= worker.finish == Finish::Failed;
-        now_ns = worker.watch.now_ns();
     }
 }
 
@@ -222,6 +226,7 @@ fn fill<R: Ring, P: Pace>(
                     step,
                     from_ns: now_ns,
                     begun_ns: now_ns,
+                    late_ns: 0,
                 },
             ) {
                 worker.fail(Op::Fsync, target, None, Fault::NOT_TAKEN);
@@ -254,6 +259,7 @@ fn fill<R: Ring, P: Pace>(
             }
             now_ns = worker.watch.now_ns();
         }
+        let late_ns = worker.issued::<P>(due_ns, ready_ns, now_ns);
         let from_ns = if P::FROM_INTENDED { due_ns } else { now_ns };
         if !flight.issue(
             ring,
@@ -261,6 +267,7 @@ fn fill<R: Ring, P: Pace>(
                 step,
                 from_ns,
                 begun_ns: now_ns,
+                late_ns,
             },
         ) {
             worker.fail(step.op, step.target, Some(step.offset), Fault::NOT_TAKEN);
@@ -290,7 +297,7 @@ fn next<P: Pace>(
         return Err(Some(due_ns));
     }
     let step = worker.shape.step();
-    pace.taken(&mut worker.shape);
+    pace.taken();
     worker.left -= 1;
     Ok((step, due_ns))
 }
@@ -309,8 +316,9 @@ fn complete<R: Ring, P: Pace>(
         step,
         from_ns,
         begun_ns,
+        late_ns,
     } = flight.slots[index];
-    let ready_ns = pace.ready_ns(now_ns);
+    let ready_ns = pace.ready_ns(now_ns - late_ns);
     match u32::try_from(result) {
         Ok(moved @ 1..) if R::VERIFIES && step.op != Op::Fsync => {
             flight.unchecked.push_back((index, moved, ready_ns));
@@ -326,7 +334,9 @@ fn complete<R: Ring, P: Pace>(
             };
             worker.fail(step.op, step.target, offset, fault);
         }
-        Ok(_) if step.op == Op::Fsync => worker.completed(&step, begun_ns, begun_ns, now_ns, 0),
+        Ok(_) if step.op == Op::Fsync => {
+            worker.completed::<P>(&step, begun_ns, begun_ns, now_ns, 0)
+        }
         Ok(0) if step.op == Op::Read => {
             if R::VERIFIES
                 && let Err(finding) = ring.check(index, &step, 0)
@@ -337,7 +347,7 @@ fn complete<R: Ring, P: Pace>(
         }
         Ok(0) => worker.fail(step.op, step.target, offset, Fault::NOTHING_WRITTEN),
         Ok(moved) => {
-            worker.completed(&step, from_ns, begun_ns, now_ns, moved);
+            worker.completed::<P>(&step, from_ns, begun_ns, now_ns, moved);
             if step.op == Op::Write && worker.cadence.wrote(step.target) {
                 while let Some(target) = worker.cadence.take_dirty() {
                     flight.syncs.push_back(target);

@@ -120,7 +120,9 @@ pub struct Spec {
     /// The files; sizes need not be equal. Files that are written are created if missing and
     /// never truncated.
     pub targets: Vec<Target>,
-    /// Bytes of one operation and their weights; `[(4096, 1)]` for a single block size.
+    /// Bytes of one operation and their weights; `[(4096, 1)]` for a single block size. A weight is
+    /// a share of the operations, not of the bytes, exact in the long run and deterministic from
+    /// the seed; sizes of weight 0 are not used.
     pub block_sizes: Vec<(u32, u32)>,
     /// Order of the blocks.
     pub access: Access,

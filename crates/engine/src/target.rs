@@ -2,8 +2,8 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{Mode, OFlags};
-use rustix::io::Errno;
+use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StartError;
 use crate::spec::{Spec, Target};
@@ -12,7 +12,7 @@ use crate::spec::{Spec, Target};
 /// the value of `O_SYNC`, which also makes time stamps durable: another measurement.
 const O_DSYNC: OFlags = OFlags::from_bits_retain(0o10000);
 
-/// Opens every target as the spec says.
+/// Opens every target as the spec says, and reserves its blocks if it asks for that.
 pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
     let mut flags = match spec.read_share {
         1.0 => OFlags::RDONLY,
@@ -22,10 +22,29 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
     flags.set(OFlags::DIRECT, spec.direct);
     flags.set(O_DSYNC, spec.durability.open_dsync);
     flags.set(OFlags::SYNC, spec.durability.open_sync);
-    spec.targets
-        .iter()
-        .map(|target| open(target, flags))
-        .collect()
+    let reserves = spec.preallocate && spec.read_share < 1.0;
+    let open_one = |target| {
+        let file = open(target, flags)?;
+        if reserves {
+            preallocate(target, &file)?;
+        }
+        Ok(file)
+    };
+    spec.targets.iter().map(open_one).collect()
+}
+
+/// Reserves the blocks of the part of a file the phase may touch; a shorter file grows to it.
+fn preallocate(target: &Target, file: &OwnedFd) -> Result<(), StartError> {
+    if target.bytes == 0 {
+        // The call refuses an empty range.
+        return Ok(());
+    }
+    let reserve = || rustix::fs::fallocate(file, FallocateFlags::empty(), 0, target.bytes);
+    retry_on_intr(reserve).map_err(|errno| StartError::Preallocate {
+        path: target.path.clone(),
+        bytes: target.bytes,
+        errno: errno.raw_os_error(),
+    })
 }
 
 /// Opens one target. A read that need not update the access time does not: that is a metadata

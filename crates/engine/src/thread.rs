@@ -12,6 +12,7 @@ use crate::clock::{Calibration, Clock};
 use crate::content::{POOL_BYTES, Pool};
 use crate::control::Control;
 use crate::descriptors;
+use crate::draw::Draw;
 use crate::error::StartError;
 use crate::gate::Gate;
 use crate::io::Device;
@@ -20,7 +21,7 @@ use crate::io::sync::{Sync, sync_file};
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::Memory;
 use crate::outcome::{Ended, Op, OpError, Outcome, mean_outstanding};
-use crate::pace::{Eager, Scheduled, Thinking};
+use crate::pace::{Eager, Pace, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
 use crate::ring::{Flight, Ring, drive_ring};
@@ -28,7 +29,7 @@ use crate::shape::{Shape, Share};
 use crate::spec::{Access, Pacing, Spec};
 use crate::target::open_all;
 use crate::verify::{Ledger, Slots, Verified};
-use crate::watch::{Finish, Watch};
+use crate::watch::{Finish, Watch, spin_ns};
 use crate::worker::{Cadence, Failure, Worker, drive};
 
 /// Stack of a worker, bytes: it calls little and recurses nowhere.
@@ -37,6 +38,9 @@ const STACK_BYTES: usize = 256 << 10;
 const FULL_POOLS: usize = 8;
 /// Smallest pool per worker, bytes.
 const POOL_BYTES_MIN: usize = 256 << 10;
+
+/// Purpose of the random numbers Poisson arrivals follow from.
+const PURPOSE_ARRIVALS: u64 = 0x6172_7269_7665_0000;
 
 /// Runs one phase.
 ///
@@ -90,6 +94,7 @@ fn run_phase(
         control,
         files: &files,
         way: choice.way,
+        spin_ns: spin_ns(choice.workers),
         halt: AtomicBool::new(false),
         ledger,
         verified_bytes: AtomicU64::new(0),
@@ -195,6 +200,8 @@ struct Phase<'a> {
     control: &'a Control,
     files: &'a [OwnedFd],
     way: Way,
+    /// See [`spin_ns`].
+    spin_ns: u64,
     halt: AtomicBool,
     /// What the files must hold; None: nothing is verified.
     ledger: Option<&'a Ledger>,
@@ -210,6 +217,7 @@ struct Report {
     outstanding_ns: u64,
     back: u64,
     end_ns: u64,
+    unissued: u64,
 }
 
 impl Phase<'_> {
@@ -267,6 +275,10 @@ impl Phase<'_> {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let ops = self.ops();
         let recorder = Recorder::new(self.spec.slice_ns, &ops);
+        let recorder = match self.spec.pacing {
+            Pacing::Closed { .. } => recorder,
+            Pacing::Fixed(_) | Pacing::Poisson(_) => recorder.open_loop(),
+        };
         match self.way {
             Way::Null => {
                 let device = self.pool(share, 1).map(|pool| Null { pool });
@@ -362,19 +374,17 @@ impl Phase<'_> {
             Err(error) => (None, Some(error)),
         };
         let cadence = Cadence::new(self.spec.durability, self.spec.targets.len());
-        let mut shape = shape;
-        let schedule = self.schedule(&mut shape, share);
+        let schedule = self.schedule(share);
         let clock = gate.pass(refused)?;
         let device = device.as_mut()?;
-        let mut worker = self.worker(clock, shape, recorder, cadence, share);
-        match (self.spec.pacing, schedule) {
-            (_, Some(schedule)) => drive(&mut worker, device, &mut Scheduled(schedule)),
+        let worker = self.worker(clock, shape, recorder, cadence, share);
+        Some(match (self.spec.pacing, schedule) {
+            (_, Some(schedule)) => drive_whole(worker, device, Scheduled(schedule)),
             (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
-                drive(&mut worker, device, &mut Thinking { think_time_ns });
+                drive_whole(worker, device, Thinking { think_time_ns })
             }
-            (_, None) => drive(&mut worker, device, &mut Eager),
-        }
-        Some(report(worker))
+            (_, None) => drive_whole(worker, device, Eager),
+        })
     }
 
     /// Makes a ring, waits for the common start and drives the ring.
@@ -419,24 +429,23 @@ impl Phase<'_> {
         &self,
         gate: &Gate,
         mut ring: R,
-        mut shape: Shape,
+        shape: Shape,
         recorder: Recorder,
         share: &Share,
     ) -> Option<(Report, bool)> {
         let mut flight = Flight::new(self.spec.queue_depth as usize, self.files.len());
         let cadence = Cadence::new(self.spec.durability, self.files.len());
-        let schedule = self.schedule(&mut shape, share);
+        let schedule = self.schedule(share);
         let clock = gate.pass(None)?;
-        let mut worker = self.worker(clock, shape, recorder, cadence, share);
-        let (w, r, f) = (&mut worker, &mut ring, &mut flight);
-        let drained = match (self.spec.pacing, schedule) {
-            (_, Some(schedule)) => drive_ring(w, r, &mut Scheduled(schedule), f),
+        let worker = self.worker(clock, shape, recorder, cadence, share);
+        let (r, f) = (&mut ring, &mut flight);
+        Some(match (self.spec.pacing, schedule) {
+            (_, Some(schedule)) => drive_ring_whole(worker, r, Scheduled(schedule), f),
             (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
-                drive_ring(w, r, &mut Thinking { think_time_ns }, f)
+                drive_ring_whole(worker, r, Thinking { think_time_ns }, f)
             }
-            (_, None) => drive_ring(w, r, &mut Eager, f),
-        };
-        Some((report(worker), drained))
+            (_, None) => drive_ring_whole(worker, r, Eager, f),
+        })
     }
 
     fn buffers(&self, share: &Share, depth: usize) -> Result<Buffers, StartError> {
@@ -444,14 +453,17 @@ impl Phase<'_> {
     }
 
     /// The worker's share of an open loop's arrivals; `None`: a closed loop.
-    fn schedule(&self, shape: &mut Shape, share: &Share) -> Option<Schedule> {
+    fn schedule(&self, share: &Share) -> Option<Schedule> {
         let Share {
             worker, workers, ..
         } = *share;
         match self.spec.pacing {
             Pacing::Closed { .. } => None,
             Pacing::Fixed(rate) => Some(Schedule::fixed(rate, worker, workers)),
-            Pacing::Poisson(rate) => Some(Schedule::poisson(rate, workers, shape.random())),
+            Pacing::Poisson(rate) => {
+                let draw = Draw::new(self.spec.seed, PURPOSE_ARRIVALS | u64::from(worker));
+                Some(Schedule::poisson(rate, workers, draw))
+            }
         }
     }
 
@@ -467,7 +479,7 @@ impl Phase<'_> {
         Worker {
             shape,
             recorder,
-            watch: Watch::new(clock, self.control, &self.halt, stop.time_ns),
+            watch: Watch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns),
             cadence,
             left: stop.ops.map_or(u64::MAX, |total| share.operations(total)),
             outstanding_ns: 0,
@@ -495,6 +507,7 @@ impl Phase<'_> {
             .unwrap_or(0);
         let mut outstanding: u128 = reports.iter().map(|r| u128::from(r.outstanding_ns)).sum();
         let clock_back = reports.iter().map(|report| report.back).sum();
+        let unissued = reports.iter().map(|report| report.unissued).sum();
         let mut recorders: Vec<Recorder> = reports.into_iter().map(|r| r.recorder).collect();
         let wrote = recorders
             .iter()
@@ -514,9 +527,9 @@ impl Phase<'_> {
             ended,
             elapsed_ns,
             ops: merged.ops,
-            threads: Vec::new(),
-            lateness: None,
-            unissued: 0,
+            threads: merged.threads,
+            lateness: merged.lateness,
+            unissued,
             verified_bytes: self.verified_bytes.load(Ordering::Relaxed),
             slice_ns: merged.slice_ns,
             series: merged.series,
@@ -533,7 +546,7 @@ impl Phase<'_> {
 
     /// Syncs every file, one after the other.
     fn sync_all(&self, clock: Clock) -> (Recorder, Option<Failure>) {
-        let mut recorder = Recorder::new(self.spec.slice_ns, &[Op::Fsync]);
+        let mut recorder = Recorder::new(self.spec.slice_ns, &[Op::Fsync]).closing();
         let mut begun_ns = clock.now_ns();
         for (target, file) in self.files.iter().enumerate() {
             let synced = sync_file(file, self.spec.durability.data_only);
@@ -572,10 +585,29 @@ impl Phase<'_> {
     }
 }
 
+/// Drives a worker to its end.
+fn drive_whole<D: Device, P: Pace>(mut worker: Worker<'_>, device: &mut D, mut pace: P) -> Report {
+    drive(&mut worker, device, &mut pace);
+    report(worker, pace)
+}
+
+/// Drives a worker with a ring to its end; also returns whether the ring was drained.
+fn drive_ring_whole<R: Ring, P: Pace>(
+    mut worker: Worker<'_>,
+    ring: &mut R,
+    mut pace: P,
+    flight: &mut Flight,
+) -> (Report, bool) {
+    let drained = drive_ring(&mut worker, ring, &mut pace, flight);
+    (report(worker, pace), drained)
+}
+
 /// What a worker leaves behind when it is done.
-fn report(mut worker: Worker<'_>) -> Report {
+fn report<P: Pace>(mut worker: Worker<'_>, pace: P) -> Report {
     let end_ns = worker.watch.now_ns();
     worker.watch.report(&worker.recorder);
+    // What became due while the last operations completed was not due in the phase's time.
+    let owed = pace.owed(end_ns.min(worker.watch.deadline_ns()));
     Report {
         recorder: worker.recorder,
         finish: worker.finish,
@@ -583,5 +615,6 @@ fn report(mut worker: Worker<'_>) -> Report {
         outstanding_ns: worker.outstanding_ns,
         back: worker.watch.back(),
         end_ns,
+        unissued: owed.min(worker.left),
     }
 }

@@ -1,5 +1,6 @@
 //! What a worker looks at every ten milliseconds instead of at every operation.
 
+use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use crate::clock::{Clock, Readings};
@@ -10,8 +11,22 @@ use crate::recorder::Recorder;
 /// Time between two looks at the world, ns.
 const LOOK_NS: u64 = 10_000_000;
 /// A sleep ends this much before the moment waited for; the rest is spent reading the clock,
-/// because a sleeping thread wakes up late.
+/// because a sleeping thread wakes up late. This is the price of a precise start: up to so much
+/// processor time per operation, that is a whole processor per thread from 20,000 operations per
+/// second and thread on. With more threads than processors it is not paid: whoever spins would keep
+/// the processor from a thread that has something to do, and the rate, which does not depend on a
+/// precise start, would suffer.
 const SPIN_NS: u64 = 50_000;
+
+/// How long before the moment it waits for one of so many workers stops sleeping.
+pub(crate) fn spin_ns(workers: u32) -> u64 {
+    let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    if workers as usize > processors {
+        0
+    } else {
+        SPIN_NS
+    }
+}
 
 /// Why a worker issues no more operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +47,8 @@ pub(crate) struct Watch<'a> {
     /// Raised by a worker that failed: the others stop too.
     halt: &'a AtomicBool,
     deadline_ns: u64,
+    /// See [`spin_ns`].
+    spin_ns: u64,
     /// The earlier of the deadline and the next look: one comparison per operation.
     look_ns: u64,
     reported: (u64, u64),
@@ -43,6 +60,7 @@ impl<'a> Watch<'a> {
         control: &'a Control,
         halt: &'a AtomicBool,
         deadline_ns: Option<u64>,
+        spin_ns: u64,
     ) -> Watch<'a> {
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
         let reported = (0, 0);
@@ -51,6 +69,7 @@ impl<'a> Watch<'a> {
             control,
             halt,
             deadline_ns,
+            spin_ns,
             look_ns: 0,
             reported,
         }
@@ -60,6 +79,11 @@ impl<'a> Watch<'a> {
     #[inline(always)]
     pub(crate) fn now_ns(&mut self) -> u64 {
         self.time.now_ns()
+    }
+
+    /// When the phase's time is over; never, if it has none.
+    pub(crate) fn deadline_ns(&self) -> u64 {
+        self.deadline_ns
     }
 
     /// Readings that were before the one preceding them.
@@ -107,7 +131,7 @@ impl<'a> Watch<'a> {
     /// How long a wait from `now_ns` until `due_ns` may block without missing either a look or,
     /// by waking up late, the moment itself; 0: do not block.
     pub(crate) fn may_block_ns(&self, now_ns: u64, due_ns: u64) -> u64 {
-        let until_due = due_ns.saturating_sub(now_ns).saturating_sub(SPIN_NS);
+        let until_due = due_ns.saturating_sub(now_ns).saturating_sub(self.spin_ns);
         until_due.min(LOOK_NS)
     }
 
@@ -121,11 +145,27 @@ impl<'a> Watch<'a> {
             if now_ns >= due_ns {
                 return Ok(now_ns);
             }
-            let until = due_ns.min(self.deadline_ns.saturating_add(SPIN_NS));
+            let until = due_ns.min(self.deadline_ns.saturating_add(self.spin_ns));
             match self.may_block_ns(now_ns, until) {
                 0 => std::hint::spin_loop(),
                 ns => sleep_ns(ns),
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_spins_where_threads_share_processors() {
+        assert_eq!((spin_ns(1), spin_ns(u32::MAX)), (SPIN_NS, 0));
+        let (control, halt) = (Control::default(), AtomicBool::new(false));
+        let block = |spin_ns| {
+            let watch = Watch::new(Clock::calibrated(), &control, &halt, None, spin_ns);
+            watch.may_block_ns(1_000, 101_000)
+        };
+        assert_eq!((block(SPIN_NS), block(0)), (50_000, 100_000));
     }
 }

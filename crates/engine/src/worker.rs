@@ -172,9 +172,22 @@ impl Worker<'_> {
         Some(last_ns)
     }
 
+    /// Books how much later an operation of an open loop is issued than a generator would have that
+    /// is never late, and returns it: its place in the queue is free that much too late, too, so
+    /// that what is held up behind a late operation is late as well.
+    #[inline(always)]
+    pub(crate) fn issued<P: Pace>(&mut self, due_ns: u64, ready_ns: u64, now_ns: u64) -> u64 {
+        if !P::FROM_INTENDED {
+            return 0;
+        }
+        let late_ns = now_ns - due_ns.max(ready_ns);
+        self.recorder.late(late_ns);
+        late_ns
+    }
+
     /// Books a completed operation.
     #[inline(always)]
-    pub(crate) fn completed(
+    pub(crate) fn completed<P: Pace>(
         &mut self,
         step: &Step,
         from_ns: u64,
@@ -184,6 +197,9 @@ impl Worker<'_> {
     ) {
         self.recorder
             .record(step.op, from_ns, now_ns, u64::from(moved));
+        if P::FROM_INTENDED {
+            self.recorder.served(step.op, now_ns - begun_ns);
+        }
         self.outstanding_ns += now_ns - begun_ns;
         if moved < step.size {
             self.recorder.short();
@@ -213,7 +229,8 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
             }
         };
         let step = worker.shape.step();
-        pace.taken(&mut worker.shape);
+        pace.taken();
+        worker.left -= 1;
         let begun_ns = if D::VERIFIES {
             match worker.prepare(device, &step) {
                 Ok(now_ns) => now_ns,
@@ -225,6 +242,7 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         } else {
             begun_ns
         };
+        let late_ns = worker.issued::<P>(due_ns, ready_ns, begun_ns);
         let moved = match device.issue(&step) {
             Ok(moved) => moved,
             Err(Fault::END_OF_FILE) if D::VERIFIES => return worker.ended_early(device, &step),
@@ -236,9 +254,8 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         let syncs = step.op == Op::Write && worker.cadence.wrote(step.target);
         let joint = syncs && worker.cadence.in_write;
         if !joint {
-            worker.completed(&step, from_ns, begun_ns, last_ns, moved);
+            worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
         }
-        worker.left -= 1;
         if syncs {
             let wrote_ns = last_ns;
             match worker.sync_dirty(device, wrote_ns) {
@@ -247,11 +264,11 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
             }
             if joint {
                 // The fsync was outstanding once, and is booked already.
-                let begun_ns = begun_ns + (last_ns - wrote_ns);
-                worker.completed(&step, from_ns, begun_ns, last_ns, moved);
+                worker.outstanding_ns -= last_ns - wrote_ns;
+                worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
             }
         }
-        ready_ns = pace.ready_ns(last_ns);
+        ready_ns = pace.ready_ns(last_ns - late_ns);
         if D::VERIFIES {
             if let Err(finding) = device.check(&step, moved) {
                 return worker.found(&step, finding);
@@ -267,15 +284,32 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use std::sync::atomic::AtomicBool;
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::io::Errno;
 
     use super::*;
     use crate::clock::Clock;
     use crate::control::Control;
-    use crate::pace::Scheduled;
+    use crate::draw::Draw;
+    use crate::pace::{Eager, Scheduled};
     use crate::pacing::{Schedule, sleep_ns};
     use crate::shape::Share;
     use crate::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+    use crate::watch::spin_ns;
+
+    /// What a device, a file system, a quota or a server may say in the middle of a phase.
+    pub(crate) const STORAGE_ERRORS: [Errno; 9] = [
+        Errno::IO,
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::STALE,
+        Errno::ROFS,
+        Errno::FBIG,
+        Errno::TIMEDOUT,
+        Errno::REMOTEIO,
+        Errno::NODEV,
+    ];
 
     /// Operations of 4 KiB on one file.
     pub(crate) fn spec(read_share: f64, ops: u64) -> Spec {
@@ -315,7 +349,7 @@ pub(crate) mod tests {
         Worker {
             shape: Shape::new(spec, &Share::of_thread(0, 1)).unwrap(),
             recorder: Recorder::new(spec.slice_ns, &[Op::Read, Op::Write, Op::Fsync]),
-            watch: Watch::new(clock, control, halt, spec.stop.time_ns),
+            watch: Watch::new(clock, control, halt, spec.stop.time_ns, spin_ns(1)),
             cadence: Cadence::new(spec.durability, spec.targets.len()),
             left: spec.stop.ops.unwrap_or(u64::MAX),
             outstanding_ns: 0,
@@ -324,50 +358,82 @@ pub(crate) mod tests {
         }
     }
 
-    /// Stands still once, and checks that nothing is issued before it is due.
-    struct Stalling {
+    /// Stands still once, fails once, and checks that nothing is issued before it is due.
+    struct Scripted {
         clock: Clock,
         schedule: Schedule,
         issued: u64,
         stalls_at: u64,
         stall_ns: u64,
+        fails_at: u64,
+        sync_fails: bool,
+        errno: Errno,
+        short_at: u64,
     }
 
-    impl Device for Stalling {
+    impl Scripted {
+        fn new(clock: Clock, schedule: Schedule) -> Scripted {
+            Scripted {
+                clock,
+                schedule,
+                issued: 0,
+                stalls_at: u64::MAX,
+                stall_ns: 0,
+                fails_at: u64::MAX,
+                sync_fails: false,
+                errno: Errno::IO,
+                short_at: u64::MAX,
+            }
+        }
+    }
+
+    impl Device for Scripted {
         fn issue(&mut self, step: &Step) -> Result<u32, Fault> {
             assert!(
                 self.clock.now_ns() >= self.schedule.next_ns(),
                 "operation {} is early",
                 self.issued
             );
-            self.schedule.advance(0);
-            if self.issued == self.stalls_at {
+            self.schedule.advance();
+            let number = self.issued;
+            self.issued += 1;
+            if number == self.stalls_at {
                 sleep_ns(self.stall_ns);
             }
-            self.issued += 1;
-            Ok(step.size)
+            match number {
+                number if number == self.fails_at => Err(self.errno.into()),
+                number if number == self.short_at => Ok(step.size - 1),
+                _ => Ok(step.size),
+            }
         }
         fn sync(&mut self, _target: u32) -> Result<(), Fault> {
+            if self.sync_fails {
+                return Err(self.errno.into());
+            }
             Ok(())
         }
     }
 
+    /// A clock as in a phase: timer slack could hide a start that is too early.
+    fn precise_clock() -> Clock {
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
+        Clock::calibrated()
+    }
+
     /// All operations due during a stall are charged with what was left of it: of 100 due in a
-    /// stall of 100 ms, 90 wait 10 ms or more. A generator that counts from the issue finds one.
+    /// stall of 100 ms, 90 wait 10 ms or more. A generator that counts from the issue finds one,
+    /// and so do the service times. None of them is issued late: there was no place for it.
     #[test]
     fn a_stall_is_charged_to_everything_that_was_due() {
         let (control, halt) = (Control::default(), AtomicBool::new(false));
-        // As in a phase: else sleeping too long could hide a start that is too early.
-        rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
-        let clock = Clock::calibrated();
+        let clock = precise_clock();
         let schedule = Schedule::fixed(1_000.0, 0, 1);
         let mut worker = worker(&spec(1.0, 150), clock, &control, &halt);
-        let mut device = Stalling {
-            clock,
-            schedule: schedule.clone(),
-            issued: 0,
+        worker.recorder = worker.recorder.open_loop();
+        let mut device = Scripted {
             stalls_at: 20,
             stall_ns: 100_000_000,
+            ..Scripted::new(clock, schedule.clone())
         };
         drive(&mut worker, &mut device, &mut Scheduled(schedule));
         let merged = Recorder::merge(vec![worker.recorder], 1_000);
@@ -377,6 +443,109 @@ pub(crate) mod tests {
         assert!(waited >= 90, "{waited}");
         assert!(latency.max() >= 99_000_000);
         // What the device itself took is one stall, not a hundred.
-        assert!(u128::from(worker.outstanding_ns) < merged.ops[0].latency_sum_ns / 10);
+        let service = merged.ops[0].service.as_ref().unwrap();
+        assert_eq!(service.sum_ns, u128::from(worker.outstanding_ns));
+        assert_eq!(service.histogram.len(), 150);
+        assert!(service.sum_ns < merged.ops[0].latency_sum_ns / 10);
+        let lateness = merged.lateness.unwrap();
+        assert_eq!(lateness.histogram.len(), 150);
+        assert!(lateness.sum_ns < merged.ops[0].latency_sum_ns / 10);
+        // Who was late or in a queue, and who was served, is all there is to a response.
+        assert!(merged.ops[0].latency_sum_ns >= service.sum_ns + lateness.sum_ns);
+    }
+
+    /// A generator that got no processor for 50 ms is the reason for every wait that follows from
+    /// it, not for the first one only: all 200 operations were due in the first 20 ms.
+    #[test]
+    fn what_is_held_up_behind_a_late_operation_is_late() {
+        let (control, halt) = (Control::default(), AtomicBool::new(false));
+        let clock = precise_clock();
+        let schedule = Schedule::fixed(10_000.0, 0, 1);
+        let mut worker = worker(&spec(1.0, 200), clock, &control, &halt);
+        worker.recorder = worker.recorder.open_loop();
+        let mut device = Scripted::new(clock, schedule.clone());
+        sleep_ns(50_000_000);
+        drive(&mut worker, &mut device, &mut Scheduled(schedule));
+        let lateness = Recorder::merge(vec![worker.recorder], 1_000).lateness;
+        let lateness = lateness.unwrap().histogram;
+        assert_eq!(lateness.len(), 200);
+        assert!(lateness.min() >= 1_000_000, "{}", lateness.min());
+    }
+
+    #[test]
+    fn no_operation_of_an_open_loop_is_early() {
+        let clock = precise_clock();
+        let poisson = Schedule::poisson(5_000.0, 1, Draw::new(1, 0));
+        for schedule in [Schedule::fixed(5_000.0, 0, 1), poisson] {
+            let (control, halt) = (Control::default(), AtomicBool::new(false));
+            let clock = clock.restarted();
+            let mut worker = worker(&spec(0.5, 200), clock, &control, &halt);
+            let mut device = Scripted::new(clock, schedule.clone());
+            drive(&mut worker, &mut device, &mut Scheduled(schedule));
+            assert_eq!(device.issued, 200);
+        }
+    }
+
+    /// Each of the errors storage is known for ends the phase with the operation, its place and
+    /// the system's word, and what was done before it is kept.
+    #[test]
+    fn every_error_ends_the_phase_and_is_kept_whole() {
+        for errno in STORAGE_ERRORS {
+            let (control, halt) = (Control::default(), AtomicBool::new(false));
+            let clock = Clock::calibrated();
+            let mut worker = worker(&spec(0.0, 100), clock, &control, &halt);
+            let seventh = worker.shape.clone().nth(7).unwrap();
+            let mut device = Scripted {
+                fails_at: 7,
+                errno,
+                ..Scripted::new(clock, Schedule::fixed(1e9, 0, 1))
+            };
+            drive(&mut worker, &mut device, &mut Eager);
+            let failure = worker.failure.unwrap();
+            assert_eq!(
+                (failure.op, failure.target, failure.offset, failure.fault),
+                (Op::Write, 0, Some(seventh.offset), errno.into())
+            );
+            assert_eq!((worker.finish, device.issued), (Finish::Failed, 8));
+            assert!(halt.load(Ordering::Relaxed), "the others were not told");
+            assert_eq!(worker.recorder.count(Op::Write), 7);
+            let merged = Recorder::merge(vec![worker.recorder], 1_000);
+            assert_eq!(merged.series.iter().map(|s| s.ops).sum::<u64>(), 7);
+        }
+    }
+
+    #[test]
+    fn a_failed_fsync_is_an_fsync_that_failed() {
+        let (control, halt) = (Control::default(), AtomicBool::new(false));
+        let clock = Clock::calibrated();
+        let mut spec = spec(0.0, 100);
+        spec.durability.fsync_every = NonZeroU64::new(3);
+        let mut worker = worker(&spec, clock, &control, &halt);
+        let mut device = Scripted {
+            sync_fails: true,
+            ..Scripted::new(clock, Schedule::fixed(1e9, 0, 1))
+        };
+        drive(&mut worker, &mut device, &mut Eager);
+        let failure = worker.failure.unwrap();
+        assert_eq!((failure.op, failure.offset), (Op::Fsync, None));
+        assert_eq!(worker.recorder.count(Op::Write), 3);
+        assert_eq!(worker.recorder.count(Op::Fsync), 0);
+    }
+
+    #[test]
+    fn a_short_operation_counts_with_what_it_moved() {
+        for read_share in [0.0, 1.0] {
+            let (control, halt) = (Control::default(), AtomicBool::new(false));
+            let clock = Clock::calibrated();
+            let mut worker = worker(&spec(read_share, 10), clock, &control, &halt);
+            let mut device = Scripted {
+                short_at: 4,
+                ..Scripted::new(clock, Schedule::fixed(1e9, 0, 1))
+            };
+            drive(&mut worker, &mut device, &mut Eager);
+            let merged = Recorder::merge(vec![worker.recorder], 1_000);
+            assert_eq!((merged.short, merged.ops[0].count), (1, 10));
+            assert_eq!(merged.ops[0].bytes, 10 * 4096 - 1);
+        }
     }
 }

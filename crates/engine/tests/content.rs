@@ -9,7 +9,7 @@ use std::collections::HashSet;
 use std::path::Path;
 
 use stackrace_engine::content::{POOL_BYTES, Pool};
-use stackrace_engine::files::{AtEnd, FileSet};
+use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
 use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
 use stackrace_engine::{Control, Ended, lay_out, run};
 
@@ -184,10 +184,16 @@ fn files(content: Content, count: u64, size_min: usize, size_max: usize) -> Vec<
         fsync_each: false,
         content,
         seed: 7,
+        names: Names::default(),
     };
     set.prepare().unwrap();
     let outcome = set
-        .create(AtEnd::Return, 100_000_000, &Control::default())
+        .create(Pass {
+            order: Order::Creation,
+            at_end: AtEnd::Return,
+            slice_ns: 100_000_000,
+            control: &Control::default(),
+        })
         .unwrap();
     assert_eq!(outcome.ended, Ended::Complete);
     set.paths()

@@ -99,6 +99,45 @@ fn consistent(outcome: &Outcome) {
     }
     assert!(outcome.series.len() as u64 <= outcome.elapsed_ns / outcome.slice_ns + 1);
     finite(outcome);
+    threads_add_up(outcome);
+}
+
+/// The whole is the sum of its threads; what closes a phase is no thread's.
+fn threads_add_up(outcome: &Outcome) {
+    for whole in &outcome.ops {
+        let parts = outcome
+            .threads
+            .iter()
+            .flatten()
+            .filter(|p| p.op == whole.op);
+        let parts: Vec<&OpOutcome> = parts.collect();
+        let Some((first, others)) = parts.split_first() else {
+            assert!(outcome.threads.is_empty() || whole.op == Op::Fsync);
+            continue;
+        };
+        let mut sum = (*first).clone();
+        for part in others {
+            sum.count += part.count;
+            sum.bytes += part.bytes;
+            sum.latency_sum_ns += part.latency_sum_ns;
+            sum.saturated += part.saturated;
+            sum.latency.add(&part.latency).unwrap();
+        }
+        if whole.op == Op::Fsync {
+            assert!(sum.count <= whole.count);
+            continue;
+        }
+        assert_eq!(
+            (sum.count, sum.bytes, sum.latency_sum_ns, sum.saturated),
+            (
+                whole.count,
+                whole.bytes,
+                whole.latency_sum_ns,
+                whole.saturated
+            )
+        );
+        assert_eq!(sum.latency, whole.latency);
+    }
 }
 
 /// What is not a number cannot be put on record.
@@ -161,6 +200,16 @@ fn counts_are_exact_whatever_the_threads() {
             assert_eq!(of(&outcome, Op::Read).count, ops);
             assert_eq!(of(&outcome, Op::Read).bytes, ops * 4096);
             assert_eq!(outcome.short, 0);
+            let stand_ins = if engine == Engine::Sync {
+                queue_depth
+            } else {
+                1
+            };
+            let started = (threads * stand_ins) as usize;
+            assert_eq!(outcome.threads.len(), if started > 1 { started } else { 0 });
+            // A closed loop has neither a schedule to be late for nor a place to wait for.
+            assert!(outcome.lateness.is_none() && outcome.unissued == 0);
+            assert!(of(&outcome, Op::Read).service.is_none());
         }
     });
 }
@@ -507,8 +556,21 @@ fn an_open_loop_offers_what_was_asked() {
                 time_ns: Some(200_000_000),
             };
             let outcome = done(&spec);
-            assert!(of(&outcome, Op::Read).count <= 400, "issued early");
+            let read = of(&outcome, Op::Read);
+            assert!(read.count <= 400, "issued early");
             assert!(outcome.elapsed_ns >= 200_000_000);
+            assert_eq!(
+                read.count + outcome.unissued,
+                400,
+                "not all are accounted for"
+            );
+            let (service, lateness) = (
+                read.service.as_ref().unwrap(),
+                outcome.lateness.as_ref().unwrap(),
+            );
+            assert_eq!(service.histogram.len(), read.count);
+            assert_eq!(lateness.histogram.len(), read.count);
+            assert!(service.sum_ns + lateness.sum_ns <= read.latency_sum_ns);
             spec.stop = Stop {
                 ops: Some(100),
                 time_ns: None,

@@ -7,11 +7,12 @@ use std::sync::atomic::AtomicBool;
 use super::*;
 use crate::clock::Clock;
 use crate::control::Control;
+use crate::draw::Draw;
 use crate::outcome::Op;
 use crate::pace::{Eager, Scheduled};
 use crate::pacing::Schedule;
 use crate::recorder::{Merged, Recorder};
-use crate::worker::tests::{spec, worker};
+use crate::worker::tests::{STORAGE_ERRORS, spec, worker};
 
 /// A queue by script.
 struct Scripted {
@@ -34,6 +35,8 @@ struct Scripted {
     depth: usize,
     most: usize,
     clock: Option<(Clock, Schedule)>,
+    /// How long each turn takes.
+    pause_ns: u64,
 }
 
 impl Scripted {
@@ -52,6 +55,7 @@ impl Scripted {
             depth,
             most: 0,
             clock: None,
+            pause_ns: 0,
         }
     }
 }
@@ -64,7 +68,7 @@ impl Ring for Scripted {
                 "operation {} is early",
                 self.pushed
             );
-            schedule.advance(0);
+            schedule.advance();
         }
         let used = self.batch.iter().chain(&self.taken).map(|(slot, _)| *slot);
         let mut used = used.chain(self.done.iter().map(|(slot, _)| *slot));
@@ -83,6 +87,9 @@ impl Ring for Scripted {
         if self.refuses > 0 {
             self.refuses -= 1;
             return Err(Errno::AGAIN);
+        }
+        if self.pause_ns > 0 {
+            sleep_ns(self.pause_ns);
         }
         let takes = if self.takes == 0 {
             self.batch.len()
@@ -243,24 +250,82 @@ fn a_broken_queue_is_not_waited_for() {
 }
 
 #[test]
-fn no_operation_of_an_open_loop_is_early() {
+fn every_error_ends_the_phase_and_is_kept_whole() {
+    for errno in STORAGE_ERRORS {
+        let mut ring = Scripted {
+            completes: 2,
+            odd: Some((5, -errno.raw_os_error())),
+            ..Scripted::new(4)
+        };
+        let result = driven(&mut ring, 0.0, 100, None);
+        assert!(result.drained);
+        let failure = result.failure.unwrap();
+        assert_eq!((failure.op, failure.fault), (Op::Write, errno.into()));
+        assert!(failure.offset.is_some());
+        assert_eq!(result.finish, Finish::Failed);
+        assert_eq!(
+            count(&result.merged, Op::Write) as usize,
+            ring.pushed - 1,
+            "what had been issued was not kept"
+        );
+    }
+}
+
+/// What an open loop of 200 operations does to this queue.
+fn opened(ring: &mut Scripted, schedule: Schedule) -> Merged {
     let (control, halt) = (Control::default(), AtomicBool::new(false));
     // As in a phase: else sleeping too long could hide a start that is too early.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
     let clock = Clock::calibrated();
-    let schedule = Schedule::fixed(5_000.0, 0, 1);
+    ring.clock = Some((clock, schedule.clone()));
+    let mut worker = worker(&spec(1.0, 200), clock, &control, &halt);
+    worker.recorder = worker.recorder.open_loop();
+    let mut flight = Flight::new(ring.depth, 1);
+    let mut pace = Scheduled(schedule);
+    assert!(drive_ring(&mut worker, ring, &mut pace, &mut flight));
+    Recorder::merge(vec![worker.recorder], 1_000)
+}
+
+#[test]
+fn no_operation_of_an_open_loop_is_early() {
+    let poisson = Schedule::poisson(5_000.0, 1, Draw::new(1, 0));
+    for schedule in [Schedule::fixed(5_000.0, 0, 1), poisson] {
+        let mut ring = Scripted {
+            completes: 2,
+            ..Scripted::new(4)
+        };
+        opened(&mut ring, schedule);
+        assert_eq!(ring.pushed, 200);
+    }
+}
+
+/// All 200 are due at once, and no place is free for most of them: they wait, but they are not
+/// late, and each is served as fast as the queue does it.
+#[test]
+fn waiting_for_a_place_is_neither_lateness_nor_service() {
     let mut ring = Scripted {
-        completes: 2,
-        clock: Some((clock, schedule.clone())),
+        completes: 1,
+        pause_ns: 100_000,
         ..Scripted::new(4)
     };
-    let mut worker = worker(&spec(1.0, 200), clock, &control, &halt);
-    let mut flight = Flight::new(4, 1);
-    assert!(drive_ring(
-        &mut worker,
-        &mut ring,
-        &mut Scheduled(schedule),
-        &mut flight
-    ));
-    assert_eq!(ring.pushed, 200);
+    let merged = opened(&mut ring, Schedule::fixed(1e9, 0, 1));
+    let (latency_ns, service) = (merged.ops[0].latency_sum_ns, &merged.ops[0].service);
+    let service = service.as_ref().unwrap();
+    let lateness = merged.lateness.unwrap();
+    assert_eq!(
+        (service.histogram.len(), lateness.histogram.len()),
+        (200, 200)
+    );
+    // One completes every 100 us, and the last one came in last: 4 places serve what 200 wait for.
+    assert!(
+        latency_ns > 5 * service.sum_ns,
+        "{latency_ns} {}",
+        service.sum_ns
+    );
+    assert!(
+        latency_ns > 5 * lateness.sum_ns,
+        "{latency_ns} {}",
+        lateness.sum_ns
+    );
+    assert!(latency_ns >= service.sum_ns + lateness.sum_ns);
 }

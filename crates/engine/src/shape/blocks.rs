@@ -5,22 +5,31 @@ use crate::spec::Target;
 /// Maps a block's number to its file and offset.
 #[derive(Debug, Clone)]
 pub struct Blocks {
-    size: u64,
+    /// Bytes from the beginning of one block to the beginning of the next.
+    stride: u64,
     /// Number of the first block of each file, then the number of all blocks.
     starts: Vec<u64>,
 }
 
 impl Blocks {
-    /// The whole blocks of `size` bytes these files hold.
+    /// The whole blocks of `size` bytes these files hold, one after the other.
     pub fn new(targets: &[Target], size: u64) -> Blocks {
+        Blocks::every(targets, size, size)
+    }
+
+    /// The whole blocks of `size` bytes these files hold, one at each multiple of `stride` bytes.
+    pub fn every(targets: &[Target], size: u64, stride: u64) -> Blocks {
         let mut starts = Vec::with_capacity(targets.len() + 1);
         let mut sum = 0;
         starts.push(sum);
         for target in targets {
-            sum += target.bytes / size;
+            sum += match target.bytes.checked_sub(size) {
+                Some(beyond_first) => beyond_first / stride + 1,
+                None => 0,
+            };
             starts.push(sum);
         }
-        Blocks { size, starts }
+        Blocks { stride, starts }
     }
 
     /// How many there are.
@@ -33,10 +42,10 @@ impl Blocks {
     #[inline(always)]
     pub fn locate(&self, index: u64) -> (u32, u64) {
         if self.starts.len() == 2 {
-            return (0, index * self.size);
+            return (0, index * self.stride);
         }
         let target = self.target_of(index);
-        (target as u32, (index - self.starts[target]) * self.size)
+        (target as u32, (index - self.starts[target]) * self.stride)
     }
 
     /// Which file holds block `index`. Files without blocks are never named.
@@ -51,6 +60,6 @@ impl Blocks {
 
     /// The offset of a block known to be in this file, bytes.
     pub fn offset_in(&self, target: usize, index: u64) -> u64 {
-        (index - self.starts[target]) * self.size
+        (index - self.starts[target]) * self.stride
     }
 }

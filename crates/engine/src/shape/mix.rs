@@ -1,16 +1,19 @@
-//! Which operations are reads: an exact share, in an order nobody can predict.
+//! Which operations are of one kind (reads, or of one size): an exact share, in an order nobody can
+//! predict.
 //!
 //! Operation `i` of the whole phase belongs to a window of 64. Before each window the number of
-//! reads is exactly `round(share * i)` (Bresenham's error accumulator in closed form); within a
-//! window reads and writes are shuffled. So the share is exact for the phase as a whole, yet there
-//! is no pattern such as "each third operation is a write" that a cache or disk could fall in step
-//! with.
+//! those chosen is exactly `round(share * i)` (Bresenham's error accumulator in closed form);
+//! within a window they are shuffled among the rest. So the share is exact for the phase as a
+//! whole, yet there is no pattern such as "each third operation is a write" that a cache or disk
+//! could fall in step with.
+
+use std::ops::Range;
 
 use crate::draw::Draw;
 
 const WINDOW: u64 = 64;
 
-/// One worker's sequence of reads and writes.
+/// One worker's sequence of yes and no.
 #[derive(Debug, Clone)]
 pub struct Mix {
     /// Some: always this.
@@ -27,38 +30,37 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// Operations `before`, `before + 1`, … of the phase, `operations` of them if that is known.
-    pub fn new(share: f64, before: u64, operations: Option<u64>, draw: Draw) -> Mix {
+    /// Operations `range` of the phase; the end is `u64::MAX` if it is not known.
+    pub fn new(share: f64, range: Range<u64>, draw: Draw) -> Mix {
         let constant = match share {
             0.0 => Some(false),
             1.0 => Some(true),
             _ => None,
         };
-        let end = operations.map_or(u64::MAX, |count| before.saturating_add(count));
         Mix {
             constant,
             share,
-            next: before,
-            end,
+            next: range.start,
+            end: range.end,
             window: 0,
             left: 0,
             draw,
         }
     }
 
-    /// Whether the next operation is a read.
+    /// Whether the next operation is of the kind.
     #[inline(always)]
-    pub fn is_read(&mut self) -> bool {
+    pub fn chooses(&mut self) -> bool {
         if let Some(constant) = self.constant {
             return constant;
         }
         if self.left == 0 {
             self.refill();
         }
-        let read = self.window & 1 == 1;
+        let chosen = self.window & 1 == 1;
         self.window >>= 1;
         self.left -= 1;
-        read
+        chosen
     }
 
     fn refill(&mut self) {
@@ -69,17 +71,22 @@ impl Mix {
         } else {
             remaining.min(WINDOW)
         };
-        let reads_before = |operations: u64| (operations as f64 * self.share).round() as u64;
-        let mut reads = reads_before(self.next + self.left) - reads_before(self.next);
+        let (share, next) = (self.share, self.next);
+        let mut chosen = chosen_of(share, next + self.left) - chosen_of(share, next);
         self.next += self.left;
         self.window = 0;
         // Selection sampling (D. Knuth, TAOCP 2, 3.4.2, algorithm S): each arrangement is equally
         // likely.
         for slot in 0..self.left {
-            if self.draw.below(self.left - slot) < reads {
+            if self.draw.below(self.left - slot) < chosen {
                 self.window |= 1 << slot;
-                reads -= 1;
+                chosen -= 1;
             }
         }
     }
+}
+
+/// How many of the first `operations` of a phase are chosen.
+pub(super) fn chosen_of(share: f64, operations: u64) -> u64 {
+    (operations as f64 * share).round() as u64
 }

@@ -5,21 +5,24 @@
 //! the size of the files, and no step allocates.
 //!
 //! Only whole blocks are visited: what is left at the end of a file, smaller than a block, is not
-//! touched. Blocks lie at multiples of their own size (sequential streams: of the greatest common
-//! divisor of all sizes).
+//! touched. Random blocks lie at multiples of [`Spec::align`], else of their own size; sequential
+//! streams leave no gaps.
 
 mod blocks;
 mod mix;
 mod permutation;
+mod sizes;
 mod stream;
 mod zipf;
 
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 pub use blocks::Blocks;
 pub use mix::Mix;
 pub use permutation::Permutation;
+pub use sizes::Sizes;
 pub use stream::Stream;
 pub use zipf::Zipf;
 
@@ -123,9 +126,7 @@ struct Field {
 #[derive(Debug, Clone)]
 pub struct Shape {
     mix: Mix,
-    sizes: Vec<u32>,
-    /// Running sums of the weights.
-    weights: Vec<u64>,
+    sizes: Sizes,
     draw: Draw,
     order: Order,
 }
@@ -140,6 +141,7 @@ enum Order {
 /// Purposes the phase's seed is used for.
 const PURPOSE_ORDER: u64 = 0x6f72_6465_7200_0000;
 const PURPOSE_MIX: u64 = 0x6d69_7800_0000_0000;
+const PURPOSE_SIZES: u64 = 0x7369_7a65_0000_0000;
 const PURPOSE_SCATTER: u64 = 0x7363_6174_7400_0000;
 const PURPOSE_PASS: u64 = 0x7061_7373_0000_0000;
 
@@ -154,31 +156,26 @@ impl Shape {
     /// [`StartError::Spec`] if the numbers make no sense or the files hold too few blocks.
     pub fn new(spec: &Spec, share: &Share) -> Result<Shape, StartError> {
         check(spec)?;
-        let sizes: Vec<u32> = spec.block_sizes.iter().map(|(size, _)| *size).collect();
-        let mut sum = 0;
-        let weights = spec.block_sizes.iter().map(|(_, weight)| {
-            sum += u64::from(*weight);
-            sum
-        });
-        let weights = weights.collect();
-        let order = match spec.access {
-            Access::Sequential => Order::Stream(Stream::new(spec, &sizes, share)?),
-            access => {
-                let field = |size: &u32| Field::new(spec, *size, access, share);
-                Order::Random(sizes.iter().map(field).collect::<Result<_, _>>()?)
-            }
-        };
         let stop = spec.stop.ops;
-        let operations = stop.map(|total| share.operations(total));
-        let before = stop.map_or(0, |total| share.operations_before(total));
+        let begin = stop.map_or(0, |total| share.operations_before(total));
+        let end = stop.map_or(u64::MAX, |total| begin + share.operations(total));
         let worker = u64::from(share.worker);
         let mix_draw = Draw::new(spec.seed, PURPOSE_MIX | worker);
-        let mix = Mix::new(spec.read_share, before, operations, mix_draw);
+        let mix = Mix::new(spec.read_share, begin..end, mix_draw);
+        let size_seed = derive(spec.seed, PURPOSE_SIZES | worker);
+        let size_draw = |link| Draw::new(size_seed, link as u64);
+        let sizes = Sizes::new(&spec.block_sizes, begin..end, size_draw);
+        let order = match spec.access {
+            Access::Sequential => Order::Stream(Stream::new(spec, sizes.all(), share)?),
+            access => {
+                let field = |size: &u32| Field::new(spec, *size, access, share);
+                Order::Random(sizes.all().iter().map(field).collect::<Result<_, _>>()?)
+            }
+        };
         let draw = Draw::new(spec.seed, PURPOSE_ORDER | worker);
         Ok(Shape {
             mix,
             sizes,
-            weights,
             draw,
             order,
         })
@@ -187,13 +184,13 @@ impl Shape {
     /// The next operation.
     #[inline]
     pub fn step(&mut self) -> Step {
-        let op = if self.mix.is_read() {
+        let op = if self.mix.chooses() {
             Op::Read
         } else {
             Op::Write
         };
-        let size_index = self.size_index();
-        let size = self.sizes[size_index];
+        let size_index = self.sizes.index();
+        let size = self.sizes.all()[size_index];
         let (target, offset) = match &mut self.order {
             Order::Stream(stream) => stream.advance(size),
             Order::Random(fields) => fields[size_index].choose(&mut self.draw),
@@ -204,25 +201,6 @@ impl Shape {
             size,
             offset,
         }
-    }
-
-    #[inline]
-    fn size_index(&mut self) -> usize {
-        let count = self.weights.len();
-        if count == 1 {
-            return 0;
-        }
-        let drawn = self.draw.below(self.weights[count - 1]);
-        self.weights
-            .iter()
-            .position(|sum| drawn < *sum)
-            .unwrap_or(count - 1)
-    }
-
-    /// 64 random bits of this worker's stream, for the pacing.
-    #[inline]
-    pub(crate) fn random(&mut self) -> u64 {
-        self.draw.bits()
     }
 }
 
@@ -279,12 +257,30 @@ fn check(spec: &Spec) -> Result<(), StartError> {
             "give a single block size: blocks of different sizes overlap",
         );
     }
-    Ok(())
+    spec.align.map_or(Ok(()), |align| check_align(spec, align))
+}
+
+/// Refuses an alignment that cannot be kept.
+fn check_align(spec: &Spec, align: NonZeroU32) -> Result<(), StartError> {
+    let refuse = |what: String, next| Err(StartError::Spec { what, next });
+    let largest = spec.block_sizes.iter().map(|(size, _)| *size).max();
+    match spec.access {
+        Access::Sequential => refuse(
+            format!("an alignment of {align} bytes for sequential access"),
+            "leave the alignment out: sequential blocks follow each other without gaps",
+        ),
+        Access::OncePerPass if largest > Some(align.get()) => refuse(
+            format!("each block once per pass, with blocks that overlap at {align} bytes apart"),
+            "give an alignment of at least the block size",
+        ),
+        _ => Ok(()),
+    }
 }
 
 impl Field {
     fn new(spec: &Spec, size: u32, access: Access, share: &Share) -> Result<Field, StartError> {
-        let blocks = Blocks::new(&spec.targets, u64::from(size));
+        let stride = spec.align.map_or(size, NonZeroU32::get);
+        let blocks = Blocks::every(&spec.targets, u64::from(size), u64::from(stride));
         let count = blocks.count();
         if count == 0 {
             return Err(StartError::Spec {
