@@ -59,7 +59,6 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
     let shapes = shares(spec, &choice)
         .map(|share| Ok((Shape::new(spec, &share)?, share)))
         .collect::<Result<Vec<_>, StartError>>()?;
-    let clock = calibration.finish();
     let phase = Phase {
         spec,
         control,
@@ -67,7 +66,7 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
         way: choice.way,
         halt: AtomicBool::new(false),
     };
-    let (clock, reports) = phase.run_workers(clock, shapes)?;
+    let (clock, reports) = phase.run_workers(calibration, shapes)?;
     Ok(phase.merge(clock, reports, choice))
 }
 
@@ -185,7 +184,7 @@ impl Phase<'_> {
     /// Starts a thread for each share, all at once, and waits for them.
     fn run_workers(
         &self,
-        clock: Clock,
+        calibration: Calibration,
         shapes: Vec<(Shape, Share)>,
     ) -> Result<(Clock, Vec<Report>), StartError> {
         let gate = Gate::default();
@@ -201,7 +200,7 @@ impl Phase<'_> {
                     }
                 }
             }
-            let opened = gate.open(handles.len(), clock, refused);
+            let opened = gate.open(handles.len(), calibration, refused);
             let reports = handles
                 .into_iter()
                 .filter_map(|handle| match handle.join() {
