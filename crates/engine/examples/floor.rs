@@ -159,33 +159,39 @@ fn turn_over(
     operations: u64,
     mut entry: impl FnMut(u64) -> squeue::Entry,
     result: i32,
-) -> Failable<()> {
-    let (submitter, mut submission, mut completion) = ring.split();
+) -> Failable<f64> {
+    let (mut submitter, mut submission, mut completion) = ring.split();
+    submitter.register_ring_fd()?;
     let mut push = |submission: &mut squeue::SubmissionQueue<'_>, slot| {
         // SAFETY: the entry's buffer is the slot's own, which is free, and outlives the ring.
         unsafe { submission.push(&entry(slot)) }
     };
     let (mut issued, mut done) = (u64::from(depth).min(operations), 0);
-    for slot in 0..issued {
-        push(&mut submission, slot)?;
-    }
-    while done < operations {
-        submission.sync();
-        submitter.submit_and_wait(1)?;
-        submission.sync();
-        completion.sync();
-        for entry in &mut completion {
-            if entry.result() != result {
-                return Err(format!("an operation returned {}", entry.result()).into());
-            }
-            done += 1;
-            if issued < operations {
-                push(&mut submission, entry.user_data())?;
-                issued += 1;
+    let figure = per_operation(operations, || {
+        for slot in 0..issued {
+            push(&mut submission, slot)?;
+        }
+        while done < operations {
+            submission.sync();
+            submitter.submit_and_wait(1)?;
+            submission.sync();
+            completion.sync();
+            for entry in &mut completion {
+                if entry.result() != result {
+                    return Err(format!("an operation returned {}", entry.result()).into());
+                }
+                done += 1;
+                if issued < operations {
+                    push(&mut submission, entry.user_data())?;
+                    issued += 1;
+                }
             }
         }
-    }
-    Ok(())
+        Ok(())
+    })?;
+    // A thread has places for sixteen rings, and a ring keeps its own until told otherwise.
+    submitter.unregister_ring_fd()?;
+    Ok(figure)
 }
 
 /// Uniform reads by a ring with fixed files and buffers, and nothing else.
@@ -200,7 +206,6 @@ fn bare_ring(place: Place<'_>, operations: u64, depth: u32) -> Failable<f64> {
         ring.submitter()
             .register_buffers(&*region.as_ptr().cast::<[_; 1]>())
     }?;
-    ring.submitter().register_ring_fd()?;
     let mut offsets = Offsets::of(place);
     let entry = |slot: u64| {
         let start = memory.as_ptr().wrapping_add(slot as usize * BLOCK);
@@ -209,24 +214,14 @@ fn bare_ring(place: Place<'_>, operations: u64, depth: u32) -> Failable<f64> {
             .build()
             .user_data(slot)
     };
-    let figure = per_operation(operations, || {
-        turn_over(&mut ring, depth, operations, entry, BLOCK as i32)
-    })?;
-    // A thread has places for sixteen rings, and a ring keeps its own until told otherwise.
-    ring.submitter().unregister_ring_fd()?;
-    Ok(figure)
+    turn_over(&mut ring, depth, operations, entry, BLOCK as i32)
 }
 
 /// A ring's operations that do nothing.
 fn ring_nop(operations: u64, depth: u32) -> Failable<f64> {
     let mut ring = ring(depth)?;
-    ring.submitter().register_ring_fd()?;
     let entry = |slot| opcode::Nop::new().build().user_data(slot);
-    let figure = per_operation(operations, || {
-        turn_over(&mut ring, depth, operations, entry, 0)
-    })?;
-    ring.submitter().unregister_ring_fd()?;
-    Ok(figure)
+    turn_over(&mut ring, depth, operations, entry, 0)
 }
 
 /// The same reads by the engine, beginning and end of the phase included.

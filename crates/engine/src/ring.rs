@@ -46,21 +46,60 @@ pub(crate) trait Ring {
     fn reap(&mut self) -> Option<(usize, i32)>;
 }
 
-/// An operation under way.
+/// A place of the queue.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
+    /// The operation under way.
     step: Step,
-    /// Its latency counts from here.
+    /// Its latency counts from here; of a free place, since when it may be used again.
     from_ns: u64,
     begun_ns: u64,
+}
+
+/// Numbers of places, first in, first out; never more than there are places.
+#[derive(Debug)]
+struct Free {
+    numbers: Box<[u32]>,
+    /// How many were ever taken and put; their places in `numbers` follow by masking.
+    taken: usize,
+    put: usize,
+}
+
+impl Free {
+    fn new(depth: usize) -> Free {
+        let room = depth.next_power_of_two();
+        Free {
+            numbers: (0..room as u32).collect(),
+            taken: 0,
+            put: depth,
+        }
+    }
+
+    #[inline(always)]
+    fn first(&self) -> Option<usize> {
+        let mask = self.numbers.len() - 1;
+        (self.taken != self.put).then(|| self.numbers[self.taken & mask] as usize)
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self) {
+        self.taken += 1;
+    }
+
+    #[inline(always)]
+    fn put(&mut self, number: usize) {
+        let mask = self.numbers.len() - 1;
+        self.numbers[self.put & mask] = number as u32;
+        self.put += 1;
+    }
 }
 
 /// All places of a queue. Allocated whole before the clock starts.
 #[derive(Debug)]
 pub(crate) struct Flight {
     slots: Vec<Slot>,
-    /// Places not in use, and since when they may be used again, in the order they became free.
-    free: VecDeque<(usize, u64)>,
+    /// Places not in use, in the order they became free.
+    free: Free,
     /// Files to sync before anything else is issued.
     syncs: VecDeque<u32>,
     outstanding: usize,
@@ -81,17 +120,17 @@ impl Flight {
         };
         Flight {
             slots: vec![slot; depth],
-            free: (0..depth).map(|slot| (slot, 0)).collect(),
+            free: Free::new(depth),
             // Each dirty file once, and each completion of one batch may add another one.
             syncs: VecDeque::with_capacity(targets + depth),
             outstanding: 0,
         }
     }
 
-    fn issue<R: Ring>(&mut self, ring: &mut R, slot: Slot) -> bool {
-        let Some((index, _)) = self.free.pop_front() else {
-            return false;
-        };
+    /// Issues at the first free place, of which there is one.
+    #[inline(always)]
+    fn issue<R: Ring>(&mut self, ring: &mut R, index: usize, slot: Slot) -> bool {
+        self.free.take_first();
         self.slots[index] = slot;
         self.outstanding += 1;
         ring.push(index, &slot.step)
@@ -167,7 +206,7 @@ fn fill<R: Ring, P: Pace>(
     if worker.finish != Finish::Complete {
         return None;
     }
-    while let Some(&(_, ready_ns)) = flight.free.front() {
+    while let Some(index) = flight.free.first() {
         if let Some(target) = flight.syncs.pop_front() {
             let step = Step {
                 op: Op::Fsync,
@@ -175,14 +214,12 @@ fn fill<R: Ring, P: Pace>(
                 size: 0,
                 offset: 0,
             };
-            if !flight.issue(
-                ring,
-                Slot {
-                    step,
-                    from_ns: now_ns,
-                    begun_ns: now_ns,
-                },
-            ) {
+            let slot = Slot {
+                step,
+                from_ns: now_ns,
+                begun_ns: now_ns,
+            };
+            if !flight.issue(ring, index, slot) {
                 worker.fail(Op::Fsync, target, None, Fault::NOT_TAKEN);
             }
             continue;
@@ -190,7 +227,7 @@ fn fill<R: Ring, P: Pace>(
         if ending || worker.left == 0 {
             return None;
         }
-        let due_ns = pace.due_ns(ready_ns);
+        let due_ns = pace.due_ns(flight.slots[index].from_ns);
         if due_ns > now_ns {
             return Some(due_ns);
         }
@@ -198,14 +235,12 @@ fn fill<R: Ring, P: Pace>(
         pace.taken(&mut worker.shape);
         worker.left -= 1;
         let from_ns = if P::FROM_INTENDED { due_ns } else { now_ns };
-        if !flight.issue(
-            ring,
-            Slot {
-                step,
-                from_ns,
-                begun_ns: now_ns,
-            },
-        ) {
+        let slot = Slot {
+            step,
+            from_ns,
+            begun_ns: now_ns,
+        };
+        if !flight.issue(ring, index, slot) {
             worker.fail(step.op, step.target, Some(step.offset), Fault::NOT_TAKEN);
             return None;
         }
@@ -229,7 +264,8 @@ fn complete<P: Pace>(
         begun_ns,
     } = flight.slots[index];
     flight.outstanding -= 1;
-    flight.free.push_back((index, pace.ready_ns(now_ns)));
+    flight.slots[index].from_ns = pace.ready_ns(now_ns);
+    flight.free.put(index);
     let offset = (step.op != Op::Fsync).then_some(step.offset);
     match u32::try_from(result) {
         Err(_) => {

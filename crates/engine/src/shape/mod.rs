@@ -185,7 +185,7 @@ impl Shape {
     }
 
     /// The next operation.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self) -> Step {
         let op = if self.mix.is_read() {
             Op::Read
