@@ -8,6 +8,7 @@
 
 use hdrhistogram::Histogram;
 
+use crate::memory::Apart;
 use crate::outcome::{LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpOutcome, Slice};
 
 /// How many slices a time series may have: an hour of 100 ms.
@@ -148,7 +149,8 @@ impl Series {
 /// One thread's notebook.
 #[derive(Debug, Clone)]
 pub struct Recorder {
-    lanes: [Option<Box<Lane>>; Op::ALL.len()],
+    /// Allocated one by one, perhaps beside another thread's.
+    lanes: [Option<Box<Apart<Lane>>>; Op::ALL.len()],
     series: Series,
     short: u64,
 }
@@ -158,7 +160,7 @@ impl Recorder {
     pub fn new(slice_ns: u64, ops: &[Op]) -> Recorder {
         let mut lanes = [const { None }; Op::ALL.len()];
         for op in ops {
-            lanes[*op as usize] = Some(Box::new(Lane::new()));
+            lanes[*op as usize] = Some(Box::new(Apart(Lane::new())));
         }
         Recorder {
             lanes,
@@ -174,7 +176,7 @@ impl Recorder {
     /// If `op` was not announced to [`Recorder::new`]: a mistake of the caller.
     #[inline(always)]
     pub fn record(&mut self, op: Op, start_ns: u64, end_ns: u64, bytes: u64) {
-        let Some(lane) = &mut self.lanes[op as usize] else {
+        let Some(Apart(lane)) = self.lanes[op as usize].as_deref_mut() else {
             unannounced(op);
         };
         let latency_ns = end_ns.saturating_sub(start_ns);
@@ -200,7 +202,7 @@ impl Recorder {
     pub fn count(&self, op: Op) -> u64 {
         self.lanes[op as usize]
             .as_ref()
-            .map_or(0, |lane| lane.count)
+            .map_or(0, |lane| lane.0.count)
     }
 
     /// Operations recorded so far, fsyncs left out, and the bytes they moved.
@@ -210,7 +212,7 @@ impl Recorder {
             if let Some(lane) = lane
                 && op != Op::Fsync
             {
-                sum = (sum.0 + lane.count, sum.1 + lane.bytes);
+                sum = (sum.0 + lane.0.count, sum.1 + lane.0.bytes);
             }
         }
         sum
@@ -225,7 +227,7 @@ impl Recorder {
         for other in recorders {
             for (ours, theirs) in sum.lanes.iter_mut().zip(other.lanes) {
                 match (ours.as_mut(), theirs) {
-                    (Some(ours), Some(theirs)) => ours.merge(&theirs),
+                    (Some(ours), Some(theirs)) => ours.0.merge(&theirs.0),
                     (None, theirs) => *ours = theirs,
                     (Some(_), None) => {}
                 }
@@ -234,7 +236,8 @@ impl Recorder {
             sum.short += other.short;
         }
         let ops = sum.lanes.into_iter().zip(Op::ALL).filter_map(|(lane, op)| {
-            lane.filter(|lane| lane.count > 0).map(|lane| OpOutcome {
+            let lane = lane.map(|lane| lane.0).filter(|lane| lane.count > 0);
+            lane.map(|lane| OpOutcome {
                 op,
                 count: lane.count,
                 bytes: lane.bytes,

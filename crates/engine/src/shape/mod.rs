@@ -25,6 +25,7 @@ pub use zipf::Zipf;
 
 use crate::draw::{Draw, derive};
 use crate::error::StartError;
+use crate::memory::Apart;
 use crate::outcome::Op;
 use crate::spec::{Access, Spec};
 
@@ -133,8 +134,8 @@ pub struct Shape {
 #[derive(Debug, Clone)]
 enum Order {
     Stream(Stream),
-    /// One field for each block size.
-    Random(Vec<Field>),
+    /// One field for each block size. All workers' are laid out by one thread, side by side.
+    Random(Vec<Apart<Field>>),
 }
 
 /// Purposes the phase's seed is used for.
@@ -164,7 +165,7 @@ impl Shape {
         let order = match spec.access {
             Access::Sequential => Order::Stream(Stream::new(spec, &sizes, share)?),
             access => {
-                let field = |size: &u32| Field::new(spec, *size, access, share);
+                let field = |size: &u32| Field::new(spec, *size, access, share).map(Apart);
                 Order::Random(sizes.iter().map(field).collect::<Result<_, _>>()?)
             }
         };
@@ -196,7 +197,7 @@ impl Shape {
         let size = self.sizes[size_index];
         let (target, offset) = match &mut self.order {
             Order::Stream(stream) => stream.advance(size),
-            Order::Random(fields) => fields[size_index].choose(&mut self.draw),
+            Order::Random(fields) => fields[size_index].0.choose(&mut self.draw),
         };
         Step {
             op,
