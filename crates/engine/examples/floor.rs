@@ -201,11 +201,10 @@ fn bare_ring(place: Place<'_>, operations: u64, depth: u32) -> Failable<f64> {
     let mut ring = ring(depth)?;
     ring.submitter().register_files(&[file.as_raw_fd()])?;
     let region = [IoSlice::new(memory.bytes())];
-    // SAFETY: `memory` outlives `ring`; `IoSlice` is documented to have the layout of `iovec`.
-    unsafe {
-        ring.submitter()
-            .register_buffers(&*region.as_ptr().cast::<[_; 1]>())
-    }?;
+    // SAFETY: `IoSlice` is documented to have the layout of `iovec`.
+    let vectors = unsafe { std::slice::from_raw_parts(region.as_ptr().cast(), region.len()) };
+    // SAFETY: `memory`, the region, is dropped after `ring`, which was made after it.
+    unsafe { ring.submitter().register_buffers(vectors) }?;
     let mut offsets = Offsets::of(place);
     let entry = |slot: u64| {
         let start = memory.as_ptr().wrapping_add(slot as usize * BLOCK);

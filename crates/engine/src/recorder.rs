@@ -1,8 +1,9 @@
 //! What one thread saw: latencies, counts and a time series, merged when all is over.
 //!
-//! Everything is allocated and touched before the clock starts; recording an operation is a few
-//! additions in memory no other thread writes to. The time series has a fixed number of slices:
-//! a phase that outlasts them doubles the width of a slice and goes on, instead of allocating.
+//! Everything is allocated, and the histograms are touched, before the clock starts; recording an
+//! operation is a few additions in memory no other thread writes to. The time series has a fixed
+//! number of slices: a phase that outlasts them doubles the width of a slice and goes on, instead
+//! of allocating.
 //!
 //! Units: nanoseconds since the phase began, bytes.
 
@@ -52,18 +53,13 @@ impl Lane {
 }
 
 /// Completed work over time.
-///
-/// The slices lie in memory nobody has written to: the kernel supplies a page of zeros when its
-/// first slice begins, so a series costs memory for the time it lasted, not for the longest one.
-/// That is one page fault in 256 slices (25 s at 100 ms).
 #[derive(Debug, Clone)]
 struct Series {
     slice_ns: u64,
-    /// Operations and bytes by turns. Plain words, because the standard library asks the system
-    /// for zeros instead of writing them only where it knows the type.
-    words: Vec<u64>,
-    /// Slices in use: those after them are zero.
-    used: usize,
+    /// Slices in use. There is room for all from the beginning, but only those that time has come
+    /// to are written: a series takes memory for as long as it lasted, not for the longest one, at
+    /// the price of one page fault in 256 slices (25 s at 100 ms).
+    slices: Vec<Slice>,
     /// The slice written last, and the times it spans: mostly the next one too, so that a division
     /// is needed once per slice, not once per operation.
     current: usize,
@@ -73,11 +69,9 @@ struct Series {
 
 impl Series {
     fn new(slice_ns: u64) -> Series {
-        let slice_ns = slice_ns.max(1);
         Series {
-            slice_ns,
-            words: vec![0; 2 * SLICES_MAX],
-            used: 0,
+            slice_ns: slice_ns.max(1),
+            slices: Vec::with_capacity(SLICES_MAX),
             current: 0,
             begin_ns: 0,
             end_ns: 0,
@@ -89,21 +83,9 @@ impl Series {
         if now_ns >= self.end_ns || now_ns < self.begin_ns {
             self.seek(now_ns);
         }
-        self.put(self.current, Slice { ops: 1, bytes });
-    }
-
-    #[inline(always)]
-    fn put(&mut self, index: usize, more: Slice) {
-        let [ops, bytes] = &mut self.words.as_chunks_mut().0[index];
-        *ops += more.ops;
-        *bytes += more.bytes;
-    }
-
-    /// The slices in use.
-    fn slices(&self) -> impl Iterator<Item = Slice> {
-        let (pairs, _) = self.words.as_chunks();
-        let slices = pairs.iter().map(|&[ops, bytes]| Slice { ops, bytes });
-        slices.take(self.used)
+        let slice = &mut self.slices[self.current];
+        slice.ops += 1;
+        slice.bytes += bytes;
     }
 
     #[cold]
@@ -115,19 +97,25 @@ impl Series {
         self.current = (now_ns / self.slice_ns) as usize;
         self.begin_ns = self.current as u64 * self.slice_ns;
         self.end_ns = self.begin_ns.saturating_add(self.slice_ns);
-        self.used = self.used.max(self.current + 1);
+        self.reach(self.current + 1);
+    }
+
+    /// Puts at least so many slices to use.
+    fn reach(&mut self, count: usize) {
+        if count > self.slices.len() {
+            self.slices.resize(count, Slice::default());
+        }
     }
 
     /// Doubles the width of a slice: each pair becomes one.
     fn widen(&mut self) {
         self.slice_ns = self.slice_ns.saturating_mul(2);
-        let (pairs, _) = self.words.as_chunks_mut::<2>();
-        for index in 0..self.used {
-            let slice = std::mem::take(&mut pairs[index]);
-            pairs[index / 2][0] += slice[0];
-            pairs[index / 2][1] += slice[1];
+        for index in 0..self.slices.len() {
+            let slice = std::mem::take(&mut self.slices[index]);
+            self.slices[index / 2].ops += slice.ops;
+            self.slices[index / 2].bytes += slice.bytes;
         }
-        self.used = self.used.div_ceil(2);
+        self.slices.truncate(self.slices.len().div_ceil(2));
     }
 
     /// Adds another series. Widths are the same number doubled some times, so the finer one can
@@ -139,10 +127,11 @@ impl Series {
         while other.slice_ns < self.slice_ns {
             other.widen();
         }
-        for (index, theirs) in other.slices().enumerate() {
-            self.put(index, theirs);
+        self.reach(other.slices.len());
+        for (ours, theirs) in self.slices.iter_mut().zip(&other.slices) {
+            ours.ops += theirs.ops;
+            ours.bytes += theirs.bytes;
         }
-        self.used = self.used.max(other.used);
     }
 }
 
@@ -247,10 +236,12 @@ impl Recorder {
                 service: None,
             })
         });
+        let mut series = sum.series.slices;
+        series.shrink_to_fit();
         Merged {
             ops: ops.collect(),
             slice_ns: sum.series.slice_ns,
-            series: sum.series.slices().collect(),
+            series,
             short: sum.short,
         }
     }

@@ -5,6 +5,11 @@
 //! once per batch that came back: operations of a batch share these times, so a latency includes
 //! the time the kernel spent on the rest of its batch.
 //!
+//! Each turn waits for one completion, not for many: a device that answers one by one gets its next
+//! request at once, and what completes while it is handed over (reads from the page cache) comes
+//! back as one batch anyway. Waiting for more would save system calls at the price of a queue that
+//! is not kept full.
+//!
 //! The queue may take only part of a batch (the rest is handed over next turn), complete in any
 //! order, and refuse for a while: all three are ordinary turns of the loop.
 
