@@ -110,20 +110,26 @@ fn decide(spec: &Spec) -> Result<(Way, String), StartError> {
     if !spec.direct {
         return Ok((Way::Uring, format!("queue depth {depth}")));
     }
-    Ok(match probe(spec)? {
-        Probe::InPlace => (
-            Way::Uring,
-            format!("queue depth {depth}, and the device takes requests without waiting"),
-        ),
+    let by_workers = match probe(spec)? {
+        Probe::InPlace => {
+            let why = format!("queue depth {depth}, and the device takes requests without waiting");
+            return Ok((Way::Uring, why));
+        }
         Probe::ByWorkers => {
-            let why = "the device would hand each request of a ring to a kernel thread";
-            (Way::Sync, why.to_owned())
+            "the device would hand each request of a ring to a kernel thread, which costs more than \
+             a plain call"
         }
         Probe::NoData => {
-            let why = "the file holds no data yet to try the device with, and a ring hands writes \
-                       that allocate to kernel threads";
-            (Way::Sync, why.to_owned())
+            "the file holds no data yet to try the device with, and a ring hands writes that \
+             allocate to kernel threads"
         }
+    };
+    let workers = spec.threads.saturating_mul(depth);
+    Ok(if workers > WORKERS_MAX {
+        let why = format!("{by_workers}; but {workers} threads of our own are too many");
+        (Way::Uring, why)
+    } else {
+        (Way::Sync, by_workers.to_owned())
     })
 }
 
@@ -180,4 +186,33 @@ fn probe(spec: &Spec) -> Result<Probe, StartError> {
     } else {
         Probe::ByWorkers
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::worker::tests::spec;
+
+    /// A file of zeros nobody wrote to: no probe finds data, which decides for plain calls.
+    fn choice(threads: u32, queue_depth: u32) -> Choice {
+        let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+        let mut spec = spec(0.0, 1);
+        spec.targets[0].path = file.path().into();
+        (spec.engine, spec.direct) = (Engine::Auto, true);
+        (spec.threads, spec.queue_depth) = (threads, queue_depth);
+        choose(&spec).unwrap()
+    }
+
+    #[test]
+    fn a_queue_too_deep_for_threads_becomes_a_ring() {
+        if let Err(error) = uring::allowed() {
+            println!("skipped: {error}");
+            return;
+        }
+        let few = choice(2, 32);
+        assert_eq!((few.way, few.workers), (Way::Sync, 64), "{}", few.why);
+        let many = choice(16, 128);
+        assert_eq!((many.way, many.workers), (Way::Uring, 16), "{}", many.why);
+        assert!(many.why.contains("2048 threads"), "{}", many.why);
+    }
 }

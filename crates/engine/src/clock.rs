@@ -11,9 +11,12 @@ use std::sync::OnceLock;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Shortest interval over which the counter's rate is measured, ns. Two readings are good to some
-/// tens of nanoseconds each, so this yields about ten parts in a million.
-const CALIBRATION_NS: u64 = 5_000_000;
+/// The counter's rate is measured over an interval so many times as long as what its two readings
+/// leave in doubt: 50 parts in a million, a twentieth of what a latency histogram tells apart. They
+/// are good to some twenty nanoseconds each, so that a millisecond is enough.
+const DOUBTS: u64 = 20_000;
+/// Longest interval, ns, where even the tightest readings are loose.
+const CALIBRATION_NS_MAX: u64 = 20_000_000;
 /// How many bracketed readings are tried; the tightest is kept, so that one interruption between
 /// the two clocks does not spoil it.
 const BRACKETS: usize = 16;
@@ -89,6 +92,17 @@ impl Pair {
         }
         best
     }
+
+    /// How much longer to wait until the rate between this reading and one like `last` is known
+    /// well enough, ns; `None`: it is.
+    fn left_ns(self, last: Pair) -> Option<u64> {
+        let needed_ns = (self.doubt_ns + last.doubt_ns).saturating_mul(DOUBTS);
+        let passed_ns = last.ns.saturating_sub(self.ns);
+        needed_ns
+            .min(CALIBRATION_NS_MAX)
+            .checked_sub(passed_ns)
+            .filter(|left_ns| *left_ns > 0)
+    }
 }
 
 /// A calibration under way: begin it, lay everything out, finish it.
@@ -107,14 +121,14 @@ impl Calibration {
         }
     }
 
-    /// Takes the second reading, waiting until enough time has passed (at most 5 ms, and only
-    /// once per process), and returns a clock whose origin is now.
+    /// Takes the second reading, waiting until enough time has passed (mostly less than a
+    /// millisecond since the first one, and only once per process), and returns a clock whose
+    /// origin is now.
     pub fn finish(self) -> Clock {
         if let Some(first) = self.first {
             let mut last = Pair::read();
-            while last.ns - first.ns < CALIBRATION_NS {
-                let left = CALIBRATION_NS - (last.ns - first.ns);
-                crate::pacing::sleep_ns(left);
+            while let Some(left_ns) = first.left_ns(last) {
+                crate::pacing::sleep_ns(left_ns);
                 last = Pair::read();
             }
             let ticks = u128::from(last.ticks.saturating_sub(first.ticks)).max(1);
@@ -137,7 +151,7 @@ pub struct Clock {
 }
 
 impl Clock {
-    /// Calibrates, if that has not been done yet (5 ms), and starts.
+    /// Calibrates, if that has not been done yet (a millisecond), and starts.
     pub fn calibrated() -> Clock {
         Calibration::begin().finish()
     }
@@ -162,14 +176,6 @@ impl Clock {
                     reference,
                 }
             }
-        }
-    }
-
-    /// The same clock with its origin at this moment.
-    pub fn restarted(self) -> Clock {
-        Clock {
-            origin: self.ticks(),
-            ..self
         }
     }
 
@@ -268,11 +274,24 @@ mod tests {
         );
     }
 
+    /// What two readings leave in doubt is a small share of what lies between them, unless they
+    /// are so loose that waiting longer would be felt.
     #[test]
-    fn a_restarted_clock_counts_from_its_new_origin() {
-        let clock = Clock::calibrated();
-        crate::pacing::sleep_ns(2_000_000);
-        let later = clock.restarted();
-        assert!(later.now_ns() < clock.now_ns());
+    fn a_rate_is_measured_for_as_long_as_its_readings_demand() {
+        let pair = |ns, doubt_ns| Pair {
+            ticks: 0,
+            ns,
+            doubt_ns,
+        };
+        let first = pair(1_000, 20);
+        assert_eq!(first.left_ns(pair(1_000, 30)), Some(50 * DOUBTS));
+        assert_eq!(first.left_ns(pair(1_000 + 50 * DOUBTS - 1, 30)), Some(1));
+        assert_eq!(first.left_ns(pair(1_000 + 50 * DOUBTS, 30)), None);
+        let loose = pair(0, 1_000_000);
+        assert_eq!(
+            loose.left_ns(pair(1, 1_000_000)),
+            Some(CALIBRATION_NS_MAX - 1)
+        );
+        assert_eq!(loose.left_ns(pair(CALIBRATION_NS_MAX, 1_000_000)), None);
     }
 }

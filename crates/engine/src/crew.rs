@@ -239,7 +239,7 @@ pub(crate) fn alone(
     let calibration = Calibration::begin();
     let failed = AtomicBool::new(false);
     let recorder = watch.recorder();
-    let clock = calibration.finish().restarted();
+    let clock = calibration.finish();
     let mut hand = Hand::new(recorder, clock, watch.control, &failed);
     let result = work(&mut hand);
     merge(vec![hand.finish(result)], watch.slice_ns, clock, why)
@@ -319,7 +319,7 @@ impl Crew<'_> {
             let call_off = refused.map(|errno| StartError::Thread {
                 errno: errno.raw_os_error(),
             });
-            let clock = gate.open(number, calibration.finish(), call_off);
+            let clock = gate.open(number, calibration, call_off);
             let join = |thread: ScopedJoinHandle<'_, Option<Report>>| match thread.join() {
                 Ok(report) => report,
                 Err(panic) => std::panic::resume_unwind(panic),

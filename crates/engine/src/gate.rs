@@ -2,7 +2,7 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::clock::Clock;
+use crate::clock::{Calibration, Clock};
 use crate::error::StartError;
 
 /// Holds all workers until everything is laid out, then lets them go at once.
@@ -56,11 +56,11 @@ impl Gate {
     }
 
     /// Waits for `workers` to be ready and starts them, unless one could not be, or `error` is
-    /// given already.
+    /// given already. The clock is calibrated while they lay out what they need.
     pub(crate) fn open(
         &self,
         workers: usize,
-        clock: Clock,
+        calibration: Calibration,
         error: Option<StartError>,
     ) -> Result<Clock, StartError> {
         let mut state = self.state();
@@ -71,7 +71,7 @@ impl Gate {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         let error = error.or_else(|| state.first_error.take());
-        let clock = clock.restarted();
+        let clock = calibration.finish();
         state.verdict = Some(match error {
             None => Verdict::Go(clock),
             Some(_) => Verdict::GoHome,

@@ -12,6 +12,13 @@ use crate::error::StartError;
 /// Alignment every buffer has, bytes: the page size, and enough for any logical block size in use.
 pub const ALIGNMENT: usize = 4096;
 
+/// Something one thread changes while others run, kept off the cache lines of theirs: two threads
+/// that write to one line take it from each other at every write. 128 bytes, because processors
+/// fetch lines of 64 in pairs.
+#[derive(Debug, Clone)]
+#[repr(align(128))]
+pub(crate) struct Apart<T>(pub(crate) T);
+
 /// `bytes`, rounded up to [`ALIGNMENT`].
 pub fn round_up(bytes: usize) -> usize {
     bytes.next_multiple_of(ALIGNMENT)
@@ -102,5 +109,13 @@ mod tests {
         // As the buffers of a worker are: made by one thread, used and given back by another.
         let seen = std::thread::spawn(move || region.bytes().to_vec());
         assert_eq!(seen.join().unwrap(), [7; 8_192]);
+    }
+
+    #[test]
+    fn what_is_apart_shares_no_line_with_its_neighbour() {
+        let both = [Apart(1u8), Apart(2u8)];
+        let place = |index: usize| &raw const both[index].0 as usize;
+        assert_eq!((place(0) % 128, place(1) % 128), (0, 0));
+        assert!(place(1) - place(0) >= 128);
     }
 }

@@ -5,6 +5,11 @@
 //! once per batch that came back: operations of a batch share these times, so a latency includes
 //! the time the kernel spent on the rest of its batch.
 //!
+//! Each turn waits for one completion, not for many: a device that answers one by one gets its next
+//! request at once, and what completes while it is handed over (reads from the page cache) comes
+//! back as one batch anyway. Waiting for more would save system calls at the price of a queue that
+//! is not kept full.
+//!
 //! The queue may take only part of a batch (the rest is handed over next turn), complete in any
 //! order, and refuse for a while: all three are ordinary turns of the loop.
 
@@ -64,23 +69,62 @@ pub(crate) trait Ring {
     fn reap(&mut self) -> Option<(usize, i32)>;
 }
 
-/// An operation under way.
+/// A place of the queue.
 #[derive(Debug, Clone, Copy)]
 struct Slot {
+    /// The operation under way.
     step: Step,
-    /// Its latency counts from here.
+    /// Its latency counts from here; of a free place, since when it may be used again.
     from_ns: u64,
     begun_ns: u64,
     /// How late it was issued (see [`Worker::issued`]); 0 in a closed loop.
     late_ns: u64,
 }
 
+/// Numbers of places, first in, first out; never more than there are places.
+#[derive(Debug)]
+struct Free {
+    numbers: Box<[u32]>,
+    /// How many were ever taken and put; their places in `numbers` follow by masking.
+    taken: usize,
+    put: usize,
+}
+
+impl Free {
+    fn new(depth: usize) -> Free {
+        let room = depth.next_power_of_two();
+        Free {
+            numbers: (0..room as u32).collect(),
+            taken: 0,
+            put: depth,
+        }
+    }
+
+    #[inline(always)]
+    fn first(&self) -> Option<usize> {
+        let mask = self.numbers.len() - 1;
+        (self.taken != self.put).then(|| self.numbers[self.taken & mask] as usize)
+    }
+
+    #[inline(always)]
+    fn take_first(&mut self) {
+        self.taken += 1;
+    }
+
+    #[inline(always)]
+    fn put(&mut self, number: usize) {
+        let mask = self.numbers.len() - 1;
+        self.numbers[self.put & mask] = number as u32;
+        self.put += 1;
+    }
+}
+
 /// All places of a queue. Allocated whole before the clock starts.
 #[derive(Debug)]
 pub(crate) struct Flight {
     slots: Vec<Slot>,
-    /// Places not in use, and since when they may be used again, in the order they became free.
-    free: VecDeque<(usize, u64)>,
+    /// Places not in use, in the order they became free.
+    free: Free,
     /// Files to sync before anything else is issued.
     syncs: VecDeque<u32>,
     /// Operations that are not free yet: in the kernel, or waiting to be checked.
@@ -107,7 +151,7 @@ impl Flight {
         };
         Flight {
             slots: vec![slot; depth],
-            free: (0..depth).map(|slot| (slot, 0)).collect(),
+            free: Free::new(depth),
             // Each dirty file once, and each completion of one batch may add another one.
             syncs: VecDeque::with_capacity(targets + depth),
             outstanding: 0,
@@ -116,10 +160,10 @@ impl Flight {
         }
     }
 
-    fn issue<R: Ring>(&mut self, ring: &mut R, slot: Slot) -> bool {
-        let Some((index, _)) = self.free.pop_front() else {
-            return false;
-        };
+    /// Issues at the first free place, of which there is one.
+    #[inline(always)]
+    fn issue<R: Ring>(&mut self, ring: &mut R, index: usize, slot: Slot) -> bool {
+        self.free.take_first();
         self.slots[index] = slot;
         self.outstanding += 1;
         ring.push(index, &slot.step)
@@ -129,7 +173,8 @@ impl Flight {
     #[inline(always)]
     fn release(&mut self, index: usize, ready_ns: u64) {
         self.outstanding -= 1;
-        self.free.push_back((index, ready_ns));
+        self.slots[index].from_ns = ready_ns;
+        self.free.put(index);
     }
 }
 
@@ -212,7 +257,7 @@ fn fill<R: Ring, P: Pace>(
     if worker.finish != Finish::Complete {
         return None;
     }
-    while let Some(&(index, ready_ns)) = flight.free.front() {
+    while let Some(index) = flight.free.first() {
         if let Some(target) = flight.syncs.pop_front() {
             let step = Step {
                 op: Op::Fsync,
@@ -220,15 +265,13 @@ fn fill<R: Ring, P: Pace>(
                 size: 0,
                 offset: 0,
             };
-            if !flight.issue(
-                ring,
-                Slot {
-                    step,
-                    from_ns: now_ns,
-                    begun_ns: now_ns,
-                    late_ns: 0,
-                },
-            ) {
+            let slot = Slot {
+                step,
+                from_ns: now_ns,
+                begun_ns: now_ns,
+                late_ns: 0,
+            };
+            if !flight.issue(ring, index, slot) {
                 worker.fail(Op::Fsync, target, None, Fault::NOT_TAKEN);
             }
             if R::VERIFIES {
@@ -239,6 +282,7 @@ fn fill<R: Ring, P: Pace>(
         if ending {
             return None;
         }
+        let ready_ns = flight.slots[index].from_ns;
         let held = if R::VERIFIES {
             flight.held.take()
         } else {
@@ -261,20 +305,18 @@ fn fill<R: Ring, P: Pace>(
         }
         let late_ns = worker.issued::<P>(due_ns, ready_ns, now_ns);
         let from_ns = if P::FROM_INTENDED { due_ns } else { now_ns };
-        if !flight.issue(
-            ring,
-            Slot {
-                step,
-                from_ns,
-                begun_ns: now_ns,
-                late_ns,
-            },
-        ) {
+        let slot = Slot {
+            step,
+            from_ns,
+            begun_ns: now_ns,
+            late_ns,
+        };
+        if !flight.issue(ring, index, slot) {
             worker.fail(step.op, step.target, Some(step.offset), Fault::NOT_TAKEN);
             return None;
         }
         if R::VERIFIES {
-            return (!flight.free.is_empty()).then_some(now_ns);
+            return flight.free.first().map(|_| now_ns);
         }
     }
     None

@@ -88,7 +88,6 @@ fn run_phase(
     let shapes = shares(spec, &choice)
         .map(|share| Ok((Shape::new(spec, &share)?, share)))
         .collect::<Result<Vec<_>, StartError>>()?;
-    let clock = calibration.finish();
     let phase = Phase {
         spec,
         control,
@@ -99,7 +98,7 @@ fn run_phase(
         ledger,
         verified_bytes: AtomicU64::new(0),
     };
-    let (clock, reports) = phase.run_workers(clock, shapes)?;
+    let (clock, reports) = phase.run_workers(calibration, shapes)?;
     Ok(phase.merge(clock, reports, choice))
 }
 
@@ -224,7 +223,7 @@ impl Phase<'_> {
     /// Starts a thread for each share, all at once, and waits for them.
     fn run_workers(
         &self,
-        clock: Clock,
+        calibration: Calibration,
         shapes: Vec<(Shape, Share)>,
     ) -> Result<(Clock, Vec<Report>), StartError> {
         let gate = Gate::default();
@@ -240,7 +239,7 @@ impl Phase<'_> {
                     }
                 }
             }
-            let opened = gate.open(handles.len(), clock, refused);
+            let opened = gate.open(handles.len(), calibration, refused);
             let reports = handles
                 .into_iter()
                 .filter_map(|handle| match handle.join() {

@@ -474,11 +474,10 @@ pub(crate) mod tests {
 
     #[test]
     fn no_operation_of_an_open_loop_is_early() {
-        let clock = precise_clock();
         let poisson = Schedule::poisson(5_000.0, 1, Draw::new(1, 0));
         for schedule in [Schedule::fixed(5_000.0, 0, 1), poisson] {
             let (control, halt) = (Control::default(), AtomicBool::new(false));
-            let clock = clock.restarted();
+            let clock = precise_clock();
             let mut worker = worker(&spec(0.5, 200), clock, &control, &halt);
             let mut device = Scripted::new(clock, schedule.clone());
             drive(&mut worker, &mut device, &mut Scheduled(schedule));

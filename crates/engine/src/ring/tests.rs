@@ -165,7 +165,7 @@ fn every_operation_completes_once_however_the_queue_behaves() {
         (2, 7, 1),
         (5, 1, 2),
     ] {
-        for depth in [1, 2, 8] {
+        for depth in [1, 2, 5, 8] {
             for every in [None, Some(1), Some(3)] {
                 let mut ring = Scripted {
                     takes,

@@ -28,6 +28,7 @@ pub use zipf::Zipf;
 
 use crate::draw::{Draw, derive};
 use crate::error::StartError;
+use crate::memory::Apart;
 use crate::outcome::Op;
 use crate::spec::{Access, Spec};
 
@@ -134,8 +135,8 @@ pub struct Shape {
 #[derive(Debug, Clone)]
 enum Order {
     Stream(Stream),
-    /// One field for each block size.
-    Random(Vec<Field>),
+    /// One field for each block size. All workers' are laid out by one thread, side by side.
+    Random(Vec<Apart<Field>>),
 }
 
 /// Purposes the phase's seed is used for.
@@ -168,7 +169,7 @@ impl Shape {
         let order = match spec.access {
             Access::Sequential => Order::Stream(Stream::new(spec, sizes.all(), share)?),
             access => {
-                let field = |size: &u32| Field::new(spec, *size, access, share);
+                let field = |size: &u32| Field::new(spec, *size, access, share).map(Apart);
                 Order::Random(sizes.all().iter().map(field).collect::<Result<_, _>>()?)
             }
         };
@@ -182,7 +183,7 @@ impl Shape {
     }
 
     /// The next operation.
-    #[inline]
+    #[inline(always)]
     pub fn step(&mut self) -> Step {
         let op = if self.mix.chooses() {
             Op::Read
@@ -193,7 +194,7 @@ impl Shape {
         let size = self.sizes.all()[size_index];
         let (target, offset) = match &mut self.order {
             Order::Stream(stream) => stream.advance(size),
-            Order::Random(fields) => fields[size_index].choose(&mut self.draw),
+            Order::Random(fields) => fields[size_index].0.choose(&mut self.draw),
         };
         Step {
             op,
@@ -334,8 +335,18 @@ impl Field {
         Ok(Field { blocks, chooser })
     }
 
-    #[inline]
+    /// The most common way stands apart, so that it costs a comparison: the jump through a table
+    /// that a `match` of many ways becomes is one the processor guesses wrong after each system
+    /// call.
+    #[inline(always)]
     fn choose(&mut self, draw: &mut Draw) -> (u32, u64) {
+        if let Chooser::Uniform = self.chooser {
+            return self.blocks.locate(draw.below(self.blocks.count()));
+        }
+        self.choose_unevenly(draw)
+    }
+
+    fn choose_unevenly(&mut self, draw: &mut Draw) -> (u32, u64) {
         let count = self.blocks.count();
         let index = match &mut self.chooser {
             Chooser::Uniform => draw.below(count),

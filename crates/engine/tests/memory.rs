@@ -1,0 +1,78 @@
+//! What a phase keeps in memory besides its buffers does not grow with anything that can be large.
+//!
+//! Alone in its file, with one test, because the peak is the whole process's.
+
+use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::{Control, Ended, StartError, run};
+
+const THREADS: u32 = 16;
+const QUEUE_DEPTH: u32 = 128;
+const BLOCK: u32 = 4096;
+/// What everything else together may take, bytes.
+const ALLOWANCE: u64 = 16 << 20;
+
+/// The largest resident set this process ever had, bytes; `None`: the system does not say.
+fn peak() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with("VmHWM"))?;
+    let kib: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kib << 10)
+}
+
+#[test]
+fn a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory() {
+    let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
+    let bytes = 1 << 40;
+    // A hole: no file system stores it, and all of them can read it.
+    if let Err(error) = file.as_file().set_len(bytes) {
+        println!("skipped: a file of 1 TiB: {error}");
+        return;
+    }
+    let spec = |access| Spec {
+        targets: vec![Target {
+            path: file.path().into(),
+            bytes,
+        }],
+        block_sizes: vec![(BLOCK, 1)],
+        access,
+        align: None,
+        read_share: 1.0,
+        threads: THREADS,
+        queue_depth: QUEUE_DEPTH,
+        direct: false,
+        preallocate: false,
+        durability: Durability::default(),
+        pacing: Pacing::Closed { think_time_ns: 0 },
+        content: Content::Random,
+        stop: Stop {
+            ops: Some(u64::from(THREADS * QUEUE_DEPTH)),
+            time_ns: None,
+        },
+        engine: Engine::Uring,
+        seed: 1,
+        slice_ns: 100_000_000,
+    };
+    let buffers = u64::from(THREADS * QUEUE_DEPTH * BLOCK);
+    for access in [
+        Access::Uniform,
+        Access::OncePerPass,
+        Access::Zipf(1.1),
+        Access::Sequential,
+    ] {
+        let outcome = match run(&spec(access), &Control::default()) {
+            Err(error @ StartError::Ring { .. }) => {
+                println!("skipped: {error}");
+                return;
+            }
+            other => other.unwrap(),
+        };
+        assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+        let peak = peak().unwrap();
+        println!("{access:?}: {} KiB", peak >> 10);
+        assert!(
+            peak <= buffers + ALLOWANCE,
+            "{access:?}: {} KiB",
+            peak >> 10
+        );
+    }
+}
