@@ -69,7 +69,9 @@ fn spec(targets: Vec<Target>) -> Spec {
         direct: false,
         preallocate: false,
         durability: Durability {
-            fsync_every: NonZeroU64::new(50),
+            // So often that each worker of the shortest phase syncs: what is merged afterwards
+            // has one histogram for each kind of operation and worker.
+            fsync_every: NonZeroU64::new(10),
             ..Durability::default()
         },
         pacing: Pacing::Closed { think_time_ns: 0 },
