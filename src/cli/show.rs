@@ -161,6 +161,7 @@ fn takes(kind: Kind) -> String {
         Kind::Flag => "true or false".to_owned(),
         Kind::Text => "text".to_owned(),
         Kind::Texts => "text or list of texts".to_owned(),
+        Kind::Weights => "sizes with weights, \"4 KiB:70, 64 KiB:30\"".to_owned(),
         Kind::Choice(words) => words.join(" | "),
     }
 }
