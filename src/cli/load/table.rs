@@ -3,6 +3,7 @@
 use hdrhistogram::Histogram;
 use stackrace_engine::{Ended, Op, OpOutcome, Outcome, Timing};
 
+use super::super::engine;
 use super::place::Target;
 use super::{Asked, Loaded, Measured};
 use crate::audit;
@@ -31,7 +32,7 @@ pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
         &format!("{} ({what})", asked.target.path().display()),
     );
     // Measured after the phases: nothing may stand between the command and its first operation.
-    let own_ns = stackrace_engine::self_cost();
+    let own_ns = engine::own_ns();
     for (measured, outcome) in loaded.phases.iter().zip(&loaded.outcomes) {
         text.push('\n');
         phase(&mut text, measured.name, outcome);
@@ -184,10 +185,10 @@ fn load(offered: f64, outcome: &Outcome) -> String {
     let count: u64 = ops.map(|op| op.count).sum();
     let achieved = count as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;
     let mut words = format!(
-        "offered {}, achieved {} ({})",
+        "offered {}, achieved {} ({:.1} %)",
         unit::operations_per_second(offered),
         unit::operations_per_second(achieved),
-        unit::percent(achieved / offered)
+        achieved / offered * 100.0
     );
     if outcome.unissued > 0 {
         words.push_str(&format!(", {} due at the end not issued", outcome.unissued));
