@@ -508,11 +508,18 @@ fn the_engine_is_measured_here_and_now() {
     let object: Value = serde_json::from_str(&said.out).unwrap();
     assert!(object["generator_ns_per_operation"].as_f64().unwrap() > 0.0);
     assert!(["tsc", "monotonic"].contains(&object["clock"].as_str().unwrap()));
+    let content = object["content"].as_array().unwrap();
+    assert!(content.len() > 3);
+    assert!(
+        content
+            .iter()
+            .all(|rate| rate["bytes_per_second"].as_f64().unwrap() > 0.0)
+    );
     let ring = &object["io_uring"];
     assert_eq!(ring["available"].as_bool().unwrap(), ring["why"].is_null());
     let said = ground.stackrace(&["show", "engine"]);
     said.ended(0);
-    for word in ["kernel", "generator", "clock", "io_uring"] {
+    for word in ["kernel", "generator", "clock", "io_uring", "content"] {
         assert!(
             said.out.lines().any(|line| line.starts_with(word)),
             "{}",

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 use stackrace_engine::clock::Clock;
+use stackrace_engine::content::Rate;
 
 use crate::observe;
 use crate::unit;
@@ -22,6 +23,7 @@ pub(super) fn render(as_json: bool) -> String {
     // The time the measurement above took is what the clocks are compared over.
     let apart = clock.disagreement();
     let ring = stackrace_engine::io_uring_allowed();
+    let rates = stackrace_engine::content::rates();
     let kernel = observe::kernel();
     if as_json {
         let ring = match &ring {
@@ -38,6 +40,11 @@ pub(super) fn render(as_json: bool) -> String {
             "clock": clock.name(),
             "clock_disagreement": apart,
             "io_uring": ring,
+            "content": rates.unwrap_or_default().iter().map(|rate| json!({
+                "kind": rate.kind,
+                "block_bytes": rate.block_bytes,
+                "bytes_per_second": rate.bytes_per_second,
+            })).collect::<Vec<_>>(),
         });
         return format!("{object:#}\n");
     }
@@ -52,11 +59,34 @@ pub(super) fn render(as_json: bool) -> String {
         Ok(()) => "available".to_owned(),
         Err(refusal) => format!("{refusal}\n           next: {}", refusal.next()),
     };
+    let rates = match rates {
+        Ok(rates) => content(&rates),
+        Err(error) => format!("\ncontent: {error}\n  next: {}\n", error.next()),
+    };
     format!(
         "kernel     {kernel}\n\
          generator  {} per operation, every latency recorded, no I/O\n\
          clock      {clock}\n\
-         io_uring   {ring}\n",
+         io_uring   {ring}\n{rates}",
         unit::time_ns(own_ns),
     )
+}
+
+/// How fast one core makes what is written: a line for each kind, a column for each size of write.
+/// Of a kind with one figure alone it stands in the first column.
+fn content(rates: &[Rate]) -> String {
+    let mut text = format!("\n{:<33}", "content made by one core");
+    let kinds: Vec<&[Rate]> = rates.chunk_by(|a, b| a.kind == b.kind).collect();
+    for rate in kinds.iter().take(1).copied().flatten() {
+        text.push_str(&format!("{:>11}", unit::bytes(rate.block_bytes as u64)));
+    }
+    for kind in kinds {
+        text.push_str(&format!("\n  {:<31}", kind[0].kind));
+        for rate in kind {
+            let rate = unit::bytes_per_second(rate.bytes_per_second);
+            text.push_str(&format!("{rate:>11}"));
+        }
+    }
+    text.push('\n');
+    text
 }
