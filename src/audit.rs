@@ -139,3 +139,39 @@ fn stolen(trials: &[&Observation]) -> Option<String> {
         )
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    #[test]
+    fn a_load_that_was_not_achieved_is_noted_with_its_worst_trial() {
+        let record = sample::record(&sample::small());
+        let noted = |trials: &[Observation]| {
+            let trials: Vec<&Observation> = trials.iter().collect();
+            let notes = notes(&record.head, &trials);
+            notes.into_iter().find(|note| note.contains("offered load"))
+        };
+        let mut trials: Vec<Observation> = record.trials().cloned().collect();
+        assert_eq!(noted(&trials), None, "closed loops offer nothing");
+        trials.retain(|trial| trial.workload == 0);
+        // Two trials are behind, one of them further; the others achieve what may be missing.
+        let counts = [801, 802].into_iter().chain(std::iter::repeat(990));
+        for (trial, count) in trials.iter_mut().zip(counts) {
+            let phase = &mut trial.phases[0];
+            phase.elapsed_ns = 1_000_000_000;
+            phase.offered_per_s = Some(1000.0);
+            phase.operations.truncate(1);
+            phase.operations[0].op = "read".to_owned();
+            phase.operations[0].count = count;
+        }
+        let all = trials.len();
+        let note = noted(&trials).unwrap();
+        assert!(note.contains(&format!("2 of {all} trials")), "{note}");
+        assert!(
+            note.contains("offered 1.00 k/s, achieved 801/s at worst"),
+            "{note}"
+        );
+    }
+}

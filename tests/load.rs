@@ -438,7 +438,7 @@ fn what_cannot_be_is_refused_before_anything_is_touched() {
             3,
             "only ever read",
         ),
-        (&[&path, "files"], 3, "files it makes itself"),
+        (&[&path, "files", "count=3"], 3, "files it makes itself"),
         (&[&path, "fileio", "mode=rndrd"], 3, "files it makes itself"),
         (
             &[&path, "random", "mode=read", "size=1MiB"],

@@ -37,6 +37,7 @@ pub(super) fn read(
             .push(setting(name, value(text, takes.map(|doc| doc.kind))));
     }
     if let Target::Existing { bytes, .. } = target
+        && kind.settings.iter().any(|doc| doc.name == "size")
         && !settings.given("size")
         && let Ok(bytes) = i64::try_from(*bytes)
     {

@@ -91,7 +91,10 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
         }
         Content::Random | Content::Shaped { .. } => {}
     }
-    if io.align.is_some_and(|align| align.get() % 512 != 0) {
+    if io
+        .align
+        .is_some_and(|align| !align.get().is_multiple_of(512))
+    {
         let message = "what is verified lies at multiples of 512 B";
         return refuse(
             "align",
@@ -199,7 +202,7 @@ fn block_sizes(
 
 /// A block size: a multiple of 512 from 512 B to 64 MiB, at most `largest`.
 fn block_size(settings: &Settings, name: &str, value: u64, largest: u64) -> Result<u32, Refusal> {
-    let valid = value % 512 == 0 && BLOCK_BYTES.contains(&value);
+    let valid = value.is_multiple_of(512) && BLOCK_BYTES.contains(&value);
     match u32::try_from(value) {
         Ok(block) if valid && value <= largest => Ok(block),
         _ => Err(Refusal::at(
@@ -238,7 +241,7 @@ fn align(
             "write a smaller one, or more data",
         );
     }
-    if direct && value % 512 != 0 {
+    if direct && !value.is_multiple_of(512) {
         return refuse(
             "direct I/O begins at multiples of 512 B".to_owned(),
             "write align = \"512 B\" or a multiple of it, or direct = false",

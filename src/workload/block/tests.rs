@@ -229,9 +229,22 @@ fn every_setting_of_durability_and_content_is_passed_on() {
     }
 }
 
+/// Lines that contradict each other, the share of reads, and what is said.
+type Contradiction<'a> = (&'a [&'a str], f64, &'a str);
+
+#[track_caller]
+fn refused(cases: &[Contradiction<'_>]) {
+    for (lines, read_share, word) in cases {
+        let refusal = parse(lines, *read_share, false).expect_err(word);
+        let message = &refusal.message;
+        assert!(message.contains(word), "{lines:?}: {message}");
+        assert!(!refusal.help.is_empty(), "{lines:?}: no advice");
+    }
+}
+
 #[test]
-fn contradictions_are_refused_with_advice() {
-    let cases: &[(&[&str], f64, &str)] = &[
+fn contradictions_of_order_and_pace_are_refused_with_advice() {
+    refused(&[
         (&["rate = 5", "think-time = \"1 s\""], 0.0, "nobody thinks"),
         (&["rate = 0"], 0.0, "0 operations per second"),
         (&["arrivals = \"poisson\""], 0.0, "without a rate"),
@@ -281,6 +294,12 @@ fn contradictions_are_refused_with_advice() {
             0.0,
             "512 B",
         ),
+    ]);
+}
+
+#[test]
+fn contradictions_of_durability_and_content_are_refused_with_advice() {
+    refused(&[
         (&["data-only = true"], 1.0, "never is"),
         (
             &["data-only = true", "fsync-at-end = false"],
@@ -310,16 +329,7 @@ fn contradictions_are_refused_with_advice() {
             0.0,
             "multiples of 512 B",
         ),
-    ];
-    for (lines, read_share, word) in cases {
-        let refusal = parse(lines, *read_share, false).expect_err(word);
-        assert!(
-            refusal.message.contains(word),
-            "{lines:?}: {}",
-            refusal.message
-        );
-        assert!(!refusal.help.is_empty(), "{lines:?}: no advice");
-    }
+    ]);
 }
 
 #[test]
