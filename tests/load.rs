@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
-use support::{Ground, Said, root, tool};
+use support::{Ground, Mounted, Said, root, tool};
 
 /// The object a load printed, after it ended well.
 #[track_caller]
@@ -253,6 +253,22 @@ fn a_block_device_is_only_read() {
 }
 
 #[test]
+fn a_mounted_device_is_read_without_harm() {
+    if !root("a_mounted_device_is_read_without_harm") {
+        return;
+    }
+    let ground = Ground::new();
+    let mounted = Mounted::ext4(&ground, "mnt", 16);
+    let kept = mounted.path.join("kept");
+    fs::write(&kept, "as it was").unwrap();
+    let device = tool("findmnt", &["-no", "SOURCE", mounted.text()]);
+    let args = [device.trim(), "sequential", "mode=read"];
+    let object = loaded(&ground, &args);
+    assert_eq!(counts(&object["phases"][0]), [("read", 16, 16 << 20)]);
+    assert_eq!(fs::read_to_string(&kept).unwrap(), "as it was");
+}
+
+#[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "the program has to run as somebody else"
@@ -299,26 +315,31 @@ fn begun(ground: &Ground, place: &str, args: &[&str]) -> Child {
         "time=1h",
         "--json",
     ];
-    let child = ground
+    let mut child = ground
         .program(&[&common[..], args].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
-    // The phase runs when the thread that does its I/O does.
-    let tasks = format!("/proc/{}/task", child.id());
     for _ in 0..600 {
-        let names = fs::read_dir(&tasks)
-            .unwrap()
-            .flatten()
-            .map(|task| fs::read_to_string(task.path().join("comm")).unwrap_or_default());
-        if names.into_iter().any(|name| name.trim() == "engine") {
+        if runs(&child) {
             wait(100);
             return child;
         }
         wait(50);
     }
+    child.kill().unwrap();
+    child.wait().unwrap();
     panic!("the phase did not begin");
+}
+
+/// Whether the thread that does the I/O of a phase is there.
+fn runs(child: &Child) -> bool {
+    let tasks = fs::read_dir(format!("/proc/{}/task", child.id())).unwrap();
+    let mut names = tasks
+        .flatten()
+        .map(|task| fs::read_to_string(task.path().join("comm")).unwrap_or_default());
+    names.any(|name| name.trim() == "engine")
 }
 
 #[expect(
@@ -407,89 +428,9 @@ fn a_phase_that_fails_is_shown_with_its_error() {
     assert!(said.out.contains("failed     read of "), "{}", said.out);
 }
 
-#[test]
-fn what_cannot_be_is_refused_before_anything_is_touched() {
-    let ground = Ground::new();
-    ground.make_dir("data");
-    let path = file(&ground, "some", 64);
-    ground.write("empty", "");
-    let read = ["random", "mode=read"];
-    let cases: &[(&[&str], i32, &str)] = &[
-        (
-            &["nowhere", "random", "mode=read"],
-            3,
-            "nowhere: No such file",
-        ),
-        (&["empty", "random", "mode=read"], 3, "it is empty"),
-        (&["/dev/null", "random", "mode=read"], 3, "it holds no data"),
-        (&[&path, "random", "mode=write"], 3, "only ever read"),
-        (
-            &[&path, "random", "mode=read", "files=2"],
-            3,
-            "cannot be several files",
-        ),
-        (
-            &[&path, "random", "mode=read", "verify=true"],
-            3,
-            "cannot be verified",
-        ),
-        (
-            &[&path, "sequential", "mode=rewrite", "block-size=4KiB"],
-            3,
-            "only ever read",
-        ),
-        (&[&path, "files", "count=3"], 3, "files it makes itself"),
-        (&[&path, "fileio", "mode=rndrd"], 3, "files it makes itself"),
-        (
-            &[&path, "random", "mode=read", "size=1MiB"],
-            3,
-            "holds 64 KiB",
-        ),
-        (
-            &["data", "random", "mode=read", "size=900TiB"],
-            3,
-            "free; this needs 900 TiB",
-        ),
-        (&["data", "random", "mode=read"], 2, "random needs \"size\""),
-        (
-            &["data", "randon", "mode=read"],
-            2,
-            "did you mean \"random\"",
-        ),
-        (
-            &["data", "random", "mode=reed"],
-            2,
-            "mode cannot be \"reed\"",
-        ),
-        (&["data", "random", "mode"], 2, "\"mode\" is no setting"),
-        (
-            &["data", "random", "mode=read", "mode=write"],
-            2,
-            "given twice",
-        ),
-        (
-            &["data", "random", "mode=read", "size=1MiB", "depth=3"],
-            2,
-            "queue-depth",
-        ),
-        (
-            &["data", "random", "mode=read", "size=1MiB", "rate=x"],
-            2,
-            "rate takes a number",
-        ),
-        (
-            &[
-                "data",
-                "random",
-                "mode=read",
-                "size=1MiB",
-                "--warm",
-                "--cold",
-            ],
-            2,
-            "cannot be used",
-        ),
-    ];
+/// Each of these has to be refused with a code and a word before anything is touched.
+#[track_caller]
+fn refused(ground: &Ground, cases: &[(&[&str], i32, &str)]) {
     for (args, code, word) in cases {
         let said = ground.stackrace(&[&["load"], *args].concat());
         said.ended(*code).err_has(word);
@@ -497,7 +438,84 @@ fn what_cannot_be_is_refused_before_anything_is_touched() {
         assert!(!ground.store().exists(), "{args:?}: the store was made");
         assert_eq!(ground.left(), [""; 0]);
     }
-    loaded(&ground, &[&[path.as_str()], &read[..]].concat());
+}
+
+#[test]
+fn places_that_do_not_fit_are_refused() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let path = file(&ground, "some", 64);
+    ground.write("empty", "");
+    let random = |word| [path.as_str(), "random", "mode=read", word];
+    let rewrite = [
+        path.as_str(),
+        "sequential",
+        "mode=rewrite",
+        "block-size=4KiB",
+    ];
+    let fileio = [path.as_str(), "fileio", "mode=rndrd", "files=1"];
+    refused(
+        &ground,
+        &[
+            (
+                &["nowhere", "random", "mode=read"],
+                3,
+                "nowhere: No such file",
+            ),
+            (&["empty", "random", "mode=read"], 3, "it is empty"),
+            (&["/dev/null", "random", "mode=read"], 3, "it holds no data"),
+            (&[&path, "random", "mode=write"], 3, "only ever read"),
+            (&random("files=2"), 3, "cannot be several files"),
+            (&random("verify=true"), 3, "cannot be verified"),
+            (&random("size=1MiB"), 3, "holds 64 KiB"),
+            (&rewrite, 3, "only ever read"),
+            (&fileio, 3, "files it makes itself"),
+            (&[&path, "files", "count=3"], 3, "files it makes itself"),
+            (
+                &["data", "random", "mode=read", "size=900TiB"],
+                3,
+                "this needs 900 TiB",
+            ),
+        ],
+    );
+}
+
+#[test]
+fn words_that_make_no_sense_are_refused() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let random = |word| ["data", "random", "mode=read", "size=1MiB", word];
+    let twice = ["data", "random", "mode=read", "mode=write"];
+    let both = [
+        "data",
+        "random",
+        "mode=read",
+        "size=1MiB",
+        "--warm",
+        "--cold",
+    ];
+    refused(
+        &ground,
+        &[
+            (&["data", "random", "mode=read"], 2, "random needs \"size\""),
+            (
+                &["data", "randon", "mode=read"],
+                2,
+                "did you mean \"random\"",
+            ),
+            (
+                &["data", "random", "mode=reed"],
+                2,
+                "mode cannot be \"reed\"",
+            ),
+            (&["data", "random", "mode"], 2, "\"mode\" is no setting"),
+            (&twice, 2, "given twice"),
+            (&both, 2, "cannot be used"),
+            (&random("depth=3"), 2, "queue-depth"),
+            (&random("rate=x"), 2, "rate takes a number"),
+            (&random("sync=dsync"), 2, "nothing is written"),
+        ],
+    );
 }
 
 #[test]
