@@ -9,7 +9,7 @@ use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, 
 use stackrace_engine::{Control, Ended, Ledger, lay_out_verified, run, run_verified};
 
 const BYTES: u64 = 16 << 20;
-const OPERATIONS: u64 = 300_000;
+const OPERATIONS: u64 = 50_000;
 const ROUNDS: usize = 9;
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
@@ -77,6 +77,7 @@ fn main() -> Outcome<()> {
                 slice_ns: 100_000_000,
             };
             let ledger = Ledger::new(&spec.targets, 4096, Content::Random, 1)?;
+            lay_out_verified(&ledger, &Control::default())?;
             let mut figures = [const { Vec::new() }; 5];
             for _ in 0..ROUNDS {
                 let (plain, plain_latency) = measured(&spec, None)?;

@@ -231,26 +231,20 @@ fn fill<R: Ring, P: Pace>(
             }
             continue;
         }
+        if ending {
+            return None;
+        }
         let held = if R::VERIFIES {
             flight.held.take()
         } else {
             None
         };
-        if ending || (worker.left == 0 && held.is_none()) {
-            return None;
-        }
         let (step, due_ns) = match held {
             Some(held) => held,
-            None => {
-                let due_ns = pace.due_ns(ready_ns);
-                if due_ns > now_ns {
-                    return Some(due_ns);
-                }
-                let step = worker.shape.step();
-                pace.taken(&mut worker.shape);
-                worker.left -= 1;
-                (step, due_ns)
-            }
+            None => match next(worker, pace, ready_ns, now_ns) {
+                Ok(next) => next,
+                Err(due_ns) => return due_ns,
+            },
         };
         let mut now_ns = now_ns;
         if R::VERIFIES {
@@ -277,6 +271,28 @@ fn fill<R: Ring, P: Pace>(
         }
     }
     None
+}
+
+/// The next operation and when it was due, for a place that is ready since `ready_ns`. If there is
+/// none now: when there will be, if ever.
+#[inline(always)]
+fn next<P: Pace>(
+    worker: &mut Worker<'_>,
+    pace: &mut P,
+    ready_ns: u64,
+    now_ns: u64,
+) -> Result<(Step, u64), Option<u64>> {
+    if worker.left == 0 {
+        return Err(None);
+    }
+    let due_ns = pace.due_ns(ready_ns);
+    if due_ns > now_ns {
+        return Err(Some(due_ns));
+    }
+    let step = worker.shape.step();
+    pace.taken(&mut worker.shape);
+    worker.left -= 1;
+    Ok((step, due_ns))
 }
 
 /// Books one completion, and frees its place unless its content is still to be checked.

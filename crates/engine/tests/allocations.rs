@@ -2,6 +2,7 @@
 //!
 //! Proved by counting: a phase ten times as long allocates exactly as often. Alone in its file,
 //! with one test, because the count is the whole process's.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::io::Write as _;

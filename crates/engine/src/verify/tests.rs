@@ -1,7 +1,7 @@
 //! Verification against storage in memory that lies, fails and reorders on demand.
 
 use std::os::fd::OwnedFd;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
@@ -311,6 +311,19 @@ struct Reversed {
     pushed: Vec<Step>,
 }
 
+impl Reversed {
+    fn new(depth: usize, disk: Disk) -> Reversed {
+        Reversed {
+            disk,
+            depth,
+            under_way: Vec::new(),
+            most: 0,
+            done: Vec::new(),
+            pushed: Vec::new(),
+        }
+    }
+}
+
 impl Slots for Reversed {
     fn buffer(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
         let start = slot * 4 * UNIT as usize;
@@ -371,14 +384,7 @@ fn a_ring_holds_back_what_overlaps_and_keeps_the_order() {
         let content = Content::Random;
         let ledger = Ledger::new(&spec.targets, unit_bytes(&spec), content, 3).unwrap();
         let total = AtomicU64::new(0);
-        let ring = Reversed {
-            disk: Disk::new(20 * 4 * UNIT as usize),
-            depth,
-            under_way: Vec::new(),
-            most: 0,
-            done: Vec::new(),
-            pushed: Vec::new(),
-        };
+        let ring = Reversed::new(depth, Disk::new(20 * 4 * UNIT as usize));
         let mut ring = Verified::new(ring, depth, &ledger, &[], &total);
         let (control, halt) = (Control::default(), AtomicBool::new(false));
         let mut worker = worker::worker(&spec, Clock::calibrated(), &control, &halt);
@@ -416,7 +422,7 @@ fn a_finding_fails_the_worker() {
         drive(&mut worker, device, &mut Eager);
     });
     assert_eq!(worker.finish, Finish::Failed);
-    assert!(halt.load(std::sync::atomic::Ordering::Relaxed));
+    assert!(halt.load(Ordering::Relaxed));
     let failure = worker.failure.unwrap();
     assert_eq!(
         (failure.op, failure.offset),
@@ -430,4 +436,34 @@ fn a_finding_fails_the_worker() {
         (0..8).all(|unit| ledger.take(unit)),
         "a unit is still in use"
     );
+}
+
+/// A worker whose next operation waits for bytes nobody gives back still ends when told to.
+#[test]
+fn a_stop_reaches_an_operation_that_waits() {
+    let mut spec = worker::spec(0.5, 100);
+    spec.targets[0].bytes = u64::from(UNIT);
+    let ledger = ledger(1);
+    assert!(ledger.take(0));
+    let stopped = || {
+        let control = Control::default();
+        control.stop.store(true, Ordering::Relaxed);
+        control
+    };
+    let (control, halt) = (stopped(), AtomicBool::new(false));
+    let mut by_calls = worker::worker(&spec, Clock::calibrated(), &control, &halt);
+    let mut disk = Disk::new(UNIT as usize);
+    with(&ledger, &mut disk, |device| {
+        drive(&mut by_calls, device, &mut Eager);
+    });
+    assert_eq!(by_calls.finish, Finish::Stopped);
+    let mut by_ring = worker::worker(&spec, Clock::calibrated(), &control, &halt);
+    let total = AtomicU64::new(0);
+    let mut ring = Verified::new(Reversed::new(2, disk), 2, &ledger, &[], &total);
+    let mut flight = Flight::new(2, 1);
+    assert!(drive_ring(&mut by_ring, &mut ring, &mut Eager, &mut flight));
+    assert_eq!(by_ring.finish, Finish::Stopped);
+    assert!(ring.inner().pushed.is_empty());
+    drop(ring);
+    assert!(!ledger.take(0), "what another has was given back");
 }
