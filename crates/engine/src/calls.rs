@@ -5,13 +5,13 @@ use std::path::Path;
 
 use rustix::io::Errno;
 
-use crate::content::FileContent;
+use crate::content::{FileContent, UNIT};
 use crate::crew::{Halt, Hand, fault, refusal};
 use crate::outcome::{Op, OpError};
 use crate::spec::Content;
 
 /// Bytes of one read or write of a small file's content; smaller files take one call.
-pub(crate) const BUFFER_BYTES: usize = 128 << 10;
+pub(crate) const BUFFER_BYTES: usize = UNIT;
 
 /// A source of what files below `root` are filled with.
 ///

@@ -85,3 +85,22 @@ impl Drop for Memory {
         debug_assert!(unmapped.is_ok());
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_region_is_zeroed_and_aligned_and_nobody_elses() {
+        let mut region = Memory::new(5_000).unwrap();
+        let other = Memory::new(1).unwrap();
+        assert_eq!((region.bytes().len(), other.bytes().len()), (8_192, 4_096));
+        assert!(region.as_ptr().addr().is_multiple_of(ALIGNMENT));
+        assert!(region.bytes().iter().all(|byte| *byte == 0));
+        region.bytes_mut().fill(7);
+        assert!(other.bytes().iter().all(|byte| *byte == 0));
+        // As the buffers of a worker are: made by one thread, used and given back by another.
+        let seen = std::thread::spawn(move || region.bytes().to_vec());
+        assert_eq!(seen.join().unwrap(), [7; 8_192]);
+    }
+}

@@ -2,8 +2,9 @@
 
 use std::hint::black_box;
 
+use rustix::time::{ClockId, clock_gettime};
+
 use super::{FileContent, POOL_BYTES, Pool};
-use crate::clock::Clock;
 use crate::error::StartError;
 use crate::memory::Memory;
 use crate::spec::Content;
@@ -22,7 +23,7 @@ pub struct Rate {
     pub kind: &'static str,
     /// Bytes of one write.
     pub block_bytes: usize,
-    /// Bytes made ready to be written per second (B/s) on one core.
+    /// Bytes made ready to be written per second of processor time (B/s), on one core.
     pub bytes_per_second: f64,
 }
 
@@ -43,7 +44,6 @@ impl Rate {
 /// # Errors
 /// [`StartError::Memory`].
 pub fn rates() -> Result<Vec<Rate>, StartError> {
-    let clock = Clock::calibrated();
     let shaped = |ratio, duplicates| Content::Shaped { ratio, duplicates };
     let mut rates = Vec::new();
     let kinds = [
@@ -55,7 +55,7 @@ pub fn rates() -> Result<Vec<Rate>, StartError> {
     for (kind, content) in kinds {
         let [least, .., most] = BLOCKS;
         let mut pool = Pool::new(content, 0, 0, 1, least..=most, POOL_BYTES)?;
-        measure(&clock, kind, &mut rates, |bytes| {
+        measure(kind, &mut rates, |bytes| {
             black_box(pool.take(bytes));
         });
     }
@@ -66,7 +66,7 @@ pub fn rates() -> Result<Vec<Rate>, StartError> {
     for (kind, content) in kinds {
         let mut source = FileContent::new(content, 0)?;
         let mut file = 0;
-        measure(&clock, kind, &mut rates, |bytes| {
+        measure(kind, &mut rates, |bytes| {
             file += 1;
             let mut offset = 0;
             while offset < bytes {
@@ -76,27 +76,27 @@ pub fn rates() -> Result<Vec<Rate>, StartError> {
     }
     let mut pool = Pool::new(Content::Random, 0, 0, 1, 4096..=1 << 20, POOL_BYTES)?;
     let mut buffer = Memory::new(1 << 20)?;
-    measure(&clock, "random, copied out", &mut rates, |bytes| {
+    measure("random, copied out", &mut rates, |bytes| {
         let buffer = &mut buffer.bytes_mut()[..bytes];
         buffer.copy_from_slice(pool.take(bytes));
         black_box(buffer);
     });
-    rates.push(making(&clock)?);
+    rates.push(making()?);
     Ok(rates)
 }
 
 /// One figure for each size of `make`, which makes that many bytes.
-fn measure(clock: &Clock, kind: &'static str, rates: &mut Vec<Rate>, mut make: impl FnMut(usize)) {
+fn measure(kind: &'static str, rates: &mut Vec<Rate>, mut make: impl FnMut(usize)) {
     for block_bytes in BLOCKS {
-        // Once through the pool: what is measured is its steady state.
-        (0..POOL_BYTES / block_bytes).for_each(|_| make(block_bytes));
+        let mut once_through = || (0..POOL_BYTES / block_bytes).for_each(|_| make(block_bytes));
+        // What is measured is the steady state.
+        once_through();
         let turn = || {
-            let (begun_ns, mut made) = (clock.now_ns(), 0);
+            let (begun_ns, mut made) = (cpu_ns(), 0);
             loop {
-                // Many at once: the clock's own reading must not count.
-                (0..64).for_each(|_| make(block_bytes));
-                made += 64 * block_bytes;
-                let took_ns = clock.now_ns() - begun_ns;
+                once_through();
+                made += POOL_BYTES;
+                let took_ns = cpu_ns() - begun_ns;
                 if took_ns >= TURN_NS {
                     return made as f64 / took_ns as f64 * 1e9;
                 }
@@ -111,13 +111,13 @@ fn measure(clock: &Clock, kind: &'static str, rates: &mut Vec<Rate>, mut make: i
 }
 
 /// A whole pool of random bytes, its memory included.
-fn making(clock: &Clock) -> Result<Rate, StartError> {
+fn making() -> Result<Rate, StartError> {
     let mut failed = None;
     let bytes_per_second = median(|| {
-        let begun_ns = clock.now_ns();
+        let begun_ns = cpu_ns();
         let pool = Pool::new(Content::Random, 0, 0, 1, 4096..=4096, POOL_BYTES);
         failed = black_box(pool).err().or(failed.take());
-        POOL_BYTES as f64 / (clock.now_ns() - begun_ns).max(1) as f64 * 1e9
+        POOL_BYTES as f64 / (cpu_ns() - begun_ns).max(1) as f64 * 1e9
     });
     match failed {
         Some(error) => Err(error),
@@ -127,6 +127,12 @@ fn making(clock: &Clock) -> Result<Rate, StartError> {
             bytes_per_second,
         }),
     }
+}
+
+/// Processor time of this thread, ns: what others do on the machine does not count.
+fn cpu_ns() -> u64 {
+    let time = clock_gettime(ClockId::ThreadCPUTime);
+    time.tv_sec as u64 * 1_000_000_000 + time.tv_nsec as u64
 }
 
 fn median(turn: impl FnMut() -> f64) -> f64 {
