@@ -346,6 +346,7 @@ const FILE_BYTES: u64 = FILE_BLOCKS * BLOCK;
 
 fn injury() -> impl Strategy<Value = Injury> {
     let sectors = BLOCKS * BLOCK / SECTOR;
+    // Not all eight sectors: that is a whole block kept.
     let tear = (0..8u64, 1..8u64).prop_map(|(from, length)| (from, (from + length).min(8)));
     prop_oneof![
         (0..BLOCKS * BLOCK * 8).prop_map(|bit| Injury::FlipBit { bit }),
@@ -390,98 +391,33 @@ impl Files {
         )
     }
 
+    /// What is said about a place.
+    fn said(&self, at: u64, detail: String) -> (PathBuf, u64, String) {
+        let (path, offset) = self.place(at);
+        (path, offset, detail)
+    }
+
+    fn old(&self, at: u64, bytes: u64) -> &[u8] {
+        &self.old[at as usize..][..bytes as usize]
+    }
+
     /// Does the injury. Returns the places it may be found at, and what is said then.
     fn injure(&self, injury: &Injury) -> Vec<(PathBuf, u64, String)> {
-        let new = self.read();
-        let old = |from: u64, bytes: u64| &self.old[from as usize..][..bytes as usize];
-        let said = |at: u64, detail: String| {
-            let (path, offset) = self.place(at);
-            (path, offset, detail)
-        };
-        match *injury {
-            Injury::FlipBit { bit } => {
-                let at = bit / 8;
-                let was = new[at as usize];
-                let is = was ^ (1 << (bit % 8));
-                self.write(at, &[is]);
-                let within = at % SECTOR;
-                let detail = format!(
-                    "1 bit differs, at byte {within} of the sector: expected {was:#04x}, found {is:#04x}"
-                );
-                vec![said(at - within, detail)]
-            }
-            Injury::Swap { block, other } => {
-                let mut found = Vec::new();
-                for (to, from) in [(block, other), (other, block)] {
-                    let bytes = &new[(from * BLOCK) as usize..][..BLOCK as usize];
-                    self.write(to * BLOCK, bytes);
-                    let (path, offset) = self.place(from * BLOCK);
-                    let of = if path == self.place(to * BLOCK).0 {
-                        String::new()
-                    } else {
-                        format!(" of {}", path.display())
-                    };
-                    let detail = format!(
-                        "misplaced: holds what belongs to offset {offset}{of} (generation 2) where \
-                         generation 2 was written"
-                    );
-                    found.push(said(to * BLOCK, detail));
-                }
-                found
-            }
+        let (at, detail) = match *injury {
+            Injury::FlipBit { bit } => self.flip(bit),
+            Injury::Swap { block, other } => return self.swap(block, other).to_vec(),
             Injury::KeepOld { block } => {
-                self.write(block * BLOCK, old(block * BLOCK, BLOCK));
-                let detail = "stale: generation 1 where generation 2 was written".to_owned();
-                vec![said(block * BLOCK, detail)]
+                self.write(block * BLOCK, self.old(block * BLOCK, BLOCK));
+                let detail = "stale: generation 1 where generation 2 was written";
+                (block * BLOCK, detail.to_owned())
             }
-            Injury::Tear { block, from, to } if (from, to) == (0, 8) => {
-                self.injure(&Injury::KeepOld { block })
-            }
-            Injury::Tear { block, from, to } => {
-                let at = block * BLOCK + from * SECTOR;
-                self.write(at, old(at, (to - from) * SECTOR));
-                let runs = [(0, from, 2), (from, to, 1), (to, 8, 2)].into_iter();
-                let runs = runs.filter(|(begin, end, _)| begin < end);
-                let runs = runs.map(|(begin, end, generation)| {
-                    format!("sectors {begin}-{} are of generation {generation}", end - 1)
-                });
-                let detail = format!(
-                    "torn: of the 4096 bytes at {}, {}, where generation 2 was written",
-                    self.place(block * BLOCK).1,
-                    runs.collect::<Vec<_>>().join(", ")
-                );
-                vec![said(at, detail)]
-            }
-            Injury::TearSector { sector, bytes } => {
-                let (at, rest) = (sector * SECTOR, SECTOR - bytes);
-                self.write(at + bytes, old(at + bytes, rest));
-                // Equal bytes of the two belong to either.
-                let pairs = new[(at + bytes) as usize..]
-                    .iter()
-                    .zip(old(at + bytes, rest));
-                let equal = pairs.take_while(|(new, old)| new == old).count() as u64;
-                let detail = format!(
-                    "torn: bytes 0-{} of the sector are of generation 2, the rest of generation 1, \
-                     where generation 2 was written",
-                    bytes + equal - 1
-                );
-                vec![said(at, detail)]
-            }
-            Injury::Truncate { bytes } => {
-                let file = OpenOptions::new().write(true).open(&self.paths[0]).unwrap();
-                file.set_len(bytes).unwrap();
-                let detail =
-                    format!("truncated: the file must hold {FILE_BYTES} bytes, and holds {bytes}");
-                // Several operations at once find the end in any order.
-                let first = bytes / SECTOR * SECTOR;
-                let later = (bytes.next_multiple_of(BLOCK)..FILE_BYTES).step_by(BLOCK as usize);
-                let places = std::iter::once(first).chain(later);
-                places.map(|at| said(at, detail.clone())).collect()
-            }
+            Injury::Tear { block, from, to } => self.tear(block, from, to),
+            Injury::TearSector { sector, bytes } => self.tear_sector(sector, bytes),
+            Injury::Truncate { bytes } => return self.truncate(bytes),
             Injury::Zero { block } => {
                 self.write(block * BLOCK, &[0; BLOCK as usize]);
-                let detail = "zeros: 4096 bytes of them where generation 2 was written".to_owned();
-                vec![said(block * BLOCK, detail)]
+                let detail = "zeros: 4096 bytes of them where generation 2 was written";
+                (block * BLOCK, detail.to_owned())
             }
             Injury::Foreign { sector } => {
                 let at = sector * SECTOR;
@@ -491,9 +427,83 @@ impl Files {
                      run, of generation 1 for offset {}",
                     self.place(at).1
                 );
-                vec![said(at, detail)]
+                (at, detail)
             }
-        }
+        };
+        vec![self.said(at, detail)]
+    }
+
+    fn flip(&self, bit: u64) -> (u64, String) {
+        let at = bit / 8;
+        let was = self.read()[at as usize];
+        let is = was ^ (1 << (bit % 8));
+        self.write(at, &[is]);
+        let within = at % SECTOR;
+        let detail = format!(
+            "1 bit differs, at byte {within} of the sector: expected {was:#04x}, found {is:#04x}"
+        );
+        (at - within, detail)
+    }
+
+    fn swap(&self, block: u64, other: u64) -> [(PathBuf, u64, String); 2] {
+        let new = self.read();
+        [(block, other), (other, block)].map(|(to, from)| {
+            let bytes = &new[(from * BLOCK) as usize..][..BLOCK as usize];
+            self.write(to * BLOCK, bytes);
+            let (path, offset) = self.place(from * BLOCK);
+            let of = if path == self.place(to * BLOCK).0 {
+                String::new()
+            } else {
+                format!(" of {}", path.display())
+            };
+            let detail = format!(
+                "misplaced: holds what belongs to offset {offset}{of} (generation 2) where \
+                 generation 2 was written"
+            );
+            self.said(to * BLOCK, detail)
+        })
+    }
+
+    fn tear(&self, block: u64, from: u64, to: u64) -> (u64, String) {
+        let at = block * BLOCK + from * SECTOR;
+        self.write(at, self.old(at, (to - from) * SECTOR));
+        let runs = [(0, from, 2), (from, to, 1), (to, 8, 2)].into_iter();
+        let runs = runs.filter(|(begin, end, _)| begin < end);
+        let runs = runs.map(|(begin, end, generation)| {
+            format!("sectors {begin}-{} are of generation {generation}", end - 1)
+        });
+        let detail = format!(
+            "torn: of the 4096 bytes at {}, {}, where generation 2 was written",
+            self.place(block * BLOCK).1,
+            runs.collect::<Vec<_>>().join(", ")
+        );
+        (at, detail)
+    }
+
+    fn tear_sector(&self, sector: u64, bytes: u64) -> (u64, String) {
+        let (new, at) = (self.read(), sector * SECTOR);
+        let old = self.old(at + bytes, SECTOR - bytes);
+        self.write(at + bytes, old);
+        // Equal bytes of the two belong to either.
+        let pairs = new[(at + bytes) as usize..].iter().zip(old);
+        let equal = pairs.take_while(|(new, old)| new == old).count() as u64;
+        let detail = format!(
+            "torn: bytes 0-{} of the sector are of generation 2, the rest of generation 1, where \
+             generation 2 was written",
+            bytes + equal - 1
+        );
+        (at, detail)
+    }
+
+    fn truncate(&self, bytes: u64) -> Vec<(PathBuf, u64, String)> {
+        let file = OpenOptions::new().write(true).open(&self.paths[0]).unwrap();
+        file.set_len(bytes).unwrap();
+        let detail = format!("truncated: the file must hold {FILE_BYTES} bytes, and holds {bytes}");
+        // Several operations at once find the end in any order.
+        let first = bytes / SECTOR * SECTOR;
+        let later = (bytes.next_multiple_of(BLOCK)..FILE_BYTES).step_by(BLOCK as usize);
+        let places = std::iter::once(first).chain(later);
+        places.map(|at| self.said(at, detail.clone())).collect()
     }
 }
 

@@ -4,7 +4,7 @@ use std::io::IoSlice;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
-use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, opcode, squeue};
+use io_uring::{CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, opcode, squeue};
 use rustix::io::Errno;
 
 use crate::content::Pool;
@@ -152,6 +152,17 @@ impl<'a> Uring<'a> {
         }
     }
 
+    /// Hands the batch over and lets completions arrive, without waiting: a time limit of 0 would
+    /// put the thread to sleep and wake it up again.
+    fn look(&self) -> std::io::Result<usize> {
+        let batch = self.submission.len() as u32;
+        // SAFETY: no argument is passed, and the batch is what the submission queue says it holds.
+        unsafe {
+            self.submitter
+                .enter::<u64>(batch, 0, EnterFlags::GETEVENTS.bits(), None)
+        }
+    }
+
     #[inline(always)]
     fn entry(&mut self, slot: usize, step: &Step) -> squeue::Entry {
         let index = step.target as usize;
@@ -251,6 +262,7 @@ impl Ring for Uring<'_> {
         self.submission.sync();
         let submitted = match wait {
             Wait::One => self.submitter.submit_and_wait(1),
+            Wait::AtMost(0) => self.look(),
             Wait::AtMost(ns) if self.can_time_out => {
                 let limit = Timespec::new()
                     .sec(ns / 1_000_000_000)

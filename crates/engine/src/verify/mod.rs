@@ -1,10 +1,10 @@
 //! Whether what is read is what was written.
 //!
 //! Each 512-byte sector written under verification says what it is: file, offset, generation and a
-//! checksum ([`sector`]). A [`Ledger`] remembers which generation each unit of each file must hold;
-//! it is all that has to be kept to check every byte, in the same phase or in a later one. A read
-//! that does not hold what the ledger says fails the phase, with the offset of the first wrong
-//! sector, what was expected and what was found ([`finding`]).
+//! checksum (`docs/formats/sector.md`). A [`Ledger`] remembers which generation each unit of each
+//! file must hold; it is all that has to be kept to check every byte, in the same phase or in a
+//! later one. A read that does not hold what the ledger says fails the phase, with the offset of
+//! the first wrong sector, what was expected and what was found.
 //!
 //! An operation takes the units it touches in the ledger before it is issued and gives them back
 //! when its content was stamped or checked, so that no two operations under way overlap: what a
