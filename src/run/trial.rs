@@ -1,7 +1,7 @@
 //! One trial: prepare, settle, measure, observe.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use hdrhistogram::Histogram;
@@ -116,10 +116,13 @@ impl Trial<'_> {
         let seed = seed(self.race.study.seed, self.round, self.workload);
         let clock = &self.race.clock;
         let began = clock.now_ns();
+        let ledger = OnceLock::new();
         let control = self.begins("prepare");
         workload
             .prepare(&Place {
                 directory,
+                existing: None,
+                ledger: &ledger,
                 seed,
                 control: &control,
             })
@@ -138,6 +141,8 @@ impl Trial<'_> {
                 phase,
                 &Place {
                     directory,
+                    existing: None,
+                    ledger: &ledger,
                     seed,
                     control: &control,
                 },
@@ -148,7 +153,10 @@ impl Trial<'_> {
             observe::asked_by_workload(&mut counted, read_bytes(&outcome));
             observe::add(&mut observation.counted, &counted);
             observation.elapsed_ns += outcome.elapsed_ns;
-            observation.phases.push(phase_observation(name, &outcome));
+            let offered = workload.offered_per_s(phase);
+            observation
+                .phases
+                .push(phase_observation(name, &outcome, offered));
             self.accept(&control, &outcome)?;
             outcomes.push(outcome);
         }
@@ -251,7 +259,7 @@ fn read_bytes(outcome: &Outcome) -> u64 {
     outcome.ops.iter().filter(reads).map(|op| op.bytes).sum()
 }
 
-fn phase_observation(name: &str, outcome: &Outcome) -> PhaseObservation {
+fn phase_observation(name: &str, outcome: &Outcome, offered: Option<f64>) -> PhaseObservation {
     let engine = if outcome.engine_why.is_empty() {
         outcome.engine.to_owned()
     } else {
@@ -270,6 +278,7 @@ fn phase_observation(name: &str, outcome: &Outcome) -> PhaseObservation {
             outcome.clock.to_owned()
         },
         depth_achieved: outcome.depth_achieved,
+        offered_per_s: offered,
         operations: outcome
             .ops
             .iter()
@@ -375,7 +384,7 @@ mod tests {
             slice_ns: 100_000_000,
         };
         let outcome = stackrace_engine::run(&spec, &Control::default()).unwrap();
-        let phase = phase_observation("measure", &outcome);
+        let phase = phase_observation("measure", &outcome, None);
         let json = serde_json::to_value(&phase).unwrap();
         // What is written is what is read.
         let read: PhaseObservation = serde_json::from_value(json.clone()).unwrap();

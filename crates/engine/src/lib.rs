@@ -40,3 +40,11 @@ pub use outcome::{
 };
 pub use thread::{run, run_verified, self_cost};
 pub use verify::{Ledger, lay_out_verified};
+
+/// Whether the kernel lets this process use io_uring.
+///
+/// # Errors
+/// [`StartError::Ring`] with what it said; [`StartError::next`] says what to do.
+pub fn io_uring_allowed() -> Result<(), StartError> {
+    io::uring::allowed()
+}
