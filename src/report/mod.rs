@@ -13,6 +13,8 @@ mod json;
 mod markdown;
 mod terminal;
 
+pub(crate) use html::latency_tail;
+
 use crate::record::Record;
 use crate::verdict::Verdict;
 
