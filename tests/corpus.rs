@@ -152,3 +152,172 @@ fn near((name, check): &Check) {
 fn what_is_near_to_a_kept_input_passes() {
     ALL.iter().for_each(near);
 }
+
+/// Texts as long as a study may be, each made so that something in them is there very often: what
+/// costs the square of it, or takes memory for what it only announces, does not come to an end
+/// here.
+fn long_studies() -> Vec<(&'static str, String)> {
+    const LENGTH: usize = 256 << 10;
+    const STACK: &str = "[[stack]]\ntmpfs = { size = \"1 GiB\" }\n";
+    const WORK: &str = "[[workload]]\nsequential = { mode = \"read\", size = \"1 MiB\" }\n";
+    let many = |room: usize, piece: &dyn Fn(usize) -> String| {
+        let mut text = String::new();
+        for number in 0.. {
+            let piece = piece(number);
+            if text.len() + piece.len() > room {
+                break;
+            }
+            text.push_str(&piece);
+        }
+        text
+    };
+    let rest = LENGTH - STACK.len() - WORK.len() - 100;
+    let half = rest / 2;
+    let levels = many(half, &|n| format!("{n},"));
+    let long = "x".repeat(half);
+    let deep = "a.".repeat(half / 2);
+    let two_of_64 = format!(
+        "[factors]\na = [{}]\nb = [{}]\n",
+        many(170, &|n| format!("{n},")),
+        many(170, &|n| format!("{n},"))
+    );
+    vec![
+        (
+            "levels",
+            format!("[factors]\na = [{levels}]\n{STACK}{WORK}"),
+        ),
+        (
+            "same levels",
+            format!("[factors]\na = [{}]\n{STACK}{WORK}", "1,".repeat(half / 2)),
+        ),
+        (
+            "factors",
+            format!(
+                "[factors]\n{}{STACK}{WORK}",
+                many(rest, &|n| format!("f{n}=[1]\n"))
+            ),
+        ),
+        (
+            "long words",
+            format!(
+                "[factors]\n{long} = [1]\n[[stack]]\ndir = {{ path = \"{{y{}}}\" }}\n{WORK}",
+                &long[1..half - 50]
+            ),
+        ),
+        (
+            "placeholders",
+            format!(
+                "[factors]\na = [\"{}\"]\n[[stack]]\ndir = {{ path = \"{}\" }}\n{WORK}",
+                &long[..900],
+                "{a}".repeat(half / 3)
+            ),
+        ),
+        (
+            "unknown factors",
+            format!(
+                "[factors]\n{}\n[[stack]]\ndir = {{ {} }}\n{WORK}",
+                many(half, &|n| format!("f{n}=[1]\n")),
+                many(half, &|n| format!("p{n}=\"{{g{n}}}\",")).trim_end_matches(',')
+            ),
+        ),
+        (
+            "unknown settings",
+            format!(
+                "{two_of_64}[[stack]]\ntmpfs = {{ {} }}\n{WORK}",
+                many(rest - 600, &|n| format!("s{n}=1,")).trim_end_matches(',')
+            ),
+        ),
+        (
+            "unknown words",
+            format!("{STACK}{WORK}{}", many(half, &|n| format!("[w{n}]\n"))),
+        ),
+        (
+            "workloads",
+            format!(
+                "{two_of_64}{STACK}{}",
+                many(rest - 600, &|n| format!(
+                    "[[workload]]\nname=\"{n}\"\ndelete-tree={{files={{a}},directories=1}}\n"
+                ))
+            ),
+        ),
+        (
+            "layers",
+            format!("{two_of_64}{}{WORK}", STACK.repeat(rest / STACK.len() / 2)),
+        ),
+        (
+            "exclusions",
+            format!(
+                "{two_of_64}{STACK}{WORK}{}",
+                many(rest - 600, &|n| format!(
+                    "[[exclude]]\na={}\nb={}\n",
+                    n % 60,
+                    n / 60 % 60
+                ))
+            ),
+        ),
+        (
+            "selected levels",
+            format!("[factors]\na = [{levels}]\n[[exclude]]\na = [{levels}]\n{STACK}{WORK}"),
+        ),
+        ("dotted", format!("{deep}a = 1\n{STACK}{WORK}")),
+        ("dotted in a table", format!("[{deep}a]\n{STACK}{WORK}")),
+        (
+            "nested lists",
+            format!("title = {}\n{STACK}{WORK}", "[".repeat(half)),
+        ),
+        (
+            "nested tables",
+            format!("title = {}\n{STACK}{WORK}", "{a=".repeat(half / 3)),
+        ),
+        ("one line", long.clone()),
+        ("no letters", "\0".repeat(LENGTH)),
+        ("a line each", "\n=".repeat(half / 16)),
+        (
+            "wide letters",
+            format!("title = \"{}\"\n", "日".repeat(half / 3)),
+        ),
+    ]
+}
+
+fn check(name: &str) -> fn(&[u8]) {
+    ALL.iter().find(|(other, _)| *other == name).unwrap().1
+}
+
+#[test]
+fn a_long_study_is_answered() {
+    for (what, text) in long_studies() {
+        check("study")(text.as_bytes());
+    }
+}
+
+#[test]
+fn a_long_text_of_a_system_is_answered() {
+    const LENGTH: usize = 1 << 20;
+    let options: String = (0..LENGTH / 8).map(|n| format!("o{n},")).collect();
+    let entries: String = (0..LENGTH / 100)
+        .map(|n| format!("{{\"entry\":{n},\"group\":\"g\",\"undo\":{{\"remove-dir\":\"/a\"}}}}\n"))
+        .collect();
+    let done: String = (0..LENGTH / 200)
+        .map(|n| format!("{{\"done\":{}}}\n", LENGTH - n))
+        .collect();
+    let disks: String = (0..LENGTH / 40)
+        .map(|n| format!("1 1 vd{n} 1 1 1 1 1 1 1 1 1 1 1\n"))
+        .collect();
+    for (name, text) in [
+        (
+            "mountinfo",
+            format!("1 1 0:1 / / {options} - ext4 /dev/vda {options}\n"),
+        ),
+        ("journal", entries + &done),
+        ("observe", disks.clone() + "\0" + &disks),
+        ("stack", options.clone()),
+        ("stack", "=1\n".repeat(LENGTH / 3)),
+        ("unit", "9".repeat(LENGTH)),
+        ("log", "{}\n".repeat(LENGTH / 3)),
+        ("log", "[".repeat(LENGTH) + "\n"),
+        ("command", "\x0fxxxx'xxxxxxxxxx".repeat(LENGTH / 16)),
+        ("arguments", "plan\n".repeat(LENGTH / 5)),
+    ] {
+        check(name)(text.as_bytes());
+    }
+}

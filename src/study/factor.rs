@@ -10,8 +10,8 @@ use super::document::{Field, Item, Node};
 
 /// Factors a study may have: as many of two levels would make far more treatments than it may have.
 const FACTORS_MAX: usize = 64;
-/// Longest name of a factor and label of a level, bytes: every treatment bears them.
-const NAME_MAX: usize = 1000;
+/// Longest name of a factor and label of a level, bytes (a path is one): every treatment bears them.
+const NAME_MAX: usize = 4096;
 
 /// Treatments a study may have. A round tries them all: more is a slip of the pen, and it must be
 /// refused before memory is spent on it.
