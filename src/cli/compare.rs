@@ -360,7 +360,7 @@ fn study(
     text
 }
 
-/// The last parts of the paths where they differ, else the whole paths.
+/// The last parts of the paths where they differ and can be read, else the whole paths.
 fn short_names(sides: &[Side]) -> Vec<String> {
     let last = |path: &Path| {
         path.file_name().map_or_else(
@@ -370,7 +370,7 @@ fn short_names(sides: &[Side]) -> Vec<String> {
     };
     let short: Vec<String> = sides.iter().map(|side| last(&side.path)).collect();
     let unique = (1..short.len()).all(|i| !short[..i].contains(&short[i]));
-    if unique {
+    if unique && short.iter().all(|name| !name.trim().is_empty()) {
         short
     } else {
         sides.iter().map(|side| side.text.clone()).collect()

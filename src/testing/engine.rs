@@ -143,12 +143,12 @@ pub fn content(data: &[u8]) {
 pub fn recorder(data: &[u8]) {
     const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Fsync];
     let mut input = Input::new(data);
-    let slice_ns = input.up_to_bits(64);
+    let slice_ns = input.up_to_bits(40);
     let mut recorders = vec![Recorder::new(slice_ns, &OPS), Recorder::new(slice_ns, &OPS)];
     let mut expected = (0, 0, 0);
     while !input.is_empty() {
         let which = input.below(6);
-        let (start, end) = (input.up_to_bits(64), input.up_to_bits(64));
+        let (start, end) = (input.up_to_bits(44), input.up_to_bits(44));
         let bytes = input.up_to_bits(32);
         recorders[which % 2].record(OPS[which / 2], start, end, bytes);
         expected.0 += 1;
@@ -201,8 +201,8 @@ pub fn files(data: &[u8]) {
     let mut input = Input::new(data);
     let set = FileSet {
         root: "/set".into(),
-        directories: 1 + input.u32() % 2000,
-        files: 1 + u64::from(input.u32() % 2000),
+        directories: 1 + input.u32() % 256,
+        files: 1 + u64::from(input.u32() % 512),
         size_min: input.up_to_bits(53),
         size_max: input.up_to_bits(53),
         threads: 1,

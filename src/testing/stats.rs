@@ -68,8 +68,8 @@ pub fn stats(data: &[u8]) {
 /// Mostly values as runs have them, sometimes any float.
 fn numbers(input: &mut Input<'_>) -> Vec<f64> {
     match input.below(4) {
-        0 => input.floats(40),
-        _ => (0..input.below(40))
+        0 => input.floats(12),
+        _ => (0..input.below(13))
             .map(|_| f64::from(input.u8()) / 64.0 - 2.0)
             .collect(),
     }

@@ -38,7 +38,7 @@ enum Kind {
 impl Schedule {
     /// Evenly spaced arrivals, `per_second` over all `workers`; this is the share of `worker`.
     pub fn fixed(per_second: f64, worker: u32, workers: u32) -> Schedule {
-        let gap = NS_PER_SECOND / per_second;
+        let gap = gap_ns(per_second);
         let first_ns = f64::from(worker) * gap;
         let gap_ns = gap * f64::from(workers);
         Schedule {
@@ -53,7 +53,7 @@ impl Schedule {
 
     /// Poisson arrivals, `per_second` on average over all `workers`. `random` starts the stream.
     pub fn poisson(per_second: f64, workers: u32, random: u64) -> Schedule {
-        let mean_ns = NS_PER_SECOND / per_second * f64::from(workers);
+        let mean_ns = gap_ns(per_second) * f64::from(workers);
         let kind = Kind::Poisson { mean_ns };
         Schedule {
             kind,
@@ -89,6 +89,12 @@ impl Schedule {
     pub fn is_random(&self) -> bool {
         matches!(self.kind, Kind::Poisson { .. })
     }
+}
+
+/// Time between two arrivals. Of a rate so low that it would be endless, the 584 years a schedule
+/// can say: with an infinite gap, a start could be no number.
+fn gap_ns(per_second: f64) -> f64 {
+    (NS_PER_SECOND / per_second).min(u64::MAX as f64)
 }
 
 /// An exponentially distributed number with this mean, by inversion. `random` is uniform.
