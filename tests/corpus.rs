@@ -153,129 +153,83 @@ fn what_is_near_to_a_kept_input_passes() {
     ALL.iter().for_each(near);
 }
 
-/// Texts as long as a study may be, each made so that something in them is there very often: what
-/// costs the square of it, or takes memory for what it only announces, does not come to an end
-/// here.
-fn long_studies() -> Vec<(&'static str, String)> {
-    const LENGTH: usize = 256 << 10;
-    const STACK: &str = "[[stack]]\ntmpfs = { size = \"1 GiB\" }\n";
-    const WORK: &str = "[[workload]]\nsequential = { mode = \"read\", size = \"1 MiB\" }\n";
-    let many = |room: usize, piece: &dyn Fn(usize) -> String| {
-        let mut text = String::new();
-        for number in 0.. {
-            let piece = piece(number);
-            if text.len() + piece.len() > room {
-                break;
-            }
-            text.push_str(&piece);
+/// Bytes a study's text may have.
+const STUDY_MAX: usize = 256 << 10;
+/// Most of them, and half of them, without what a study must have.
+const MOST: usize = STUDY_MAX - 1000;
+const HALF: usize = MOST / 2;
+const STACK: &str = "[[stack]]\ntmpfs = { size = \"1 GiB\" }\n";
+const WORK: &str = "[[workload]]\nsequential = { mode = \"read\", size = \"1 MiB\" }\n";
+
+/// As many numbered pieces as there is room for.
+fn many(room: usize, piece: impl Fn(usize) -> String) -> String {
+    let mut text = String::new();
+    for number in 0.. {
+        let piece = piece(number);
+        if text.len() + piece.len() > room {
+            break;
         }
-        text
-    };
-    let rest = LENGTH - STACK.len() - WORK.len() - 100;
-    let half = rest / 2;
-    let levels = many(half, &|n| format!("{n},"));
-    let long = "x".repeat(half);
-    let deep = "a.".repeat(half / 2);
-    let two_of_64 = format!(
-        "[factors]\na = [{}]\nb = [{}]\n",
-        many(170, &|n| format!("{n},")),
-        many(170, &|n| format!("{n},"))
-    );
+        text.push_str(&piece);
+    }
+    text
+}
+
+/// Two factors that make about as many treatments as a study may have.
+fn many_treatments() -> String {
+    let levels = many(170, |n| format!("{n},"));
+    format!("[factors]\na = [{levels}]\nb = [{levels}]\n")
+}
+
+fn long_factors() -> Vec<String> {
+    let levels = many(HALF, |n| format!("{n},"));
+    let same = "1,".repeat(HALF / 2);
+    let factors = many(HALF, |n| format!("f{n} = [1]\n"));
+    let unknown = many(HALF, |n| format!("p{n} = \"{{g{n}}}\", "));
+    let (long, other) = ("x".repeat(HALF), "y".repeat(HALF - 100));
+    let label = &long[..4000];
+    let places = "{a}".repeat(HALF / 3);
     vec![
-        (
-            "levels",
-            format!("[factors]\na = [{levels}]\n{STACK}{WORK}"),
-        ),
-        (
-            "same levels",
-            format!("[factors]\na = [{}]\n{STACK}{WORK}", "1,".repeat(half / 2)),
-        ),
-        (
-            "factors",
-            format!(
-                "[factors]\n{}{STACK}{WORK}",
-                many(rest, &|n| format!("f{n}=[1]\n"))
-            ),
-        ),
-        (
-            "long words",
-            format!(
-                "[factors]\n{long} = [1]\n[[stack]]\ndir = {{ path = \"{{y{}}}\" }}\n{WORK}",
-                &long[1..half - 50]
-            ),
-        ),
-        (
-            "placeholders",
-            format!(
-                "[factors]\na = [\"{}\"]\n[[stack]]\ndir = {{ path = \"{}\" }}\n{WORK}",
-                &long[..900],
-                "{a}".repeat(half / 3)
-            ),
-        ),
-        (
-            "unknown factors",
-            format!(
-                "[factors]\n{}\n[[stack]]\ndir = {{ {} }}\n{WORK}",
-                many(half, &|n| format!("f{n}=[1]\n")),
-                many(half, &|n| format!("p{n}=\"{{g{n}}}\",")).trim_end_matches(',')
-            ),
-        ),
-        (
-            "unknown settings",
-            format!(
-                "{two_of_64}[[stack]]\ntmpfs = {{ {} }}\n{WORK}",
-                many(rest - 600, &|n| format!("s{n}=1,")).trim_end_matches(',')
-            ),
-        ),
-        (
-            "unknown words",
-            format!("{STACK}{WORK}{}", many(half, &|n| format!("[w{n}]\n"))),
-        ),
-        (
-            "workloads",
-            format!(
-                "{two_of_64}{STACK}{}",
-                many(rest - 600, &|n| format!(
-                    "[[workload]]\nname=\"{n}\"\ndelete-tree={{files={{a}},directories=1}}\n"
-                ))
-            ),
-        ),
-        (
-            "layers",
-            format!("{two_of_64}{}{WORK}", STACK.repeat(rest / STACK.len() / 2)),
-        ),
-        (
-            "exclusions",
-            format!(
-                "{two_of_64}{STACK}{WORK}{}",
-                many(rest - 600, &|n| format!(
-                    "[[exclude]]\na={}\nb={}\n",
-                    n % 60,
-                    n / 60 % 60
-                ))
-            ),
-        ),
-        (
-            "selected levels",
-            format!("[factors]\na = [{levels}]\n[[exclude]]\na = [{levels}]\n{STACK}{WORK}"),
-        ),
-        ("dotted", format!("{deep}a = 1\n{STACK}{WORK}")),
-        ("dotted in a table", format!("[{deep}a]\n{STACK}{WORK}")),
-        (
-            "nested lists",
-            format!("title = {}\n{STACK}{WORK}", "[".repeat(half)),
-        ),
-        (
-            "nested tables",
-            format!("title = {}\n{STACK}{WORK}", "{a=".repeat(half / 3)),
-        ),
-        ("one line", long.clone()),
-        ("no letters", "\0".repeat(LENGTH)),
-        ("a line each", "\n=".repeat(half / 16)),
-        (
-            "wide letters",
-            format!("title = \"{}\"\n", "日".repeat(half / 3)),
-        ),
+        format!("[factors]\na = [{levels}]\n{STACK}{WORK}"),
+        format!("[factors]\na = [{same}]\n{STACK}{WORK}"),
+        format!("[factors]\na = [{levels}]\n[[exclude]]\na = [{levels}]\n{STACK}{WORK}"),
+        format!("[factors]\n{factors}{STACK}{WORK}"),
+        format!("[factors]\n{factors}[[stack]]\ndir = {{ {unknown} }}\n{WORK}"),
+        format!("[factors]\n{long} = [1]\n[[stack]]\ndir = {{ path = \"{{{other}}}\" }}\n{WORK}"),
+        format!("[factors]\na = [\"{label}\"]\n[[stack]]\ndir = {{ path = \"{places}\" }}\n{WORK}"),
+    ]
+}
+
+fn long_entries() -> Vec<String> {
+    let factors = many_treatments();
+    let settings = many(MOST, |n| format!("s{n} = 1, "));
+    let words = many(HALF, |n| format!("[w{n}]\n"));
+    let workloads = many(MOST, |n| {
+        format!("[[workload]]\nname = \"{n}\"\ndelete-tree = {{ files = \"{{a}}\" }}\n")
+    });
+    let layers = STACK.repeat(HALF / STACK.len());
+    let excluded = many(MOST, |n| {
+        format!("[[exclude]]\na = {}\nb = {}\n", n % 60, n / 60 % 60)
+    });
+    vec![
+        format!("{factors}[[stack]]\ntmpfs = {{ {settings} }}\n{WORK}"),
+        format!("{STACK}{WORK}{words}"),
+        format!("{factors}{STACK}{workloads}"),
+        format!("{factors}{layers}{WORK}"),
+        format!("{factors}{STACK}{WORK}{excluded}"),
+    ]
+}
+
+fn long_forms() -> Vec<String> {
+    let deep = "a.".repeat(HALF / 2);
+    vec![
+        format!("{deep}a = 1\n{STACK}{WORK}"),
+        format!("[{deep}a]\n{STACK}{WORK}"),
+        format!("title = {}\n{STACK}{WORK}", "[".repeat(HALF)),
+        format!("title = {}\n{STACK}{WORK}", "{a=".repeat(HALF / 3)),
+        format!("title = \"{}\"\n", "日".repeat(HALF / 3)),
+        "x".repeat(HALF),
+        "\0".repeat(STUDY_MAX),
+        "\n=".repeat(HALF / 16),
     ]
 }
 
@@ -283,13 +237,18 @@ fn check(name: &str) -> fn(&[u8]) {
     ALL.iter().find(|(other, _)| *other == name).unwrap().1
 }
 
+/// Texts as long as a study may be, each with something in it very often: what costs the square of
+/// that, or takes memory for what is only announced, does not come to an end here.
 #[test]
 fn a_long_study_is_answered() {
-    for (what, text) in long_studies() {
+    for text in [long_factors(), long_entries(), long_forms()].concat() {
+        println!("{} bytes: {:.60}", text.len(), text);
+        assert!(text.len() <= STUDY_MAX);
         check("study")(text.as_bytes());
     }
 }
 
+/// The same for what a system says.
 #[test]
 fn a_long_text_of_a_system_is_answered() {
     const LENGTH: usize = 1 << 20;
@@ -318,6 +277,7 @@ fn a_long_text_of_a_system_is_answered() {
         ("command", "\x0fxxxx'xxxxxxxxxx".repeat(LENGTH / 16)),
         ("arguments", "plan\n".repeat(LENGTH / 5)),
     ] {
+        println!("{name}, {} bytes", text.len());
         check(name)(text.as_bytes());
     }
 }

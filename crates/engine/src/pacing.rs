@@ -151,6 +151,22 @@ mod tests {
         }
     }
 
+    /// Found by fuzzing: an endless gap times nothing was no number, and the next start was at 0.
+    #[test]
+    fn a_rate_of_almost_nothing_does_not_go_back() {
+        for mut schedule in [
+            Schedule::fixed(1e-300, 3, 4),
+            Schedule::poisson(1e-300, 4, 0),
+        ] {
+            let mut before = 0;
+            for draw in [0, u64::MAX, 1, u64::MAX] {
+                assert!(schedule.next_ns() >= before);
+                before = schedule.next_ns();
+                schedule.advance(draw);
+            }
+        }
+    }
+
     #[test]
     fn poisson_gaps_have_the_asked_mean_and_spread() {
         let mut draw = crate::draw::Draw::new(7, 0);
