@@ -72,24 +72,25 @@ fn reported(record: &Record) {
         assert!(treatment < head.treatments.len());
     }
     crate::audit::notes(head, &evidence.trials);
-    for (colour, width) in [(false, 80), (true, 40)] {
-        let options = Options {
-            colour,
-            width,
-            next: "stackrace report".to_owned(),
+    let options = |colour| Options {
+        colour,
+        width: if colour { 40 } else { 80 },
+        next: "stackrace report".to_owned(),
+    };
+    for report in report::ALL {
+        let text = |colour| {
+            let bytes = report.render(record, &verdict, &options(colour));
+            String::from_utf8(bytes).unwrap_or_else(|_| panic!("{} is no text", report.name()))
         };
-        for report in report::ALL {
-            let bytes = report.render(record, &verdict, &options);
-            let Ok(text) = String::from_utf8(bytes) else {
-                panic!("{} is no text", report.name());
-            };
-            match report.name() {
-                "csv" => csv(&text, head.factors.len()),
-                "json" => json(&text, record),
-                "html" => html(&text),
-                "markdown" => markdown(&text),
-                _ => terminal(&text, colour),
-            }
+        match report.name() {
+            "csv" => csv(&text(false), head.factors.len()),
+            "json" => json(&text(false), record),
+            "html" => html(&text(false)),
+            "markdown" => markdown(&text(false)),
+            _ => [false, true]
+                .map(|colour| terminal(&text(colour), colour))
+                .into_iter()
+                .collect(),
         }
     }
 }
