@@ -69,25 +69,25 @@ fn warm(workload: &str, trials: &[&Observation]) -> Option<String> {
 }
 
 fn cached(workload: &str, trials: &[&Observation]) -> Option<String> {
-    let mut hit = 0_u64;
-    let mut asked = 0_u64;
+    // Sums of a log's numbers, which may be any: as floats they cannot overflow.
+    let (mut hit, mut asked) = (0.0, 0.0);
     for trial in trials {
         let read = trial
             .phases
             .iter()
             .flat_map(|phase| &phase.operations)
             .filter(|op| op.op == "read" || op.op == "open")
-            .map(|op| op.bytes)
-            .sum::<u64>();
+            .map(|op| op.bytes as f64)
+            .sum::<f64>();
         if let Some(bytes) = trial.counted.cache_hit_bytes
-            && read > 0
+            && read > 0.0
         {
-            hit += bytes.min(read);
+            hit += read.min(bytes as f64);
             asked += read;
         }
     }
-    let share = hit as f64 / asked.max(1) as f64;
-    (asked > 0 && share > CACHE_SHARE).then(|| {
+    let share = hit / asked;
+    (asked > 0.0 && share > CACHE_SHARE).then(|| {
         format!(
             "{workload}: {} of the bytes read came from the page cache, not from storage",
             unit::percent(share)
@@ -126,12 +126,13 @@ pub(crate) fn not_achieved(offered: f64, achieved: f64) -> bool {
 }
 
 fn stolen(trials: &[&Observation]) -> Option<String> {
-    let stolen: u64 = trials.iter().map(|trial| trial.counted.cpu_steal_ns).sum();
-    let whole: u64 = trials
+    let stolen = trials.iter().map(|trial| trial.counted.cpu_steal_ns as f64);
+    let stolen: f64 = stolen.sum();
+    let whole: f64 = trials
         .iter()
-        .map(|trial| trial.elapsed_ns * u64::from(trial.counted.cpus.max(1)))
+        .map(|trial| trial.elapsed_ns as f64 * f64::from(trial.counted.cpus.max(1)))
         .sum();
-    let share = stolen as f64 / whole.max(1) as f64;
+    let share = stolen / whole.max(1.0);
     (share > 0.01).then(|| {
         format!(
             "the hypervisor took {} of the processors' time away during trials",

@@ -24,7 +24,7 @@
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
-//! of us), [`setting`], [`time`], [`mod@unit`].
+//! of us), [`setting`], [`time`], [`mod@unit`]; [`testing`] has a check for every parser.
 
 mod audit;
 mod cli;
@@ -40,6 +40,8 @@ mod run;
 mod setting;
 mod stack;
 mod study;
+#[doc(hidden)]
+pub mod testing;
 mod time;
 mod unit;
 mod verdict;

@@ -6,6 +6,11 @@
 
 use std::ops::Range;
 
+/// Longest word that is compared with others, bytes.
+const WORD_MAX: usize = 64;
+/// Longest list in a message, bytes.
+const LIST_MAX: usize = 2000;
+
 /// Bytes of the study's text that a message points at.
 pub(crate) type Span = Range<usize>;
 
@@ -249,6 +254,15 @@ impl Value {
         }
     }
 
+    /// Bytes of its texts and number of its elements: what it costs to hold.
+    pub(crate) fn size(&self) -> usize {
+        match self {
+            Self::Text(text) => text.len(),
+            Self::Integer(_) | Self::Float(_) | Self::Flag(_) => 8,
+            Self::List(values) => values.iter().map(|value| 1 + value.size()).sum(),
+        }
+    }
+
     /// The value inside a longer text: texts as they are, lists joined by a space.
     pub(crate) fn as_words(&self) -> String {
         match self {
@@ -270,9 +284,14 @@ pub(crate) fn nearest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
+    // Comparing costs the product of the lengths, and nobody misspells a word of this length.
+    if word.len() > WORD_MAX {
+        return None;
+    }
     let word = plain(word);
     candidates
         .into_iter()
+        .filter(|candidate| candidate.len() <= WORD_MAX)
         .map(|candidate| (distance(&word, &plain(candidate)), candidate))
         // One letter in three may be wrong, two always: beyond that advice is noise.
         .filter(|(distance, candidate)| {
@@ -291,6 +310,22 @@ fn distance(word: &str, candidate: &str) -> usize {
     }
 }
 
+/// Words joined by commas; those that make the list longer than anybody reads are counted.
+pub(crate) fn listed<'a>(mut words: impl Iterator<Item = &'a str>) -> String {
+    let mut list = String::new();
+    for word in words.by_ref() {
+        if list.len() + word.len() > LIST_MAX {
+            list.push_str(&format!(" … and {} more", 1 + words.count()));
+            break;
+        }
+        if !list.is_empty() {
+            list.push_str(", ");
+        }
+        list.push_str(word);
+    }
+    list
+}
+
 /// Refuses a word that is not in a list: names the nearest one and lists them all.
 pub(crate) fn unknown_word<'a>(
     span: &Span,
@@ -299,11 +334,9 @@ pub(crate) fn unknown_word<'a>(
     candidates: impl Iterator<Item = &'a str> + Clone,
     list_name: &str,
 ) -> Refusal {
-    let all: Vec<&str> = candidates.clone().collect();
-    let list = if all.is_empty() {
-        format!("{list_name}: none")
-    } else {
-        format!("{list_name}: {}", all.join(", "))
+    let list = match listed(candidates.clone()) {
+        all if all.is_empty() => format!("{list_name}: none"),
+        all => format!("{list_name}: {all}"),
     };
     let help = match nearest(word, candidates) {
         Some(near) => format!("did you mean \"{near}\"? {list}"),

@@ -15,13 +15,15 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
         "MiB" => 1024.0 * 1024.0,
         "GiB" => 1024.0 * 1024.0 * 1024.0,
         "TiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0,
+        "PiB" => 1024.0 * 1024.0 * 1024.0 * 1024.0 * 1024.0,
         "kB" => 1e3,
         "MB" => 1e6,
         "GB" => 1e9,
         "TB" => 1e12,
+        "PB" => 1e15,
         other => {
             return Err(format!(
-                "\"{other}\" is no unit of bytes: write B, KiB, MiB, GiB, TiB (1024) or kB, MB, GB, TB (1000)"
+                "\"{other}\" is no unit of bytes: write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB (1000)"
             ));
         }
     };
@@ -102,6 +104,9 @@ fn split(text: &str) -> Result<(f64, &str), String> {
     let number = text[..digits]
         .parse::<f64>()
         .map_err(|_| format!("\"{text}\" does not begin with a number"))?;
+    if !number.is_finite() {
+        return Err(format!("\"{text}\" is too large"));
+    }
     Ok((number, text[digits..].trim()))
 }
 

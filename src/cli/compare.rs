@@ -12,7 +12,7 @@ use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
 use stackrace_engine::spec::{Content, Target};
 
 use super::Setting;
-use super::args::Compare;
+use super::args::{Arguments, Compare, Verb};
 use super::execute;
 use super::failure::Failure;
 use crate::host::{Host, MountInfo, local::LocalHost};
@@ -260,6 +260,40 @@ fn probe_one(host: &dyn Host, journal: &Journal, side: &Side, id: &str) -> Resul
     })
 }
 
+/// The study `compare` writes for these directories where nothing else is asked for.
+pub(crate) fn compared(paths: &[PathBuf]) -> String {
+    use clap::Parser;
+    let words = ["stackrace", "compare", "--"].map(std::ffi::OsStr::new);
+    let words = words
+        .into_iter()
+        .chain(paths.iter().map(|path| path.as_os_str()));
+    let Ok(Verb::Compare(verb)) = Arguments::try_parse_from(words).map(|typed| typed.verb) else {
+        return String::new();
+    };
+    let sides: Vec<Side> = paths
+        .iter()
+        .map(|path| Side {
+            path: path.clone(),
+            text: path.to_string_lossy().into_owned(),
+            mount: MountInfo {
+                id: 0,
+                st_dev: (0, 0),
+                root: path.clone(),
+                mount_point: path.clone(),
+                options: Vec::new(),
+                file_system: String::new(),
+                source: std::ffi::OsString::new(),
+            },
+            free: 0,
+        })
+        .collect();
+    let pace = Pace {
+        write_rate: 1e9,
+        create_rate: 1e4,
+    };
+    study(&verb, &purpose::ALL[0], &sides, pace, 120_000_000_000, None)
+}
+
 /// The study, as text.
 fn study(
     verb: &Compare,
@@ -310,7 +344,7 @@ fn study(
     text
 }
 
-/// The last parts of the paths where they differ, else the whole paths.
+/// The last parts of the paths where they differ and can be read, else the whole paths.
 fn short_names(sides: &[Side]) -> Vec<String> {
     let last = |path: &Path| {
         path.file_name().map_or_else(
@@ -320,7 +354,7 @@ fn short_names(sides: &[Side]) -> Vec<String> {
     };
     let short: Vec<String> = sides.iter().map(|side| last(&side.path)).collect();
     let unique = (1..short.len()).all(|i| !short[..i].contains(&short[i]));
-    if unique {
+    if unique && short.iter().all(|name| !name.trim().is_empty()) {
         short
     } else {
         sides.iter().map(|side| side.text.clone()).collect()

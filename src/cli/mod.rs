@@ -21,6 +21,8 @@ use clap::{CommandFactory, Parser};
 use args::{Arguments, Colour, Verb};
 use failure::Failure;
 
+pub(crate) use compare::compared;
+
 use crate::record::Store;
 
 /// What every verb needs.
@@ -54,6 +56,13 @@ pub(crate) fn main() -> ExitCode {
             ExitCode::from(failure.code)
         }
     }
+}
+
+/// Reads a command line (the words after the program's name) without doing anything.
+pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
+    use std::os::unix::ffi::OsStrExt;
+    let words = words.map(std::ffi::OsStr::from_bytes);
+    Arguments::try_parse_from(std::iter::once("stackrace".as_ref()).chain(words)).is_ok()
 }
 
 fn dispatch(arguments: Arguments) -> Result<u8, Failure> {

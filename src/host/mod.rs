@@ -326,7 +326,9 @@ pub(crate) fn shown(argv: &[OsString]) -> String {
     let words = argv.iter().map(|word| {
         let word = word.to_string_lossy();
         let plain = |c: char| c.is_alphanumeric() || "-_=+./,:@%{}".contains(c);
-        if !word.is_empty() && word.chars().all(plain) {
+        // A shell would make several words of `{a,b}` and of `{1..3}`.
+        let braces = word.contains('{') && (word.contains(',') || word.contains(".."));
+        if !word.is_empty() && word.chars().all(plain) && !braces {
             word.into_owned()
         } else {
             format!("'{}'", word.replace('\'', r"'\''"))
@@ -341,10 +343,18 @@ mod tests {
 
     #[test]
     fn a_command_is_shown_as_it_would_be_typed() {
-        let command = argv(["mount", "-o", "noatime,commit=5", "a b", "it's", ""]);
+        let command = argv([
+            "mount",
+            "-o",
+            "noatime,commit=5",
+            "a b",
+            "it's",
+            "",
+            "{a,b}",
+        ]);
         assert_eq!(
             shown(&command),
-            r"mount -o noatime,commit=5 'a b' 'it'\''s' ''"
+            r"mount -o noatime,commit=5 'a b' 'it'\''s' '' '{a,b}'"
         );
     }
 

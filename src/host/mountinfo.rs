@@ -3,6 +3,7 @@
 //! Paths are bytes: the kernel writes space, tab, newline and backslash as three octal digits and
 //! everything else as it is, UTF-8 or not.
 
+use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
@@ -49,12 +50,13 @@ fn parse_line(line: &[u8]) -> Option<MountInfo> {
     let file_system = text(fields.next()?);
     let source = OsString::from_vec(unescape(fields.next()?));
     let of_file_system = text(fields.next().unwrap_or_default());
-    let mut options: Vec<String> = Vec::new();
-    for option in of_mount.split(',').chain(of_file_system.split(',')) {
-        if !option.is_empty() && !options.iter().any(|known| known == option) {
-            options.push(option.to_string());
-        }
-    }
+    let mut known = HashSet::new();
+    let options = of_mount
+        .split(',')
+        .chain(of_file_system.split(','))
+        .filter(|option| !option.is_empty() && known.insert(*option))
+        .map(str::to_string)
+        .collect();
     Some(MountInfo {
         id,
         st_dev: (major.parse().ok()?, minor.parse().ok()?),

@@ -66,6 +66,13 @@ impl fmt::Display for Undo {
 #[serde(transparent)]
 pub(crate) struct EntryId(u64);
 
+impl EntryId {
+    /// Its number, from 1.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+}
+
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Entry {
@@ -333,7 +340,12 @@ fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
     }
 }
 
-fn replay(bytes: &[u8], path: &Path) -> Result<(u64, Vec<Entry>), JournalError> {
+/// The number of the next entry, and what is still to be undone, oldest first. `path` is named in
+/// messages only.
+///
+/// # Errors
+/// The first line that cannot be understood, or a newer format.
+pub(crate) fn replay(bytes: &[u8], path: &Path) -> Result<(u64, Vec<Entry>), JournalError> {
     let mut next = 1;
     let mut pending: Vec<Entry> = Vec::new();
     let lines = bytes
@@ -353,7 +365,8 @@ fn replay(bytes: &[u8], path: &Path) -> Result<(u64, Vec<Entry>), JournalError> 
             }
             Line::Head { .. } => {}
             Line::Entry(entry) => {
-                next = next.max(entry.id.0 + 1);
+                let after = entry.id.number().checked_add(1).ok_or_else(broken)?;
+                next = next.max(after);
                 pending.push(entry);
             }
             Line::Done { done } => pending.retain(|entry| entry.id != done),

@@ -22,15 +22,13 @@ pub(super) struct Machine {
 ///
 /// `/proc/self/stat` would do, but counts in ticks; `/proc/self/schedstat` counts one thread. The
 /// process clock gives the sum exactly and the ticks give its split.
-pub(super) fn own() -> Own {
+///
+/// `stat`: the text of `/proc/self/stat`.
+pub(super) fn own(stat: Option<&str>) -> Own {
     let whole = own_ns();
-    let ticks = std::fs::read_to_string("/proc/self/stat")
-        .ok()
-        .and_then(|text| split(&text));
-    let (user, system) = ticks.unwrap_or((1, 0));
-    let all = (user + system).max(1);
-    let system_ns =
-        u64::try_from(u128::from(whole) * u128::from(system) / u128::from(all)).unwrap_or(0);
+    let (user, system) = stat.and_then(split).unwrap_or((1, 0));
+    let all = (u128::from(user) + u128::from(system)).max(1);
+    let system_ns = u64::try_from(u128::from(whole) * u128::from(system) / all).unwrap_or(0);
     Own {
         user_ns: whole - system_ns,
         system_ns,
@@ -66,7 +64,11 @@ pub(super) fn parse(text: &str) -> Option<Machine> {
         .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
         .count();
     Some(Machine {
-        busy_ns: (at(0) + at(1) + at(2) + at(5) + at(6)).saturating_mul(TICK_NS),
+        busy_ns: [0, 1, 2, 5, 6]
+            .map(at)
+            .into_iter()
+            .fold(0, u64::saturating_add)
+            .saturating_mul(TICK_NS),
         steal_ns: at(7).saturating_mul(TICK_NS),
         cpus: u32::try_from(cpus).unwrap_or(u32::MAX),
     })

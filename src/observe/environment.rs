@@ -11,6 +11,11 @@ pub(crate) fn kernel() -> String {
 
 /// Facts about this machine, in a fixed order; what cannot be read is left out.
 pub(crate) fn environment() -> Vec<Fact> {
+    environment_of(&read)
+}
+
+/// The same from files as `read` gives them by path; none: there is no such file.
+pub(crate) fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact> {
     let mut facts = Vec::new();
     facts.push(Fact::new("kernel", kernel()));
     let machine = rustix::system::uname()
@@ -53,18 +58,27 @@ pub(crate) fn environment() -> Vec<Fact> {
     );
     add(
         "cpu frequency governor",
-        first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        first_line(
+            read,
+            "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
+        ),
     );
     add(
         "clock source",
-        first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        first_line(
+            read,
+            "/sys/devices/system/clocksource/clocksource0/current_clocksource",
+        ),
     );
-    kernel_settings(&mut add);
+    kernel_settings(read, &mut add);
     facts
 }
 
 /// Settings of the kernel that change figures, and who is measuring.
-fn kernel_settings(add: &mut impl FnMut(&str, Option<String>)) {
+fn kernel_settings(
+    read: &dyn Fn(&str) -> Option<String>,
+    add: &mut impl FnMut(&str, Option<String>),
+) {
     for name in [
         "dirty_ratio",
         "dirty_background_ratio",
@@ -75,14 +89,14 @@ fn kernel_settings(add: &mut impl FnMut(&str, Option<String>)) {
     ] {
         add(
             &format!("vm.{name}"),
-            first_line(&format!("/proc/sys/vm/{name}")),
+            first_line(read, &format!("/proc/sys/vm/{name}")),
         );
     }
     add(
         "kernel.io_uring_disabled",
-        first_line("/proc/sys/kernel/io_uring_disabled"),
+        first_line(read, "/proc/sys/kernel/io_uring_disabled"),
     );
-    add("load at the start", first_line("/proc/loadavg"));
+    add("load at the start", first_line(read, "/proc/loadavg"));
     add(
         "rights",
         Some(if rustix::process::geteuid().is_root() {
@@ -95,20 +109,25 @@ fn kernel_settings(add: &mut impl FnMut(&str, Option<String>)) {
 
 /// Bytes of memory (`MemTotal`); none where it cannot be read.
 pub(crate) fn memory_bytes() -> Option<u64> {
+    memory_bytes_of(&read)
+}
+
+/// The same from files as `read` gives them by path.
+pub(crate) fn memory_bytes_of(read: &dyn Fn(&str) -> Option<String>) -> Option<u64> {
     let text = read("/proc/meminfo")?;
     let kib: u64 = after_colon(&text, "MemTotal")?
         .split_whitespace()
         .next()?
         .parse()
         .ok()?;
-    Some(kib * 1024)
+    kib.checked_mul(1024)
 }
 
 fn read(path: &str) -> Option<String> {
     std::fs::read_to_string(path).ok()
 }
 
-fn first_line(path: &str) -> Option<String> {
+fn first_line(read: &dyn Fn(&str) -> Option<String>, path: &str) -> Option<String> {
     read(path)?
         .lines()
         .next()

@@ -10,7 +10,7 @@ mod environment;
 mod pressure;
 mod process;
 
-pub(crate) use environment::{environment, kernel, memory_bytes};
+pub(crate) use environment::{environment, environment_of, kernel, memory_bytes, memory_bytes_of};
 
 use crate::event::{Counted, DeviceCounted};
 
@@ -29,13 +29,17 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     /// Reads all sources; `devices` are names as in `/proc/diskstats`.
     pub(crate) fn take(devices: &[String]) -> Self {
-        let read = |path: &str| std::fs::read_to_string(path).ok();
+        Self::read(devices, |path| std::fs::read_to_string(path).ok())
+    }
+
+    /// The same from files as `read` gives them by path; none: there is no such file.
+    pub(crate) fn read(devices: &[String], read: impl Fn(&str) -> Option<String>) -> Self {
         let disks = read("/proc/diskstats")
             .map(|text| diskstats::parse(&text))
             .unwrap_or_default();
         Self {
             process: read("/proc/self/io").and_then(|text| process::parse(&text)),
-            own_cpu: cpu::own(),
+            own_cpu: cpu::own(read("/proc/self/stat").as_deref()),
             machine: read("/proc/stat").and_then(|text| cpu::parse(&text)),
             devices: devices
                 .iter()
@@ -111,17 +115,18 @@ pub(crate) fn asked_by_workload(counted: &mut Counted, read_bytes: u64) {
     counted.cache_hit_bytes = counted.cache_hit_bytes.map(|_| hits);
 }
 
-/// Adds what two phases of one trial counted.
+/// Adds what two phases of one trial counted; a counter that ran over stays at its end.
 pub(crate) fn add(into: &mut Counted, more: &Counted) {
-    let plus = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0) + b?);
-    into.cpu_user_ns += more.cpu_user_ns;
-    into.cpu_system_ns += more.cpu_system_ns;
-    into.cpu_machine_busy_ns += more.cpu_machine_busy_ns;
-    into.cpu_steal_ns += more.cpu_steal_ns;
+    let plus = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0).saturating_add(b?));
+    let sum = |into: &mut u64, more: u64| *into = into.saturating_add(more);
+    sum(&mut into.cpu_user_ns, more.cpu_user_ns);
+    sum(&mut into.cpu_system_ns, more.cpu_system_ns);
+    sum(&mut into.cpu_machine_busy_ns, more.cpu_machine_busy_ns);
+    sum(&mut into.cpu_steal_ns, more.cpu_steal_ns);
     into.cpus = more.cpus;
-    into.asked_read_bytes += more.asked_read_bytes;
-    into.fetched_bytes += more.fetched_bytes;
-    into.sent_bytes += more.sent_bytes;
+    sum(&mut into.asked_read_bytes, more.asked_read_bytes);
+    sum(&mut into.fetched_bytes, more.fetched_bytes);
+    sum(&mut into.sent_bytes, more.sent_bytes);
     into.cache_hit_bytes = plus(into.cache_hit_bytes, more.cache_hit_bytes);
     into.pressure_cpu_ns = plus(into.pressure_cpu_ns, more.pressure_cpu_ns);
     into.pressure_io_ns = plus(into.pressure_io_ns, more.pressure_io_ns);
@@ -139,13 +144,15 @@ pub(crate) fn add(into: &mut Counted, more: &Counted) {
 }
 
 fn add_device(into: &mut DeviceCounted, more: &DeviceCounted) {
-    into.reads += more.reads;
-    into.read_bytes += more.read_bytes;
-    into.writes += more.writes;
-    into.written_bytes += more.written_bytes;
-    into.flushes = into.flushes.zip(more.flushes).map(|(a, b)| a + b);
-    into.busy_ns += more.busy_ns;
-    into.weighted_ns += more.weighted_ns;
+    let sum = |into: &mut u64, more: u64| *into = into.saturating_add(more);
+    sum(&mut into.reads, more.reads);
+    sum(&mut into.read_bytes, more.read_bytes);
+    sum(&mut into.writes, more.writes);
+    sum(&mut into.written_bytes, more.written_bytes);
+    let flushes = into.flushes.zip(more.flushes);
+    into.flushes = flushes.map(|(a, b)| a.saturating_add(b));
+    sum(&mut into.busy_ns, more.busy_ns);
+    sum(&mut into.weighted_ns, more.weighted_ns);
 }
 
 #[cfg(test)]

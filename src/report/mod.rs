@@ -13,6 +13,7 @@ mod json;
 mod markdown;
 mod terminal;
 
+pub(crate) use html::latency_tail;
 pub(crate) use terminal::wrap;
 
 use crate::record::Record;

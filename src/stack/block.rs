@@ -126,7 +126,7 @@ pub(super) fn fact(host: &dyn Host, disk: &str) -> Fact {
 }
 
 /// `mq-deadline [none] kyber` → `none`.
-fn chosen(all: &str) -> &str {
+pub(super) fn chosen(all: &str) -> &str {
     all.split_once('[')
         .and_then(|(_, rest)| rest.split_once(']'))
         .map_or(all, |(word, _)| word)

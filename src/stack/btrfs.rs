@@ -228,7 +228,7 @@ impl Btrfs {
 }
 
 /// `Data, RAID1: total=…` → `RAID1`.
-fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
+pub(super) fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
     spread
         .lines()
         .filter_map(|line| {
@@ -240,7 +240,7 @@ fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
 }
 
 /// One fact a line that has a value.
-fn lines(prefix: &str, text: &str) -> Vec<Fact> {
+pub(super) fn lines(prefix: &str, text: &str) -> Vec<Fact> {
     text.lines()
         .filter_map(|line| line.split_once(':'))
         .map(|(name, value)| (name.trim(), value.split_whitespace().collect::<Vec<_>>()))

@@ -174,13 +174,18 @@ impl Layer for Ext {
 
 fn geometry(host: &dyn Host, device: &OsStr) -> Result<Vec<Fact>, LayerError> {
     let output = host.must(&argv([OsStr::new("dumpe2fs"), OsStr::new("-h"), device]))?;
-    let facts = output.stdout.lines().filter_map(|line| {
+    Ok(header(&output.stdout))
+}
+
+/// What `dumpe2fs -h` prints of what matters to figures.
+pub(super) fn header(text: &str) -> Vec<Fact> {
+    let facts = text.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
         GEOMETRY
             .contains(&name)
             .then(|| Fact::new(name, value.trim()))
     });
-    Ok(facts.collect())
+    facts.collect()
 }
 
 /// The ext4 driver, which may serve ext2 and ext3 too, lists every option it follows.

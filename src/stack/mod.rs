@@ -24,7 +24,7 @@ pub(crate) use error::{LayerError, StackError};
 pub(crate) use raised::RaisedStack;
 pub(crate) use raising::Raising;
 
-use crate::event::LayerFacts;
+use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, Needs};
 use crate::journal::Journal;
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -156,6 +156,24 @@ pub(crate) struct RaisedLayer {
     pub(crate) devices: Vec<String>,
     /// Whole disks under it (`nvme0n1`), where it is the lowest layer.
     pub(crate) disks: Vec<String>,
+}
+
+/// Everything that reads what the tools and the kernel print, on one text.
+pub(crate) fn read_back(text: &str) -> Vec<Fact> {
+    let mut facts = xfs::sections(text);
+    facts.extend(ext::header(text));
+    facts.extend(btrfs::lines("space", text));
+    facts.extend(
+        btrfs::profile_of(text, "Data")
+            .iter()
+            .map(|profile| Fact::new("profile", *profile)),
+    );
+    let words: Vec<String> = text.split(',').map(str::to_string).collect();
+    let (asked, in_force) = words.split_at(words.len().min(8));
+    facts.extend(options::missing(asked, in_force));
+    facts.push(Fact::new("scheduler", block::chosen(text)));
+    facts.extend(tmpfs::available(text).map(|bytes| Fact::new("free", bytes.to_string())));
+    facts
 }
 
 /// Where a stack is raised, and for whom.

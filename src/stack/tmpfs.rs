@@ -104,8 +104,12 @@ impl Layer for Tmpfs {
 }
 
 fn memory_available(host: &dyn Host) -> Option<u64> {
-    // MemAvailable:   23722000 kB (KiB in truth)
     let text = host.read_text(Path::new("/proc/meminfo")).ok()?;
+    available(&text)
+}
+
+/// `MemAvailable:   23722000 kB` (KiB in truth) → bytes.
+pub(super) fn available(text: &str) -> Option<u64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -89,7 +89,7 @@ fn geometry(host: &dyn Host, root: &Path) -> Result<Vec<Fact>, LayerError> {
     Ok(sections(&output.stdout))
 }
 
-fn sections(text: &str) -> Vec<Fact> {
+pub(super) fn sections(text: &str) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for line in text.lines() {
         let Some((name, values)) = line.split_once('=') else {

@@ -8,6 +8,9 @@ use super::document::{self, Field, Item, Node};
 use super::factor::Selection;
 use super::placeholder::Template;
 
+/// Longest settings of one entry with their placeholders replaced, bytes: every treatment has them.
+const FILLED_MAX: usize = 8192;
+
 /// What was written, its placeholders known to name factors.
 pub(super) struct Entry {
     /// Treatments it applies to.
@@ -96,6 +99,20 @@ pub(super) fn read(
             Template::new(&setting.value, &setting.span, factors),
             refusals,
         ));
+    }
+    let size: usize = templates
+        .iter()
+        .map(|template| template.size_max(factors))
+        .sum();
+    if size > FILLED_MAX {
+        refusals.push(Refusal::at(
+            &field.name_span,
+            format!(
+                "the settings of this {what} are longer than {FILLED_MAX} bytes in a treatment"
+            ),
+            "shorten them, or the levels their placeholders stand for",
+        ));
+        return None;
     }
     (templates.len() == table.len()).then(|| Entry {
         when,

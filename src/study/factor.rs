@@ -2,15 +2,23 @@
 
 use std::collections::HashSet;
 
-use crate::setting::{Refusal, Span, Value, unknown_word};
+use crate::setting::{Refusal, Span, Value, listed, unknown_word};
 
 use super::Factor;
 use super::Level;
 use super::document::{Field, Item, Node};
 
+/// Factors a study may have: as many of two levels would make far more treatments than it may have.
+const FACTORS_MAX: usize = 64;
+/// Longest name of a factor and label of a level, bytes (a path is one): every treatment bears them.
+const NAME_MAX: usize = 4096;
+
 /// Treatments a study may have. A round tries them all: more is a slip of the pen, and it must be
 /// refused before memory is spent on it.
 pub(super) const TREATMENTS_MAX: usize = 4096;
+
+/// Layers and workloads of all treatments together: each is made and checked.
+const PARTS_MAX: usize = 65_536;
 
 const LEVEL_EXAMPLE: &str = "{ label = \"journal\", value = [\"-O\", \"has_journal\"] }";
 
@@ -23,8 +31,16 @@ pub(super) fn factors(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> V
             return Vec::new();
         }
     };
+    if let Some(field) = fields.get(FACTORS_MAX) {
+        refusals.push(Refusal::at(
+            &field.name_span,
+            format!("a study has at most {FACTORS_MAX} factors"),
+            "take out those of one level, or ask two smaller questions",
+        ));
+    }
     fields
         .iter()
+        .take(FACTORS_MAX)
         .map(|field| factor(text, field, refusals))
         .collect()
 }
@@ -36,6 +52,12 @@ fn factor(text: &str, field: &Field, refusals: &mut Vec<Refusal>) -> Factor {
         span: field.name_span.clone(),
         levels: Vec::new(),
     };
+    if field.name.len() > NAME_MAX {
+        let message = format!("the name of a factor has at most {NAME_MAX} letters");
+        refusals.push(Refusal::at(&field.name_span, message, "shorten it"));
+        factor.name.clear();
+        return factor;
+    }
     if field.name.is_empty() || field.name.contains(['{', '}']) {
         refusals.push(Refusal::at(
             &field.name_span,
@@ -62,7 +84,14 @@ fn factor(text: &str, field: &Field, refusals: &mut Vec<Refusal>) -> Factor {
             format!("write {} = [\"one level\", \"another\"]", field.name),
         ));
     }
-    for item in items {
+    if let Some(item) = items.get(TREATMENTS_MAX) {
+        refusals.push(Refusal::at(
+            &item.span,
+            format!("a factor has at most {TREATMENTS_MAX} levels"),
+            "take out levels",
+        ));
+    }
+    for item in items.iter().take(TREATMENTS_MAX) {
         match level(text, item, refusals) {
             Ok(level) => add_level(&mut factor, level, refusals),
             Err(refusal) => refusals.push(refusal),
@@ -154,6 +183,13 @@ fn plain_level(text: &str, item: &Item, label: Option<String>) -> Result<Level, 
             &item.span,
             "an empty level cannot be told apart in a report",
             "label it: { label = \"default\", value = \"\" }",
+        ));
+    }
+    if label.len() > NAME_MAX {
+        return Err(Refusal::at(
+            &item.span,
+            format!("the label of a level has at most {NAME_MAX} letters"),
+            "label it: { label = \"many options\", value = [\"…\"] }",
         ));
     }
     Ok(Level {
@@ -259,15 +295,11 @@ fn chosen_level(factor: &Factor, item: &Item) -> Result<usize, Refusal> {
 }
 
 fn labels(factor: &Factor) -> String {
-    let labels: Vec<&str> = factor
-        .levels
-        .iter()
-        .map(|level| level.label.as_str())
-        .collect();
-    labels.join(", ")
+    listed(factor.levels.iter().map(|level| level.label.as_str()))
 }
 
-/// Every combination of levels that is not excluded, the last factor changing fastest.
+/// Every combination of levels that is not excluded, the last factor changing fastest. `parts`:
+/// layers and workloads each of them has.
 ///
 /// # Errors
 /// Too many, or none left.
@@ -275,6 +307,7 @@ pub(super) fn combinations(
     factors: &[Factor],
     span: Option<&Span>,
     excluded: &[Selection],
+    parts: usize,
 ) -> Result<Vec<Vec<usize>>, Refusal> {
     let count = factors.iter().fold(1_usize, |count, factor| {
         count.saturating_mul(factor.levels.len())
@@ -302,6 +335,17 @@ pub(super) fn combinations(
             span: span.cloned(),
             message: "every combination of levels is excluded".to_owned(),
             help: "remove an [[exclude]]".to_owned(),
+        });
+    }
+    let all_parts = combinations.len().saturating_mul(parts);
+    if all_parts > PARTS_MAX {
+        return Err(Refusal {
+            span: span.cloned(),
+            message: format!(
+                "{} treatments of up to {parts} layers and workloads are {all_parts} of them; a study has at most {PARTS_MAX}",
+                combinations.len()
+            ),
+            help: "take out levels or workloads, or ask two smaller questions".to_owned(),
         });
     }
     Ok(combinations)

@@ -86,6 +86,29 @@ impl Template {
         }
     }
 
+    /// Bytes and elements of the value in the treatment where it is longest.
+    pub(super) fn size_max(&self, factors: &[Factor]) -> usize {
+        let level = |factor: usize| {
+            let levels = factors[factor].levels.iter();
+            levels.map(|level| level.value.size()).max().unwrap_or(0)
+        };
+        match self {
+            Self::Plain(value) => value.size(),
+            Self::Level(factor) => level(*factor),
+            Self::Text(parts) => parts
+                .iter()
+                .map(|part| match part {
+                    Part::Literal(text) => text.len(),
+                    Part::Level(factor) => level(*factor),
+                })
+                .sum(),
+            Self::List(list) => list
+                .iter()
+                .map(|template| 1 + template.size_max(factors))
+                .sum(),
+        }
+    }
+
     /// The factors it names.
     pub(super) fn factors(&self) -> Vec<usize> {
         match self {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::event::Decide;
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
+use crate::unit;
 
 use super::decide;
 use super::document::{self, Field};
@@ -18,7 +19,9 @@ use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 use super::{Factor, Kinds, Policy, Study};
 
 /// Messages shown at once; what is behind them is mostly their echo.
-const ERRORS_MAX: usize = 20;
+pub(super) const ERRORS_MAX: usize = 20;
+/// Longest text of a study, bytes.
+const TEXT_MAX: usize = 256 << 10;
 /// Words a study begins with.
 const TOP: &[&str] = &[
     "title", "question", "seed", "factors", "exclude", "stack", "workload", "decide", "trial",
@@ -33,6 +36,19 @@ const WORKLOAD_EXAMPLE: &str = "random = { size = \"1 GiB\" }";
 /// Everything that is wrong with it, in the order of the text.
 pub(crate) fn parse(name: &str, bytes: &[u8], kinds: &Kinds<'_>) -> Result<Study, Vec<StudyError>> {
     let file: Arc<str> = name.into();
+    if bytes.len() > TEXT_MAX {
+        let refusal = Refusal {
+            span: None,
+            message: format!(
+                "{name} is longer than a study can be ({} of at most {})",
+                unit::bytes(bytes.len() as u64),
+                unit::bytes(TEXT_MAX as u64)
+            ),
+            help: "check that it is the right file".to_owned(),
+        };
+        let error = StudyError::new(&file, &"".into(), refusal, Vec::new());
+        return Err(vec![error]);
+    }
     let text = match std::str::from_utf8(bytes) {
         Ok(text) => text,
         Err(error) => {
@@ -101,7 +117,8 @@ impl<'a> Reader<'a> {
         reader.all_used(&factors, &stack, &workloads);
         let combinations = if factors.iter().all(|factor| !factor.levels.is_empty()) {
             let span = reader.field("factors").map(|field| &field.name_span);
-            let combinations = factor::combinations(&factors, span, &excluded);
+            let parts = stack.len() + workloads.len();
+            let combinations = factor::combinations(&factors, span, &excluded, parts);
             keep(combinations, &mut reader.refusals)
         } else {
             None

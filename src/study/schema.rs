@@ -137,7 +137,7 @@ fn of_kind(kind: Kind) -> Value {
     match kind {
         Kind::Bytes => json!({
             "anyOf": [
-                { "type": "string", "pattern": "^[0-9.]+ *(B|[KMGT]iB|[kMGT]B)?$" },
+                { "type": "string", "pattern": "^[0-9.]+ *(B|[KMGTP]iB|[kMGTP]B)?$" },
                 { "type": "integer", "minimum": 0 },
             ],
         }),

@@ -488,7 +488,8 @@ fn a_refused_level_is_shown_where_it_is_used_and_where_it_is_written() {
     14 | random = { block-size = "{block-size}", time = "5 s" }
        |                         ^^^^^^^^^^^^^^
        |
-       = help: write B, KiB, MiB, GiB, TiB (1024) or kB, MB, GB, TB (1000)
+       = help: write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB
+               (1000)
     "#);
 }
 

@@ -9,6 +9,7 @@ use crate::workload::Workload;
 
 use super::aligned;
 use super::entry::Entry;
+use super::read::ERRORS_MAX;
 use super::{Factor, Kinds, Treatment};
 
 /// A refusal and the levels that brought it about.
@@ -62,6 +63,10 @@ impl<'a> Builder<'a> {
     ) -> Vec<Treatment> {
         let mut treatments = Vec::new();
         for (levels, name) in combinations.iter().zip(names) {
+            if self.findings.len() > ERRORS_MAX {
+                // More than is shown; most of what further treatments would add are echoes.
+                break;
+            }
             let stack = self.stack(levels, &name);
             let workloads: Vec<Option<Box<dyn Workload>>> = self
                 .workloads

@@ -43,7 +43,7 @@ enum Kind {
 impl Schedule {
     /// Evenly spaced arrivals, `per_second` over all `workers`; this is the share of `worker`.
     pub fn fixed(per_second: f64, worker: u32, workers: u32) -> Schedule {
-        let gap = NS_PER_SECOND / per_second;
+        let gap = gap_ns(per_second);
         let first_ns = f64::from(worker) * gap;
         let gap_ns = gap * f64::from(workers);
         Schedule {
@@ -58,7 +58,7 @@ impl Schedule {
 
     /// Poisson arrivals, `per_second` on average over all `workers`; `draw` is this worker's own.
     pub fn poisson(per_second: f64, workers: u32, mut draw: Draw) -> Schedule {
-        let mean_ns = NS_PER_SECOND / per_second * f64::from(workers);
+        let mean_ns = gap_ns(per_second) * f64::from(workers);
         let next_ns = exponential(mean_ns, draw.bits());
         let kind = Kind::Poisson { mean_ns, draw };
         Schedule { kind, next_ns }
@@ -111,6 +111,12 @@ impl Schedule {
             }
         }
     }
+}
+
+/// Time between two arrivals. Of a rate so low that it would be endless, the 584 years a schedule
+/// can say: with an infinite gap, a start could be no number.
+fn gap_ns(per_second: f64) -> f64 {
+    (NS_PER_SECOND / per_second).min(u64::MAX as f64)
 }
 
 /// An exponentially distributed number with this mean, by inversion. `random` is uniform.
@@ -182,6 +188,22 @@ mod tests {
                 let before = schedule.next_ns();
                 schedule.advance();
                 prop_assert!(schedule.next_ns() >= before);
+            }
+        }
+    }
+
+    /// Found by fuzzing: an endless gap times nothing was no number, and the next start was at 0.
+    #[test]
+    fn a_rate_of_almost_nothing_does_not_go_back() {
+        for mut schedule in [
+            Schedule::fixed(1e-300, 3, 4),
+            Schedule::poisson(1e-300, 4, Draw::new(1, 0)),
+        ] {
+            let mut before = 0;
+            for _ in 0..4 {
+                assert!(schedule.next_ns() >= before);
+                before = schedule.next_ns();
+                schedule.advance();
             }
         }
     }

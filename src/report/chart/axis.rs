@@ -1,5 +1,8 @@
 //! Where a value lies on an axis, and which values are written beside it.
 
+/// No figure of a storage is larger; an axis to here can still be widened without overflow.
+const MOST: f64 = 1e200;
+
 /// How values are spread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::report) enum Scale {
@@ -20,12 +23,12 @@ pub(in crate::report) struct Axis {
 }
 
 impl Axis {
-    /// An axis that holds all values; those that cannot lie on it (not finite, or ≤ 0 on a
-    /// logarithmic one) do not count. Without any it is the one from 1 to 2.
+    /// An axis that holds all values; those that cannot lie on it (beyond [`MOST`], or below its
+    /// inverse on a logarithmic one) do not count. Without any it is the one from 1 to 2.
     pub(in crate::report) fn over(scale: Scale, values: impl Iterator<Item = f64>) -> Self {
         let mut ends: Option<(f64, f64)> = None;
         for value in values {
-            if value.is_finite() && (scale == Scale::Linear || value > 0.0) {
+            if value.abs() <= MOST && (scale == Scale::Linear || value >= 1.0 / MOST) {
                 let (low, high) = ends.unwrap_or((value, value));
                 ends = Some((low.min(value), high.max(value)));
             }
@@ -253,6 +256,10 @@ mod tests {
 
     #[test]
     fn a_value_has_its_place_and_nonsense_has_none() {
+        for scale in [Scale::Linear, Scale::Log10, Scale::Log2] {
+            let all = [f64::MAX, f64::MIN_POSITIVE, 5e-324, -f64::MAX];
+            labels(Axis::over(scale, all.into_iter()).widened(0.06), 300.0);
+        }
         let axis = Axis::over(Scale::Log10, [1.0, f64::NAN, -3.0, 100.0].into_iter());
         assert_eq!(axis.place(10.0, 0.0, 200.0).round(), 100.0);
         assert_eq!(axis.place(1e9, 0.0, 200.0), 200.0);

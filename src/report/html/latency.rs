@@ -1,6 +1,7 @@
 //! Latency: how large a share of operations took at least so long.
 
 use std::collections::BTreeMap;
+use std::io::Read;
 
 use base64::Engine as _;
 use hdrhistogram::Histogram;
@@ -14,6 +15,12 @@ use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
 use crate::report::figure;
 use crate::unit;
 use crate::verdict::Verdict;
+
+/// Significant digits of a histogram, largest latency (one hour), and bytes of one without its
+/// deflation: no more of either is ever written (`docs/formats/log.md`).
+const DIGITS_MAX: u32 = 3;
+const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
+const HISTOGRAM_BYTES_MAX: u64 = 1 << 20;
 
 /// Charts that are shown without opening anything.
 const OPEN_MAX: usize = 4;
@@ -93,15 +100,37 @@ fn merged(record: &Record) -> Merged {
     merged
 }
 
+/// The curve of a histogram as a log holds it; none: nothing that can be read.
+pub(crate) fn latency_tail(text: &str) -> Option<Vec<(f64, f64)>> {
+    decoded(text).map(|histogram| tail(&histogram))
+}
+
 /// None: nothing that can be read.
 fn decoded(text: &str) -> Option<Histogram<u64>> {
     let bytes = base64::engine::general_purpose::STANDARD
         .decode(text)
         .ok()?;
+    let plain = inflated(&bytes)?;
     let histogram = Deserializer::new()
-        .deserialize(&mut bytes.as_slice())
+        .deserialize(&mut plain.as_slice())
         .ok()?;
     (!histogram.is_empty()).then_some(histogram)
+}
+
+/// The histogram without its deflation; none: it is none, or larger than any of ours. The library
+/// takes memory as its header says before it looks at the rest, so the header is looked at first.
+fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
+    // Two words (what it is; bytes that follow), the second histogram inside them.
+    let mut plain = Vec::new();
+    flate2::read::ZlibDecoder::new(bytes.get(8..)?)
+        .take(HISTOGRAM_BYTES_MAX)
+        .read_to_end(&mut plain)
+        .ok()?;
+    let word = |at: usize| Some(u32::from_be_bytes(plain.get(at..at + 4)?.try_into().ok()?));
+    let long = |at: usize| Some(u64::from_be_bytes(plain.get(at..at + 8)?.try_into().ok()?));
+    let whole = word(4)? as usize <= plain.len();
+    let (digits, highest) = (word(12)?, long(24)?);
+    (whole && digits <= DIGITS_MAX && highest <= LATENCY_NS_MAX).then_some(plain)
 }
 
 /// Points (latency, share that took at least so long), as many as the eye can tell apart.

@@ -9,6 +9,8 @@ mod plots;
 mod sweep;
 mod tables;
 
+pub(crate) use latency::latency_tail;
+
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Options, Report, content};

@@ -1,0 +1,244 @@
+//! The engine's arithmetic on numbers a study can ask for.
+
+use std::num::NonZeroU32;
+
+use stackrace_engine::Op;
+use stackrace_engine::content::Pool;
+use stackrace_engine::draw::Draw;
+use stackrace_engine::files::{FileSet, Names, RenameTo};
+use stackrace_engine::pacing::Schedule;
+use stackrace_engine::recorder::{Recorder, SLICES_MAX};
+use stackrace_engine::shape::{Shape, Share};
+use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+
+use super::input::Input;
+
+/// Steps that are tried of a sequence without end.
+const STEPS: usize = 1000;
+
+/// Any phase: refused, or every step lies whole inside its file, has a size that was asked for,
+/// and is of a kind that was asked for.
+pub fn shape(data: &[u8]) {
+    let mut input = Input::new(data);
+    let spec = spec(&mut input);
+    let workers = 1 + input.u8() as u32 % 16;
+    let share = Share::of_thread(u32::from(input.u8()) % workers, workers);
+    let (Ok(shape), Ok(again)) = (Shape::new(&spec, &share), Shape::new(&spec, &share)) else {
+        return;
+    };
+    for (step, same) in shape.zip(again).take(STEPS) {
+        assert_eq!(step, same, "the same seed gives other steps");
+        let target = &spec.targets[step.target as usize];
+        let end = step.offset.checked_add(u64::from(step.size));
+        assert!(end.is_some_and(|end| end <= target.bytes), "{step:?}");
+        let multiple = spec
+            .align
+            .is_none_or(|align| step.offset % u64::from(align.get()) == 0);
+        assert!(multiple, "{step:?} with {:?}", spec.align);
+        let mut sizes = spec.block_sizes.iter();
+        assert!(
+            sizes.any(|&(size, weight)| size == step.size && weight > 0),
+            "{step:?}"
+        );
+        match (step.op, spec.read_share) {
+            (Op::Read, share) => assert!(share > 0.0),
+            (Op::Write, share) => assert!(share < 1.0),
+            (other, _) => panic!("{other:?} is no step"),
+        }
+    }
+}
+
+fn spec(input: &mut Input<'_>) -> Spec {
+    let targets = (0..input.below(5))
+        .map(|number| Target {
+            path: format!("file-{number}").into(),
+            bytes: input.up_to_bits(64),
+        })
+        .collect();
+    let block_sizes = (0..input.below(4))
+        .map(|_| (input.up_to_bits(32) as u32, input.up_to_bits(32) as u32))
+        .collect();
+    let access = match input.below(7) {
+        0 => Access::Sequential,
+        1 => Access::Uniform,
+        2 => Access::OncePerPass,
+        3 => Access::Zipf(input.f64()),
+        4 => Access::Pareto(input.f64()),
+        5 => Access::Normal(input.f64()),
+        _ => Access::HotCold {
+            hot_range: input.f64(),
+            hot_ops: input.f64(),
+        },
+    };
+    Spec {
+        targets,
+        block_sizes,
+        access,
+        align: NonZeroU32::new(input.up_to_bits(20) as u32).filter(|_| input.below(2) == 0),
+        read_share: match input.below(4) {
+            0 => 0.0,
+            1 => 1.0,
+            2 => f64::from(input.u8()) / 255.0,
+            _ => input.f64(),
+        },
+        threads: 1,
+        queue_depth: 1,
+        direct: false,
+        preallocate: false,
+        durability: Durability::default(),
+        pacing: Pacing::Closed { think_time_ns: 0 },
+        content: Content::Zero,
+        stop: Stop {
+            ops: Some(input.up_to_bits(64)).filter(|_| input.below(2) == 0),
+            time_ns: Some(1),
+        },
+        engine: Engine::Null,
+        seed: input.u64(),
+        slice_ns: 1,
+    }
+}
+
+/// Pools of any shape: a write of any size that was announced is given, zeros are zeros, and what
+/// is not to repeat does not.
+pub fn content(data: &[u8]) {
+    let mut input = Input::new(data);
+    let content = match input.below(4) {
+        0 => Content::Zero,
+        1 => Content::Random,
+        _ => Content::Shaped {
+            ratio: input.f64(),
+            duplicates: input.f64(),
+        },
+    };
+    let one = 1 + input.up_to_bits(17) as usize;
+    let other = 1 + input.up_to_bits(17) as usize;
+    let (least, most) = (one.min(other), one.max(other));
+    let slots = input.below(5);
+    let stream = input.u32() % (1 << 20);
+    let pool_bytes = input.up_to_bits(18) as usize;
+    let pool = Pool::new(
+        content,
+        input.u64(),
+        stream,
+        slots,
+        least..=most,
+        pool_bytes,
+    );
+    let Ok(mut pool) = pool else {
+        panic!("a small pool is refused");
+    };
+    assert!(pool.block_max() >= most);
+    let mut sectors = std::collections::HashSet::new();
+    for _ in 0..16 {
+        let bytes = least + input.u32() as usize % (most - least + 1);
+        let position = pool.place(input.below(slots.max(1)), bytes);
+        assert_eq!(position % 512, 0);
+        let written = pool.bytes(position, bytes);
+        match content {
+            Content::Zero => assert!(written.iter().all(|&byte| byte == 0)),
+            Content::Random => {
+                for sector in written.chunks_exact(512) {
+                    assert!(sectors.insert(sector.to_vec()), "a sector repeats");
+                }
+            }
+            Content::Shaped { .. } => assert_eq!(written.len(), bytes),
+        }
+    }
+}
+
+/// Operations of any times: none is lost, wherever it is counted.
+pub fn recorder(data: &[u8]) {
+    const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Fsync];
+    let mut input = Input::new(data);
+    let slice_ns = input.up_to_bits(40);
+    let mut recorders = vec![Recorder::new(slice_ns, &OPS), Recorder::new(slice_ns, &OPS)];
+    let mut expected = (0, 0, 0);
+    while !input.is_empty() {
+        let which = input.below(6);
+        let (start, end) = (input.up_to_bits(44), input.up_to_bits(44));
+        let bytes = input.up_to_bits(32);
+        recorders[which % 2].record(OPS[which / 2], start, end, bytes);
+        expected.0 += 1;
+        if OPS[which / 2] != Op::Fsync {
+            expected.1 += 1;
+            expected.2 += bytes;
+        }
+    }
+    let merged = Recorder::merge(recorders, slice_ns);
+    assert_eq!(
+        merged.ops.iter().map(|op| op.count).sum::<u64>(),
+        expected.0
+    );
+    assert!(merged.ops.iter().all(|op| op.latency.len() == op.count));
+    assert!(merged.series.len() <= SLICES_MAX);
+    let series = merged.series.iter();
+    let counted = series.fold((0, 0), |sum, slice| {
+        (sum.0 + slice.ops, sum.1 + slice.bytes)
+    });
+    assert_eq!(counted, (expected.1, expected.2));
+}
+
+/// Schedules of any rate: intended starts never go back.
+pub fn schedule(data: &[u8]) {
+    let mut input = Input::new(data);
+    let rate = input.f64().abs();
+    let workers = 1 + input.u32() % 1024;
+    let worker = input.u32() % workers;
+    // What `Spec` is refused for.
+    if !rate.is_finite() || rate == 0.0 {
+        return;
+    }
+    let mut schedules = [
+        Schedule::fixed(rate, worker, workers),
+        Schedule::poisson(rate, workers, Draw::new(input.u64(), 0)),
+    ];
+    let mut before = [0, 0];
+    for _ in 0..STEPS / 4 {
+        for (schedule, before) in schedules.iter_mut().zip(&mut before) {
+            let next = schedule.next_ns();
+            assert!(next >= *before, "{rate} per second: {next} after {before}");
+            *before = next;
+            schedule.advance();
+        }
+    }
+}
+
+/// Sets of files: every name once, each below the root, each size in its range.
+pub fn files(data: &[u8]) {
+    let mut input = Input::new(data);
+    let set = FileSet {
+        root: "/set".into(),
+        directories: 1 + input.u32() % 256,
+        files: 1 + u64::from(input.u32() % 512),
+        size_min: input.up_to_bits(53),
+        size_max: input.up_to_bits(53),
+        threads: 1,
+        fsync_each: false,
+        content: Content::Zero,
+        seed: input.u64(),
+        names: Names {
+            rename_to: [RenameTo::SameDirectory, RenameTo::NextDirectory][input.below(2)],
+            renamed: input.below(2) == 0,
+            linked: false,
+        },
+    };
+    let mut names = std::collections::HashSet::new();
+    let directories: std::collections::HashSet<_> = set.directory_paths().collect();
+    assert_eq!(directories.len(), set.directories as usize);
+    for path in set.paths() {
+        assert!(
+            path.parent()
+                .is_some_and(|parent| directories.contains(parent))
+        );
+        assert!(names.insert(path));
+    }
+    assert_eq!(names.len() as u64, set.files);
+    let most = set.size_max.max(set.size_min);
+    let mut total = 0;
+    for index in 0..set.files {
+        let size = set.size(index);
+        assert!((set.size_min..=most).contains(&size), "{size}");
+        total += size;
+    }
+    assert_eq!(total, set.total_bytes());
+}

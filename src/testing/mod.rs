@@ -1,0 +1,48 @@
+//! What `tests/` and `fuzz/` need of the private rooms, and nothing else.
+//!
+//! One check for each parser, and for the arithmetic that works on numbers from outside. A check
+//! takes any bytes and panics where a promise is broken: a refusal without a place, a text that
+//! does not come back as it was written, a number outside its range. `fuzz/` finds inputs for the
+//! checks, `tests/corpus.rs` tries every kept one in an ordinary test run.
+//!
+//! The product uses nothing of this.
+
+mod engine;
+mod input;
+mod record;
+mod stats;
+mod study;
+mod system;
+mod words;
+
+pub use engine::{content, files, recorder, schedule, shape};
+pub use record::{histogram, log, report};
+pub use stats::stats;
+pub use study::{compare, study};
+pub use system::{command, journal, mountinfo, observe, stack};
+pub use words::{arguments, unit};
+
+/// One check: its name, which is that of its fuzz target and of its corpus, and the function.
+pub type Check = (&'static str, fn(&[u8]));
+
+/// Every check, alphabetical.
+pub const ALL: &[Check] = &[
+    ("arguments", arguments),
+    ("command", command),
+    ("compare", compare),
+    ("content", content),
+    ("files", files),
+    ("histogram", histogram),
+    ("journal", journal),
+    ("log", log),
+    ("mountinfo", mountinfo),
+    ("observe", observe),
+    ("recorder", recorder),
+    ("report", report),
+    ("schedule", schedule),
+    ("shape", shape),
+    ("stack", stack),
+    ("stats", stats),
+    ("study", study),
+    ("unit", unit),
+];

@@ -1,0 +1,123 @@
+//! Statistics of any numbers.
+
+use stackrace_stats::rank::{hodges_lehmann_unpaired, mann_whitney, median_ranks, signed_rank};
+use stackrace_stats::{
+    Looks, Ratio, Word, detectable, eliminate, geometric_mean, hodges_lehmann, holm, leader, mean,
+    median, median_interval, paired_p, paired_ratio, rounds_to_decide, t_quantile, tie_set,
+    variance, welch_ratio, word,
+};
+
+use super::input::Input;
+
+/// Every function, on floats that may be anything: a statement is a number in its range, or none.
+pub fn stats(data: &[u8]) {
+    let mut input = Input::new(data);
+    let alpha = match input.below(4) {
+        0 => input.f64(),
+        _ => f64::from(input.u8()) / 256.0,
+    };
+    let margin = f64::from(input.u8()) / 100.0;
+    let rounds_max = input.up_to_bits(20) as u32;
+    let (a, b) = (numbers(&mut input), numbers(&mut input));
+    let finite = |values: &[f64]| values.iter().all(|value| value.is_finite());
+    for ratio in [
+        paired_ratio(&a, alpha),
+        welch_ratio(&a, &b, alpha),
+        geometric_mean(&a, alpha),
+        hodges_lehmann(&a, alpha),
+        hodges_lehmann_unpaired(&a, &b, alpha),
+    ]
+    .into_iter()
+    .flatten()
+    {
+        assert!(finite(&a) && alpha > 0.0 && alpha < 1.0);
+        sound(&ratio);
+        spoken(word(&ratio, margin));
+    }
+    if let Some((low, high)) = median_interval(&a, alpha) {
+        assert!(low <= high);
+    }
+    if let Some(ranks) = median_ranks(a.len(), alpha) {
+        assert!(1 <= ranks.lower && ranks.lower <= ranks.upper && ranks.upper <= a.len());
+        assert!((0.0..=1.0).contains(&ranks.level));
+    }
+    for test in [signed_rank(&a), mann_whitney(&a, &b)]
+        .into_iter()
+        .flatten()
+    {
+        share(test.p_greater);
+        share(test.p_two_sided);
+    }
+    paired_p(&a).into_iter().for_each(share);
+    let middle = median(&a);
+    assert!(middle.is_none_or(|middle| !middle.is_nan()) || !finite(&a));
+    let spread = variance(&a);
+    assert!(spread.is_nan() || spread >= 0.0);
+    mean(&a);
+    let shares: Vec<f64> = (0..input.below(8))
+        .map(|_| f64::from(input.u8()) / 255.0)
+        .collect();
+    holm(&shares).into_iter().for_each(share);
+    assert!(rounds_to_decide(&a, alpha, margin).is_none_or(|rounds| rounds >= 1));
+    if let Some(ratio) = detectable(input.f64(), rounds_max, alpha) {
+        assert!(ratio >= 1.0);
+    }
+    t_quantile(input.f64(), input.f64());
+    raced(&mut input, alpha, margin);
+    looked(rounds_max, alpha);
+}
+
+/// Mostly values as runs have them, sometimes any float.
+fn numbers(input: &mut Input<'_>) -> Vec<f64> {
+    match input.below(4) {
+        0 => input.floats(12),
+        _ => (0..input.below(13))
+            .map(|_| f64::from(input.u8()) / 64.0 - 2.0)
+            .collect(),
+    }
+}
+
+fn sound(ratio: &Ratio) {
+    assert!(
+        ratio.low <= ratio.estimate && ratio.estimate <= ratio.high,
+        "{ratio:?}"
+    );
+    assert!(ratio.low >= 0.0 && ratio.high.is_finite(), "{ratio:?}");
+}
+
+fn spoken(word: Word) {
+    match word {
+        Word::Better { at_least, at_most } | Word::Worse { at_least, at_most } => {
+            assert!(
+                0.0 <= at_least && at_least <= at_most,
+                "{at_least} {at_most}"
+            );
+        }
+        Word::NoDifference { larger_than } => assert!(larger_than >= 0.0),
+        Word::Undecided => {}
+    }
+}
+
+fn share(p: f64) {
+    assert!((0.0..=1.0).contains(&p), "{p}");
+}
+
+fn raced(input: &mut Input<'_>, alpha: f64, margin: f64) {
+    let lanes: Vec<Vec<f64>> = (0..=input.below(5)).map(|_| numbers(input)).collect();
+    let live: Vec<usize> = (0..lanes.len()).collect();
+    let out = eliminate(&lanes, &live, alpha, lanes.len());
+    assert!(out.iter().all(|lane| live.contains(lane)));
+    assert!(live.contains(&leader(&lanes, &live)));
+    tie_set(&lanes, &live, alpha, lanes.len(), margin);
+}
+
+fn looked(rounds_max: u32, alpha: f64) {
+    let looks = Looks::plan(rounds_max);
+    assert!(looks.rounds().is_sorted());
+    assert_eq!(
+        looks.last_look_at_or_before(rounds_max).is_some(),
+        rounds_max >= 3
+    );
+    assert!(looks.next_after(rounds_max).is_none());
+    assert!(alpha.is_nan() || looks.alpha_per_look(alpha).abs() <= alpha.abs());
+}
