@@ -11,6 +11,9 @@ const WARM_SHARE: f64 = 0.01;
 /// Above this share of bytes read from the page cache a figure is not the disk's.
 const CACHE_SHARE: f64 = 0.10;
 
+/// Below this share of the offered load a figure is not that of the load asked for.
+const ACHIEVED_SHARE: f64 = 0.99;
+
 /// Sentences about the run's trials, one for each workload concerned.
 pub(crate) fn notes(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
     let mut notes = Vec::new();
@@ -22,6 +25,7 @@ pub(crate) fn notes(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
             .collect();
         notes.extend(warm(&workload.name, &mine));
         notes.extend(cached(&workload.name, &mine));
+        notes.extend(behind(&workload.name, &mine));
     }
     for trial in trials {
         if let Ended::Failed { error } = &trial.ended {
@@ -89,6 +93,36 @@ fn cached(workload: &str, trials: &[&Observation]) -> Option<String> {
             unit::percent(share)
         )
     })
+}
+
+/// Trials whose storage did not keep up with an open loop, the worst of them in figures.
+fn behind(workload: &str, trials: &[&Observation]) -> Option<String> {
+    let worst_of = |trial: &&Observation| {
+        let phases = trial.phases.iter().filter_map(|phase| {
+            let ops = phase.operations.iter().filter(|op| op.op != "fsync");
+            let count: u64 = ops.map(|op| op.count).sum();
+            let achieved = count as f64 * 1e9 / phase.elapsed_ns.max(1) as f64;
+            Some((phase.offered_per_s?, achieved))
+        });
+        phases.min_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))
+    };
+    let offered: Vec<(f64, f64)> = trials.iter().filter_map(worst_of).collect();
+    let short = offered
+        .iter()
+        .filter(|(offered, achieved)| not_achieved(*offered, *achieved));
+    let count = short.clone().count();
+    let (asked, achieved) = short.min_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
+    Some(format!(
+        "{workload}: {count} of {} trials did not keep up with the offered load: offered {}, achieved {} at worst; response times grow with the length of such a phase",
+        offered.len(),
+        unit::operations_per_second(*asked),
+        unit::operations_per_second(*achieved)
+    ))
+}
+
+/// Whether what was achieved is not the load that was offered, both in operations per second.
+pub(crate) fn not_achieved(offered: f64, achieved: f64) -> bool {
+    achieved < ACHIEVED_SHARE * offered
 }
 
 fn stolen(trials: &[&Observation]) -> Option<String> {

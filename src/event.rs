@@ -372,6 +372,9 @@ pub(crate) struct PhaseObservation {
     pub(crate) clock: String,
     /// Mean operations outstanding; 0: not measured.
     pub(crate) depth_achieved: f64,
+    /// Operations per second the schedule asked for; none: a closed loop.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) offered_per_s: Option<f64>,
     /// Each kind of operation.
     pub(crate) operations: Vec<OperationObservation>,
     /// Width of a slice of the time series, ns.

@@ -65,6 +65,8 @@ pub(crate) enum Kind {
     Text,
     /// A list of texts; one text is a list of one.
     Texts,
+    /// Amounts of bytes with weights: `"4 KiB:70, 64 KiB:30"`.
+    Weights,
     /// One of these words.
     Choice(&'static [&'static str]),
 }
@@ -213,6 +215,19 @@ impl Settings {
         self.find(name).map(as_texts).transpose()
     }
 
+    /// Amounts of bytes with their weights.
+    ///
+    /// # Errors
+    /// Where the value is none.
+    pub(crate) fn weights(&self, name: &str) -> Result<Option<Vec<(u64, u32)>>, Refusal> {
+        self.find(name).map(as_weights).transpose()
+    }
+
+    /// Whether a word was given.
+    pub(crate) fn given(&self, name: &str) -> bool {
+        self.find(name).is_some()
+    }
+
     /// Where the value of a setting stands; the table, where it is not given.
     pub(crate) fn span_of(&self, name: &str) -> &Span {
         self.find(name).map_or(&self.span, |setting| &setting.span)
@@ -307,6 +322,7 @@ fn fits(setting: &Setting, kind: Kind) -> Result<(), Refusal> {
         Kind::Flag => as_flag(setting).map(drop),
         Kind::Text => as_text(setting).map(drop),
         Kind::Texts => as_texts(setting).map(drop),
+        Kind::Weights => as_weights(setting).map(drop),
         Kind::Choice(words) => {
             let word = as_text(setting)?;
             if words.contains(&word.as_str()) {
@@ -334,6 +350,7 @@ pub(crate) fn example(kind: Kind) -> String {
         Kind::Flag => "true".to_owned(),
         Kind::Text => "\"text\"".to_owned(),
         Kind::Texts => "[\"text\", \"text\"]".to_owned(),
+        Kind::Weights => "\"4 KiB:70, 64 KiB:30\"".to_owned(),
         Kind::Choice(words) => {
             let quoted: Vec<String> = words.iter().map(|word| format!("\"{word}\"")).collect();
             quoted.join(" or ")
@@ -457,6 +474,15 @@ fn as_texts(setting: &Setting) -> Result<Vec<String>, Refusal> {
             )),
         })
         .collect()
+}
+
+fn as_weights(setting: &Setting) -> Result<Vec<(u64, u32)>, Refusal> {
+    match &setting.value {
+        Value::Text(text) => {
+            crate::unit::parse_weights(text).map_err(|sentence| wrong_unit(setting, &sentence))
+        }
+        _ => Err(wrong_kind(setting, "sizes with weights", Kind::Weights)),
+    }
 }
 
 fn negative(setting: &Setting) -> Refusal {

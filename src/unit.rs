@@ -64,6 +64,36 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     }
 }
 
+/// Parses amounts of bytes with their weights: `4 KiB:70, 64 KiB:30`. The weights are whole numbers
+/// of at least 1 and mean shares of their sum; an amount alone weighs 1.
+///
+/// # Errors
+/// A sentence naming what is wrong and how it is written.
+pub(crate) fn parse_weights(text: &str) -> Result<Vec<(u64, u32)>, String> {
+    let mut weights: Vec<(u64, u32)> = Vec::new();
+    for part in text.split(',') {
+        let (amount, weight) = match part.split_once(':') {
+            Some((amount, weight)) => (amount, weight.trim().parse().unwrap_or(0)),
+            None => (part, 1),
+        };
+        let amount = parse_bytes(amount)?;
+        if weight == 0 {
+            return Err(format!(
+                "\"{}\" has no weight of at least 1: write it like 4 KiB:70, 64 KiB:30",
+                part.trim()
+            ));
+        }
+        if weights.iter().any(|(known, _)| *known == amount) {
+            return Err(format!(
+                "{} is there twice: write each size once, with one weight",
+                bytes(amount)
+            ));
+        }
+        weights.push((amount, weight));
+    }
+    Ok(weights)
+}
+
 fn split(text: &str) -> Result<(f64, &str), String> {
     let text = text.trim();
     let digits = text
@@ -88,6 +118,18 @@ pub(crate) fn bytes(value: u64) -> String {
         1024.0,
         &["B", "KiB", "MiB", "GiB", "TiB", "PiB"],
     )
+}
+
+/// Amounts with their weights, as [`parse_weights`] reads them; one amount alone without.
+pub(crate) fn weights(weights: &[(u32, u32)]) -> String {
+    match weights {
+        [(amount, _)] => bytes(u64::from(*amount)),
+        several => several
+            .iter()
+            .map(|(amount, weight)| format!("{}:{weight}", bytes(u64::from(*amount))))
+            .collect::<Vec<_>>()
+            .join(", "),
+    }
 }
 
 /// A rate of bytes in SI units, three digits: `1.23 GB/s`.
@@ -183,6 +225,53 @@ mod tests {
         assert!(parse_time_ns("3").is_err());
         assert_eq!(parse_share("5 %"), Ok(0.05));
         assert_eq!(parse_share("0.05"), Ok(0.05));
+    }
+
+    #[test]
+    fn weights_are_read_as_written() {
+        assert_eq!(
+            parse_weights("4 KiB:70, 64 KiB:30"),
+            Ok(vec![(4096, 70), (65536, 30)])
+        );
+        assert_eq!(parse_weights(" 4KiB "), Ok(vec![(4096, 1)]));
+        for (wrong, word) in [
+            ("4 KiB:0", "weight of at least 1"),
+            ("4 KiB:-3", "weight of at least 1"),
+            ("4 KiB:70 %", "weight of at least 1"),
+            ("4 KiB:99999999999", "weight of at least 1"),
+            ("4 KiB:1, 4096:2", "4 KiB is there twice"),
+            ("4k:1", "KiB"),
+            ("", "does not begin with a number"),
+            ("4 KiB:1,", "does not begin with a number"),
+        ] {
+            let error = parse_weights(wrong).unwrap_err();
+            assert!(error.contains(word), "{wrong}: {error}");
+        }
+    }
+
+    proptest::proptest! {
+        /// What is written is what is read, with any blanks.
+        #[test]
+        fn weights_survive_being_written(
+            sizes in proptest::collection::btree_map(1u32..1 << 20, 1u32.., 1..9),
+            blank in "[ ]{0,2}",
+        ) {
+            let expected: Vec<(u64, u32)> =
+                sizes.iter().map(|(size, weight)| (u64::from(*size) * 512, *weight)).collect();
+            let text: Vec<String> = expected
+                .iter()
+                .map(|(size, weight)| format!("{blank}{size}{blank}B:{blank}{weight}{blank}"))
+                .collect();
+            proptest::prop_assert_eq!(parse_weights(&text.join(",")), Ok(expected));
+        }
+
+        /// No text at all makes it fail otherwise than with a sentence.
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,40}") {
+            if let Ok(weights) = parse_weights(&text) {
+                proptest::prop_assert!(weights.iter().all(|(_, weight)| *weight > 0));
+            }
+        }
     }
 
     #[test]

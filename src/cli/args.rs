@@ -46,6 +46,8 @@ pub(super) enum Colour {
 pub(super) enum Verb {
     /// Race existing directories against each other, now, without root or a study file
     Compare(Compare),
+    /// Put one workload on one directory, file or device, once, now, and show what was measured
+    Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
     /// Show what a study would do: treatments, commands, bytes, disk, time. Touches nothing
@@ -58,7 +60,8 @@ pub(super) enum Verb {
     Runs,
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
-    /// Explain the words of a study: layers, workloads, purposes, studies, reports, schema
+    /// Explain the words of a study (layers, workloads, purposes, studies, reports, schema), or
+    /// measure the engine on this machine
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
@@ -101,6 +104,31 @@ pub(super) struct Compare {
     pub(super) deciding: Deciding,
     #[command(flatten)]
     pub(super) output: Output,
+}
+
+/// `stackrace load`.
+#[derive(Debug, Args)]
+pub(super) struct Load {
+    /// A directory (a private subdirectory is made and removed again), or an existing file or block
+    /// device (only ever read)
+    pub(super) place: PathBuf,
+    /// The workload, as in a study; see `stackrace show workloads`
+    pub(super) workload: String,
+    /// Its settings, as in a study: mode=read block-size=4KiB queue-depth=32
+    #[arg(value_name = "NAME=VALUE")]
+    pub(super) words: Vec<String>,
+    /// As JSON, for programs
+    #[arg(long)]
+    pub(super) json: bool,
+    /// Seed of everything random
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) seed: u64,
+    /// Leave caches as they are [default for a file or device]
+    #[arg(long, conflicts_with = "cold")]
+    pub(super) warm: bool,
+    /// Have the data dropped from the page cache before each phase [default in a directory]
+    #[arg(long)]
+    pub(super) cold: bool,
 }
 
 /// What is asked of a verdict.
@@ -193,8 +221,11 @@ pub(super) struct Clean {
 /// `stackrace show`.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// layers, workloads, purposes, studies, reports, schema
+    /// layers, workloads, purposes, studies, reports, schema, engine
     pub(super) what: String,
     /// One of them, whole
     pub(super) name: Option<String>,
+    /// As JSON (engine)
+    #[arg(long)]
+    pub(super) json: bool,
 }

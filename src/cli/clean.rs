@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Setting;
 use super::args::Clean;
 use super::failure::{self, Failure};
-use crate::host::local::LocalHost;
+use crate::host::{Host, local::LocalHost};
 use crate::journal::{self, Journal, JournalError};
 use crate::time::{Clock, SystemClock};
 
@@ -85,18 +85,54 @@ pub(super) fn outlive(host: &LocalHost, journal: &Path) -> Result<(), String> {
     }
 }
 
-/// Every journal in the store: those of runs and those of probes.
+/// Does work that leaves nothing, with a journal of its own, in which everything created has to be
+/// said first: it is undone before this returns, and found by `stackrace clean` if it never does.
+/// The work is given the journal and an id nobody else has.
+///
+/// # Errors
+/// Those of the work; what could not be undone.
+pub(super) fn passing<T>(
+    setting: &Setting,
+    host: &dyn Host,
+    work: impl FnOnce(&Journal, &str) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let id = format!("{:016x}", super::execute::entropy());
+    let dir = setting.store()?.join(PASSING).join(&id);
+    std::fs::create_dir_all(&dir).map_err(|error| {
+        Failure::refused(format!("cannot make {}: {error}", dir.display()))
+            .next("name another place for results: --store DIR")
+    })?;
+    let journal = Journal::create(&dir.join("journal.jsonl"))
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let result = work(&journal, &id);
+    let undone = journal::undo_all(host, &journal)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    if let Some((what, why)) = undone.failed.first() {
+        return Err(Failure::new(failure::CANNOT, format!("{what}: {why}")).next("stackrace clean"));
+    }
+    drop(journal);
+    // Nothing is left to undo: the journal has done its work.
+    std::fs::remove_dir_all(&dir)
+        .map_err(|error| Failure::internal(format!("cannot remove {}: {error}", dir.display())))?;
+    result
+}
+
+/// Where in the store the journals of work that leaves nothing are while it goes on.
+const PASSING: &str = "probes";
+
+/// Every journal in the store: those of runs and those of work that leaves nothing.
 fn journals(setting: &Setting) -> Result<Vec<PathBuf>, Failure> {
     let mut paths = Vec::new();
-    for kind in ["runs", "probes"] {
-        let Ok(entries) = std::fs::read_dir(setting.store.join(kind)) else {
+    let store = setting.store()?;
+    for kind in ["runs", PASSING] {
+        let Ok(entries) = std::fs::read_dir(store.join(kind)) else {
             continue;
         };
         for entry in entries {
             let entry = entry.map_err(|error| {
                 Failure::internal(format!(
                     "cannot list {}: {error}",
-                    setting.store.join(kind).display()
+                    store.join(kind).display()
                 ))
             })?;
             let journal = entry.path().join("journal.jsonl");

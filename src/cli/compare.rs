@@ -13,10 +13,10 @@ use stackrace_engine::spec::{Content, Target};
 
 use super::Setting;
 use super::args::Compare;
+use super::execute;
 use super::failure::Failure;
-use super::{execute, failure};
 use crate::host::{Host, MountInfo, local::LocalHost};
-use crate::journal::{self, Journal, Undo};
+use crate::journal::{Journal, Undo};
 use crate::observe;
 use crate::purpose::{self, Pace, Purpose};
 use crate::time::{Clock, SystemClock};
@@ -195,40 +195,18 @@ fn cache_warning(study: &crate::study::Study, warm: bool) -> Option<String> {
 
 /// How fast the slowest directory is, roughly: sizes the trials, is never reported.
 fn probe(setting: &Setting, host: &dyn Host, sides: &[Side]) -> Result<Pace, Failure> {
-    let id = format!("{:016x}", execute::entropy());
-    let dir = setting.store.join("probes").join(&id);
-    let refuse =
-        |what: &str, error: &dyn std::fmt::Display| Failure::refused(format!("{what}: {error}"));
-    std::fs::create_dir_all(&dir).map_err(|error| {
-        refuse(&format!("cannot make {}", dir.display()), &error)
-            .next("name another place for results: --store DIR")
-    })?;
-    let journal = Journal::create(&dir.join("journal.jsonl"))
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-    let mut pace = Pace {
-        write_rate: f64::INFINITY,
-        create_rate: f64::INFINITY,
-    };
-    let mut result = Ok(());
-    for side in sides {
-        result = probe_one(host, &journal, side, &id).map(|one| {
+    super::clean::passing(setting, host, |journal, id| {
+        let mut pace = Pace {
+            write_rate: f64::INFINITY,
+            create_rate: f64::INFINITY,
+        };
+        for side in sides {
+            let one = probe_one(host, journal, side, id)?;
             pace.write_rate = pace.write_rate.min(one.write_rate);
             pace.create_rate = pace.create_rate.min(one.create_rate);
-        });
-        if result.is_err() {
-            break;
         }
-    }
-    let undone = journal::undo_all(host, &journal)
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-    if let Some((what, why)) = undone.failed.first() {
-        return Err(Failure::new(failure::CANNOT, format!("{what}: {why}")).next("stackrace clean"));
-    }
-    drop(journal);
-    // Nothing is left to undo: the probe's journal has done its work.
-    std::fs::remove_dir_all(&dir)
-        .map_err(|error| Failure::internal(format!("cannot remove {}: {error}", dir.display())))?;
-    result.map(|()| pace)
+        Ok(pace)
+    })
 }
 
 fn probe_one(host: &dyn Host, journal: &Journal, side: &Side, id: &str) -> Result<Pace, Failure> {

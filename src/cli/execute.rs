@@ -248,7 +248,11 @@ fn race(
         study.decide.time_max_ns as f64 / 1e9,
         setting.quiet,
     );
-    catch_interrupt(&interrupt)?;
+    catch_interrupt(
+        &interrupt,
+        "lowering what stands, then the verdict so far",
+        "`stackrace clean` removes what is left standing, `stackrace resume` goes on",
+    )?;
     let run = shared.lock().record().head.run.clone();
     let race = Race {
         study,
@@ -329,16 +333,22 @@ fn show(
     Ok(())
 }
 
-fn catch_interrupt(interrupt: &Arc<Interrupt>) -> Result<(), Failure> {
+/// The first Ctrl-C ends what is under way cleanly and says `then`; the second ends the program at
+/// once and says what is `left` to do.
+pub(super) fn catch_interrupt(
+    interrupt: &Arc<Interrupt>,
+    then: &'static str,
+    left: &'static str,
+) -> Result<(), Failure> {
     let interrupt = Arc::clone(interrupt);
     let times = AtomicU32::new(0);
     ctrlc::set_handler(move || {
         interrupt.raise();
         if times.fetch_add(1, Ordering::SeqCst) >= 1 {
-            super::error("\nstopped at once; `stackrace clean` removes what is left standing, `stackrace resume` goes on\n");
+            super::error(&format!("\nstopped at once; {left}\n"));
             std::process::exit(i32::from(failure::INTERRUPTED));
         }
-        super::error("\nstopping: lowering what stands, then the verdict so far (again: stop at once)\n");
+        super::error(&format!("\nstopping: {then} (again: stop at once)\n"));
     })
     .map_err(|error| Failure::internal(format!("cannot catch Ctrl-C: {error}")))
 }

@@ -3,8 +3,10 @@
 mod args;
 mod clean;
 mod compare;
+mod engine;
 mod execute;
 mod failure;
+mod load;
 mod plan;
 mod progress;
 mod report;
@@ -23,15 +25,21 @@ use crate::record::Store;
 
 /// What every verb needs.
 struct Setting {
-    store: PathBuf,
+    /// Where runs are kept, as asked for.
+    asked_store: Option<PathBuf>,
     quiet: bool,
     colour: bool,
     command: Vec<String>,
 }
 
 impl Setting {
+    /// Where runs are kept. What keeps nothing needs no such place.
+    fn store(&self) -> Result<PathBuf, Failure> {
+        store_dir(self.asked_store.clone())
+    }
+
     fn open_store(&self) -> Result<Store, Failure> {
-        Store::open(&self.store)
+        Store::open(&self.store()?)
             .map_err(|error| Failure::internal(error.to_string()).next(error.next()))
     }
 }
@@ -50,7 +58,7 @@ pub(crate) fn main() -> ExitCode {
 
 fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     let setting = Setting {
-        store: store_dir(arguments.store)?,
+        asked_store: arguments.store,
         quiet: arguments.quiet,
         colour: match arguments.colour {
             Colour::Auto => {
@@ -65,6 +73,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
             .collect(),
     };
     match arguments.verb {
+        Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
         Verb::Run(verb) => execute::exec_run(&setting, verb),
         Verb::Resume(verb) => execute::exec_resume(&setting, verb),

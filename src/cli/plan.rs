@@ -20,7 +20,7 @@ pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let study = execute::parse(&name, &text)?;
     let plan = on_this_machine(setting, &study, |machine| {
         crate::plan::Plan::of(&study, machine)
-    });
+    })?;
     super::print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
     } else {
@@ -74,10 +74,14 @@ fn commands(
 }
 
 /// Calls with what must be known of this machine.
-fn on_this_machine<T>(setting: &Setting, study: &Study, with: impl FnOnce(&Machine<'_>) -> T) -> T {
+fn on_this_machine<T>(
+    setting: &Setting,
+    study: &Study,
+    with: impl FnOnce(&Machine<'_>) -> T,
+) -> Result<T, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
-    let scratch = setting.store.join("runs").join("RUN").join("mnt");
-    with(&Machine {
+    let scratch = setting.store()?.join("runs").join("RUN").join("mnt");
+    Ok(with(&Machine {
         commands: &|index, treatment| commands(&scratch, &study.policy, index, treatment),
         missing: &|treatment| {
             let missing = treatment.stack.missing(&host);
@@ -94,7 +98,7 @@ fn on_this_machine<T>(setting: &Setting, study: &Study, with: impl FnOnce(&Machi
         write_rate: None,
         memory_bytes: crate::observe::memory_bytes(),
         scratch: &scratch,
-    })
+    }))
 }
 
 /// Refuses a study this machine cannot carry out, before anything is created.
@@ -119,7 +123,7 @@ pub(super) fn check_machine(setting: &Setting, study: &Study) -> Result<(), Fail
             }
         }
         Ok(())
-    })
+    })?
 }
 
 /// Refuses a study that names a place where no directory is, before anything is created.

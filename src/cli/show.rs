@@ -8,17 +8,22 @@ use crate::stack::{self, GivesKind, Takes};
 use crate::study;
 use crate::workload;
 
-const WHAT: [&str; 6] = [
+const WHAT: [&str; 7] = [
     "layers",
     "workloads",
     "purposes",
     "studies",
     "reports",
     "schema",
+    "engine",
 ];
 
 pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
     let name = verb.name.as_deref();
+    if verb.json && verb.what != "engine" {
+        return Err(Failure::usage("--json is for the engine alone")
+            .next("stackrace show engine --json, or leave --json out"));
+    }
     let text = match verb.what.as_str() {
         "layers" | "layer" => layers(name)?,
         "workloads" | "workload" => workloads(name)?,
@@ -36,6 +41,7 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
             })
             .collect(),
         "schema" => format!("{:#}\n", study::schema(&study::Kinds::real())),
+        "engine" => super::engine::render(verb.json),
         other => return Err(unknown("thing to show", other, &WHAT)),
     };
     super::print(&text);
@@ -161,6 +167,7 @@ fn takes(kind: Kind) -> String {
         Kind::Flag => "true or false".to_owned(),
         Kind::Text => "text".to_owned(),
         Kind::Texts => "text or list of texts".to_owned(),
+        Kind::Weights => "sizes with weights, \"4 KiB:70, 64 KiB:30\"".to_owned(),
         Kind::Choice(words) => words.join(" | "),
     }
 }

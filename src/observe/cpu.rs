@@ -23,9 +23,7 @@ pub(super) struct Machine {
 /// `/proc/self/stat` would do, but counts in ticks; `/proc/self/schedstat` counts one thread. The
 /// process clock gives the sum exactly and the ticks give its split.
 pub(super) fn own() -> Own {
-    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
-    let whole = u64::try_from(clock.tv_sec).unwrap_or(0) * 1_000_000_000
-        + u64::try_from(clock.tv_nsec).unwrap_or(0);
+    let whole = own_ns();
     let ticks = std::fs::read_to_string("/proc/self/stat")
         .ok()
         .and_then(|text| split(&text));
@@ -37,6 +35,13 @@ pub(super) fn own() -> Own {
         user_ns: whole - system_ns,
         system_ns,
     }
+}
+
+/// The sum alone.
+pub(super) fn own_ns() -> u64 {
+    let clock = rustix::time::clock_gettime(rustix::time::ClockId::ProcessCPUTime);
+    u64::try_from(clock.tv_sec).unwrap_or(0) * 1_000_000_000
+        + u64::try_from(clock.tv_nsec).unwrap_or(0)
 }
 
 /// utime and stime of `/proc/self/stat` (proc(5), fields 14 and 15, after the name in brackets).

@@ -2,16 +2,22 @@
 
 use crate::event::Fact;
 
+/// The kernel with its release: `Linux 6.12.0`.
+pub(crate) fn kernel() -> String {
+    let uname = rustix::system::uname();
+    let (name, release) = (uname.sysname(), uname.release());
+    format!("{} {}", name.to_string_lossy(), release.to_string_lossy())
+}
+
 /// Facts about this machine, in a fixed order; what cannot be read is left out.
 pub(crate) fn environment() -> Vec<Fact> {
     let mut facts = Vec::new();
-    let uname = rustix::system::uname();
-    let text = |value: &std::ffi::CStr| value.to_string_lossy().into_owned();
-    facts.push(Fact::new(
-        "kernel",
-        format!("{} {}", text(uname.sysname()), text(uname.release())),
-    ));
-    facts.push(Fact::new("machine", text(uname.machine())));
+    facts.push(Fact::new("kernel", kernel()));
+    let machine = rustix::system::uname()
+        .machine()
+        .to_string_lossy()
+        .into_owned();
+    facts.push(Fact::new("machine", machine));
     let mut add = |name: &str, value: Option<String>| {
         if let Some(value) = value.filter(|value| !value.is_empty()) {
             facts.push(Fact::new(name, value));

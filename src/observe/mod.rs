@@ -10,7 +10,7 @@ mod environment;
 mod pressure;
 mod process;
 
-pub(crate) use environment::{environment, memory_bytes};
+pub(crate) use environment::{environment, kernel, memory_bytes};
 
 use crate::event::{Counted, DeviceCounted};
 
@@ -94,6 +94,11 @@ impl Snapshot {
 
 fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     Some(after?.saturating_sub(before?))
+}
+
+/// Processor time this process has used so far, ns: all its threads, kernel workers of its rings too.
+pub(crate) fn cpu_ns() -> u64 {
+    cpu::own_ns()
 }
 
 /// Takes into account what the workload itself read: the kernel's `rchar` leaves out what was asked

@@ -417,6 +417,7 @@ fn trial(
             engine: "io_uring: depth above 1".into(),
             clock: "tsc".into(),
             depth_achieved: 0.98,
+            offered_per_s: None,
             operations: vec![op],
             slice_ns: 100_000_000,
             series,

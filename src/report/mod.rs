@@ -13,6 +13,8 @@ mod json;
 mod markdown;
 mod terminal;
 
+pub(crate) use terminal::wrap;
+
 use crate::record::Record;
 use crate::verdict::Verdict;
 

@@ -117,6 +117,7 @@ impl Trial<'_> {
         workload
             .prepare(&Place {
                 directory,
+                existing: None,
                 seed,
                 control: &control,
             })
@@ -135,6 +136,7 @@ impl Trial<'_> {
                 phase,
                 &Place {
                     directory,
+                    existing: None,
                     seed,
                     control: &control,
                 },
@@ -145,7 +147,10 @@ impl Trial<'_> {
             observe::asked_by_workload(&mut counted, read_bytes(&outcome));
             observe::add(&mut observation.counted, &counted);
             observation.elapsed_ns += outcome.elapsed_ns;
-            observation.phases.push(phase_observation(name, &outcome));
+            let offered = workload.offered_per_s();
+            observation
+                .phases
+                .push(phase_observation(name, &outcome, offered));
             self.accept(&control, &outcome)?;
             outcomes.push(outcome);
         }
@@ -248,7 +253,7 @@ fn read_bytes(outcome: &Outcome) -> u64 {
     outcome.ops.iter().filter(reads).map(|op| op.bytes).sum()
 }
 
-fn phase_observation(name: &str, outcome: &Outcome) -> PhaseObservation {
+fn phase_observation(name: &str, outcome: &Outcome, offered: Option<f64>) -> PhaseObservation {
     let engine = if outcome.engine_why.is_empty() {
         outcome.engine.to_owned()
     } else {
@@ -267,6 +272,7 @@ fn phase_observation(name: &str, outcome: &Outcome) -> PhaseObservation {
             outcome.clock.to_owned()
         },
         depth_achieved: outcome.depth_achieved,
+        offered_per_s: offered,
         operations: outcome
             .ops
             .iter()

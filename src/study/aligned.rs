@@ -61,6 +61,14 @@ impl Workload for Aligned {
         self.workload.phases()
     }
 
+    fn offered_per_s(&self) -> Option<f64> {
+        self.workload.offered_per_s()
+    }
+
+    fn on_existing(&self) -> Result<(), Trouble> {
+        self.workload.on_existing()
+    }
+
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
         self.workload.prepare(place)
     }

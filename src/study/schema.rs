@@ -161,6 +161,10 @@ fn of_kind(kind: Kind) -> Value {
                 { "type": "array", "items": { "type": ["string", "integer"] } },
             ],
         }),
+        Kind::Weights => json!({
+            "type": "string",
+            "pattern": "^ *[0-9.]+ *(B|[KMGT]iB|[kMGT]B)?( *: *[0-9]+)?( *, *[0-9.]+ *(B|[KMGT]iB|[kMGT]B)?( *: *[0-9]+)?)* *$",
+        }),
         Kind::Choice(words) => json!({ "enum": words }),
     }
 }

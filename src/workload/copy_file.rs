@@ -12,7 +12,8 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::spec::{Content, Target};
 use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
 
-use super::block::{COMPRESS_RATIO, CONTENT, content, size};
+use super::block::words::{COMPRESS_RATIO, CONTENT};
+use super::block::{content, size};
 use super::metric;
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;

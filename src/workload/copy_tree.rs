@@ -12,7 +12,8 @@ use stackrace_engine::tree::{
     self, COPY_BUFFER_BYTES, CopyMethod, Entry, Manner, SizeDistribution, TreeShape,
 };
 
-use super::block::{COMPRESS_RATIO, CONTENT, content};
+use super::block::content;
+use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
 use super::metric;
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};

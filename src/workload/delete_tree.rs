@@ -7,7 +7,7 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree;
 use stackrace_engine::{Op, Outcome};
 
-use super::block::{COMPRESS_RATIO, CONTENT};
+use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::copy_tree::{DIRECTORIES, FILES, FROM, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source};
 use super::metric::{self, Latency};

@@ -8,9 +8,8 @@
 use stackrace_engine::spec::{Access, Engine};
 use stackrace_engine::{Op, Outcome};
 
-use super::block::{
-    BlockIo, COMPRESS_RATIO, CONTENT, DIRECT, Defaults, ENGINE, FSYNC_AT_END, SIZE, THREADS,
-};
+use super::block::words::{self as word, block_size, files, fsync_every, time};
+use super::block::{BlockIo, Frame};
 use super::metric::{self, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::{Better, MetricHead};
@@ -32,30 +31,18 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             required: true,
             doc: "Sequential write of new files, rewrite, read; random read, write, both.",
         },
-        SIZE,
-        SettingDoc {
-            name: "files",
-            kind: Kind::Count,
-            default: "8",
-            required: false,
-            doc: "Number of files (sysbench: 128).",
-        },
-        SettingDoc {
-            name: "block-size",
-            kind: Kind::Bytes,
-            default: "16 KiB",
-            required: false,
-            doc: "Bytes of one operation.",
-        },
-        THREADS,
-        SettingDoc {
-            name: "fsync-every",
-            kind: Kind::Count,
-            default: "100",
-            required: false,
-            doc: "fsync after so many writes of a thread; 0: never.",
-        },
-        FSYNC_AT_END,
+        word::SIZE,
+        files("8", "Number of files (sysbench: 128)."),
+        block_size("16 KiB"),
+        word::THREADS,
+        word::RATE,
+        word::ARRIVALS,
+        word::THINK_TIME,
+        fsync_every("100"),
+        word::FSYNC_AT_END,
+        word::DATA_ONLY,
+        word::SYNC,
+        word::PREALLOCATE,
         SettingDoc {
             name: "ratio",
             kind: Kind::Number,
@@ -63,23 +50,22 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             required: false,
             doc: "Reads for each write in rndrw.",
         },
-        DIRECT,
-        SettingDoc {
-            name: "time",
-            kind: Kind::Time,
-            default: "10 s",
-            required: false,
-            doc: "Stop after this long.",
-        },
-        CONTENT,
-        COMPRESS_RATIO,
-        ENGINE,
+        word::DIRECT,
+        time("10 s", "Stop after this long."),
+        word::OPERATIONS,
+        word::CONTENT,
+        word::COMPRESS_RATIO,
+        word::DUPLICATES,
+        word::ENGINE,
     ],
     example: "fileio = { mode = \"rndrw\", size = \"1 GiB\", fsync-every = 100 }",
     parse: |settings| Ok(Box::new(FileIo::parse(settings)?)),
 };
 
 const TIME_NS: u64 = 10_000_000_000;
+
+/// Where the 95th percentile of the first operation stands: what an open loop is asked for.
+const PRIMARY_OPEN: usize = 4;
 
 #[derive(Debug)]
 struct FileIo {
@@ -89,27 +75,31 @@ struct FileIo {
 
 impl FileIo {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let defaults = Defaults {
-            block_size: 16 << 10,
-            files: 8,
-            fsync_every: 100,
-        };
-        let mut io = BlockIo::parse(settings, &defaults)?;
         let asked = settings.text("mode")?.unwrap_or_default();
         let mode = MODES
             .into_iter()
             .find(|mode| *mode == asked)
             .unwrap_or(MODES[0]);
         let ratio = settings.number("ratio")?.unwrap_or(1.5);
-        io.read_share = match mode {
+        let read_share = match mode {
             "seqrd" | "rndrd" => 1.0,
             "rndrw" => ratio / (ratio + 1.0),
             _ => 0.0,
         };
-        if !mode.starts_with("seq") {
-            io.access = Access::OncePerPass;
-        }
-        io.time_ns = io.time_ns.or(Some(TIME_NS));
+        let frame = Frame {
+            block_size: 16 << 10,
+            files: 8,
+            fsync_every: 100,
+            time_ns: Some(TIME_NS),
+            access: if mode.starts_with("seq") {
+                Access::Sequential
+            } else {
+                Access::OncePerPass
+            },
+            read_share,
+            new_files: mode == "seqwr",
+        };
+        let mut io = BlockIo::parse(settings, &frame)?;
         let each = io
             .durability
             .fsync_every
@@ -141,9 +131,9 @@ impl Workload for FileIo {
             self.mode,
             self.io.files,
             unit::bytes(self.io.size),
-            unit::bytes(u64::from(self.io.block_size)),
+            unit::weights(&self.io.block_sizes),
             self.io.threads,
-            self.io.fsync_words(),
+            self.io.words(),
             unit::time_ns(self.io.time_ns.unwrap_or(TIME_NS) as f64)
         )
     }
@@ -159,7 +149,7 @@ impl Workload for FileIo {
         if self.io.read_share < 1.0 {
             heads.push(metric::head("fsyncs", "op/s", Better::Higher));
         }
-        heads
+        self.io.open_heads(heads, PRIMARY_OPEN, self.ops())
     }
 
     fn cost(&self) -> Cost {
@@ -168,6 +158,10 @@ impl Workload for FileIo {
 
     fn phases(&self) -> Vec<&'static str> {
         vec![self.mode]
+    }
+
+    fn offered_per_s(&self) -> Option<f64> {
+        self.io.offered_per_s()
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
@@ -198,6 +192,7 @@ impl Workload for FileIo {
                     .map(|entry| entry.count as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64),
             );
         }
-        values
+        self.io
+            .open_values(values, PRIMARY_OPEN, self.ops(), outcome)
     }
 }

@@ -8,7 +8,8 @@ use stackrace_engine::files::{AtEnd, FileSet, Order};
 use stackrace_engine::spec::Content;
 use stackrace_engine::{Op, Outcome};
 
-use super::block::{COMPRESS_RATIO, CONTENT, at_least_one, content};
+use super::block::words::{COMPRESS_RATIO, CONTENT};
+use super::block::{at_least_one, content};
 use super::copy_file::{at_end, durable};
 use super::metric::{self, Latency};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};

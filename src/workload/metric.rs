@@ -1,5 +1,6 @@
 //! The metrics every workload speaks of, and how they follow from an engine's outcome.
 
+use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, Outcome};
 
 use crate::event::{Better, MetricHead};
@@ -32,6 +33,16 @@ pub(super) fn elapsed_head() -> MetricHead {
 pub(super) fn latency_head(op: Op, which: Latency) -> MetricHead {
     head(
         &format!("{} latency {}", op.name(), which.name()),
+        "ns",
+        Better::Lower,
+    )
+}
+
+/// A service time of one kind of operation: from its issue, where an open loop counts latency from
+/// the intended start.
+pub(super) fn service_head(op: Op, which: Latency) -> MetricHead {
+    head(
+        &format!("{} service time {}", op.name(), which.name()),
         "ns",
         Better::Lower,
     )
@@ -97,15 +108,25 @@ pub(super) fn elapsed(outcome: &Outcome) -> Option<f64> {
 /// A latency figure, ns.
 pub(super) fn latency(outcome: &Outcome, op: Op, which: Latency) -> Option<f64> {
     let entry = of(outcome, op)?;
+    Some(figure(&entry.latency, entry.latency_sum_ns, which))
+}
+
+/// A figure of the service time, ns; none: a closed loop, whose latency is just that.
+pub(super) fn service(outcome: &Outcome, op: Op, which: Latency) -> Option<f64> {
+    let service = of(outcome, op)?.service.as_ref()?;
+    Some(figure(&service.histogram, service.sum_ns, which))
+}
+
+fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -> f64 {
     let value = match which {
-        Latency::Min => entry.latency.min() as f64,
-        Latency::Mean => entry.latency_sum_ns as f64 / entry.count as f64,
-        Latency::P50 => entry.latency.value_at_quantile(0.50) as f64,
-        Latency::P95 => entry.latency.value_at_quantile(0.95) as f64,
-        Latency::P99 => entry.latency.value_at_quantile(0.99) as f64,
+        Latency::Min => histogram.min() as f64,
+        Latency::Mean => sum_ns as f64 / histogram.len().max(1) as f64,
+        Latency::P50 => histogram.value_at_quantile(0.50) as f64,
+        Latency::P95 => histogram.value_at_quantile(0.95) as f64,
+        Latency::P99 => histogram.value_at_quantile(0.99) as f64,
     };
     // Ratios are taken on the log scale: a latency below the clock's resolution counts as 1 ns.
-    Some(value.max(1.0))
+    value.max(1.0)
 }
 
 fn per_second(amount: u64, elapsed_ns: u64) -> Option<f64> {

@@ -31,6 +31,9 @@ pub(crate) const SLICE_NS: u64 = 100_000_000;
 pub(crate) struct Place<'a> {
     /// An empty directory of the trial's own.
     pub(crate) directory: &'a Path,
+    /// A file or device that exists and is only read, in place of data of the workload's own; only
+    /// for workloads whose [`Workload::on_existing`] allows it.
+    pub(crate) existing: Option<&'a Path>,
     /// Everything random in this trial follows from it; the same for every treatment of a round.
     pub(crate) seed: u64,
     /// For stopping and watching.
@@ -74,6 +77,17 @@ pub(crate) trait Workload: Send + Sync {
     fn cost(&self) -> Cost;
     /// Names of its phases, in order; each is measured on a settled stack.
     fn phases(&self) -> Vec<&'static str>;
+    /// Operations per second an open loop offers; none: closed loops.
+    fn offered_per_s(&self) -> Option<f64> {
+        None
+    }
+    /// Whether a file or device that exists can take the place of its data, and will only be read.
+    ///
+    /// # Errors
+    /// Why not.
+    fn on_existing(&self) -> Result<(), Trouble> {
+        Err(trouble("this makes, changes or removes data of its own"))
+    }
     /// Lays out what the first phase needs. Not measured.
     ///
     /// # Errors

@@ -1,16 +1,13 @@
-//! Random reads, writes, or a mix of both, in one file laid out before.
+//! Random reads, writes, or a mix of both, in one file or several, laid out before.
 //!
 //! By default each block is visited at most once (`access = "once"`) and the phase ends with the
-//! pass: a buffered random read can then not be answered by the cache it filled itself. `uniform`
-//! draws with repeats and ends by time alone.
+//! pass: a buffered random read can then not be answered by the cache it filled itself. All other
+//! kinds of access draw with repeats and end by time, or after so many operations.
 
-use stackrace_engine::spec::Access;
 use stackrace_engine::{Op, Outcome};
 
-use super::block::{
-    BlockIo, COMPRESS_RATIO, CONTENT, DIRECT, Defaults, ENGINE, FSYNC_AT_END, QUEUE_DEPTH, SIZE,
-    THREADS,
-};
+use super::block::words::{self as word, block_size, files, fsync_every, time};
+use super::block::{BlockIo, Frame, access};
 use super::metric::{self, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
@@ -19,7 +16,7 @@ use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "random",
-    summary: "random reads, writes or a mix in one file, at any block size and queue depth",
+    summary: "random reads, writes or a mix, at any block size and queue depth",
     source: "the common core of fio rw=randread/randwrite/randrw and sysbench rndrd/rndwr/rndrw",
     settings: &[
         SettingDoc {
@@ -29,7 +26,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             required: true,
             doc: "Read, write, or both.",
         },
-        SIZE,
+        word::SIZE,
+        files("1", "Number of files the size is divided among."),
         SettingDoc {
             name: "read-share",
             kind: Kind::Share,
@@ -37,54 +35,38 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             required: false,
             doc: "Share of reads in a mix.",
         },
-        SettingDoc {
-            name: "block-size",
-            kind: Kind::Bytes,
-            default: "4 KiB",
-            required: false,
-            doc: "Bytes of one operation.",
-        },
-        THREADS,
-        QUEUE_DEPTH,
-        DIRECT,
-        SettingDoc {
-            name: "access",
-            kind: Kind::Choice(&["once", "uniform", "zipf", "hot"]),
-            default: "once",
-            required: false,
-            doc: "Each block once, or drawn with repeats: uniformly, by Zipf's law (1.1), or 90 % of operations on 10 % of the file.",
-        },
-        SettingDoc {
-            name: "fsync-every",
-            kind: Kind::Count,
-            default: "0",
-            required: false,
-            doc: "fsync after so many writes of a thread; 0: never.",
-        },
-        FSYNC_AT_END,
-        SettingDoc {
-            name: "time",
-            kind: Kind::Time,
-            default: "5 s",
-            required: false,
-            doc: "Stop after this long.",
-        },
-        SettingDoc {
-            name: "operations",
-            kind: Kind::Count,
-            default: "",
-            required: false,
-            doc: "Stop after so many operations.",
-        },
-        CONTENT,
-        COMPRESS_RATIO,
-        ENGINE,
+        block_size("4 KiB"),
+        word::BLOCK_SIZES,
+        word::ALIGN,
+        word::THREADS,
+        word::QUEUE_DEPTH,
+        word::DIRECT,
+        word::ACCESS,
+        word::SKEW,
+        word::HOT_RANGE,
+        word::HOT_SHARE,
+        word::RATE,
+        word::ARRIVALS,
+        word::THINK_TIME,
+        fsync_every("0"),
+        word::FSYNC_AT_END,
+        word::DATA_ONLY,
+        word::SYNC,
+        time("5 s", "Stop after this long."),
+        word::OPERATIONS,
+        word::CONTENT,
+        word::COMPRESS_RATIO,
+        word::DUPLICATES,
+        word::ENGINE,
     ],
     example: "random = { mode = \"read\", size = \"1 GiB\", block-size = \"4 KiB\", queue-depth = 16, direct = true }",
     parse: |settings| Ok(Box::new(Random::parse(settings)?)),
 };
 
 const TIME_NS: u64 = 5_000_000_000;
+
+/// Where the 99th percentile of the first operation stands: what an open loop is asked for.
+const PRIMARY_OPEN: usize = 4;
 
 #[derive(Debug)]
 struct Random {
@@ -93,28 +75,24 @@ struct Random {
 
 impl Random {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let defaults = Defaults {
+        let share = settings.share("read-share")?;
+        let read_share = match settings.text("mode")?.as_deref() {
+            Some("read") => 1.0,
+            Some("write") => 0.0,
+            _ => share.unwrap_or(0.6),
+        };
+        let frame = Frame {
             block_size: 4096,
             files: 1,
             fsync_every: 0,
+            time_ns: Some(TIME_NS),
+            access: access(settings)?,
+            read_share,
+            new_files: false,
         };
-        let mut io = BlockIo::parse(settings, &defaults)?;
-        io.read_share = match settings.text("mode")?.as_deref() {
-            Some("read") => 1.0,
-            Some("write") => 0.0,
-            _ => settings.share("read-share")?.unwrap_or(0.6),
-        };
-        io.access = match settings.text("access")?.as_deref() {
-            Some("uniform") => Access::Uniform,
-            Some("zipf") => Access::Zipf(1.1),
-            Some("hot") => Access::HotCold {
-                hot_range: 0.1,
-                hot_ops: 0.9,
-            },
-            _ => Access::OncePerPass,
-        };
-        io.time_ns = io.time_ns.or(Some(TIME_NS));
-        Ok(Self { io })
+        Ok(Self {
+            io: BlockIo::parse(settings, &frame)?,
+        })
     }
 
     fn ops(&self) -> Vec<Op> {
@@ -138,14 +116,18 @@ impl Workload for Random {
             0.0 => "random writes".to_owned(),
             share => format!("random mix of {} reads", unit::percent(share)),
         };
+        let file = match self.io.files {
+            1 => "a file of".to_owned(),
+            files => format!("{files} files of together"),
+        };
         format!(
-            "{what} of {} in a file of {}, {} thread(s) × queue depth {}{}{}, at most {}",
-            unit::bytes(u64::from(self.io.block_size)),
+            "{what} of {} in {file} {}, {} thread(s) × queue depth {}{}{}, at most {}",
+            unit::weights(&self.io.block_sizes),
             unit::bytes(self.io.size),
             self.io.threads,
             self.io.queue_depth,
-            self.io.fsync_words(),
-            if self.io.direct { ", O_DIRECT" } else { "" },
+            self.io.access_words(),
+            self.io.words(),
             unit::time_ns(self.io.time_ns.unwrap_or(TIME_NS) as f64)
         )
     }
@@ -158,7 +140,7 @@ impl Workload for Random {
                     .map(|which| metric::latency_head(op, which)),
             );
         }
-        heads
+        self.io.open_heads(heads, PRIMARY_OPEN, &self.ops())
     }
 
     fn cost(&self) -> Cost {
@@ -171,6 +153,14 @@ impl Workload for Random {
             0.0 => "random write",
             _ => "random mixed",
         }]
+    }
+
+    fn on_existing(&self) -> Result<(), Trouble> {
+        self.io.on_existing()
+    }
+
+    fn offered_per_s(&self) -> Option<f64> {
+        self.io.offered_per_s()
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
@@ -192,6 +182,7 @@ impl Workload for Random {
                     .map(|which| metric::latency(outcome, op, which)),
             );
         }
-        values
+        self.io
+            .open_values(values, PRIMARY_OPEN, &self.ops(), outcome)
     }
 }

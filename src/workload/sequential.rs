@@ -4,12 +4,11 @@
 //! that was laid out before. One pass, never a second over the same data: a second pass of a read
 //! would measure the cache. Writing ends with fsync inside the clock unless switched off.
 
+use stackrace_engine::spec::Access;
 use stackrace_engine::{Op, Outcome};
 
-use super::block::{
-    BlockIo, COMPRESS_RATIO, CONTENT, DIRECT, Defaults, ENGINE, FSYNC_AT_END, QUEUE_DEPTH, SIZE,
-    THREADS,
-};
+use super::block::words::{self as word, block_size, fsync_every, time};
+use super::block::{BlockIo, Frame};
 use super::metric::{self, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
@@ -28,35 +27,25 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             required: true,
             doc: "Make a new file, overwrite one, or read one.",
         },
-        SIZE,
-        SettingDoc {
-            name: "block-size",
-            kind: Kind::Bytes,
-            default: "1 MiB",
-            required: false,
-            doc: "Bytes of one operation.",
-        },
-        THREADS,
-        QUEUE_DEPTH,
-        DIRECT,
-        SettingDoc {
-            name: "fsync-every",
-            kind: Kind::Count,
-            default: "0",
-            required: false,
-            doc: "fsync after so many writes; 0: never.",
-        },
-        FSYNC_AT_END,
-        SettingDoc {
-            name: "time",
-            kind: Kind::Time,
-            default: "",
-            required: false,
-            doc: "Stop after this long even if the pass is not complete.",
-        },
-        CONTENT,
-        COMPRESS_RATIO,
-        ENGINE,
+        word::SIZE,
+        block_size("1 MiB"),
+        word::THREADS,
+        word::QUEUE_DEPTH,
+        word::DIRECT,
+        word::RATE,
+        word::ARRIVALS,
+        word::THINK_TIME,
+        fsync_every("0"),
+        word::FSYNC_AT_END,
+        word::DATA_ONLY,
+        word::SYNC,
+        word::PREALLOCATE,
+        time("", "Stop after this long even if the pass is not complete."),
+        word::OPERATIONS,
+        word::CONTENT,
+        word::COMPRESS_RATIO,
+        word::DUPLICATES,
+        word::ENGINE,
     ],
     example: "sequential = { mode = \"write\", size = \"1 GiB\" }",
     parse: |settings| Ok(Box::new(Sequential::parse(settings)?)),
@@ -69,6 +58,9 @@ enum Mode {
     Read,
 }
 
+/// Where the 99th percentile of the first operation stands: what an open loop is asked for.
+const PRIMARY_OPEN: usize = 3;
+
 #[derive(Debug)]
 struct Sequential {
     mode: Mode,
@@ -77,18 +69,21 @@ struct Sequential {
 
 impl Sequential {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let defaults = Defaults {
-            block_size: 1 << 20,
-            files: 1,
-            fsync_every: 0,
-        };
-        let mut io = BlockIo::parse(settings, &defaults)?;
         let mode = match settings.text("mode")?.as_deref() {
             Some("rewrite") => Mode::Rewrite,
             Some("read") => Mode::Read,
             _ => Mode::Write,
         };
-        io.read_share = if mode == Mode::Read { 1.0 } else { 0.0 };
+        let frame = Frame {
+            block_size: 1 << 20,
+            files: 1,
+            fsync_every: 0,
+            time_ns: None,
+            access: Access::Sequential,
+            read_share: if mode == Mode::Read { 1.0 } else { 0.0 },
+            new_files: mode == Mode::Write,
+        };
+        let io = BlockIo::parse(settings, &frame)?;
         Ok(Self { mode, io })
     }
 
@@ -112,19 +107,20 @@ impl Workload for Sequential {
         format!(
             "{what} {} once in blocks of {}{}{}",
             unit::bytes(self.io.size),
-            unit::bytes(u64::from(self.io.block_size)),
-            self.io.fsync_words(),
+            unit::weights(&self.io.block_sizes),
+            self.io.words(),
             if at_end { ", fsync at the end" } else { "" }
         )
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        vec![
+        let heads = vec![
             metric::throughput_head(),
             metric::operations_head(),
             metric::latency_head(self.op(), Latency::P50),
             metric::latency_head(self.op(), Latency::P99),
-        ]
+        ];
+        self.io.open_heads(heads, PRIMARY_OPEN, &[self.op()])
     }
 
     fn cost(&self) -> Cost {
@@ -142,6 +138,14 @@ impl Workload for Sequential {
         }]
     }
 
+    fn on_existing(&self) -> Result<(), Trouble> {
+        self.io.on_existing()
+    }
+
+    fn offered_per_s(&self) -> Option<f64> {
+        self.io.offered_per_s()
+    }
+
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
         match self.mode {
             Mode::Write => Ok(()),
@@ -155,13 +159,15 @@ impl Workload for Sequential {
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
         let Some(outcome) = outcomes.first() else {
-            return vec![None; 4];
+            return vec![None; self.metrics().len()];
         };
-        vec![
+        let values = vec![
             metric::throughput(outcome),
             metric::operations(outcome),
             metric::latency(outcome, self.op(), Latency::P50),
             metric::latency(outcome, self.op(), Latency::P99),
-        ]
+        ];
+        self.io
+            .open_values(values, PRIMARY_OPEN, &[self.op()], outcome)
     }
 }

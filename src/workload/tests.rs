@@ -19,6 +19,7 @@ fn run(line: &str) -> (Vec<Outcome>, Vec<(String, Option<f64>)>) {
     let control = Control::default();
     let place = Place {
         directory: base.path(),
+        existing: None,
         seed: 7,
         control: &control,
     };
@@ -146,6 +147,7 @@ fn an_interrupt_ends_a_phase() {
     let control = Control::default();
     let place = Place {
         directory: base.path(),
+        existing: None,
         seed: 1,
         control: &control,
     };

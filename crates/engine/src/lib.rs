@@ -39,3 +39,11 @@ pub use outcome::{
     Timing,
 };
 pub use thread::{run, self_cost};
+
+/// Whether the kernel lets this process use io_uring.
+///
+/// # Errors
+/// [`StartError::Ring`] with what it said; [`StartError::next`] says what to do.
+pub fn io_uring_allowed() -> Result<(), StartError> {
+    io::uring::allowed()
+}

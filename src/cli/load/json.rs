@@ -1,0 +1,88 @@
+//! A load for programs: one JSON object. Times in ns, amounts in bytes; what was not measured is
+//! null.
+
+use hdrhistogram::Histogram;
+use serde_json::{Value, json};
+use stackrace_engine::{Ended, OpOutcome, Outcome, Timing};
+
+use super::{Asked, Loaded, Measured};
+
+/// The object, with a line break at its end.
+pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
+    let offered = asked.workload.offered_per_s();
+    let phases: Vec<Value> = loaded
+        .phases
+        .iter()
+        .zip(&loaded.outcomes)
+        .map(|(measured, outcome)| phase(measured, outcome, offered))
+        .collect();
+    let metrics: Vec<Value> = loaded
+        .metrics
+        .iter()
+        .map(|(head, value)| json!({ "name": head.name, "unit": head.unit, "value": value }))
+        .collect();
+    let object = json!({
+        "workload": asked.kind.name,
+        "place": asked.target.path().to_string_lossy(),
+        "summary": asked.workload.summary(),
+        "phases": phases,
+        "metrics": metrics,
+    });
+    format!("{object:#}\n")
+}
+
+fn phase(measured: &Measured, outcome: &Outcome, offered: Option<f64>) -> Value {
+    let ops: Vec<Value> = outcome.ops.iter().map(op).collect();
+    json!({
+        "name": measured.name,
+        "ended": ended(outcome.ended),
+        "elapsed_ns": outcome.elapsed_ns,
+        "cpu_ns": measured.cpu_ns,
+        "engine": outcome.engine,
+        "engine_why": outcome.engine_why,
+        "depth_achieved": outcome.depth_achieved,
+        "clock": outcome.clock,
+        "ops": ops,
+        "offered_per_s": offered,
+        "lateness_ns": outcome.lateness.as_ref().map(timing),
+        "unissued": outcome.unissued,
+        "short": outcome.short,
+        "verified_bytes": outcome.verified_bytes,
+        "error": outcome.error.as_ref().map(ToString::to_string),
+    })
+}
+
+fn ended(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Complete => "complete",
+        Ended::Stopped => "stopped",
+        Ended::Failed => "failed",
+    }
+}
+
+fn op(op: &OpOutcome) -> Value {
+    json!({
+        "op": op.op.name(),
+        "count": op.count,
+        "bytes": op.bytes,
+        "latency_ns": figures(&op.latency, op.latency_sum_ns),
+        "service_ns": op.service.as_ref().map(timing),
+    })
+}
+
+fn timing(timing: &Timing) -> Value {
+    figures(&timing.histogram, timing.sum_ns)
+}
+
+fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> Value {
+    let at = |quantile: f64| histogram.value_at_quantile(quantile);
+    json!({
+        "mean": sum_ns as f64 / histogram.len().max(1) as f64,
+        "p50": at(0.50),
+        "p90": at(0.90),
+        "p95": at(0.95),
+        "p99": at(0.99),
+        "p99.9": at(0.999),
+        "max": histogram.max(),
+    })
+}

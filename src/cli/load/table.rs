@@ -1,0 +1,212 @@
+//! A load for people: one table a phase, and what must be known to read it; at most 80 columns.
+
+use hdrhistogram::Histogram;
+use stackrace_engine::{Ended, Op, OpOutcome, Outcome, Timing};
+
+use super::super::engine;
+use super::place::Target;
+use super::{Asked, Loaded, Measured};
+use crate::audit;
+use crate::report::wrap;
+use crate::unit;
+
+const COLUMNS: usize = 80;
+/// Width of the words that say what a line is about.
+const LABEL: usize = 11;
+/// Below this many operations a 99.9th percentile rests on fewer than ten of them.
+const OPERATIONS_FOR_P999: u64 = 10_000;
+
+/// Everything, with a line break at its end.
+pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
+    let mut text = String::new();
+    for line in wrap(&asked.workload.summary(), COLUMNS) {
+        text.push_str(&format!("{line}\n"));
+    }
+    let what = match &asked.target {
+        Target::Directory(_) => "a private directory, removed",
+        Target::Existing { .. } => "only read",
+    };
+    fact(
+        &mut text,
+        "on",
+        &format!("{} ({what})", asked.target.path().display()),
+    );
+    // Measured after the phases: nothing may stand between the command and its first operation.
+    let own_ns = engine::own_ns();
+    for (measured, outcome) in loaded.phases.iter().zip(&loaded.outcomes) {
+        text.push('\n');
+        phase(&mut text, measured.name, outcome);
+        facts(&mut text, asked, measured, outcome, own_ns);
+    }
+    if loaded.interrupted {
+        text.push_str("\ninterrupted: this is what was measured until then\n");
+    }
+    text
+}
+
+/// A labelled paragraph.
+fn fact(text: &mut String, label: &str, words: &str) {
+    for (number, line) in wrap(words, COLUMNS - LABEL).iter().enumerate() {
+        let label = if number == 0 { label } else { "" };
+        text.push_str(&format!("{label:<LABEL$}{line}\n"));
+    }
+}
+
+fn phase(text: &mut String, name: &str, outcome: &Outcome) {
+    text.push_str(&format!(
+        "{name}, {} after {}\n",
+        ended(outcome.ended),
+        unit::time_ns(outcome.elapsed_ns as f64)
+    ));
+    text.push_str(&format!(
+        "{:<10}{:>11}{:>9}{:>10}{:>8}{:>8}{:>8}{:>8}{:>8}\n",
+        "operation", "count", "per s", "bytes/s", "mean", "p50", "p99", "p99.9", "max"
+    ));
+    for op in outcome.ops.iter().filter(|op| op.count > 0) {
+        text.push_str(&row(op, outcome.elapsed_ns));
+        if let Some(service) = &op.service {
+            text.push_str(&timing(" service", service));
+        }
+    }
+    if let Some(lateness) = &outcome.lateness {
+        text.push_str(&timing(" late", lateness));
+        let words = "counted from the moment an operation was due (response time); \
+                     service: from its issue; late: what the generator itself added";
+        fact(text, "latency", words);
+    }
+    if let Some(error) = &outcome.error {
+        fact(text, "failed", &error.to_string());
+    }
+}
+
+fn ended(ended: Ended) -> &'static str {
+    match ended {
+        Ended::Complete => "complete",
+        Ended::Stopped => "interrupted",
+        Ended::Failed => "failed",
+    }
+}
+
+fn row(op: &OpOutcome, elapsed_ns: u64) -> String {
+    let per_second = |amount: u64| amount as f64 * 1e9 / elapsed_ns.max(1) as f64;
+    let bytes = match op.bytes {
+        0 => "–".to_owned(),
+        bytes => unit::bytes_per_second(per_second(bytes)),
+    };
+    format!(
+        "{:<10}{:>11}{:>9}{bytes:>10}{}\n",
+        op.op.name(),
+        op.count,
+        unit::operations_per_second(per_second(op.count)),
+        figures(&op.latency, op.latency_sum_ns)
+    )
+}
+
+fn timing(label: &str, timing: &Timing) -> String {
+    let figures = figures(&timing.histogram, timing.sum_ns);
+    format!("{label:<40}{figures}\n")
+}
+
+/// Mean, median, 99th and 99.9th percentile, and the largest.
+fn figures(histogram: &Histogram<u64>, sum_ns: u128) -> String {
+    let count = histogram.len();
+    let at = |quantile: f64| time(histogram.value_at_quantile(quantile) as f64);
+    let p999 = match count {
+        OPERATIONS_FOR_P999.. => at(0.999),
+        _ => "–".to_owned(),
+    };
+    format!(
+        "{:>8}{:>8}{:>8}{p999:>8}{:>8}",
+        time(sum_ns as f64 / count.max(1) as f64),
+        at(0.50),
+        at(0.99),
+        time(histogram.max() as f64)
+    )
+}
+
+/// A time in seven columns at most.
+fn time(ns: f64) -> String {
+    if ns >= 59.95e9 {
+        format!("{:.0} s", ns / 1e9)
+    } else {
+        unit::time_ns(ns)
+    }
+}
+
+/// What must be known to read the figures.
+fn facts(
+    text: &mut String,
+    asked: &Asked<'_>,
+    measured: &Measured,
+    outcome: &Outcome,
+    own_ns: f64,
+) {
+    let engine = match outcome.engine_why.as_str() {
+        "" => outcome.engine.to_owned(),
+        why => format!("{}: {why}", outcome.engine),
+    };
+    fact(text, "engine", &engine);
+    let depth = format!(
+        "{} offered over all threads, {:.2} achieved",
+        asked.depth, outcome.depth_achieved
+    );
+    fact(text, "depth", &depth);
+    if let Some(offered) = asked.workload.offered_per_s() {
+        fact(text, "load", &load(offered, outcome));
+    }
+    fact(text, "caches", &caches(asked, measured));
+    let ops: u64 = outcome.ops.iter().map(|op| op.count).sum();
+    let each_ns = measured.cpu_ns as f64 / ops.max(1) as f64;
+    let cpu = format!(
+        "{} of one processor, {} per operation; of it the generator itself {} ({})",
+        unit::percent(measured.cpu_ns as f64 / outcome.elapsed_ns.max(1) as f64),
+        unit::time_ns(each_ns),
+        unit::time_ns(own_ns),
+        unit::percent((own_ns / each_ns.max(1.0)).min(1.0))
+    );
+    fact(text, "cpu", &cpu);
+    if outcome.short > 0 {
+        let short = format!("{} operations moved fewer bytes than asked", outcome.short);
+        fact(text, "short", &short);
+    }
+    if outcome.verified_bytes > 0 {
+        let checked = unit::bytes(outcome.verified_bytes);
+        fact(
+            text,
+            "verified",
+            &format!("{checked} read, every block as written"),
+        );
+    }
+}
+
+/// What an open loop offered and what became of it.
+fn load(offered: f64, outcome: &Outcome) -> String {
+    let ops = outcome.ops.iter().filter(|op| op.op != Op::Fsync);
+    let count: u64 = ops.map(|op| op.count).sum();
+    let achieved = count as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;
+    let mut words = format!(
+        "offered {}, achieved {} ({:.1} %)",
+        unit::operations_per_second(offered),
+        unit::operations_per_second(achieved),
+        achieved / offered * 100.0
+    );
+    if outcome.unissued > 0 {
+        words.push_str(&format!(", {} due at the end not issued", outcome.unissued));
+    }
+    if audit::not_achieved(offered, achieved) {
+        words.push_str(": did not keep up, so response times grow with the length of the phase");
+    }
+    words
+}
+
+fn caches(asked: &Asked<'_>, measured: &Measured) -> String {
+    match (asked.cold, measured.resident) {
+        (false, _) => "as they lay".to_owned(),
+        (true, None) => "asked to be emptied; what was left is not known".to_owned(),
+        (true, Some((left, all))) => format!(
+            "emptied by advice: {} of {} of the data left in memory",
+            unit::bytes(left),
+            unit::bytes(all)
+        ),
+    }
+}

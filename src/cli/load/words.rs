@@ -1,0 +1,119 @@
+//! Settings typed as `NAME=VALUE`: the same words as in a study, without its quotes.
+
+use super::super::failure::{self, Failure};
+use super::place::Target;
+use crate::setting::{Kind, Refusal, Setting, Settings, Value};
+use crate::workload::WorkloadKind;
+
+/// Every word, checked against what the workload takes. The size of something that exists is all
+/// of it, unless given.
+///
+/// # Errors
+/// Everything that is wrong with them.
+pub(super) fn read(
+    kind: &WorkloadKind,
+    words: &[String],
+    target: &Target,
+) -> Result<Settings, Failure> {
+    let mut settings = Settings {
+        owner: kind.name.to_owned(),
+        span: 0..0,
+        settings: Vec::new(),
+    };
+    for word in words {
+        let Some((name, text)) = word.split_once('=') else {
+            return Err(Failure::usage(format!("\"{word}\" is no setting"))
+                .next("write NAME=VALUE, for example block-size=4KiB"));
+        };
+        let (name, text) = (name.trim(), text.trim());
+        if settings.given(name) {
+            return Err(
+                Failure::usage(format!("{name} is given twice")).next("leave one of them out")
+            );
+        }
+        let takes = kind.settings.iter().find(|doc| doc.name == name);
+        settings
+            .settings
+            .push(setting(name, value(text, takes.map(|doc| doc.kind))));
+    }
+    if let Target::Existing { bytes, .. } = target
+        && !settings.given("size")
+        && let Ok(bytes) = i64::try_from(*bytes)
+    {
+        settings
+            .settings
+            .push(setting("size", Value::Integer(bytes)));
+    }
+    let refusals = settings.check_all(kind.settings);
+    if refusals.is_empty() {
+        Ok(settings)
+    } else {
+        Err(refused(&refusals))
+    }
+}
+
+/// Refusals as they are printed: spellings of a study become those of a command line.
+pub(super) fn refused(refusals: &[Refusal]) -> Failure {
+    let lines = refusals.iter().map(|refusal| {
+        let mut text = format!("error: {}\n", refusal.message);
+        if !refusal.help.is_empty() {
+            text.push_str(&format!("  next: {}\n", refusal.help.replace(" = ", "=")));
+        }
+        text
+    });
+    Failure::new(failure::USAGE, lines.collect::<String>())
+}
+
+fn setting(name: &str, value: Value) -> Setting {
+    Setting {
+        name: name.to_owned(),
+        value,
+        span: 0..0,
+        name_span: 0..0,
+    }
+}
+
+/// A value as its setting takes it. What cannot be read so stays a text, and is refused as one.
+fn value(text: &str, kind: Option<Kind>) -> Value {
+    let read = match kind {
+        Some(Kind::Count | Kind::Number) => text
+            .parse()
+            .map(Value::Integer)
+            .or_else(|_| text.parse().map(Value::Float))
+            .ok(),
+        Some(Kind::Flag) => text.parse().map(Value::Flag).ok(),
+        Some(Kind::Texts) => Some(Value::List(
+            text.split(',')
+                .map(|part| Value::Text(part.trim().to_owned()))
+                .collect(),
+        )),
+        _ => None,
+    };
+    read.unwrap_or_else(|| Value::Text(text.to_owned()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_read_as_its_setting_takes_it() {
+        let text = |text: &str| Value::Text(text.to_owned());
+        for (word, kind, expected) in [
+            ("4", Some(Kind::Count), Value::Integer(4)),
+            ("1.5", Some(Kind::Number), Value::Float(1.5)),
+            ("four", Some(Kind::Count), text("four")),
+            ("true", Some(Kind::Flag), Value::Flag(true)),
+            ("yes", Some(Kind::Flag), text("yes")),
+            ("4KiB", Some(Kind::Bytes), text("4KiB")),
+            (
+                "a, b",
+                Some(Kind::Texts),
+                Value::List(vec![text("a"), text("b")]),
+            ),
+            ("1", None, text("1")),
+        ] {
+            assert_eq!(value(word, kind), expected, "{word}");
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! What all workloads that read and write blocks share: their settings, and the engine's spec.
+//!
+//! A workload of this kind is a choice of mode, access and defaults; everything else means the same
+//! in each of them and is documented, checked and resolved here.
+
+mod parse;
+pub(super) mod words;
+
+pub(super) use parse::{access, at_least_one, content, size};
+
+use std::num::NonZeroU32;
+
+use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::{Op, Outcome};
+
+use super::metric::{self, Latency};
+use super::{Cost, Place, SLICE_NS, Trouble, trouble};
+use crate::event::{Better, MetricHead};
+use crate::unit;
+
+/// What a workload says before the settings are read: its mode, and defaults of its own.
+pub(super) struct Frame {
+    /// Bytes.
+    pub(super) block_size: u32,
+    /// Number of files.
+    pub(super) files: u32,
+    /// Writes between two fsyncs; 0: never.
+    pub(super) fsync_every: u64,
+    /// Longest time, ns; none: until the pass is complete.
+    pub(super) time_ns: Option<u64>,
+    /// Order of the blocks.
+    pub(super) access: Access,
+    /// Share of reads.
+    pub(super) read_share: f64,
+    /// The phase writes new files; otherwise the data are laid out before.
+    pub(super) new_files: bool,
+}
+
+/// One phase of block I/O, resolved but for its place and seed.
+#[derive(Debug)]
+pub(super) struct BlockIo {
+    pub(super) size: u64,
+    pub(super) files: u32,
+    /// Bytes and weights.
+    pub(super) block_sizes: Vec<(u32, u32)>,
+    align: Option<NonZeroU32>,
+    pub(super) threads: u32,
+    pub(super) queue_depth: u32,
+    access: Access,
+    pub(super) read_share: f64,
+    pub(super) durability: Durability,
+    pacing: Pacing,
+    pub(super) time_ns: Option<u64>,
+    operations: Option<u64>,
+    pub(super) engine: Engine,
+    direct: bool,
+    preallocate: bool,
+    content: Content,
+}
+
+impl BlockIo {
+    /// Bytes from the beginning of one block to the earliest beginning of the next that is whole:
+    /// files are multiples of it, so that every one of its blocks fits.
+    fn stride(&self) -> u64 {
+        let largest = self.block_sizes.iter().map(|(size, _)| *size).max();
+        let align = self.align.map_or(0, NonZeroU32::get);
+        u64::from(largest.unwrap_or(0).max(align).max(1))
+    }
+
+    /// Bytes of one file: whole blocks.
+    fn file_bytes(&self) -> u64 {
+        let stride = self.stride();
+        self.size / u64::from(self.files) / stride * stride
+    }
+
+    /// Operations of one pass over the data.
+    fn blocks(&self) -> u64 {
+        self.file_bytes() / self.stride() * u64::from(self.files)
+    }
+
+    /// What the engine is asked for.
+    pub(super) fn spec(&self, place: &Place<'_>) -> Spec {
+        let target = |file: u32| Target {
+            path: match place.existing {
+                Some(path) => path.to_owned(),
+                None => place.directory.join(format!("data.{file}")),
+            },
+            bytes: self.file_bytes(),
+        };
+        // One pass where each block comes once: what was read is cached, and would be read from
+        // there the second time.
+        let pass = match self.access {
+            Access::Sequential | Access::OncePerPass => Some(self.blocks()),
+            _ => None,
+        };
+        let ops = match (pass, self.operations) {
+            (Some(pass), Some(asked)) => Some(pass.min(asked)),
+            (pass, asked) => pass.or(asked),
+        };
+        Spec {
+            targets: (0..self.files).map(target).collect(),
+            block_sizes: self.block_sizes.clone(),
+            access: self.access,
+            align: self.align,
+            read_share: self.read_share,
+            threads: self.threads,
+            queue_depth: self.queue_depth,
+            direct: self.direct,
+            preallocate: self.preallocate,
+            durability: self.durability,
+            pacing: self.pacing,
+            content: self.content,
+            stop: Stop {
+                ops,
+                time_ns: self.time_ns,
+            },
+            engine: self.engine,
+            seed: place.seed,
+            slice_ns: SLICE_NS,
+        }
+    }
+
+    /// Writes the files a later phase reads or overwrites.
+    pub(super) fn lay_out(&self, place: &Place<'_>) -> Result<(), Trouble> {
+        let targets = self.spec(place).targets;
+        stackrace_engine::lay_out(&targets, self.content, place.seed, place.control)
+            .map_err(|error| trouble(format!("{error}; {}", error.next())))
+    }
+
+    /// Runs the phase.
+    pub(super) fn run(&self, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        stackrace_engine::run(&self.spec(place), place.control)
+            .map_err(|error| trouble(format!("{error}; {}", error.next())))
+    }
+
+    /// Whether a file or device that exists can take the place of the data.
+    pub(super) fn on_existing(&self) -> Result<(), Trouble> {
+        match (self.read_share == 1.0, self.files) {
+            (true, 1) => Ok(()),
+            (true, _) => Err(trouble("one file or device cannot be several files")),
+            (false, _) => Err(trouble("this writes, and what exists is only ever read")),
+        }
+    }
+
+    /// What it costs; `laid_out`: the data are written before the clock starts.
+    pub(super) fn cost(&self, laid_out: bool) -> Cost {
+        Cost {
+            prepare_bytes: if laid_out { self.size } else { 0 },
+            measured_bytes: None,
+            disk_bytes: self.size,
+            measured_ns: self.time_ns,
+            files: u64::from(self.files),
+            working_set_bytes: self.size,
+        }
+    }
+
+    /// Operations per second the schedule asks for; none: a closed loop.
+    pub(super) fn offered_per_s(&self) -> Option<f64> {
+        match self.pacing {
+            Pacing::Closed { .. } => None,
+            Pacing::Fixed(rate) | Pacing::Poisson(rate) => Some(rate),
+        }
+    }
+
+    /// The heads of an open loop: one latency first, as the operations per second follow from the
+    /// schedule; and besides, how much of it was achieved, and the service times.
+    pub(super) fn open_heads(
+        &self,
+        mut heads: Vec<MetricHead>,
+        primary: usize,
+        ops: &[Op],
+    ) -> Vec<MetricHead> {
+        if self.offered_per_s().is_some() {
+            heads[..=primary].rotate_right(1);
+            heads.push(metric::head("offered load achieved", "%", Better::Higher));
+            heads.extend(services(ops).map(|(op, which)| metric::service_head(op, which)));
+        }
+        heads
+    }
+
+    /// Their values, in the same order.
+    pub(super) fn open_values(
+        &self,
+        mut values: Vec<Option<f64>>,
+        primary: usize,
+        ops: &[Op],
+        outcome: &Outcome,
+    ) -> Vec<Option<f64>> {
+        if let Some(offered) = self.offered_per_s() {
+            values[..=primary].rotate_right(1);
+            values.push(metric::operations(outcome).map(|rate| rate / offered * 100.0));
+            values.extend(services(ops).map(|(op, which)| metric::service(outcome, op, which)));
+        }
+        values
+    }
+
+    /// What is not said of every phase: fsync cadence, durability, pacing, the cache.
+    pub(super) fn words(&self) -> String {
+        let mut words = Vec::new();
+        if self.read_share < 1.0 {
+            words.extend(self.durability_words());
+        }
+        if self.direct {
+            words.push("O_DIRECT".to_owned());
+        }
+        if let Some(align) = self.align {
+            let align = unit::bytes(u64::from(align.get()));
+            words.push(format!("at multiples of {align}"));
+        }
+        match self.pacing {
+            Pacing::Closed { think_time_ns: 0 } => {}
+            Pacing::Closed { think_time_ns } => {
+                words.push(format!(
+                    "think time {}",
+                    unit::time_ns(think_time_ns as f64)
+                ));
+            }
+            Pacing::Fixed(rate) => words.push(format!("{rate}/s offered, evenly")),
+            Pacing::Poisson(rate) => words.push(format!("{rate}/s offered, Poisson arrivals")),
+        }
+        words.iter().map(|word| format!(", {word}")).collect()
+    }
+
+    fn durability_words(&self) -> Vec<String> {
+        let sync = if self.durability.data_only {
+            "fdatasync"
+        } else {
+            "fsync"
+        };
+        let every = match self.durability.fsync_every.map(std::num::NonZero::get) {
+            None => None,
+            Some(1) => Some(format!("{sync} after each write")),
+            Some(n) => Some(format!("{sync} after every {n} writes")),
+        };
+        let opened = match (self.durability.open_dsync, self.durability.open_sync) {
+            (true, _) => Some("O_DSYNC".to_owned()),
+            (_, true) => Some("O_SYNC".to_owned()),
+            _ => None,
+        };
+        let reserved = self
+            .preallocate
+            .then(|| "blocks reserved before".to_owned());
+        [every, opened, reserved].into_iter().flatten().collect()
+    }
+
+    /// `, zipf 1.1`: how uneven access is, where it is not each block once.
+    pub(super) fn access_words(&self) -> String {
+        match self.access {
+            Access::Sequential | Access::OncePerPass => String::new(),
+            Access::Uniform => ", uniform".to_owned(),
+            Access::Zipf(skew) => format!(", Zipf {skew}"),
+            Access::Pareto(skew) => format!(", Pareto {skew}"),
+            Access::Normal(skew) => format!(", normal {skew}"),
+            Access::HotCold { hot_range, hot_ops } => format!(
+                ", {} of operations on {} of the data",
+                unit::percent(hot_ops),
+                unit::percent(hot_range)
+            ),
+        }
+    }
+}
+
+/// The service times an open loop reports.
+fn services(ops: &[Op]) -> impl Iterator<Item = (Op, Latency)> {
+    let timed = ops.iter().copied().filter(|op| *op != Op::Fsync);
+    timed.flat_map(|op| [Latency::P50, Latency::P95, Latency::P99].map(|which| (op, which)))
+}

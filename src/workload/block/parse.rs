@@ -1,0 +1,359 @@
+//! Block I/O as it is asked for: every word read, and what contradicts another word refused.
+
+use std::num::{NonZeroU32, NonZeroU64};
+
+use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing};
+
+use super::{BlockIo, Frame};
+use crate::setting::{Refusal, Settings};
+use crate::unit;
+
+/// Zipf's exponent, unless given.
+const ZIPF: f64 = 1.1;
+/// Pareto's h, unless given: four of five operations on a fifth of the data.
+const PARETO: f64 = 0.2;
+/// Standard deviation of the normal distribution as a share of the data, unless given.
+const NORMAL: f64 = 0.15;
+/// Smallest and largest block, bytes.
+const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 20;
+
+impl BlockIo {
+    /// Reads the settings all share.
+    pub(in crate::workload) fn parse(settings: &Settings, frame: &Frame) -> Result<Self, Refusal> {
+        let size = size(settings)?;
+        let files = at_least_one(settings, "files", frame.files)?;
+        let direct = settings.flag("direct")?.unwrap_or(false);
+        let block_sizes = block_sizes(settings, frame, size / u64::from(files))?;
+        let io = Self {
+            size,
+            files,
+            align: align(
+                settings,
+                frame.access,
+                &block_sizes,
+                size / u64::from(files),
+                direct,
+            )?,
+            block_sizes,
+            threads: at_least_one(settings, "threads", 1)?,
+            queue_depth: at_least_one(settings, "queue-depth", 1)?,
+            access: frame.access,
+            read_share: frame.read_share,
+            preallocate: settings.flag("preallocate")?.unwrap_or(false),
+            durability: durability(settings, frame)?,
+            pacing: pacing(settings)?,
+            time_ns: settings.time_ns("time")?.or(frame.time_ns),
+            operations: settings.count("operations")?,
+            engine: engine(settings)?,
+            direct,
+            content: content(settings)?,
+        };
+        if io.operations == Some(0) {
+            return Err(Refusal::at(
+                settings.span_of("operations"),
+                "0 operations measure nothing",
+                "leave operations out, or write how many",
+            ));
+        }
+        if io.preallocate && !frame.new_files {
+            return Err(Refusal::at(
+                settings.span_of("preallocate"),
+                "there is nothing to reserve: the data are laid out before the clock starts",
+                "leave preallocate out, or write a new file",
+            ));
+        }
+        Ok(io)
+    }
+}
+
+/// In which order blocks are visited, as `access` and its parameters say.
+pub(in crate::workload) fn access(settings: &Settings) -> Result<Access, Refusal> {
+    let word = settings.text("access")?.unwrap_or_default();
+    for parameter in ["hot-range", "hot-share"] {
+        if word != "hot" && settings.given(parameter) {
+            return Err(Refusal::at(
+                settings.span_of(parameter),
+                format!("{parameter} means nothing without access = \"hot\""),
+                format!("write access = \"hot\", or leave {parameter} out"),
+            ));
+        }
+    }
+    let skewed = matches!(word.as_str(), "zipf" | "pareto" | "normal");
+    if settings.given("skew") && !skewed {
+        return Err(Refusal::at(
+            settings.span_of("skew"),
+            "skew means nothing with this access",
+            "write access = \"zipf\", \"pareto\" or \"normal\", or leave skew out",
+        ));
+    }
+    Ok(match word.as_str() {
+        "uniform" => Access::Uniform,
+        "zipf" => Access::Zipf(skew(settings, ZIPF, 100.0)?),
+        "pareto" => Access::Pareto(skew(settings, PARETO, 1.0)?),
+        "normal" => Access::Normal(skew(settings, NORMAL, 1.0)?),
+        "hot" => Access::HotCold {
+            hot_range: part(settings, "hot-range", 0.1)?,
+            hot_ops: part(settings, "hot-share", 0.9)?,
+        },
+        _ => Access::OncePerPass,
+    })
+}
+
+/// A skew above 0 and below `limit`.
+fn skew(settings: &Settings, default: f64, limit: f64) -> Result<f64, Refusal> {
+    let skew = settings.number("skew")?.unwrap_or(default);
+    if skew > 0.0 && skew < limit {
+        return Ok(skew);
+    }
+    Err(Refusal::at(
+        settings.span_of("skew"),
+        format!("a skew of {skew} does not work with this access"),
+        format!("write a number above 0 and below {limit}, for example {default}"),
+    ))
+}
+
+/// A share that is neither nothing nor all.
+fn part(settings: &Settings, name: &str, default: f64) -> Result<f64, Refusal> {
+    let share = settings.share(name)?.unwrap_or(default);
+    if share > 0.0 && share < 1.0 {
+        return Ok(share);
+    }
+    Err(Refusal::at(
+        settings.span_of(name),
+        format!("{name} must be a part: more than nothing, less than all"),
+        "write access = \"uniform\" where all is alike",
+    ))
+}
+
+/// One block size, or several with their weights.
+fn block_sizes(
+    settings: &Settings,
+    frame: &Frame,
+    largest: u64,
+) -> Result<Vec<(u32, u32)>, Refusal> {
+    let Some(several) = settings.weights("block-sizes")? else {
+        let size = settings
+            .bytes("block-size")?
+            .unwrap_or(u64::from(frame.block_size));
+        return Ok(vec![(
+            block_size(settings, "block-size", size, largest)?,
+            1,
+        )]);
+    };
+    let refuse = |message: &str, help: &str| {
+        Err(Refusal::at(settings.span_of("block-sizes"), message, help))
+    };
+    if settings.given("block-size") {
+        return refuse(
+            "block-size and block-sizes exclude each other",
+            "leave one of them out",
+        );
+    }
+    if frame.access == Access::OncePerPass && several.len() > 1 {
+        return refuse(
+            "blocks of different sizes overlap: each of them once cannot be",
+            "write access = \"uniform\"",
+        );
+    }
+    several
+        .into_iter()
+        .map(|(size, weight)| Ok((block_size(settings, "block-sizes", size, largest)?, weight)))
+        .collect()
+}
+
+/// A block size: a multiple of 512 from 512 B to 64 MiB, at most `largest`.
+fn block_size(settings: &Settings, name: &str, value: u64, largest: u64) -> Result<u32, Refusal> {
+    let valid = value % 512 == 0 && BLOCK_BYTES.contains(&value);
+    match u32::try_from(value) {
+        Ok(block) if valid && value <= largest => Ok(block),
+        _ => Err(Refusal::at(
+            settings.span_of(name),
+            format!("block size {} does not work here", unit::bytes(value)),
+            format!(
+                "choose a multiple of 512 B from 512 B to 64 MiB, at most the size ({})",
+                unit::bytes(largest)
+            ),
+        )),
+    }
+}
+
+/// Where blocks may begin; none: at multiples of their own size.
+fn align(
+    settings: &Settings,
+    access: Access,
+    block_sizes: &[(u32, u32)],
+    largest: u64,
+    direct: bool,
+) -> Result<Option<NonZeroU32>, Refusal> {
+    let Some(value) = settings.bytes("align")? else {
+        return Ok(None);
+    };
+    let refuse =
+        |message: String, help: &str| Err(Refusal::at(settings.span_of("align"), message, help));
+    let Some(align) = u32::try_from(value).ok().and_then(NonZeroU32::new) else {
+        return refuse(
+            format!("blocks cannot begin at multiples of {}", unit::bytes(value)),
+            "write from 1 B to less than 4 GiB",
+        );
+    };
+    if value > largest {
+        return refuse(
+            format!("align is more than a file holds ({})", unit::bytes(largest)),
+            "write a smaller one, or more data",
+        );
+    }
+    if direct && value % 512 != 0 {
+        return refuse(
+            "direct I/O begins at multiples of 512 B".to_owned(),
+            "write align = \"512 B\" or a multiple of it, or direct = false",
+        );
+    }
+    if access == Access::OncePerPass && block_sizes.iter().any(|(size, _)| *size > align.get()) {
+        return refuse(
+            "blocks larger than align overlap: each of them once cannot be".to_owned(),
+            "write access = \"uniform\", or an align of at least the block size",
+        );
+    }
+    Ok(Some(align))
+}
+
+/// When data is made durable.
+fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal> {
+    let every = settings.count("fsync-every")?.unwrap_or(frame.fsync_every);
+    let sync = settings.text("sync")?.unwrap_or_default();
+    let durability = Durability {
+        fsync_every: NonZeroU64::new(every),
+        fsync_in_write: false,
+        data_only: settings.flag("data-only")?.unwrap_or(false),
+        fsync_at_end: settings.flag("fsync-at-end")?.unwrap_or(true),
+        open_dsync: sync == "dsync",
+        open_sync: sync == "sync",
+    };
+    let reads_only = frame.read_share == 1.0;
+    if reads_only && (durability.open_dsync || durability.open_sync) {
+        return Err(Refusal::at(
+            settings.span_of("sync"),
+            "nothing is written that could be made durable",
+            "write sync = \"none\", or leave it out",
+        ));
+    }
+    let never = reads_only || (durability.fsync_every.is_none() && !durability.fsync_at_end);
+    if durability.data_only && never {
+        return Err(Refusal::at(
+            settings.span_of("data-only"),
+            "data-only says how fsync is called, and it never is",
+            "leave data-only out, or give fsync-every or fsync-at-end = true with writes",
+        ));
+    }
+    Ok(durability)
+}
+
+/// When the next operation may start.
+fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
+    let think_time_ns = settings.time_ns("think-time")?;
+    let poisson = settings.text("arrivals")?.as_deref() == Some("poisson");
+    let Some(rate) = settings.number("rate")? else {
+        if settings.given("arrivals") {
+            return Err(Refusal::at(
+                settings.span_of("arrivals"),
+                "arrivals mean nothing without a rate",
+                "write rate = 1000, or leave arrivals out",
+            ));
+        }
+        return Ok(Pacing::Closed {
+            think_time_ns: think_time_ns.unwrap_or(0),
+        });
+    };
+    if think_time_ns.is_some() {
+        return Err(Refusal::at(
+            settings.span_of("think-time"),
+            "with a rate the clock says when an operation starts, and nobody thinks in between",
+            "leave out think-time or rate",
+        ));
+    }
+    if !(0.001..=1e9).contains(&rate) {
+        return Err(Refusal::at(
+            settings.span_of("rate"),
+            format!("{rate} operations per second cannot be kept"),
+            "write from 0.001 to 1000000000, or leave rate out: as fast as possible",
+        ));
+    }
+    Ok(if poisson {
+        Pacing::Poisson(rate)
+    } else {
+        Pacing::Fixed(rate)
+    })
+}
+
+/// The content asked for by `content`, `compress-ratio` and `duplicates`.
+pub(in crate::workload) fn content(settings: &Settings) -> Result<Content, Refusal> {
+    let ratio = settings.number("compress-ratio")?.unwrap_or(1.0);
+    let duplicates = settings.share("duplicates")?.unwrap_or(0.0);
+    if ratio < 1.0 {
+        return Err(Refusal::at(
+            settings.span_of("compress-ratio"),
+            "a compress-ratio below 1 cannot be",
+            "write 1 for data that does not compress, 2 for data that halves",
+        ));
+    }
+    let zero = settings.text("content")?.as_deref() == Some("zero");
+    if zero && ratio > 1.0 {
+        return Err(Refusal::at(
+            settings.span_of("compress-ratio"),
+            "zeros have no compress-ratio of their own",
+            "leave out compress-ratio, or write content = \"random\"",
+        ));
+    }
+    if zero && duplicates > 0.0 {
+        return Err(Refusal::at(
+            settings.span_of("duplicates"),
+            "blocks of zeros are all alike already",
+            "leave out duplicates, or write content = \"random\"",
+        ));
+    }
+    Ok(match (zero, ratio > 1.0 || duplicates > 0.0) {
+        (true, _) => Content::Zero,
+        (false, true) => Content::Shaped { ratio, duplicates },
+        (false, false) => Content::Random,
+    })
+}
+
+/// The engine asked for.
+fn engine(settings: &Settings) -> Result<Engine, Refusal> {
+    Ok(match settings.text("engine")?.as_deref() {
+        Some("sync") => Engine::Sync,
+        Some("io_uring") => Engine::Uring,
+        _ => Engine::Auto,
+    })
+}
+
+/// A count that must be at least 1 and fit.
+pub(in crate::workload) fn at_least_one(
+    settings: &Settings,
+    name: &str,
+    default: u32,
+) -> Result<u32, Refusal> {
+    match settings.count(name)? {
+        None => Ok(default),
+        Some(value) => match u32::try_from(value) {
+            Ok(value) if (1..=4096).contains(&value) => Ok(value),
+            _ => Err(Refusal::at(
+                settings.span_of(name),
+                format!("{name} must be between 1 and 4096"),
+                "",
+            )),
+        },
+    }
+}
+
+/// A size that must be given and be above nothing.
+pub(in crate::workload) fn size(settings: &Settings) -> Result<u64, Refusal> {
+    match settings.bytes("size")? {
+        Some(0) | None => Err(Refusal::at(
+            settings.span_of("size"),
+            "a size of 0 measures nothing",
+            "write for example size = \"1 GiB\"",
+        )),
+        Some(value) => Ok(value),
+    }
+}
