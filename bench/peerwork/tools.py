@@ -22,18 +22,18 @@ class Tool:
 
 
 def said(argv):
-    """First line that names a version in what a program prints."""
+    """The version in what a program prints."""
     try:
         done = subprocess.run(argv, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=20)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    lines = (done.stdout + done.stderr).splitlines()
-    return next((line.strip() for line in lines if re.search(r"\d+\.\d+", line)), "")
+    found = re.search(r"\d+\.\d+[\w.]*", done.stdout + done.stderr)
+    return found[0] if found else ""
 
 
 def program(name):
-    path = shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
-    return path
+    """Where a program is; tools for administrators are not on everyone's PATH."""
+    return shutil.which(name, path=os.environ.get("PATH", "") + ":/usr/sbin:/sbin")
 
 
 def fio_source():
@@ -62,10 +62,9 @@ def found(stackrace):
     path, version = t_io_uring()
     tools["t/io_uring"] = Tool("t/io_uring", path, version,
                                "" if path else "bench/peers --build-t-io-uring")
-    for name in ("bare", "floor_content"):
-        path = ROOT / "target/release/examples" / name
-        tools[name] = Tool(name, str(path) if path.exists() else None, "built here",
-                           "" if path.exists() else "not built")
+    bare = ROOT / "target/release/examples/bare"
+    tools["bare"] = Tool("bare", str(bare) if bare.exists() else None, "built here",
+                         "" if bare.exists() else "not built")
     able = subprocess.run([stackrace, "load", "--help"], capture_output=True).returncode == 0 \
         if Path(stackrace).exists() else False
     tools["stackrace"] = Tool("stackrace", str(stackrace) if able else None, said([stackrace, "--version"]),

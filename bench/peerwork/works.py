@@ -28,9 +28,17 @@ class Bench:
     def path(self, tool):
         return self.tools[tool].path or tool
 
-    def count(self, full, least=1):
+    def count(self, full):
         """Operations: a quarter of the full number in a quick run."""
-        return max(full // 4, least) if self.quick else full
+        return full // 4 if self.quick else full
+
+    def case(self, *words, **more):
+        """A case; a quick run leaves out who keeps no latencies, and libaio."""
+        case = Case(*words, **more)
+        if self.quick:
+            case.entrants = [entrant for entrant in case.entrants
+                             if entrant.latencies is not False and "libaio" not in entrant.name]
+        return case
 
 
 def load(bench, place, workload, *settings):
@@ -91,7 +99,7 @@ def cached(bench):
         def event(*options):
             return lambda n: sysbench(bench, size, "rndrd", n, *options)
 
-        yield Case(
+        yield bench.case(
             "cached", f"pread, {label}", "4 KiB random reads by plain calls, one at a time",
             ["cpu_ns", "elapsed_ns"], [
                 by_slope(bench, "bare loop", "bare",
@@ -119,10 +127,10 @@ def uring(bench):
         if bench.quick and (key == "hot") != (depth == 32):
             continue
         label, size = SETS[key]
-        path, n = bench.places.file(key, size), bench.count(800_000)
+        path, n = bench.places.file(key, size), bench.count(500_000)
         deep = [f"--iodepth={depth}"]
         ring = ["--ioengine=io_uring", *deep]
-        yield Case(
+        yield bench.case(
             "uring", f"io_uring, depth {depth}, {label}", "4 KiB random reads by a ring",
             ["cpu_ns", "elapsed_ns"], [
                 by_slope(bench, "bare ring", "bare",
@@ -150,7 +158,7 @@ def zram(bench):
     direct = "--direct=1"
     for depth in (1, 32):
         # A ring hands every request for this device to a kernel worker: a tenth of the operations.
-        n, ring_n = bench.count(600_000), bench.count(60_000)
+        n, ring_n = bench.count(400_000), bench.count(60_000)
         deep = [f"queue-depth={depth}", "direct=true"]
         fio_deep = [direct, f"--iodepth={depth}"]
         yield Case(
@@ -261,7 +269,7 @@ def files_case(bench, kind, size, directories):
         fresh_slope(bench, kind, "bonnie++", "bonnie++", lambda path, k: [
             bench.path("bonnie++"), "-q", "-u", "root", "-s", "0", "-d", path, "-n",
             f"{k}:{size}:{size}:{directories}"], 1, thousands, 2048, latencies=False,
-            note="keeps the longest latency" + (", reads each file, too" if size else "")),
+            note="only the longest" + ("; reads each file, too" if size else "")),
         fresh_slope(bench, kind, "mdtest", "mdtest", lambda path, n: [
             bench.path("mdtest"), "-F", "-C", "-T", "-r", "-w", size, "-d", path,
             *(["-n", n] if directories == 1 else ["-b", directories - 1, "-z", 1, "-I", n // directories])],
@@ -294,15 +302,14 @@ def data(bench):
                              "--invalidate=0", "--overwrite=1", *FIO_LEAN, *options)
 
     yield Case(
-        "data", "4 KiB random writes, tmpfs", "The same writes with data that compress to nothing and "
-        "data that do not compress", ["cpu_ns", "elapsed_ns"], [
+        "data", "4 KiB random writes, tmpfs", "The same writes of zeros and of data that do not compress", ["cpu_ns", "elapsed_ns"], [
             by_slope(bench, "stackrace, zeros", "stackrace", ours("content=zero"), n),
             by_slope(bench, OURS, "stackrace", ours("content=random"), n, note="content=random"),
             by_slope(bench, "fio, zero_buffers", "fio", fios("--zero_buffers=1"), n),
             by_slope(bench, "fio, scrambled (default)", "fio", fios(), n,
                      note="blocks differ in 24 of 512 bytes"),
             by_slope(bench, "fio, refill_buffers", "fio", fios("--refill_buffers=1"), n),
-        ], base="stackrace, zeros", differences=[
+        ], differences=[
             ("stackrace, content=random", OURS, "stackrace, zeros"),
             ("fio, scrambled", "fio, scrambled (default)", "fio, zero_buffers"),
             ("fio, refill_buffers", "fio, refill_buffers", "fio, zero_buffers")])
@@ -366,24 +373,21 @@ def memory(bench):
                    "are buffers", ["peak_bytes"], [
                        by_whole(name, tool, argv,
                                 lambda argv=argv: measure.peak_bytes(argv, path.parent), note=note)
-                       for name, tool, argv, note in runs], rounds=3)
+                       for name, tool, argv, note in runs], rounds=1 if bench.quick else 3)
 
 
 def layout(bench):
     """A file made and removed again."""
-    size, few = (512 * MIB, 16 * MIB) if bench.quick else (2 * GIB, 64 * MIB)
+    size, few = (512 * MIB if bench.quick else 2 * GIB), 64 * MIB
     directory = bench.places.directory("layout", bench.places.memory)
     path = directory / "test_file.0"
 
     def removed(command):
         return lambda n: ["sh", "-c", f"{shlex.join(map(str, command(n)))} >{os.devnull} && rm -f {path}"]
 
-    def entrant(name, tool, command, note=""):
-        def probe():
-            short, long = (measure.run(measure.pinned(bench.core, command(n)), directory) for n in (few, size))
-            return {"cpu_ns": (long.cpu_ns - short.cpu_ns) / (size - few),
-                    "elapsed_ns": (long.elapsed_ns - short.elapsed_ns) / (size - few)}
-        return Entrant(name, tool, [written(measure.pinned(bench.core, command(size)))], probe,
+    def entrant(name, tool, command, note, many=size):
+        return Entrant(name, tool, [written(measure.pinned(bench.core, command(many)))],
+                       lambda: measure.slope(command, few, many, bench.core, directory),
                        latencies=None, note=note)
 
     def fios(n, *options):
@@ -406,7 +410,8 @@ def layout(bench):
         entrant("dd, zeros", "dd", removed(lambda n: [
             "dd", "if=/dev/zero", f"of={path}", "bs=1M", f"count={n // MIB}", "status=none"]), "zeros"),
         entrant("dd, urandom", "dd", removed(lambda n: [
-            "dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={n // MIB}", "status=none"]), "random data"),
+            "dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={n // MIB}", "status=none"]), "random data",
+            many=size // 4),
     ], base="bare loop")
 
 
