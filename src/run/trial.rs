@@ -1,7 +1,7 @@
 //! One trial: prepare, settle, measure, observe.
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use base64::Engine as _;
 use hdrhistogram::Histogram;
@@ -113,11 +113,13 @@ impl Trial<'_> {
         let seed = seed(self.race.study.seed, self.round, self.workload);
         let clock = &self.race.clock;
         let began = clock.now_ns();
+        let ledger = OnceLock::new();
         let control = self.begins("prepare");
         workload
             .prepare(&Place {
                 directory,
                 existing: None,
+                ledger: &ledger,
                 seed,
                 control: &control,
             })
@@ -137,6 +139,7 @@ impl Trial<'_> {
                 &Place {
                     directory,
                     existing: None,
+                    ledger: &ledger,
                     seed,
                     control: &control,
                 },
@@ -147,7 +150,7 @@ impl Trial<'_> {
             observe::asked_by_workload(&mut counted, read_bytes(&outcome));
             observe::add(&mut observation.counted, &counted);
             observation.elapsed_ns += outcome.elapsed_ns;
-            let offered = workload.offered_per_s();
+            let offered = workload.offered_per_s(phase);
             observation
                 .phases
                 .push(phase_observation(name, &outcome, offered));

@@ -61,8 +61,8 @@ impl Workload for Aligned {
         self.workload.phases()
     }
 
-    fn offered_per_s(&self) -> Option<f64> {
-        self.workload.offered_per_s()
+    fn offered_per_s(&self, phase: usize) -> Option<f64> {
+        self.workload.offered_per_s(phase)
     }
 
     fn on_existing(&self) -> Result<(), Trouble> {

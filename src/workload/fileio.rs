@@ -53,6 +53,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::DIRECT,
         time("10 s", "Stop after this long."),
         word::OPERATIONS,
+        word::VERIFY,
         word::CONTENT,
         word::COMPRESS_RATIO,
         word::DUPLICATES,
@@ -157,11 +158,11 @@ impl Workload for FileIo {
     }
 
     fn phases(&self) -> Vec<&'static str> {
-        vec![self.mode]
+        self.io.phases(self.mode)
     }
 
-    fn offered_per_s(&self) -> Option<f64> {
-        self.io.offered_per_s()
+    fn offered_per_s(&self, phase: usize) -> Option<f64> {
+        self.io.offered_per_s().filter(|_| phase == 0)
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
@@ -171,8 +172,8 @@ impl Workload for FileIo {
         }
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        self.io.run(place)
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        self.io.measure(phase, place)
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {

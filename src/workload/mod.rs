@@ -18,8 +18,9 @@ mod sequential;
 mod tests;
 
 use std::path::Path;
+use std::sync::OnceLock;
 
-use stackrace_engine::{Control, Outcome};
+use stackrace_engine::{Control, Ledger, Outcome};
 
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
@@ -34,6 +35,8 @@ pub(crate) struct Place<'a> {
     /// A file or device that exists and is only read, in place of data of the workload's own; only
     /// for workloads whose [`Workload::on_existing`] allows it.
     pub(crate) existing: Option<&'a Path>,
+    /// What the data must hold, for all phases of a trial that is verified; empty in the beginning.
+    pub(crate) ledger: &'a OnceLock<Ledger>,
     /// Everything random in this trial follows from it; the same for every treatment of a round.
     pub(crate) seed: u64,
     /// For stopping and watching.
@@ -77,8 +80,8 @@ pub(crate) trait Workload: Send + Sync {
     fn cost(&self) -> Cost;
     /// Names of its phases, in order; each is measured on a settled stack.
     fn phases(&self) -> Vec<&'static str>;
-    /// Operations per second an open loop offers; none: closed loops.
-    fn offered_per_s(&self) -> Option<f64> {
+    /// Operations per second the open loop of a phase offers; none: a closed loop.
+    fn offered_per_s(&self, _phase: usize) -> Option<f64> {
         None
     }
     /// Whether a file or device that exists can take the place of its data, and will only be read.
@@ -86,7 +89,7 @@ pub(crate) trait Workload: Send + Sync {
     /// # Errors
     /// Why not.
     fn on_existing(&self) -> Result<(), Trouble> {
-        Err(trouble("this makes, changes or removes data of its own"))
+        Err(trouble("its data are files it makes itself"))
     }
     /// Lays out what the first phase needs. Not measured.
     ///

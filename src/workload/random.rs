@@ -54,6 +54,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::SYNC,
         time("5 s", "Stop after this long."),
         word::OPERATIONS,
+        word::VERIFY,
         word::CONTENT,
         word::COMPRESS_RATIO,
         word::DUPLICATES,
@@ -148,27 +149,27 @@ impl Workload for Random {
     }
 
     fn phases(&self) -> Vec<&'static str> {
-        vec![match self.io.read_share {
+        self.io.phases(match self.io.read_share {
             1.0 => "random read",
             0.0 => "random write",
             _ => "random mixed",
-        }]
+        })
     }
 
     fn on_existing(&self) -> Result<(), Trouble> {
         self.io.on_existing()
     }
 
-    fn offered_per_s(&self) -> Option<f64> {
-        self.io.offered_per_s()
+    fn offered_per_s(&self, phase: usize) -> Option<f64> {
+        self.io.offered_per_s().filter(|_| phase == 0)
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
         self.io.lay_out(place)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        self.io.run(place)
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        self.io.measure(phase, place)
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {

@@ -42,6 +42,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::PREALLOCATE,
         time("", "Stop after this long even if the pass is not complete."),
         word::OPERATIONS,
+        word::VERIFY,
         word::CONTENT,
         word::COMPRESS_RATIO,
         word::DUPLICATES,
@@ -131,19 +132,19 @@ impl Workload for Sequential {
     }
 
     fn phases(&self) -> Vec<&'static str> {
-        vec![match self.mode {
+        self.io.phases(match self.mode {
             Mode::Write => "write",
             Mode::Rewrite => "rewrite",
             Mode::Read => "read",
-        }]
+        })
     }
 
     fn on_existing(&self) -> Result<(), Trouble> {
         self.io.on_existing()
     }
 
-    fn offered_per_s(&self) -> Option<f64> {
-        self.io.offered_per_s()
+    fn offered_per_s(&self, phase: usize) -> Option<f64> {
+        self.io.offered_per_s().filter(|_| phase == 0)
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
@@ -153,8 +154,8 @@ impl Workload for Sequential {
         }
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        self.io.run(place)
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        self.io.measure(phase, place)
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {

@@ -20,6 +20,7 @@ fn run(line: &str) -> (Vec<Outcome>, Vec<(String, Option<f64>)>) {
     let place = Place {
         directory: base.path(),
         existing: None,
+        ledger: &OnceLock::new(),
         seed: 7,
         control: &control,
     };
@@ -54,6 +55,11 @@ fn every_workload_reports_every_metric_it_names() {
         "random = { mode = \"read\", size = \"1 MiB\" }",
         "random = { mode = \"mixed\", size = \"1 MiB\", fsync-every = 8 }",
         "random = { mode = \"write\", size = \"1 MiB\", queue-depth = 4, access = \"zipf\", time = \"50 ms\" }",
+        "random = { mode = \"mixed\", size = \"1 MiB\", files = 2, access = \"pareto\", skew = 0.3, block-sizes = \"4 KiB:3, 512 B\", align = 4096, think-time = \"10 us\", sync = \"dsync\", data-only = true, fsync-every = 9, duplicates = 0.1, operations = 200 }",
+        "random = { mode = \"mixed\", size = \"1 MiB\", access = \"normal\", operations = 200, verify = true }",
+        "random = { mode = \"read\", size = \"1 MiB\", access = \"hot\", hot-range = \"20 %\", hot-share = \"70 %\", operations = 100 }",
+        "sequential = { mode = \"write\", size = \"1 MiB\", block-size = \"64 KiB\", preallocate = true, sync = \"sync\", verify = true, operations = 9 }",
+        "fileio = { mode = \"seqwr\", size = \"1 MiB\", preallocate = true, data-only = true, think-time = \"1 us\", operations = 20, verify = true }",
         "fileio = { mode = \"seqwr\", size = \"1 MiB\", fsync-every = 1 }",
         "fileio = { mode = \"rndrw\", size = \"1 MiB\", files = 4, block-size = \"4 KiB\" }",
         "files = { count = 40, directories = 3 }",
@@ -148,6 +154,7 @@ fn an_interrupt_ends_a_phase() {
     let place = Place {
         directory: base.path(),
         existing: None,
+        ledger: &OnceLock::new(),
         seed: 1,
         control: &control,
     };
@@ -183,4 +190,65 @@ fn words_that_would_be_ignored_are_refused() {
             errors[0]
         );
     }
+}
+
+#[test]
+fn what_is_verified_is_read_back_whole_and_a_wrong_byte_fails_it() {
+    let (outcomes, _) = run(
+        "random = { mode = \"mixed\", size = \"1 MiB\", files = 2, verify = true, fsync-at-end = false }",
+    );
+    let reads = count(&outcomes[0], Op::Read);
+    assert_eq!(outcomes[0].verified_bytes, reads * 4096);
+    assert_eq!(outcomes[1].verified_bytes, 1 << 20);
+
+    let text = "[[stack]]\ndir = { path = \"/var/tmp\" }\n[[workload]]\nsequential = { mode = \"write\", size = \"1 MiB\", verify = true }\n";
+    let study = parse("t.toml", text.as_bytes(), &Kinds::real())
+        .unwrap_or_else(|errors| panic!("{}", errors[0]));
+    let workload = study.treatments[0].workloads[0].as_ref();
+    let base = tempfile::tempdir_in("/var/tmp").unwrap();
+    let control = Control::default();
+    let place = Place {
+        directory: base.path(),
+        existing: None,
+        ledger: &OnceLock::new(),
+        seed: 3,
+        control: &control,
+    };
+    workload.prepare(&place).unwrap();
+    assert_eq!(workload.measure(0, &place).unwrap().ended, Ended::Complete);
+    let file = std::fs::File::options()
+        .write(true)
+        .open(base.path().join("data.0"))
+        .unwrap();
+    std::os::unix::fs::FileExt::write_all_at(&file, b"x", 512 * 777 + 100).unwrap();
+    let outcome = workload.measure(1, &place).unwrap();
+    assert_eq!(outcome.ended, Ended::Failed);
+    let error = outcome.error.unwrap();
+    assert_eq!(error.offset, Some(512 * 777));
+    assert!(error.to_string().contains("data.0"), "{error}");
+}
+
+#[test]
+fn an_open_loop_is_asked_for_its_response_times_first() {
+    let (_, values) = run(
+        "random = { mode = \"read\", size = \"1 MiB\", access = \"uniform\", rate = 5000, operations = 50 }",
+    );
+    let names: Vec<&str> = values.iter().map(|(name, _)| name.as_str()).collect();
+    assert_eq!(
+        names,
+        [
+            "read latency p99",
+            "operations",
+            "throughput",
+            "read latency p50",
+            "read latency p95",
+            "offered load achieved",
+            "read service time p50",
+            "read service time p95",
+            "read service time p99",
+        ]
+    );
+    // 50 operations at 5000 a second cannot take less than 49 gaps of 0.2 ms.
+    let achieved = values[5].1.unwrap();
+    assert!((0.0..=103.0).contains(&achieved), "{achieved}");
 }

@@ -194,14 +194,15 @@ impl Drop for Mounted {
     }
 }
 
-/// Runs a tool that has to succeed.
-pub(crate) fn tool(name: &str, args: &[&str]) {
+/// Runs a tool that has to succeed, and gives back what it said.
+pub(crate) fn tool(name: &str, args: &[&str]) -> String {
     let output = quietly(name, args);
     assert!(
         output.status.success(),
         "{name} {args:?}: {}",
         String::from_utf8_lossy(&output.stderr)
     );
+    String::from_utf8(output.stdout).unwrap()
 }
 
 #[expect(

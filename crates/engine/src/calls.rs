@@ -18,7 +18,7 @@ pub(crate) const BUFFER_BYTES: usize = 128 << 10;
 /// # Errors
 /// There is no memory for it; `root` is named.
 pub(crate) fn source(content: Content, seed: u64, root: &Path) -> Result<FileContent, OpError> {
-    FileContent::new(content, seed, BUFFER_BYTES)
+    FileContent::new(content, seed)
         .map_err(|error| refusal(Op::Create, root, Errno::NOMEM, error.to_string()))
 }
 
@@ -36,11 +36,7 @@ pub(crate) fn write_content(
         // After a short write the content goes on from the beginning of the block it ended in.
         let within = (offset % 4096) as usize;
         let left = usize::try_from(size - offset).unwrap_or(usize::MAX);
-        let part = content.piece(
-            file,
-            offset - within as u64,
-            BUFFER_BYTES.min(left + within),
-        );
+        let part = content.piece(file, offset - within as u64, left.saturating_add(within));
         let part = &part[within..];
         let written = write(part)?;
         *short += u64::from(written < part.len());
@@ -70,7 +66,7 @@ mod tests {
 
     #[test]
     fn content_is_the_same_however_short_the_writes_are() {
-        let mut content = FileContent::new(Content::Random, 3, BUFFER_BYTES).unwrap();
+        let mut content = FileContent::new(Content::Random, 3).unwrap();
         let mut written = |limit: usize| {
             let (mut all, mut calls, mut short) = (Vec::new(), 0, 0);
             let write = |part: &[u8]| {

@@ -38,7 +38,8 @@ pub use outcome::{
     Ended, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, Outcome, Slice,
     Timing,
 };
-pub use thread::{run, self_cost};
+pub use thread::{run, run_verified, self_cost};
+pub use verify::{Ledger, lay_out_verified};
 
 /// Whether the kernel lets this process use io_uring.
 ///

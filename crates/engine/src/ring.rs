@@ -17,6 +17,7 @@ use crate::outcome::Op;
 use crate::pace::Pace;
 use crate::pacing::sleep_ns;
 use crate::shape::Step;
+use crate::verify::Finding;
 use crate::watch::Finish;
 use crate::worker::Worker;
 
@@ -25,6 +26,9 @@ use crate::worker::Worker;
 const REFUSALS_MAX: u32 = 10_000;
 /// Pause after a refusal, ns.
 const REFUSAL_PAUSE_NS: u64 = 1_000_000;
+/// How long an operation that touches bytes in use waits before it tries again, ns, unless
+/// something completes sooner.
+const HELD_PAUSE_NS: u64 = 100_000;
 
 /// How long handing over may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +41,20 @@ pub(crate) enum Wait {
 
 /// A queue of operations in the kernel.
 pub(crate) trait Ring {
+    /// Whether content is verified, as in [`crate::io::Device::VERIFIES`].
+    const VERIFIES: bool = false;
+
+    /// Gets ready for the operation that is pushed next. Returns false if it has to wait, because
+    /// an operation under way touches the same bytes.
+    #[inline(always)]
+    fn prepare(&mut self, _slot: usize, _step: &Step) -> bool {
+        true
+    }
+    /// Looks at what an operation that was reaped moved.
+    #[inline(always)]
+    fn check(&mut self, _slot: usize, _step: &Step, _moved: u32) -> Result<(), Finding> {
+        Ok(())
+    }
     /// Puts an operation into the batch to hand over; an [`Op::Fsync`] has neither offset nor size.
     /// Nothing else may use `slot` until it was reaped. Returns false if there is no room.
     fn push(&mut self, slot: usize, step: &Step) -> bool;
@@ -63,7 +81,12 @@ pub(crate) struct Flight {
     free: VecDeque<(usize, u64)>,
     /// Files to sync before anything else is issued.
     syncs: VecDeque<u32>,
+    /// Operations that are not free yet: in the kernel, or waiting to be checked.
     outstanding: usize,
+    /// Operations booked and still to be checked, and since when their places may be used again.
+    unchecked: VecDeque<(usize, u32, u64)>,
+    /// The operation that waits for others to leave its bytes alone, and when it was due.
+    held: Option<(Step, u64)>,
 }
 
 impl Flight {
@@ -85,6 +108,8 @@ impl Flight {
             // Each dirty file once, and each completion of one batch may add another one.
             syncs: VecDeque::with_capacity(targets + depth),
             outstanding: 0,
+            unchecked: VecDeque::with_capacity(depth),
+            held: None,
         }
     }
 
@@ -95,6 +120,13 @@ impl Flight {
         self.slots[index] = slot;
         self.outstanding += 1;
         ring.push(index, &slot.step)
+    }
+
+    /// The place of an operation that is done may be used again from `ready_ns` on.
+    #[inline(always)]
+    fn release(&mut self, index: usize, ready_ns: u64) {
+        self.outstanding -= 1;
+        self.free.push_back((index, ready_ns));
     }
 }
 
@@ -123,9 +155,12 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
             }
             continue;
         }
-        let wait = due_ns.map_or(Wait::One, |due_ns| {
-            Wait::AtMost(worker.watch.may_block_ns(now_ns, due_ns))
-        });
+        let wait = match due_ns {
+            // Only to see what completed before the next operation is checked.
+            _ if R::VERIFIES && !flight.unchecked.is_empty() => Wait::AtMost(0),
+            Some(due_ns) => Wait::AtMost(worker.watch.may_block_ns(now_ns, due_ns)),
+            None => Wait::One,
+        };
         match ring.submit(wait) {
             Ok(()) => refusals = 0,
             Err(Errno::AGAIN | Errno::BUSY) if refusals < REFUSALS_MAX => {
@@ -141,7 +176,10 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
         now_ns = worker.watch.now_ns();
         while let Some((index, result)) = ring.reap() {
             refusals = 0;
-            complete(worker, pace, flight, index, result, now_ns);
+            complete(worker, ring, pace, flight, (index, result), now_ns);
+        }
+        if R::VERIFIES {
+            check_next(worker, ring, flight);
         }
         if !ending && let Some(finish) = worker.watch.ended(now_ns, &worker.recorder) {
             ending = true;
@@ -155,6 +193,9 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
 }
 
 /// Issues what may be issued now. Returns when the next operation is due, if a place waits for it.
+///
+/// Under verification issues one operation a turn: while more are prepared, nobody would see what
+/// completes.
 #[inline(always)]
 fn fill<R: Ring, P: Pace>(
     worker: &mut Worker<'_>,
@@ -167,7 +208,7 @@ fn fill<R: Ring, P: Pace>(
     if worker.finish != Finish::Complete {
         return None;
     }
-    while let Some(&(_, ready_ns)) = flight.free.front() {
+    while let Some(&(index, ready_ns)) = flight.free.front() {
         if let Some(target) = flight.syncs.pop_front() {
             let step = Step {
                 op: Op::Fsync,
@@ -185,18 +226,40 @@ fn fill<R: Ring, P: Pace>(
             ) {
                 worker.fail(Op::Fsync, target, None, Fault::NOT_TAKEN);
             }
+            if R::VERIFIES {
+                return Some(now_ns);
+            }
             continue;
         }
-        if ending || worker.left == 0 {
+        let held = if R::VERIFIES {
+            flight.held.take()
+        } else {
+            None
+        };
+        if ending || (worker.left == 0 && held.is_none()) {
             return None;
         }
-        let due_ns = pace.due_ns(ready_ns);
-        if due_ns > now_ns {
-            return Some(due_ns);
+        let (step, due_ns) = match held {
+            Some(held) => held,
+            None => {
+                let due_ns = pace.due_ns(ready_ns);
+                if due_ns > now_ns {
+                    return Some(due_ns);
+                }
+                let step = worker.shape.step();
+                pace.taken(&mut worker.shape);
+                worker.left -= 1;
+                (step, due_ns)
+            }
+        };
+        let mut now_ns = now_ns;
+        if R::VERIFIES {
+            if !ring.prepare(index, &step) {
+                flight.held = Some((step, due_ns));
+                return Some(now_ns.saturating_add(HELD_PAUSE_NS));
+            }
+            now_ns = worker.watch.now_ns();
         }
-        let step = worker.shape.step();
-        pace.taken(&mut worker.shape);
-        worker.left -= 1;
         let from_ns = if P::FROM_INTENDED { due_ns } else { now_ns };
         if !flight.issue(
             ring,
@@ -209,18 +272,21 @@ fn fill<R: Ring, P: Pace>(
             worker.fail(step.op, step.target, Some(step.offset), Fault::NOT_TAKEN);
             return None;
         }
+        if R::VERIFIES {
+            return (!flight.free.is_empty()).then_some(now_ns);
+        }
     }
     None
 }
 
-/// Books one completion and frees its place.
+/// Books one completion, and frees its place unless its content is still to be checked.
 #[inline(always)]
-fn complete<P: Pace>(
+fn complete<R: Ring, P: Pace>(
     worker: &mut Worker<'_>,
+    ring: &mut R,
     pace: &P,
     flight: &mut Flight,
-    index: usize,
-    result: i32,
+    (index, result): (usize, i32),
     now_ns: u64,
 ) {
     let Slot {
@@ -228,8 +294,13 @@ fn complete<P: Pace>(
         from_ns,
         begun_ns,
     } = flight.slots[index];
-    flight.outstanding -= 1;
-    flight.free.push_back((index, pace.ready_ns(now_ns)));
+    let ready_ns = pace.ready_ns(now_ns);
+    match u32::try_from(result) {
+        Ok(moved @ 1..) if R::VERIFIES && step.op != Op::Fsync => {
+            flight.unchecked.push_back((index, moved, ready_ns));
+        }
+        _ => flight.release(index, ready_ns),
+    }
     let offset = (step.op != Op::Fsync).then_some(step.offset);
     match u32::try_from(result) {
         Err(_) => {
@@ -241,6 +312,11 @@ fn complete<P: Pace>(
         }
         Ok(_) if step.op == Op::Fsync => worker.completed(&step, begun_ns, begun_ns, now_ns, 0),
         Ok(0) if step.op == Op::Read => {
+            if R::VERIFIES
+                && let Err(finding) = ring.check(index, &step, 0)
+            {
+                return worker.found(&step, finding);
+            }
             worker.fail(step.op, step.target, offset, Fault::END_OF_FILE);
         }
         Ok(0) => worker.fail(step.op, step.target, offset, Fault::NOTHING_WRITTEN),
@@ -252,6 +328,20 @@ fn complete<P: Pace>(
                 }
             }
         }
+    }
+}
+
+/// Checks the content of one operation and frees its place. One a turn: what completes meanwhile
+/// is seen before the next.
+#[inline]
+fn check_next<R: Ring>(worker: &mut Worker<'_>, ring: &mut R, flight: &mut Flight) {
+    let Some((index, moved, ready_ns)) = flight.unchecked.pop_front() else {
+        return;
+    };
+    let step = flight.slots[index].step;
+    flight.release(index, ready_ns);
+    if let Err(finding) = ring.check(index, &step, moved) {
+        worker.found(&step, finding);
     }
 }
 

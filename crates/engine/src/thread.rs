@@ -4,7 +4,7 @@
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
 use crate::choose::{Choice, Way, choose};
@@ -23,10 +23,11 @@ use crate::outcome::{Ended, Op, OpError, Outcome, mean_outstanding};
 use crate::pace::{Eager, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
-use crate::ring::{Flight, drive_ring};
+use crate::ring::{Flight, Ring, drive_ring};
 use crate::shape::{Shape, Share};
 use crate::spec::{Access, Pacing, Spec};
 use crate::target::open_all;
+use crate::verify::{Ledger, Slots, Verified};
 use crate::watch::{Finish, Watch};
 use crate::worker::{Cadence, Failure, Worker, drive};
 
@@ -49,6 +50,30 @@ const POOL_BYTES_MIN: usize = 256 << 10;
 /// # Errors
 /// If the phase could not begin; nothing was measured then, but files may have been created.
 pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
+    run_phase(spec, None, control)
+}
+
+/// Runs one phase like [`run`] does, stamps everything it writes and checks everything it reads
+/// against `ledger` (see [`crate::verify`]). [`Outcome::verified_bytes`] says how much that was; a
+/// read that does not hold what it must fails the phase. What no write to ever succeeded is not
+/// checked.
+///
+/// # Errors
+/// As [`run`], and [`StartError::Spec`] if the ledger is not one of these files and blocks.
+pub fn run_verified(
+    spec: &Spec,
+    ledger: &Ledger,
+    control: &Control,
+) -> Result<Outcome, StartError> {
+    ledger.check(spec)?;
+    run_phase(spec, Some(ledger), control)
+}
+
+fn run_phase(
+    spec: &Spec,
+    ledger: Option<&Ledger>,
+    control: &Control,
+) -> Result<Outcome, StartError> {
     let calibration = Calibration::begin();
     check(spec)?;
     let files = match spec.engine {
@@ -66,6 +91,8 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
         files: &files,
         way: choice.way,
         halt: AtomicBool::new(false),
+        ledger,
+        verified_bytes: AtomicU64::new(0),
     };
     let (clock, reports) = phase.run_workers(clock, shapes)?;
     Ok(phase.merge(clock, reports, choice))
@@ -169,6 +196,10 @@ struct Phase<'a> {
     files: &'a [OwnedFd],
     way: Way,
     halt: AtomicBool,
+    /// What the files must hold; None: nothing is verified.
+    ledger: Option<&'a Ledger>,
+    /// Added up by the workers when they end.
+    verified_bytes: AtomicU64,
 }
 
 /// What one worker leaves behind.
@@ -244,7 +275,13 @@ impl Phase<'_> {
             Way::Sync => {
                 descriptors::own_table(self.files);
                 let device = self.sync_device(share);
-                self.work_on(gate, device, shape, recorder, share)
+                match self.ledger {
+                    None => self.work_on(gate, device, shape, recorder, share),
+                    Some(ledger) => {
+                        let device = device.map(|device| self.verified(device, 1, ledger));
+                        self.work_on(gate, device, shape, recorder, share)
+                    }
+                }
             }
             Way::Uring => self.work_ring(gate, shape, recorder, share),
         }
@@ -265,9 +302,19 @@ impl Phase<'_> {
             .collect()
     }
 
-    /// What this worker writes, if the phase writes.
+    /// A device or ring whose operations are checked against the ledger.
+    fn verified<'s, I: Slots>(
+        &'s self,
+        inner: I,
+        slots: usize,
+        ledger: &'s Ledger,
+    ) -> Verified<'s, I> {
+        Verified::new(inner, slots, ledger, self.files, &self.verified_bytes)
+    }
+
+    /// What this worker writes, if the phase writes and nobody else says what.
     fn pool(&self, share: &Share, slots: usize) -> Result<Option<Pool>, StartError> {
-        if self.spec.read_share == 1.0 {
+        if self.spec.read_share == 1.0 || self.ledger.is_some() {
             return Ok(None);
         }
         let (least, most) = self.block_sizes();
@@ -283,15 +330,19 @@ impl Phase<'_> {
         (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0))
     }
 
+    /// Bytes of one buffer: of the largest read, and under verification of the largest write too.
+    fn buffer_bytes(&self) -> usize {
+        if self.spec.read_share > 0.0 || self.ledger.is_some() {
+            self.block_sizes().1
+        } else {
+            0
+        }
+    }
+
     fn sync_device(&self, share: &Share) -> Result<Sync<'_>, StartError> {
-        let (_, largest) = self.block_sizes();
         Ok(Sync {
             files: self.files,
-            read: Memory::new(if self.spec.read_share > 0.0 {
-                largest
-            } else {
-                0
-            })?,
+            read: Memory::new(self.buffer_bytes())?,
             pool: self.pool(share, 1)?,
             data_only: self.spec.durability.data_only,
         })
@@ -326,15 +377,14 @@ impl Phase<'_> {
         Some(report(worker))
     }
 
-    /// Waits for the common start and drives a ring.
+    /// Makes a ring, waits for the common start and drives the ring.
     fn work_ring(
         &self,
         gate: &Gate,
-        mut shape: Shape,
+        shape: Shape,
         recorder: Recorder,
         share: &Share,
     ) -> Option<Report> {
-        let (files, durability) = (self.files, self.spec.durability);
         let depth = self.spec.queue_depth as usize;
         let (mut buffers, mut ring) = match self
             .buffers(share, depth)
@@ -346,23 +396,17 @@ impl Phase<'_> {
                 return None;
             }
         };
-        let mut flight = Flight::new(depth, files.len());
-        let cadence = Cadence::new(durability, files.len());
-        let schedule = self.schedule(&mut shape, share);
-        let mut uring = Uring::new(&mut ring, files, &mut buffers, durability.data_only);
-        let clock = gate.pass(None)?;
-        let mut worker = self.worker(clock, shape, recorder, cadence, share);
-        let (w, u, f) = (&mut worker, &mut uring, &mut flight);
-        let drained = match (self.spec.pacing, schedule) {
-            (_, Some(schedule)) => drive_ring(w, u, &mut Scheduled(schedule), f),
-            (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
-                drive_ring(w, u, &mut Thinking { think_time_ns }, f)
+        let data_only = self.spec.durability.data_only;
+        let uring = Uring::new(&mut ring, self.files, &mut buffers, data_only);
+        let driven = match self.ledger {
+            None => self.work_through(gate, uring, shape, recorder, share),
+            Some(ledger) => {
+                let uring = self.verified(uring, depth, ledger);
+                self.work_through(gate, uring, shape, recorder, share)
             }
-            (_, None) => drive_ring(w, u, &mut Eager, f),
         };
-        let report = report(worker);
-        drop(uring);
         drop(ring);
+        let (report, drained) = driven?;
         if !drained {
             // The kernel may still read or write them: better lost than used by somebody else.
             std::mem::forget(buffers);
@@ -370,14 +414,33 @@ impl Phase<'_> {
         Some(report)
     }
 
-    fn buffers(&self, share: &Share, depth: usize) -> Result<Buffers, StartError> {
-        let (_, largest) = self.block_sizes();
-        let largest = if self.spec.read_share > 0.0 {
-            largest
-        } else {
-            0
+    /// Waits for the common start and drives a ring. Also returns whether nothing is left in it.
+    fn work_through<R: Ring>(
+        &self,
+        gate: &Gate,
+        mut ring: R,
+        mut shape: Shape,
+        recorder: Recorder,
+        share: &Share,
+    ) -> Option<(Report, bool)> {
+        let mut flight = Flight::new(self.spec.queue_depth as usize, self.files.len());
+        let cadence = Cadence::new(self.spec.durability, self.files.len());
+        let schedule = self.schedule(&mut shape, share);
+        let clock = gate.pass(None)?;
+        let mut worker = self.worker(clock, shape, recorder, cadence, share);
+        let (w, r, f) = (&mut worker, &mut ring, &mut flight);
+        let drained = match (self.spec.pacing, schedule) {
+            (_, Some(schedule)) => drive_ring(w, r, &mut Scheduled(schedule), f),
+            (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
+                drive_ring(w, r, &mut Thinking { think_time_ns }, f)
+            }
+            (_, None) => drive_ring(w, r, &mut Eager, f),
         };
-        Buffers::new(depth, largest, self.pool(share, depth)?)
+        Some((report(worker), drained))
+    }
+
+    fn buffers(&self, share: &Share, depth: usize) -> Result<Buffers, StartError> {
+        Buffers::new(depth, self.buffer_bytes(), self.pool(share, depth)?)
     }
 
     /// The worker's share of an open loop's arrivals; `None`: a closed loop.
@@ -423,7 +486,7 @@ impl Phase<'_> {
                 Finish::Stopped => Ended::Stopped,
                 Finish::Failed => Ended::Failed,
             });
-        let failures = reports.iter().filter_map(|report| report.failure);
+        let failures = reports.iter().filter_map(|report| report.failure.clone());
         let mut failure = failures.min_by_key(|failure| failure.at_ns);
         let mut elapsed_ns = reports
             .iter()
@@ -454,7 +517,7 @@ impl Phase<'_> {
             threads: Vec::new(),
             lateness: None,
             unissued: 0,
-            verified_bytes: 0,
+            verified_bytes: self.verified_bytes.load(Ordering::Relaxed),
             slice_ns: merged.slice_ns,
             series: merged.series,
             error: failure.map(|failure| self.error(failure)),
@@ -483,6 +546,7 @@ impl Phase<'_> {
                     target,
                     offset: None,
                     fault,
+                    finding: String::new(),
                     at_ns: now_ns,
                 };
                 return (recorder, Some(failure));
@@ -499,7 +563,11 @@ impl Phase<'_> {
             path: self.spec.targets[failure.target as usize].path.clone(),
             offset: failure.offset,
             errno: failure.fault.errno,
-            detail: failure.fault.detail.to_owned(),
+            detail: if failure.finding.is_empty() {
+                failure.fault.detail.to_owned()
+            } else {
+                failure.finding
+            },
         }
     }
 }

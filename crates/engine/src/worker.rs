@@ -5,10 +5,15 @@ use std::num::NonZeroU64;
 use crate::io::{Device, Fault};
 use crate::outcome::Op;
 use crate::pace::Pace;
+use crate::pacing::sleep_ns;
 use crate::recorder::Recorder;
 use crate::shape::{Shape, Step};
 use crate::spec::Durability;
+use crate::verify::Finding;
 use crate::watch::{Finish, Watch};
+
+/// How long an operation that touches bytes in use waits before it tries again, ns.
+const HELD_PAUSE_NS: u64 = 10_000;
 
 /// Which files to fsync, and when.
 #[derive(Debug)]
@@ -69,12 +74,14 @@ impl Cadence {
 }
 
 /// The operation that failed, before its path is looked up.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Failure {
     pub(crate) op: Op,
     pub(crate) target: u32,
     pub(crate) offset: Option<u64>,
     pub(crate) fault: Fault,
+    /// What verification found, in words; empty: see `fault`.
+    pub(crate) finding: String,
     pub(crate) at_ns: u64,
 }
 
@@ -97,6 +104,18 @@ impl Worker<'_> {
     /// Keeps the first failure whole and tells everybody.
     #[cold]
     pub(crate) fn fail(&mut self, op: Op, target: u32, offset: Option<u64>, fault: Fault) {
+        self.keep(op, target, offset, fault, String::new());
+    }
+
+    /// A read did not hold what it must.
+    #[cold]
+    pub(crate) fn found(&mut self, step: &Step, finding: Finding) {
+        let Finding { offset, detail } = finding;
+        self.keep(step.op, step.target, Some(offset), Fault::WRONG, detail);
+    }
+
+    #[cold]
+    fn keep(&mut self, op: Op, target: u32, offset: Option<u64>, fault: Fault, finding: String) {
         self.finish = Finish::Failed;
         if self.failure.is_none() {
             let at_ns = self.watch.now_ns();
@@ -105,10 +124,36 @@ impl Worker<'_> {
                 target,
                 offset,
                 fault,
+                finding,
                 at_ns,
             });
         }
         self.watch.halt();
+    }
+
+    /// A verified read found the end of the file where something was written.
+    #[cold]
+    fn ended_early<D: Device>(&mut self, device: &mut D, step: &Step) {
+        match device.check(step, 0) {
+            Err(finding) => self.found(step, finding),
+            Ok(()) => self.fail(step.op, step.target, Some(step.offset), Fault::END_OF_FILE),
+        }
+    }
+
+    /// Waits until a verified operation may be issued. Returns the time, or why it may not.
+    #[inline(never)]
+    fn prepare<D: Device>(&mut self, device: &mut D, step: &Step) -> Result<u64, Finish> {
+        loop {
+            let is_ready = device.prepare(step);
+            let now_ns = self.watch.now_ns();
+            if is_ready {
+                return Ok(now_ns);
+            }
+            if let Some(finish) = self.watch.ended(now_ns, &self.recorder) {
+                return Err(finish);
+            }
+            sleep_ns(HELD_PAUSE_NS);
+        }
     }
 
     /// Syncs every file written since it was last synced. Returns the time, or `None` on failure.
@@ -169,8 +214,20 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         };
         let step = worker.shape.step();
         pace.taken(&mut worker.shape);
+        let begun_ns = if D::VERIFIES {
+            match worker.prepare(device, &step) {
+                Ok(now_ns) => now_ns,
+                Err(finish) => {
+                    worker.finish = finish;
+                    return;
+                }
+            }
+        } else {
+            begun_ns
+        };
         let moved = match device.issue(&step) {
             Ok(moved) => moved,
+            Err(Fault::END_OF_FILE) if D::VERIFIES => return worker.ended_early(device, &step),
             Err(fault) => return worker.fail(step.op, step.target, Some(step.offset), fault),
         };
         last_ns = worker.watch.now_ns();
@@ -195,6 +252,12 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
             }
         }
         ready_ns = pace.ready_ns(last_ns);
+        if D::VERIFIES {
+            if let Err(finding) = device.check(&step, moved) {
+                return worker.found(&step, finding);
+            }
+            last_ns = worker.watch.now_ns();
+        }
         if let Some(finish) = worker.watch.ended(last_ns, &worker.recorder) {
             worker.finish = finish;
             return;

@@ -9,7 +9,9 @@ use std::num::NonZeroU64;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
-use stackrace_engine::{Control, Ended, StartError, lay_out, run};
+use stackrace_engine::{
+    Control, Ended, Ledger, StartError, lay_out, lay_out_verified, run, run_verified,
+};
 
 struct Counting;
 
@@ -37,11 +39,15 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// Allocations of one phase with this many operations.
-fn allocations(spec: &Spec, ops: u64) -> Result<u64, StartError> {
+fn allocations(spec: &Spec, ledger: Option<&Ledger>, ops: u64) -> Result<u64, StartError> {
     let mut spec = spec.clone();
     spec.stop.ops = Some(ops);
     let before = ALLOCATIONS.load(Ordering::SeqCst);
-    let outcome = run(&spec, &Control::default())?;
+    let control = Control::default();
+    let outcome = match ledger {
+        Some(ledger) => run_verified(&spec, ledger, &control)?,
+        None => run(&spec, &control)?,
+    };
     let after = ALLOCATIONS.load(Ordering::SeqCst);
     assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
     Ok(after - before)
@@ -109,31 +115,53 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
         Pacing::Fixed(50_000.0),
         Pacing::Poisson(50_000.0),
     ];
-    for (engine, queue_depth) in engines {
-        let combinations = accesses.iter().map(|access| (*access, pacings[0]));
-        let combinations = combinations.chain(pacings.iter().map(|p| (Access::Uniform, *p)));
-        for (access, pacing) in combinations {
-            let mut spec = spec(targets.clone());
-            (spec.engine, spec.queue_depth) = (engine, queue_depth);
-            (spec.access, spec.pacing) = (access, pacing);
-            // The first phase also pays for what is set up once per process or thread.
-            match allocations(&spec, 100) {
-                Err(error @ StartError::Ring { .. }) => {
-                    std::io::stderr()
-                        .write_all(format!("SKIPPED {engine:?}: {error}\n").as_bytes())
-                        .unwrap();
-                    continue;
+    let content = Content::Shaped {
+        ratio: 2.0,
+        duplicates: 0.0,
+    };
+    let ledger = Ledger::new(&targets, 4096, content, 1).unwrap();
+    lay_out_verified(&ledger, &Control::default()).unwrap();
+    // Verified first: what the other phases write is not stamped.
+    for ledger in [Some(&ledger), None] {
+        for (engine, queue_depth) in engines {
+            if ledger.is_some() && engine == Engine::Null {
+                continue;
+            }
+            let combinations = accesses.iter().map(|access| (*access, pacings[0]));
+            let combinations = combinations.chain(pacings.iter().map(|p| (Access::Uniform, *p)));
+            for (access, pacing) in combinations {
+                let mut spec = spec(targets.clone());
+                (spec.engine, spec.queue_depth) = (engine, queue_depth);
+                (spec.access, spec.pacing) = (access, pacing);
+                if ledger.is_some() {
+                    spec.content = content;
                 }
-                other => other.unwrap(),
-            };
-            let (few, many) = (
-                allocations(&spec, 300).unwrap(),
-                allocations(&spec, 3_000).unwrap(),
-            );
-            assert_eq!(
-                few, many,
-                "{engine:?} {access:?} {pacing:?} allocates while measuring"
-            );
+                allocates_nothing(&spec, ledger);
+            }
         }
     }
+}
+
+fn allocates_nothing(spec: &Spec, ledger: Option<&Ledger>) {
+    // The first phase also pays for what is set up once per process or thread.
+    match allocations(spec, ledger, 100) {
+        Err(error @ StartError::Ring { .. }) => {
+            std::io::stderr()
+                .write_all(format!("SKIPPED {:?}: {error}\n", spec.engine).as_bytes())
+                .unwrap();
+            return;
+        }
+        other => other.unwrap(),
+    };
+    let (few, many) = (
+        allocations(spec, ledger, 300).unwrap(),
+        allocations(spec, ledger, 3_000).unwrap(),
+    );
+    let (engine, access, pacing) = (spec.engine, spec.access, spec.pacing);
+    assert_eq!(
+        few,
+        many,
+        "{engine:?} {access:?} {pacing:?}, verified: {}: allocates while measuring",
+        ledger.is_some()
+    );
 }

@@ -9,12 +9,11 @@ use super::{Asked, Loaded, Measured};
 
 /// The object, with a line break at its end.
 pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
-    let offered = asked.workload.offered_per_s();
-    let phases: Vec<Value> = loaded
-        .phases
-        .iter()
-        .zip(&loaded.outcomes)
-        .map(|(measured, outcome)| phase(measured, outcome, offered))
+    let phases = loaded.phases.iter().zip(&loaded.outcomes).enumerate();
+    let phases: Vec<Value> = phases
+        .map(|(number, (measured, outcome))| {
+            phase(measured, outcome, asked.workload.offered_per_s(number))
+        })
         .collect();
     let metrics: Vec<Value> = loaded
         .metrics

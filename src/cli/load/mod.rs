@@ -9,10 +9,10 @@ mod table;
 mod words;
 
 use std::path::Path;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use rustix::fs::Access;
-use stackrace_engine::{Control, Ended, Outcome, residency};
+use stackrace_engine::{Control, Ended, Ledger, Outcome, residency};
 
 use self::place::Target;
 use super::args::Load;
@@ -39,6 +39,8 @@ struct Asked<'a> {
     target: Target,
     cold: bool,
     seed: u64,
+    /// Of the data of this load, if they are verified.
+    ledger: OnceLock<Ledger>,
 }
 
 /// One phase as it went.
@@ -76,6 +78,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
         cold: verb.cold || (!verb.warm && matches!(target, Target::Directory(_))),
         target,
         seed: verb.seed,
+        ledger: OnceLock::new(),
     };
     let interrupt = Arc::new(Interrupt::default());
     let loaded = match &asked.target {
@@ -213,7 +216,7 @@ impl Asked<'_> {
     }
 
     fn place<'b>(
-        &self,
+        &'b self,
         directory: &'b Path,
         existing: Option<&'b Path>,
         control: &'b Control,
@@ -221,6 +224,7 @@ impl Asked<'_> {
         Place {
             directory,
             existing,
+            ledger: &self.ledger,
             seed: self.seed,
             control,
         }

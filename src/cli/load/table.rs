@@ -33,10 +33,13 @@ pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
     );
     // Measured after the phases: nothing may stand between the command and its first operation.
     let own_ns = engine::own_ns();
-    for (measured, outcome) in loaded.phases.iter().zip(&loaded.outcomes) {
+    let phases = loaded.phases.iter().zip(&loaded.outcomes);
+    for (number, (measured, outcome)) in phases.enumerate() {
         text.push('\n');
         phase(&mut text, measured.name, outcome);
-        facts(&mut text, asked, measured, outcome, own_ns);
+        let offered = asked.workload.offered_per_s(number);
+        facts(&mut text, asked, measured, outcome, offered);
+        fact(&mut text, "cpu", &cpu(measured, outcome, own_ns));
     }
     if loaded.interrupted {
         text.push_str("\ninterrupted: this is what was measured until then\n");
@@ -139,7 +142,7 @@ fn facts(
     asked: &Asked<'_>,
     measured: &Measured,
     outcome: &Outcome,
-    own_ns: f64,
+    offered: Option<f64>,
 ) {
     let engine = match outcome.engine_why.as_str() {
         "" => outcome.engine.to_owned(),
@@ -151,20 +154,10 @@ fn facts(
         asked.depth, outcome.depth_achieved
     );
     fact(text, "depth", &depth);
-    if let Some(offered) = asked.workload.offered_per_s() {
+    if let Some(offered) = offered {
         fact(text, "load", &load(offered, outcome));
     }
     fact(text, "caches", &caches(asked, measured));
-    let ops: u64 = outcome.ops.iter().map(|op| op.count).sum();
-    let each_ns = measured.cpu_ns as f64 / ops.max(1) as f64;
-    let cpu = format!(
-        "{} of one processor, {} per operation; of it the generator itself {} ({})",
-        unit::percent(measured.cpu_ns as f64 / outcome.elapsed_ns.max(1) as f64),
-        unit::time_ns(each_ns),
-        unit::time_ns(own_ns),
-        unit::percent((own_ns / each_ns.max(1.0)).min(1.0))
-    );
-    fact(text, "cpu", &cpu);
     if outcome.short > 0 {
         let short = format!("{} operations moved fewer bytes than asked", outcome.short);
         fact(text, "short", &short);
@@ -177,6 +170,19 @@ fn facts(
             &format!("{checked} read, every block as written"),
         );
     }
+}
+
+/// What the processor did for it, and how much of that was the generator's own work.
+fn cpu(measured: &Measured, outcome: &Outcome, own_ns: f64) -> String {
+    let ops: u64 = outcome.ops.iter().map(|op| op.count).sum();
+    let each_ns = measured.cpu_ns as f64 / ops.max(1) as f64;
+    format!(
+        "{} of one processor, {} per operation; of it the generator itself {} ({})",
+        unit::percent(measured.cpu_ns as f64 / outcome.elapsed_ns.max(1) as f64),
+        unit::time_ns(each_ns),
+        unit::time_ns(own_ns),
+        unit::percent((own_ns / each_ns.max(1.0)).min(1.0))
+    )
 }
 
 /// What an open loop offered and what became of it.

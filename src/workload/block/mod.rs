@@ -4,14 +4,18 @@
 //! in each of them and is documented, checked and resolved here.
 
 mod parse;
+#[cfg(test)]
+mod tests;
 pub(super) mod words;
 
 pub(super) use parse::{access, at_least_one, content, size};
 
+use std::fs::File;
 use std::num::NonZeroU32;
 
 use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::verify::{self, Ledger};
+use stackrace_engine::{Op, Outcome, StartError};
 
 use super::metric::{self, Latency};
 use super::{Cost, Place, SLICE_NS, Trouble, trouble};
@@ -55,8 +59,16 @@ pub(super) struct BlockIo {
     pub(super) engine: Engine,
     direct: bool,
     preallocate: bool,
+    /// See [`Frame::new_files`].
+    new_files: bool,
     content: Content,
+    verify: bool,
 }
+
+/// The phase that reads everything back.
+const VERIFY: &str = "verify";
+/// Most bytes of one of its reads.
+const VERIFY_BYTES: u64 = 1 << 20;
 
 impl BlockIo {
     /// Bytes from the beginning of one block to the earliest beginning of the next that is whole:
@@ -120,21 +132,86 @@ impl BlockIo {
         }
     }
 
-    /// Writes the files a later phase reads or overwrites.
-    pub(super) fn lay_out(&self, place: &Place<'_>) -> Result<(), Trouble> {
-        let targets = self.spec(place).targets;
-        stackrace_engine::lay_out(&targets, self.content, place.seed, place.control)
-            .map_err(|error| trouble(format!("{error}; {}", error.next())))
+    /// What reads every byte back, from beginning to end, whatever the phase before did.
+    fn read_back(&self, spec: Spec) -> Spec {
+        let unit = u64::from(verify::unit_bytes(&spec));
+        // As large as can be, so that whole blocks make up the whole file.
+        let fits = |block: &u64| self.file_bytes().is_multiple_of(*block);
+        let block = (1..=VERIFY_BYTES / unit).map(|n| n * unit).rfind(fits);
+        // A unit is at most a block, and those fit into 32 bits.
+        let block = u32::try_from(block.unwrap_or(unit)).unwrap_or(u32::MAX);
+        Spec {
+            block_sizes: vec![(block, 1)],
+            access: Access::Sequential,
+            align: None,
+            read_share: 1.0,
+            threads: 1,
+            queue_depth: 1,
+            preallocate: false,
+            durability: Durability::default(),
+            pacing: Pacing::Closed { think_time_ns: 0 },
+            stop: Stop {
+                ops: Some(self.file_bytes() / u64::from(block) * u64::from(self.files)),
+                time_ns: None,
+            },
+            ..spec
+        }
     }
 
-    /// Runs the phase.
-    pub(super) fn run(&self, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        stackrace_engine::run(&self.spec(place), place.control)
-            .map_err(|error| trouble(format!("{error}; {}", error.next())))
+    /// The trial's ledger, made where there is none yet.
+    fn ledger<'b>(&self, place: &Place<'b>) -> Result<&'b Ledger, StartError> {
+        if let Some(ledger) = place.ledger.get() {
+            return Ok(ledger);
+        }
+        let spec = self.spec(place);
+        let unit = verify::unit_bytes(&spec);
+        let ledger = Ledger::new(&spec.targets, unit, self.content, place.seed)?;
+        Ok(place.ledger.get_or_init(|| ledger))
+    }
+
+    /// Writes the files a later phase reads or overwrites.
+    pub(super) fn lay_out(&self, place: &Place<'_>) -> Result<(), Trouble> {
+        let laid_out = if self.verify {
+            self.ledger(place)
+                .and_then(|ledger| stackrace_engine::lay_out_verified(ledger, place.control))
+        } else {
+            let targets = self.spec(place).targets;
+            stackrace_engine::lay_out(&targets, self.content, place.seed, place.control)
+        };
+        laid_out.map_err(with_advice)
+    }
+
+    /// The measured phase by its name, and the one that reads everything back.
+    pub(super) fn phases(&self, measured: &'static str) -> Vec<&'static str> {
+        let back = self.verify.then_some(VERIFY);
+        std::iter::once(measured).chain(back).collect()
+    }
+
+    /// Runs one of them.
+    pub(super) fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        let mut spec = self.spec(place);
+        if phase > 0 {
+            spec = self.read_back(spec);
+            if self.new_files {
+                complete(&spec.targets)?;
+            }
+        }
+        let outcome = if self.verify {
+            self.ledger(place)
+                .and_then(|ledger| stackrace_engine::run_verified(&spec, ledger, place.control))
+        } else {
+            stackrace_engine::run(&spec, place.control)
+        };
+        outcome.map_err(with_advice)
     }
 
     /// Whether a file or device that exists can take the place of the data.
     pub(super) fn on_existing(&self) -> Result<(), Trouble> {
+        if self.verify {
+            return Err(trouble(
+                "nobody knows what it must hold, so it cannot be verified",
+            ));
+        }
         match (self.read_share == 1.0, self.files) {
             (true, 1) => Ok(()),
             (true, _) => Err(trouble("one file or device cannot be several files")),
@@ -207,6 +284,9 @@ impl BlockIo {
             let align = unit::bytes(u64::from(align.get()));
             words.push(format!("at multiples of {align}"));
         }
+        if self.verify {
+            words.push("verified".to_owned());
+        }
         match self.pacing {
             Pacing::Closed { think_time_ns: 0 } => {}
             Pacing::Closed { think_time_ns } => {
@@ -258,6 +338,32 @@ impl BlockIo {
             ),
         }
     }
+}
+
+/// Makes files as long as they were to be. Of what was not written to its end nothing is known, and
+/// nothing is checked there; what was written and is missing is wrong with zeros in its place too.
+fn complete(targets: &[Target]) -> Result<(), Trouble> {
+    for target in targets {
+        let lengthen = || {
+            let file = File::options().write(true).open(&target.path)?;
+            if file.metadata()?.len() < target.bytes {
+                file.set_len(target.bytes)?;
+            }
+            Ok(())
+        };
+        lengthen().map_err(|error: std::io::Error| {
+            trouble(format!(
+                "cannot lengthen {}: {error}",
+                target.path.display()
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// Why a phase could not begin, and what to do about it.
+fn with_advice(error: StartError) -> Trouble {
+    trouble(format!("{error}; {}", error.next()))
 }
 
 /// The service times an open loop reports.

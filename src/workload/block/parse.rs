@@ -40,6 +40,7 @@ impl BlockIo {
             access: frame.access,
             read_share: frame.read_share,
             preallocate: settings.flag("preallocate")?.unwrap_or(false),
+            new_files: frame.new_files,
             durability: durability(settings, frame)?,
             pacing: pacing(settings)?,
             time_ns: settings.time_ns("time")?.or(frame.time_ns),
@@ -47,7 +48,11 @@ impl BlockIo {
             engine: engine(settings)?,
             direct,
             content: content(settings)?,
+            verify: settings.flag("verify")?.unwrap_or(false),
         };
+        if io.verify {
+            check_verify(settings, &io)?;
+        }
         if io.operations == Some(0) {
             return Err(Refusal::at(
                 settings.span_of("operations"),
@@ -64,6 +69,37 @@ impl BlockIo {
         }
         Ok(io)
     }
+}
+
+/// Refuses to verify what could not be told apart.
+fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
+    let refuse =
+        |name, message: &str, help| Err(Refusal::at(settings.span_of(name), message, help));
+    let off = "leave verify out, or";
+    match io.content {
+        Content::Zero => {
+            let help = format!("{off} write content = \"random\"");
+            return refuse(
+                "content",
+                "zeros cannot be verified: they are all alike",
+                help,
+            );
+        }
+        Content::Shaped { duplicates, .. } if duplicates > 0.0 => {
+            let message = "duplicates cannot be verified: every block has to be its own";
+            return refuse("duplicates", message, format!("{off} leave out duplicates"));
+        }
+        Content::Random | Content::Shaped { .. } => {}
+    }
+    if io.align.is_some_and(|align| align.get() % 512 != 0) {
+        let message = "what is verified lies at multiples of 512 B";
+        return refuse(
+            "align",
+            message,
+            format!("{off} write align = \"512 B\" or a multiple"),
+        );
+    }
+    Ok(())
 }
 
 /// In which order blocks are visited, as `access` and its parameters say.

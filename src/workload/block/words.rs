@@ -154,6 +154,12 @@ pub(in crate::workload) const OPERATIONS: SettingDoc = optional(
     "",
     "Stop after so many operations.",
 );
+pub(in crate::workload) const VERIFY: SettingDoc = optional(
+    "verify",
+    Kind::Flag,
+    "false",
+    "Check every byte read against what was written, and read everything back at the end.",
+);
 pub(in crate::workload) const CONTENT: SettingDoc = optional(
     "content",
     Kind::Choice(&["random", "zero"]),

@@ -7,6 +7,7 @@ pub(crate) mod uring;
 use rustix::io::Errno;
 
 use crate::shape::Step;
+use crate::verify::Finding;
 
 /// Why an operation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,11 @@ impl Fault {
         errno: 0,
         detail: "nothing was written",
     };
+    /// A read that did not hold what it must: the finding says what.
+    pub(crate) const WRONG: Fault = Fault {
+        errno: 0,
+        detail: "the content is wrong",
+    };
     /// A ring that refuses what it should take.
     pub(crate) const NOT_TAKEN: Fault = Fault {
         errno: 0,
@@ -46,8 +52,23 @@ impl From<Errno> for Fault {
 
 /// Does one operation at a time.
 pub(crate) trait Device {
+    /// Whether content is verified: then every operation is prepared before it begins and checked
+    /// after it was booked, neither within its latency, at the price of another clock reading.
+    const VERIFIES: bool = false;
+
+    /// Gets ready for the operation that is issued next. Returns false if it has to wait, because
+    /// an operation under way touches the same bytes.
+    #[inline(always)]
+    fn prepare(&mut self, _step: &Step) -> bool {
+        true
+    }
     /// Does a read or write and returns the bytes it moved: at least one.
     fn issue(&mut self, step: &Step) -> Result<u32, Fault>;
+    /// Looks at what the operation, of which this many bytes were done, moved.
+    #[inline(always)]
+    fn check(&mut self, _step: &Step, _moved: u32) -> Result<(), Finding> {
+        Ok(())
+    }
     /// Makes what was written to this file durable.
     fn sync(&mut self, target: u32) -> Result<(), Fault>;
 }

@@ -13,12 +13,14 @@ use crate::content::Pool;
 use crate::memory::Memory;
 use crate::outcome::Op;
 use crate::shape::Step;
+use crate::verify::Slots;
 
 /// Reads by `pread`, writes by `pwrite`.
 #[derive(Debug)]
 pub(crate) struct Sync<'a> {
     pub(crate) files: &'a [OwnedFd],
     pub(crate) read: Memory,
+    /// What is written; `None`: whatever is in `read`.
     pub(crate) pool: Option<Pool>,
     /// fdatasync instead of fsync.
     pub(crate) data_only: bool,
@@ -32,6 +34,10 @@ impl Device for Sync<'_> {
         let moved = match (step.op, &mut self.pool) {
             (Op::Write, Some(pool)) => {
                 let bytes = pool.take(size);
+                retry_on_intr(|| rustix::io::pwrite(file, bytes, step.offset))?
+            }
+            (Op::Write, None) => {
+                let bytes = &self.read.bytes()[..size];
                 retry_on_intr(|| rustix::io::pwrite(file, bytes, step.offset))?
             }
             _ => {
@@ -52,6 +58,13 @@ impl Device for Sync<'_> {
     #[inline]
     fn sync(&mut self, target: u32) -> Result<(), Fault> {
         Ok(sync_file(&self.files[target as usize], self.data_only)?)
+    }
+}
+
+impl Slots for Sync<'_> {
+    #[inline]
+    fn buffer(&mut self, _slot: usize, bytes: usize) -> &mut [u8] {
+        &mut self.read.bytes_mut()[..bytes]
     }
 }
 

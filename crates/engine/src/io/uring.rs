@@ -14,6 +14,7 @@ use crate::outcome::Op;
 use crate::pacing::sleep_ns;
 use crate::ring::{Ring, Wait};
 use crate::shape::Step;
+use crate::verify::Slots;
 
 /// Longest pause where the kernel cannot wait with a time limit (before 5.11), ns.
 const BLIND_PAUSE_NS: u64 = 50_000;
@@ -24,11 +25,12 @@ pub(crate) struct Buffers {
     read: Memory,
     /// Bytes of one slot in `read`.
     stride: usize,
+    /// What is written; `None`: whatever is in the slot's part of `read`.
     pool: Option<Pool>,
 }
 
 impl Buffers {
-    /// `largest`: bytes of the largest read, 0 if there are none.
+    /// `largest`: bytes of the largest read, or write without a pool; 0 if there are none.
     pub(crate) fn new(
         depth: usize,
         largest: usize,
@@ -40,6 +42,14 @@ impl Buffers {
             stride,
             pool,
         })
+    }
+
+    /// Where the first `bytes` bytes of a slot's part of `read` begin.
+    #[inline(always)]
+    fn slot(&self, slot: usize, bytes: usize) -> *mut u8 {
+        let start = slot * self.stride;
+        assert!(start + bytes <= self.read.bytes().len());
+        self.read.as_ptr().wrapping_add(start)
     }
 }
 
@@ -151,28 +161,26 @@ impl<'a> Uring<'a> {
             self.files[index].as_raw_fd()
         };
         let file = Fd(file);
-        let Buffers { read, stride, pool } = &mut *self.buffers;
-        let entry = match (step.op, pool) {
+        let fixed = self.fixed_buffers;
+        let entry = match (step.op, &mut self.buffers.pool) {
             (Op::Fsync, _) => opcode::Fsync::new(file).flags(self.sync_flags).build(),
             (Op::Write, Some(pool)) => {
                 let size = step.size as usize;
                 let position = pool.place(slot, size);
-                let bytes = pool.bytes(position, size).as_ptr();
-                if self.fixed_buffers {
-                    opcode::WriteFixed::new(file, bytes, step.size, 1)
-                        .offset(step.offset)
-                        .build()
-                } else {
-                    opcode::Write::new(file, bytes, step.size)
-                        .offset(step.offset)
-                        .build()
-                }
+                write(
+                    file,
+                    pool.bytes(position, size).as_ptr(),
+                    step,
+                    fixed.then_some(1),
+                )
+            }
+            (Op::Write, None) => {
+                let bytes = self.buffers.slot(slot, step.size as usize);
+                write(file, bytes, step, fixed.then_some(0))
             }
             _ => {
-                let start = slot * *stride;
-                assert!(start + step.size as usize <= read.bytes().len());
-                let bytes = read.as_ptr().wrapping_add(start);
-                if self.fixed_buffers {
+                let bytes = self.buffers.slot(slot, step.size as usize);
+                if fixed {
                     opcode::ReadFixed::new(file, bytes, step.size, 0)
                         .offset(step.offset)
                         .build()
@@ -189,6 +197,29 @@ impl<'a> Uring<'a> {
         } else {
             entry
         }
+    }
+}
+
+/// A write from memory that lies in this registered buffer, or in none.
+#[inline(always)]
+fn write(file: Fd, bytes: *const u8, step: &Step, buffer: Option<u16>) -> squeue::Entry {
+    let (size, offset) = (step.size, step.offset);
+    match buffer {
+        Some(buffer) => opcode::WriteFixed::new(file, bytes, size, buffer)
+            .offset(offset)
+            .build(),
+        None => opcode::Write::new(file, bytes, size).offset(offset).build(),
+    }
+}
+
+impl Slots for Uring<'_> {
+    #[inline]
+    fn buffer(&mut self, slot: usize, bytes: usize) -> &mut [u8] {
+        let start = self.buffers.slot(slot, bytes);
+        // SAFETY: `slot` checked that the bytes lie within the mapping, which is initialised and
+        // lives as long as `self.buffers`; slots do not overlap, and the caller promises that no
+        // operation of this one is under way, so the kernel leaves these bytes alone.
+        unsafe { std::slice::from_raw_parts_mut(start, bytes) }
     }
 }
 

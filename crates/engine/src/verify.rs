@@ -1,1 +1,0 @@
-//! Whether what is read is what was written.

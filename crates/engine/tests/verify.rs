@@ -1,0 +1,533 @@
+//! Verification on real files: each injected fault is found, at its place and by its name, and
+//! where there is none there is no alarm.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+use std::fs::{File, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::FileExt as _;
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::verify::unit_bytes;
+use stackrace_engine::{
+    Control, Ended, Ledger, Op, Outcome, StartError, lay_out_verified, run, run_verified,
+};
+
+const BLOCK: u64 = 4096;
+const SECTOR: u64 = 512;
+
+/// Everything is read once, in order, in blocks of 4 KiB.
+fn reading(targets: &[Target]) -> Spec {
+    let blocks: u64 = targets.iter().map(|target| target.bytes / BLOCK).sum();
+    Spec {
+        targets: targets.to_vec(),
+        block_sizes: vec![(BLOCK as u32, 1)],
+        access: Access::Sequential,
+        align: None,
+        read_share: 1.0,
+        threads: 1,
+        queue_depth: 1,
+        direct: false,
+        preallocate: false,
+        durability: Durability::default(),
+        pacing: Pacing::Closed { think_time_ns: 0 },
+        content: Content::Random,
+        stop: Stop {
+            ops: Some(blocks),
+            time_ns: None,
+        },
+        engine: Engine::Sync,
+        seed: 7,
+        slice_ns: 1_000_000,
+    }
+}
+
+/// Every block is written once, in random order.
+fn writing(targets: &[Target]) -> Spec {
+    Spec {
+        access: Access::OncePerPass,
+        read_share: 0.0,
+        ..reading(targets)
+    }
+}
+
+fn targets(directory: &Path, sizes: &[u64]) -> Vec<Target> {
+    let numbered = sizes.iter().enumerate();
+    let target = |(number, bytes): (usize, &u64)| Target {
+        path: directory.join(format!("file-{number}")),
+        bytes: *bytes,
+    };
+    numbered.map(target).collect()
+}
+
+fn ledger(spec: &Spec, seed: u64) -> Ledger {
+    Ledger::new(&spec.targets, unit_bytes(spec), spec.content, seed).unwrap()
+}
+
+fn laid_out(ledger: &Ledger) {
+    lay_out_verified(ledger, &Control::default()).unwrap();
+}
+
+fn outcome(spec: &Spec, ledger: &Ledger) -> Outcome {
+    run_verified(spec, ledger, &Control::default()).unwrap()
+}
+
+fn done(spec: &Spec, ledger: &Ledger) -> Outcome {
+    let outcome = outcome(spec, ledger);
+    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    outcome
+}
+
+/// Real engines, and the queue depth to use them at.
+const ENGINES: [(Engine, u32); 4] = [
+    (Engine::Sync, 1),
+    (Engine::Sync, 4),
+    (Engine::Uring, 1),
+    (Engine::Uring, 16),
+];
+
+/// Says so past the test runner, which keeps the output of tests that pass to itself.
+fn skipped(what: &str, why: &str) {
+    std::io::stderr()
+        .write_all(format!("SKIPPED for {what}: {why}\n").as_bytes())
+        .unwrap();
+}
+
+/// The engines this kernel has.
+fn engines() -> Vec<(Engine, u32)> {
+    let directory = tempfile::tempdir().unwrap();
+    let mut spec = writing(&targets(directory.path(), &[BLOCK]));
+    spec.engine = Engine::Uring;
+    let refused = match run(&spec, &Control::default()) {
+        Err(error @ StartError::Ring { .. }) => Some(error.to_string()),
+        other => {
+            other.unwrap();
+            None
+        }
+    };
+    if let Some(why) = &refused {
+        skipped("io_uring", why);
+    }
+    let known = |(engine, _): &(Engine, u32)| *engine != Engine::Uring || refused.is_none();
+    ENGINES.into_iter().filter(known).collect()
+}
+
+/// Four threads, sixteen operations each, of three sizes, most of them on the same few blocks.
+fn crowded(targets: &[Target], access: Access, ops: u64) -> Spec {
+    Spec {
+        block_sizes: vec![(4096, 4), (8192, 2), (65536, 1)],
+        access,
+        read_share: 0.5,
+        threads: 4,
+        queue_depth: 16,
+        stop: Stop {
+            ops: Some(ops),
+            time_ns: None,
+        },
+        ..reading(targets)
+    }
+}
+
+#[test]
+fn where_nothing_is_wrong_there_is_no_alarm() {
+    let hot = Access::HotCold {
+        hot_range: 0.05,
+        hot_ops: 0.9,
+    };
+    let accesses = [
+        hot,
+        Access::Uniform,
+        Access::Sequential,
+        Access::Zipf(1.1),
+        Access::Pareto(0.2),
+        Access::Normal(0.02),
+    ];
+    for engine in [Engine::Sync, Engine::Uring] {
+        if !engines().iter().any(|(known, _)| *known == engine) {
+            continue;
+        }
+        for direct in [false, true] {
+            let directory = tempfile::tempdir().unwrap();
+            let targets = targets(directory.path(), &[8 << 20, 0, (1 << 20) + 4096 + 100]);
+            let content = Content::Shaped {
+                ratio: if direct { 1.0 } else { 4.0 },
+                duplicates: 0.0,
+            };
+            let reading = Spec {
+                content,
+                direct,
+                engine,
+                ..reading(&targets)
+            };
+            let ledger = ledger(&reading, 5);
+            laid_out(&ledger);
+            for access in accesses {
+                let ops = if direct { 1_000 } else { 4_000 };
+                let crowded = Spec {
+                    content,
+                    direct,
+                    engine,
+                    ..crowded(&targets, access, ops)
+                };
+                let mixed = match run_verified(&crowded, &ledger, &Control::default()) {
+                    Err(error @ StartError::DirectRefused { .. }) => {
+                        skipped("direct I/O", &error.to_string());
+                        break;
+                    }
+                    mixed => mixed.unwrap(),
+                };
+                assert_eq!(mixed.ended, Ended::Complete, "{access:?} {:?}", mixed.error);
+                // All that was read had been written, so all of it was checked.
+                let read = mixed.ops.iter().find(|op| op.op == Op::Read).unwrap();
+                assert_eq!((read.count, mixed.verified_bytes), (ops / 2, read.bytes));
+            }
+            let whole = done(&reading, &ledger);
+            assert_eq!(whole.verified_bytes, (9 << 20) + 4096);
+        }
+    }
+}
+
+#[test]
+fn each_block_once_with_think_time_and_open_loop_are_verified_too() {
+    for (engine, queue_depth) in engines() {
+        let directory = tempfile::tempdir().unwrap();
+        let targets = targets(directory.path(), &[1 << 20]);
+        let ledger = ledger(&reading(&targets), 5);
+        let mut spec = writing(&targets);
+        (spec.engine, spec.queue_depth, spec.threads) = (engine, queue_depth, 2);
+        done(&spec, &ledger);
+        spec.read_share = 0.5;
+        spec.durability.fsync_every = std::num::NonZeroU64::new(10);
+        for pacing in [
+            Pacing::Closed {
+                think_time_ns: 1_000,
+            },
+            Pacing::Fixed(50_000.0),
+            Pacing::Poisson(50_000.0),
+        ] {
+            spec.pacing = pacing;
+            assert_eq!(done(&spec, &ledger).verified_bytes, 128 * BLOCK, "{pacing:?}");
+        }
+        assert_eq!(done(&reading(&targets), &ledger).verified_bytes, 1 << 20);
+    }
+}
+
+/// A phase without a ledger writes what it always wrote, and a verified one says so.
+#[test]
+fn what_was_written_without_verification_is_not_taken_for_verified() {
+    for (engine, queue_depth) in engines() {
+        let directory = tempfile::tempdir().unwrap();
+        let targets = targets(directory.path(), &[64 * BLOCK]);
+        let ledger = ledger(&reading(&targets), 5);
+        laid_out(&ledger);
+        let mut reading = reading(&targets);
+        (reading.engine, reading.queue_depth) = (engine, queue_depth);
+        done(&reading, &ledger);
+        run(&writing(&targets), &Control::default()).unwrap();
+        let error = outcome(&reading, &ledger).error.unwrap();
+        let detail = &error.detail;
+        assert!(
+            detail.starts_with("not written by this run: "),
+            "{engine:?}: {detail}"
+        );
+    }
+}
+
+#[test]
+fn what_was_never_written_is_not_verified() {
+    let directory = tempfile::tempdir().unwrap();
+    let targets = targets(directory.path(), &[16 * BLOCK]);
+    File::create(&targets[0].path)
+        .unwrap()
+        .set_len(16 * BLOCK)
+        .unwrap();
+    let ledger = ledger(&reading(&targets), 5);
+    assert_eq!(done(&reading(&targets), &ledger).verified_bytes, 0);
+    let mut writing = writing(&targets);
+    writing.stop.ops = Some(5);
+    assert_eq!(done(&writing, &ledger).verified_bytes, 0);
+    assert_eq!(done(&reading(&targets), &ledger).verified_bytes, 5 * BLOCK);
+}
+
+#[test]
+fn a_ledger_of_other_files_or_blocks_is_refused() {
+    let directory = tempfile::tempdir().unwrap();
+    let both = targets(directory.path(), &[1 << 20, 1 << 20]);
+    let ledger = ledger(&reading(&both), 5);
+    let refused = |spec: Spec, word: &str| {
+        let error = run_verified(&spec, &ledger, &Control::default()).unwrap_err();
+        assert!(matches!(error, StartError::Spec { .. }), "{error:?}");
+        assert!(error.to_string().contains(word), "{error}");
+    };
+    refused(reading(&both[..1]), "other files");
+    let mut spec = reading(&both);
+    spec.block_sizes.push((6144, 1));
+    refused(spec, "multiples of 2048 bytes, in files verified in units of 4096");
+    let mut spec = writing(&both);
+    spec.content = Content::Zero;
+    refused(spec, "to write Zero");
+    let mut spec = reading(&both);
+    spec.engine = Engine::Null;
+    refused(spec, "null engine");
+    // Nothing was touched.
+    assert!(!both[0].path.exists());
+}
+
+/// A failed write is told as such, and leaves a ledger that can be used again.
+#[test]
+fn a_full_device_is_no_wrong_data() {
+    for (engine, queue_depth) in engines() {
+        let full = [Target {
+            path: "/dev/full".into(),
+            bytes: 1 << 20,
+        }];
+        let mut spec = writing(&full);
+        (spec.engine, spec.queue_depth) = (engine, queue_depth);
+        let ledger = ledger(&spec, 5);
+        for _ in 0..2 {
+            let error = outcome(&spec, &ledger).error.unwrap();
+            assert_eq!(error.errno, rustix::io::Errno::NOSPC.raw_os_error());
+        }
+        spec.read_share = 1.0;
+        // It reads as zeros, of which nothing is known.
+        assert_eq!(done(&spec, &ledger).verified_bytes, 0);
+    }
+}
+
+/// What is done to the files behind the engine's back.
+#[derive(Debug, Clone)]
+enum Injury {
+    FlipBit { bit: u64 },
+    /// Two different blocks change places.
+    Swap { block: u64, other: u64 },
+    /// A block keeps what it held before the last write.
+    KeepOld { block: u64 },
+    /// Some but not all sectors of a block do.
+    Tear { block: u64, from: u64, to: u64 },
+    /// The last write of a sector stopped after so many bytes.
+    TearSector { sector: u64, bytes: u64 },
+    Truncate { bytes: u64 },
+    Zero { block: u64 },
+    /// A sector of the same place from files of another seed.
+    Foreign { sector: u64 },
+}
+
+const FILE_BLOCKS: u64 = 24;
+const BLOCKS: u64 = 2 * FILE_BLOCKS;
+const FILE_BYTES: u64 = FILE_BLOCKS * BLOCK;
+
+fn injury() -> impl Strategy<Value = Injury> {
+    let sectors = BLOCKS * BLOCK / SECTOR;
+    let tear = (0..8u64, 1..8u64).prop_map(|(from, length)| (from, (from + length).min(8)));
+    prop_oneof![
+        (0..BLOCKS * BLOCK * 8).prop_map(|bit| Injury::FlipBit { bit }),
+        (0..BLOCKS, 1..BLOCKS).prop_map(|(block, step)| Injury::Swap {
+            block,
+            other: (block + step) % BLOCKS
+        }),
+        (0..BLOCKS).prop_map(|block| Injury::KeepOld { block }),
+        (0..BLOCKS, tear).prop_map(|(block, (from, to))| Injury::Tear { block, from, to }),
+        // Within the header the rest is that of the old sector as well, but for the checksum.
+        (0..sectors, 32..504u64).prop_map(|(sector, bytes)| Injury::TearSector { sector, bytes }),
+        (0..FILE_BYTES).prop_map(|bytes| Injury::Truncate { bytes }),
+        (0..BLOCKS).prop_map(|block| Injury::Zero { block }),
+        (0..sectors).prop_map(|sector| Injury::Foreign { sector }),
+    ]
+}
+
+/// Two files as they were and as they are, and how to change them. Places count through both.
+struct Files {
+    paths: Vec<PathBuf>,
+    old: Vec<u8>,
+    foreign: Vec<u8>,
+}
+
+impl Files {
+    fn read(&self) -> Vec<u8> {
+        contents(&self.paths)
+    }
+
+    fn write(&self, at: u64, bytes: &[u8]) {
+        let file = OpenOptions::new()
+            .write(true)
+            .open(&self.paths[(at / FILE_BYTES) as usize])
+            .unwrap();
+        file.write_all_at(bytes, at % FILE_BYTES).unwrap();
+    }
+
+    fn place(&self, at: u64) -> (PathBuf, u64) {
+        (self.paths[(at / FILE_BYTES) as usize].clone(), at % FILE_BYTES)
+    }
+
+    /// Does the injury. Returns the places it may be found at, and what is said then.
+    fn injure(&self, injury: &Injury) -> Vec<(PathBuf, u64, String)> {
+        let new = self.read();
+        let old = |from: u64, bytes: u64| &self.old[from as usize..][..bytes as usize];
+        let said = |at: u64, detail: String| {
+            let (path, offset) = self.place(at);
+            (path, offset, detail)
+        };
+        match *injury {
+            Injury::FlipBit { bit } => {
+                let at = bit / 8;
+                let was = new[at as usize];
+                let is = was ^ (1 << (bit % 8));
+                self.write(at, &[is]);
+                let within = at % SECTOR;
+                let detail = format!(
+                    "1 bit differs, at byte {within} of the sector: expected {was:#04x}, found {is:#04x}"
+                );
+                vec![said(at - within, detail)]
+            }
+            Injury::Swap { block, other } => {
+                let mut found = Vec::new();
+                for (to, from) in [(block, other), (other, block)] {
+                    let bytes = &new[(from * BLOCK) as usize..][..BLOCK as usize];
+                    self.write(to * BLOCK, bytes);
+                    let (path, offset) = self.place(from * BLOCK);
+                    let of = if path == self.place(to * BLOCK).0 {
+                        String::new()
+                    } else {
+                        format!(" of {}", path.display())
+                    };
+                    let detail = format!(
+                        "misplaced: holds what belongs to offset {offset}{of} (generation 2) where \
+                         generation 2 was written"
+                    );
+                    found.push(said(to * BLOCK, detail));
+                }
+                found
+            }
+            Injury::KeepOld { block } => {
+                self.write(block * BLOCK, old(block * BLOCK, BLOCK));
+                let detail = "stale: generation 1 where generation 2 was written".to_owned();
+                vec![said(block * BLOCK, detail)]
+            }
+            Injury::Tear { block, from, to } if (from, to) == (0, 8) => {
+                self.injure(&Injury::KeepOld { block })
+            }
+            Injury::Tear { block, from, to } => {
+                let at = block * BLOCK + from * SECTOR;
+                self.write(at, old(at, (to - from) * SECTOR));
+                let runs = [(0, from, 2), (from, to, 1), (to, 8, 2)].into_iter();
+                let runs = runs.filter(|(begin, end, _)| begin < end);
+                let runs = runs.map(|(begin, end, generation)| {
+                    format!("sectors {begin}-{} are of generation {generation}", end - 1)
+                });
+                let detail = format!(
+                    "torn: of the 4096 bytes at {}, {}, where generation 2 was written",
+                    self.place(block * BLOCK).1,
+                    runs.collect::<Vec<_>>().join(", ")
+                );
+                vec![said(at, detail)]
+            }
+            Injury::TearSector { sector, bytes } => {
+                let (at, rest) = (sector * SECTOR, SECTOR - bytes);
+                self.write(at + bytes, old(at + bytes, rest));
+                // Equal bytes of the two belong to either.
+                let pairs = new[(at + bytes) as usize..].iter().zip(old(at + bytes, rest));
+                let equal = pairs.take_while(|(new, old)| new == old).count() as u64;
+                let detail = format!(
+                    "torn: bytes 0-{} of the sector are of generation 2, the rest of generation 1, \
+                     where generation 2 was written",
+                    bytes + equal - 1
+                );
+                vec![said(at, detail)]
+            }
+            Injury::Truncate { bytes } => {
+                let file = OpenOptions::new().write(true).open(&self.paths[0]).unwrap();
+                file.set_len(bytes).unwrap();
+                let detail =
+                    format!("truncated: the file must hold {FILE_BYTES} bytes, and holds {bytes}");
+                // Several operations at once find the end in any order.
+                let first = bytes / SECTOR * SECTOR;
+                let later = (bytes.next_multiple_of(BLOCK)..FILE_BYTES).step_by(BLOCK as usize);
+                let places = std::iter::once(first).chain(later);
+                places.map(|at| said(at, detail.clone())).collect()
+            }
+            Injury::Zero { block } => {
+                self.write(block * BLOCK, &[0; BLOCK as usize]);
+                let detail =
+                    "zeros: 4096 bytes of them where generation 2 was written".to_owned();
+                vec![said(block * BLOCK, detail)]
+            }
+            Injury::Foreign { sector } => {
+                let at = sector * SECTOR;
+                self.write(at, &self.foreign[at as usize..][..SECTOR as usize]);
+                let detail = format!(
+                    "not written by this run: generation 2 was, but found is a sector of another \
+                     run, of generation 1 for offset {}",
+                    self.place(at).1
+                );
+                vec![said(at, detail)]
+            }
+        }
+    }
+}
+
+fn contents(paths: &[PathBuf]) -> Vec<u8> {
+    paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
+}
+
+/// Files written twice, injured, and read again by each engine.
+fn is_found(injury: &Injury, content: Content, engines: &[(Engine, u32)]) {
+    let directory = tempfile::tempdir().unwrap();
+    let targets = targets(directory.path(), &[FILE_BYTES, FILE_BYTES]);
+    let mut spec = reading(&targets);
+    spec.content = content;
+    let paths: Vec<PathBuf> = targets.iter().map(|target| target.path.clone()).collect();
+    laid_out(&ledger(&spec, 6));
+    let foreign = contents(&paths);
+    let ledger = ledger(&spec, 5);
+    laid_out(&ledger);
+    let old = contents(&paths);
+    let writing = Spec {
+        content,
+        ..writing(&targets)
+    };
+    done(&writing, &ledger);
+    assert_eq!(done(&spec, &ledger).verified_bytes, BLOCKS * BLOCK);
+    let files = Files {
+        paths,
+        old,
+        foreign,
+    };
+    let possible = files.injure(injury);
+    for (engine, queue_depth) in engines {
+        (spec.engine, spec.queue_depth) = (*engine, *queue_depth);
+        let outcome = outcome(&spec, &ledger);
+        assert_eq!(outcome.ended, Ended::Failed, "{engine:?}: {injury:?} was not found");
+        let error = outcome.error.unwrap();
+        assert_eq!((error.op, error.errno), (Op::Read, 0));
+        let found = (error.path, error.offset.unwrap(), error.detail);
+        assert!(
+            possible.contains(&found),
+            "{engine:?} {queue_depth} {injury:?}: {found:?}, not one of {possible:?}"
+        );
+        if *queue_depth == 1 {
+            assert_eq!(found, possible.iter().min().unwrap().clone());
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 96, failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_injury_is_found_at_its_place_and_by_its_name(injury in injury(), compressible: bool) {
+        let content = if compressible {
+            Content::Shaped { ratio: 2.0, duplicates: 0.0 }
+        } else {
+            Content::Random
+        };
+        // Of compressible data the last bytes of a sector are zero, whoever wrote it.
+        let injury = match injury {
+            Injury::TearSector { sector, bytes } if compressible => {
+                Injury::TearSector { sector, bytes: bytes.min(248) }
+            }
+            other => other,
+        };
+        is_found(&injury, content, &engines());
+    }
+}

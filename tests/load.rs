@@ -1,0 +1,527 @@
+//! `stackrace load` as the real program: directories, files, devices; what it prints and leaves.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+mod support;
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal};
+use serde_json::Value;
+use support::{Ground, Said, root, tool};
+
+/// The object a load printed, after it ended well.
+#[track_caller]
+fn loaded(ground: &Ground, args: &[&str]) -> Value {
+    let said = ground.stackrace(&[&["load"], args, &["--json"]].concat());
+    said.ended(0);
+    assert_eq!(said.err, "");
+    assert_eq!(ground.left(), [""; 0]);
+    serde_json::from_str(&said.out).unwrap()
+}
+
+/// Names of the operations of a phase with how many there were and how many bytes they moved.
+fn counts(phase: &Value) -> Vec<(&str, u64, u64)> {
+    let ops = phase["ops"].as_array().unwrap().iter();
+    ops.map(|op| {
+        let number = |name: &str| op[name].as_u64().unwrap();
+        (op["op"].as_str().unwrap(), number("count"), number("bytes"))
+    })
+    .collect()
+}
+
+fn metric(object: &Value, name: &str) -> Option<f64> {
+    let metrics = object["metrics"].as_array().unwrap().iter();
+    metrics
+        .filter(|metric| metric["name"] == name)
+        .find_map(|metric| metric["value"].as_f64())
+}
+
+/// A file of so many KiB, none of them a hole.
+fn file(ground: &Ground, name: &str, kib: usize) -> String {
+    let path = ground.write(name, "stackrace, 16 B\n".repeat(64 * kib));
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn a_directory_is_laid_out_measured_and_left_as_it_was() {
+    let ground = Ground::new();
+    let place = ground.make_dir("data");
+    let object = loaded(
+        &ground,
+        &[
+            "data",
+            "random",
+            "mode=mixed",
+            "size=1MiB",
+            "fsync-every=64",
+            "read-share=25%",
+        ],
+    );
+    assert_eq!(object["workload"], "random");
+    assert_eq!(Path::new(object["place"].as_str().unwrap()), place);
+    let phase = &object["phases"][0];
+    assert_eq!(phase["ended"], "complete");
+    assert_eq!(
+        counts(phase),
+        [
+            ("read", 64, 64 << 12),
+            ("write", 192, 192 << 12),
+            ("fsync", 4, 0)
+        ]
+    );
+    for name in ["elapsed_ns", "cpu_ns"] {
+        assert!(phase[name].as_u64().unwrap() > 0, "{name}");
+    }
+    for name in ["mean", "p50", "p90", "p95", "p99", "p99.9", "max"] {
+        let figure = phase["ops"][0]["latency_ns"][name].as_f64();
+        assert!(figure.unwrap() > 0.0, "{name}");
+    }
+    assert_eq!(
+        (&phase["error"], &phase["offered_per_s"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert!(metric(&object, "operations").unwrap() > 0.0);
+    assert_eq!(fs::read_dir(place).unwrap().count(), 0);
+}
+
+#[test]
+fn a_workload_of_several_phases_shows_each() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let object = loaded(&ground, &["data", "files", "count=20", "directories=2"]);
+    let phases = object["phases"].as_array().unwrap();
+    assert!(phases.len() >= 4, "{phases:?}");
+    for phase in phases {
+        assert_eq!(phase["ended"], "complete");
+    }
+    let said = ground.stackrace(&["load", "data", "files", "count=20"]);
+    said.ended(0);
+    assert_eq!(said.out.matches("complete after").count(), phases.len());
+}
+
+#[test]
+fn an_existing_file_is_only_read_and_needs_no_store() {
+    let ground = Ground::new();
+    let path = file(&ground, "some", 64);
+    let before = (
+        fs::read(&path).unwrap(),
+        fs::metadata(&path).unwrap().modified().unwrap(),
+    );
+    let object = loaded(&ground, &[&path, "random", "mode=read", "block-size=1KiB"]);
+    assert_eq!(counts(&object["phases"][0]), [("read", 64, 64 << 10)]);
+    let object = loaded(
+        &ground,
+        &[
+            &path,
+            "sequential",
+            "mode=read",
+            "block-size=4KiB",
+            "operations=5",
+            "--cold",
+        ],
+    );
+    assert_eq!(counts(&object["phases"][0]), [("read", 5, 5 << 12)]);
+    let after = (
+        fs::read(&path).unwrap(),
+        fs::metadata(&path).unwrap().modified().unwrap(),
+    );
+    assert!(before == after, "the file was changed");
+    assert!(!ground.store().exists(), "a store was made");
+}
+
+#[test]
+fn a_table_is_at_most_eighty_columns_wide() {
+    let ground = Ground::new();
+    let path = file(&ground, "some", 64);
+    let args = [
+        "load",
+        &path,
+        "random",
+        "mode=read",
+        "access=uniform",
+        "rate=2000",
+    ];
+    let said = ground.stackrace(&[&args[..], &["operations=40", "arrivals=poisson"]].concat());
+    said.ended(0);
+    for word in [
+        "operation",
+        "read",
+        "engine",
+        "depth",
+        "offered 2.00 k/s",
+        "caches",
+        "cpu",
+    ] {
+        assert!(said.out.contains(word), "no {word:?} in\n{}", said.out);
+    }
+    // The name of the ground is as long as the machine's temporary directory makes it.
+    let lines = said.out.lines().filter(|line| !line.contains(&path));
+    for line in lines {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn an_open_loop_says_what_it_offered() {
+    let ground = Ground::new();
+    let path = file(&ground, "some", 64);
+    let args = [
+        &path,
+        "random",
+        "mode=read",
+        "access=uniform",
+        "rate=3000",
+        "operations=30",
+    ];
+    let object = loaded(&ground, &args);
+    assert_eq!(object["phases"][0]["offered_per_s"], 3000.0);
+    assert!(metric(&object, "offered load achieved").unwrap() > 0.0);
+}
+
+#[test]
+fn what_is_verified_is_read_back() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let object = loaded(
+        &ground,
+        &[
+            "data",
+            "sequential",
+            "mode=write",
+            "size=2MiB",
+            "verify=true",
+            "block-size=64KiB",
+        ],
+    );
+    let phases = object["phases"].as_array().unwrap();
+    assert_eq!(
+        (&phases[0]["name"], &phases[1]["name"]),
+        (&"write".into(), &"verify".into())
+    );
+    assert_eq!(counts(&phases[1]), [("read", 2, 2 << 20)]);
+    assert_eq!(phases[1]["verified_bytes"], 2 << 20);
+}
+
+/// A loop device on a file of a ground, detached at the end.
+struct Device(String);
+
+impl Device {
+    fn on(file: &str) -> Self {
+        Self(
+            tool("losetup", &["--find", "--show", file])
+                .trim()
+                .to_owned(),
+        )
+    }
+}
+
+impl Drop for Device {
+    fn drop(&mut self) {
+        tool("losetup", &["--detach", &self.0]);
+    }
+}
+
+#[test]
+fn a_block_device_is_only_read() {
+    if !root("a_block_device_is_only_read") {
+        return;
+    }
+    let ground = Ground::new();
+    let path = file(&ground, "image", 256);
+    let device = Device::on(&path);
+    let before = fs::read(&path).unwrap();
+    let object = loaded(
+        &ground,
+        &[
+            &device.0,
+            "random",
+            "mode=read",
+            "direct=true",
+            "queue-depth=4",
+        ],
+    );
+    assert_eq!(counts(&object["phases"][0]), [("read", 64, 64 << 12)]);
+    let write = ground.stackrace(&["load", &device.0, "random", "mode=write"]);
+    write
+        .ended(3)
+        .err_has("only ever read")
+        .err_has("nothing was changed");
+    assert!(before == fs::read(&path).unwrap(), "the device was changed");
+}
+
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program has to run as somebody else"
+)]
+fn nobody_reads_what_is_readable_and_has_no_home() {
+    use std::os::unix::fs::PermissionsExt;
+    if !root("nobody_reads_what_is_readable_and_has_no_home") {
+        return;
+    }
+    let ground = Ground::new();
+    let path = file(&ground, "some", 64);
+    fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
+    let program = ground.path().join("stackrace");
+    fs::copy(env!("CARGO_BIN_EXE_stackrace"), &program).unwrap();
+    let nobody = |place: &str| {
+        let output = std::process::Command::new("setpriv")
+            .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
+            .arg(&program)
+            .args(["load", place, "random", "mode=read", "size=64KiB", "--json"])
+            .env_clear()
+            .output();
+        Said::of(&output.unwrap())
+    };
+    let said = nobody(&path);
+    said.ended(0);
+    let object: Value = serde_json::from_str(&said.out).unwrap();
+    assert_eq!(counts(&object["phases"][0]), [("read", 16, 64 << 10)]);
+    nobody(ground.path().to_str().unwrap())
+        .ended(3)
+        .err_has("Permission denied")
+        .err_has("nothing was changed");
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
+    nobody(&path).ended(3).err_has("Permission denied");
+}
+
+/// Starts a load that would take an hour and waits until its data are laid out and it runs.
+#[track_caller]
+fn begun(ground: &Ground, place: &str, args: &[&str]) -> Child {
+    let common = [
+        "load",
+        place,
+        "random",
+        "access=uniform",
+        "time=1h",
+        "--json",
+    ];
+    let child = ground
+        .program(&[&common[..], args].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // The phase runs when the thread that does its I/O does.
+    let tasks = format!("/proc/{}/task", child.id());
+    for _ in 0..600 {
+        let names = fs::read_dir(&tasks)
+            .unwrap()
+            .flatten()
+            .map(|task| fs::read_to_string(task.path().join("comm")).unwrap_or_default());
+        if names.into_iter().any(|name| name.trim() == "engine") {
+            wait(100);
+            return child;
+        }
+        wait(50);
+    }
+    panic!("the phase did not begin");
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a test waits for the program it drives"
+)]
+fn wait(ms: u64) {
+    std::thread::sleep(Duration::from_millis(ms));
+}
+
+fn pid(child: &Child) -> Pid {
+    Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap()
+}
+
+#[test]
+fn an_interrupt_shows_what_was_measured_and_leaves_nothing() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let path = file(&ground, "some", 64);
+    for (place, args) in [
+        ("data", &["mode=write", "size=1MiB"][..]),
+        (&path, &["mode=read"]),
+    ] {
+        let child = begun(&ground, place, args);
+        rustix::process::kill_process(pid(&child), Signal::INT).unwrap();
+        let said = Said::of(&child.wait_with_output().unwrap());
+        said.ended(130).err_has("what was measured follows");
+        let object: Value = serde_json::from_str(&said.out).unwrap();
+        assert_eq!(object["phases"][0]["ended"], "stopped");
+        assert!(counts(&object["phases"][0])[0].1 > 0);
+        assert_eq!(ground.left(), [""; 0]);
+    }
+}
+
+#[test]
+fn clean_removes_what_a_killed_load_left() {
+    let ground = Ground::new();
+    let place = ground.make_dir("data");
+    let mut child = begun(&ground, "data", &["mode=write", "size=1MiB"]);
+    ground.stackrace(&["clean"]).ended(0);
+    assert_eq!(ground.left().len(), 1, "a load that lives is left alone");
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(ground.left().len(), 1);
+    ground.stackrace(&["clean"]).ended(0);
+    assert_eq!(ground.left(), [""; 0]);
+    assert_eq!(fs::read_dir(place).unwrap().count(), 0);
+}
+
+#[test]
+fn a_phase_that_fails_is_shown_with_its_error() {
+    if !root("a_phase_that_fails_is_shown_with_its_error") {
+        return;
+    }
+    let ground = Ground::new();
+    let path = file(&ground, "image", 256);
+    let device = Device::on(&path);
+    // The second half of the device is gone: reads there fail.
+    fs::File::options()
+        .write(true)
+        .open(&path)
+        .unwrap()
+        .set_len(128 << 10)
+        .unwrap();
+    let args = [
+        "load",
+        &device.0,
+        "sequential",
+        "mode=read",
+        "block-size=4KiB",
+        "direct=true",
+    ];
+    let said = ground.stackrace(&[&args[..], &["--json"]].concat());
+    said.ended(5);
+    let object: Value = serde_json::from_str(&said.out).unwrap();
+    let phase = &object["phases"][0];
+    assert_eq!(phase["ended"], "failed");
+    assert_eq!(counts(phase), [("read", 32, 128 << 10)]);
+    let error = phase["error"].as_str().unwrap();
+    assert!(
+        error.contains(&device.0) && error.contains("131072"),
+        "{error}"
+    );
+    let said = ground.stackrace(&args);
+    said.ended(5);
+    assert!(said.out.contains("failed     read of "), "{}", said.out);
+}
+
+#[test]
+fn what_cannot_be_is_refused_before_anything_is_touched() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let path = file(&ground, "some", 64);
+    ground.write("empty", "");
+    let read = ["random", "mode=read"];
+    let cases: &[(&[&str], i32, &str)] = &[
+        (
+            &["nowhere", "random", "mode=read"],
+            3,
+            "nowhere: No such file",
+        ),
+        (&["empty", "random", "mode=read"], 3, "it is empty"),
+        (&["/dev/null", "random", "mode=read"], 3, "it holds no data"),
+        (&[&path, "random", "mode=write"], 3, "only ever read"),
+        (
+            &[&path, "random", "mode=read", "files=2"],
+            3,
+            "cannot be several files",
+        ),
+        (
+            &[&path, "random", "mode=read", "verify=true"],
+            3,
+            "cannot be verified",
+        ),
+        (
+            &[&path, "sequential", "mode=rewrite", "block-size=4KiB"],
+            3,
+            "only ever read",
+        ),
+        (&[&path, "files"], 3, "files it makes itself"),
+        (&[&path, "fileio", "mode=rndrd"], 3, "files it makes itself"),
+        (
+            &[&path, "random", "mode=read", "size=1MiB"],
+            3,
+            "holds 64 KiB",
+        ),
+        (
+            &["data", "random", "mode=read", "size=900TiB"],
+            3,
+            "free; this needs 900 TiB",
+        ),
+        (&["data", "random", "mode=read"], 2, "random needs \"size\""),
+        (
+            &["data", "randon", "mode=read"],
+            2,
+            "did you mean \"random\"",
+        ),
+        (
+            &["data", "random", "mode=reed"],
+            2,
+            "mode cannot be \"reed\"",
+        ),
+        (&["data", "random", "mode"], 2, "\"mode\" is no setting"),
+        (
+            &["data", "random", "mode=read", "mode=write"],
+            2,
+            "given twice",
+        ),
+        (
+            &["data", "random", "mode=read", "size=1MiB", "depth=3"],
+            2,
+            "queue-depth",
+        ),
+        (
+            &["data", "random", "mode=read", "size=1MiB", "rate=x"],
+            2,
+            "rate takes a number",
+        ),
+        (
+            &[
+                "data",
+                "random",
+                "mode=read",
+                "size=1MiB",
+                "--warm",
+                "--cold",
+            ],
+            2,
+            "cannot be used",
+        ),
+    ];
+    for (args, code, word) in cases {
+        let said = ground.stackrace(&[&["load"], *args].concat());
+        said.ended(*code).err_has(word);
+        assert_eq!(said.out, "", "{args:?}");
+        assert!(!ground.store().exists(), "{args:?}: the store was made");
+        assert_eq!(ground.left(), [""; 0]);
+    }
+    loaded(&ground, &[&[path.as_str()], &read[..]].concat());
+}
+
+#[test]
+fn the_engine_is_measured_here_and_now() {
+    let ground = Ground::new();
+    let said = ground.stackrace(&["show", "engine", "--json"]);
+    said.ended(0);
+    let object: Value = serde_json::from_str(&said.out).unwrap();
+    assert!(object["generator_ns_per_operation"].as_f64().unwrap() > 0.0);
+    assert!(["tsc", "monotonic"].contains(&object["clock"].as_str().unwrap()));
+    let ring = &object["io_uring"];
+    assert_eq!(ring["available"].as_bool().unwrap(), ring["why"].is_null());
+    let said = ground.stackrace(&["show", "engine"]);
+    said.ended(0);
+    for word in ["kernel", "generator", "clock", "io_uring"] {
+        assert!(
+            said.out.lines().any(|line| line.starts_with(word)),
+            "{}",
+            said.out
+        );
+    }
+    ground
+        .stackrace(&["show", "layers", "--json"])
+        .ended(2)
+        .err_has("--json is for the engine alone");
+    assert!(!ground.store().exists(), "a store was made");
+}
