@@ -78,7 +78,7 @@ def table(case):
             continue
         spread = sorted(value(each) for each in row["rounds"][figure])
         cells = [row["name"], *(plain(each) for each in measure.spread(spread))]
-        for base in ([case["base"]] if case["base"] else []) + [OURS]:
+        for base in ([case["base"]] if case["base"] else []) + [row["beside"]]:
             cells.append(text(ratio(case, row, base, figure)))
         for other in more:
             cells.append(plain(measure.spread([shown(case, other)[1](each) for each in row["rounds"][other]])[1]))
@@ -103,7 +103,7 @@ def peers(case):
     if row_of(case, OURS) is None:
         return []
     figure = case["figures"][0]
-    return [(ratio(case, row, OURS, figure), row) for row in case["entrants"]
+    return [(ratio(case, row, row["beside"], figure), row) for row in case["entrants"]
             if not row["out"] and row["tool"] not in ("stackrace", "bare", "dd")]
 
 
@@ -133,12 +133,22 @@ def losses(cases):
     found = []
     for case in cases:
         for _, row in peers(case):
-            parts = [(ratio(case, row, OURS, figure), KINDS[figure]) for figure in case["figures"]]
+            parts = [(ratio(case, row, row["beside"], figure), KINDS[figure]) for figure in case["figures"]]
             won = [f"{part:.2f} of its {kind}" for part, kind in parts if part < 0.995]
             if won:
                 keeps = f" ({KEPT[False]})" if row["latencies"] is False else ""
                 found.append(f"- {case['title']}: {row['name']}{keeps} takes {' and '.join(won)}.")
     return "\n".join(found) or "- In none of these figures."
+
+
+def rates(found):
+    """What the engine's content costs before it is written, by its own loop on one core."""
+    rows = [[rate["content"], f"{rate['block_bytes']:,}", *(plain(rate["gb_per_s"][part]) for part in
+             ("min", "median", "max")), plain(rate["ns_per_4_kib"]["median"]), f"{rate['rounds']} rounds"]
+            for rate in found]
+    head = ["", "bytes of a write", "GB/s: min", "median", "max", "ns per 4 KiB (median)", "remarks"]
+    return "\n".join(["### Content made ready to be written, per core", "",
+                      "By stackrace alone, without any write.", "", aligned(head, rows)])
 
 
 def section(results):
@@ -155,14 +165,18 @@ def section(results):
         f"Versions: {versions}." + (f" Not here: {absent}." if absent else "") +
         f" Not comparable: {other}.", "",
         "## In short", "", summary(results["cases"]), "",
-        "## Where stackrace loses", "", "Who takes less than stackrace for the same work:", "", losses(results["cases"]), "",
+        "## Where stackrace loses", "",
+        "Who takes less than stackrace for the same work (median of the ratios within each round):", "",
+        losses(results["cases"]), "",
         "## All figures"]
     for part in dict.fromkeys(case["part"] for case in results["cases"]):
         for case in results["cases"]:
             if case["part"] == part:
                 lines += ["", table(case)]
+        if part == "data" and results["rates"]:
+            lines += ["", rates(results["rates"])]
     for part, why in results["refused"].items():
-        lines += ["", f"Part `{part}` was not measured: {why}."]
+        lines += ["", f"Left out of part `{part}`: {why}."]
     return "\n".join(lines)
 
 

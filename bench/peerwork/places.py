@@ -19,7 +19,10 @@ class Unable(Exception):
 
 
 def call(*argv):
-    done = subprocess.run([str(word) for word in argv], capture_output=True, text=True)
+    try:
+        done = subprocess.run([str(word) for word in argv], capture_output=True, text=True)
+    except FileNotFoundError:
+        raise Unable(f"{argv[0]} is not installed") from None
     if done.returncode != 0:
         raise Unable(f"{' '.join(map(str, argv))}: {done.stderr.strip()}")
     return done.stdout.strip()
@@ -84,7 +87,6 @@ class Places:
                 shutil.rmtree(path)
                 path.mkdir()
             return path
-        self.need_root(f"{kind} on a loop device")
         path = self.directory(kind)
         if self.dry:
             return path
@@ -116,7 +118,7 @@ class Places:
         if self.dry:
             return Path("/dev/zramN")
         if not ZRAM.exists():
-            raise Unable("no zram: modprobe zram")
+            raise Unable(f"{ZRAM} is not there: modprobe zram")
         number = (ZRAM / "hot_add").read_text().strip()
         self.undo.callback(self._remove_zram, number)
         device = Path(f"/dev/zram{number}")

@@ -25,6 +25,7 @@ class Entrant:
     probe: Callable[[], dict]  # one measurement: figure -> value
     latencies: bool | None = True  # whether every operation's latency is recorded; None: none to record
     note: str = ""  # where its work differs from the others'
+    beside: str = OURS  # the row of stackrace that does the same
 
 
 @dataclass
@@ -54,7 +55,7 @@ def raced(case, tools, rounds, seed):
     running = []
     for entrant in case.entrants:
         row = {"name": entrant.name, "tool": entrant.tool, "latencies": entrant.latencies,
-               "note": entrant.note, "commands": entrant.commands,
+               "note": entrant.note, "beside": entrant.beside, "commands": entrant.commands,
                "rounds": {figure: [] for figure in case.figures}, "out": tools[entrant.tool].missing}
         result["entrants"].append(row)
         if not row["out"]:

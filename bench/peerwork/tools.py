@@ -62,9 +62,10 @@ def found(stackrace):
     path, version = t_io_uring()
     tools["t/io_uring"] = Tool("t/io_uring", path, version,
                                "" if path else "bench/peers --build-t-io-uring")
-    bare = ROOT / "target/release/examples/bare"
-    tools["bare"] = Tool("bare", str(bare) if bare.exists() else None, "built here",
-                         "" if bare.exists() else "not built")
+    for name in ("bare", "floor_content"):
+        path = ROOT / "target/release/examples" / name
+        there = path.exists()
+        tools[name] = Tool(name, str(path) if there else None, "", "" if there else "not built")
     able = subprocess.run([stackrace, "load", "--help"], capture_output=True).returncode == 0 \
         if Path(stackrace).exists() else False
     tools["stackrace"] = Tool("stackrace", str(stackrace) if able else None, said([stackrace, "--version"]),

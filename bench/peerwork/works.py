@@ -244,6 +244,8 @@ def fresh_slope(bench, kind, name, tool, command, few, many, per=1, **words):
 def files(bench):
     """Small files created, looked up and removed."""
     for kind in ("tmpfs", "ext4", "xfs"):
+        if kind != "tmpfs" and not bench.quick:
+            bench.places.need_root("a file system on a loop device")
         for size in (0, BLOCK):
             for directories in (1, 16):
                 if bench.quick and (kind != "tmpfs" or (size == 0) != (directories == 1)):
@@ -258,18 +260,19 @@ def files_case(bench, kind, size, directories):
                 "sync-at-end=false"]
     names = ["create", "stat", "unlink"]
     command = [written(measure.pinned(bench.core, load(bench, f"/{kind}", "files", *settings, "--json")))]
-    ours = [Entrant(OURS, "stackrace", command, our_files(bench, kind, settings, names))]
+    bare = fresh_slope(bench, kind, "bare loop", "bare", lambda path, n: [
+        bench.path("bare"), "files", path, n, directories, size], 1024, n, latencies=None)
+    ours = [bare, Entrant(OURS, "stackrace", command, our_files(bench, kind, settings, names))]
     if size:
         ours.append(Entrant("stackrace, reading too", "stackrace", command, our_files(
-            bench, kind, settings, ["create", "stat", "read", "unlink"]), note="for bonnie++, which reads"))
+            bench, kind, settings, ["create", "stat", "read", "unlink"]), note="beside bonnie++"))
     peers = [
-        fresh_slope(bench, kind, "bare loop", "bare", lambda path, n: [
-            bench.path("bare"), "files", path, n, directories, size], 1024, n, latencies=None),
         # Sequential and random order: every file is made twice.
         fresh_slope(bench, kind, "bonnie++", "bonnie++", lambda path, k: [
             bench.path("bonnie++"), "-q", "-u", "root", "-s", "0", "-d", path, "-n",
             f"{k}:{size}:{size}:{directories}"], 1, thousands, 2048, latencies=False,
-            note="only the longest" + ("; reads each file, too" if size else "")),
+            note="only the longest" + ("; reads each file, too" if size else ""),
+            beside=ours[-1].name),
         fresh_slope(bench, kind, "mdtest", "mdtest", lambda path, n: [
             bench.path("mdtest"), "-F", "-C", "-T", "-r", "-w", size, "-d", path,
             *(["-n", n] if directories == 1 else ["-b", directories - 1, "-z", 1, "-I", n // directories])],
@@ -302,7 +305,8 @@ def data(bench):
                              "--invalidate=0", "--overwrite=1", *FIO_LEAN, *options)
 
     yield Case(
-        "data", "4 KiB random writes, tmpfs", "The same writes of zeros and of data that do not compress", ["cpu_ns", "elapsed_ns"], [
+        "data", "4 KiB random writes, tmpfs", "The same writes of zeros and of data that do not compress",
+        ["cpu_ns", "elapsed_ns"], [
             by_slope(bench, "stackrace, zeros", "stackrace", ours("content=zero"), n),
             by_slope(bench, OURS, "stackrace", ours("content=random"), n, note="content=random"),
             by_slope(bench, "fio, zero_buffers", "fio", fios("--zero_buffers=1"), n),
@@ -321,7 +325,8 @@ def start(bench):
     reads = fio_reads(bench, path, size, "--ioengine=psync", *FIO_LEAN)
     runs = [
         (OURS, "stackrace", our_reads(bench, path, "engine=sync")(1), True),
-        ("stackrace, io_uring", "stackrace", our_reads(bench, path, "engine=io_uring", "queue-depth=32")(1), True),
+        ("stackrace, engine=io_uring", "stackrace",
+         our_reads(bench, path, "engine=io_uring", "queue-depth=32")(1), True),
         ("fio psync", "fio", reads(1), True),
         ("fio io_uring", "fio", fio_reads(bench, path, size, "--ioengine=io_uring", *FIO_LEAN)(1), True),
         ("sysbench", "sysbench", sysbench(bench, size, "rndrd", 1, "--rand-type=uniform"), True),
@@ -360,10 +365,10 @@ def memory(bench):
             (OURS, "stackrace", ours, "each block once"),
             ("fio io_uring, default", "fio", run, "each block once"),
             ("fio io_uring, tuned", "fio", [*run, *FIO_LEAN], "with repeats"),
-            ("sysbench, async", "sysbench", [
+            ("sysbench, asynchronous", "sysbench", [
                 *[word for word in sysbench(bench, size, "rndrd", 0, "--threads=16", "--file-io-mode=async",
                                             "--file-async-backlog=128") if word not in ("--time=0", "run")],
-                "--time=1", "run"], "with repeats"),
+                "--time=1", "run"], "with repeats; one buffer for all requests"),
             ("t/io_uring, latencies", "t/io_uring", [
                 bench.path("t/io_uring"), "-d128", f"-b{BLOCK}", "-p0", "-O0", "-n16", "-r2", "-t1", "-R1",
                 str(path)], "with repeats"),
@@ -397,7 +402,7 @@ def layout(bench):
     def prepare(n, *options):
         return [bench.path("sysbench"), "fileio", f"--file-total-size={n}", "--file-num=1", *options, "prepare"]
 
-    yield Case("layout", f"{size // MIB} MiB on tmpfs", "A file written and removed; GB/s", ["elapsed_ns", "cpu_ns"], [
+    yield Case("layout", f"{size // MIB} MiB on tmpfs", "A file written and removed", ["elapsed_ns", "cpu_ns"], [
         entrant("bare loop", "bare", removed(lambda n: [bench.path("bare"), "write", path, n]),
                 "one buffer, again and again"),
         entrant(OURS, "stackrace", lambda n: load(
@@ -413,6 +418,12 @@ def layout(bench):
             "dd", "if=/dev/urandom", f"of={path}", "bs=1M", f"count={n // MIB}", "status=none"]), "random data",
             many=size // 4),
     ], base="bare loop")
+
+
+def content_rates(bench):
+    """What the engine's own loop says of the content it makes, one line of JSON each."""
+    path = bench.tools["floor_content"].path
+    return [json.loads(line) for line in measure.run([path, "--json"]).out.splitlines()] if path else []
 
 
 PARTS = {"cached": cached, "uring": uring, "zram": zram, "files": files, "data": data, "start": start,

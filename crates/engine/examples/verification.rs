@@ -47,10 +47,13 @@ fn main() -> Outcome<()> {
         path: file.path().into(),
         bytes: BYTES,
     };
-    println!("per operation, ns:           plain    verified  difference   latency: plain, verified");
-    for (name, engine, queue_depth) in
-        [("sync", Engine::Sync, 1), ("io_uring, 32", Engine::Uring, 32)]
-    {
+    println!(
+        "per operation, ns:           plain    verified  difference   latency: plain, verified"
+    );
+    for (name, engine, queue_depth) in [
+        ("sync", Engine::Sync, 1),
+        ("io_uring, 32", Engine::Uring, 32),
+    ] {
         for (op, read_share) in [("read", 1.0), ("write", 0.0)] {
             let spec = Spec {
                 targets: vec![target.clone()],

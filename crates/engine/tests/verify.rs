@@ -207,7 +207,11 @@ fn each_block_once_with_think_time_and_open_loop_are_verified_too() {
             Pacing::Poisson(50_000.0),
         ] {
             spec.pacing = pacing;
-            assert_eq!(done(&spec, &ledger).verified_bytes, 128 * BLOCK, "{pacing:?}");
+            assert_eq!(
+                done(&spec, &ledger).verified_bytes,
+                128 * BLOCK,
+                "{pacing:?}"
+            );
         }
         assert_eq!(done(&reading(&targets), &ledger).verified_bytes, 1 << 20);
     }
@@ -263,7 +267,10 @@ fn a_ledger_of_other_files_or_blocks_is_refused() {
     refused(reading(&both[..1]), "other files");
     let mut spec = reading(&both);
     spec.block_sizes.push((6144, 1));
-    refused(spec, "multiples of 2048 bytes, in files verified in units of 4096");
+    refused(
+        spec,
+        "multiples of 2048 bytes, in files verified in units of 4096",
+    );
     let mut spec = writing(&both);
     spec.content = Content::Zero;
     refused(spec, "to write Zero");
@@ -298,19 +305,39 @@ fn a_full_device_is_no_wrong_data() {
 /// What is done to the files behind the engine's back.
 #[derive(Debug, Clone)]
 enum Injury {
-    FlipBit { bit: u64 },
+    FlipBit {
+        bit: u64,
+    },
     /// Two different blocks change places.
-    Swap { block: u64, other: u64 },
+    Swap {
+        block: u64,
+        other: u64,
+    },
     /// A block keeps what it held before the last write.
-    KeepOld { block: u64 },
+    KeepOld {
+        block: u64,
+    },
     /// Some but not all sectors of a block do.
-    Tear { block: u64, from: u64, to: u64 },
+    Tear {
+        block: u64,
+        from: u64,
+        to: u64,
+    },
     /// The last write of a sector stopped after so many bytes.
-    TearSector { sector: u64, bytes: u64 },
-    Truncate { bytes: u64 },
-    Zero { block: u64 },
+    TearSector {
+        sector: u64,
+        bytes: u64,
+    },
+    Truncate {
+        bytes: u64,
+    },
+    Zero {
+        block: u64,
+    },
     /// A sector of the same place from files of another seed.
-    Foreign { sector: u64 },
+    Foreign {
+        sector: u64,
+    },
 }
 
 const FILE_BLOCKS: u64 = 24;
@@ -357,7 +384,10 @@ impl Files {
     }
 
     fn place(&self, at: u64) -> (PathBuf, u64) {
-        (self.paths[(at / FILE_BYTES) as usize].clone(), at % FILE_BYTES)
+        (
+            self.paths[(at / FILE_BYTES) as usize].clone(),
+            at % FILE_BYTES,
+        )
     }
 
     /// Does the injury. Returns the places it may be found at, and what is said then.
@@ -426,7 +456,9 @@ impl Files {
                 let (at, rest) = (sector * SECTOR, SECTOR - bytes);
                 self.write(at + bytes, old(at + bytes, rest));
                 // Equal bytes of the two belong to either.
-                let pairs = new[(at + bytes) as usize..].iter().zip(old(at + bytes, rest));
+                let pairs = new[(at + bytes) as usize..]
+                    .iter()
+                    .zip(old(at + bytes, rest));
                 let equal = pairs.take_while(|(new, old)| new == old).count() as u64;
                 let detail = format!(
                     "torn: bytes 0-{} of the sector are of generation 2, the rest of generation 1, \
@@ -448,8 +480,7 @@ impl Files {
             }
             Injury::Zero { block } => {
                 self.write(block * BLOCK, &[0; BLOCK as usize]);
-                let detail =
-                    "zeros: 4096 bytes of them where generation 2 was written".to_owned();
+                let detail = "zeros: 4096 bytes of them where generation 2 was written".to_owned();
                 vec![said(block * BLOCK, detail)]
             }
             Injury::Foreign { sector } => {
@@ -467,7 +498,10 @@ impl Files {
 }
 
 fn contents(paths: &[PathBuf]) -> Vec<u8> {
-    paths.iter().flat_map(|path| std::fs::read(path).unwrap()).collect()
+    paths
+        .iter()
+        .flat_map(|path| std::fs::read(path).unwrap())
+        .collect()
 }
 
 /// Files written twice, injured, and read again by each engine.
@@ -497,7 +531,11 @@ fn is_found(injury: &Injury, content: Content, engines: &[(Engine, u32)]) {
     for (engine, queue_depth) in engines {
         (spec.engine, spec.queue_depth) = (*engine, *queue_depth);
         let outcome = outcome(&spec, &ledger);
-        assert_eq!(outcome.ended, Ended::Failed, "{engine:?}: {injury:?} was not found");
+        assert_eq!(
+            outcome.ended,
+            Ended::Failed,
+            "{engine:?}: {injury:?} was not found"
+        );
         let error = outcome.error.unwrap();
         assert_eq!((error.op, error.errno), (Op::Read, 0));
         let found = (error.path, error.offset.unwrap(), error.detail);

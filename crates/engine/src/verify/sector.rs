@@ -205,7 +205,10 @@ mod tests {
         assert_eq!(sector[16..24], [0, 2, 0, 0, 1, 0, 0, 0]);
         assert_eq!(sector[24..32], *b"\x05\0\0\0SRv1");
         let whole = XxHash3_64::oneshot(&sector);
-        assert_eq!(whole, 0x28fa_1f64_b833_902c, "the content of a seed changed");
+        assert_eq!(
+            whole, 0x28fa_1f64_b833_902c,
+            "the content of a seed changed"
+        );
     }
 
     #[test]
