@@ -128,13 +128,21 @@ def summary(cases):
 KINDS = {"cpu_ns": "CPU time", "elapsed_ns": "elapsed time", "first_io_ns": "time", "peak_bytes": "memory"}
 
 
+def beaten(case, row, figure):
+    """By how much, and in how many rounds: few of them are chance."""
+    pairs = list(zip(row["rounds"][figure], row_of(case, row["beside"])["rounds"][figure]))
+    less = sum(its < ours for its, ours in pairs)
+    return (f"{ratio(case, row, row['beside'], figure):.2f} of its {KINDS[figure]} "
+            f"(less in {less} of {len(pairs)} rounds)")
+
+
 def losses(cases):
     """Every peer that beat stackrace, in any figure; all figures are costs, however they are shown."""
     found = []
     for case in cases:
         for _, row in peers(case):
-            parts = [(ratio(case, row, row["beside"], figure), KINDS[figure]) for figure in case["figures"]]
-            won = [f"{part:.2f} of its {kind}" for part, kind in parts if part < 0.995]
+            won = [beaten(case, row, figure) for figure in case["figures"]
+                   if ratio(case, row, row["beside"], figure) < 0.995]
             if won:
                 keeps = f" ({KEPT[False]})" if row["latencies"] is False else ""
                 found.append(f"- {case['title']}: {row['name']}{keeps} takes {' and '.join(won)}.")
@@ -145,10 +153,10 @@ def rates(found):
     """What the engine's content costs before it is written, by its own loop on one core."""
     rows = [[rate["content"], f"{rate['block_bytes']:,}", *(plain(rate["gb_per_s"][part]) for part in
              ("min", "median", "max")), plain(rate["ns_per_4_kib"]["median"]), f"{rate['rounds']} rounds"]
-            for rate in found]
+            for rate in found if rate["content"] != "zero"]
     head = ["", "bytes of a write", "GB/s: min", "median", "max", "ns per 4 KiB (median)", "remarks"]
     return "\n".join(["### Content made ready to be written, per core", "",
-                      "By stackrace alone, without any write.", "", aligned(head, rows)])
+                      "By stackrace alone, without any write. Zeros are not touched at all and cost nothing per byte.", "", aligned(head, rows)])
 
 
 def section(results):

@@ -39,6 +39,7 @@ class Case:
     entrants: list[Entrant]
     base: str | None = None  # the bare loop's row
     rounds: int | None = None
+    settle: Callable[[], None] = lambda: None  # before every round
     differences: list[tuple] = field(default_factory=list)  # (name, entrant, less entrant)
 
 
@@ -62,6 +63,7 @@ def raced(case, tools, rounds, seed):
             running.append((entrant, row))
     order = random.Random(seed)
     for number in range(case.rounds or rounds):
+        case.settle()
         order.shuffle(running)
         for entrant, row in running:
             if row["out"]:

@@ -118,7 +118,7 @@ def cached(bench):
                 by_slope(bench, "elbencho", "elbencho", elbencho(bench, path, 1), n),
                 t_io_uring(bench, path, "t/io_uring -S1, latencies", 1, "-S1", "-O0", "-t1"),
                 t_io_uring(bench, path, "t/io_uring -S1", 1, "-S1", "-O0", "-t0", latencies=False),
-            ], base="bare loop")
+            ], base="bare loop", settle=lambda path=path: bench.places.warm(path))
 
 
 def uring(bench):
@@ -148,7 +148,7 @@ def uring(bench):
                     bench, path, size, "--ioengine=libaio", *deep, *FIO_LEAN, *FIO_BATCH), n),
                 t_io_uring(bench, path, "t/io_uring, latencies", depth, "-O0", "-B1", "-F1", "-t1"),
                 t_io_uring(bench, path, "t/io_uring", depth, "-O0", "-B1", "-F1", "-t0", latencies=False),
-            ], base="bare ring")
+            ], base="bare ring", settle=lambda path=path: bench.places.warm(path))
 
 
 def zram(bench):
