@@ -2,7 +2,9 @@
 
 #![expect(
     clippy::unwrap_used,
-    reason = "a test that cannot read the page has failed"
+    clippy::disallowed_methods,
+    clippy::print_stdout,
+    reason = "a test that cannot read the page has failed, starts the bench, and says when it is skipped"
 )]
 
 use std::path::Path;
