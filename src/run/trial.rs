@@ -297,7 +297,7 @@ fn phase_observation(name: &str, outcome: &Outcome, offered: Option<f64>) -> Pha
         threads: outcome
             .threads
             .iter()
-            .map(|kinds| kinds.iter().map(thread_operation).collect())
+            .map(|thread| thread.ops.iter().map(thread_operation).collect())
             .collect(),
     }
 }

@@ -108,7 +108,7 @@ fn threads_add_up(outcome: &Outcome) {
         let parts = outcome
             .threads
             .iter()
-            .flatten()
+            .flat_map(|thread| &thread.ops)
             .filter(|p| p.op == whole.op);
         let parts: Vec<&OpOutcome> = parts.collect();
         let Some((first, others)) = parts.split_first() else {
