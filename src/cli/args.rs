@@ -54,6 +54,8 @@ pub(super) enum Verb {
     Resume(Resume),
     /// Show a run: verdict, tables, plots
     Report(Report),
+    /// Show a published study: its figures, what they say, and what a careful reader would remark
+    Published(Published),
     /// List the runs on record
     Runs,
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
@@ -180,6 +182,16 @@ pub(super) struct Report {
     /// The same as --format html --output FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
     pub(super) html: Option<PathBuf>,
+}
+
+/// `stackrace published`.
+#[derive(Debug, Args)]
+pub(super) struct Published {
+    /// Which; without it, the list
+    pub(super) name: Option<String>,
+    /// terminal, markdown, csv, json
+    #[arg(long, short, default_value = "terminal")]
+    pub(super) format: String,
 }
 
 /// `stackrace clean`.

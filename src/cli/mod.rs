@@ -7,6 +7,7 @@ mod execute;
 mod failure;
 mod plan;
 mod progress;
+mod published;
 mod report;
 mod show;
 
@@ -70,6 +71,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Resume(verb) => execute::exec_resume(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),
+        Verb::Published(verb) => published::exec(&setting, &verb),
         Verb::Runs => report::list(&setting),
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),

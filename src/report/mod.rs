@@ -11,7 +11,11 @@ mod figure;
 mod html;
 mod json;
 mod markdown;
+mod published;
+mod sheet;
 mod terminal;
+
+pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 
 use crate::record::Record;
 use crate::verdict::Verdict;

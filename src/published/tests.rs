@@ -1,0 +1,1 @@
+//! Whether the data, the ratios and the remarks are what they should be.

@@ -1,0 +1,358 @@
+//! A published study as something to read: its figures, ratios, conclusions and remarks.
+
+use serde_json::{Value, json};
+
+use super::content::{Row, Table as Grid};
+use super::sheet::{Part, Sheet};
+use super::{csv, figure};
+use crate::event::Better;
+use crate::published::{
+    Card, Contrast, Figure, Reading, Table, conclusions, contrasts, distinct, geometric_mean,
+    remarks,
+};
+
+/// Version of the JSON form; a field never changes its meaning.
+const FORMAT: u32 = 1;
+/// Columns of figures a table has at most: what 80 columns hold.
+const COLUMNS_MAX: usize = 3;
+/// Columns of ratios a table has at most.
+const RATIOS_MAX: usize = 4;
+
+/// The forms a published study can be had in.
+pub(crate) const FORMS: [&str; 4] = ["csv", "json", "markdown", "terminal"];
+
+/// A published study in one of [`FORMS`].
+///
+/// # Errors
+/// Data that ship are damaged: the line and what is wrong with it.
+pub(crate) fn published(card: &Card, form: &str, colour: bool) -> Result<Vec<u8>, String> {
+    let table = Table::of(card)?;
+    Ok(match form {
+        "csv" => comma_separated(card, &table),
+        "json" => {
+            let mut text = format!("{:#}", machine_readable(card, &table));
+            text.push('\n');
+            text.into_bytes()
+        }
+        _ => sheet(card, &table).render(form, colour),
+    })
+}
+
+fn sheet(card: &Card, table: &Table) -> Sheet {
+    let mut parts: Vec<Part> = Vec::new();
+    let ratios = contrasts(card, table);
+    let remarks = remarks(card, table);
+    let conclusions = conclusions(card, table);
+    let mut list = |title: &str, items: Vec<String>| {
+        if !items.is_empty() {
+            parts.push(Part::List(title.to_owned(), items));
+        }
+    };
+    list(
+        "What the authors say",
+        card.words.iter().map(|w| (*w).to_owned()).collect(),
+    );
+    list(
+        "What the figures say (a ratio above 1 is better)",
+        conclusions,
+    );
+    list(
+        "Remarks",
+        remarks.into_iter().map(|remark| remark.text).collect(),
+    );
+    parts.extend(figures(card, table).into_iter().map(Part::Table));
+    parts.extend(ratio_tables(card, &ratios).into_iter().map(Part::Table));
+    parts.push(Part::List(
+        "To run it yourself".to_owned(),
+        vec![
+            format!("stackrace run {}, at full size with --full", card.name),
+            format!("What differs: {}", card.counterpart.stands_in),
+        ],
+    ));
+    Sheet {
+        title: format!("{} ({})", card.title, card.year),
+        lead: vec![card.question.to_owned()],
+        facts: card
+            .environment
+            .iter()
+            .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+            .collect(),
+        parts,
+    }
+}
+
+/// Tables of the figures: a load's metrics, a few at a time, every treatment.
+fn figures(card: &Card, table: &Table) -> Vec<Grid> {
+    let metrics = table.metrics();
+    let mut grids = Vec::new();
+    for workload in table.workloads() {
+        let of: Vec<&str> = metrics
+            .iter()
+            .filter(|(w, _)| *w == workload)
+            .map(|(_, metric)| *metric)
+            .collect();
+        for some in of.chunks(COLUMNS_MAX) {
+            grids.push(figures_of(card, table, workload, some));
+        }
+    }
+    grids
+}
+
+fn figures_of(card: &Card, table: &Table, workload: &str, metrics: &[&str]) -> Grid {
+    let of = |figure: &&Figure| {
+        figure.workload == workload && metrics.contains(&figure.metric.name.as_str())
+    };
+    let mut rows: Vec<Row> = Vec::new();
+    let mut treatments: Vec<&[String]> = Vec::new();
+    for figure in table.figures.iter().filter(of) {
+        if !treatments.contains(&figure.levels.as_slice()) {
+            treatments.push(&figure.levels);
+        }
+    }
+    for levels in treatments {
+        let mut cells = vec![treatment(card, levels)];
+        cells.extend(metrics.iter().map(|metric| {
+            table
+                .of_metric(workload, metric)
+                .find(|figure| figure.levels == levels)
+                .map_or(figure::MISSING.to_owned(), cell)
+        }));
+        rows.push(Row::of(cells));
+    }
+    let mut units: Vec<String> = Vec::new();
+    for figure in table.figures.iter().filter(of) {
+        let unit = match figure.original.as_str() {
+            "" => format!("{} computed from the bytes stated", figure.metric.name),
+            "K/sec" => "published in K/sec, 1024 B each, with the per cent of one CPU".to_owned(),
+            "MB/s" => "published in MB/s, taken as 10⁶ B".to_owned(),
+            other => format!("published in {other}"),
+        };
+        if !units.contains(&unit) {
+            units.push(unit);
+        }
+    }
+    let units = format!("{}.", super::content::capital(&units.join("; ")));
+    Grid {
+        title: workload.to_owned(),
+        note: units,
+        head: std::iter::once("treatment".to_owned())
+            .chain(metrics.iter().map(|metric| (*metric).to_owned()))
+            .collect(),
+        text: Vec::new(),
+        rows,
+    }
+}
+
+/// `stripe-4, ashift 9`: a level that is only a number is told by its factor.
+fn treatment(card: &Card, levels: &[String]) -> String {
+    let names: Vec<String> = card
+        .factors
+        .iter()
+        .zip(levels)
+        .filter(|(_, level)| !level.is_empty())
+        .map(|(factor, level)| {
+            if level.len() < 2
+                || level.starts_with(|c: char| c.is_ascii_digit()) && !level.contains(' ')
+            {
+                format!("{} {level}", factor.name)
+            } else {
+                level.clone()
+            }
+        })
+        .collect();
+    names.join(", ")
+}
+
+/// A figure with its processor's share: `343 MB/s, 92 %`.
+fn cell(figure: &Figure) -> String {
+    let value = match figure.reading {
+        Reading::Value(value) => figure::value(&figure.metric.unit, value),
+        Reading::TooShort => "+++++".to_owned(),
+    };
+    match figure.cpu_percent {
+        Some(percent) => format!("{value}, {percent:.0} %"),
+        None => value,
+    }
+}
+
+/// A table per factor, and per level where there are many: a row a metric, a column per level and
+/// levels of the other factors.
+fn ratio_tables(card: &Card, all: &[Contrast]) -> Vec<Grid> {
+    let mut grids = Vec::new();
+    for (at, factor) in card.factors.iter().enumerate() {
+        let of: Vec<&Contrast> = all
+            .iter()
+            .filter(|contrast| contrast.factor == at)
+            .collect();
+        let columns = distinct(
+            of.iter()
+                .map(|c| (c.a.as_str(), c.b.as_str(), c.within.as_str())),
+        );
+        for some in columns.chunks(RATIOS_MAX) {
+            grids.push(ratio_table(factor.name, &of, some));
+        }
+    }
+    grids
+}
+
+fn ratio_table(factor: &str, of: &[&Contrast], columns: &[(&str, &str, &str)]) -> Grid {
+    let ratio = |on: &str, column: &(&str, &str, &str)| {
+        let found = of.iter().find(|contrast| {
+            contrast.on() == on
+                && (
+                    contrast.a.as_str(),
+                    contrast.b.as_str(),
+                    contrast.within.as_str(),
+                ) == *column
+        });
+        found.map(|contrast| contrast.ratio)
+    };
+    let names = distinct(of.iter().map(|contrast| contrast.on()));
+    let mut rows: Vec<Row> = Vec::new();
+    for on in &names {
+        let ratios: Vec<Option<f64>> = columns.iter().map(|column| ratio(on, column)).collect();
+        if ratios.iter().all(Option::is_none) {
+            continue;
+        }
+        let shown = ratios
+            .iter()
+            .map(|r| r.map_or(figure::MISSING.to_owned(), figure::ratio));
+        let name = on
+            .split_once(": ")
+            .map_or(on.as_str(), |(workload, metric)| {
+                if workload.starts_with("bonnie++") {
+                    metric
+                } else {
+                    on
+                }
+            });
+        rows.push(Row::of(
+            std::iter::once(name.to_owned()).chain(shown).collect(),
+        ));
+    }
+    let means = columns.iter().map(|column| {
+        let ratios: Vec<f64> = names.iter().filter_map(|on| ratio(on, column)).collect();
+        geometric_mean(&ratios).map_or(figure::MISSING.to_owned(), figure::ratio)
+    });
+    rows.push(Row::of(
+        std::iter::once("geometric mean of all".to_owned())
+            .chain(means)
+            .collect(),
+    ));
+    let bases = distinct(columns.iter().map(|(a, _, _)| *a)).join(" or ");
+    let head = columns.iter().map(|(_, b, within)| {
+        if within.is_empty() {
+            (*b).to_owned()
+        } else {
+            format!("{b}, in {within}")
+        }
+    });
+    Grid {
+        title: format!("Ratios: {factor}"),
+        note: format!("Against {bases}; above 1 is better than that."),
+        head: std::iter::once("metric".to_owned()).chain(head).collect(),
+        text: Vec::new(),
+        rows,
+    }
+}
+
+/// Every figure, a line each, in base units.
+fn comma_separated(card: &Card, table: &Table) -> Vec<u8> {
+    let mut text = String::new();
+    let names = ["study", "workload"].map(str::to_owned).into_iter();
+    let levels = card
+        .factors
+        .iter()
+        .map(|factor| format!("level:{}", factor.name));
+    let rest = [
+        "metric",
+        "unit",
+        "better",
+        "value",
+        "too_short",
+        "cpu_percent",
+        "published_unit",
+    ];
+    csv::line(
+        &mut text,
+        names.chain(levels).chain(rest.map(str::to_owned)),
+    );
+    for figure in &table.figures {
+        let before = [card.name.to_owned(), figure.workload.clone()].into_iter();
+        let after = [
+            figure.metric.name.clone(),
+            figure.metric.unit.clone(),
+            direction(figure.metric.better).to_owned(),
+            figure
+                .value()
+                .map_or(String::new(), |value| value.to_string()),
+            (figure.reading == Reading::TooShort).to_string(),
+            figure
+                .cpu_percent
+                .map_or(String::new(), |percent| percent.to_string()),
+            figure.original.clone(),
+        ];
+        csv::line(
+            &mut text,
+            before.chain(figure.levels.iter().cloned()).chain(after),
+        );
+    }
+    text.into_bytes()
+}
+
+fn direction(better: Better) -> &'static str {
+    match better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+    }
+}
+
+fn machine_readable(card: &Card, table: &Table) -> Value {
+    let figures = table.figures.iter().map(|figure| {
+        json!({
+            "workload": figure.workload,
+            "metric": figure.metric,
+            "levels": levels(card, &figure.levels),
+            "value": figure.value(),
+            "too_short": figure.reading == Reading::TooShort,
+            "cpu_percent": figure.cpu_percent,
+            "published_unit": (!figure.derived()).then_some(&figure.original),
+        })
+    });
+    let ratios = contrasts(card, table).into_iter().map(|contrast| {
+        json!({
+            "factor": card.factors[contrast.factor].name,
+            "a": contrast.a,
+            "b": contrast.b,
+            "within": contrast.within,
+            "workload": contrast.workload,
+            "metric": contrast.metric,
+            "ratio": contrast.ratio,
+        })
+    });
+    let remarks = remarks(card, table).into_iter();
+    json!({
+        "published_format": FORMAT,
+        "name": card.name,
+        "title": card.title,
+        "year": card.year,
+        "question": card.question,
+        "environment": card.environment.iter().map(|(name, value)| json!({ "name": name, "value": value })).collect::<Vec<_>>(),
+        "words": card.words,
+        "figures": figures.collect::<Vec<_>>(),
+        "ratios": ratios.collect::<Vec<_>>(),
+        "conclusions": conclusions(card, table),
+        "remarks": remarks.map(|r| json!({ "check": r.check, "text": r.text })).collect::<Vec<_>>(),
+        "stands_in": card.counterpart.stands_in,
+    })
+}
+
+fn levels(card: &Card, levels: &[String]) -> Value {
+    let named = card.factors.iter().zip(levels);
+    Value::Object(
+        named
+            .filter(|(_, level)| !level.is_empty())
+            .map(|(factor, level)| (factor.name.to_owned(), Value::String(level.clone())))
+            .collect(),
+    )
+}
