@@ -26,6 +26,25 @@ pub(crate) struct Card {
     pub(crate) counterpart: Counterpart,
 }
 
+impl Card {
+    /// `stripe-4, ashift 9`: the levels that apply; one that is only a number or a letter is told
+    /// by its factor.
+    pub(crate) fn treatment(&self, levels: &[String]) -> String {
+        let bare = |level: &str| level.len() < 2 || level.chars().all(|c| c.is_ascii_digit());
+        let names: Vec<String> = self
+            .factors
+            .iter()
+            .zip(levels)
+            .filter(|(_, level)| !level.is_empty())
+            .map(|(factor, level)| match bare(level) {
+                true => format!("{} {level}", factor.name.trim_start_matches("drbd_")),
+                false => level.clone(),
+            })
+            .collect();
+        names.join(", ")
+    }
+}
+
 /// What was varied.
 pub(crate) struct Factor {
     /// As in the data.
@@ -184,6 +203,7 @@ const NETATALK_CNID: Card = Card {
     words: &[],
     stated: Stated {
         line: Some(GIGABIT),
+        bytes: &[("copy-small-tree", 7_900_000_000)],
         ..NOTHING_STATED
     },
     factors: &[

@@ -2,7 +2,7 @@
 
 use super::card::Card;
 use super::remark;
-use super::table::{Figure, Table, distinct, named};
+use super::table::{Figure, Table, distinct};
 use crate::event::MetricHead;
 
 /// One level of a factor against the baseline, everything else equal, on one metric.
@@ -76,7 +76,7 @@ fn of_factor(card: &Card, table: &Table, factor: usize) -> Vec<Contrast> {
             factor,
             a: a.levels[factor].clone(),
             b: b.levels[factor].clone(),
-            within: named(&others),
+            within: card.treatment(&others),
             workload: b.workload.clone(),
             metric: b.metric.clone(),
             ratio: (b.metric.better.oriented_ln(value) - b.metric.better.oriented_ln(base)).exp(),
@@ -98,7 +98,7 @@ pub(crate) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
 /// Figures that measured the processor, were over too soon, or contradict another are left out
 /// here (and named among the remarks): what they say of storage is nothing.
 pub(crate) fn conclusions(card: &Card, table: &Table) -> Vec<String> {
-    let unfit = remark::unfit(card, table);
+    let unfit = remark::unfit(table);
     let all = contrasts(card, table);
     let mut sentences = Vec::new();
     for (factor, about) in card.factors.iter().enumerate() {

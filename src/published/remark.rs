@@ -5,7 +5,7 @@
 
 use super::card::Card;
 use super::ratio::contrasts;
-use super::table::{Figure, Reading, Table, distinct, named};
+use super::table::{Figure, Reading, Table, distinct};
 use crate::unit;
 
 /// A remark, and the check that made it.
@@ -40,6 +40,7 @@ pub(super) const ALL: &[(&str, Check)] = &[
     ("no-figures", no_figures),
     ("single-run", single_run),
     ("contradiction", contradiction),
+    ("stated-size", stated_size),
     ("confounded", confounded),
     ("order", order),
     ("cpu", cpu),
@@ -70,8 +71,8 @@ pub(crate) fn remarks(card: &Card, table: &Table) -> Vec<Remark> {
 
 /// Figures, by their places, that say nothing of storage: the processor was the limit, the phase
 /// was too brief, or the figure contradicts another.
-pub(super) fn unfit(card: &Card, table: &Table) -> Vec<usize> {
-    let odd = contradictions(card, table);
+pub(super) fn unfit(table: &Table) -> Vec<usize> {
+    let odd = contradictions(table);
     table
         .figures
         .iter()
@@ -147,24 +148,10 @@ struct Contradiction {
 }
 
 /// The work of a load is the same in every treatment: elapsed times rate must be, too.
-fn contradictions(_: &Card, table: &Table) -> Vec<Contradiction> {
+fn contradictions(table: &Table) -> Vec<Contradiction> {
     let mut found = Vec::new();
     for workload in table.workloads() {
-        let pairs: Vec<([usize; 2], f64, f64)> = table
-            .figures
-            .iter()
-            .enumerate()
-            .filter(|(_, figure)| figure.workload == workload && figure.metric.name == "elapsed")
-            .filter_map(|(at, elapsed)| {
-                let (rate_at, rate) = table.figures.iter().enumerate().find(|(_, other)| {
-                    other.workload == workload
-                        && other.levels == elapsed.levels
-                        && other.metric.unit == "B/s"
-                        && !other.derived()
-                })?;
-                Some(([at, rate_at], elapsed.value()?, rate.value()?))
-            })
-            .collect();
+        let pairs = elapsed_and_rate(table, workload);
         let Some(work) = median(pairs.iter().map(|(_, s, rate)| s * rate).collect()) else {
             continue;
         };
@@ -183,8 +170,28 @@ fn contradictions(_: &Card, table: &Table) -> Vec<Contradiction> {
     found
 }
 
+/// Elapsed times of a load with the rate published beside each: places, seconds, B/s.
+fn elapsed_and_rate(table: &Table, workload: &str) -> Vec<([usize; 2], f64, f64)> {
+    let figures = || {
+        table
+            .figures
+            .iter()
+            .enumerate()
+            .filter(|(_, f)| f.workload == workload)
+    };
+    figures()
+        .filter(|(_, figure)| figure.metric.name == "elapsed")
+        .filter_map(|(at, elapsed)| {
+            let (rate_at, rate) = figures().find(|(_, other)| {
+                other.levels == elapsed.levels && other.metric.unit == "B/s" && !other.derived()
+            })?;
+            Some(([at, rate_at], elapsed.value()?, rate.value()?))
+        })
+        .collect()
+}
+
 fn contradiction(card: &Card, table: &Table) -> Vec<String> {
-    contradictions(card, table)
+    contradictions(table)
         .into_iter()
         .map(|odd| {
             let [elapsed, rate] = odd.figures.map(|at| &table.figures[at]);
@@ -193,7 +200,7 @@ fn contradiction(card: &Card, table: &Table) -> Vec<String> {
                  factor of {:.2}: by the rate, and the work of the other treatments, it took \
                  {:.0} s. Both are left out of the conclusions",
                 elapsed.workload,
-                named(&elapsed.levels),
+                card.treatment(&elapsed.levels),
                 elapsed.value().unwrap_or(f64::NAN),
                 unit::bytes_per_second(rate.value().unwrap_or(f64::NAN)),
                 odd.factor.max(1.0 / odd.factor),
@@ -201,6 +208,32 @@ fn contradiction(card: &Card, table: &Table) -> Vec<String> {
             )
         })
         .collect()
+}
+
+/// Bytes stated for a load, against its elapsed times times its rates.
+fn stated_size(card: &Card, table: &Table) -> Vec<String> {
+    let mut texts = Vec::new();
+    for (workload, stated) in card.stated.bytes {
+        let work = median(
+            elapsed_and_rate(table, workload)
+                .iter()
+                .map(|(_, s, rate)| s * rate)
+                .collect(),
+        );
+        let Some(ratio) = work.map(|work| work / *stated as f64) else {
+            continue;
+        };
+        if ratio.max(1.0 / ratio) > 1.03 {
+            texts.push(format!(
+                "{workload}: {:.1} GB are stated; elapsed times and rates make {:.2} GB, {ratio:.2} \
+                 times that (a unit of 2^30 instead of 10^9 bytes would be {:.2})",
+                *stated as f64 / 1e9,
+                ratio * *stated as f64 / 1e9,
+                (1_u64 << 30) as f64 / 1e9
+            ));
+        }
+    }
+    texts
 }
 
 /// Two levels measured on different machines, or on different amounts of data.
@@ -298,7 +331,7 @@ fn cpu(_: &Card, table: &Table) -> Vec<String> {
     let over = table
         .figures
         .iter()
-        .filter(|f| f.cpu_percent.is_some_and(|p| p > 100.0));
+        .filter(|f| is_brief(f) && f.cpu_percent.is_some_and(|p| p > 100.0));
     let highest = over
         .clone()
         .filter_map(|f| f.cpu_percent)
@@ -314,7 +347,7 @@ fn cpu(_: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Where the processor is the limit all treatments are alike; one that is not was disturbed.
-fn outlier(_: &Card, table: &Table) -> Vec<String> {
+fn outlier(card: &Card, table: &Table) -> Vec<String> {
     let mut texts = Vec::new();
     for (workload, metric) in table.metrics() {
         let of: Vec<&Figure> = table.of_metric(workload, metric).collect();
@@ -329,9 +362,9 @@ fn outlier(_: &Card, table: &Table) -> Vec<String> {
             };
             if (value / middle).max(middle / value) > OUTLIER {
                 texts.push(format!(
-                    "{}: {} where the middle treatment has {}, with the processor as the limit in \
+                    "{metric} of {}: {} where the middle treatment has {}, with the processor as the limit in \
                      both: something else ran, and a single run cannot show it",
-                    figure.place(),
+                    card.treatment(&figure.levels),
                     unit::operations_per_second(value),
                     unit::operations_per_second(middle)
                 ));
@@ -538,7 +571,7 @@ fn rounding(_: &Card, table: &Table) -> Vec<String> {
 /// A metric that hardly moves over the levels of a factor others move by far.
 fn control(card: &Card, table: &Table) -> Vec<String> {
     let all = contrasts(card, table);
-    let unfit = unfit(card, table);
+    let unfit = unfit(table);
     let mut texts = Vec::new();
     for (factor, about) in card.factors.iter().enumerate() {
         let of: Vec<_> = all
@@ -560,7 +593,7 @@ fn control(card: &Card, table: &Table) -> Vec<String> {
         if !still.is_empty() {
             texts.push(format!(
                 "{} moves other figures more than twofold and these by less than {:.0} %, a \
-                 control that nothing else changed: {}",
+                 control: chance is about that large here: {}",
                 about.name,
                 (CONTROL - 1.0) * 100.0,
                 still.join(", ")

@@ -56,11 +56,6 @@ impl Figure {
         self.original.is_empty()
     }
 
-    /// `block input of raid10-4, 12`.
-    pub(crate) fn place(&self) -> String {
-        format!("{} of {}", self.metric.name, named(&self.levels))
-    }
-
     /// Seconds it took: the work divided by the rate; none: not known.
     pub(crate) fn seconds(&self) -> Option<f64> {
         let value = self.value()?;
@@ -69,16 +64,6 @@ impl Figure {
             _ => Some(self.work? / value),
         }
     }
-}
-
-/// The levels that apply, in one text.
-pub(crate) fn named(levels: &[String]) -> String {
-    let levels: Vec<&str> = levels.iter().map(String::as_str).collect();
-    let levels: Vec<&str> = levels
-        .into_iter()
-        .filter(|level| !level.is_empty())
-        .collect();
-    levels.join(", ")
 }
 
 impl Table {

@@ -15,8 +15,10 @@ use crate::published::{
 const FORMAT: u32 = 1;
 /// Columns of figures a table has at most: what 80 columns hold.
 const COLUMNS_MAX: usize = 3;
-/// Columns of ratios a table has at most.
-const RATIOS_MAX: usize = 4;
+/// What a terminal's columns leave for a table of ratios, one column for the mean set aside.
+const RATIOS_WIDTH: usize = 66;
+/// Name of the row of means.
+const MEAN: &str = "all metrics";
 
 /// The forms a published study can be had in.
 pub(crate) const FORMS: [&str; 4] = ["csv", "json", "markdown", "terminal"];
@@ -110,7 +112,7 @@ fn figures_of(card: &Card, table: &Table, workload: &str, metrics: &[&str]) -> G
         }
     }
     for levels in treatments {
-        let mut cells = vec![treatment(card, levels)];
+        let mut cells = vec![card.treatment(levels)];
         cells.extend(metrics.iter().map(|metric| {
             table
                 .of_metric(workload, metric)
@@ -143,26 +145,6 @@ fn figures_of(card: &Card, table: &Table, workload: &str, metrics: &[&str]) -> G
     }
 }
 
-/// `stripe-4, ashift 9`: a level that is only a number is told by its factor.
-fn treatment(card: &Card, levels: &[String]) -> String {
-    let names: Vec<String> = card
-        .factors
-        .iter()
-        .zip(levels)
-        .filter(|(_, level)| !level.is_empty())
-        .map(|(factor, level)| {
-            if level.len() < 2
-                || level.starts_with(|c: char| c.is_ascii_digit()) && !level.contains(' ')
-            {
-                format!("{} {level}", factor.name)
-            } else {
-                level.clone()
-            }
-        })
-        .collect();
-    names.join(", ")
-}
-
 /// A figure with its processor's share: `343 MB/s, 92 %`.
 fn cell(figure: &Figure) -> String {
     let value = match figure.reading {
@@ -175,82 +157,98 @@ fn cell(figure: &Figure) -> String {
     }
 }
 
-/// A table per factor, and per level where there are many: a row a metric, a column per level and
-/// levels of the other factors.
+/// A table per level that is compared with a baseline: a row a metric, a column per combination of
+/// the other factors, as many as fit.
 fn ratio_tables(card: &Card, all: &[Contrast]) -> Vec<Grid> {
     let mut grids = Vec::new();
     for (at, factor) in card.factors.iter().enumerate() {
-        let of: Vec<&Contrast> = all
-            .iter()
-            .filter(|contrast| contrast.factor == at)
-            .collect();
-        let columns = distinct(
-            of.iter()
-                .map(|c| (c.a.as_str(), c.b.as_str(), c.within.as_str())),
-        );
-        for some in columns.chunks(RATIOS_MAX) {
-            grids.push(ratio_table(factor.name, &of, some));
+        let of_factor: Vec<&Contrast> = all.iter().filter(|c| c.factor == at).collect();
+        for (b, a) in distinct(of_factor.iter().map(|c| (&c.b, &c.a))) {
+            let of: Vec<&Contrast> = of_factor
+                .iter()
+                .copied()
+                .filter(|c| (&c.b, &c.a) == (b, a))
+                .collect();
+            let columns = distinct(of.iter().map(|contrast| contrast.within.as_str()));
+            let names = distinct(of.iter().map(|contrast| contrast.on()));
+            let widest = names
+                .iter()
+                .map(|on| short(on).len())
+                .max()
+                .unwrap_or(0)
+                .max(MEAN.len());
+            for some in fitting(&columns, RATIOS_WIDTH.saturating_sub(widest)) {
+                let title = format!("Ratios: {} {b} against {a}", factor.name);
+                grids.push(ratio_table(
+                    title,
+                    &of,
+                    some,
+                    columns.len() > 1 && some.ends_with(&columns[columns.len() - 1..]),
+                ));
+            }
         }
     }
     grids
 }
 
-fn ratio_table(factor: &str, of: &[&Contrast], columns: &[(&str, &str, &str)]) -> Grid {
-    let ratio = |on: &str, column: &(&str, &str, &str)| {
-        let found = of.iter().find(|contrast| {
-            contrast.on() == on
-                && (
-                    contrast.a.as_str(),
-                    contrast.b.as_str(),
-                    contrast.within.as_str(),
-                ) == *column
-        });
-        found.map(|contrast| contrast.ratio)
-    };
-    let names = distinct(of.iter().map(|contrast| contrast.on()));
-    let mut rows: Vec<Row> = Vec::new();
-    for on in &names {
-        let ratios: Vec<Option<f64>> = columns.iter().map(|column| ratio(on, column)).collect();
-        if ratios.iter().all(Option::is_none) {
-            continue;
+/// The columns in groups whose headings fit a width, in order.
+fn fitting<'a, 'b>(columns: &'a [&'b str], width: usize) -> Vec<&'a [&'b str]> {
+    let mut groups = Vec::new();
+    let (mut from, mut used) = (0, 0);
+    for (at, column) in columns.iter().enumerate() {
+        let needed = column.chars().count().max(6) + 2;
+        if at > from && used + needed > width {
+            groups.push(&columns[from..at]);
+            (from, used) = (at, 0);
         }
-        let shown = ratios
-            .iter()
-            .map(|r| r.map_or(figure::MISSING.to_owned(), figure::ratio));
-        let name = on
-            .split_once(": ")
-            .map_or(on.as_str(), |(workload, metric)| {
-                if workload.starts_with("bonnie++") {
-                    metric
-                } else {
-                    on
-                }
-            });
-        rows.push(Row::of(
-            std::iter::once(name.to_owned()).chain(shown).collect(),
-        ));
+        used += needed;
     }
-    let means = columns.iter().map(|column| {
-        let ratios: Vec<f64> = names.iter().filter_map(|on| ratio(on, column)).collect();
+    groups.push(&columns[from..]);
+    groups
+}
+
+/// A metric without the name of the one load there is.
+fn short(on: &str) -> &str {
+    on.split_once(": ")
+        .filter(|(workload, _)| workload.starts_with("bonnie++"))
+        .map_or(on, |(_, metric)| metric)
+}
+
+fn ratio_table(title: String, of: &[&Contrast], columns: &[&str], with_mean: bool) -> Grid {
+    let shown = |ratios: Vec<f64>| {
         geometric_mean(&ratios).map_or(figure::MISSING.to_owned(), figure::ratio)
-    });
-    rows.push(Row::of(
-        std::iter::once("geometric mean of all".to_owned())
-            .chain(means)
-            .collect(),
-    ));
-    let bases = distinct(columns.iter().map(|(a, _, _)| *a)).join(" or ");
-    let head = columns.iter().map(|(_, b, within)| {
-        if within.is_empty() {
-            (*b).to_owned()
-        } else {
-            format!("{b}, in {within}")
-        }
-    });
+    };
+    // Of one metric and one column there is one ratio; its mean is itself.
+    let row = |name: &str, holds: &dyn Fn(&Contrast) -> bool| {
+        let ratios = |column: Option<&str>| -> Vec<f64> {
+            of.iter()
+                .filter(|c| holds(c) && column.is_none_or(|column| c.within == column))
+                .map(|c| c.ratio)
+                .collect()
+        };
+        let mut cells = vec![name.to_owned()];
+        cells.extend(columns.iter().map(|column| shown(ratios(Some(column)))));
+        cells.extend(with_mean.then(|| shown(ratios(None))));
+        Row::of(cells)
+    };
+    let names = distinct(
+        of.iter()
+            .filter(|c| columns.contains(&c.within.as_str()))
+            .map(|c| c.on()),
+    );
+    let mut rows: Vec<Row> = names
+        .iter()
+        .map(|on| row(short(on), &|c| c.on() == *on))
+        .collect();
+    rows.push(row(MEAN, &|_| true));
+    let mean = with_mean.then(|| "mean".to_owned());
     Grid {
-        title: format!("Ratios: {factor}"),
-        note: format!("Against {bases}; above 1 is better than that."),
-        head: std::iter::once("metric".to_owned()).chain(head).collect(),
+        title,
+        note: "Above 1 is better; in the last row and a last column, geometric means.".to_owned(),
+        head: std::iter::once("metric".to_owned())
+            .chain(columns.iter().map(|column| (*column).to_owned()))
+            .chain(mean)
+            .collect(),
         text: Vec::new(),
         rows,
     }
