@@ -135,6 +135,9 @@ pub(super) struct Output {
 pub(super) struct Run {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
+    /// At full size, where the study has a size for any machine and a full one
+    #[arg(long)]
+    pub(super) full: bool,
     /// How long it may take, instead of what the study says
     #[arg(long, value_name = "TIME")]
     pub(super) at_most: Option<String>,
@@ -149,6 +152,9 @@ pub(super) struct Run {
 pub(super) struct Plan {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
+    /// At full size, where the study has a size for any machine and a full one
+    #[arg(long)]
+    pub(super) full: bool,
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,

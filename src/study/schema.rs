@@ -23,6 +23,20 @@ pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
             "additionalProperties": { "type": "array", "minItems": 1, "items": level },
         }),
     );
+    let amount = json!({ "type": ["string", "number", "boolean", "array"] });
+    properties.insert(
+        "sizes".to_owned(),
+        json!({
+            "type": "object",
+            "description": "Amounts for any machine, and as the question was asked (--full).",
+            "additionalProperties": {
+                "type": "object",
+                "properties": { "scaled": amount, "full": amount },
+                "required": ["scaled", "full"],
+                "additionalProperties": false,
+            },
+        }),
+    );
     properties.insert(
         "exclude".to_owned(),
         json!({
