@@ -334,7 +334,7 @@ fn show(
         ));
     }
     if let Some(path) = &output.html {
-        super::report::write(path, "html", record, verdict)?;
+        super::report::write(path, "html", record, verdict, &report::Options::default())?;
     }
     Ok(())
 }

@@ -13,9 +13,9 @@ mod table;
 mod tests;
 
 pub(crate) use card::{ALL, Card};
-pub(crate) use counterpart::{Counterpart, MetricPair};
+pub(crate) use counterpart::{FactorPair, MetricPair};
 pub(crate) use ratio::{Contrast, conclusions, contrasts, geometric_mean};
-pub(crate) use remark::remarks;
+pub(crate) use remark::{remarks, unfit};
 pub(crate) use table::{Figure, Reading, Table, distinct};
 
 /// The study of that name.

@@ -71,7 +71,7 @@ pub(crate) fn remarks(card: &Card, table: &Table) -> Vec<Remark> {
 
 /// Figures, by their places, that say nothing of storage: the processor was the limit, the phase
 /// was too brief, or the figure contradicts another.
-pub(super) fn unfit(table: &Table) -> Vec<usize> {
+pub(crate) fn unfit(table: &Table) -> Vec<usize> {
     let odd = contradictions(table);
     table
         .figures
@@ -101,7 +101,13 @@ fn counts(table: &Table, holds: impl Fn(&Figure) -> bool) -> String {
         let of: Vec<&Figure> = table.of_metric(workload, metric).collect();
         let n = of.iter().filter(|figure| holds(figure)).count();
         if n > 0 {
-            texts.push(format!("{metric} ({n} of {})", of.len()));
+            let load = if workload.starts_with("bonnie++") {
+                ""
+            } else {
+                workload
+            };
+            let name = format!("{load} {metric}");
+            texts.push(format!("{} ({n} of {})", name.trim(), of.len()));
         }
     }
     texts.join(", ")

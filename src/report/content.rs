@@ -4,7 +4,7 @@ use super::figure;
 use crate::event::{Ended, WorkloadHead};
 use crate::record::Record;
 use crate::unit;
-use crate::verdict::{Cell, Contrast, State, TreatmentRow, Verdict, Word};
+use crate::verdict::{Beside, Cell, Contrast, Interval, State, TreatmentRow, Verdict, Word};
 
 /// A table without a form.
 #[derive(Debug, Clone, Default)]
@@ -380,6 +380,66 @@ fn ratio_cells(contrast: &Contrast) -> [String; 3] {
             .map_or(figure::MISSING.to_owned(), figure::ratio_range),
         contrast.text.clone(),
     ]
+}
+
+/// Own ratios beside published ones, a table per contrast.
+pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<Table> {
+    let contrasts = crate::published::distinct(beside.rows.iter().map(|r| (&r.own, &r.published)));
+    contrasts
+        .into_iter()
+        .map(|(own, published)| Table {
+            title: format!("Beside {}: {own}", beside.study),
+            note: format!(
+                "Published: {published}, without interval; above 1 is better. Each interval holds \
+                 by itself. *: not a figure of storage, see `stackrace published {}`.",
+                beside.study
+            ),
+            head: [
+                "on",
+                "ratio",
+                &interval_name(verdict),
+                "published",
+                "inside",
+            ]
+            .map(str::to_owned)
+            .to_vec(),
+            text: vec![4],
+            rows: beside
+                .rows
+                .iter()
+                .filter(|row| (&row.own, &row.published) == (own, published))
+                .map(|row| {
+                    let place = match row.within.as_str() {
+                        "" => row.own_on.clone(),
+                        within => format!("{}, {within}", row.own_on),
+                    };
+                    let mark = if row.remarked { "*" } else { "" };
+                    let ratio = |shown: fn(Interval) -> String| {
+                        row.ratio.map_or(figure::MISSING.to_owned(), shown)
+                    };
+                    Row::of(vec![
+                        place,
+                        ratio(|interval| figure::ratio(interval.estimate)),
+                        ratio(figure::ratio_range),
+                        format!("{}{mark}", figure::ratio(row.published_ratio)),
+                        match row.inside {
+                            Some(true) => "yes",
+                            Some(false) => "no",
+                            None => "too few rounds",
+                        }
+                        .to_owned(),
+                    ])
+                })
+                .collect(),
+        })
+        .collect()
+}
+
+/// What has no published partner, and what stands in for what.
+pub(super) fn beside_notes(beside: &Beside) -> Vec<String> {
+    let mut notes = vec![beside.stands_in.clone()];
+    notes.extend(beside.unmatched.iter().cloned());
+    notes
 }
 
 /// With a capital letter at the beginning.

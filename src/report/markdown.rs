@@ -45,6 +45,18 @@ impl Report for Markdown {
         for contrasts in content::contrast_tables(verdict) {
             table(&mut text, &contrasts);
         }
+        if let Some(beside) = &options.beside {
+            for contrast in content::beside(beside, verdict) {
+                table(&mut text, &contrast);
+            }
+            text.push_str(&format!(
+                "\n## What is not the same in {}\n\n",
+                escaped(&beside.study)
+            ));
+            for note in content::beside_notes(beside) {
+                text.push_str(&format!("- {}\n", escaped(&note)));
+            }
+        }
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {
             text.push_str("\n## Notes\n\n");

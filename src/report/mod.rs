@@ -18,7 +18,7 @@ mod terminal;
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 
 use crate::record::Record;
-use crate::verdict::Verdict;
+use crate::verdict::{Beside, Verdict};
 
 /// One form of report.
 pub(crate) trait Report: Sync {
@@ -41,6 +41,8 @@ pub(crate) struct Options {
     pub(crate) colour: bool,
     /// The command to propose next; empty: none.
     pub(crate) next: String,
+    /// Own ratios beside published ones, where asked for.
+    pub(crate) beside: Option<Beside>,
 }
 
 impl Default for Options {
@@ -49,6 +51,7 @@ impl Default for Options {
             width: terminal::WIDTH_MAX,
             colour: false,
             next: String::new(),
+            beside: None,
         }
     }
 }

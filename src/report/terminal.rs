@@ -56,6 +56,15 @@ impl Report for Terminal {
         for table in content::contrast_tables(verdict) {
             page.table(&table);
         }
+        if let Some(beside) = &options.beside {
+            for table in content::beside(beside, verdict) {
+                page.table(&table);
+            }
+            page.heading(&format!("What is not the same in {}", beside.study));
+            for note in content::beside_notes(beside) {
+                page.item(&note);
+            }
+        }
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {
             page.heading("Notes");
