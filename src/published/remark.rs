@@ -472,6 +472,8 @@ fn size(card: &Card, table: &Table) -> Vec<String> {
         .figures
         .iter()
         .filter_map(|figure| Some((figure.workload.clone(), figure.data_bytes?)));
+    // What a load moved is said beside its figures, where there are any.
+    let stated = stated.filter(|_| table.figures.is_empty());
     distinct(measured.chain(stated))
         .into_iter()
         .filter(|(_, bytes)| (*bytes as f64) < 1.9 * memory as f64)

@@ -272,7 +272,12 @@ fn long(card: &Card, text: &str) -> Result<Table, String> {
     let mut lines = text.lines();
     let columns = lines.next().unwrap_or_default();
     let factors: Vec<&str> = card.factors.iter().map(|factor| factor.name).collect();
-    let expected = format!("workload,{},metric,value,unit", factors.join(","));
+    let expected: Vec<&str> = ["workload"]
+        .into_iter()
+        .chain(factors.iter().copied())
+        .chain(["metric", "value", "unit"])
+        .collect();
+    let expected = expected.join(",");
     if columns != expected {
         return Err(format!(
             "line 1: columns \"{columns}\", expected \"{expected}\""

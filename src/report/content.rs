@@ -2,9 +2,12 @@
 
 use super::figure;
 use crate::event::{Ended, WorkloadHead};
+use crate::published::distinct;
 use crate::record::Record;
 use crate::unit;
-use crate::verdict::{Beside, Cell, Contrast, Interval, State, TreatmentRow, Verdict, Word};
+use crate::verdict::{
+    Beside, BesideRow, Cell, Contrast, Interval, State, TreatmentRow, Verdict, Word,
+};
 
 /// A table without a form.
 #[derive(Debug, Clone, Default)]
@@ -384,11 +387,14 @@ fn ratio_cells(contrast: &Contrast) -> [String; 3] {
 
 /// Own ratios beside published ones, a table per contrast.
 pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<Table> {
-    let contrasts = crate::published::distinct(beside.rows.iter().map(|r| (&r.own, &r.published)));
-    contrasts
+    let key = |row: &BesideRow| (row.own.clone(), row.published.clone(), row.within.clone());
+    distinct(beside.rows.iter().map(key))
         .into_iter()
-        .map(|(own, published)| Table {
-            title: format!("Beside {}: {own}", beside.study),
+        .map(|(own, published, within)| Table {
+            title: match within.as_str() {
+                "" => format!("Beside {}: {own}", beside.study),
+                within => format!("Beside {}: {own}, {within}", beside.study),
+            },
             note: format!(
                 "Published: {published}, without interval; above 1 is better. Each interval holds \
                  by itself. *: not a figure of storage, see `stackrace published {}`.",
@@ -407,18 +413,16 @@ pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<Table> {
             rows: beside
                 .rows
                 .iter()
-                .filter(|row| (&row.own, &row.published) == (own, published))
+                .filter(|row| {
+                    (&row.own, &row.published, &row.within) == (&own, &published, &within)
+                })
                 .map(|row| {
-                    let place = match row.within.as_str() {
-                        "" => row.own_on.clone(),
-                        within => format!("{}, {within}", row.own_on),
-                    };
                     let mark = if row.remarked { "*" } else { "" };
                     let ratio = |shown: fn(Interval) -> String| {
                         row.ratio.map_or(figure::MISSING.to_owned(), shown)
                     };
                     Row::of(vec![
-                        place,
+                        row.own_on.clone(),
                         ratio(|interval| figure::ratio(interval.estimate)),
                         ratio(figure::ratio_range),
                         format!("{}{mark}", figure::ratio(row.published_ratio)),

@@ -354,3 +354,72 @@ fn levels(card: &Card, levels: &[String]) -> Value {
             .collect(),
     )
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::published::ALL;
+
+    fn text(card: &Card, form: &str) -> String {
+        String::from_utf8(published(card, form, false).unwrap()).unwrap()
+    }
+
+    #[test]
+    fn pages() {
+        for card in ALL {
+            insta::assert_snapshot!(format!("published-{}", card.name), text(card, "terminal"));
+        }
+        insta::assert_snapshot!("published-markdown", text(&ALL[4], "markdown"));
+    }
+
+    #[test]
+    fn a_terminal_of_eighty_columns_is_enough() {
+        for card in ALL {
+            for line in text(card, "terminal").lines() {
+                assert!(line.chars().count() <= 80, "{}: {line}", card.name);
+            }
+        }
+    }
+
+    #[test]
+    fn programs_get_every_figure_and_ratio() {
+        for card in ALL {
+            let table = Table::of(card).unwrap();
+            let lines: Vec<String> = text(card, "csv").lines().map(str::to_owned).collect();
+            assert_eq!(lines.len(), table.figures.len() + 1);
+            let columns = lines[0].split(',').count();
+            assert_eq!(columns, 9 + card.factors.len());
+            assert!(lines.iter().all(|line| line.split(',').count() == columns));
+            let json: Value = serde_json::from_str(&text(card, "json")).unwrap();
+            assert_eq!(
+                json["figures"].as_array().unwrap().len(),
+                table.figures.len()
+            );
+            assert_eq!(
+                json["ratios"].as_array().unwrap().len(),
+                contrasts(card, &table).len()
+            );
+            assert_eq!(json["published_format"], FORMAT);
+        }
+    }
+
+    /// Every ratio that is computed is in some table of the page.
+    #[test]
+    fn no_ratio_is_left_out() {
+        for card in ALL {
+            let all = contrasts(card, &Table::of(card).unwrap());
+            let shown: usize = ratio_tables(card, &all)
+                .iter()
+                .map(|grid| {
+                    let means = usize::from(grid.head.last().is_some_and(|name| name == "mean"));
+                    let rows = &grid.rows[..grid.rows.len() - 1];
+                    let cells = rows
+                        .iter()
+                        .flat_map(|row| &row.cells[1..row.cells.len() - means]);
+                    cells.filter(|cell| *cell != figure::MISSING).count()
+                })
+                .sum();
+            assert_eq!(shown, all.len(), "{}", card.name);
+        }
+    }
+}

@@ -340,3 +340,177 @@ fn on(metric: &MetricPair, contrast: &Contrast) -> bool {
     let (workload, name) = metric.published;
     contrast.workload.starts_with(workload) && contrast.metric.name == name
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Better, MetricHead, WorkloadHead};
+    use crate::record::{Record, sample};
+
+    fn workload(name: &str) -> WorkloadHead {
+        let metric = |name: &str, unit: &str, better| MetricHead {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            better,
+        };
+        WorkloadHead {
+            name: name.to_owned(),
+            kind: "made up".to_owned(),
+            summary: "made up".to_owned(),
+            weight: 1.0,
+            metrics: vec![
+                metric("throughput", "B/s", Better::Higher),
+                metric("operations", "op/s", Better::Higher),
+                metric("elapsed", "s", Better::Lower),
+            ],
+        }
+    }
+
+    /// XFS and ext4 with two databases; ext4 writes video at 0.85 of XFS, whatever the database.
+    fn record(rounds: u32) -> Record {
+        let treatment = |filesystem: &str, database: &str| {
+            let levels = vec![filesystem.to_owned(), database.to_owned()];
+            (levels.join(", "), levels)
+        };
+        sample::record(&sample::Shape {
+            title: "made up",
+            factors: vec!["filesystem", "database"],
+            treatments: vec![
+                treatment("xfs", "on the volume"),
+                treatment("xfs", "in memory"),
+                treatment("ext4", "on the volume"),
+                treatment("ext4", "in memory"),
+                treatment("btrfs", "in memory"),
+            ],
+            workloads: vec![
+                workload("video write"),
+                workload("copy-small-tree"),
+                workload("else"),
+            ],
+            contrast: Some("filesystem"),
+            rounds,
+            speed: |treatment, _| if treatment > 1 { 85e6 } else { 100e6 },
+        })
+    }
+
+    fn besides(record: &Record) -> Beside {
+        beside(
+            &Evidence::of(record),
+            published::by_name("netatalk-cnid").unwrap(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn ratios_stand_beside_those_of_the_same_levels() {
+        let beside = besides(&record(5));
+        let of = |own: &str, on: &str| -> Vec<&Row> {
+            beside
+                .rows
+                .iter()
+                .filter(|row| row.own == own && row.own_on == on)
+                .collect()
+        };
+        let video = of("ext4 against xfs", "video write: throughput");
+        assert_eq!(video.len(), 2);
+        assert_eq!(video[0].within, "on the volume");
+        assert!((video[0].published_ratio - 88.5 / 103.5).abs() < 1e-9);
+        assert!((video[1].published_ratio - 88.4 / 105.1).abs() < 1e-9);
+        let own = video[0].ratio.unwrap();
+        assert!((0.8..0.9).contains(&own.estimate), "{own:?}");
+        assert_eq!(
+            video[0].inside,
+            Some(own.low <= 88.5 / 103.5 && 88.5 / 103.5 <= own.high)
+        );
+        // Nearly three times as fast there, and no difference here: far outside.
+        let tree = of(
+            "in memory against on the volume",
+            "copy-small-tree: throughput",
+        );
+        assert_eq!(tree.len(), 2);
+        assert!((tree[0].published_ratio - 13.964 / 5.485).abs() < 1e-9);
+        assert_eq!(tree[0].inside, Some(false));
+        // A time counts the other way round.
+        let elapsed = of(
+            "in memory against on the volume",
+            "copy-small-tree: elapsed",
+        );
+        assert!((elapsed[0].published_ratio - 1566.561 / 673.519).abs() < 1e-9);
+    }
+
+    #[test]
+    fn own_ratios_are_those_of_a_naive_computation() {
+        let record = record(5);
+        let value = |round: u32, treatment: usize| {
+            let trial = record.trials().find(|trial| {
+                (trial.round, trial.treatment, trial.workload) == (round, treatment, 0)
+            });
+            trial.unwrap().metrics[0].unwrap()
+        };
+        let product: f64 = (1..=5)
+            .map(|round| value(round, 2) / value(round, 0))
+            .product();
+        let beside = besides(&record);
+        let row = beside
+            .rows
+            .iter()
+            .find(|row| row.own_on == "video write: throughput")
+            .unwrap();
+        assert!((row.ratio.unwrap().estimate - product.powf(0.2)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_has_no_partner_is_listed() {
+        let text = besides(&record(5)).unmatched.join("\n");
+        for words in [
+            "filesystem btrfs",
+            "cnid_db var",
+            "published partner: else",
+            "postmark: append",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(
+            besides(&record(2))
+                .rows
+                .iter()
+                .all(|row| row.ratio.is_none() && row.inside.is_none())
+        );
+        let record = record(5);
+        let other =
+            |name: &str| beside(&Evidence::of(&record), published::by_name(name).unwrap()).unwrap();
+        assert!(other("zfs-three-os").rows.is_empty());
+        assert!(other("zfs-block-size").unmatched[0].contains("only plots"));
+    }
+
+    #[test]
+    fn counterparts_name_levels_and_metrics_that_exist() {
+        for card in published::ALL {
+            let table = published::Table::of(card).unwrap();
+            for pair in card.counterpart.factors {
+                let factor = card
+                    .factors
+                    .iter()
+                    .find(|f| f.name == pair.published)
+                    .unwrap();
+                assert!(
+                    pair.levels
+                        .iter()
+                        .all(|(_, level)| factor.levels.contains(level))
+                );
+            }
+            for metric in card.counterpart.metrics {
+                let metrics = table.metrics();
+                let mut found = metrics.iter().filter(|(workload, name)| {
+                    workload.starts_with(metric.published.0) && *name == metric.published.1
+                });
+                assert!(
+                    found.next().is_some(),
+                    "{}: {:?}",
+                    card.name,
+                    metric.published
+                );
+            }
+        }
+    }
+}

@@ -10,7 +10,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use beside::{Beside, beside};
+pub(crate) use beside::{Beside, Row as BesideRow, beside};
 pub(crate) use judge::{judge, may_stop, to_drop};
 pub(crate) use table::Evidence;
 
