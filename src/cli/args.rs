@@ -189,7 +189,7 @@ pub(super) struct Report {
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
     pub(super) html: Option<PathBuf>,
     /// Put the ratios beside those of a published study: the one it is named after, or NAME
-    #[arg(long, value_name = "NAME", num_args = 0..=1, default_missing_value = "")]
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) beside_published: Option<String>,
 }
 

@@ -104,7 +104,7 @@ const GIB: u64 = 1 << 30;
 /// 117.7 MB/s.
 const GIGABIT: f64 = 125e6 * 1448.0 / 1538.0;
 
-const NOTHING_STATED: Stated = Stated {
+pub(super) const NOTHING_STATED: Stated = Stated {
     memory_bytes: None,
     line: None,
     bytes: &[],

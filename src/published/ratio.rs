@@ -27,9 +27,18 @@ pub(crate) struct Contrast {
 }
 
 impl Contrast {
-    /// `bonnie++ 1.03e: block input`.
+    /// `copy-file: elapsed`, or `block input` where one load makes all figures.
     pub(crate) fn on(&self) -> String {
-        format!("{}: {}", self.workload, self.metric.name)
+        on(&self.workload, &self.metric.name)
+    }
+}
+
+/// A metric with its load; bonnie++ is not named, its phases are known.
+pub(super) fn on(workload: &str, metric: &str) -> String {
+    if workload.starts_with("bonnie++") {
+        metric.to_owned()
+    } else {
+        format!("{workload}: {metric}")
     }
 }
 
@@ -140,17 +149,8 @@ fn voices(contrasts: &[&Contrast]) -> String {
             1 => format!("{low:.2}"),
             _ => format!("{low:.2} to {high:.2}"),
         };
-        let name = on
-            .split_once(": ")
-            .map_or(on.as_str(), |(workload, metric)| {
-                if workload.starts_with("bonnie++") {
-                    metric
-                } else {
-                    &on
-                }
-            });
         let group = usize::from(low <= 1.0) + usize::from(low <= 1.0 && high > 1.0);
-        groups[group].1.push(format!("{name} ({span})"));
+        groups[group].1.push(format!("{on} ({span})"));
     }
     let mut parts: Vec<String> = groups
         .into_iter()

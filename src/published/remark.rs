@@ -4,7 +4,7 @@
 //! give it no reason to speak.
 
 use super::card::Card;
-use super::ratio::contrasts;
+use super::ratio::{contrasts, on};
 use super::table::{Figure, Reading, Table, distinct};
 use crate::unit;
 
@@ -101,13 +101,7 @@ fn counts(table: &Table, holds: impl Fn(&Figure) -> bool) -> String {
         let of: Vec<&Figure> = table.of_metric(workload, metric).collect();
         let n = of.iter().filter(|figure| holds(figure)).count();
         if n > 0 {
-            let load = if workload.starts_with("bonnie++") {
-                ""
-            } else {
-                workload
-            };
-            let name = format!("{load} {metric}");
-            texts.push(format!("{} ({n} of {})", name.trim(), of.len()));
+            texts.push(format!("{} ({n} of {})", on(workload, metric), of.len()));
         }
     }
     texts.join(", ")

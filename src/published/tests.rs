@@ -5,7 +5,7 @@
 
 use proptest::prelude::*;
 
-use super::card::Card;
+use super::card::{Card, Source};
 use super::table::{Figure, Reading, Table};
 use super::{ALL, by_name, conclusions, contrasts, geometric_mean, remarks};
 use crate::event::Better;
@@ -307,7 +307,7 @@ fn remarks_on_lines_and_machines_follow_the_data() {
     speaks_until(
         "netatalk-cnid",
         "line",
-        "stream-video read (6 of 6)",
+        "stream-video: read (6 of 6)",
         |table| each(table, video, times(0.5)),
     );
     let mut fast = table("netatalk-cnid");
@@ -377,33 +377,28 @@ fn remarks_on_stated_numbers_follow_them() {
     assert!(said("netatalk-cnid", "no-figures", &table("netatalk-cnid")).is_empty());
 }
 
+/// A study of nothing, to give other data to.
+const EMPTY: Card = Card {
+    name: "empty",
+    title: "",
+    year: 0,
+    question: "",
+    environment: &[],
+    words: &[],
+    stated: super::card::NOTHING_STATED,
+    factors: &[],
+    source: Source::None,
+    counterpart: super::counterpart::ZFS_BLOCK_SIZE,
+};
+
 #[test]
 fn damaged_data_are_refused_with_their_line() {
-    use super::card::Source;
     let with = |text: &'static str| {
         let card = Card {
             source: Source::Long(text),
-            ..CARD
+            ..EMPTY
         };
         Table::of(&card).map(|table| table.figures.len())
-    };
-    const CARD: Card = Card {
-        name: "damaged",
-        title: "",
-        year: 0,
-        question: "",
-        environment: &[],
-        words: &[],
-        stated: super::card::Stated {
-            memory_bytes: None,
-            line: None,
-            bytes: &[],
-            resilver: None,
-            about: &[],
-        },
-        factors: &[],
-        source: Source::None,
-        counterpart: super::counterpart::ZFS_BLOCK_SIZE,
     };
     assert_eq!(with("workload,metric,value,unit\ncp,elapsed,1.5,s"), Ok(1));
     assert!(
@@ -433,7 +428,7 @@ fn damaged_data_are_refused_with_their_line() {
                 results,
                 levels: "line\n1\n",
             },
-            ..CARD
+            ..EMPTY
         };
         Table::of(&card).map(|table| table.figures.len())
     };

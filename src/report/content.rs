@@ -5,9 +5,7 @@ use crate::event::{Ended, WorkloadHead};
 use crate::published::distinct;
 use crate::record::Record;
 use crate::unit;
-use crate::verdict::{
-    Beside, BesideRow, Cell, Contrast, Interval, State, TreatmentRow, Verdict, Word,
-};
+use crate::verdict::{Beside, BesideRow, Cell, Contrast, State, TreatmentRow, Verdict, Word};
 
 /// A table without a form.
 #[derive(Debug, Clone, Default)]
@@ -390,53 +388,60 @@ pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<Table> {
     let key = |row: &BesideRow| (row.own.clone(), row.published.clone(), row.within.clone());
     distinct(beside.rows.iter().map(key))
         .into_iter()
-        .map(|(own, published, within)| Table {
-            title: match within.as_str() {
-                "" => format!("Beside {}: {own}", beside.study),
-                within => format!("Beside {}: {own}, {within}", beside.study),
-            },
-            note: format!(
-                "Published: {published}, without interval; above 1 is better. Each interval holds \
-                 by itself. *: not a figure of storage, see `stackrace published {}`.",
-                beside.study
-            ),
-            head: [
-                "on",
-                "ratio",
-                &interval_name(verdict),
-                "published",
-                "inside",
-            ]
-            .map(str::to_owned)
-            .to_vec(),
-            text: vec![4],
-            rows: beside
-                .rows
-                .iter()
-                .filter(|row| {
-                    (&row.own, &row.published, &row.within) == (&own, &published, &within)
-                })
-                .map(|row| {
-                    let mark = if row.remarked { "*" } else { "" };
-                    let ratio = |shown: fn(Interval) -> String| {
-                        row.ratio.map_or(figure::MISSING.to_owned(), shown)
-                    };
-                    Row::of(vec![
-                        row.own_on.clone(),
-                        ratio(|interval| figure::ratio(interval.estimate)),
-                        ratio(figure::ratio_range),
-                        format!("{}{mark}", figure::ratio(row.published_ratio)),
-                        match row.inside {
-                            Some(true) => "yes",
-                            Some(false) => "no",
-                            None => "too few rounds",
-                        }
-                        .to_owned(),
-                    ])
-                })
-                .collect(),
+        .map(|named| {
+            let rows: Vec<&BesideRow> =
+                beside.rows.iter().filter(|row| key(row) == named).collect();
+            let (own, published, within) = named;
+            let place = if within.is_empty() {
+                String::new()
+            } else {
+                format!(", {within}")
+            };
+            let mark = match rows.iter().any(|row| row.remarked) {
+                true => format!(
+                    " *: no figure of storage, see `stackrace published {}`.",
+                    beside.study
+                ),
+                false => String::new(),
+            };
+            Table {
+                title: format!("Beside {}: {own}{place}", beside.study),
+                note: format!(
+                    "Published: {published}, without interval; above 1 is better. Each interval \
+                     holds by itself.{mark}"
+                ),
+                head: [
+                    "on",
+                    "ratio",
+                    &interval_name(verdict),
+                    "published",
+                    "inside",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+                text: vec![4],
+                rows: rows.into_iter().map(beside_row).collect(),
+            }
         })
         .collect()
+}
+
+fn beside_row(row: &BesideRow) -> Row {
+    let mark = if row.remarked { "*" } else { "" };
+    let inside = match row.inside {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "too few rounds",
+    };
+    Row::of(vec![
+        row.own_on.clone(),
+        row.ratio
+            .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
+        row.ratio
+            .map_or(figure::MISSING.to_owned(), figure::ratio_range),
+        format!("{}{mark}", figure::ratio(row.published_ratio)),
+        inside.to_owned(),
+    ])
 }
 
 /// What has no published partner, and what stands in for what.

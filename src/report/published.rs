@@ -173,7 +173,7 @@ fn ratio_tables(card: &Card, all: &[Contrast]) -> Vec<Grid> {
             let names = distinct(of.iter().map(|contrast| contrast.on()));
             let widest = names
                 .iter()
-                .map(|on| short(on).len())
+                .map(|on| on.len())
                 .max()
                 .unwrap_or(0)
                 .max(MEAN.len());
@@ -207,13 +207,6 @@ fn fitting<'a, 'b>(columns: &'a [&'b str], width: usize) -> Vec<&'a [&'b str]> {
     groups
 }
 
-/// A metric without the name of the one load there is.
-fn short(on: &str) -> &str {
-    on.split_once(": ")
-        .filter(|(workload, _)| workload.starts_with("bonnie++"))
-        .map_or(on, |(_, metric)| metric)
-}
-
 fn ratio_table(title: String, of: &[&Contrast], columns: &[&str], with_mean: bool) -> Grid {
     let shown = |ratios: Vec<f64>| {
         geometric_mean(&ratios).map_or(figure::MISSING.to_owned(), figure::ratio)
@@ -236,10 +229,7 @@ fn ratio_table(title: String, of: &[&Contrast], columns: &[&str], with_mean: boo
             .filter(|c| columns.contains(&c.within.as_str()))
             .map(|c| c.on()),
     );
-    let mut rows: Vec<Row> = names
-        .iter()
-        .map(|on| row(short(on), &|c| c.on() == *on))
-        .collect();
+    let mut rows: Vec<Row> = names.iter().map(|on| row(on, &|c| c.on() == *on)).collect();
     rows.push(row(MEAN, &|_| true));
     let mean = with_mean.then(|| "mean".to_owned());
     Grid {

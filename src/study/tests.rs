@@ -1134,10 +1134,7 @@ fn sizes_that_cannot_be_meant_are_refused() {
 #[test]
 fn studies_after_published_ones_match_their_counterparts() {
     for card in crate::published::ALL {
-        let (_, text) = SHIPPED
-            .iter()
-            .find(|(name, _)| *name == card.name)
-            .unwrap();
+        let (_, text) = SHIPPED.iter().find(|(name, _)| *name == card.name).unwrap();
         for text in [text.as_bytes().to_vec(), full_size(text.as_bytes())] {
             let study = sized(&text).unwrap_or_else(|why| panic!("{why}"));
             for pair in card.counterpart.factors {

@@ -254,85 +254,78 @@ impl Matching<'_> {
         })
     }
 
-    /// What has no partner.
+    /// What has no partner, on either side.
     fn unmatched(&self, rows: &[Row]) -> Vec<String> {
-        let mut said = Vec::new();
-        let mut say = |what: &str, names: Vec<String>| {
-            if !names.is_empty() {
-                said.push(format!(
-                    "{what}: {}",
-                    distinct(names.into_iter()).join(", ")
-                ));
-            }
-        };
         if self.figures.figures.is_empty() {
-            say(
-                "no figures were published, only plots",
-                vec![self.card.name.to_owned()],
-            );
-            return said;
+            return vec!["no figures were published, only plots".to_owned()];
         }
-        let pairs = self.factors();
-        let mapped = |name: &str| pairs.iter().find(|(pair, _, _)| pair.own == name);
-        let named = |name: &String| mapped(name).is_none();
-        say(
-            "factors of this run that were not varied there",
-            self.head
-                .factors
-                .iter()
-                .filter(|n| named(n))
-                .cloned()
-                .collect(),
-        );
-        let theirs = |name: &str| pairs.iter().find(|(pair, _, _)| pair.published == name);
-        let factors = self.card.factors.iter();
-        say(
-            "published factors that are not varied here",
-            factors
-                .clone()
-                .filter(|f| theirs(f.name).is_none())
-                .map(|f| f.name.to_owned())
-                .collect(),
-        );
-        let mut own_levels = Vec::new();
-        let mut their_levels = Vec::new();
-        for (pair, own, at) in &pairs {
-            let unknown = |level: &&String| !pair.levels.iter().any(|(own, _)| own == level);
-            let levels = self.head.treatments.iter().map(|t| &t.levels[*own]);
-            own_levels.extend(
-                levels
-                    .filter(unknown)
-                    .map(|level| format!("{} {level}", pair.own)),
-            );
-            let missing = self.card.factors[*at].levels.iter().filter(|level| {
-                !level.is_empty() && !pair.levels.iter().any(|(_, theirs)| theirs == *level)
-            });
-            their_levels.extend(missing.map(|level| format!("{} {level}", pair.published)));
-        }
-        say("levels of this run without a published partner", own_levels);
-        say("published levels without a partner here", their_levels);
+        let mut lists = self.unmatched_levels();
         let used = |name: &str| {
             rows.iter()
                 .any(|row| row.own_on.starts_with(&format!("{name}: ")))
         };
-        let workloads = self.head.workloads.iter();
-        say(
+        let workloads = self
+            .head
+            .workloads
+            .iter()
+            .map(|workload| workload.name.clone());
+        lists.push((
             "workloads of this run without a published partner",
-            workloads
-                .filter(|w| !used(&w.name))
-                .map(|w| w.name.clone())
-                .collect(),
-        );
+            workloads.filter(|name| !used(name)).collect(),
+        ));
         let used = |on: &String| rows.iter().any(|row| row.published_on == *on);
-        say(
+        lists.push((
             "published figures without a partner here",
             self.contrasts
                 .iter()
                 .map(Contrast::on)
                 .filter(|on| !used(on))
                 .collect(),
-        );
-        said
+        ));
+        lists
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(what, names)| format!("{what}: {}", distinct(names.into_iter()).join(", ")))
+            .collect()
+    }
+
+    /// Factors and levels that have no partner, on either side.
+    fn unmatched_levels(&self) -> Vec<(&'static str, Vec<String>)> {
+        let pairs = self.factors();
+        let own = |name: &String| pairs.iter().any(|(pair, _, _)| pair.own == name);
+        let theirs = |name: &str| pairs.iter().any(|(pair, _, _)| pair.published == name);
+        let mut own_levels = Vec::new();
+        let mut their_levels = Vec::new();
+        for (pair, own, at) in &pairs {
+            let levels = self
+                .head
+                .treatments
+                .iter()
+                .map(|treatment| &treatment.levels[*own]);
+            let unknown = levels.filter(|level| !pair.levels.iter().any(|(own, _)| own == level));
+            own_levels.extend(unknown.map(|level| format!("{} {level}", pair.own)));
+            let levels = self.card.factors[*at]
+                .levels
+                .iter()
+                .filter(|level| !level.is_empty());
+            let unknown = levels.filter(|level| !pair.levels.iter().any(|(_, l)| l == *level));
+            their_levels.extend(unknown.map(|level| format!("{} {level}", pair.published)));
+        }
+        let factors = self.head.factors.iter().filter(|name| !own(name)).cloned();
+        let published = self.card.factors.iter().map(|factor| factor.name);
+        let published = published.filter(|name| !theirs(name)).map(str::to_owned);
+        vec![
+            (
+                "factors of this run that were not varied there",
+                factors.collect(),
+            ),
+            (
+                "published factors that are not varied here",
+                published.collect(),
+            ),
+            ("levels of this run without a published partner", own_levels),
+            ("published levels without a partner here", their_levels),
+        ]
     }
 }
 
