@@ -194,10 +194,13 @@ fn studies(name: Option<&str>) -> Result<String, Failure> {
     for (name, study) in all {
         text.push_str(&format!("{name:<18} {}\n", title(study)));
         if let Some(card) = crate::published::by_name(name) {
-            text.push_str(&format!(
-                "{:<18} after a study of {}; {}\n",
-                "", card.year, card.counterpart.stands_in
-            ));
+            let about = format!(
+                "after a study of {}; {}",
+                card.year, card.counterpart.stands_in
+            );
+            for line in crate::report::wrap(&about, 61) {
+                text.push_str(&format!("{:<18} {line}\n", ""));
+            }
         }
     }
     Ok(text)

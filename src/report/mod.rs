@@ -16,6 +16,7 @@ mod sheet;
 mod terminal;
 
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
+pub(crate) use terminal::wrap;
 
 use crate::record::Record;
 use crate::verdict::{Beside, Verdict};

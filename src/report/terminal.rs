@@ -217,7 +217,7 @@ fn glued(text: &str) -> String {
 
 /// Breaks a paragraph into lines; a word longer than a line is broken too. Columns are counted as
 /// terminals do (East Asian characters take two).
-fn wrap(text: &str, width: usize) -> Vec<String> {
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
     let mut grid = Grid::new();
     grid.load_style(NOTHING)
         .set_content_arrangement(ContentArrangement::Dynamic)
