@@ -1,6 +1,7 @@
 //! A run of one's own beside a published study, and a study at its two sizes; needs no root.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[expect(dead_code, reason = "other tests use what this one does not")]
 mod support;
 
 use serde_json::Value;

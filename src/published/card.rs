@@ -131,7 +131,7 @@ pub(crate) const ALL: &[Card] = &[
 
 const DRBD_GFS2: Card = Card {
     name: "drbd-gfs2",
-    title: "What replication over a network costs, and a cluster file system on top of it",
+    title: "What replication and a cluster file system on it cost",
     year: 2008,
     question: "How much slower is a file system on a mirror between two hosts, under each of the \
                three protocols of DRBD, and how much slower is GFS2 on it than ext3?",
@@ -177,7 +177,7 @@ const DRBD_GFS2: Card = Card {
 
 const NETATALK_CNID: Card = Card {
     name: "netatalk-cnid",
-    title: "Where a file server should keep its database of file identities",
+    title: "Where a file server should keep its file database",
     year: 2013,
     question: "A file server for Macs gives every file a number and keeps the numbers in a \
                database. How much faster is it with the database on another disk, or in memory, \
@@ -261,7 +261,7 @@ const ZFS_ASHIFT: Card = Card {
 
 const ZFS_BLOCK_SIZE: Card = Card {
     name: "zfs-block-size",
-    title: "ZFS on FreeBSD and on OpenSolaris, block size by block size",
+    title: "ZFS on FreeBSD and OpenSolaris, block size by block size",
     year: 2009,
     question: "Six ways to read and write at many block sizes: where do FreeBSD and OpenSolaris \
                differ on the same disk under ZFS?",
