@@ -1,7 +1,7 @@
 //! What a careful reader would say of the figures, each found by a check over the data.
 //!
-//! A check knows no study: it looks at figures and stated numbers, and is silent where the data
-//! give it no reason to speak.
+//! A check is asked of every study: it looks at figures, at the names of factors and at stated
+//! numbers, and is silent where they give it no reason to speak.
 
 mod limit;
 mod obtained;

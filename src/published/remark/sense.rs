@@ -38,8 +38,8 @@ pub(super) fn order(card: &Card, table: &Table) -> Vec<String> {
     }
     vec![format!(
         "protocol C, which waits for the peer's disk, wrote {:.2} times as fast as protocol A, \
-         which waits for neither: no protocol can do that, so differences of this size are chance \
-         here",
+         which waits for the own disk alone: waiting for more cannot be faster, so differences of \
+         this size are chance here",
         c / a
     )]
 }
