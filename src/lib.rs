@@ -19,6 +19,7 @@
 //! | [`event`] | the one vocabulary of what happened |
 //! | [`record`] | the append-only log of a run, and its index |
 //! | [`audit`] | what spoils or limits a figure |
+//! | [`published`] | five published studies as data |
 //! | [`verdict`] | contrasts judged |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`cli`] | the command line |
@@ -33,6 +34,7 @@ mod host;
 mod journal;
 mod observe;
 mod plan;
+mod published;
 mod purpose;
 mod record;
 mod report;

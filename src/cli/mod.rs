@@ -9,6 +9,7 @@ mod failure;
 mod load;
 mod plan;
 mod progress;
+mod published;
 mod report;
 mod show;
 
@@ -88,6 +89,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Resume(verb) => execute::exec_resume(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),
+        Verb::Published(verb) => published::exec(&setting, &verb),
         Verb::Runs => report::list(&setting),
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),

@@ -11,13 +11,16 @@ mod figure;
 mod html;
 mod json;
 mod markdown;
+mod published;
+mod sheet;
 mod terminal;
 
 pub(crate) use html::latency_tail;
+pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 pub(crate) use terminal::wrap;
 
 use crate::record::Record;
-use crate::verdict::Verdict;
+use crate::verdict::{Beside, Verdict};
 
 /// One form of report.
 pub(crate) trait Report: Sync {
@@ -40,6 +43,8 @@ pub(crate) struct Options {
     pub(crate) colour: bool,
     /// The command to propose next; empty: none.
     pub(crate) next: String,
+    /// Own ratios beside published ones, where asked for.
+    pub(crate) beside: Option<Beside>,
 }
 
 impl Default for Options {
@@ -48,6 +53,7 @@ impl Default for Options {
             width: terminal::WIDTH_MAX,
             colour: false,
             next: String::new(),
+            beside: None,
         }
     }
 }

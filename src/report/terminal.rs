@@ -6,6 +6,7 @@ use comfy_table::{
 
 use super::content::{self, Table};
 use super::figure::plain;
+use super::sheet::{Part, Sheet};
 use super::{Options, Report};
 use crate::record::Record;
 use crate::verdict::{State, Verdict};
@@ -55,6 +56,15 @@ impl Report for Terminal {
         for table in content::contrast_tables(verdict) {
             page.table(&table);
         }
+        if let Some(beside) = &options.beside {
+            for table in content::beside(beside, verdict) {
+                page.table(&table);
+            }
+            page.heading(&format!("What is not the same in {}", beside.study));
+            for note in content::beside_notes(beside) {
+                page.item(&note);
+            }
+        }
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {
             page.heading("Notes");
@@ -68,6 +78,39 @@ impl Report for Terminal {
         }
         page.text.into_bytes()
     }
+}
+
+/// A page that is no report of a run.
+pub(super) fn sheet(sheet: &Sheet, colour: bool) -> String {
+    let mut page = Page {
+        text: String::new(),
+        width: WIDTH_MAX,
+        colour,
+    };
+    for line in wrap(&plain(&sheet.title), page.width) {
+        let line = page.painted(&line, "1");
+        page.line(&line);
+    }
+    for paragraph in &sheet.lead {
+        page.text.push('\n');
+        for line in wrap(&plain(paragraph), page.width) {
+            page.line(&line);
+        }
+    }
+    page.text.push('\n');
+    for (name, value) in &sheet.facts {
+        page.fact(name, value);
+    }
+    for part in &sheet.parts {
+        match part {
+            Part::Table(table) => page.table(table),
+            Part::List(title, items) => {
+                page.heading(title);
+                items.iter().for_each(|item| page.item(item));
+            }
+        }
+    }
+    page.text
 }
 
 struct Page {
@@ -98,6 +141,15 @@ impl Page {
             let space = " ".repeat(MARGIN - label.len());
             let label = self.painted(label, code);
             self.line(&format!("{label}{space}{line}"));
+        }
+    }
+
+    /// A named fact, its name in a margin wide enough for any.
+    fn fact(&mut self, name: &str, value: &str) {
+        const MARGIN: usize = 14;
+        for (at, line) in wrap(&plain(value), self.width - MARGIN).iter().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            self.line(&format!("{name:<MARGIN$}{line}"));
         }
     }
 

@@ -73,6 +73,7 @@ fn reported(record: &Record) {
     }
     crate::audit::notes(head, &evidence.trials);
     let options = |colour| Options {
+        beside: None,
         colour,
         width: if colour { 40 } else { 80 },
         next: "stackrace report".to_owned(),

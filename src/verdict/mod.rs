@@ -3,12 +3,14 @@
 //! Input is a run's record, whoever made it; output is data without presentation. The rules are
 //! those of `docs/methodology.md`.
 
+mod beside;
 mod judge;
 mod sentence;
 mod table;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use beside::{Beside, Row as BesideRow, beside};
 pub(crate) use judge::{judge, may_stop, to_drop};
 pub(crate) use table::Evidence;
 
