@@ -95,6 +95,8 @@ pub enum Notice {
     Tenth,
     /// There is no file left, so transactions end here.
     OutOfFiles,
+    /// All transactions are done.
+    TransactionsDone,
     /// What is left is being deleted.
     Deleting,
     /// Subdirectories are being removed.
@@ -331,13 +333,14 @@ impl<'a> Run<'a> {
             if self.table.is_empty() {
                 self.out_of_files = true;
                 (self.notice)(Notice::OutOfFiles);
-                break;
+                return Ok(counts);
             }
             self.transact(hand, &mut counts)?;
             if number % tenth == 0 {
                 (self.notice)(Notice::Tenth);
             }
         }
+        (self.notice)(Notice::TransactionsDone);
         Ok(counts)
     }
 

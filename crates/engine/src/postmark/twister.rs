@@ -1,8 +1,8 @@
 //! The generator PostMark draws from: MT19937 as first published, with the seeding of 1998.
 //!
 //! M. Matsumoto and T. Nishimura, "Mersenne Twister: a 623-dimensionally equidistributed uniform
-//! pseudorandom number generator", ACM Transactions on Modeling and Computer Simulation 8 (1998)
-//! 1. The crates that offer MT19937 seed it as its authors did from 2002 on, which gives another
+//! pseudorandom number generator", ACM Transactions on Modeling and Computer Simulation 8:1
+//! (1998). The crates that offer MT19937 seed it as its authors did from 2002 on, which gives another
 //! sequence, so the forty lines are here.
 
 /// Words of state.
