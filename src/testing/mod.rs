@@ -7,6 +7,7 @@
 //!
 //! The product uses nothing of this.
 
+mod classic;
 mod engine;
 mod input;
 mod record;
@@ -15,6 +16,7 @@ mod study;
 mod system;
 mod words;
 
+pub use classic::postmark;
 pub use engine::{content, files, recorder, schedule, shape};
 pub use record::{histogram, log, report};
 pub use stats::stats;
@@ -37,6 +39,7 @@ pub const ALL: &[Check] = &[
     ("log", log),
     ("mountinfo", mountinfo),
     ("observe", observe),
+    ("postmark", postmark),
     ("recorder", recorder),
     ("report", report),
     ("schedule", schedule),
