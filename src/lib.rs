@@ -17,6 +17,7 @@
 //! | [`run`] | the study in execution |
 //! | [`observe`] | what the system counts meanwhile |
 //! | [`event`] | the one vocabulary of what happened |
+//! | [`import`] | printed results of other tools, read into trials |
 //! | [`record`] | the append-only log of a run, and its index |
 //! | [`audit`] | what spoils or limits a figure |
 //! | [`verdict`] | contrasts judged |
@@ -30,6 +31,7 @@ mod audit;
 mod cli;
 mod event;
 mod host;
+mod import;
 mod journal;
 mod observe;
 mod plan;

@@ -58,6 +58,10 @@ pub(super) enum Verb {
     Report(Report),
     /// List the runs on record
     Runs,
+    /// Read what other tools printed (fio, iozone, IOR, dd …) into a run of its own
+    Import(Import),
+    /// Two stored results side by side, own or imported: what differs, and by how much
+    Diff(Diff),
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
     /// Explain the words of a study (layers, workloads, purposes, studies, reports, schema), or
@@ -208,6 +212,36 @@ pub(super) struct Report {
     /// The same as --format html --output FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
     pub(super) html: Option<PathBuf>,
+}
+
+/// `stackrace import`.
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    /// Outputs to read; those of one NAME are further runs of the same thing
+    #[arg(required = true, num_args = 1.., value_name = "[NAME=]FILE")]
+    pub(super) files: Vec<String>,
+    /// What the figures are about
+    #[arg(long, value_name = "TEXT")]
+    pub(super) title: Option<String>,
+    /// Take every file for this tool's, whatever it looks like
+    #[arg(long = "as", value_name = "TOOL")]
+    pub(super) tool: Option<String>,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+/// `stackrace diff`.
+#[derive(Debug, Args)]
+pub(super) struct Diff {
+    /// The baseline: a run (its id, the beginning of it, or `last`) and one of its treatments
+    #[arg(value_name = "RUN[/TREATMENT]")]
+    pub(super) a: String,
+    /// What is compared with it
+    #[arg(value_name = "RUN[/TREATMENT]")]
+    pub(super) b: String,
+    /// As JSON, for programs
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// `stackrace clean`.

@@ -3,9 +3,11 @@
 mod args;
 mod clean;
 mod compare;
+mod diff;
 mod engine;
 mod execute;
 mod failure;
+mod import;
 mod load;
 mod plan;
 mod progress;
@@ -89,6 +91,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),
         Verb::Runs => report::list(&setting),
+        Verb::Import(verb) => import::exec(&setting, verb),
+        Verb::Diff(verb) => diff::exec(&setting, verb),
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),
         Verb::Reindex => report::reindex(&setting),

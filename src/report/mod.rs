@@ -4,6 +4,7 @@
 //! a clock, the environment or the network. A value that could not be had is shown as missing,
 //! never as 0.
 
+mod beside;
 mod chart;
 mod content;
 mod csv;
@@ -13,6 +14,7 @@ mod json;
 mod markdown;
 mod terminal;
 
+pub(crate) use beside::beside;
 pub(crate) use html::latency_tail;
 pub(crate) use terminal::wrap;
 

@@ -32,14 +32,10 @@ impl Report for Terminal {
     }
 
     fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
-        let mut page = Page {
-            text: String::new(),
-            width: options.width.clamp(WIDTH_MIN, WIDTH_MAX),
-            colour: options.colour,
-        };
+        let mut page = Page::new(options.width, options.colour);
         let state = match verdict.state {
             State::Decided => "1;32",
-            State::Undecided | State::TooFew => "1;33",
+            State::Undecided | State::TooFew | State::Unpaired => "1;33",
         };
         page.labelled("VERDICT", state, &verdict.sentence);
         for detail in &verdict.details {
@@ -66,17 +62,31 @@ impl Report for Terminal {
             page.text.push('\n');
             page.labelled("next", "1", &options.next);
         }
-        page.text.into_bytes()
+        page.into_text().into_bytes()
     }
 }
 
-struct Page {
+/// A page that is filled from above.
+pub(super) struct Page {
     text: String,
     width: usize,
     colour: bool,
 }
 
 impl Page {
+    /// An empty one, of so many columns at most.
+    pub(super) fn new(width: usize, colour: bool) -> Self {
+        Self {
+            text: String::new(),
+            width: width.clamp(WIDTH_MIN, WIDTH_MAX),
+            colour,
+        }
+    }
+
+    pub(super) fn into_text(self) -> String {
+        self.text
+    }
+
     fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
@@ -91,7 +101,7 @@ impl Page {
     }
 
     /// A paragraph with a word in the margin.
-    fn labelled(&mut self, label: &str, code: &str, text: &str) {
+    pub(super) fn labelled(&mut self, label: &str, code: &str, text: &str) {
         const MARGIN: usize = 9;
         for (at, line) in wrap(&plain(text), self.width - MARGIN).iter().enumerate() {
             let label = if at == 0 { label } else { "" };
@@ -101,14 +111,14 @@ impl Page {
         }
     }
 
-    fn item(&mut self, text: &str) {
+    pub(super) fn item(&mut self, text: &str) {
         for (at, line) in wrap(&plain(text), self.width - 4).iter().enumerate() {
             let mark = if at == 0 { "  - " } else { "    " };
             self.line(&format!("{mark}{line}"));
         }
     }
 
-    fn heading(&mut self, text: &str) {
+    pub(super) fn heading(&mut self, text: &str) {
         self.text.push('\n');
         for line in wrap(&plain(text), self.width) {
             let line = self.painted(&line, "1");
@@ -116,7 +126,7 @@ impl Page {
         }
     }
 
-    fn table(&mut self, table: &Table) {
+    pub(super) fn table(&mut self, table: &Table) {
         self.heading(&table.title);
         if !table.note.is_empty() {
             for line in wrap(&plain(&table.note), self.width - 2) {

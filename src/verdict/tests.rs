@@ -90,6 +90,7 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         rounds: (1..=rounds).collect(),
         dropped: Vec::new(),
         round_seconds: Some(10.0),
+        imported: false,
     }
 }
 
