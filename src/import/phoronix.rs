@@ -3,7 +3,7 @@
 
 use serde::Deserialize;
 
-use super::text::{Figures, agree, cut, facts, number};
+use super::text::{Figures, agree, cause, cut, facts, number};
 use super::{Imported, Importer, Misread};
 use crate::event::Better;
 
@@ -75,7 +75,10 @@ fn read(text: &str) -> Result<Vec<Imported>, Misread> {
     let suite: Suite = quick_xml::de::from_str(text).map_err(|error| {
         Misread::at(
             broken_at(text),
-            format!("this is no result file of the Phoronix Test Suite: {error}"),
+            format!(
+                "this is no result file of the Phoronix Test Suite: {}",
+                cause(&error)
+            ),
             "give it the composite.xml of a result, whole and unchanged",
         )
     })?;

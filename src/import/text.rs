@@ -131,9 +131,18 @@ pub(super) fn size(bytes: u64) -> String {
 
 /// The beginning of a foreign text on one line, without what would steer a terminal.
 pub(super) fn cut(text: &str) -> String {
+    cut_at(text, SHOWN)
+}
+
+/// What a reader of JSON or XML says is wrong: it may quote as much of the text as it likes.
+pub(super) fn cause(error: &dyn std::fmt::Display) -> String {
+    cut_at(&error.to_string(), 2 * SHOWN)
+}
+
+fn cut_at(text: &str, letters: usize) -> String {
     let plain = |c: char| if c.is_control() { ' ' } else { c };
-    let shown: String = text.chars().take(SHOWN).map(plain).collect();
-    if text.chars().count() > SHOWN {
+    let shown: String = text.chars().take(letters).map(plain).collect();
+    if text.chars().count() > letters {
         format!("{shown}…")
     } else {
         shown

@@ -107,7 +107,7 @@ impl Took {
     }
 }
 
-/// The time of a line `real	0m0.116s` or `real 0.05`.
+/// The time of a line that begins with `real` (or another name) and a tab or blank.
 fn shell<'a>(line: Line<'a>, name: &str) -> Option<&'a str> {
     let rest = line.text.strip_prefix(name)?;
     let word = rest.strip_prefix(['\t', ' '])?.trim();

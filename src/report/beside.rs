@@ -40,6 +40,10 @@ pub(crate) fn beside(difference: &Difference, colour: bool) -> String {
     for (label, side) in [("A", a), ("B", b)] {
         only(&mut page, label, side);
     }
+    if !difference.notes.is_empty() {
+        page.heading("Notes");
+        difference.notes.iter().for_each(|note| page.item(note));
+    }
     page.into_text()
 }
 
@@ -65,10 +69,9 @@ fn environment(difference: &Difference) -> Table {
 fn figures(pair: &Pair) -> Table {
     let rows = pair.figures.iter().map(|row| {
         let shown = |value| figure::value(&row.metric.unit, value);
-        let word = match (row.ratio.low.is_finite(), row.differs) {
-            (false, _) => "unpaired".to_owned(),
-            (true, true) => "differs, unpaired".to_owned(),
-            (true, false) => "unpaired".to_owned(),
+        let word = match row.differs {
+            true => "differs, unpaired",
+            false => "unpaired",
         };
         Row::of(vec![
             row.metric.name.clone(),
@@ -77,7 +80,7 @@ fn figures(pair: &Pair) -> Table {
             figure::ratio(row.ratio.estimate),
             figure::ratio_range(row.ratio),
             format!("{}, {}", row.results.0, row.results.1),
-            word,
+            word.to_owned(),
         ])
     });
     let (a, b) = (&pair.a, &pair.b);

@@ -8,6 +8,7 @@
 //! The product uses nothing of this.
 
 mod engine;
+mod import;
 mod input;
 mod record;
 mod stats;
@@ -16,6 +17,7 @@ mod system;
 mod words;
 
 pub use engine::{content, files, recorder, schedule, shape};
+pub use import::import;
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
@@ -33,6 +35,7 @@ pub const ALL: &[Check] = &[
     ("content", content),
     ("files", files),
     ("histogram", histogram),
+    ("import", import),
     ("journal", journal),
     ("log", log),
     ("mountinfo", mountinfo),

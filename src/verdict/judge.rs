@@ -76,6 +76,10 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         parts.extend(workload_contrasts(&table, &within, spending.within, look));
     }
     workloads.extend(parts);
+    if evidence.imported {
+        // Foreign results need not have anything in common.
+        workloads.retain(|contrast| contrast.ratio.is_some());
+    }
     let state = state(&table, &overall, look);
     let more = more(
         &table, &looks, &overall, &workloads, spending, state, complete,
@@ -502,7 +506,8 @@ fn rows(table: &Table<'_>, overall: &[Contrast], ranked: bool) -> Vec<TreatmentR
             cells: cells(table, t),
         })
         .collect();
-    let base = overall.first().map(|c| c.a.clone());
+    let compared = !table.evidence.imported || overall.iter().any(|c| c.ratio.is_some());
+    let base = overall.first().filter(|_| compared).map(|c| c.a.clone());
     for row in rows
         .iter_mut()
         .filter(|row| Some(&row.name) == base.as_ref())

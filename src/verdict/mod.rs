@@ -112,6 +112,8 @@ pub(crate) enum Word {
     TooFew,
     /// Results that were not made in turn.
     Unpaired {
+        /// How many A has, and B.
+        runs: (usize, usize),
         /// Whether an interval could be given, and it excludes a ratio of 1.
         differs: bool,
     },

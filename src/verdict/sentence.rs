@@ -17,16 +17,17 @@ pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
             None => "undecided".to_owned(),
         },
         Word::TooFew => "too few rounds for an interval".to_owned(),
-        Word::Unpaired { differs } => unpaired(differs, ratio),
+        Word::Unpaired { runs, differs } => unpaired(runs, differs, ratio),
     }
 }
 
 /// What is said of results that were not made in turn: never that one is faster.
-fn unpaired(differs: bool, ratio: Option<Interval>) -> String {
-    match ratio.filter(|ratio| ratio.low.is_finite()) {
-        Some(ratio) if differs => format!("differs: between {}, unpaired", between(ratio)),
-        Some(ratio) => format!("between {}, unpaired", between(ratio)),
-        None => "no interval can be given".to_owned(),
+fn unpaired(runs: (usize, usize), differs: bool, ratio: Option<Interval>) -> String {
+    match (ratio.filter(|ratio| ratio.low.is_finite()), runs) {
+        (Some(ratio), _) if differs => format!("differs: between {}, unpaired", between(ratio)),
+        (Some(ratio), _) => format!("between {}, unpaired", between(ratio)),
+        (None, (1, 1)) => "one run each: no interval can be given".to_owned(),
+        (None, (a, b)) => format!("{b} and {a} runs: no interval can be given"),
     }
 }
 
@@ -133,41 +134,28 @@ fn imported(verdict: &Verdict, head: &RunStarted) -> String {
         }
     };
     let intervals = verdict.overall.iter().filter_map(|c| c.ratio);
-    let worth = match runs(verdict) {
-        _ if verdict.overall.iter().all(|c| c.ratio.is_none()) => "",
-        1 => "; one run each: no interval can be given",
-        _ if intervals.into_iter().any(|ratio| ratio.low.is_finite()) => {
-            "; the runs are not paired, so that no verdict follows"
+    let worth = match verdict.overall.as_slice() {
+        _ if intervals.clone().count() == 0 => "",
+        [_] => "",
+        _ if intervals.into_iter().all(|ratio| ratio.low.is_nan()) => {
+            "; fewer than 3 runs on a side: no interval can be given"
         }
-        _ => "; fewer than 3 runs on a side: no interval can be given",
+        _ => "; the runs are not paired, so that no verdict follows",
     };
     format!("Imported, not measured here: {ratios}{worth}.")
 }
 
-/// The most results that any treatment has of a workload.
-fn runs(verdict: &Verdict) -> usize {
-    let rows = verdict.treatments.iter();
-    let cells = rows.flat_map(|row| row.cells.iter().filter(|cell| cell.primary));
-    cells.map(|cell| cell.rounds.len()).max().unwrap_or(0)
-}
-
-/// `b against a: ratio 1.23`, with the interval if there is one.
+/// `b against a: ratio 1.23; one run each: no interval can be given`
 fn ratio(c: &Contrast, head: &RunStarted) -> String {
     let over = over(head);
     match c.ratio {
         None => format!("{} and {} have no figure in common", c.a, c.b),
-        Some(ratio) if ratio.low.is_finite() => format!(
-            "{} against {}{over}: ratio {}, {}",
+        Some(ratio) => format!(
+            "{} against {}{over}: ratio {}; {}",
             c.b,
             c.a,
             times(ratio.estimate),
             c.text
-        ),
-        Some(ratio) => format!(
-            "{} against {}{over}: ratio {}",
-            c.b,
-            c.a,
-            times(ratio.estimate)
         ),
     }
 }

@@ -54,8 +54,10 @@ pub(super) fn contrast(
             .filter_map(|at| table.ln(treatment, workload, at))
             .collect()
     };
-    let ratio = ratio(&logs(a), &logs(b));
+    let (logs_a, logs_b) = (logs(a), logs(b));
+    let ratio = ratio(&logs_a, &logs_b);
     let word = Word::Unpaired {
+        runs: (logs_a.len(), logs_b.len()),
         differs: differs(ratio),
     };
     Contrast {
@@ -113,6 +115,8 @@ pub(crate) struct Difference {
     pub(crate) environment: Vec<(String, Option<String>, Option<String>)>,
     /// Workloads both have.
     pub(crate) workloads: Vec<Pair>,
+    /// What was warned of in either run, settings that differ within an imported one among it.
+    pub(crate) notes: Vec<String>,
 }
 
 /// One workload of both.
@@ -185,7 +189,14 @@ pub(crate) fn beside(a: (&Record, usize), b: (&Record, usize)) -> Difference {
             });
         }
     }
+    let mut notes: Vec<String> = Vec::new();
+    for warning in a.record.warnings().into_iter().chain(b.record.warnings()) {
+        if !notes.iter().any(|known| known == warning) {
+            notes.push(warning.to_owned());
+        }
+    }
     Difference {
+        notes,
         environment: differing(&a.facts(), &b.facts()),
         a: a.beside(&table_a, &used_a),
         b: b.beside(&table_b, &used_b),

@@ -71,7 +71,7 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<Job>), Misread> {
             Some(Err(error)) => {
                 return Err(Misread::at(
                     line + error.line().saturating_sub(1),
-                    format!("this is not the JSON of fio 3: {error}"),
+                    format!("this is not the JSON of fio 3: {}", text::cause(&error)),
                     "give it what fio --output-format=json wrote, whole and unchanged",
                 ));
             }

@@ -318,13 +318,13 @@ fn percentile_head(text: &str) -> Option<(&str, &str)> {
 
 /// `|  1.00th=[  553],  5.00th=[  553], …`
 fn percentile_row(line: Line<'_>, job: &mut Job, row: &str) -> Result<(), Misread> {
-    let pending = |latency: &&mut Latency| {
+    let pending = |latency: &&mut Latency| -> bool {
         latency
             .percentiles
             .first()
             .is_some_and(|(at, _)| at.is_nan())
     };
-    let of_sync = job.sync.as_mut().filter(|latency| pending(&latency));
+    let of_sync = job.sync.as_mut().filter(|latency| pending(latency));
     let latency = match of_sync {
         Some(latency) => latency,
         None => {
