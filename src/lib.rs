@@ -20,6 +20,7 @@
 //! | [`import`] | printed results of other tools, read into trials |
 //! | [`record`] | the append-only log of a run, and its index |
 //! | [`audit`] | what spoils or limits a figure |
+//! | [`published`] | five published studies as data |
 //! | [`verdict`] | contrasts judged |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`cli`] | the command line |
@@ -35,6 +36,7 @@ mod import;
 mod journal;
 mod observe;
 mod plan;
+mod published;
 mod purpose;
 mod record;
 mod report;

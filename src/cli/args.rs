@@ -56,6 +56,8 @@ pub(super) enum Verb {
     Resume(Resume),
     /// Show a run: verdict, tables, plots
     Report(Report),
+    /// Show a published study: its figures, what they say, and what a careful reader would remark
+    Published(Published),
     /// List the runs on record
     Runs,
     /// Read what other tools printed (fio, iozone, IOR, dd …) into a run of its own
@@ -165,6 +167,9 @@ pub(super) struct Output {
 pub(super) struct Run {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
+    /// At full size, where the study has a size for any machine and a full one
+    #[arg(long)]
+    pub(super) full: bool,
     /// How long it may take, instead of what the study says
     #[arg(long, value_name = "TIME")]
     pub(super) at_most: Option<String>,
@@ -179,6 +184,9 @@ pub(super) struct Run {
 pub(super) struct Plan {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
+    /// At full size, where the study has a size for any machine and a full one
+    #[arg(long)]
+    pub(super) full: bool,
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
@@ -212,6 +220,19 @@ pub(super) struct Report {
     /// The same as --format html --output FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
     pub(super) html: Option<PathBuf>,
+    /// Put the ratios beside those of a published study: the one it is named after, or NAME
+    #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
+    pub(super) beside_published: Option<String>,
+}
+
+/// `stackrace published`.
+#[derive(Debug, Args)]
+pub(super) struct Published {
+    /// Which; without it, the list
+    pub(super) name: Option<String>,
+    /// terminal, markdown, csv, json
+    #[arg(long, short, default_value = "terminal")]
+    pub(super) format: String,
 }
 
 /// `stackrace import`.

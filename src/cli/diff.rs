@@ -11,14 +11,14 @@ pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
     let store = setting.open_store()?;
     let (record_a, a) = side(&store, &verb.a)?;
     let (record_b, b) = side(&store, &verb.b)?;
-    let difference = verdict::beside((&record_a, a), (&record_b, b));
+    let difference = verdict::difference((&record_a, a), (&record_b, b));
     super::print(&if verb.json {
         format!(
             "{:#}\n",
             serde_json::to_value(&difference).unwrap_or_default()
         )
     } else {
-        report::beside(&difference, setting.colour)
+        report::diff(&difference, setting.colour)
     });
     Ok(0)
 }

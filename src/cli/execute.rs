@@ -25,8 +25,7 @@ const BEGUN_IN: &str = "working directory";
 
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
-    let (name, text) = read_study(&verb.study)?;
-    let mut study = parse(&name, &text)?;
+    let mut study = read(&verb.study, verb.full)?;
     deciding(&mut study, &verb.deciding)?;
     if let Some(time) = &verb.at_most {
         study.decide.time_max_ns =
@@ -35,8 +34,19 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     start(setting, &study, &[], verb.deciding.decide, &verb.output)
 }
 
+/// A study: a file, or one that ships; at full size if asked.
+pub(super) fn read(name: &str, full: bool) -> Result<Study, Failure> {
+    let (name, text) = read_study(name)?;
+    // What is wrong is told of the text as it was written, so that its lines are those of the file.
+    let study = parse(&name, &text)?;
+    if !full {
+        return Ok(study);
+    }
+    parse(&name, &study::full_size(&text))
+}
+
 /// The text of a study: a file, or one that ships.
-pub(super) fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
+fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
     let path = Path::new(name);
     if !path.exists()
         && let Some((shipped, text)) = study::SHIPPED.iter().find(|(shipped, _)| *shipped == name)
@@ -340,7 +350,7 @@ pub(super) fn show(
         ));
     }
     if let Some(path) = &output.html {
-        super::report::write(path, "html", record, verdict)?;
+        super::report::write(path, "html", record, verdict, &report::Options::default())?;
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ mod import;
 mod load;
 mod plan;
 mod progress;
+mod published;
 mod report;
 mod show;
 
@@ -90,6 +91,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Resume(verb) => execute::exec_resume(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),
+        Verb::Published(verb) => published::exec(&setting, &verb),
         Verb::Runs => report::list(&setting),
         Verb::Import(verb) => import::exec(&setting, verb),
         Verb::Diff(verb) => diff::exec(&setting, verb),

@@ -16,8 +16,7 @@ use crate::study::{Policy, Study, Treatment};
 use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
-    let (name, text) = execute::read_study(&verb.study)?;
-    let study = execute::parse(&name, &text)?;
+    let study = execute::read(&verb.study, verb.full)?;
     let plan = on_this_machine(setting, &study, |machine| {
         crate::plan::Plan::of(&study, machine)
     })?;

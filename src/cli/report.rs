@@ -5,45 +5,78 @@ use std::path::Path;
 use super::Setting;
 use super::args::Report;
 use super::failure::Failure;
+use crate::published;
 use crate::record::{Record, RecordError};
-use crate::report;
-use crate::verdict::{self, Evidence, Verdict};
+use crate::report::{self, Options};
+use crate::verdict::{self, Beside, Evidence, Verdict};
 
 pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
     let record = setting.open_store()?.read(&verb.run).map_err(explain)?;
-    let verdict = verdict::judge(&Evidence::of(&record));
+    let evidence = Evidence::of(&record);
+    let verdict = verdict::judge(&evidence);
+    let beside = match &verb.beside_published {
+        None => None,
+        Some(_) if verb.format == "csv" => {
+            return Err(
+                Failure::usage("csv is a row per trial; nothing stands beside it")
+                    .next("choose terminal, markdown, json or html"),
+            );
+        }
+        Some(name) => Some(beside(&evidence, name)?),
+    };
+    let mut options = Options {
+        beside,
+        ..Options::default()
+    };
     if let Some(path) = &verb.html {
-        write(path, "html", &record, &verdict)?;
+        write(path, "html", &record, &verdict, &options)?;
         return Ok(0);
     }
     if let Some(path) = &verb.output {
-        write(path, &verb.format, &record, &verdict)?;
+        write(path, &verb.format, &record, &verdict, &options)?;
         return Ok(0);
     }
-    let bytes = render(&verb.format, &record, &verdict, setting.colour)?;
+    options.colour = setting.colour;
+    let bytes = render(&verb.format, &record, &verdict, &options)?;
     super::print(&String::from_utf8_lossy(&bytes));
     Ok(0)
+}
+
+/// The run's ratios beside those of a published study; an empty name: the one the study is named
+/// after.
+fn beside(evidence: &Evidence<'_>, name: &str) -> Result<Beside, Failure> {
+    let study = &evidence.head.study_name;
+    let stem = Path::new(study)
+        .file_stem()
+        .unwrap_or_default()
+        .to_string_lossy();
+    let card = match (name, published::by_name(&stem)) {
+        ("", Some(card)) => card,
+        ("", None) => {
+            let names: Vec<&str> = published::ALL.iter().map(|card| card.name).collect();
+            return Err(
+                Failure::usage(format!("{study} is named after no published study"))
+                    .next(format!("name one of them: {}", names.join(", "))),
+            );
+        }
+        (name, _) => super::published::find(name)?,
+    };
+    verdict::beside(evidence, card)
+        .map_err(|why| Failure::internal(format!("the data of {}: {why}", card.name)))
 }
 
 fn render(
     format: &str,
     record: &Record,
     verdict: &Verdict,
-    colour: bool,
+    options: &Options,
 ) -> Result<Vec<u8>, Failure> {
     let Some(kind) = report::by_name(format) else {
         let names: Vec<&str> = report::ALL.iter().map(|kind| kind.name()).collect();
         return Err(Failure::usage(format!("there is no report \"{format}\""))
             .next(format!("choose one of: {}", names.join(", "))));
     };
-    Ok(kind.render(
-        record,
-        verdict,
-        &report::Options {
-            colour,
-            ..report::Options::default()
-        },
-    ))
+    Ok(kind.render(record, verdict, options))
 }
 
 /// Writes a report beside its final name and renames it: an old report is never half overwritten.
@@ -52,8 +85,9 @@ pub(super) fn write(
     format: &str,
     record: &Record,
     verdict: &Verdict,
+    options: &Options,
 ) -> Result<(), Failure> {
-    let bytes = render(format, record, verdict, false)?;
+    let bytes = render(format, record, verdict, options)?;
     let mut name = path
         .file_name()
         .map(std::ffi::OsStr::to_os_string)

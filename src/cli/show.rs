@@ -197,8 +197,18 @@ fn studies(name: Option<&str>) -> Result<String, Failure> {
             .trim_matches('"')
             .to_owned()
     };
-    Ok(all
-        .iter()
-        .map(|(name, text)| format!("{name:<18} {}\n", title(text)))
-        .collect())
+    let mut text = String::new();
+    for (name, study) in all {
+        text.push_str(&format!("{name:<18} {}\n", title(study)));
+        if let Some(card) = crate::published::by_name(name) {
+            let about = format!(
+                "after a study of {}; {}",
+                card.year, card.counterpart.stands_in
+            );
+            for line in crate::report::wrap(&about, 61) {
+                text.push_str(&format!("{:<18} {line}\n", ""));
+            }
+        }
+    }
+    Ok(text)
 }

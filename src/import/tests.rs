@@ -526,7 +526,11 @@ fn a_changed_leading_digit_is_found_where_the_text_says_it_twice() {
             "BW=1365MiB/s",
             "BW=2365MiB/s",
         ),
-        ("fio/fio-3.39_seqread_normal.txt", "1024MiB/750msec", "1024MiB/150msec"),
+        (
+            "fio/fio-3.39_seqread_normal.txt",
+            "1024MiB/750msec",
+            "1024MiB/150msec",
+        ),
         (
             "fio/fio-3.39_seqread_normal.txt",
             "50.00th=[  570]",

@@ -2,9 +2,10 @@
 
 use super::figure;
 use crate::event::{Ended, WorkloadHead};
+use crate::published::distinct;
 use crate::record::Record;
 use crate::unit;
-use crate::verdict::{Cell, Contrast, State, TreatmentRow, Verdict, Word};
+use crate::verdict::{Beside, BesideRow, Cell, Contrast, State, TreatmentRow, Verdict, Word};
 
 /// A table without a form.
 #[derive(Debug, Clone, Default)]
@@ -389,6 +390,74 @@ fn ratio_cells(contrast: &Contrast) -> [String; 3] {
             .map_or(figure::MISSING.to_owned(), figure::ratio_range),
         contrast.text.clone(),
     ]
+}
+
+/// Own ratios beside published ones, a table per contrast.
+pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<Table> {
+    let key = |row: &BesideRow| (row.own.clone(), row.published.clone(), row.within.clone());
+    distinct(beside.rows.iter().map(key))
+        .into_iter()
+        .map(|named| {
+            let rows: Vec<&BesideRow> =
+                beside.rows.iter().filter(|row| key(row) == named).collect();
+            let (own, published, within) = named;
+            let place = if within.is_empty() {
+                String::new()
+            } else {
+                format!(", {within}")
+            };
+            let mark = match rows.iter().any(|row| row.remarked) {
+                true => format!(
+                    " *: no figure of storage, see `stackrace published {}`.",
+                    beside.study
+                ),
+                false => String::new(),
+            };
+            Table {
+                title: format!("Beside {}: {own}{place}", beside.study),
+                note: format!(
+                    "Published: {published}, without interval; above 1 is better. Each interval \
+                     holds by itself.{mark}"
+                ),
+                head: [
+                    "on",
+                    "ratio",
+                    &interval_name(verdict),
+                    "published",
+                    "inside",
+                ]
+                .map(str::to_owned)
+                .to_vec(),
+                text: vec![4],
+                rows: rows.into_iter().map(beside_row).collect(),
+            }
+        })
+        .collect()
+}
+
+fn beside_row(row: &BesideRow) -> Row {
+    let mark = if row.remarked { "*" } else { "" };
+    let inside = match row.inside {
+        Some(true) => "yes",
+        Some(false) => "no",
+        None => "too few rounds",
+    };
+    Row::of(vec![
+        row.own_on.clone(),
+        row.ratio
+            .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
+        row.ratio
+            .map_or(figure::MISSING.to_owned(), figure::ratio_range),
+        format!("{}{mark}", figure::ratio(row.published_ratio)),
+        inside.to_owned(),
+    ])
+}
+
+/// What has no published partner, and what stands in for what.
+pub(super) fn beside_notes(beside: &Beside) -> Vec<String> {
+    let mut notes = vec![beside.stands_in.clone()];
+    notes.extend(beside.unmatched.iter().cloned());
+    notes
 }
 
 /// With a capital letter at the beginning.

@@ -176,7 +176,8 @@ fn seconds(ns: u64) -> String {
     format!("{}.{:09}", ns / 1_000_000_000, ns % 1_000_000_000)
 }
 
-fn line(text: &mut String, cells: impl Iterator<Item = String>) {
+/// One row.
+pub(super) fn line(text: &mut String, cells: impl Iterator<Item = String>) {
     for (at, cell) in cells.enumerate() {
         if at > 0 {
             text.push(',');

@@ -7,7 +7,7 @@ use serde::Serialize;
 use super::{Options, Report, content};
 use crate::event::{LayerFacts, Observation, RunStarted};
 use crate::record::Record;
-use crate::verdict::Verdict;
+use crate::verdict::{Beside, Verdict};
 
 /// Version of this form; a field never changes its meaning.
 const FORMAT: u32 = 1;
@@ -25,6 +25,9 @@ struct Page<'a> {
     rounds: Vec<u32>,
     verdict: &'a Verdict,
     notes: Vec<String>,
+    /// Own ratios beside published ones; absent: not asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    beside_published: Option<&'a Beside>,
     /// What the layers really got, of each treatment, each time it was raised.
     layers: Vec<Vec<&'a [LayerFacts]>>,
     trials: Vec<&'a Observation>,
@@ -50,7 +53,7 @@ impl Report for Json {
         "json"
     }
 
-    fn render(&self, record: &Record, verdict: &Verdict, _: &Options) -> Vec<u8> {
+    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
         let page = Page {
             report_format: FORMAT,
             run: &record.head,
@@ -64,6 +67,7 @@ impl Report for Json {
             rounds: record.complete_rounds(),
             verdict,
             notes: content::notes(record, verdict),
+            beside_published: options.beside.as_ref(),
             layers: (0..record.head.treatments.len())
                 .map(|treatment| record.layer_facts(treatment))
                 .collect(),

@@ -2,6 +2,7 @@
 
 use super::content::{self, Table};
 use super::figure::plain;
+use super::sheet::{Part, Sheet};
 use super::{Options, Report};
 use crate::record::Record;
 use crate::verdict::Verdict;
@@ -44,6 +45,18 @@ impl Report for Markdown {
         for contrasts in content::contrast_tables(verdict) {
             table(&mut text, &contrasts);
         }
+        if let Some(beside) = &options.beside {
+            for contrast in content::beside(beside, verdict) {
+                table(&mut text, &contrast);
+            }
+            text.push_str(&format!(
+                "\n## What is not the same in {}\n\n",
+                escaped(&beside.study)
+            ));
+            for note in content::beside_notes(beside) {
+                text.push_str(&format!("- {}\n", escaped(&note)));
+            }
+        }
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {
             text.push_str("\n## Notes\n\n");
@@ -61,6 +74,31 @@ impl Report for Markdown {
         }
         text.into_bytes()
     }
+}
+
+/// A page that is no report of a run.
+pub(super) fn sheet(sheet: &Sheet) -> String {
+    let mut text = format!("# {}\n", escaped(&sheet.title));
+    for paragraph in &sheet.lead {
+        text.push_str(&format!("\n{}\n", escaped(paragraph)));
+    }
+    text.push('\n');
+    for (name, value) in &sheet.facts {
+        let name = if name.is_empty() { "also" } else { name };
+        text.push_str(&format!("- {}: {}\n", escaped(name), escaped(value)));
+    }
+    for part in &sheet.parts {
+        match part {
+            Part::Table(part) => table(&mut text, part),
+            Part::List(title, items) => {
+                text.push_str(&format!("\n## {}\n\n", escaped(title)));
+                for item in items {
+                    text.push_str(&format!("- {}\n", escaped(item)));
+                }
+            }
+        }
+    }
+    text
 }
 
 fn table(text: &mut String, table: &Table) {

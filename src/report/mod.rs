@@ -4,22 +4,25 @@
 //! a clock, the environment or the network. A value that could not be had is shown as missing,
 //! never as 0.
 
-mod beside;
 mod chart;
 mod content;
 mod csv;
+mod diff;
 mod figure;
 mod html;
 mod json;
 mod markdown;
+mod published;
+mod sheet;
 mod terminal;
 
-pub(crate) use beside::beside;
+pub(crate) use diff::diff;
 pub(crate) use html::latency_tail;
+pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 pub(crate) use terminal::wrap;
 
 use crate::record::Record;
-use crate::verdict::Verdict;
+use crate::verdict::{Beside, Verdict};
 
 /// One form of report.
 pub(crate) trait Report: Sync {
@@ -42,6 +45,8 @@ pub(crate) struct Options {
     pub(crate) colour: bool,
     /// The command to propose next; empty: none.
     pub(crate) next: String,
+    /// Own ratios beside published ones, where asked for.
+    pub(crate) beside: Option<Beside>,
 }
 
 impl Default for Options {
@@ -50,6 +55,7 @@ impl Default for Options {
             width: terminal::WIDTH_MAX,
             colour: false,
             next: String::new(),
+            beside: None,
         }
     }
 }

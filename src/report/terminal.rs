@@ -6,6 +6,7 @@ use comfy_table::{
 
 use super::content::{self, Table};
 use super::figure::plain;
+use super::sheet::{Part, Sheet};
 use super::{Options, Report};
 use crate::record::Record;
 use crate::verdict::{State, Verdict};
@@ -32,7 +33,11 @@ impl Report for Terminal {
     }
 
     fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
-        let mut page = Page::new(options.width, options.colour);
+        let mut page = Page {
+            text: String::new(),
+            width: options.width.clamp(WIDTH_MIN, WIDTH_MAX),
+            colour: options.colour,
+        };
         let state = match verdict.state {
             State::Decided => "1;32",
             State::Undecided | State::TooFew | State::Unpaired => "1;33",
@@ -51,6 +56,15 @@ impl Report for Terminal {
         for table in content::contrast_tables(verdict) {
             page.table(&table);
         }
+        if let Some(beside) = &options.beside {
+            for table in content::beside(beside, verdict) {
+                page.table(&table);
+            }
+            page.heading(&format!("What is not the same in {}", beside.study));
+            for note in content::beside_notes(beside) {
+                page.item(&note);
+            }
+        }
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {
             page.heading("Notes");
@@ -62,31 +76,50 @@ impl Report for Terminal {
             page.text.push('\n');
             page.labelled("next", "1", &options.next);
         }
-        page.into_text().into_bytes()
+        page.text.into_bytes()
     }
 }
 
-/// A page that is filled from above.
-pub(super) struct Page {
+/// A page that is no report of a run.
+pub(super) fn sheet(sheet: &Sheet, colour: bool) -> String {
+    let mut page = Page {
+        text: String::new(),
+        width: WIDTH_MAX,
+        colour,
+    };
+    for line in wrap(&plain(&sheet.title), page.width) {
+        let line = page.painted(&line, "1");
+        page.line(&line);
+    }
+    for paragraph in &sheet.lead {
+        page.text.push('\n');
+        for line in wrap(&plain(paragraph), page.width) {
+            page.line(&line);
+        }
+    }
+    page.text.push('\n');
+    for (name, value) in &sheet.facts {
+        page.fact(name, value);
+    }
+    for part in &sheet.parts {
+        match part {
+            Part::Table(table) => page.table(table),
+            Part::List(title, items) => {
+                page.heading(title);
+                items.iter().for_each(|item| page.item(item));
+            }
+        }
+    }
+    page.text
+}
+
+struct Page {
     text: String,
     width: usize,
     colour: bool,
 }
 
 impl Page {
-    /// An empty one, of so many columns at most.
-    pub(super) fn new(width: usize, colour: bool) -> Self {
-        Self {
-            text: String::new(),
-            width: width.clamp(WIDTH_MIN, WIDTH_MAX),
-            colour,
-        }
-    }
-
-    pub(super) fn into_text(self) -> String {
-        self.text
-    }
-
     fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
@@ -101,7 +134,7 @@ impl Page {
     }
 
     /// A paragraph with a word in the margin.
-    pub(super) fn labelled(&mut self, label: &str, code: &str, text: &str) {
+    fn labelled(&mut self, label: &str, code: &str, text: &str) {
         const MARGIN: usize = 9;
         for (at, line) in wrap(&plain(text), self.width - MARGIN).iter().enumerate() {
             let label = if at == 0 { label } else { "" };
@@ -111,14 +144,23 @@ impl Page {
         }
     }
 
-    pub(super) fn item(&mut self, text: &str) {
+    /// A named fact, its name in a margin wide enough for any.
+    fn fact(&mut self, name: &str, value: &str) {
+        const MARGIN: usize = 14;
+        for (at, line) in wrap(&plain(value), self.width - MARGIN).iter().enumerate() {
+            let name = if at == 0 { name } else { "" };
+            self.line(&format!("{name:<MARGIN$}{line}"));
+        }
+    }
+
+    fn item(&mut self, text: &str) {
         for (at, line) in wrap(&plain(text), self.width - 4).iter().enumerate() {
             let mark = if at == 0 { "  - " } else { "    " };
             self.line(&format!("{mark}{line}"));
         }
     }
 
-    pub(super) fn heading(&mut self, text: &str) {
+    fn heading(&mut self, text: &str) {
         self.text.push('\n');
         for line in wrap(&plain(text), self.width) {
             let line = self.painted(&line, "1");
@@ -126,7 +168,7 @@ impl Page {
         }
     }
 
-    pub(super) fn table(&mut self, table: &Table) {
+    fn table(&mut self, table: &Table) {
         self.heading(&table.title);
         if !table.note.is_empty() {
             for line in wrap(&plain(&table.note), self.width - 2) {

@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::record::sample;
-use crate::verdict::{Cell, Contrast, Interval, More, State, TreatmentRow, Word};
+use crate::verdict::{
+    Beside, BesideRow, Cell, Contrast, Interval, More, State, TreatmentRow, Word,
+};
 
 /// A verdict of the right shape for a made-up record. Its intervals are no statistics.
 fn verdict(record: &Record) -> Verdict {
@@ -432,6 +434,62 @@ fn programs_get_the_verdict_and_every_observation() {
             record.head.treatments.len()
         );
     }
+}
+
+#[test]
+fn published_ratios_stand_beside_own_ones() {
+    let record = sample::record(&sample::small());
+    let row = BesideRow {
+        own: "xfs against ext4".into(),
+        published: "gfs2 against ext3".into(),
+        within: "cold".into(),
+        own_on: "copy: throughput".into(),
+        published_on: "block output".into(),
+        ratio: Some(Interval {
+            estimate: 0.86,
+            low: 0.81,
+            high: 0.91,
+        }),
+        published_ratio: 0.93,
+        published_count: 2,
+        inside: Some(false),
+        remarked: true,
+    };
+    let options = Options {
+        beside: Some(Beside {
+            study: "drbd-gfs2".into(),
+            stands_in: "nothing stands for GFS2".into(),
+            rows: vec![row],
+            unmatched: vec!["published levels without a partner here: A".into()],
+        }),
+        ..Options::default()
+    };
+    let words = [
+        "xfs against ext4, cold",
+        "gfs2 against ext3",
+        "0.93*",
+        "no figure of storage",
+        "nothing stands for GFS2",
+        "without a partner here: A",
+    ];
+    for name in ["terminal", "markdown", "html"] {
+        let report = by_name(name).unwrap();
+        let text = report.render(&record, &verdict(&record), &options);
+        // Markdown escapes the star, and a terminal breaks lines.
+        let text = String::from_utf8(text).unwrap().replace('\\', "");
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in words {
+            assert!(text.contains(words), "{name}: {words}: {text}");
+        }
+        assert!(!rendered(name, &record).contains("drbd-gfs2"), "{name}");
+    }
+    let text = by_name("json")
+        .unwrap()
+        .render(&record, &verdict(&record), &options);
+    let page: serde_json::Value = serde_json::from_slice(&text).unwrap();
+    assert_eq!(page["beside_published"]["rows"][0]["inside"], false);
+    let page: serde_json::Value = serde_json::from_str(&rendered("json", &record)).unwrap();
+    assert!(page.get("beside_published").is_none());
 }
 
 #[test]

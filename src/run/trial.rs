@@ -297,7 +297,7 @@ fn phase_observation(name: &str, outcome: &Outcome, offered: Option<f64>) -> Pha
         threads: outcome
             .threads
             .iter()
-            .map(|kinds| kinds.iter().map(thread_operation).collect())
+            .map(|thread| thread.ops.iter().map(thread_operation).collect())
             .collect(),
     }
 }
@@ -354,7 +354,7 @@ fn encode(histogram: &Histogram<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+    use stackrace_engine::spec::{Content, Engine, Pacing, Spec, Stop, Target};
 
     /// An open loop of two threads, or a closed one of one, that does no I/O.
     fn observed(pacing: Pacing, threads: u32) -> serde_json::Value {
@@ -363,16 +363,7 @@ mod tests {
             bytes: 1 << 20,
         };
         let spec = Spec {
-            targets: vec![target],
-            block_sizes: vec![(4096, 1)],
-            access: Access::Uniform,
-            align: None,
-            read_share: 1.0,
             threads,
-            queue_depth: 1,
-            direct: false,
-            preallocate: false,
-            durability: Durability::default(),
             pacing,
             content: Content::Zero,
             stop: Stop {
@@ -380,8 +371,7 @@ mod tests {
                 time_ns: None,
             },
             engine: Engine::Null,
-            seed: 1,
-            slice_ns: 100_000_000,
+            ..Spec::reads(vec![target], 4096)
         };
         let outcome = stackrace_engine::run(&spec, &Control::default()).unwrap();
         let phase = phase_observation("measure", &outcome, None);

@@ -14,6 +14,7 @@ mod factor;
 mod placeholder;
 mod read;
 mod schema;
+mod size;
 mod treatment;
 mod words;
 
@@ -22,6 +23,7 @@ mod tests;
 
 pub(crate) use read::parse;
 pub(crate) use schema::schema;
+pub(crate) use size::full_size;
 
 use crate::event::{Decide, WorkloadHead};
 use crate::setting::{Span, Value};
@@ -54,6 +56,7 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/block-size-sweep.toml"),
     ),
     ("demo", include_str!("../../studies/demo.toml")),
+    ("drbd-gfs2", include_str!("../../studies/drbd-gfs2.toml")),
     (
         "ext4-vs-xfs",
         include_str!("../../studies/ext4-vs-xfs.toml"),
@@ -61,6 +64,19 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
     (
         "mkfs-options",
         include_str!("../../studies/mkfs-options.toml"),
+    ),
+    (
+        "netatalk-cnid",
+        include_str!("../../studies/netatalk-cnid.toml"),
+    ),
+    ("zfs-ashift", include_str!("../../studies/zfs-ashift.toml")),
+    (
+        "zfs-block-size",
+        include_str!("../../studies/zfs-block-size.toml"),
+    ),
+    (
+        "zfs-three-os",
+        include_str!("../../studies/zfs-three-os.toml"),
     ),
 ];
 

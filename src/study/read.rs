@@ -14,6 +14,7 @@ use super::entry::{self, Entry, keep};
 use super::error::StudyError;
 use super::factor::{self, Selection};
 use super::placeholder::Template;
+use super::size;
 use super::treatment::{Builder, Finding, WorkloadEntry};
 use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 use super::{Factor, Kinds, Policy, Study};
@@ -24,7 +25,8 @@ pub(super) const ERRORS_MAX: usize = 20;
 const TEXT_MAX: usize = 256 << 10;
 /// Words a study begins with.
 const TOP: &[&str] = &[
-    "title", "question", "seed", "factors", "exclude", "stack", "workload", "decide", "trial",
+    "title", "question", "scale", "seed", "sizes", "factors", "exclude", "stack", "workload",
+    "decide", "trial",
 ];
 
 const STACK_EXAMPLE: &str = "ext4 = {}";
@@ -99,11 +101,13 @@ struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     fn read(name: &str, text: &str, kinds: &Kinds<'_>) -> Result<Study, Vec<Finding>> {
-        let fields = document::read(text).map_err(plain)?;
+        let mut fields = document::read(text).map_err(plain)?;
+        let mut refusals = Vec::new();
+        size::replace(&mut fields, &mut refusals);
         let mut reader = Reader {
             kinds,
             fields: &fields,
-            refusals: Vec::new(),
+            refusals,
         };
         let top = reader.top();
         let factors = reader.factors(text);

@@ -23,6 +23,7 @@ pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
             "additionalProperties": { "type": "array", "minItems": 1, "items": level },
         }),
     );
+    properties.insert("sizes".to_owned(), sizes());
     properties.insert(
         "exclude".to_owned(),
         json!({
@@ -66,12 +67,11 @@ pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
             "items": { "type": "object", "properties": workload, "additionalProperties": false },
         }),
     );
-    let decide = table(
-        "What is asked, and when to stop.",
-        DECIDE_DOCS,
-        Placeholders::No,
+    let asked = "What is asked, and when to stop.";
+    properties.insert(
+        "decide".to_owned(),
+        table(asked, DECIDE_DOCS, Placeholders::Yes),
     );
-    properties.insert("decide".to_owned(), decide);
     let trial = table("How a trial is prepared.", TRIAL_DOCS, Placeholders::No);
     properties.insert("trial".to_owned(), trial);
     json!({
@@ -81,6 +81,20 @@ pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
         "properties": properties,
         "required": ["stack", "workload"],
         "additionalProperties": false,
+    })
+}
+
+fn sizes() -> Value {
+    let amount = json!({ "type": ["string", "number", "boolean", "array"] });
+    json!({
+        "type": "object",
+        "description": "Amounts for any machine, and as the question was asked (--full).",
+        "additionalProperties": {
+            "type": "object",
+            "properties": { "scaled": amount, "full": amount },
+            "required": ["scaled", "full"],
+            "additionalProperties": false,
+        },
     })
 }
 

@@ -1073,3 +1073,91 @@ proptest! {
         prop_assert_eq!(workloads_given(&good(&text)), expected);
     }
 }
+
+const SIZED: &str = r#"
+[sizes]
+data = { scaled = "1 MiB", full = "1 GiB" }
+rounds = { scaled = 8, full = 5 }
+[[stack]]
+dir = { path = "." }
+[[workload]]
+sequential = { mode = "write", size = "{data}" }
+[decide]
+rounds-at-most = "{rounds}"
+"#;
+
+fn sized(text: &[u8]) -> Result<Study, String> {
+    parse("sized.toml", text, &Kinds::real()).map_err(|errors| {
+        errors
+            .iter()
+            .map(|e| e.render(false))
+            .collect::<Vec<_>>()
+            .join("\n")
+    })
+}
+
+#[test]
+fn a_study_has_one_of_its_sizes() {
+    let scaled = sized(SIZED.as_bytes()).ok().unwrap();
+    assert_eq!(
+        (scaled.trial_disk_bytes(), scaled.decide.rounds_max),
+        (1 << 20, 8)
+    );
+    let full = sized(&full_size(SIZED.as_bytes())).ok().unwrap();
+    assert_eq!(
+        (full.trial_disk_bytes(), full.decide.rounds_max),
+        (1 << 30, 5)
+    );
+    // What is resumed is read from the record: the size asked for is in the text.
+    assert_eq!(
+        sized(full.text.as_bytes()).ok().unwrap().decide.rounds_max,
+        5
+    );
+}
+
+#[test]
+fn sizes_that_cannot_be_meant_are_refused() {
+    let refused = |text: &str| sized(text.as_bytes()).err().unwrap_or_default();
+    assert!(
+        refused(&SIZED.replace("full = 5", "large = 5"))
+            .contains("needs the words scaled and full")
+    );
+    assert!(refused(&SIZED.replace("\"{rounds}\"", "3")).contains("uses the size {rounds}"));
+    assert!(refused(&SIZED.replace("\"{rounds}\"", "\"{round}\"")).contains("round"));
+    let factor = format!("[factors]\ndata = [1]\n{SIZED}");
+    assert!(refused(&factor).contains("is a factor too"));
+    let one_size = "scale = \"full\"\n[[stack]]\ndir = { path = \".\" }\n[[workload]]\nsequential = { mode = \"write\", size = \"1 MiB\" }\n";
+    assert!(refused(one_size).contains("one size only"));
+    assert!(refused(&format!("scale = \"huge\"\n{SIZED}")).contains("huge"));
+}
+
+/// The studies after published ones use the words their counterparts know, at either size.
+#[test]
+fn studies_after_published_ones_match_their_counterparts() {
+    for card in crate::published::ALL {
+        let (_, text) = SHIPPED.iter().find(|(name, _)| *name == card.name).unwrap();
+        for text in [text.as_bytes().to_vec(), full_size(text.as_bytes())] {
+            let study = sized(&text).unwrap_or_else(|why| panic!("{why}"));
+            for pair in card.counterpart.factors {
+                let factor = study.factors.iter().find(|f| f.name == pair.own).unwrap();
+                for (own, _) in pair.levels {
+                    assert!(
+                        factor.levels.iter().any(|l| l.label == *own),
+                        "{}: {own}",
+                        card.name
+                    );
+                }
+            }
+            for metric in card.counterpart.metrics {
+                let (workload, name) = metric.own;
+                let head = study.workload_heads.iter().find(|w| w.name == workload);
+                let head = head.unwrap_or_else(|| panic!("{}: {workload}", card.name));
+                assert!(
+                    head.metrics.iter().any(|m| m.name == name),
+                    "{}: {workload}: {name}",
+                    card.name
+                );
+            }
+        }
+    }
+}

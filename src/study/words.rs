@@ -22,6 +22,12 @@ pub(super) const TOP_DOCS: &[SettingDoc] = &[
     doc("title", Kind::Text, "", "The question in a few words."),
     doc("question", Kind::Text, "", "The question at length."),
     doc(
+        "scale",
+        Kind::Choice(&["scaled", "full"]),
+        "scaled",
+        "Which of its [sizes] the study has; --full asks for full.",
+    ),
+    doc(
         "seed",
         Kind::Count,
         "",

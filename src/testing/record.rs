@@ -74,6 +74,7 @@ pub(super) fn reported(record: &Record) {
     }
     crate::audit::notes(head, &evidence.trials);
     let options = |colour| Options {
+        beside: None,
         colour,
         width: if colour { 40 } else { 80 },
         next: "stackrace report".to_owned(),

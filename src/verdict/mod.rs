@@ -3,6 +3,7 @@
 //! Input is a run's record, whoever made it; output is data without presentation. The rules are
 //! those of `docs/methodology.md`.
 
+mod beside;
 mod judge;
 mod sentence;
 mod table;
@@ -10,9 +11,10 @@ mod table;
 mod tests;
 mod unpaired;
 
+pub(crate) use beside::{Beside, Row as BesideRow, beside};
 pub(crate) use judge::{judge, may_stop, to_drop};
 pub(crate) use table::Evidence;
-pub(crate) use unpaired::{Beside, Difference, Pair, beside};
+pub(crate) use unpaired::{Difference, Pair, Stored, difference};
 
 use serde::Serialize;
 

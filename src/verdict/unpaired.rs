@@ -91,7 +91,7 @@ pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
 
 /// One of two results side by side.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Beside {
+pub(crate) struct Stored {
     /// Its run.
     pub(crate) run: String,
     /// Title of the run.
@@ -108,9 +108,9 @@ pub(crate) struct Beside {
 #[derive(Debug, Clone, Serialize)]
 pub(crate) struct Difference {
     /// The baseline.
-    pub(crate) a: Beside,
+    pub(crate) a: Stored,
     /// Compared with it.
-    pub(crate) b: Beside,
+    pub(crate) b: Stored,
     /// What is known of the machine and the stack and is not the same: name, A, B; none: not told.
     pub(crate) environment: Vec<(String, Option<String>, Option<String>)>,
     /// Workloads both have.
@@ -157,7 +157,7 @@ struct Side<'a> {
 }
 
 /// Two treatments of stored runs, own or imported, side by side.
-pub(crate) fn beside(a: (&Record, usize), b: (&Record, usize)) -> Difference {
+pub(crate) fn difference(a: (&Record, usize), b: (&Record, usize)) -> Difference {
     let (a, b) = (Side::of(a), Side::of(b));
     let (evidence_a, evidence_b) = (Evidence::of(a.record), Evidence::of(b.record));
     let (table_a, table_b) = (Table::new(&evidence_a), Table::new(&evidence_b));
@@ -198,8 +198,8 @@ pub(crate) fn beside(a: (&Record, usize), b: (&Record, usize)) -> Difference {
     Difference {
         notes,
         environment: differing(&a.facts(), &b.facts()),
-        a: a.beside(&table_a, &used_a),
-        b: b.beside(&table_b, &used_b),
+        a: a.stored(&table_a, &used_a),
+        b: b.stored(&table_b, &used_b),
         workloads,
     }
 }
@@ -209,7 +209,7 @@ impl<'a> Side<'a> {
         Self { record, treatment }
     }
 
-    fn beside(&self, table: &Table<'_>, used: &[(usize, usize)]) -> Beside {
+    fn stored(&self, table: &Table<'_>, used: &[(usize, usize)]) -> Stored {
         let head = &self.record.head;
         let mut only = Vec::new();
         for (w, workload) in head.workloads.iter().enumerate() {
@@ -220,7 +220,7 @@ impl<'a> Side<'a> {
                 }
             }
         }
-        Beside {
+        Stored {
             run: head.run.clone(),
             title: head.title.clone(),
             treatment: head.treatments[self.treatment].name.clone(),

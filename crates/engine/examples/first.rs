@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{Content, Engine, Spec, Stop, Target};
 use stackrace_engine::{Control, run};
 
 #[expect(clippy::print_stdout, reason = "an example's output is its purpose")]
@@ -18,17 +18,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let operations = number(threads * queue_depth)?;
     let bytes = std::fs::metadata(&path)?.len();
     let spec = Spec {
-        targets: vec![Target { path, bytes }],
-        block_sizes: vec![(4096, 1)],
-        access: Access::Uniform,
-        align: None,
-        read_share: 1.0,
         threads,
         queue_depth,
-        direct: false,
-        preallocate: false,
-        durability: Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
         content: Content::Zero,
         stop: Stop {
             ops: Some(operations.into()),
@@ -39,8 +30,7 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         } else {
             Engine::Sync
         },
-        seed: 1,
-        slice_ns: 100_000_000,
+        ..Spec::reads(vec![Target { path, bytes }], 4096)
     };
     let outcome = run(&spec, &Control::default())?;
     if let Some(error) = outcome.error {

@@ -18,7 +18,7 @@ use stackrace_engine::content::{POOL_BYTES, Pool};
 use stackrace_engine::draw::Draw;
 use stackrace_engine::memory::Memory;
 use stackrace_engine::recorder::Recorder;
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{Content, Engine, Spec, Stop, Target};
 use stackrace_engine::{Control, Op, Outcome, lay_out, run};
 
 type Failable<T> = Result<T, Box<dyn std::error::Error>>;
@@ -230,25 +230,15 @@ fn engine(place: Place<'_>, operations: u64, depth: u32, engine: Engine) -> Fail
         bytes: place.bytes,
     };
     let spec = Spec {
-        targets: vec![target],
-        block_sizes: vec![(BLOCK as u32, 1)],
-        access: Access::Uniform,
-        align: None,
-        read_share: 1.0,
-        threads: 1,
         queue_depth: depth,
         direct: place.direct,
-        preallocate: false,
-        durability: Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
         content: Content::Zero,
         stop: Stop {
             ops: Some(operations),
             time_ns: None,
         },
         engine,
-        seed: 1,
-        slice_ns: 100_000_000,
+        ..Spec::reads(vec![target], BLOCK as u32)
     };
     let outcome = run(&spec, &Control::default())?;
     match outcome.error {

@@ -7,7 +7,7 @@
 //! `bench/accuracy` measures.
 
 use rustix::time::{ClockId, clock_gettime};
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{Engine, Pacing, Spec, Stop, Target};
 use stackrace_engine::{Control, Op, Outcome, Timing, lay_out, run};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
@@ -16,28 +16,19 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Spec> {
     let path = words.next().ok_or("name a file")?.into();
     let (mut rate, mut poisson) = (1_000.0, false);
     let mut spec = Spec {
-        targets: vec![Target {
-            path,
-            bytes: 64 << 20,
-        }],
-        block_sizes: vec![(4096, 1)],
-        access: Access::Uniform,
-        align: None,
-        read_share: 1.0,
-        threads: 1,
-        queue_depth: 1,
-        direct: false,
-        preallocate: false,
-        durability: Durability::default(),
         pacing: Pacing::Fixed(rate),
-        content: Content::Random,
         stop: Stop {
             ops: None,
             time_ns: Some(5_000_000_000),
         },
         engine: Engine::Sync,
-        seed: 1,
-        slice_ns: 100_000_000,
+        ..Spec::reads(
+            vec![Target {
+                path,
+                bytes: 64 << 20,
+            }],
+            4096,
+        )
     };
     for word in words {
         let (name, value) = word.split_once('=').ok_or("give words as NAME=VALUE")?;

@@ -5,7 +5,7 @@
 //! operation, ns, and of the difference. No figure is asserted: this is for reading.
 
 use rustix::time::{ClockId, clock_gettime};
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{Content, Engine, Spec, Stop, Target};
 use stackrace_engine::{Control, Ended, Ledger, lay_out_verified, run, run_verified};
 
 const BYTES: u64 = 16 << 20;
@@ -56,25 +56,14 @@ fn main() -> Outcome<()> {
     ] {
         for (op, read_share) in [("read", 1.0), ("write", 0.0)] {
             let spec = Spec {
-                targets: vec![target.clone()],
-                block_sizes: vec![(4096, 1)],
-                access: Access::Uniform,
-                align: None,
                 read_share,
-                threads: 1,
                 queue_depth,
-                direct: false,
-                preallocate: false,
-                durability: Durability::default(),
-                pacing: Pacing::Closed { think_time_ns: 0 },
-                content: Content::Random,
                 stop: Stop {
                     ops: Some(OPERATIONS),
                     time_ns: None,
                 },
                 engine,
-                seed: 1,
-                slice_ns: 100_000_000,
+                ..Spec::reads(vec![target.clone()], 4096)
             };
             let ledger = Ledger::new(&spec.targets, 4096, Content::Random, 1)?;
             lay_out_verified(&ledger, &Control::default())?;

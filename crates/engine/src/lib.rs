@@ -36,7 +36,7 @@ pub use error::StartError;
 pub use layout::lay_out;
 pub use outcome::{
     Ended, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, Outcome, Slice,
-    Timing,
+    ThreadOutcome, Timing,
 };
 pub use thread::{run, run_verified, self_cost};
 pub use verify::{Ledger, lay_out_verified};

@@ -247,6 +247,15 @@ pub enum Ended {
     Failed,
 }
 
+/// What one of several threads did.
+#[derive(Debug, Clone)]
+pub struct ThreadOutcome {
+    /// As [`Outcome::ops`].
+    pub ops: Vec<OpOutcome>,
+    /// As [`Outcome::series`], with slices of the same width.
+    pub series: Vec<Slice>,
+}
+
 /// Everything one phase left behind. Every fraction is finite, and 0 where it was not measured.
 #[derive(Debug, Clone)]
 pub struct Outcome {
@@ -259,7 +268,7 @@ pub struct Outcome {
     /// The same for each thread alone, in the order they were started; empty where one thread did
     /// everything. With plain calls and a queue depth above 1 these are the threads that stand in
     /// for it. A closing fsync belongs to none of them.
-    pub threads: Vec<Vec<OpOutcome>>,
+    pub threads: Vec<ThreadOutcome>,
     /// Open loop only: how much later each operation was issued than by a generator that is never
     /// late, which issues at the intended start, or at the moment a place in the queue is free,
     /// whichever is later. This is the generator's own fault (or that of a machine that gave it no

@@ -8,7 +8,7 @@
 //! Units: nanoseconds since the phase began, bytes.
 
 use crate::memory::Apart;
-use crate::outcome::{Op, OpOutcome, Slice, Timing, merge_timings};
+use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
 
 /// How many slices a time series may have: an hour of 100 ms.
 pub const SLICES_MAX: usize = 36_000;
@@ -79,15 +79,21 @@ impl Series {
         self.slices.truncate(self.slices.len().div_ceil(2));
     }
 
+    /// With slices at least that wide.
+    fn widened_to(mut self, slice_ns: u64) -> Series {
+        while self.slice_ns < slice_ns {
+            self.widen();
+        }
+        self
+    }
+
     /// Adds another series. Widths are the same number doubled some times, so the finer one can
     /// always be brought to the coarser one.
-    fn merge(&mut self, mut other: Series) {
+    fn merge(&mut self, other: Series) {
         while self.slice_ns < other.slice_ns {
             self.widen();
         }
-        while other.slice_ns < self.slice_ns {
-            other.widen();
-        }
+        let other = other.widened_to(self.slice_ns);
         self.reach(other.slices.len());
         for (ours, theirs) in self.slices.iter_mut().zip(&other.slices) {
             ours.ops += theirs.ops;
@@ -205,7 +211,7 @@ impl Recorder {
             let kinds = recorder.lanes.into_iter().flatten();
             let kinds: Vec<OpOutcome> = kinds.map(|k| k.0).filter(|k| k.count > 0).collect();
             if several && !recorder.closing {
-                threads.push(kinds.clone());
+                threads.push((kinds.clone(), recorder.series.clone()));
             }
             for kind in kinds {
                 match &mut lanes[kind.op as usize] {
@@ -221,6 +227,11 @@ impl Recorder {
             short += recorder.short;
         }
         let mut series = series.unwrap_or_else(|| Series::new(slice_ns));
+        let threads = threads.into_iter().map(|(ops, part)| ThreadOutcome {
+            ops,
+            series: part.widened_to(series.slice_ns).slices,
+        });
+        let threads = threads.collect();
         series.slices.shrink_to_fit();
         Merged {
             ops: lanes.into_iter().flatten().collect(),
@@ -245,7 +256,7 @@ pub struct Merged {
     /// See [`crate::Outcome::ops`].
     pub ops: Vec<OpOutcome>,
     /// See [`crate::Outcome::threads`].
-    pub threads: Vec<Vec<OpOutcome>>,
+    pub threads: Vec<ThreadOutcome>,
     /// See [`crate::Outcome::lateness`].
     pub lateness: Option<Timing>,
     /// See [`crate::Outcome::slice_ns`]; a power of two times what was asked for, if the phase
@@ -328,7 +339,12 @@ mod tests {
             let parts = if parts.len() > 1 { parts } else { Vec::new() };
             prop_assert_eq!(together.threads.len(), parts.len());
             for (thread, part) in together.threads.iter().zip(&parts) {
-                same(thread, &Recorder::merge(vec![notebook(part)], 1_000).ops)?;
+                same(&thread.ops, &Recorder::merge(vec![notebook(part)], 1_000).ops)?;
+            }
+            for (index, slice) in together.series.iter().enumerate().filter(|_| parts.len() > 1) {
+                let each = together.threads.iter().filter_map(|thread| thread.series.get(index));
+                let sum = each.fold((0, 0), |sum, part| (sum.0 + part.ops, sum.1 + part.bytes));
+                prop_assert_eq!(sum, (slice.ops, slice.bytes));
             }
         }
 
@@ -392,7 +408,7 @@ mod tests {
         let kinds: Vec<_> = two
             .threads
             .iter()
-            .flatten()
+            .flat_map(|thread| &thread.ops)
             .map(|k| (k.op, k.count))
             .collect();
         assert_eq!(kinds, [(Op::Write, 1), (Op::Write, 1)]);

@@ -156,3 +156,29 @@ pub struct Spec {
     /// Width of one slice of the time series, ns.
     pub slice_ns: u64,
 }
+
+impl Spec {
+    /// The plainest phase, to change from: uniform reads of one block size through the page cache
+    /// by one thread, one at a time, as fast as they come; engine chosen automatically, seed 1,
+    /// slices of 100 ms, random content for whoever writes. It has no end: give it a [`Stop`].
+    pub fn reads(targets: Vec<Target>, block_size: u32) -> Spec {
+        Spec {
+            targets,
+            block_sizes: vec![(block_size, 1)],
+            access: Access::Uniform,
+            align: None,
+            read_share: 1.0,
+            threads: 1,
+            queue_depth: 1,
+            direct: false,
+            preallocate: false,
+            durability: Durability::default(),
+            pacing: Pacing::Closed { think_time_ns: 0 },
+            content: Content::Random,
+            stop: Stop::default(),
+            engine: Engine::Auto,
+            seed: 1,
+            slice_ns: 100_000_000,
+        }
+    }
+}

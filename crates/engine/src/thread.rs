@@ -112,17 +112,6 @@ pub fn self_cost() -> f64 {
         bytes: 1 << 30,
     };
     let spec = Spec {
-        targets: vec![target],
-        block_sizes: vec![(4096, 1)],
-        access: Access::Uniform,
-        align: None,
-        read_share: 1.0,
-        threads: 1,
-        queue_depth: 1,
-        direct: false,
-        preallocate: false,
-        durability: crate::spec::Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
         content: crate::spec::Content::Zero,
         stop: crate::spec::Stop {
             ops: Some(OPERATIONS),
@@ -130,7 +119,7 @@ pub fn self_cost() -> f64 {
         },
         engine: crate::spec::Engine::Null,
         seed: 0,
-        slice_ns: 100_000_000,
+        ..Spec::reads(vec![target], 4096)
     };
     // A machine too short of memory or threads for this has no generator to speak of.
     run(&spec, &Control::default())

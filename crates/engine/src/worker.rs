@@ -295,7 +295,7 @@ pub(crate) mod tests {
     use crate::pace::{Eager, Scheduled};
     use crate::pacing::{Schedule, sleep_ns};
     use crate::shape::Share;
-    use crate::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+    use crate::spec::{Content, Engine, Spec, Stop, Target};
     use crate::watch::spin_ns;
 
     /// What a device, a file system, a quota or a server may say in the middle of a phase.
@@ -314,28 +314,21 @@ pub(crate) mod tests {
     /// Operations of 4 KiB on one file.
     pub(crate) fn spec(read_share: f64, ops: u64) -> Spec {
         Spec {
-            targets: vec![Target {
-                path: "file".into(),
-                bytes: 1 << 20,
-            }],
-            block_sizes: vec![(4096, 1)],
-            access: Access::Uniform,
-            align: None,
             read_share,
-            threads: 1,
-            queue_depth: 1,
-            direct: false,
-            preallocate: false,
-            durability: Durability::default(),
-            pacing: Pacing::Closed { think_time_ns: 0 },
             content: Content::Zero,
             stop: Stop {
                 ops: Some(ops),
                 time_ns: None,
             },
             engine: Engine::Null,
-            seed: 1,
             slice_ns: 1_000_000,
+            ..Spec::reads(
+                vec![Target {
+                    path: "file".into(),
+                    bytes: 1 << 20,
+                }],
+                4096,
+            )
         }
     }
 

@@ -59,30 +59,23 @@ fn allocations(spec: &Spec, ledger: Option<&Ledger>, ops: u64) -> Result<u64, St
 
 fn spec(targets: Vec<Target>) -> Spec {
     Spec {
-        targets,
         block_sizes: vec![(4096, 3), (8192, 1)],
-        access: Access::Uniform,
-        align: None,
         read_share: 0.5,
         threads: 2,
-        queue_depth: 1,
-        direct: false,
-        preallocate: false,
         durability: Durability {
             // So often that each worker of the shortest phase syncs: what is merged afterwards
             // has one histogram for each kind of operation and worker.
             fsync_every: NonZeroU64::new(10),
             ..Durability::default()
         },
-        pacing: Pacing::Closed { think_time_ns: 0 },
         content: Content::Shaped {
             ratio: 2.0,
             duplicates: 0.3,
         },
         stop: Stop::default(),
         engine: Engine::Null,
-        seed: 1,
         slice_ns: 100_000,
+        ..Spec::reads(targets, 4096)
     }
 }
 

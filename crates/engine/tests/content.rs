@@ -10,7 +10,7 @@ use std::path::Path;
 
 use stackrace_engine::content::{POOL_BYTES, Pool};
 use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{Access, Content, Engine, Spec, Stop, Target};
 use stackrace_engine::{Control, Ended, lay_out, run};
 
 const KIB: usize = 1 << 10;
@@ -143,20 +143,10 @@ fn copies(bytes: &[u8], grain: usize) -> f64 {
 fn written(path: &Path, content: Content, block: usize, engine: Engine) -> Vec<u8> {
     let bytes = 32 * MIB;
     let spec = Spec {
-        targets: vec![Target {
-            path: path.into(),
-            bytes: bytes as u64,
-        }],
-        block_sizes: vec![(block as u32, 1)],
         access: Access::OncePerPass,
-        align: None,
         read_share: 0.0,
         threads: 2,
         queue_depth: 2,
-        direct: false,
-        preallocate: false,
-        durability: Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
         content,
         stop: Stop {
             ops: Some((bytes / block) as u64),
@@ -164,7 +154,13 @@ fn written(path: &Path, content: Content, block: usize, engine: Engine) -> Vec<u
         },
         engine,
         seed: 7,
-        slice_ns: 100_000_000,
+        ..Spec::reads(
+            vec![Target {
+                path: path.into(),
+                bytes: bytes as u64,
+            }],
+            block as u32,
+        )
     };
     let outcome = run(&spec, &Control::default()).unwrap();
     assert_eq!(outcome.ended, Ended::Complete);

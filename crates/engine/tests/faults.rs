@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 use stackrace_engine::clock::Clock;
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{Access, Engine, Pacing, Spec, Stop, Target};
 use stackrace_engine::{Control, Ended, Op, OpError, OpOutcome, Outcome, StartError, run};
 use tempfile::TempDir;
 
@@ -36,21 +36,10 @@ const WAYS: [(Engine, u32, bool); 6] = [
 /// Sequential writes of 4 KiB, one thread, as many as fit.
 fn spec(path: &Path, bytes: u64, (engine, queue_depth, direct): (Engine, u32, bool)) -> Spec {
     Spec {
-        targets: vec![Target {
-            path: path.into(),
-            bytes,
-        }],
-        block_sizes: vec![(4096, 1)],
         access: Access::Sequential,
-        align: None,
         read_share: 0.0,
-        threads: 1,
         queue_depth,
         direct,
-        preallocate: false,
-        durability: Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
-        content: Content::Random,
         stop: Stop {
             ops: Some(bytes / 4096),
             time_ns: None,
@@ -58,6 +47,13 @@ fn spec(path: &Path, bytes: u64, (engine, queue_depth, direct): (Engine, u32, bo
         engine,
         seed: 7,
         slice_ns: 1_000_000,
+        ..Spec::reads(
+            vec![Target {
+                path: path.into(),
+                bytes,
+            }],
+            4096,
+        )
     }
 }
 

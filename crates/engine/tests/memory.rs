@@ -2,7 +2,7 @@
 //!
 //! Alone in its file, with one test, because the peak is the whole process's.
 
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{Access, Engine, Spec, Stop, Target};
 use stackrace_engine::{Control, Ended, StartError, run};
 
 const THREADS: u32 = 16;
@@ -29,28 +29,21 @@ fn a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory() {
         return;
     }
     let spec = |access| Spec {
-        targets: vec![Target {
-            path: file.path().into(),
-            bytes,
-        }],
-        block_sizes: vec![(BLOCK, 1)],
         access,
-        align: None,
-        read_share: 1.0,
         threads: THREADS,
         queue_depth: QUEUE_DEPTH,
-        direct: false,
-        preallocate: false,
-        durability: Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
-        content: Content::Random,
         stop: Stop {
             ops: Some(u64::from(THREADS * QUEUE_DEPTH)),
             time_ns: None,
         },
         engine: Engine::Uring,
-        seed: 1,
-        slice_ns: 100_000_000,
+        ..Spec::reads(
+            vec![Target {
+                path: file.path().into(),
+                bytes,
+            }],
+            BLOCK,
+        )
     };
     let buffers = u64::from(THREADS * QUEUE_DEPTH * BLOCK);
     for access in [

@@ -7,7 +7,7 @@ use std::path::Path;
 use std::sync::atomic::Ordering;
 
 use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{Access, Content, Engine, Pacing, Spec, Stop, Target};
 use stackrace_engine::tree::{self, CopyMethod};
 use stackrace_engine::{Control, Ended, Op, OpOutcome, Outcome, StartError, lay_out, run};
 
@@ -16,21 +16,6 @@ const MIB: u64 = 1 << 20;
 /// Reads of 4 KiB, uniformly at random, one thread, 1,000 of them.
 fn spec(path: &Path, bytes: u64) -> Spec {
     Spec {
-        targets: vec![Target {
-            path: path.into(),
-            bytes,
-        }],
-        block_sizes: vec![(4096, 1)],
-        access: Access::Uniform,
-        align: None,
-        read_share: 1.0,
-        threads: 1,
-        queue_depth: 1,
-        direct: false,
-        preallocate: false,
-        durability: Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
-        content: Content::Random,
         stop: Stop {
             ops: Some(1_000),
             time_ns: None,
@@ -38,6 +23,13 @@ fn spec(path: &Path, bytes: u64) -> Spec {
         engine: Engine::Sync,
         seed: 7,
         slice_ns: 1_000_000,
+        ..Spec::reads(
+            vec![Target {
+                path: path.into(),
+                bytes,
+            }],
+            4096,
+        )
     }
 }
 
@@ -108,7 +100,7 @@ fn threads_add_up(outcome: &Outcome) {
         let parts = outcome
             .threads
             .iter()
-            .flatten()
+            .flat_map(|thread| &thread.ops)
             .filter(|p| p.op == whole.op);
         let parts: Vec<&OpOutcome> = parts.collect();
         let Some((first, others)) = parts.split_first() else {

@@ -8,7 +8,7 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{Access, Content, Engine, Pacing, Spec, Stop, Target};
 use stackrace_engine::verify::unit_bytes;
 use stackrace_engine::{
     Control, Ended, Ledger, Op, Outcome, StartError, lay_out_verified, run, run_verified,
@@ -21,18 +21,7 @@ const SECTOR: u64 = 512;
 fn reading(targets: &[Target]) -> Spec {
     let blocks: u64 = targets.iter().map(|target| target.bytes / BLOCK).sum();
     Spec {
-        targets: targets.to_vec(),
-        block_sizes: vec![(BLOCK as u32, 1)],
         access: Access::Sequential,
-        align: None,
-        read_share: 1.0,
-        threads: 1,
-        queue_depth: 1,
-        direct: false,
-        preallocate: false,
-        durability: Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
-        content: Content::Random,
         stop: Stop {
             ops: Some(blocks),
             time_ns: None,
@@ -40,6 +29,7 @@ fn reading(targets: &[Target]) -> Spec {
         engine: Engine::Sync,
         seed: 7,
         slice_ns: 1_000_000,
+        ..Spec::reads(targets.to_vec(), BLOCK as u32)
     }
 }
 

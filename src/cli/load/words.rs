@@ -83,11 +83,15 @@ fn value(text: &str, kind: Option<Kind>) -> Value {
             .or_else(|_| text.parse().map(Value::Float))
             .ok(),
         Some(Kind::Flag) => text.parse().map(Value::Flag).ok(),
-        Some(Kind::Texts) => Some(Value::List(
-            text.split(',')
-                .map(|part| Value::Text(part.trim().to_owned()))
-                .collect(),
-        )),
+        Some(Kind::Texts) => {
+            // A list copied from a study keeps its brackets and quotes.
+            let bare = text
+                .strip_prefix('[')
+                .and_then(|rest| rest.strip_suffix(']'));
+            let words = bare.unwrap_or(text).split(',');
+            let word = |word: &str| Value::Text(word.trim().trim_matches('"').to_owned());
+            Some(Value::List(words.map(word).collect()))
+        }
         _ => None,
     };
     read.unwrap_or_else(|| Value::Text(text.to_owned()))
@@ -109,6 +113,11 @@ mod tests {
             ("4KiB", Some(Kind::Bytes), text("4KiB")),
             (
                 "a, b",
+                Some(Kind::Texts),
+                Value::List(vec![text("a"), text("b")]),
+            ),
+            (
+                "[\"a\", \"b\"]",
                 Some(Kind::Texts),
                 Value::List(vec![text("a"), text("b")]),
             ),

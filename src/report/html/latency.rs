@@ -22,6 +22,10 @@ const DIGITS_MAX: u32 = 3;
 const LATENCY_NS_MAX: u64 = 3_600_000_000_000;
 const HISTOGRAM_BYTES_MAX: u64 = 1 << 20;
 
+/// What only a count that negates to nothing begins with: nine bytes of it are the largest number
+/// there is, which the library negates without looking. Counts of ours are far below.
+const NO_COUNT: [u8; 9] = [0xff; 9];
+
 /// Charts that are shown without opening anything.
 const OPEN_MAX: usize = 4;
 
@@ -130,7 +134,8 @@ fn inflated(bytes: &[u8]) -> Option<Vec<u8>> {
     let long = |at: usize| Some(u64::from_be_bytes(plain.get(at..at + 8)?.try_into().ok()?));
     let whole = word(4)? as usize <= plain.len();
     let (digits, highest) = (word(12)?, long(24)?);
-    (whole && digits <= DIGITS_MAX && highest <= LATENCY_NS_MAX).then_some(plain)
+    let counts = plain.windows(NO_COUNT.len()).all(|bytes| bytes != NO_COUNT);
+    (whole && counts && digits <= DIGITS_MAX && highest <= LATENCY_NS_MAX).then_some(plain)
 }
 
 /// Points (latency, share that took at least so long), as many as the eye can tell apart.

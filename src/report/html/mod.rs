@@ -50,6 +50,11 @@ struct Section {
 fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
     let sections: Vec<Section> = [
         ("figures", "Figures", tables::figures(record, verdict)),
+        (
+            "beside",
+            "Beside published figures",
+            tables::beside(verdict, options),
+        ),
         ("rounds", "Round by round", plots::rounds(record, verdict)),
         ("sweep", "By block size", sweep::sweep(record, verdict)),
         ("latency", "Latency", latency::latency(record, verdict)),

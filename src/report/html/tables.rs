@@ -4,6 +4,7 @@ use maud::{Markup, html};
 
 use crate::event::{Ended, Observation};
 use crate::record::Record;
+use crate::report::Options;
 use crate::report::content::{self, Row, Table};
 use crate::report::figure;
 use crate::unit;
@@ -41,6 +42,25 @@ pub(super) fn table(table: &Table) -> Markup {
                         }
                     }
                 }
+            }
+        }
+    }
+}
+
+/// Own ratios beside published ones, where asked for.
+pub(super) fn beside(verdict: &Verdict, options: &Options) -> Markup {
+    let Some(beside) = &options.beside else {
+        return html! {};
+    };
+    html! {
+        @for contrast in content::beside(beside, verdict) {
+            h3 { (contrast.title) }
+            p { (contrast.note) }
+            (table(&contrast))
+        }
+        ul {
+            @for note in content::beside_notes(beside) {
+                li { (note) }
             }
         }
     }

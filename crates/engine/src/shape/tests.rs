@@ -1,7 +1,7 @@
 //! Shapes against what they promise: every block, every share, every distribution.
 
 use super::*;
-use crate::spec::{Content, Durability, Engine, Pacing, Stop, Target};
+use crate::spec::{Engine, Pacing, Stop, Target};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 
@@ -11,22 +11,12 @@ fn spec(access: Access, sizes: &[(u32, u32)], files: &[u64]) -> Spec {
         bytes: *bytes,
     };
     Spec {
-        targets: files.iter().enumerate().map(target).collect(),
         block_sizes: sizes.to_vec(),
         access,
-        align: None,
-        read_share: 1.0,
-        threads: 1,
-        queue_depth: 1,
-        direct: false,
-        preallocate: false,
-        durability: Durability::default(),
-        pacing: Pacing::Closed { think_time_ns: 0 },
-        content: Content::Random,
         stop: Stop::default(),
         engine: Engine::Null,
-        seed: 1,
         slice_ns: 1_000_000,
+        ..Spec::reads(files.iter().enumerate().map(target).collect(), 4096)
     }
 }
 

@@ -1,50 +1,64 @@
-//! Two stored results side by side, for a terminal of 80 columns.
+//! Two stored results side by side: what is known to differ around them first, then the figures.
 
 use super::content::{Row, Table, capital};
 use super::figure::{self, MISSING};
-use super::terminal::Page;
-use crate::verdict::{Beside, Difference, Pair};
+use super::sheet::{Part, Sheet};
+use crate::verdict::{Difference, Pair, Stored};
 
 /// Metrics that only one side has are named up to so many.
 const ONLY_MAX: usize = 12;
 
-/// The whole page: what is known to differ around the figures first, then the figures.
-pub(crate) fn beside(difference: &Difference, colour: bool) -> String {
-    let mut page = Page::new(80, colour);
+/// The page for a terminal.
+pub(crate) fn diff(difference: &Difference, colour: bool) -> String {
     let (a, b) = (&difference.a, &difference.b);
-    for (label, side) in [("A", a), ("B", b)] {
-        let origin = if side.imported { ", imported" } else { "" };
-        let text = format!(
-            "{} of {} ({}{origin})",
-            side.treatment, side.run, side.title
-        );
-        page.labelled(label, "1", &text);
-    }
-    let note = "Unpaired: what was measured at different times is set side by side. Whatever else changed is in the ratios, and no verdict follows.";
-    page.labelled("", "", note);
+    let mut lead = vec![
+        "Unpaired: what was measured at different times is set side by side. Whatever else changed is in the ratios, and no verdict follows.".to_owned(),
+    ];
     if a.run == b.run && !a.imported {
-        let note = format!(
+        lead.push(format!(
             "Both are of one run, whose own verdict pairs their rounds: stackrace report {}",
             a.run
-        );
-        page.labelled("", "", &note);
+        ));
     }
-    page.table(&environment(difference));
-    for pair in &difference.workloads {
-        page.table(&figures(pair));
-    }
+    let mut parts = vec![Part::Table(environment(difference))];
+    parts.extend(
+        difference
+            .workloads
+            .iter()
+            .map(|pair| Part::Table(figures(pair))),
+    );
     if difference.workloads.is_empty() {
-        page.heading("Nothing in common");
-        page.item("no metric of the same name and unit in a workload of the same kind");
+        let why = "no metric of the same name and unit in a workload of the same kind";
+        parts.push(Part::List(
+            "Nothing in common".to_owned(),
+            vec![why.to_owned()],
+        ));
     }
-    for (label, side) in [("A", a), ("B", b)] {
-        only(&mut page, label, side);
-    }
+    parts.extend(
+        [("A", a), ("B", b)]
+            .into_iter()
+            .filter_map(|(label, side)| only(label, side)),
+    );
     if !difference.notes.is_empty() {
-        page.heading("Notes");
-        difference.notes.iter().for_each(|note| page.item(note));
+        parts.push(Part::List("Notes".to_owned(), difference.notes.clone()));
     }
-    page.into_text()
+    let sheet = Sheet {
+        title: format!("{} beside {}", b.treatment, a.treatment),
+        lead,
+        facts: [("A", a), ("B", b)]
+            .map(|(label, side)| (label.to_owned(), origin(side)))
+            .to_vec(),
+        parts,
+    };
+    String::from_utf8_lossy(&sheet.render("terminal", colour)).into_owned()
+}
+
+fn origin(side: &Stored) -> String {
+    let imported = if side.imported { ", imported" } else { "" };
+    format!(
+        "{} of {} ({}{imported})",
+        side.treatment, side.run, side.title
+    )
 }
 
 fn environment(difference: &Difference) -> Table {
@@ -105,15 +119,11 @@ fn figures(pair: &Pair) -> Table {
     }
 }
 
-fn only(page: &mut Page, label: &str, side: &Beside) {
-    if side.only.is_empty() {
-        return;
-    }
-    page.heading(&format!("Only {label} has"));
-    for name in side.only.iter().take(ONLY_MAX) {
-        page.item(name);
-    }
+/// What only one side has, named.
+fn only(label: &str, side: &Stored) -> Option<Part> {
+    let mut names: Vec<String> = side.only.iter().take(ONLY_MAX).cloned().collect();
     if side.only.len() > ONLY_MAX {
-        page.item(&format!("and {} more", side.only.len() - ONLY_MAX));
+        names.push(format!("and {} more", side.only.len() - ONLY_MAX));
     }
+    (!names.is_empty()).then(|| Part::List(format!("Only {label} has"), names))
 }

@@ -1,0 +1,38 @@
+//! `stackrace published`: the published studies, recomputed from their data.
+
+use super::Setting;
+use super::args::Published;
+use super::failure::Failure;
+use super::show::unknown;
+use crate::published::{self, Card};
+use crate::report;
+
+pub(super) fn exec(setting: &Setting, verb: &Published) -> Result<u8, Failure> {
+    let text = match &verb.name {
+        None => list(),
+        Some(name) => {
+            let card = find(name)?;
+            if !report::PUBLISHED_FORMS.contains(&verb.format.as_str()) {
+                return Err(unknown("form", &verb.format, &report::PUBLISHED_FORMS));
+            }
+            let bytes = report::published(card, &verb.format, setting.colour)
+                .map_err(|why| Failure::internal(format!("the data of {name}: {why}")))?;
+            String::from_utf8_lossy(&bytes).into_owned()
+        }
+    };
+    super::print(&text);
+    Ok(0)
+}
+
+/// The study of that name, or which there are.
+pub(super) fn find(name: &str) -> Result<&'static Card, Failure> {
+    let names: Vec<&str> = published::ALL.iter().map(|card| card.name).collect();
+    published::by_name(name).ok_or_else(|| unknown("published study", name, &names))
+}
+
+fn list() -> String {
+    published::ALL
+        .iter()
+        .map(|card| format!("{:<15} {}  {}\n", card.name, card.year, card.title))
+        .collect()
+}

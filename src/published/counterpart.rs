@@ -1,0 +1,147 @@
+//! How a study that ships maps to the published one: which of its levels stand for which, and
+//! which metric stands beside which.
+
+/// The mapping of one study.
+pub(crate) struct Counterpart {
+    /// Factors of the study that ships, each with the published one.
+    pub(crate) factors: &'static [FactorPair],
+    /// Metrics of the study that ships, each with the published one.
+    pub(crate) metrics: &'static [MetricPair],
+    /// What the stacks of the program lack, and what stands in for it.
+    pub(crate) stands_in: &'static str,
+}
+
+/// Two factors that vary the same thing, or what stands in for it.
+pub(crate) struct FactorPair {
+    /// Name in the study that ships.
+    pub(crate) own: &'static str,
+    /// Name in the published data.
+    pub(crate) published: &'static str,
+    /// Level labels: own, published.
+    pub(crate) levels: &'static [(&'static str, &'static str)],
+}
+
+/// Two metrics that say the same.
+pub(crate) struct MetricPair {
+    /// Name of the workload in the study that ships, and its metric.
+    pub(crate) own: (&'static str, &'static str),
+    /// Beginning of the load's name in the published data, and its metric.
+    pub(crate) published: (&'static str, &'static str),
+}
+
+const fn pair(
+    own: (&'static str, &'static str),
+    published: (&'static str, &'static str),
+) -> MetricPair {
+    MetricPair { own, published }
+}
+
+/// What bonnie++ measures, in the workloads that measure the same.
+const BONNIE: &[MetricPair] = &[
+    pair(("block output", "throughput"), ("bonnie++", "block output")),
+    pair(("rewrite", "throughput"), ("bonnie++", "rewrite")),
+    pair(("block input", "throughput"), ("bonnie++", "block input")),
+    pair(("random seeks", "operations"), ("bonnie++", "random seeks")),
+    pair(("small files", "create"), ("bonnie++", "sequential create")),
+    pair(("small files", "unlink"), ("bonnie++", "sequential delete")),
+];
+
+pub(super) const DRBD_GFS2: Counterpart = Counterpart {
+    factors: &[FactorPair {
+        own: "durability",
+        published: "drbd_protocol",
+        levels: &[("when asked", "none"), ("every write", "C")],
+    }],
+    metrics: BONNIE,
+    stands_in: "no layer replicates over a network (DRBD) and none is a cluster file system \
+                (GFS2): a mount on which every write waits for the disk stands for protocol C, \
+                under which it waits for the peer; nothing stands for A, B and GFS2",
+};
+
+pub(super) const NETATALK_CNID: Counterpart = Counterpart {
+    factors: &[
+        FactorPair {
+            own: "filesystem",
+            published: "filesystem",
+            levels: &[("xfs", "xfs"), ("ext4", "ext4")],
+        },
+        FactorPair {
+            own: "database",
+            published: "cnid_db",
+            levels: &[("on the volume", "default"), ("in memory", "tmp")],
+        },
+    ],
+    metrics: &[
+        pair(
+            ("copy-small-tree", "elapsed"),
+            ("copy-small-tree", "elapsed"),
+        ),
+        pair(
+            ("copy-small-tree", "throughput"),
+            ("copy-small-tree", "throughput"),
+        ),
+        pair(
+            ("copy-large-files", "elapsed"),
+            ("copy-large-files", "elapsed"),
+        ),
+        pair(
+            ("copy-large-files", "throughput"),
+            ("copy-large-files", "throughput"),
+        ),
+        pair(("delete-tree", "elapsed"), ("delete-tree", "elapsed")),
+        pair(("small files", "create"), ("postmark", "create")),
+        pair(("small files", "read"), ("postmark", "read")),
+        pair(("small files", "unlink"), ("postmark", "delete")),
+        pair(("video write", "throughput"), ("stream-video", "write")),
+        pair(("video read", "throughput"), ("stream-video", "read")),
+    ],
+    stands_in: "no layer serves AFP (netatalk) or stands on two devices: an fsync after each new \
+                file stands for the database on the volume, none for the database in memory; \
+                nothing stands for the database on another disk",
+};
+
+pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
+    factors: &[
+        FactorPair {
+            own: "topology",
+            published: "topology",
+            levels: &[
+                ("raid0-4", "stripe-4"),
+                ("raid10-4", "raid10-4"),
+                ("raid1-2", "mirror-2"),
+            ],
+        },
+        FactorPair {
+            own: "sector",
+            published: "ashift",
+            levels: &[("512", "9"), ("4096", "12")],
+        },
+    ],
+    metrics: BONNIE,
+    stands_in: "no layer makes a ZFS pool: Btrfs profiles on loop devices stand for the pools, \
+                their sectors of 512 and 4096 B for ashift 9 and 12; a loop device has no 4 KiB \
+                sectors behind its 512 B ones, so that only the file system's side is seen; \
+                nothing stands for raidz1",
+};
+
+pub(super) const ZFS_BLOCK_SIZE: Counterpart = Counterpart {
+    factors: &[],
+    metrics: &[],
+    stands_in: "no layer makes a ZFS pool and a study runs on one operating system: Btrfs, which \
+                copies on write too, against XFS, which writes in place, stand for the question",
+};
+
+pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
+    factors: &[FactorPair {
+        own: "compression",
+        published: "compression",
+        levels: &[("none", "off"), ("lzo", "lz4")],
+    }],
+    metrics: &[
+        pair(("extract a tree", "elapsed"), ("extract-tar", "elapsed")),
+        pair(("delete a tree", "elapsed"), ("delete-tree", "elapsed")),
+    ],
+    stands_in: "no layer makes a ZFS pool and a study runs on one operating system: a Btrfs mirror \
+                stands for the pool, lzo for lz4, zstd is added; nothing stands for the other \
+                systems",
+};

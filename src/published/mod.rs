@@ -1,0 +1,24 @@
+//! Five published studies as data: what was asked, on what, every figure, and what follows.
+//!
+//! The text of the studies stays with their authors; here are facts and figures. Nothing that can
+//! be computed is written down: ratios, conclusions and remarks follow from the data each time, by
+//! the same rules for every study.
+
+mod card;
+mod counterpart;
+mod ratio;
+mod remark;
+mod table;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use card::{ALL, Card};
+pub(crate) use counterpart::{FactorPair, MetricPair};
+pub(crate) use ratio::{Contrast, conclusions, contrasts, geometric_mean};
+pub(crate) use remark::{remarks, unfit};
+pub(crate) use table::{Figure, Reading, Table, distinct};
+
+/// The study of that name.
+pub(crate) fn by_name(name: &str) -> Option<&'static Card> {
+    ALL.iter().find(|card| card.name == name)
+}

@@ -1,0 +1,166 @@
+//! Ratios between the levels of a factor, and what they say together.
+
+use super::card::Card;
+use super::remark;
+use super::table::{Figure, Table, distinct};
+use crate::event::MetricHead;
+
+/// One level of a factor against the baseline, everything else equal, on one metric.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Contrast {
+    /// The factor, by its place in the card.
+    pub(crate) factor: usize,
+    /// Baseline: the first level, in the card's order, measured among its equals.
+    pub(crate) a: String,
+    /// Compared with it.
+    pub(crate) b: String,
+    /// Levels of the other factors (of `b`, where a factor is nested), those that apply.
+    pub(crate) within: String,
+    /// Which load.
+    pub(crate) workload: String,
+    /// On which metric.
+    pub(crate) metric: MetricHead,
+    /// B over A, oriented so that above 1 B is better.
+    pub(crate) ratio: f64,
+    /// The two figures, by their places in the table: A, B.
+    pub(crate) figures: [usize; 2],
+}
+
+impl Contrast {
+    /// `copy-file: elapsed`, or `block input` where one load makes all figures.
+    pub(crate) fn on(&self) -> String {
+        on(&self.workload, &self.metric.name)
+    }
+}
+
+/// A metric with its load; bonnie++ is not named, its phases are known.
+pub(super) fn on(workload: &str, metric: &str) -> String {
+    if workload.starts_with("bonnie++") {
+        metric.to_owned()
+    } else {
+        format!("{workload}: {metric}")
+    }
+}
+
+/// Every contrast of a study, by factor, then in the order published.
+///
+/// What was computed from other figures is left out: its ratios would be theirs again.
+pub(crate) fn contrasts(card: &Card, table: &Table) -> Vec<Contrast> {
+    (0..card.factors.len())
+        .flat_map(|factor| of_factor(card, table, factor))
+        .collect()
+}
+
+fn of_factor(card: &Card, table: &Table, factor: usize) -> Vec<Contrast> {
+    let rank = |figure: &Figure| {
+        let levels = card.factors[factor].levels;
+        levels
+            .iter()
+            .position(|level| *level == figure.levels[factor])
+    };
+    let equal = |a: &Figure, b: &Figure| {
+        (a.workload == b.workload && a.metric == b.metric)
+            && (0..card.factors.len())
+                .filter(|at| *at != factor && !card.factors[*at].nested)
+                .all(|at| a.levels[at] == b.levels[at])
+    };
+    let mut found = Vec::new();
+    for (at, b) in table.figures.iter().enumerate() {
+        let base = table
+            .figures
+            .iter()
+            .enumerate()
+            .filter(|(_, a)| equal(a, b) && a.value().is_some())
+            .min_by_key(|(_, a)| rank(a));
+        let Some((base_at, a)) = base else { continue };
+        let (Some(base), Some(value)) = (a.value(), b.value()) else {
+            continue;
+        };
+        if a.levels[factor] == b.levels[factor] || b.derived() {
+            continue;
+        }
+        let mut others = b.levels.clone();
+        others[factor].clear();
+        found.push(Contrast {
+            factor,
+            a: a.levels[factor].clone(),
+            b: b.levels[factor].clone(),
+            within: card.treatment(&others),
+            workload: b.workload.clone(),
+            metric: b.metric.clone(),
+            ratio: (b.metric.better.oriented_ln(value) - b.metric.better.oriented_ln(base)).exp(),
+            figures: [base_at, at],
+        });
+    }
+    found
+}
+
+/// The geometric mean; none of nothing.
+pub(crate) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
+    let sum: f64 = ratios.iter().map(|ratio| ratio.ln()).sum();
+    (!ratios.is_empty()).then(|| (sum / ratios.len() as f64).exp())
+}
+
+/// What the figures say of each factor, a sentence per level: which metrics speak with one voice,
+/// how loud, and the mean over all.
+///
+/// Figures that measured the processor, were over too soon, or contradict another are left out
+/// here (and named among the remarks): what they say of storage is nothing.
+pub(crate) fn conclusions(card: &Card, table: &Table) -> Vec<String> {
+    let unfit = remark::unfit(table);
+    let all = contrasts(card, table);
+    let mut sentences = Vec::new();
+    for (factor, about) in card.factors.iter().enumerate() {
+        let of: Vec<&Contrast> = all
+            .iter()
+            .filter(|contrast| contrast.factor == factor)
+            .collect();
+        for (a, b) in distinct(of.iter().map(|contrast| (&contrast.a, &contrast.b))) {
+            let of: Vec<&&Contrast> = of.iter().filter(|c| (&c.a, &c.b) == (a, b)).collect();
+            let fit: Vec<&&&Contrast> = of
+                .iter()
+                .filter(|contrast| contrast.figures.iter().all(|at| !unfit.contains(at)))
+                .collect();
+            let mut sentence = format!("{} {b} against {a}: ", about.name);
+            sentence.push_str(&voices(&fit.iter().map(|c| ***c).collect::<Vec<_>>()));
+            if of.len() > fit.len() {
+                let left = of.len() - fit.len();
+                sentence.push_str(&format!(" ({left} of {} left out, see remarks)", of.len()));
+            }
+            sentences.push(format!("{sentence}."));
+        }
+    }
+    sentences
+}
+
+/// `better on x (1.10 to 1.40); worse on y (0.70); both ways on z (0.90 to 1.20); mean 1.12`.
+fn voices(contrasts: &[&Contrast]) -> String {
+    let mut groups: [(&str, Vec<String>); 3] = [
+        ("better on", vec![]),
+        ("worse on", vec![]),
+        ("both ways on", vec![]),
+    ];
+    for on in distinct(contrasts.iter().map(|contrast| contrast.on())) {
+        let of = contrasts.iter().filter(|contrast| contrast.on() == on);
+        let ratios: Vec<f64> = of.map(|contrast| contrast.ratio).collect();
+        let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
+        let high = ratios.iter().copied().fold(0.0, f64::max);
+        let span = match ratios.len() {
+            1 => format!("{low:.2}"),
+            _ => format!("{low:.2} to {high:.2}"),
+        };
+        let group = usize::from(low <= 1.0) + usize::from(low <= 1.0 && high > 1.0);
+        groups[group].1.push(format!("{on} ({span})"));
+    }
+    let mut parts: Vec<String> = groups
+        .into_iter()
+        .filter(|(_, names)| !names.is_empty())
+        .map(|(voice, names)| format!("{voice} {}", names.join(", ")))
+        .collect();
+    let ratios: Vec<f64> = contrasts.iter().map(|contrast| contrast.ratio).collect();
+    match geometric_mean(&ratios) {
+        Some(mean) => parts.push(format!("geometric mean {mean:.2}")),
+        None => parts.push("nothing fit to be compared".to_owned()),
+    }
+    parts.join("; ")
+}

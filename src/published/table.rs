@@ -1,0 +1,324 @@
+//! The figures of a study as one list, whatever form they were published in.
+
+use super::card::{Card, Source};
+use crate::event::{Better, MetricHead};
+
+/// Every figure of a study.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Table {
+    /// In the order published.
+    pub(crate) figures: Vec<Figure>,
+}
+
+/// One figure of one treatment.
+#[derive(Debug, Clone)]
+pub(crate) struct Figure {
+    /// Which load: `bonnie++ 1.03e`, `copy-file`.
+    pub(crate) workload: String,
+    /// What was measured, in base units (B/s, op/s, s).
+    pub(crate) metric: MetricHead,
+    /// The unit it was published in; empty: computed here from what was published.
+    pub(crate) original: String,
+    /// Level of each factor of the card, in its order; empty: it does not apply.
+    pub(crate) levels: Vec<String>,
+    /// The machine as the tool named it; empty: not said.
+    pub(crate) machine: String,
+    /// The figure.
+    pub(crate) reading: Reading,
+    /// CPU while it was measured, per cent of one processor; none: not published.
+    pub(crate) cpu_percent: Option<f64>,
+    /// Work done: bytes moved (a rate of bytes, or an elapsed time) or operations; none: not said.
+    pub(crate) work: Option<f64>,
+    /// Bytes of the data it worked on; none: not said.
+    pub(crate) data_bytes: Option<u64>,
+}
+
+/// What was published for one figure.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Reading {
+    /// In base units.
+    Value(f64),
+    /// `+++++`: the tool found the phase too short to measure.
+    TooShort,
+}
+
+impl Figure {
+    /// The value, where there is one.
+    pub(crate) fn value(&self) -> Option<f64> {
+        match self.reading {
+            Reading::Value(value) => Some(value),
+            Reading::TooShort => None,
+        }
+    }
+
+    /// Whether it was computed here from what was published.
+    pub(crate) fn derived(&self) -> bool {
+        self.original.is_empty()
+    }
+
+    /// Seconds it took: the work divided by the rate; none: not known.
+    pub(crate) fn seconds(&self) -> Option<f64> {
+        let value = self.value()?;
+        match self.metric.unit.as_str() {
+            "s" => Some(value),
+            _ => Some(self.work? / value),
+        }
+    }
+}
+
+impl Table {
+    /// The figures of a study.
+    ///
+    /// # Errors
+    /// The line (from 1) that is not what the form says, and why. The data that ship are read by a
+    /// test, so that a reader of the program never sees it.
+    pub(crate) fn of(card: &Card) -> Result<Self, String> {
+        let mut table = match card.source {
+            Source::Bonnie {
+                version,
+                results,
+                levels,
+            } => bonnie(card, version, results, levels)?,
+            Source::Long(text) => long(card, text)?,
+            Source::None => Self::default(),
+        };
+        table.derive();
+        Ok(table)
+    }
+
+    /// Names of the loads, in the order published.
+    pub(crate) fn workloads(&self) -> Vec<&str> {
+        distinct(self.figures.iter().map(|figure| figure.workload.as_str()))
+    }
+
+    /// The figures of one load and metric.
+    pub(crate) fn of_metric<'a>(
+        &'a self,
+        workload: &'a str,
+        metric: &'a str,
+    ) -> impl Iterator<Item = &'a Figure> {
+        self.figures
+            .iter()
+            .filter(move |figure| figure.workload == workload && figure.metric.name == metric)
+    }
+
+    /// Each load with each of its metrics, in the order published.
+    pub(crate) fn metrics(&self) -> Vec<(&str, &str)> {
+        distinct(
+            self.figures
+                .iter()
+                .map(|figure| (figure.workload.as_str(), figure.metric.name.as_str())),
+        )
+    }
+
+    /// Adds the rate of every elapsed time whose bytes are stated and whose rate is not published.
+    fn derive(&mut self) {
+        let rated = |figure: &Figure| {
+            self.figures
+                .iter()
+                .any(|other| other.workload == figure.workload && other.metric.unit == "B/s")
+        };
+        let derived: Vec<Figure> = self
+            .figures
+            .iter()
+            .filter(|figure| figure.metric.name == "elapsed" && !rated(figure))
+            .filter_map(|figure| {
+                let rate = figure.work? / figure.value()?;
+                Some(Figure {
+                    metric: head("throughput", "B/s", Better::Higher),
+                    original: String::new(),
+                    reading: Reading::Value(rate),
+                    ..figure.clone()
+                })
+            })
+            .collect();
+        self.figures.extend(derived);
+    }
+}
+
+/// Each once, in the order they first appear.
+pub(crate) fn distinct<T: PartialEq>(all: impl Iterator<Item = T>) -> Vec<T> {
+    let mut once = Vec::new();
+    for one in all {
+        if !once.contains(&one) {
+            once.push(one);
+        }
+    }
+    once
+}
+
+fn head(name: &str, unit: &str, better: Better) -> MetricHead {
+    MetricHead {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        better,
+    }
+}
+
+/// Phases of bonnie++ 1.03 in the order of its CSV: name, and whether it counts bytes.
+const PHASES: [(&str, &str); 12] = [
+    ("per-character output", "K/sec"),
+    ("block output", "K/sec"),
+    ("rewrite", "K/sec"),
+    ("per-character input", "K/sec"),
+    ("block input", "K/sec"),
+    ("random seeks", "/sec"),
+    ("sequential create", "/sec"),
+    ("sequential stat", "/sec"),
+    ("sequential delete", "/sec"),
+    ("random create", "/sec"),
+    ("random stat", "/sec"),
+    ("random delete", "/sec"),
+];
+/// Seeks a bonnie++ 1.03 run makes, whatever the size.
+const SEEKS: f64 = 8192.0;
+
+fn bonnie(card: &Card, version: &str, results: &str, levels: &str) -> Result<Table, String> {
+    let mut names = levels.lines();
+    let factors: Vec<&str> = names
+        .next()
+        .unwrap_or_default()
+        .split(',')
+        .skip(1)
+        .collect();
+    let asked: Vec<&str> = card.factors.iter().map(|factor| factor.name).collect();
+    if factors != asked {
+        return Err(format!("line 1: levels of {factors:?}, expected {asked:?}"));
+    }
+    let mut table = Table::default();
+    for (at, line) in results.lines().enumerate() {
+        let wrong = |what: &str| format!("line {}: {what}", at + 1);
+        let levels = names.next().ok_or_else(|| wrong("has no levels"))?;
+        let levels: Vec<String> = levels.split(',').skip(1).map(str::to_owned).collect();
+        let row = bonnie_row(line).map_err(|what| wrong(&what))?;
+        for ((name, unit), (reading, cpu_percent)) in PHASES.iter().zip(row.phases) {
+            let Some(reading) = reading else { continue };
+            let bytes = *unit == "K/sec";
+            let work = match *name {
+                "random seeks" => Some(SEEKS),
+                _ if bytes => Some(row.data_bytes as f64),
+                _ => row.files,
+            };
+            table.figures.push(Figure {
+                workload: format!("bonnie++ {version}"),
+                metric: head(name, if bytes { "B/s" } else { "op/s" }, Better::Higher),
+                original: (*unit).to_owned(),
+                levels: levels.clone(),
+                machine: row.machine.clone(),
+                reading: match reading {
+                    Reading::Value(value) if bytes => Reading::Value(value * 1024.0),
+                    reading => reading,
+                },
+                cpu_percent,
+                work,
+                data_bytes: Some(row.data_bytes),
+            });
+        }
+    }
+    Ok(table)
+}
+
+/// One line of bonnie++ 1.03.
+struct BonnieRow {
+    machine: String,
+    data_bytes: u64,
+    files: Option<f64>,
+    /// As printed (K/sec or /sec), with the per cent of CPU.
+    phases: Vec<(Option<Reading>, Option<f64>)>,
+}
+
+/// Reads the 27 columns of a CSV line of bonnie++ 1.03.
+fn bonnie_row(line: &str) -> Result<BonnieRow, String> {
+    let cells: Vec<&str> = line.split(',').collect();
+    if cells.len() != 27 {
+        return Err(format!("{} columns, expected 27", cells.len()));
+    }
+    let number = |text: &str| -> Result<f64, String> {
+        text.parse().map_err(|_| format!("\"{text}\" is no number"))
+    };
+    let size = cells[1];
+    let data_bytes = match (size.strip_suffix('G'), size.strip_suffix('M')) {
+        (Some(digits), _) => number(digits)? * 1024.0 * 1024.0 * 1024.0,
+        (_, Some(digits)) => number(digits)? * 1024.0 * 1024.0,
+        _ => return Err(format!("\"{size}\" is no size")),
+    };
+    let mut phases = Vec::new();
+    for pair in cells[2..14].chunks(2).chain(cells[15..].chunks(2)) {
+        let reading = match pair[0] {
+            "" => None,
+            "+++++" => Some(Reading::TooShort),
+            text => Some(Reading::Value(number(text)?)),
+        };
+        let cpu = match pair[1] {
+            "" | "+++" => None,
+            text => Some(number(text)?),
+        };
+        phases.push((reading, cpu));
+    }
+    Ok(BonnieRow {
+        machine: cells[0].to_owned(),
+        data_bytes: data_bytes as u64,
+        // bonnie++ counts files in units of 1024.
+        files: match cells[14] {
+            "" => None,
+            text => Some(number(text)? * 1024.0),
+        },
+        phases,
+    })
+}
+
+/// `workload,<factors>,metric,value,unit`.
+fn long(card: &Card, text: &str) -> Result<Table, String> {
+    let mut lines = text.lines();
+    let columns = lines.next().unwrap_or_default();
+    let factors: Vec<&str> = card.factors.iter().map(|factor| factor.name).collect();
+    let expected: Vec<&str> = ["workload"]
+        .into_iter()
+        .chain(factors.iter().copied())
+        .chain(["metric", "value", "unit"])
+        .collect();
+    let expected = expected.join(",");
+    if columns != expected {
+        return Err(format!(
+            "line 1: columns \"{columns}\", expected \"{expected}\""
+        ));
+    }
+    let mut table = Table::default();
+    for (at, line) in lines.enumerate() {
+        let wrong = |what: String| format!("line {}: {what}", at + 2);
+        let cells: Vec<&str> = line.split(',').collect();
+        if cells.len() != factors.len() + 4 {
+            return Err(wrong(format!(
+                "{} columns, expected {}",
+                cells.len(),
+                factors.len() + 4
+            )));
+        }
+        let [metric, value, unit] = [1, 2, 3].map(|n| cells[factors.len() + n]);
+        let value: f64 = value
+            .parse()
+            .map_err(|_| wrong(format!("\"{value}\" is no number")))?;
+        let (scale, base, better) = match unit {
+            "s" => (1.0, "s", Better::Lower),
+            "1/s" => (1.0, "op/s", Better::Higher),
+            "MB/s" => (1e6, "B/s", Better::Higher),
+            other => return Err(wrong(format!("\"{other}\" is no unit known here"))),
+        };
+        let bytes = card.stated.bytes_of(cells[0]);
+        table.figures.push(Figure {
+            workload: cells[0].to_owned(),
+            metric: head(&metric.replace('_', " "), base, better),
+            original: unit.to_owned(),
+            levels: cells[1..=factors.len()]
+                .iter()
+                .map(|cell| (*cell).to_owned())
+                .collect(),
+            machine: String::new(),
+            reading: Reading::Value(value * scale),
+            cpu_percent: None,
+            work: bytes.map(|bytes| bytes as f64),
+            data_bytes: bytes,
+        });
+    }
+    Ok(table)
+}

@@ -1,0 +1,37 @@
+//! A page that is no report of a run: a title, facts, tables and lists, on a terminal or in Markdown.
+
+use super::content::Table;
+use super::{markdown, terminal};
+
+/// What a page holds.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Sheet {
+    /// Heading.
+    pub(super) title: String,
+    /// Paragraphs below it.
+    pub(super) lead: Vec<String>,
+    /// Named facts; without a name: further words on the one before.
+    pub(super) facts: Vec<(String, String)>,
+    /// What follows, in order.
+    pub(super) parts: Vec<Part>,
+}
+
+/// A part of a page.
+#[derive(Debug, Clone)]
+pub(super) enum Part {
+    /// Figures.
+    Table(Table),
+    /// Sentences below a heading.
+    List(String, Vec<String>),
+}
+
+impl Sheet {
+    /// The page, in a form a person reads: `markdown`, else for a terminal.
+    pub(super) fn render(&self, form: &str, colour: bool) -> Vec<u8> {
+        match form {
+            "markdown" => markdown::sheet(self),
+            _ => terminal::sheet(self, colour),
+        }
+        .into_bytes()
+    }
+}

@@ -1,0 +1,115 @@
+//! Amounts a study has twice: scaled to any machine, and full, as the question was asked.
+//!
+//! `[sizes] data = { scaled = "512 MiB", full = "16 GiB" }` makes `"{data}"` one of the two. They
+//! are replaced before anything else is read, so that the rest of the program knows no sizes.
+
+use super::document::{Field, Item, Node};
+use crate::setting::{Refusal, Value};
+
+/// Tables in which sizes are replaced.
+const WHERE: [&str; 3] = ["stack", "workload", "decide"];
+const EXAMPLE: &str = "[sizes] data = { scaled = \"512 MiB\", full = \"16 GiB\" }";
+/// The word that asks for full size, and the text that is written before a study's own.
+const FULL: &str = "full";
+const ASKED: &str = "scale = \"full\"\n";
+
+/// The text of a study, asked for at full size.
+pub(crate) fn full_size(text: &[u8]) -> Vec<u8> {
+    [ASKED.as_bytes(), text].concat()
+}
+
+/// Replaces every size by the one that is asked for.
+pub(super) fn replace(fields: &mut [Field], refusals: &mut Vec<Refusal>) {
+    let full = fields.iter().any(|field| {
+        field.name == "scale"
+            && matches!(&field.item.node, Node::Value(Value::Text(word)) if word == FULL)
+    });
+    let Some(at) = fields.iter().position(|field| field.name == "sizes") else {
+        if let Some(field) = fields.iter().find(|field| field.name == "scale" && full) {
+            refusals.push(Refusal::at(
+                &field.item.span,
+                "the study has one size only: full size cannot be asked for",
+                format!("leave scale (or --full) out, or write {EXAMPLE}"),
+            ));
+        }
+        return;
+    };
+    let named = |name: &str| fields.iter().find(|field| field.name == name);
+    let factors = named("factors").map_or(&[][..], |field| match &field.item.node {
+        Node::Table(factors) => factors,
+        _ => &[],
+    });
+    let mut sizes = Vec::new();
+    match fields[at].item.table("[sizes]", EXAMPLE) {
+        Err(refusal) => refusals.push(refusal),
+        Ok(table) => {
+            for field in table {
+                if factors.iter().any(|factor| factor.name == field.name) {
+                    refusals.push(Refusal::at(
+                        &field.name_span,
+                        format!("\"{}\" is a factor too", field.name),
+                        "give the size another name",
+                    ));
+                }
+                match chosen(field, full) {
+                    Ok(value) => sizes.push((format!("{{{}}}", field.name), value, false)),
+                    Err(refusal) => refusals.push(refusal),
+                }
+            }
+        }
+    }
+    for field in fields
+        .iter_mut()
+        .filter(|field| WHERE.contains(&field.name.as_str()))
+    {
+        walk(&mut field.item, &mut sizes);
+    }
+    for (name, _, used) in sizes {
+        if !used && refusals.is_empty() {
+            refusals.push(Refusal::at(
+                &fields[at].name_span,
+                format!("no layer and no workload uses the size {name}"),
+                format!("write \"{name}\" alone where it belongs, or take it out"),
+            ));
+        }
+    }
+}
+
+fn chosen(field: &Field, full: bool) -> Result<Value, Refusal> {
+    let wrong = || {
+        Refusal::at(
+            &field.item.span,
+            format!(
+                "the size \"{}\" needs the words scaled and full",
+                field.name
+            ),
+            format!("write it like {EXAMPLE}"),
+        )
+    };
+    let words = field.item.table("a size", EXAMPLE)?;
+    let of = |name: &str| words.iter().find(|word| word.name == name);
+    let (Some(scaled), Some(whole), 2) = (of("scaled"), of(FULL), words.len()) else {
+        return Err(wrong());
+    };
+    let (scaled, whole) = (scaled.item.value()?, whole.item.value()?);
+    Ok(if full { whole } else { scaled })
+}
+
+fn walk(item: &mut Item, sizes: &mut [(String, Value, bool)]) {
+    match &mut item.node {
+        Node::Value(value) => {
+            let size = sizes
+                .iter_mut()
+                .find(|(name, _, _)| matches!(value, Value::Text(text) if text == name));
+            if let Some((_, size, used)) = size {
+                *value = size.clone();
+                *used = true;
+            }
+        }
+        Node::List(items) => items.iter_mut().for_each(|item| walk(item, sizes)),
+        Node::Table(fields) => fields
+            .iter_mut()
+            .for_each(|field| walk(&mut field.item, sizes)),
+        Node::Unusable(_) => {}
+    }
+}

@@ -1,0 +1,509 @@
+//! One's own ratios beside those of a published study.
+//!
+//! A ratio is put beside another where its factor, both levels, the levels of the other factors both
+//! studies vary, and the metric stand for each other by the study's counterpart. What has no partner
+//! is listed, not left out. Each interval holds by itself at the run's confidence (as contrasts
+//! within levels do): all of them together hold with less.
+
+use serde::Serialize;
+use stackrace_stats::Looks;
+
+use super::Interval;
+use super::table::{Evidence, Table};
+use crate::event::{RunStarted, TreatmentHead};
+use crate::published::{self, Card, Contrast, FactorPair, MetricPair, distinct};
+
+/// One's own ratios beside the published ones.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Beside {
+    /// Name of the published study.
+    pub(crate) study: String,
+    /// What stands in for what cannot be built.
+    pub(crate) stands_in: String,
+    /// Each ratio that has a partner.
+    pub(crate) rows: Vec<Row>,
+    /// What has none, a sentence each.
+    pub(crate) unmatched: Vec<String>,
+}
+
+/// Two ratios that stand for each other.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Row {
+    /// `lzo against none`.
+    pub(crate) own: String,
+    /// `lz4 against off`.
+    pub(crate) published: String,
+    /// Own levels of the other factors both vary; empty: there are none.
+    pub(crate) within: String,
+    /// Own workload and metric.
+    pub(crate) own_on: String,
+    /// Published load and metric.
+    pub(crate) published_on: String,
+    /// Own ratio, above 1: better; none: too few rounds.
+    pub(crate) ratio: Option<Interval>,
+    /// The published ratio, a geometric mean where several have this partner.
+    pub(crate) published_ratio: f64,
+    /// How many published ratios that is.
+    pub(crate) published_count: usize,
+    /// Whether the published ratio lies inside the own interval; none: there is no interval.
+    pub(crate) inside: Option<bool>,
+    /// A figure behind the published ratio is no figure of storage (see its remarks).
+    pub(crate) remarked: bool,
+}
+
+/// Puts the ratios of a run beside the published ones.
+///
+/// # Errors
+/// The published data are damaged: the line and what is wrong with it.
+pub(crate) fn beside(evidence: &Evidence<'_>, card: &Card) -> Result<Beside, String> {
+    let figures = published::Table::of(card)?;
+    let contrasts = published::contrasts(card, &figures);
+    let looks = Looks::plan(evidence.head.decide.rounds_max);
+    let complete = u32::try_from(evidence.rounds.len()).unwrap_or(u32::MAX);
+    let mut at_look = evidence.clone();
+    let look = looks.last_look_at_or_before(complete).unwrap_or(0);
+    at_look.rounds.truncate(look as usize);
+    let matching = Matching {
+        card,
+        head: evidence.head,
+        table: Table::new(&at_look),
+        unfit: published::unfit(&figures),
+        figures,
+        contrasts,
+        alpha: looks.alpha_per_look(1.0 - evidence.head.decide.confidence),
+    };
+    let pairs = matching.factors();
+    let rows: Vec<Row> = pairs
+        .iter()
+        .flat_map(|(pair, own, theirs)| matching.rows_of(pair, *own, *theirs))
+        .collect();
+    Ok(Beside {
+        study: card.name.to_owned(),
+        stands_in: card.counterpart.stands_in.to_owned(),
+        unmatched: matching.unmatched(&rows),
+        rows,
+    })
+}
+
+struct Matching<'a> {
+    card: &'a Card,
+    head: &'a RunStarted,
+    table: Table<'a>,
+    figures: published::Table,
+    contrasts: Vec<Contrast>,
+    /// Figures, by place, that are none of storage.
+    unfit: Vec<usize>,
+    alpha: f64,
+}
+
+impl Matching<'_> {
+    /// Factors both studies vary: the pair, the place in the run, the place in the card.
+    fn factors(&self) -> Vec<(&'static FactorPair, usize, usize)> {
+        let pairs = self.card.counterpart.factors.iter();
+        pairs
+            .filter_map(|pair| {
+                let own = self.head.factors.iter().position(|name| name == pair.own)?;
+                let theirs = self
+                    .card
+                    .factors
+                    .iter()
+                    .position(|f| f.name == pair.published)?;
+                Some((pair, own, theirs))
+            })
+            .collect()
+    }
+
+    fn rows_of(&self, pair: &FactorPair, own: usize, theirs: usize) -> Vec<Row> {
+        let others: Vec<(&FactorPair, usize, usize)> = self
+            .factors()
+            .into_iter()
+            .filter(|(_, at, _)| *at != own)
+            .collect();
+        let places = distinct(self.head.treatments.iter().map(|treatment| {
+            others
+                .iter()
+                .map(|(_, at, _)| treatment.levels[*at].as_str())
+                .collect::<Vec<_>>()
+        }));
+        let of = self
+            .contrasts
+            .iter()
+            .filter(|contrast| contrast.factor == theirs);
+        let mut rows = Vec::new();
+        for (b, a) in distinct(of.map(|contrast| (contrast.b.as_str(), contrast.a.as_str()))) {
+            let level = |wanted: &str| {
+                pair.levels
+                    .iter()
+                    .find(|(_, theirs)| *theirs == wanted)
+                    .map(|(own, _)| *own)
+            };
+            let (Some(own_b), Some(own_a)) = (level(b), level(a)) else {
+                continue;
+            };
+            for place in &places {
+                // The same place in the published study: a level for each factor both vary.
+                let published: Option<Vec<(usize, &str)>> = others
+                    .iter()
+                    .zip(place)
+                    .map(|((pair, _, theirs), own)| {
+                        let level = pair.levels.iter().find(|(level, _)| level == own)?;
+                        Some((*theirs, level.1))
+                    })
+                    .collect();
+                let Some(published) = published else { continue };
+                let sides = self.sides(own, own_a, own_b, &others, place);
+                for metric in self.card.counterpart.metrics {
+                    let here: Vec<&Contrast> = self
+                        .contrasts
+                        .iter()
+                        .filter(|c| c.factor == theirs && (c.b.as_str(), c.a.as_str()) == (b, a))
+                        .filter(|c| on(metric, c))
+                        .filter(|c| {
+                            let levels = &self.figures.figures[c.figures[1]].levels;
+                            published.iter().all(|(at, level)| levels[*at] == *level)
+                        })
+                        .collect();
+                    rows.extend(self.row(metric, &sides, &here).map(|row| Row {
+                        own: format!("{own_b} against {own_a}"),
+                        published: format!("{b} against {a}"),
+                        within: place.join(", "),
+                        ..row
+                    }));
+                }
+            }
+        }
+        rows
+    }
+
+    /// Own treatments of both levels, pair by pair, everything else equal.
+    fn sides(
+        &self,
+        own: usize,
+        a: &str,
+        b: &str,
+        others: &[(&FactorPair, usize, usize)],
+        place: &[&str],
+    ) -> Vec<(usize, usize)> {
+        let treatments = &self.head.treatments;
+        let equal = |x: &TreatmentHead, y: &TreatmentHead| {
+            let mut levels = x.levels.iter().zip(&y.levels).enumerate();
+            levels.all(|(at, (x, y))| at == own || x == y)
+        };
+        let here = |treatment: &TreatmentHead| {
+            let mut at = others.iter().zip(place);
+            at.all(|((_, at, _), level)| treatment.levels[*at] == *level)
+        };
+        let mut sides = Vec::new();
+        for (at, treatment) in treatments.iter().enumerate() {
+            if treatment.levels[own] == a && here(treatment) {
+                let partner = treatments
+                    .iter()
+                    .position(|t| t.levels[own] == b && equal(t, treatment));
+                sides.extend(partner.map(|partner| (at, partner)));
+            }
+        }
+        sides
+    }
+
+    /// One row without its names of levels; none: one of the two sides is missing.
+    fn row(
+        &self,
+        metric: &MetricPair,
+        sides: &[(usize, usize)],
+        theirs: &[&Contrast],
+    ) -> Option<Row> {
+        let workloads = &self.head.workloads;
+        let workload = workloads.iter().position(|w| w.name == metric.own.0)?;
+        let at = workloads[workload]
+            .metrics
+            .iter()
+            .position(|m| m.name == metric.own.1)?;
+        let ratios: Vec<f64> = theirs.iter().map(|contrast| contrast.ratio).collect();
+        let published_ratio = published::geometric_mean(&ratios).filter(|_| !sides.is_empty())?;
+        let better = workloads[workload].metrics[at].better;
+        let logs: Vec<f64> = (0..self.table.rounds.len())
+            .filter_map(|round| {
+                let mut sum = 0.0;
+                for (a, b) in sides {
+                    let value = |t: usize| self.table.value(t, workload, at, round);
+                    sum += better.oriented_ln(value(*b)?) - better.oriented_ln(value(*a)?);
+                }
+                Some(sum / sides.len() as f64)
+            })
+            .collect();
+        let ratio = (logs.len() >= 3)
+            .then(|| stackrace_stats::paired_ratio(&logs, self.alpha))
+            .flatten()
+            .map(Interval::from);
+        Some(Row {
+            own: String::new(),
+            published: String::new(),
+            within: String::new(),
+            own_on: format!("{}: {}", metric.own.0, metric.own.1),
+            published_on: theirs
+                .first()
+                .map_or(String::new(), |contrast| contrast.on()),
+            ratio,
+            published_ratio,
+            published_count: ratios.len(),
+            inside: ratio.map(|own| (own.low..=own.high).contains(&published_ratio)),
+            remarked: theirs
+                .iter()
+                .flat_map(|c| c.figures)
+                .any(|at| self.unfit.contains(&at)),
+        })
+    }
+
+    /// What has no partner, on either side.
+    fn unmatched(&self, rows: &[Row]) -> Vec<String> {
+        if self.figures.figures.is_empty() {
+            return vec!["no figures were published, only plots".to_owned()];
+        }
+        let mut lists = self.unmatched_levels();
+        let used = |name: &str| {
+            rows.iter()
+                .any(|row| row.own_on.starts_with(&format!("{name}: ")))
+        };
+        let workloads = self
+            .head
+            .workloads
+            .iter()
+            .map(|workload| workload.name.clone());
+        lists.push((
+            "workloads of this run without a published partner",
+            workloads.filter(|name| !used(name)).collect(),
+        ));
+        let used = |on: &String| rows.iter().any(|row| row.published_on == *on);
+        lists.push((
+            "published figures without a partner here",
+            self.contrasts
+                .iter()
+                .map(Contrast::on)
+                .filter(|on| !used(on))
+                .collect(),
+        ));
+        lists
+            .into_iter()
+            .filter(|(_, names)| !names.is_empty())
+            .map(|(what, names)| format!("{what}: {}", distinct(names.into_iter()).join(", ")))
+            .collect()
+    }
+
+    /// Factors and levels that have no partner, on either side.
+    fn unmatched_levels(&self) -> Vec<(&'static str, Vec<String>)> {
+        let pairs = self.factors();
+        let own = |name: &String| pairs.iter().any(|(pair, _, _)| pair.own == name);
+        let theirs = |name: &str| pairs.iter().any(|(pair, _, _)| pair.published == name);
+        let mut own_levels = Vec::new();
+        let mut their_levels = Vec::new();
+        for (pair, own, at) in &pairs {
+            let levels = self
+                .head
+                .treatments
+                .iter()
+                .map(|treatment| &treatment.levels[*own]);
+            let unknown = levels.filter(|level| !pair.levels.iter().any(|(own, _)| own == level));
+            own_levels.extend(unknown.map(|level| format!("{} {level}", pair.own)));
+            let levels = self.card.factors[*at]
+                .levels
+                .iter()
+                .filter(|level| !level.is_empty());
+            let unknown = levels.filter(|level| !pair.levels.iter().any(|(_, l)| l == *level));
+            their_levels.extend(unknown.map(|level| format!("{} {level}", pair.published)));
+        }
+        let factors = self.head.factors.iter().filter(|name| !own(name)).cloned();
+        let published = self.card.factors.iter().map(|factor| factor.name);
+        let published = published.filter(|name| !theirs(name)).map(str::to_owned);
+        vec![
+            (
+                "factors of this run that were not varied there",
+                factors.collect(),
+            ),
+            (
+                "published factors that are not varied here",
+                published.collect(),
+            ),
+            ("levels of this run without a published partner", own_levels),
+            ("published levels without a partner here", their_levels),
+        ]
+    }
+}
+
+fn on(metric: &MetricPair, contrast: &Contrast) -> bool {
+    let (workload, name) = metric.published;
+    contrast.workload.starts_with(workload) && contrast.metric.name == name
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::{Better, MetricHead, WorkloadHead};
+    use crate::record::{Record, sample};
+
+    fn workload(name: &str) -> WorkloadHead {
+        let metric = |name: &str, unit: &str, better| MetricHead {
+            name: name.to_owned(),
+            unit: unit.to_owned(),
+            better,
+        };
+        WorkloadHead {
+            name: name.to_owned(),
+            kind: "made up".to_owned(),
+            summary: "made up".to_owned(),
+            weight: 1.0,
+            metrics: vec![
+                metric("throughput", "B/s", Better::Higher),
+                metric("operations", "op/s", Better::Higher),
+                metric("elapsed", "s", Better::Lower),
+            ],
+        }
+    }
+
+    /// XFS and ext4 with two databases; ext4 writes video at 0.85 of XFS, whatever the database.
+    fn record(rounds: u32) -> Record {
+        let treatment = |filesystem: &str, database: &str| {
+            let levels = vec![filesystem.to_owned(), database.to_owned()];
+            (levels.join(", "), levels)
+        };
+        sample::record(&sample::Shape {
+            title: "made up",
+            factors: vec!["filesystem", "database"],
+            treatments: vec![
+                treatment("xfs", "on the volume"),
+                treatment("xfs", "in memory"),
+                treatment("ext4", "on the volume"),
+                treatment("ext4", "in memory"),
+                treatment("btrfs", "in memory"),
+            ],
+            workloads: vec![
+                workload("video write"),
+                workload("copy-small-tree"),
+                workload("else"),
+            ],
+            contrast: Some("filesystem"),
+            rounds,
+            speed: |treatment, _| if treatment > 1 { 85e6 } else { 100e6 },
+        })
+    }
+
+    fn besides(record: &Record) -> Beside {
+        beside(
+            &Evidence::of(record),
+            published::by_name("netatalk-cnid").unwrap(),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn ratios_stand_beside_those_of_the_same_levels() {
+        let beside = besides(&record(5));
+        let of = |own: &str, on: &str| -> Vec<&Row> {
+            beside
+                .rows
+                .iter()
+                .filter(|row| row.own == own && row.own_on == on)
+                .collect()
+        };
+        let video = of("ext4 against xfs", "video write: throughput");
+        assert_eq!(video.len(), 2);
+        assert_eq!(video[0].within, "on the volume");
+        assert!((video[0].published_ratio - 88.5 / 103.5).abs() < 1e-9);
+        assert!((video[1].published_ratio - 88.4 / 105.1).abs() < 1e-9);
+        let own = video[0].ratio.unwrap();
+        assert!((0.8..0.9).contains(&own.estimate), "{own:?}");
+        assert_eq!(
+            video[0].inside,
+            Some(own.low <= 88.5 / 103.5 && 88.5 / 103.5 <= own.high)
+        );
+        // Nearly three times as fast there, and no difference here: far outside.
+        let tree = of(
+            "in memory against on the volume",
+            "copy-small-tree: throughput",
+        );
+        assert_eq!(tree.len(), 2);
+        assert!((tree[0].published_ratio - 13.964 / 5.485).abs() < 1e-9);
+        assert_eq!(tree[0].inside, Some(false));
+        // A time counts the other way round.
+        let elapsed = of(
+            "in memory against on the volume",
+            "copy-small-tree: elapsed",
+        );
+        assert!((elapsed[0].published_ratio - 1566.561 / 673.519).abs() < 1e-9);
+    }
+
+    #[test]
+    fn own_ratios_are_those_of_a_naive_computation() {
+        let record = record(5);
+        let value = |round: u32, treatment: usize| {
+            let trial = record.trials().find(|trial| {
+                (trial.round, trial.treatment, trial.workload) == (round, treatment, 0)
+            });
+            trial.unwrap().metrics[0].unwrap()
+        };
+        let product: f64 = (1..=5)
+            .map(|round| value(round, 2) / value(round, 0))
+            .product();
+        let beside = besides(&record);
+        let row = beside
+            .rows
+            .iter()
+            .find(|row| row.own_on == "video write: throughput")
+            .unwrap();
+        assert!((row.ratio.unwrap().estimate - product.powf(0.2)).abs() < 1e-9);
+    }
+
+    #[test]
+    fn what_has_no_partner_is_listed() {
+        let text = besides(&record(5)).unmatched.join("\n");
+        for words in [
+            "filesystem btrfs",
+            "cnid_db var",
+            "published partner: else",
+            "postmark: append",
+        ] {
+            assert!(text.contains(words), "{words}: {text}");
+        }
+        assert!(
+            besides(&record(2))
+                .rows
+                .iter()
+                .all(|row| row.ratio.is_none() && row.inside.is_none())
+        );
+        let record = record(5);
+        let other =
+            |name: &str| beside(&Evidence::of(&record), published::by_name(name).unwrap()).unwrap();
+        assert!(other("zfs-three-os").rows.is_empty());
+        assert!(other("zfs-block-size").unmatched[0].contains("only plots"));
+    }
+
+    #[test]
+    fn counterparts_name_levels_and_metrics_that_exist() {
+        for card in published::ALL {
+            let table = published::Table::of(card).unwrap();
+            for pair in card.counterpart.factors {
+                let factor = card
+                    .factors
+                    .iter()
+                    .find(|f| f.name == pair.published)
+                    .unwrap();
+                assert!(
+                    pair.levels
+                        .iter()
+                        .all(|(_, level)| factor.levels.contains(level))
+                );
+            }
+            for metric in card.counterpart.metrics {
+                let metrics = table.metrics();
+                let mut found = metrics.iter().filter(|(workload, name)| {
+                    workload.starts_with(metric.published.0) && *name == metric.published.1
+                });
+                assert!(
+                    found.next().is_some(),
+                    "{}: {:?}",
+                    card.name,
+                    metric.published
+                );
+            }
+        }
+    }
+}
