@@ -14,6 +14,7 @@
 //! | [`plan`] | order of the rounds, commands, duration, what it needs |
 //! | [`stack`] | layers: raise, describe, settle, lower |
 //! | [`workload`] | what is done to a stack, with exact semantics |
+//! | [`classic`] | the reports of the classic tools: printed, read |
 //! | [`run`] | the study in execution |
 //! | [`observe`] | what the system counts meanwhile |
 //! | [`event`] | the one vocabulary of what happened |
@@ -29,6 +30,7 @@
 //! of us), [`setting`], [`time`], [`mod@unit`]; [`testing`] has a check for every parser.
 
 mod audit;
+mod classic;
 mod cli;
 mod event;
 mod host;

@@ -16,6 +16,15 @@ pub(crate) trait Clock: Send + Sync {
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct SystemClock;
 
+impl SystemClock {
+    /// Nanoseconds since 1970 by the wall clock, which may be set: for what has to agree with it.
+    pub(crate) fn unix_ns(self) -> u64 {
+        let now = rustix::time::clock_gettime(rustix::time::ClockId::Realtime);
+        u64::try_from(now.tv_sec).unwrap_or(0) * 1_000_000_000
+            + u64::try_from(now.tv_nsec).unwrap_or(0)
+    }
+}
+
 impl Clock for SystemClock {
     fn now_ns(&self) -> u64 {
         let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);

@@ -50,6 +50,9 @@ pub(super) enum Verb {
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
+    /// PostMark 1.51 as a drop-in: its command language, its output; reads commands from standard
+    /// input, as PostMark does, after CONFIG or .pmrc
+    Postmark(Postmark),
     /// Show what a study would do: treatments, commands, bytes, disk, time. Touches nothing
     Plan(Plan),
     /// Go on with a run that was interrupted, killed, or ended by a crash
@@ -136,6 +139,54 @@ pub(super) struct Load {
     #[arg(long)]
     pub(super) cold: bool,
 }
+
+/// `stackrace postmark`.
+#[derive(Debug, Args)]
+#[command(after_long_help = POSTMARK)]
+pub(super) struct Postmark {
+    /// A file of PostMark commands, obeyed before standard input is read [default: .pmrc if there
+    /// is one]
+    #[arg(value_name = "CONFIG")]
+    pub(super) configuration: Option<PathBuf>,
+    /// Whose reports to print: 1.51 gives two numbers of deletion wrongly
+    #[arg(long = "as", value_name = "VERSION", value_enum, default_value_t = PostmarkVersion::Last)]
+    pub(super) version: PostmarkVersion,
+    /// After each report, say on standard error what it is in real time, with latencies
+    #[arg(long)]
+    pub(super) real_time: bool,
+}
+
+/// Whose reports.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum PostmarkVersion {
+    /// Of August 2001.
+    #[value(name = "1.51")]
+    First,
+    /// The last one.
+    #[value(name = "1.53")]
+    Last,
+}
+
+/// The commands of PostMark, shown under `stackrace postmark --help`.
+const POSTMARK: &str = "\
+Commands, one a line:
+  set size LOW [HIGH]       bytes of a file, below HIGH when made [500 10000]
+  set number N              files in the beginning [500]
+  set seed N                seed of everything random [42]
+  set transactions N        transactions, two operations each [500]
+  set location DIR [WEIGHT] where files are made; +DIR adds one, -DIR takes one away
+  set subdirectories N      directories they are spread over, if more than one [0]
+  set read N, set write N   bytes of one read, of one write [512]
+  set buffering true|false  through the C library's buffer, or a system call per block [true]
+  set bias read N           of ten transactions so many read, the others append; -1: neither [5]
+  set bias create N         of ten so many create, the others delete; -1: neither [5]
+  set report verbose|terse  which report [verbose]
+  run [FILE]                one run; the report is appended to FILE
+  load FILE, show [FILE]    read commands; show the configuration
+  help [WORD], ?            list the commands
+  !COMMAND                  hand COMMAND to the shell; its output follows when it has ended
+  quit, exit                end
+Files are made in a directory of our own, .stackrace-postmark-…, in each location.";
 
 /// What is asked of a verdict.
 #[derive(Debug, Args)]

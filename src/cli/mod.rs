@@ -10,6 +10,7 @@ mod failure;
 mod import;
 mod load;
 mod plan;
+mod postmark;
 mod progress;
 mod published;
 mod report;
@@ -90,6 +91,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Run(verb) => execute::exec_run(&setting, verb),
         Verb::Resume(verb) => execute::exec_resume(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),
+        Verb::Postmark(verb) => postmark::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),
         Verb::Published(verb) => published::exec(&setting, &verb),
         Verb::Runs => report::list(&setting),

@@ -134,6 +134,7 @@ impl Workload for Told {
             verified_bytes: 0,
             slice_ns: 1,
             series: Vec::new(),
+            stretches: Vec::new(),
             error: None,
             short: 0,
             engine: "none",

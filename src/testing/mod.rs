@@ -7,6 +7,7 @@
 //!
 //! The product uses nothing of this.
 
+mod classic;
 mod engine;
 mod import;
 mod input;
@@ -16,6 +17,7 @@ mod study;
 mod system;
 mod words;
 
+pub use classic::postmark;
 pub use engine::{content, files, recorder, schedule, shape};
 pub use import::import;
 pub use record::{histogram, log, report};
@@ -40,6 +42,7 @@ pub const ALL: &[Check] = &[
     ("log", log),
     ("mountinfo", mountinfo),
     ("observe", observe),
+    ("postmark", postmark),
     ("recorder", recorder),
     ("report", report),
     ("schedule", schedule),

@@ -12,10 +12,13 @@ mod delete_tree;
 mod fileio;
 mod files;
 mod metric;
+mod postmark;
 mod random;
 mod sequential;
 #[cfg(test)]
 mod tests;
+
+pub(crate) use postmark::tally as postmark_tally;
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -129,6 +132,7 @@ pub(crate) const ALL: &[WorkloadKind] = &[
     delete_tree::KIND,
     fileio::KIND,
     files::KIND,
+    postmark::KIND,
     random::KIND,
     sequential::KIND,
 ];

@@ -66,6 +66,8 @@ fn every_workload_reports_every_metric_it_names() {
         "files = { count = 40, directories = 3 }",
         "files = { count = 40, directories = 3, rename-to = \"next-directory\", phases = [\"mkdir\", \"create\", \"stat\", \"open-close\", \"read\", \"readdir\", \"rename\", \"link\", \"unlink\", \"rmdir\"] }",
         "copy-file = { size = \"1 MiB\" }",
+        "postmark = { number = 40, transactions = 100 }",
+        "postmark = { number = 40, transactions = 100, seed = 42, size-low = \"1 KiB\", size-high = \"2 KiB\", subdirectories = 3, read-block = \"4 KiB\", write-block = \"100 B\", buffering = false, bias-read = 3, bias-create = 6, sync-at-end = true }",
         "copy-tree = { files = 20, directories = 4, size-median = \"1 KiB\", as-rsync = true }",
         "delete-tree = { files = 20, directories = 4, size-median = \"1 KiB\" }",
     ];
@@ -349,4 +351,59 @@ fn an_open_loop_is_asked_for_its_response_times_first() {
     // 50 operations at 5000 a second cannot take less than 49 gaps of 0.2 ms.
     let achieved = values[5].1.unwrap();
     assert!((0.0..=103.0).contains(&achieved), "{achieved}");
+}
+
+/// Counts PostMark prints for its own defaults.
+#[test]
+fn postmark_counts_what_postmark_counts() {
+    let (outcomes, values) = run("postmark = { seed = 42 }");
+    let counts = [Op::Create, Op::Open, Op::Append, Op::Unlink].map(|op| count(&outcomes[0], op));
+    assert_eq!(counts, [764, 243, 257, 764]);
+    let value = |name: &str| values.iter().find(|(head, _)| head == name).unwrap().1;
+    let seconds = value("transaction time").unwrap();
+    let transactions = value("transactions").unwrap() * seconds;
+    assert!((transactions - 500.0).abs() < 1e-6, "{transactions}");
+    let other = run("postmark = {}").0;
+    assert_ne!(
+        count(&other[0], Op::Create),
+        764,
+        "the trial's seed is another"
+    );
+}
+
+#[test]
+fn postmark_that_runs_out_of_files_is_no_result() {
+    let line = "postmark = { number = 5, transactions = 100, bias-create = 1, seed = 42 }";
+    let failed = std::panic::catch_unwind(|| run(line)).unwrap_err();
+    let said = failed.downcast_ref::<String>().unwrap();
+    assert!(said.contains("no file left"), "{said}");
+}
+
+#[test]
+fn postmark_refuses_what_means_nothing() {
+    for (settings, word) in [
+        ("number = 0", "number must be between"),
+        ("bias-read = 11", "bias-read must be between 0 and 10"),
+        (
+            "bias-read = 3, read-append = false",
+            "bias-read says nothing",
+        ),
+        (
+            "size-low = 900, size-high = 800",
+            "size-high is below size-low",
+        ),
+        ("seed = 0", "seed must be between"),
+    ] {
+        let text = format!(
+            "[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\npostmark = {{ {settings} }}\n"
+        );
+        let Err(errors) = parse("t.toml", text.as_bytes(), &Kinds::real()) else {
+            panic!("{settings} is accepted");
+        };
+        assert!(
+            errors[0].to_string().contains(word),
+            "{settings}: {}",
+            errors[0]
+        );
+    }
 }

@@ -139,6 +139,11 @@ impl<'a> Hand<'a> {
         Ok(bytes)
     }
 
+    /// The time since the common start, ns.
+    pub(crate) fn now_ns(&mut self) -> u64 {
+        self.time.now_ns()
+    }
+
     /// Counts a read or write that moved less than was asked for.
     pub(crate) fn count_short(&mut self) {
         self.recorder.short();
@@ -219,6 +224,7 @@ fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, why: String) -> Outc
         verified_bytes: 0,
         slice_ns: merged.slice_ns,
         series: merged.series,
+        stretches: Vec::new(),
         error: first.map(|(_, error)| error),
         short: merged.short,
         engine: "calls",

@@ -1,7 +1,7 @@
 //! The load generator: the one place where I/O happens.
 //!
-//! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`files`] and
-//! [`tree`] (whole files), watched through a [`Control`], and comes back as an [`Outcome`].
+//! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`files`],
+//! [`tree`] and [`postmark`] (whole files), watched through a [`Control`], and comes back as an [`Outcome`].
 mod calls;
 mod choose;
 pub mod clock;
@@ -19,6 +19,7 @@ pub mod memory;
 mod outcome;
 mod pace;
 pub mod pacing;
+pub mod postmark;
 pub mod recorder;
 pub mod residency;
 mod ring;
@@ -36,7 +37,7 @@ pub use error::StartError;
 pub use layout::lay_out;
 pub use outcome::{
     Ended, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, Outcome, Slice,
-    ThreadOutcome, Timing,
+    Stretch, ThreadOutcome, Timing,
 };
 pub use thread::{run, run_verified, self_cost};
 pub use verify::{Ledger, lay_out_verified};

@@ -37,11 +37,13 @@ pub enum Op {
     Readdir,
     /// Copy one whole file (open, copy, close).
     Copy,
+    /// Open an existing file, write at its end, close.
+    Append,
 }
 
 impl Op {
     /// Every kind, in the order of their discriminants.
-    pub const ALL: [Op; 13] = [
+    pub const ALL: [Op; 14] = [
         Op::Read,
         Op::Write,
         Op::Fsync,
@@ -55,6 +57,7 @@ impl Op {
         Op::Link,
         Op::Readdir,
         Op::Copy,
+        Op::Append,
     ];
 
     /// The word used in records, tables and pages.
@@ -73,6 +76,7 @@ impl Op {
             Op::Link => "link",
             Op::Readdir => "readdir",
             Op::Copy => "copy",
+            Op::Append => "append",
         }
     }
 }
@@ -201,6 +205,17 @@ pub struct Slice {
     pub bytes: u64,
 }
 
+/// A part of one phase that is timed of its own, between others without a pause.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Stretch {
+    /// What is done in it.
+    pub name: &'static str,
+    /// How long it took, ns.
+    pub elapsed_ns: u64,
+    /// Operations that completed in it, each kind that may be issued in it.
+    pub counts: Vec<(Op, u64)>,
+}
+
 /// The first operation that failed, whole.
 #[derive(Debug, Clone)]
 pub struct OpError {
@@ -283,6 +298,9 @@ pub struct Outcome {
     pub slice_ns: u64,
     /// Completed work over time, merged over all threads; slice `i` begins at `i * slice_ns`.
     pub series: Vec<Slice>,
+    /// What the phase consists of, in order, where it has parts that are timed of their own; those
+    /// that were completed.
+    pub stretches: Vec<Stretch>,
     /// The first failure, if any.
     pub error: Option<OpError>,
     /// Reads or writes that moved fewer bytes than asked (each is also counted in `ops`).

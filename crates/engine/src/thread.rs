@@ -521,6 +521,7 @@ impl Phase<'_> {
             verified_bytes: self.verified_bytes.load(Ordering::Relaxed),
             slice_ns: merged.slice_ns,
             series: merged.series,
+            stretches: Vec::new(),
             error: failure.map(|failure| self.error(failure)),
             short: merged.short,
             engine: choice.way.name(),

@@ -1,0 +1,596 @@
+//! PostMark 1.51: the small files of a mail or news server, one operation after the other.
+//!
+//! A set of files of random sizes is made; transactions follow, each a file read whole or
+//! appended to, and then a file made or deleted; in the end all files are deleted. Every draw is
+//! made as PostMark makes it, in the same order from the same generator, so that the same seed
+//! gives the same files, the same sizes and the same system calls. Source: the behaviour of
+//! PostMark 1.51 and 1.53 (J. Katcher, "PostMark: A New File System Benchmark", Network Appliance
+//! TR3022, 1997), found by tracing.
+//!
+//! Two things differ. A file is made with `O_EXCL`, so that nothing that was there is overwritten;
+//! and an operation that fails ends the run, where PostMark prints a line and counts on.
+
+mod stream;
+mod table;
+mod twister;
+
+use std::ffi::{CStr, OsStr};
+use std::io::Write as _;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, SeekFrom, mkdirat, openat, unlinkat};
+use rustix::io::Errno;
+
+use crate::calls::{close, flush};
+use crate::control::Control;
+use crate::crew::{Halt, Hand, Watch, alone, fault, refusal};
+use crate::files::AtEnd;
+use crate::outcome::{Ended, Op, OpError, Outcome, Stretch};
+use stream::{Buffer, write_all};
+use table::{File, Table};
+use twister::Twister;
+
+/// Most files in the beginning: twice as many slots must be numbers PostMark can draw.
+pub const FILES_MAX: u32 = i32::MAX as u32 / 2;
+/// Largest file, bytes: of twice as many the source of all data is made.
+pub const SIZE_MAX: u32 = i32::MAX as u32 / 2;
+/// The three stretches of a run, in order: [`Outcome::stretches`].
+pub const STRETCHES: [&str; 3] = ["creation", "transactions", "deletion"];
+
+/// A directory, and how often it is chosen.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Location {
+    /// The directory, which must exist.
+    pub path: PathBuf,
+    /// Its share is this over the sum of all weights; at least 1.
+    pub weight: u32,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PostMark {
+    /// Where files are made; at least one.
+    pub locations: Vec<Location>,
+    /// Directories `s0`, `s1` … made in each location; 0 and 1: files lie in the location itself.
+    pub subdirectories: u32,
+    /// Files in the beginning, 1 … [`FILES_MAX`]. At most twice as many exist at once: beyond,
+    /// none is made, silently.
+    pub files: u32,
+    /// How many transactions.
+    pub transactions: u32,
+    /// Smallest file, bytes, at least 1.
+    pub size_low: u32,
+    /// Files are made smaller than this, unless it equals the smallest, and appended to up to it;
+    /// bytes, at most [`SIZE_MAX`].
+    pub size_high: u32,
+    /// Bytes of one read.
+    pub read_block: u32,
+    /// Bytes of one write.
+    pub write_block: u32,
+    /// Through a buffer as the C library keeps one, instead of one system call per block.
+    pub buffered: bool,
+    /// Of ten transactions so many read, the others append; none: neither.
+    pub bias_read: Option<u32>,
+    /// Of ten transactions so many make a file, the others delete one; none: neither.
+    pub bias_create: Option<u32>,
+    /// Everything random follows from it.
+    pub seed: u32,
+    /// Flush the file systems at the end of each stretch, inside its time, as one [`Op::Fsync`]
+    /// per location. PostMark never does.
+    pub at_end: AtEnd,
+}
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// Subdirectories are being made; said only where there are any.
+    MakingDirectories,
+    /// The first files are being made.
+    Creating,
+    /// Transactions begin.
+    Transacting,
+    /// The first transaction, or another tenth of them, is done.
+    Tenth,
+    /// There is no file left, so transactions end here.
+    OutOfFiles,
+    /// All transactions are done.
+    TransactionsDone,
+    /// What is left is being deleted.
+    Deleting,
+    /// Subdirectories are being removed.
+    RemovingDirectories,
+    /// The run is over.
+    Done,
+}
+
+/// What a run left behind.
+#[derive(Debug, Clone)]
+pub struct Ran {
+    /// Files made are [`Op::Create`], read [`Op::Open`], appended to [`Op::Append`], deleted
+    /// [`Op::Unlink`]; [`Outcome::stretches`] are [`STRETCHES`].
+    pub outcome: Outcome,
+    /// There was no file left before the last transaction.
+    pub out_of_files: bool,
+    /// Bytes read, added up in single precision as PostMark does: large sums lose what is added.
+    pub read_as_float: f32,
+    /// Bytes written, likewise.
+    pub written_as_float: f32,
+}
+
+impl PostMark {
+    /// Does it all. `notice` is called from inside the measured time, a dozen times or so.
+    ///
+    /// Making and removing subdirectories is not measured. Files are left behind where a run is
+    /// stopped or fails.
+    ///
+    /// # Errors
+    /// The plan makes no sense, there is no memory for it, or a directory cannot be made or
+    /// removed. A failing operation is found in [`Outcome::error`] instead.
+    pub fn run(
+        &self,
+        slice_ns: u64,
+        control: &Control,
+        notice: &mut dyn FnMut(Notice),
+    ) -> Result<Ran, OpError> {
+        self.check()?;
+        let mut run = Run::new(self, notice)?;
+        run.make_directories()?;
+        let ops = [Op::Fsync, Op::Create, Op::Open, Op::Append, Op::Unlink];
+        let watch = Watch {
+            slice_ns,
+            control,
+            ops: &ops,
+        };
+        let why = "plain calls by path, as PostMark makes them".to_owned();
+        let mut outcome = alone(watch, why, |hand| run.measured(hand));
+        if outcome.ended == Ended::Complete {
+            run.remove_directories()?;
+            (run.notice)(Notice::Done);
+        }
+        outcome.stretches = run.stretches;
+        Ok(Ran {
+            outcome,
+            out_of_files: run.out_of_files,
+            read_as_float: run.read_as_float,
+            written_as_float: run.written_as_float,
+        })
+    }
+
+    fn check(&self) -> Result<(), OpError> {
+        let wrong = if self.locations.is_empty() {
+            "there is no location"
+        } else if self.locations.iter().any(|location| location.weight == 0) {
+            "a location has no weight"
+        } else if !(1..=FILES_MAX).contains(&self.files) {
+            "the number of files is none PostMark can count"
+        } else if self.size_low == 0 || self.size_high < self.size_low || self.size_high > SIZE_MAX
+        {
+            "the sizes of files are none"
+        } else if self.read_block == 0 || self.write_block == 0 {
+            "a block of no bytes moves nothing"
+        } else if self.total_weight().is_none() {
+            "the weights of the locations do not add up"
+        } else {
+            return Ok(());
+        };
+        Err(refusal(Op::Create, &self.root(), Errno::INVAL, wrong))
+    }
+
+    fn root(&self) -> PathBuf {
+        self.locations
+            .first()
+            .map_or_else(PathBuf::new, |location| location.path.clone())
+    }
+
+    fn total_weight(&self) -> Option<u32> {
+        let weights = self.locations.iter().map(|location| location.weight);
+        weights.into_iter().try_fold(0, u32::checked_add)
+    }
+
+    /// Every subdirectory.
+    fn directories(&self) -> impl Iterator<Item = PathBuf> {
+        let count = if self.subdirectories > 1 {
+            self.subdirectories
+        } else {
+            0
+        };
+        self.locations.iter().flat_map(move |location| {
+            (0..count).map(move |number| location.path.join(format!("s{number}")))
+        })
+    }
+}
+
+/// Where a run stands.
+struct Run<'a> {
+    plan: &'a PostMark,
+    notice: &'a mut dyn FnMut(Notice),
+    random: Twister,
+    /// What all files are written from, each from its beginning.
+    source: Vec<u8>,
+    /// What is read goes here.
+    sink: Vec<u8>,
+    buffer: Buffer,
+    table: Table,
+    /// Each location as the beginning of a path.
+    prefixes: Vec<Vec<u8>>,
+    total_weight: u32,
+    path: Vec<u8>,
+    /// For flushing; empty where nothing is flushed.
+    handles: Vec<OwnedFd>,
+    files_made: u32,
+    out_of_files: bool,
+    read_as_float: f32,
+    written_as_float: f32,
+    stretches: Vec<Stretch>,
+}
+
+impl<'a> Run<'a> {
+    fn new(plan: &'a PostMark, notice: &'a mut dyn FnMut(Notice)) -> Result<Run<'a>, OpError> {
+        let no_memory = |what: &str| {
+            let detail = format!("no memory for {what}");
+            refusal(Op::Create, &plan.root(), Errno::NOMEM, detail)
+        };
+        let mut random = Twister::new(plan.seed);
+        let length = 2 * plan.size_high as usize;
+        let mut source = Vec::new();
+        source
+            .try_reserve_exact(length)
+            .map_err(|_| no_memory("the data of the files"))?;
+        source.extend((0..length).map(|_| 32 + random.below(95) as u8));
+        let mut handles = Vec::new();
+        for location in &plan.locations {
+            if plan.at_end == AtEnd::Durable {
+                let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+                let handle = openat(CWD, &location.path, flags, Mode::empty())
+                    .map_err(|errno| fault(Op::Fsync, &location.path, errno))?;
+                handles.push(handle);
+            }
+        }
+        let prefix = |location: &Location| [location.path.as_os_str().as_bytes(), b"/"].concat();
+        Ok(Run {
+            plan,
+            notice,
+            random,
+            source,
+            sink: vec![0; plan.read_block.min(plan.size_high) as usize],
+            buffer: Buffer::new(),
+            table: Table::new(2 * plan.files as usize),
+            prefixes: plan.locations.iter().map(prefix).collect(),
+            total_weight: plan.total_weight().unwrap_or(0),
+            path: Vec::new(),
+            handles,
+            files_made: 0,
+            out_of_files: false,
+            read_as_float: 0.0,
+            written_as_float: 0.0,
+            stretches: Vec::with_capacity(STRETCHES.len()),
+        })
+    }
+
+    fn make_directories(&mut self) -> Result<(), OpError> {
+        for (number, path) in self.plan.directories().enumerate() {
+            if number == 0 {
+                (self.notice)(Notice::MakingDirectories);
+            }
+            mkdirat(CWD, &path, Mode::from_raw_mode(0o700))
+                .map_err(|errno| fault(Op::Mkdir, &path, errno))?;
+        }
+        Ok(())
+    }
+
+    fn remove_directories(&mut self) -> Result<(), OpError> {
+        for (number, path) in self.plan.directories().enumerate() {
+            if number == 0 {
+                (self.notice)(Notice::RemovingDirectories);
+            }
+            unlinkat(CWD, &path, AtFlags::REMOVEDIR)
+                .map_err(|errno| fault(Op::Rmdir, &path, errno))?;
+        }
+        Ok(())
+    }
+
+    fn measured(&mut self, hand: &mut Hand<'_>) -> Result<(), Halt> {
+        let mut begun_ns = 0;
+        for (name, part) in STRETCHES.into_iter().zip([
+            Run::create_all as fn(&mut Self, &mut Hand<'_>) -> Result<Counts, Halt>,
+            Run::transact_all,
+            Run::delete_all,
+        ]) {
+            let counts = part(self, hand)?;
+            for (handle, location) in self.handles.iter().zip(&self.plan.locations) {
+                flush(hand, handle, &location.path)?;
+            }
+            let ended_ns = hand.now_ns();
+            self.stretches.push(Stretch {
+                name,
+                elapsed_ns: ended_ns.saturating_sub(begun_ns),
+                counts: counts.into(),
+            });
+            begun_ns = ended_ns;
+        }
+        Ok(())
+    }
+
+    fn create_all(&mut self, hand: &mut Hand<'_>) -> Result<Counts, Halt> {
+        (self.notice)(Notice::Creating);
+        let mut counts = Counts::default();
+        for _ in 0..self.plan.files {
+            hand.proceed()?;
+            self.create(hand, &mut counts)?;
+        }
+        Ok(counts)
+    }
+
+    fn transact_all(&mut self, hand: &mut Hand<'_>) -> Result<Counts, Halt> {
+        (self.notice)(Notice::Transacting);
+        let mut counts = Counts::default();
+        // PostMark divides by this, and dies of fewer than ten transactions.
+        let tenth = (self.plan.transactions / 10).max(1);
+        for number in 0..self.plan.transactions {
+            hand.proceed()?;
+            if self.table.is_empty() {
+                self.out_of_files = true;
+                (self.notice)(Notice::OutOfFiles);
+                return Ok(counts);
+            }
+            self.transact(hand, &mut counts)?;
+            if number % tenth == 0 {
+                (self.notice)(Notice::Tenth);
+            }
+        }
+        (self.notice)(Notice::TransactionsDone);
+        Ok(counts)
+    }
+
+    #[inline]
+    fn transact(&mut self, hand: &mut Hand<'_>, counts: &mut Counts) -> Result<(), Halt> {
+        if let Some(bias) = self.plan.bias_read {
+            let reads = self.random.below(10) < bias;
+            let slot = self.table.draw(&mut self.random);
+            if reads {
+                self.read(slot, hand, counts)?;
+            } else {
+                self.append(slot, hand, counts)?;
+            }
+        }
+        if let Some(bias) = self.plan.bias_create {
+            if self.random.below(10) < bias {
+                self.create(hand, counts)?;
+            } else {
+                let slot = self.table.draw(&mut self.random);
+                self.delete(slot, hand, counts)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn delete_all(&mut self, hand: &mut Hand<'_>) -> Result<Counts, Halt> {
+        (self.notice)(Notice::Deleting);
+        let mut counts = Counts::default();
+        for slot in 0..self.table.slots() {
+            hand.proceed()?;
+            self.delete(slot, hand, &mut counts)?;
+        }
+        Ok(counts)
+    }
+
+    /// Draws a file and makes it; nothing is drawn where no slot is free.
+    fn create(&mut self, hand: &mut Hand<'_>, counts: &mut Counts) -> Result<(), Halt> {
+        if self.table.is_full() {
+            return Ok(());
+        }
+        let plan = self.plan;
+        let location = match self.prefixes.len() {
+            1 => 0,
+            _ => self.draw_location(),
+        };
+        let subdirectory = match plan.subdirectories {
+            0 | 1 => 0,
+            count => self.random.below(count),
+        };
+        self.files_made += 1;
+        let file = File {
+            number: self.files_made,
+            location,
+            subdirectory,
+            size: plan.size_low + self.random.below(plan.size_high - plan.size_low),
+        };
+        self.table.insert(file);
+        let (access, mode) = match plan.buffered {
+            true => (OFlags::WRONLY, 0o666),
+            false => (OFlags::RDWR, 0o644),
+        };
+        let flags = access | OFlags::CREATE | OFlags::EXCL;
+        self.write(Op::Create, file, file.size, (flags, mode), hand)?;
+        counts.created += 1;
+        Ok(())
+    }
+
+    /// A location by weight.
+    fn draw_location(&mut self) -> u32 {
+        let mut drawn = self.random.below(self.total_weight);
+        for (location, number) in self.plan.locations.iter().zip(0..) {
+            if drawn < location.weight {
+                return number;
+            }
+            drawn -= location.weight;
+        }
+        unreachable!("a number below the sum of all weights lies in one of them")
+    }
+
+    /// Appends to a file, unless it is as large as files may be.
+    fn append(
+        &mut self,
+        slot: usize,
+        hand: &mut Hand<'_>,
+        counts: &mut Counts,
+    ) -> Result<(), Halt> {
+        let file = *self.table.file(slot);
+        let room = self.plan.size_high - file.size;
+        if room == 0 {
+            return Ok(());
+        }
+        let bytes = self.random.below(room) + 1;
+        let access = match self.plan.buffered {
+            true => OFlags::WRONLY,
+            false => OFlags::RDWR,
+        };
+        self.write(Op::Append, file, bytes, (access | OFlags::APPEND, 0), hand)?;
+        self.table.file(slot).size += bytes;
+        counts.appended += 1;
+        Ok(())
+    }
+
+    fn write(
+        &mut self,
+        op: Op,
+        file: File,
+        bytes: u32,
+        (flags, mode): (OFlags, u32),
+        hand: &mut Hand<'_>,
+    ) -> Result<(), Halt> {
+        let Run {
+            plan,
+            source,
+            buffer,
+            path,
+            prefixes,
+            ..
+        } = self;
+        let name = name(plan, prefixes, file, path);
+        let data = &source[..bytes as usize];
+        let mut short = 0;
+        let done = hand.time(op, || {
+            let flags = flags | OFlags::CLOEXEC;
+            let fd = openat(CWD, name, flags, Mode::from_raw_mode(mode))?;
+            if plan.buffered {
+                if op == Op::Append {
+                    rustix::fs::seek(&fd, SeekFrom::End(0))?;
+                }
+                let mut stream = buffer.on(fd.as_fd());
+                for block in data.chunks(plan.write_block as usize) {
+                    stream.write(block)?;
+                }
+                stream.flush()?;
+                short = stream.short;
+            } else {
+                let blocks = data.chunks_exact(plan.write_block as usize);
+                let rest = blocks.remainder();
+                for block in blocks {
+                    write_all(fd.as_fd(), block, &mut short)?;
+                }
+                write_all(fd.as_fd(), rest, &mut short)?;
+            }
+            close(fd)?;
+            Ok(u64::from(bytes))
+        });
+        (0..short).for_each(|_| hand.count_short());
+        done.map_err(|errno| fault(op, shown(name), errno))?;
+        self.written_as_float += bytes as f32;
+        Ok(())
+    }
+
+    /// Reads a file whole.
+    fn read(&mut self, slot: usize, hand: &mut Hand<'_>, counts: &mut Counts) -> Result<(), Halt> {
+        let file = *self.table.file(slot);
+        let Run {
+            plan,
+            sink,
+            buffer,
+            path,
+            prefixes,
+            ..
+        } = self;
+        let name = name(plan, prefixes, file, path);
+        let block = plan.read_block as usize;
+        let (whole, rest) = (file.size as usize / block, file.size as usize % block);
+        let found = hand.time(Op::Open, || {
+            let fd = openat(CWD, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
+            let mut found = 0;
+            if plan.buffered {
+                let mut stream = buffer.on(fd.as_fd());
+                for _ in 0..whole {
+                    found += stream.read(&mut sink[..block])?;
+                }
+                found += stream.read(&mut sink[..rest])?;
+            } else {
+                for _ in 0..whole {
+                    found += rustix::io::read(&fd, &mut sink[..block])?;
+                }
+                found += rustix::io::read(&fd, &mut sink[..rest])?;
+            }
+            close(fd)?;
+            Ok(found as u64)
+        });
+        let found = found.map_err(|errno| fault(Op::Open, shown(name), errno))?;
+        if found != u64::from(file.size) {
+            let detail = format!("holds {found} bytes where {} were written", file.size);
+            return Err(refusal(Op::Open, shown(name), Errno::IO, detail).into());
+        }
+        self.read_as_float += file.size as f32;
+        counts.read += 1;
+        Ok(())
+    }
+
+    /// Deletes the file in a slot, if there is one.
+    fn delete(
+        &mut self,
+        slot: usize,
+        hand: &mut Hand<'_>,
+        counts: &mut Counts,
+    ) -> Result<(), Halt> {
+        let Some(file) = self.table.remove(slot) else {
+            return Ok(());
+        };
+        let name = name(self.plan, &self.prefixes, file, &mut self.path);
+        hand.time(Op::Unlink, || {
+            unlinkat(CWD, name, AtFlags::empty()).map(|()| 0)
+        })
+        .map_err(|errno| fault(Op::Unlink, shown(name), errno))?;
+        counts.deleted += 1;
+        Ok(())
+    }
+}
+
+/// What one stretch did.
+#[derive(Debug, Clone, Copy, Default)]
+struct Counts {
+    created: u64,
+    read: u64,
+    appended: u64,
+    deleted: u64,
+}
+
+impl From<Counts> for Vec<(Op, u64)> {
+    fn from(counts: Counts) -> Self {
+        vec![
+            (Op::Create, counts.created),
+            (Op::Open, counts.read),
+            (Op::Append, counts.appended),
+            (Op::Unlink, counts.deleted),
+        ]
+    }
+}
+
+/// The path of a file, written into `path`.
+fn name<'p>(plan: &PostMark, prefixes: &[Vec<u8>], file: File, path: &'p mut Vec<u8>) -> &'p CStr {
+    path.clear();
+    path.extend_from_slice(&prefixes[file.location as usize]);
+    // Writing to memory does not fail.
+    let _ = if plan.subdirectories > 1 {
+        write!(path, "s{}/{}\0", file.subdirectory, file.number)
+    } else {
+        write!(path, "{}\0", file.number)
+    };
+    CStr::from_bytes_with_nul(path).unwrap_or_default()
+}
+
+fn shown(name: &CStr) -> &Path {
+    Path::new(OsStr::from_bytes(name.to_bytes()))
+}
+
+#[cfg(test)]
+#[path = "postmark_tests.rs"]
+mod tests;

@@ -1,0 +1,112 @@
+//! The files that exist, in slots.
+
+use super::twister::Twister;
+
+/// One file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct File {
+    /// Its name: the how manieth file made, from 1.
+    pub(super) number: u32,
+    /// In which location.
+    pub(super) location: u32,
+    /// In which subdirectory, if there are any.
+    pub(super) subdirectory: u32,
+    /// Bytes.
+    pub(super) size: u32,
+}
+
+/// Twice as many slots as files in the beginning. Which slot a file gets decides which file a
+/// later draw finds, so the rule is part of the sequence.
+#[derive(Debug)]
+pub(super) struct Table {
+    slots: Vec<Option<File>>,
+    /// The slot after the one taken last.
+    rover: usize,
+    count: usize,
+}
+
+impl Table {
+    pub(super) fn new(slots: usize) -> Table {
+        Table {
+            slots: vec![None; slots],
+            rover: 0,
+            count: 0,
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn is_full(&self) -> bool {
+        self.count == self.slots.len()
+    }
+
+    /// Puts a file into the slot after the one taken last if that is free, else into the first
+    /// free one.
+    pub(super) fn insert(&mut self, file: File) {
+        let next = match self.slots.get(self.rover) {
+            Some(None) => Some(self.rover),
+            _ => self.slots.iter().position(Option::is_none),
+        };
+        if let Some(slot) = next {
+            self.slots[slot] = Some(file);
+            self.rover = slot + 1;
+            self.count += 1;
+        }
+    }
+
+    /// A slot with a file in it: slots are drawn until one is not empty.
+    pub(super) fn draw(&self, random: &mut Twister) -> usize {
+        debug_assert!(!self.is_empty(), "drawing would never end");
+        loop {
+            let slot = random.below(self.slots.len() as u32) as usize;
+            if self.slots[slot].is_some() {
+                return slot;
+            }
+        }
+    }
+
+    /// The file in a slot that [`Table::draw`] gave.
+    pub(super) fn file(&mut self, slot: usize) -> &mut File {
+        self.slots[slot]
+            .as_mut()
+            .expect("a slot that was drawn is not empty")
+    }
+
+    /// Empties a slot; what was in it.
+    pub(super) fn remove(&mut self, slot: usize) -> Option<File> {
+        let file = self.slots[slot].take();
+        self.count -= usize::from(file.is_some());
+        file
+    }
+
+    pub(super) fn slots(&self) -> usize {
+        self.slots.len()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_takes_the_next_slot_or_the_first_hole() {
+        let mut table = Table::new(4);
+        let file = |number| File {
+            number,
+            location: 0,
+            subdirectory: 0,
+            size: 1,
+        };
+        (1..=4).for_each(|number| table.insert(file(number)));
+        assert!(table.is_full());
+        assert_eq!(table.remove(2).map(|file| file.number), Some(3));
+        assert_eq!(table.remove(0).map(|file| file.number), Some(1));
+        table.insert(file(5));
+        assert_eq!(table.file(0).number, 5, "past the end: the first hole");
+        table.insert(file(6));
+        assert_eq!(table.file(2).number, 6, "slot 1 is taken: the first hole");
+        assert!(table.is_full());
+    }
+}

@@ -1,0 +1,53 @@
+//! What the classic tools print and are told.
+
+use crate::classic::postmark::language::{Answer, Configuration, From};
+use crate::classic::postmark::{metrics, parse, values};
+
+/// PostMark's reports: figures that can be figures, or a place. PostMark's commands: every line
+/// means something, and leaves a configuration that can be run.
+pub fn postmark(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    match parse(&text) {
+        Ok(reports) => {
+            assert!(!reports.is_empty());
+            for report in reports {
+                assert!(report.transactions_s >= 1.0 && report.transactions_s <= report.elapsed_s);
+                let values = values(&report);
+                assert_eq!(values.len(), metrics().len());
+                for value in values.into_iter().flatten() {
+                    assert!(value.is_finite() && value > 0.0, "{value}");
+                }
+            }
+        }
+        Err(misread) => {
+            assert!((1..=text.lines().count().max(1) + 1).contains(&misread.line));
+            assert!(!misread.to_string().is_empty());
+        }
+    }
+    for from in [From::Prompt, From::File] {
+        let mut configuration = Configuration::default();
+        for line in text.lines() {
+            match configuration.obey(line, from) {
+                Answer::Say(text) => assert!(text.ends_with('\n')),
+                Answer::Complain(why) => assert!(!why.is_empty() && !why.ends_with('\n')),
+                _ => {}
+            }
+        }
+        let counts = [
+            configuration.number,
+            configuration.seed,
+            configuration.transactions,
+            configuration.size_low,
+            configuration.read_block,
+            configuration.write_block,
+        ];
+        assert!(counts.iter().all(|count| *count > 0), "{counts:?}");
+        assert!(configuration.size_high >= configuration.size_low);
+        assert!(configuration.locations.iter().all(|it| it.weight > 0));
+        for bias in [configuration.bias_read, configuration.bias_create] {
+            assert!((-1..=10).contains(&bias));
+        }
+        let shown = configuration.shown("/");
+        assert!(shown.starts_with("Current configuration is:\n") && shown.ends_with(".\n"));
+    }
+}
