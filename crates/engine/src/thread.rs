@@ -525,6 +525,7 @@ impl Phase<'_> {
         Outcome {
             ended,
             elapsed_ns,
+            cpu_ns: None,
             ops: merged.ops,
             threads: merged.threads,
             lateness: merged.lateness,
