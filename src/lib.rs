@@ -13,6 +13,7 @@
 //! | [`purpose`] | what people use storage for, as lists of workloads |
 //! | [`plan`] | order of the rounds, commands, duration, what it needs |
 //! | [`stack`] | layers: raise, describe, settle, lower |
+//! | [`classic`] | the reports of the classic tools, printed and read as they print them |
 //! | [`workload`] | what is done to a stack, with exact semantics |
 //! | [`run`] | the study in execution |
 //! | [`observe`] | what the system counts meanwhile |
@@ -27,6 +28,7 @@
 //! of us), [`setting`], [`time`], [`mod@unit`]; [`testing`] has a check for every parser.
 
 mod audit;
+mod classic;
 mod cli;
 mod event;
 mod host;
