@@ -7,6 +7,7 @@
 //!
 //! The product uses nothing of this.
 
+mod classic;
 mod engine;
 mod input;
 mod record;
@@ -15,6 +16,7 @@ mod study;
 mod system;
 mod words;
 
+pub use classic::bonnie;
 pub use engine::{content, files, recorder, schedule, shape};
 pub use record::{histogram, log, report};
 pub use stats::stats;
@@ -28,6 +30,7 @@ pub type Check = (&'static str, fn(&[u8]));
 /// Every check, alphabetical.
 pub const ALL: &[Check] = &[
     ("arguments", arguments),
+    ("bonnie", bonnie),
     ("command", command),
     ("compare", compare),
     ("content", content),

@@ -216,6 +216,17 @@ impl Bonnie {
         Ok(())
     }
 
+    /// Bytes that are written and read as characters: version 1.03 all data, 2.00 whole chunks.
+    pub fn character_bytes(&self) -> u64 {
+        match self.version {
+            Version::V1_03 => self.bytes,
+            Version::V2_00 => {
+                let chunk = self.chunk as u64;
+                (self.characters.div_ceil(chunk) * chunk).min(self.bytes)
+            }
+        }
+    }
+
     fn chunks(&self) -> u64 {
         self.bytes / self.chunk as u64
     }

@@ -255,6 +255,22 @@ pub(crate) struct Report {
     pub(crate) cells: [Cell; 12],
 }
 
+impl Report {
+    /// A report of these figures and of nothing else.
+    pub(crate) fn new(layout: Layout, cells: [Cell; 12]) -> Report {
+        Report {
+            layout,
+            program: String::new(),
+            name: String::new(),
+            concurrency: 1,
+            seed: None,
+            data: None,
+            files: None,
+            cells,
+        }
+    }
+}
+
 /// What every report can say: for each column its rate, the processor it took and its longest
 /// operation.
 pub(crate) fn metrics() -> Vec<MetricHead> {

@@ -63,17 +63,6 @@ impl Run<'_> {
         Memory::new(bytes).map_err(|error| no_memory(Op::Read, &self.plan.directory, &error))
     }
 
-    /// Chunks that are read or written as characters.
-    fn character_chunks(&self) -> u64 {
-        match self.plan.version {
-            Version::V1_03 => self.plan.chunks(),
-            Version::V2_00 => {
-                let asked = self.plan.characters.div_ceil(self.plan.chunk as u64);
-                asked.min(self.plan.chunks())
-            }
-        }
-    }
-
     /// One character after the other; what is measured as one operation is a chunk of them.
     pub(super) fn write_characters(self) -> Result<Outcome, OpError> {
         let plan = self.plan;
@@ -89,7 +78,7 @@ impl Run<'_> {
             Version::V2_00 => "each character is a system call",
         };
         Ok(self.alone(&[Op::Write, Op::Fsync], why, |hand| {
-            for _ in 0..self.character_chunks() {
+            for _ in 0..plan.character_bytes() / plan.chunk as u64 {
                 hand.proceed()?;
                 let chunk = match &mut pool {
                     Some(pool) => pool.next(plan.chunk),
@@ -161,7 +150,7 @@ impl Run<'_> {
             Version::V2_00 => "each character is a system call",
         };
         let outcome = self.alone(&[Op::Read, Op::Fsync], why, |hand| {
-            for _ in 0..self.character_chunks() {
+            for _ in 0..plan.character_bytes() / plan.chunk as u64 {
                 hand.proceed()?;
                 let mut got = 0;
                 hand.time(Op::Read, || {
