@@ -13,6 +13,7 @@
 //! | [`purpose`] | what people use storage for, as lists of workloads |
 //! | [`plan`] | order of the rounds, commands, duration, what it needs |
 //! | [`stack`] | layers: raise, describe, settle, lower |
+//! | [`classic`] | the reports of the classic tools, printed and read as they print them |
 //! | [`workload`] | what is done to a stack, with exact semantics |
 //! | [`classic`] | the reports of the classic tools: printed, read |
 //! | [`run`] | the study in execution |

@@ -44,6 +44,9 @@ pub(super) enum Colour {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
+    /// Run bonnie++ 2.00 or 1.03 on a directory, with its options and its output
+    #[command(name = "bonnie++", disable_help_flag = true)]
+    Bonnie(Bonnie),
     /// Race existing directories against each other, now, without root or a study file
     Compare(Compare),
     /// Put one workload on one directory, file or device, once, now, and show what was measured
@@ -79,6 +82,18 @@ pub(super) enum Verb {
         /// For which shell
         shell: Shell,
     },
+}
+
+/// `stackrace bonnie++`.
+#[derive(Debug, Args)]
+pub(super) struct Bonnie {
+    /// The options of bonnie++; --help lists them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "OPTIONS"
+    )]
+    pub(super) words: Vec<std::ffi::OsString>,
 }
 
 /// `stackrace compare`.

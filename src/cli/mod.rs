@@ -1,6 +1,7 @@
 //! The command line: the only room that reads arguments and the environment and prints.
 
 mod args;
+mod bonnie;
 mod clean;
 mod compare;
 mod diff;
@@ -86,6 +87,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
             .collect(),
     };
     match arguments.verb {
+        Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
         Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
         Verb::Run(verb) => execute::exec_run(&setting, verb),

@@ -17,7 +17,7 @@ mod study;
 mod system;
 mod words;
 
-pub use classic::postmark;
+pub use classic::{bonnie, postmark};
 pub use engine::{content, files, recorder, schedule, shape};
 pub use import::import;
 pub use record::{histogram, log, report};
@@ -32,6 +32,7 @@ pub type Check = (&'static str, fn(&[u8]));
 /// Every check, alphabetical.
 pub const ALL: &[Check] = &[
     ("arguments", arguments),
+    ("bonnie", bonnie),
     ("command", command),
     ("compare", compare),
     ("content", content),
