@@ -8,6 +8,7 @@
 //! Units inside: bytes, ns, B/s. This room reads texts and nothing else; files, the store and the
 //! terminal are the business of others.
 
+mod bonnie;
 mod dd;
 mod design;
 mod elbencho;
@@ -16,6 +17,7 @@ mod ior;
 mod iozone;
 mod mdtest;
 mod phoronix;
+mod postmark;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -23,6 +25,7 @@ mod time;
 
 pub(crate) use design::{Design, Source, design};
 
+pub(crate) use crate::classic::Misread;
 use crate::event::{Fact, MetricHead};
 
 /// One result of another tool.
@@ -50,17 +53,6 @@ pub(crate) struct Imported {
     pub(crate) notes: Vec<String>,
 }
 
-/// A text that could not be understood.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Misread {
-    /// From 1.
-    pub(crate) line: usize,
-    /// What is there.
-    pub(crate) what: String,
-    /// What was expected, or what to do.
-    pub(crate) next: String,
-}
-
 /// One tool whose results can be read.
 pub(crate) struct Importer {
     /// The word for it: `fio`.
@@ -75,6 +67,7 @@ pub(crate) struct Importer {
 
 /// Every importer, alphabetical.
 pub(crate) const ALL: &[Importer] = &[
+    bonnie::IMPORTER,
     dd::IMPORTER,
     elbencho::IMPORTER,
     fio::IMPORTER,
@@ -82,6 +75,7 @@ pub(crate) const ALL: &[Importer] = &[
     iozone::IMPORTER,
     mdtest::IMPORTER,
     phoronix::IMPORTER,
+    postmark::IMPORTER,
     time::IMPORTER,
 ];
 
