@@ -66,7 +66,7 @@ pub(super) enum Verb {
     Published(Published),
     /// List the runs on record
     Runs,
-    /// Read what other tools printed (fio, iozone, IOR, dd …) into a run of its own
+    /// Read what other tools printed (fio, bonnie++, iozone, dd …) into a run of its own
     Import(Import),
     /// Two stored results side by side, own or imported: what differs, and by how much
     Diff(Diff),

@@ -97,7 +97,12 @@ pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Misr
     };
     let mut results = Vec::new();
     for importer in &readers {
-        let found = (importer.read)(text)?;
+        // What is missing at the end may be told of the line behind the last one.
+        let lines = text.split('\n').count();
+        let found = (importer.read)(text).map_err(|misread| Misread {
+            line: misread.line.clamp(1, lines),
+            ..misread
+        })?;
         if found.is_empty() {
             let what = format!("there is no result of {} in this text", importer.name);
             return Err(Misread::at(
