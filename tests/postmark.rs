@@ -273,6 +273,7 @@ fn reference_outputs_are_printed_again() {
     }
 }
 
+#[expect(clippy::disallowed_methods, reason = "waits for another process")]
 fn interrupted(ground: &Ground) -> Child {
     let config = ground.write(
         "pm.cfg",
