@@ -27,6 +27,8 @@ pub(crate) struct Line {
 pub(crate) enum Event {
     /// First line: the question and everything needed to read the rest.
     RunStarted(Box<RunStarted>),
+    /// The text of another tool that the run's trials were read from, verbatim.
+    Imported(Box<Imported>),
     /// The run went on after an interruption.
     RunResumed {
         /// Version of the program that went on.
@@ -84,7 +86,7 @@ pub(crate) enum Event {
     },
     /// Last line of an execution.
     RunEnded {
-        /// `decided`, `rounds`, `time`, `interrupted` or `failed`.
+        /// `decided`, `rounds`, `time`, `interrupted`, `failed` or `imported`.
         reason: String,
         /// What happened, for a person.
         detail: String,
@@ -122,6 +124,21 @@ pub(crate) struct RunStarted {
     pub(crate) seed: u64,
     /// The machine.
     pub(crate) environment: Vec<Fact>,
+}
+
+/// A text that figures were imported from.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Imported {
+    /// The file as it was named.
+    pub(crate) file: String,
+    /// Which tool's output it is, the first where several are in it.
+    pub(crate) tool: String,
+    /// Version of the tool, if the text says it.
+    pub(crate) version: Option<String>,
+    /// Hash of the text (BLAKE3, hex).
+    pub(crate) hash: String,
+    /// The text.
+    pub(crate) text: String,
 }
 
 /// One treatment, as a report needs it.
@@ -295,7 +312,7 @@ pub(crate) struct Observation {
 /// What settling did before the clock started.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Settled {
-    /// `drop_caches`, `advice` (posix_fadvise, no root) or `none`.
+    /// `drop_caches`, `advice` (posix_fadvise, no root), `none`, or `unknown` (imported).
     pub(crate) caches: String,
     /// Whether the file system was unmounted and mounted again.
     pub(crate) remounted: bool,

@@ -13,11 +13,13 @@
 //! | [`purpose`] | what people use storage for, as lists of workloads |
 //! | [`plan`] | order of the rounds, commands, duration, what it needs |
 //! | [`stack`] | layers: raise, describe, settle, lower |
+//! | [`classic`] | the reports of the classic tools, printed and read as they print them |
 //! | [`workload`] | what is done to a stack, with exact semantics |
 //! | [`classic`] | the reports of the classic tools: printed, read |
 //! | [`run`] | the study in execution |
 //! | [`observe`] | what the system counts meanwhile |
 //! | [`event`] | the one vocabulary of what happened |
+//! | [`import`] | printed results of other tools, read into trials |
 //! | [`record`] | the append-only log of a run, and its index |
 //! | [`audit`] | what spoils or limits a figure |
 //! | [`published`] | five published studies as data |
@@ -33,6 +35,7 @@ mod classic;
 mod cli;
 mod event;
 mod host;
+mod import;
 mod journal;
 mod observe;
 mod plan;

@@ -3,6 +3,7 @@
 //! A report is numbers; this room neither does I/O nor knows an engine, so that what our own
 //! workloads measured and what an original printed go through the same metrics.
 
+pub(crate) mod bonnie;
 pub(crate) mod postmark;
 
 /// Why a text is not what it was taken for.

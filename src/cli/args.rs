@@ -44,6 +44,9 @@ pub(super) enum Colour {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
+    /// Run bonnie++ 2.00 or 1.03 on a directory, with its options and its output
+    #[command(name = "bonnie++", disable_help_flag = true)]
+    Bonnie(Bonnie),
     /// Race existing directories against each other, now, without root or a study file
     Compare(Compare),
     /// Put one workload on one directory, file or device, once, now, and show what was measured
@@ -63,6 +66,10 @@ pub(super) enum Verb {
     Published(Published),
     /// List the runs on record
     Runs,
+    /// Read what other tools printed (fio, bonnie++, iozone, dd …) into a run of its own
+    Import(Import),
+    /// Two stored results side by side, own or imported: what differs, and by how much
+    Diff(Diff),
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
     /// Explain the words of a study (layers, workloads, purposes, studies, reports, schema), or
@@ -75,6 +82,18 @@ pub(super) enum Verb {
         /// For which shell
         shell: Shell,
     },
+}
+
+/// `stackrace bonnie++`.
+#[derive(Debug, Args)]
+pub(super) struct Bonnie {
+    /// The options of bonnie++; --help lists them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "OPTIONS"
+    )]
+    pub(super) words: Vec<std::ffi::OsString>,
 }
 
 /// `stackrace compare`.
@@ -280,6 +299,36 @@ pub(super) struct Published {
     /// terminal, markdown, csv, json
     #[arg(long, short, default_value = "terminal")]
     pub(super) format: String,
+}
+
+/// `stackrace import`.
+#[derive(Debug, Args)]
+pub(super) struct Import {
+    /// Outputs to read; those of one NAME are further runs of the same thing
+    #[arg(required = true, num_args = 1.., value_name = "[NAME=]FILE")]
+    pub(super) files: Vec<String>,
+    /// What the figures are about
+    #[arg(long, value_name = "TEXT")]
+    pub(super) title: Option<String>,
+    /// Take every file for this tool's, whatever it looks like
+    #[arg(long = "as", value_name = "TOOL")]
+    pub(super) tool: Option<String>,
+    #[command(flatten)]
+    pub(super) output: Output,
+}
+
+/// `stackrace diff`.
+#[derive(Debug, Args)]
+pub(super) struct Diff {
+    /// The baseline: a run (its id, the beginning of it, or `last`) and one of its treatments
+    #[arg(value_name = "RUN[/TREATMENT]")]
+    pub(super) a: String,
+    /// What is compared with it
+    #[arg(value_name = "RUN[/TREATMENT]")]
+    pub(super) b: String,
+    /// As JSON, for programs
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// `stackrace clean`.

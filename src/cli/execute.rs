@@ -150,6 +150,12 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         _ => broken(error),
     })?;
     let record = store.read(&run).map_err(broken)?;
+    if record.imported() {
+        return Err(Failure::refused(format!(
+            "{run} was imported: there is nothing to go on with"
+        ))
+        .next("stackrace import the further results together with these"));
+    }
     let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
     // The head says what was really asked: words on the command line are not in the study's text.
     study.decide = record.head.decide.clone();
@@ -281,24 +287,30 @@ fn race(
     let record = ledger.record();
     let verdict = verdict::judge(&Evidence::of(record));
     show(setting, record, &verdict, output)?;
-    if let (Some(why), false) = (ledger.index_trouble(), setting.quiet) {
-        super::error(&format!(
-            "warning: the index is not up to date: {why}\n  next: stackrace reindex\n"
-        ));
-    }
-    if !setting.quiet {
-        let dir = store.run_dir(&run);
-        super::print(&format!(
-            "\nrun     {run}\nrecord  {}\nindex   {}\n",
-            dir.display(),
-            store.dir().join("stackrace.db").display()
-        ));
-    }
+    where_it_is(setting, store, &ledger);
     let reason = ended.map_err(|broken| {
         Failure::internal(format!("the record cannot be written: {}", broken.0))
             .next("free space where the store is, then: stackrace resume")
     })?;
     Ok(exit_code(reason, record, &verdict, decide))
+}
+
+/// Says where a run is kept.
+pub(super) fn where_it_is(setting: &Setting, store: &Store, ledger: &Ledger) {
+    if setting.quiet {
+        return;
+    }
+    if let Some(why) = ledger.index_trouble() {
+        super::error(&format!(
+            "warning: the index is not up to date: {why}\n  next: stackrace reindex\n"
+        ));
+    }
+    let run = &ledger.record().head.run;
+    super::print(&format!(
+        "\nrun     {run}\nrecord  {}\nindex   {}\n",
+        store.run_dir(run).display(),
+        store.dir().join("stackrace.db").display()
+    ));
 }
 
 fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -> u8 {
@@ -314,7 +326,7 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
 }
 
 /// Shows a verdict in the terminal and writes the HTML report if one is asked for.
-fn show(
+pub(super) fn show(
     setting: &Setting,
     record: &Record,
     verdict: &Verdict,
@@ -428,6 +440,6 @@ pub(super) fn entropy() -> u64 {
     nonce.unwrap_or_else(|| SystemClock.now_ns() ^ u64::from(std::process::id()) << 32)
 }
 
-fn broken(error: RecordError) -> Failure {
+pub(super) fn broken(error: RecordError) -> Failure {
     Failure::internal(error.to_string()).next(error.next())
 }

@@ -1,11 +1,14 @@
 //! The command line: the only room that reads arguments and the environment and prints.
 
 mod args;
+mod bonnie;
 mod clean;
 mod compare;
+mod diff;
 mod engine;
 mod execute;
 mod failure;
+mod import;
 mod load;
 mod plan;
 mod postmark;
@@ -84,6 +87,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
             .collect(),
     };
     match arguments.verb {
+        Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
         Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
         Verb::Run(verb) => execute::exec_run(&setting, verb),
@@ -93,6 +97,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Report(verb) => report::exec(&setting, verb),
         Verb::Published(verb) => published::exec(&setting, &verb),
         Verb::Runs => report::list(&setting),
+        Verb::Import(verb) => import::exec(&setting, verb),
+        Verb::Diff(verb) => diff::exec(&setting, verb),
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),
         Verb::Reindex => report::reindex(&setting),

@@ -228,7 +228,8 @@ fn note(to: &Transaction<'_>, run: &str, line: &Line) -> rusqlite::Result<()> {
                 params![run, line.at, reason, detail],
             )
             .map(drop),
-        Event::RoundStarted { .. }
+        Event::Imported(_)
+        | Event::RoundStarted { .. }
         | Event::StackRaised { .. }
         | Event::StackLowered { .. }
         | Event::Command(_)

@@ -165,7 +165,8 @@ fn durable(event: &Event) -> bool {
         | Event::RoundFinished { .. }
         | Event::Looked { .. }
         | Event::RunEnded { .. } => true,
-        Event::RunResumed { .. }
+        Event::Imported(_)
+        | Event::RunResumed { .. }
         | Event::RoundStarted { .. }
         | Event::StackRaised { .. }
         | Event::StackLowered { .. }

@@ -168,6 +168,12 @@ impl Record {
         dropped
     }
 
+    /// Whether the figures were imported: another tool measured them, in no order that is known.
+    pub(crate) fn imported(&self) -> bool {
+        self.events()
+            .any(|event| matches!(event, Event::Imported(_)))
+    }
+
     /// The order a round was begun in, if it was.
     pub(crate) fn order_of(&self, round: u32) -> Option<Vec<usize>> {
         self.events().find_map(|event| match event {

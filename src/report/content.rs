@@ -46,6 +46,7 @@ pub(super) fn state(verdict: &Verdict) -> &'static str {
         State::Decided => "decided",
         State::Undecided => "undecided",
         State::TooFew => "too few rounds",
+        State::Unpaired => "imported",
     }
 }
 
@@ -63,6 +64,13 @@ pub(super) fn share(value: f64) -> String {
 /// Confidence, margin, rounds, trials, time: one line of facts, separated by dots.
 pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
     let trials = record.trials().count();
+    if record.imported() {
+        return vec![
+            "imported".to_owned(),
+            figure::counted(trials, "result"),
+            format!("at most {} of one workload and treatment", verdict.rounds),
+        ];
+    }
     let complete = record
         .trials()
         .filter(|trial| trial.ended == Ended::Complete)
@@ -287,6 +295,7 @@ pub(super) fn word(contrast: &Contrast) -> &'static str {
         Word::NoDifference { .. } => "same",
         Word::Undecided => "undecided",
         Word::TooFew => "few",
+        Word::Unpaired { .. } => "undecided",
     }
 }
 

@@ -101,7 +101,12 @@ fn rows(text: &mut String, record: &Record, trial: &Observation) {
     .chain(levels)
     .chain([trial.workload.to_string(), workload.name.clone()])
     .collect();
-    let after = after_value(trial);
+    let mut after = after_value(trial);
+    if record.imported() {
+        // Between the start and the notes there is only what stackrace would have counted itself.
+        let counted = 3..after.len() - 1;
+        after[counted].fill(String::new());
+    }
     for (at, metric) in workload.metrics.iter().enumerate() {
         let value = trial.metrics.get(at).copied().flatten();
         let better = match metric.better {

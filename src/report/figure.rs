@@ -75,8 +75,11 @@ pub(super) fn ratio(value: f64) -> String {
     }
 }
 
-/// The interval of a ratio.
+/// The interval of a ratio; none where neither end is a number.
 pub(super) fn ratio_range(interval: Interval) -> String {
+    if !interval.low.is_finite() && !interval.high.is_finite() {
+        return MISSING.to_owned();
+    }
     format!("[{}, {}]", ratio(interval.low), ratio(interval.high))
 }
 

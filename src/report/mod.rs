@@ -7,6 +7,7 @@
 mod chart;
 mod content;
 mod csv;
+mod diff;
 mod figure;
 mod html;
 mod json;
@@ -15,6 +16,7 @@ mod published;
 mod sheet;
 mod terminal;
 
+pub(crate) use diff::diff;
 pub(crate) use html::latency_tail;
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 pub(crate) use terminal::wrap;

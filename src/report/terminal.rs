@@ -40,7 +40,7 @@ impl Report for Terminal {
         };
         let state = match verdict.state {
             State::Decided => "1;32",
-            State::Undecided | State::TooFew => "1;33",
+            State::Undecided | State::TooFew | State::Unpaired => "1;33",
         };
         page.labelled("VERDICT", state, &verdict.sentence);
         for detail in &verdict.details {

@@ -151,6 +151,7 @@ fn contrast(
         Word::NoDifference { .. } => "no difference larger than 3 %",
         Word::Undecided => "undecided: from 2 % slower to 8 % faster",
         Word::TooFew => "too few rounds",
+        Word::Unpaired { .. } => "unpaired",
     };
     Contrast {
         a: a.name.clone(),

@@ -127,6 +127,7 @@ impl Workload for Told {
         Ok(Outcome {
             ended,
             elapsed_ns: 1_000_000,
+            cpu_ns: None,
             ops: Vec::new(),
             threads: Vec::new(),
             lateness: None,

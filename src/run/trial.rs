@@ -131,7 +131,9 @@ impl Trial<'_> {
         observation.prepare_ns = clock.now_ns().saturating_sub(began);
         let mut outcomes = Vec::new();
         for (phase, name) in workload.phases().into_iter().enumerate() {
-            self.settle(directory, observation)?;
+            if workload.settles(phase) {
+                self.settle(directory, observation)?;
+            }
             let control = self.begins(name);
             if phase == 0 {
                 observation.started_at = clock.today();

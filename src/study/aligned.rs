@@ -61,6 +61,10 @@ impl Workload for Aligned {
         self.workload.phases()
     }
 
+    fn settles(&self, phase: usize) -> bool {
+        self.workload.settles(phase)
+    }
+
     fn offered_per_s(&self, phase: usize) -> Option<f64> {
         self.workload.offered_per_s(phase)
     }

@@ -1,5 +1,6 @@
 //! What the classic tools print and are told.
 
+use crate::classic::bonnie;
 use crate::classic::postmark::language::{Answer, Configuration, From};
 use crate::classic::postmark::{metrics, parse, values};
 
@@ -49,5 +50,40 @@ pub fn postmark(data: &[u8]) {
         }
         let shown = configuration.shown("/");
         assert!(shown.starts_with("Current configuration is:\n") && shown.ends_with(".\n"));
+    }
+}
+
+/// What bonnie++ prints: what is read prints, as a table and as CSV; a refusal has its place.
+pub fn bonnie(data: &[u8]) {
+    let Ok(shown) = std::str::from_utf8(data) else {
+        return;
+    };
+    match bonnie::parse(shown) {
+        Ok(reports) => {
+            assert!(!reports.is_empty());
+            for report in reports {
+                let values = bonnie::values(&report);
+                assert_eq!(values.len(), bonnie::metrics().len());
+                assert!(
+                    values
+                        .iter()
+                        .flatten()
+                        .all(|value| value.is_finite() && *value >= 0.0)
+                );
+                assert!(bonnie::notes(&report).iter().all(|note| !note.is_empty()));
+                assert!(!bonnie::text(&report, 0).is_empty());
+                let line = bonnie::csv(&report, 0);
+                if let Ok(again) = bonnie::parse(&line) {
+                    assert_eq!(bonnie::csv(&again[0], 0), line, "{shown:?}");
+                }
+            }
+        }
+        Err(error) => {
+            assert!(
+                error.line >= 1 && error.line <= shown.lines().count() + 1,
+                "{error}"
+            );
+            assert!(!error.what.is_empty() && !error.next.is_empty());
+        }
     }
 }

@@ -9,6 +9,7 @@
 
 mod classic;
 mod engine;
+mod import;
 mod input;
 mod record;
 mod stats;
@@ -16,8 +17,9 @@ mod study;
 mod system;
 mod words;
 
-pub use classic::postmark;
+pub use classic::{bonnie, postmark};
 pub use engine::{content, files, recorder, schedule, shape};
+pub use import::import;
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
@@ -30,11 +32,13 @@ pub type Check = (&'static str, fn(&[u8]));
 /// Every check, alphabetical.
 pub const ALL: &[Check] = &[
     ("arguments", arguments),
+    ("bonnie", bonnie),
     ("command", command),
     ("compare", compare),
     ("content", content),
     ("files", files),
     ("histogram", histogram),
+    ("import", import),
     ("journal", journal),
     ("log", log),
     ("mountinfo", mountinfo),

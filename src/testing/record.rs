@@ -54,7 +54,8 @@ fn written(record: &Record) -> Vec<u8> {
     written
 }
 
-fn reported(record: &Record) {
+/// Every report of a record, well-formed.
+pub(super) fn reported(record: &Record) {
     let head = &record.head;
     let rounds = record.complete_rounds().len();
     let values = (head.treatments.len() + 1)

@@ -47,7 +47,10 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let looks = Looks::plan(decide.rounds_max);
     let all = Table::new(evidence);
     let complete = u32::try_from(all.rounds.len()).unwrap_or(u32::MAX);
-    let look = looks.last_look_at_or_before(complete);
+    // What was imported is looked at once, whole, and never judged.
+    let look = looks
+        .last_look_at_or_before(complete)
+        .filter(|_| !evidence.imported);
     // Between looks the statements of the last look stand; before the first there are none.
     let mut at_look = evidence.clone();
     at_look.rounds.truncate(look.unwrap_or(complete) as usize);
@@ -73,6 +76,10 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         parts.extend(workload_contrasts(&table, &within, spending.within, look));
     }
     workloads.extend(parts);
+    if evidence.imported {
+        // Foreign results need not have anything in common.
+        workloads.retain(|contrast| contrast.ratio.is_some());
+    }
     let state = state(&table, &overall, look);
     let more = more(
         &table, &looks, &overall, &workloads, spending, state, complete,
@@ -333,6 +340,9 @@ fn contrast(
     alpha: f64,
     look: Option<u32>,
 ) -> Contrast {
+    if table.evidence.imported {
+        return super::unpaired::contrast(table, (sides.a[0], sides.b[0]), workload);
+    }
     let head = table.evidence.head;
     let pairs = differences(table, sides, workload);
     let logs: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
@@ -373,10 +383,13 @@ fn contrast(
 }
 
 fn decided(word: Word) -> bool {
-    !matches!(word, Word::Undecided | Word::TooFew)
+    !matches!(word, Word::Undecided | Word::TooFew | Word::Unpaired { .. })
 }
 
 fn state(table: &Table<'_>, overall: &[Contrast], look: Option<u32>) -> State {
+    if table.evidence.imported {
+        return State::Unpaired;
+    }
     if look.is_none() {
         return State::TooFew;
     }
@@ -431,7 +444,7 @@ fn more(
     use crate::event::Until;
     let head = table.evidence.head;
     let open: Vec<(&Contrast, f64)> = match (state, head.decide.until) {
-        (State::TooFew, _) => return None,
+        (State::TooFew | State::Unpaired, _) => return None,
         (State::Undecided, _) => overall.iter().map(|c| (c, spending.overall)).collect(),
         (State::Decided, Until::Each) => workloads
             .iter()
@@ -493,7 +506,8 @@ fn rows(table: &Table<'_>, overall: &[Contrast], ranked: bool) -> Vec<TreatmentR
             cells: cells(table, t),
         })
         .collect();
-    let base = overall.first().map(|c| c.a.clone());
+    let compared = !table.evidence.imported || overall.iter().any(|c| c.ratio.is_some());
+    let base = overall.first().filter(|_| compared).map(|c| c.a.clone());
     for row in rows
         .iter_mut()
         .filter(|row| Some(&row.name) == base.as_ref())
@@ -550,6 +564,10 @@ fn cells(table: &Table<'_>, treatment: usize) -> Vec<Cell> {
 /// What spoils or limits the figures.
 fn notes(table: &Table<'_>) -> Vec<String> {
     let mut notes = crate::audit::notes(table.evidence.head, &table.evidence.trials);
+    if table.evidence.imported {
+        notes.extend(super::unpaired::notes(table.evidence));
+        return notes;
+    }
     let missing = (0..table.treatments())
         .flat_map(|t| (0..table.rounds_of(t)).map(move |at| (t, at)))
         .filter(|(t, at)| table.overall_ln(*t, *at).is_none())

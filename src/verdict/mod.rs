@@ -9,10 +9,12 @@ mod sentence;
 mod table;
 #[cfg(test)]
 mod tests;
+mod unpaired;
 
 pub(crate) use beside::{Beside, Row as BesideRow, beside};
 pub(crate) use judge::{judge, may_stop, to_drop};
 pub(crate) use table::Evidence;
+pub(crate) use unpaired::{Difference, Pair, Stored, difference};
 
 use serde::Serialize;
 
@@ -59,6 +61,8 @@ pub(crate) enum State {
     Undecided,
     /// Fewer complete rounds than the first look needs.
     TooFew,
+    /// Imported: there are ratios, and nothing that would carry a verdict.
+    Unpaired,
 }
 
 /// What would decide it.
@@ -108,6 +112,13 @@ pub(crate) enum Word {
     Undecided,
     /// Too few rounds for an interval.
     TooFew,
+    /// Results that were not made in turn.
+    Unpaired {
+        /// How many A has, and B.
+        runs: (usize, usize),
+        /// Whether an interval could be given, and it excludes a ratio of 1.
+        differs: bool,
+    },
 }
 
 /// Two treatments, or two levels, on one workload or over all.
@@ -123,7 +134,8 @@ pub(crate) struct Contrast {
     pub(crate) workload: String,
     /// Metric; none: the overall figure.
     pub(crate) metric: Option<MetricHead>,
-    /// B over A, oriented so that above 1 B is better.
+    /// B over A, oriented so that above 1 B is better; its ends are not numbers where no interval
+    /// can be given (only of imported results).
     pub(crate) ratio: Option<Interval>,
     /// What follows.
     pub(crate) word: Word,

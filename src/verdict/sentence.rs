@@ -17,6 +17,17 @@ pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
             None => "undecided".to_owned(),
         },
         Word::TooFew => "too few rounds for an interval".to_owned(),
+        Word::Unpaired { runs, differs } => unpaired(runs, differs, ratio),
+    }
+}
+
+/// What is said of results that were not made in turn: never that one is faster.
+fn unpaired(runs: (usize, usize), differs: bool, ratio: Option<Interval>) -> String {
+    match (ratio.filter(|ratio| ratio.low.is_finite()), runs) {
+        (Some(ratio), _) if differs => format!("differs: between {}, unpaired", between(ratio)),
+        (Some(ratio), _) => format!("between {}, unpaired", between(ratio)),
+        (None, (1, 1)) => "one run each: no interval can be given".to_owned(),
+        (None, (a, b)) => format!("{b} and {a} runs: no interval can be given"),
     }
 }
 
@@ -75,6 +86,9 @@ fn change(ratio: f64) -> String {
 
 /// The answer in one sentence.
 pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
+    if verdict.state == State::Unpaired {
+        return imported(verdict, head);
+    }
     if head.treatments.len() < 2 || verdict.overall.is_empty() {
         return format!(
             "{} treatment(s) measured in {} complete round(s); nothing was asked to be contrasted.",
@@ -99,6 +113,51 @@ pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
         certainty(verdict),
         outlook(verdict, head)
     )
+}
+
+/// The ratios of imported results, with what they are worth.
+fn imported(verdict: &Verdict, head: &RunStarted) -> String {
+    let compared = verdict.overall.iter().filter(|c| c.ratio.is_some());
+    let ratios = match (verdict.overall.as_slice(), compared.count()) {
+        (_, 0) if head.treatments.len() > 1 => "no workload is in all of them".to_owned(),
+        (_, 0) => "one treatment, and nothing to contrast it with".to_owned(),
+        ([only], _) => ratio(only, head),
+        (several, _) => {
+            let leader = several.first().map_or("", |c| c.a.as_str());
+            let part = |c: &Contrast| Some(format!("{} {}", c.b, times(c.ratio?.estimate)));
+            let parts: Vec<String> = several.iter().filter_map(part).collect();
+            let over = over(head);
+            format!(
+                "{leader} has the best figure{over}; as parts of it: {}",
+                parts.join(", ")
+            )
+        }
+    };
+    let intervals = verdict.overall.iter().filter_map(|c| c.ratio);
+    let worth = match verdict.overall.as_slice() {
+        _ if intervals.clone().count() == 0 => "",
+        [_] => "",
+        _ if intervals.into_iter().all(|ratio| ratio.low.is_nan()) => {
+            "; fewer than 3 runs on a side: no interval can be given"
+        }
+        _ => "; the runs are not paired, so that no verdict follows",
+    };
+    format!("Imported, not measured here: {ratios}{worth}.")
+}
+
+/// `b against a: ratio 1.23; one run each: no interval can be given`
+fn ratio(c: &Contrast, head: &RunStarted) -> String {
+    let over = over(head);
+    match c.ratio {
+        None => format!("{} and {} have no figure in common", c.a, c.b),
+        Some(ratio) => format!(
+            "{} against {}{over}: ratio {}; {}",
+            c.b,
+            c.a,
+            times(ratio.estimate),
+            c.text
+        ),
+    }
 }
 
 fn certainty(verdict: &Verdict) -> String {
@@ -130,6 +189,7 @@ fn pair(c: &Contrast, head: &RunStarted) -> String {
         (Word::NoDifference { .. }, _) => {
             format!("{} between {} and {}{over}", capital(&c.text), c.a, c.b)
         }
+        (Word::Unpaired { .. }, _) => ratio(c, head),
         (Word::Undecided | Word::TooFew, _) => format!("{} against {}{over}: {}", c.b, c.a, c.text),
     }
 }

@@ -16,6 +16,8 @@ pub(crate) struct Evidence<'a> {
     pub(crate) dropped: Vec<(usize, u32)>,
     /// Mean wall time of a round so far, seconds.
     pub(crate) round_seconds: Option<f64>,
+    /// Another tool measured this: rounds only count repetitions, and nothing is a pair.
+    pub(crate) imported: bool,
 }
 
 impl<'a> Evidence<'a> {
@@ -44,6 +46,7 @@ impl<'a> Evidence<'a> {
             rounds,
             dropped,
             round_seconds,
+            imported: record.imported(),
         }
     }
 }

@@ -90,6 +90,7 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         rounds: (1..=rounds).collect(),
         dropped: Vec::new(),
         round_seconds: Some(10.0),
+        imported: false,
     }
 }
 
@@ -362,5 +363,108 @@ fn the_error_rate_of_the_whole_rule_is_kept() {
     assert!(
         rate <= 0.05 + 3.0 * (0.05_f64 * 0.95 / studies as f64).sqrt(),
         "{rate}"
+    );
+}
+
+/// Imported results: values by (round, treatment), made by nobody in turn.
+fn imported(values: &[(u32, usize, f64)], treatments: &[&[&str]]) -> Verdict {
+    let head = head(&["x"], treatments, 1, None);
+    let trials: Vec<Observation> = values
+        .iter()
+        .map(|(round, treatment, value)| observation(*round, *treatment, 0, *value))
+        .collect();
+    let rounds = values.iter().map(|value| value.0).max().unwrap_or(0);
+    judge(&Evidence {
+        imported: true,
+        ..evidence(&head, &trials, rounds)
+    })
+}
+
+#[test]
+fn one_imported_result_each_gives_a_ratio_and_no_interval() {
+    let verdict = imported(&[(1, 0, 100.0), (1, 1, 130.0)], &[&["a"], &["b"]]);
+    assert_eq!(verdict.state, State::Unpaired);
+    assert_eq!(verdict.look, None);
+    let contrast = &verdict.overall[0];
+    let ratio = contrast.ratio.unwrap();
+    assert!((ratio.estimate - 1.3).abs() < 1e-12 && ratio.low.is_nan() && ratio.high.is_nan());
+    assert!(contrast.rounds.is_empty(), "nothing is a pair");
+    assert_eq!(
+        verdict.sentence,
+        "Imported, not measured here: b against a: ratio 1.30; one run each: no interval can be given."
+    );
+    assert!(verdict.notes[0].contains("nor made in turn"));
+}
+
+/// The figures of both sides drift together: pairing them by number would find a difference that
+/// only pairs can show, and these never were pairs.
+#[test]
+fn imported_results_are_never_paired_by_number() {
+    let mut values = Vec::new();
+    for round in 1..=5u32 {
+        let drift = f64::from(round);
+        values.push((round, 0, 100.0 * drift));
+        values.push((round, 1, 110.0 * drift));
+    }
+    let verdict = imported(&values, &[&["a"], &["b"]]);
+    let contrast = &verdict.overall[0];
+    let ratio = contrast.ratio.unwrap();
+    assert!((ratio.estimate - 1.1).abs() < 1e-9);
+    assert!(ratio.low < 0.5 && ratio.high > 2.0, "{ratio:?}");
+    assert_eq!(
+        contrast.word,
+        Word::Unpaired {
+            runs: (5, 5),
+            differs: false
+        }
+    );
+}
+
+#[test]
+fn the_strongest_word_for_imported_results_is_that_they_differ() {
+    let near = |base: f64, round: u32| base * (1.0 + 0.001 * f64::from(round));
+    let values: Vec<(u32, usize, f64)> = (1..=4)
+        .flat_map(|round| {
+            [
+                (round, 0, near(100.0, round)),
+                (round, 1, near(200.0, round)),
+            ]
+        })
+        .collect();
+    let verdict = imported(&values, &[&["a"], &["b"]]);
+    let text = &verdict.overall[0].text;
+    assert!(
+        text.starts_with("differs: between ") && text.ends_with(", unpaired"),
+        "{text}"
+    );
+    assert!(
+        !verdict.sentence.contains("faster than"),
+        "{}",
+        verdict.sentence
+    );
+    assert_eq!(verdict.state, State::Unpaired);
+    assert_eq!(verdict.more, None);
+}
+
+#[test]
+fn unequal_numbers_of_imported_results_are_all_used() {
+    let values = [(1, 0, 100.0), (2, 0, 400.0), (1, 1, 200.0)];
+    let verdict = imported(&values, &[&["a"], &["b"]]);
+    let ratio = verdict.overall[0].ratio.unwrap();
+    assert!((ratio.estimate - 1.0).abs() < 1e-12, "{ratio:?}");
+    assert_eq!(
+        verdict.overall[0].text,
+        "1 and 2 runs: no interval can be given"
+    );
+    let several = imported(
+        &[(1, 0, 100.0), (1, 1, 50.0), (1, 2, 25.0)],
+        &[&["a"], &["b"], &["c"]],
+    );
+    assert!(
+        several
+            .sentence
+            .contains("a has the best figure; as parts of it: b 0.50, c 0.25"),
+        "{}",
+        several.sentence
     );
 }

@@ -2,10 +2,11 @@
 //!
 //! A workload prepares its data outside the clock, then runs one or more phases on the engine.
 //! Between preparation and each phase the run settles the stack (caches dropped, file system
-//! remounted), so a phase that reads starts cold unless the study says otherwise. A new workload
-//! is one file and one line in [`ALL`].
+//! remounted), so a phase that reads starts cold unless the study, or [`Workload::settles`], says otherwise. A
+//! new workload is one file and one line in [`ALL`].
 
 mod block;
+pub(crate) mod bonnie;
 mod copy_file;
 mod copy_tree;
 mod delete_tree;
@@ -81,8 +82,13 @@ pub(crate) trait Workload: Send + Sync {
     fn metrics(&self) -> Vec<MetricHead>;
     /// What it costs.
     fn cost(&self) -> Cost;
-    /// Names of its phases, in order; each is measured on a settled stack.
+    /// Names of its phases, in order.
     fn phases(&self) -> Vec<&'static str>;
+    /// Whether the stack is settled (caches dropped, remounted) before a phase. Only a workload
+    /// whose phases are to find what the one before left in memory says no, and never to the first.
+    fn settles(&self, _phase: usize) -> bool {
+        true
+    }
     /// Operations per second the open loop of a phase offers; none: a closed loop.
     fn offered_per_s(&self, _phase: usize) -> Option<f64> {
         None
@@ -127,6 +133,7 @@ pub(crate) struct WorkloadKind {
 
 /// Every kind, alphabetical.
 pub(crate) const ALL: &[WorkloadKind] = &[
+    bonnie::KIND,
     copy_file::KIND,
     copy_tree::KIND,
     delete_tree::KIND,

@@ -1,7 +1,9 @@
 //! The load generator: the one place where I/O happens.
 //!
-//! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`files`],
-//! [`tree`] and [`postmark`] (whole files), watched through a [`Control`], and comes back as an [`Outcome`].
+//! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`bonnie`],
+//! [`files`], [`postmark`] and [`tree`] (whole files), watched through a [`Control`], and comes
+//! back as an [`Outcome`].
+pub mod bonnie;
 mod calls;
 mod choose;
 pub mod clock;

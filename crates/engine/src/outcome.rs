@@ -278,6 +278,9 @@ pub struct Outcome {
     pub ended: Ended,
     /// From the common start of all threads to the end of the last one, closing fsync included, ns.
     pub elapsed_ns: u64,
+    /// Processor time, user and system, of the threads that made the calls of a phase of whole
+    /// files, ns; none: not taken.
+    pub cpu_ns: Option<u64>,
     /// One entry for each kind that was issued, in the order of [`Op::ALL`].
     pub ops: Vec<OpOutcome>,
     /// The same for each thread alone, in the order they were started; empty where one thread did

@@ -514,6 +514,7 @@ impl Phase<'_> {
         Outcome {
             ended,
             elapsed_ns,
+            cpu_ns: None,
             ops: merged.ops,
             threads: merged.threads,
             lateness: merged.lateness,

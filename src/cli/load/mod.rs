@@ -234,7 +234,8 @@ impl Asked<'_> {
     fn measure(&self, directory: &Path, existing: Option<&Path>, interrupt: &Interrupt) -> Loaded {
         let mut loaded = Loaded::default();
         for (phase, name) in self.workload.phases().into_iter().enumerate() {
-            let resident = self.settle(directory, existing);
+            let settled = self.workload.settles(phase);
+            let resident = settled.then(|| self.settle(directory, existing)).flatten();
             let control = interrupt.control();
             let place = self.place(directory, existing, &control);
             let before_ns = observe::cpu_ns();

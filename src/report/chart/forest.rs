@@ -48,13 +48,13 @@ pub(in crate::report) fn forest(
     // The band reaches from 1/(1+m) to 1+m: it must look the same from either side.
     let band = [1.0 / (1.0 + margin), 1.0 + margin];
     let ends = rows().filter_map(|row| row.ratio).flat_map(|ratio| {
-        // An interval that knows nothing must not squeeze the others: it leaves the drawing.
-        let far = ratio.estimate * 10.0;
-        [
-            ratio.low.max(ratio.estimate / 10.0),
-            ratio.high.min(far),
-            ratio.estimate,
-        ]
+        // An interval that knows nothing must not squeeze the others: it leaves the drawing. One
+        // that is not there (imported figures) takes no room.
+        let near = |end: f64| match end.is_nan() {
+            true => ratio.estimate,
+            false => end.max(ratio.estimate / 10.0).min(ratio.estimate * 10.0),
+        };
+        [near(ratio.low), near(ratio.high), ratio.estimate]
     });
     let axis = Axis::over(
         Scale::Log10,
@@ -135,8 +135,10 @@ fn draw(row: &ForestRow, axis: Axis, top: f64) -> Markup {
             text x=(px(SIDE)) y=(px(top + 14.0)) { (fit(&row.label, room)) }
             text class="figure" x=(px(WIDTH - SIDE)) y=(px(top + 14.0)) text-anchor="end" { (text) }
             @if let Some(ratio) = row.ratio {
-                line class="whisker" x1=(px(place(ratio.low))) x2=(px(place(ratio.high)))
-                    y1=(px(y)) y2=(px(y)) {}
+                @if !ratio.low.is_nan() && !ratio.high.is_nan() {
+                    line class="whisker" x1=(px(place(ratio.low))) x2=(px(place(ratio.high)))
+                        y1=(px(y)) y2=(px(y)) {}
+                }
                 @for end in [ratio.low, ratio.high] {
                     // An end beyond the axis has no bar: the line goes on.
                     @if axis.holds(end) {

@@ -117,7 +117,7 @@ fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
 fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
     let class = match verdict.state {
         State::Decided => "decided",
-        State::Undecided | State::TooFew => "open",
+        State::Undecided | State::TooFew | State::Unpaired => "open",
     };
     let notes = content::notes(record, verdict);
     html! {

@@ -290,7 +290,10 @@ pub(super) fn trials(record: &Record) -> Markup {
                 text(value, |value| {
                     figure::value(metric.map_or("", |metric| &metric.unit), value)
                 }),
-                unit::time_ns(trial.elapsed_ns as f64),
+                match record.imported() {
+                    true => figure::MISSING.to_owned(),
+                    false => unit::time_ns(trial.elapsed_ns as f64),
+                },
                 ended.to_owned(),
                 settled(trial),
                 trial.started_at.clone(),

@@ -1,0 +1,290 @@
+//! The two bonnie++ benchmarks, operation for operation: streams of characters and blocks, rewriting,
+//! seeks with updates, and many files in one or a few directories.
+//!
+//! bonnie++ 1.03 and 2.00 are different benchmarks with one name: what a close flushes, how
+//! characters are written, how many seekers there are and how they are told what to do, where files
+//! are split, what ends with a `sync`. [`Version`] chooses; `docs/workloads/bonnie.md` lists every
+//! difference, and what is not as in the originals.
+//!
+//! Every phase follows from the plan alone: names, sizes, orders and seeks come from the seed, so
+//! that a phase finds what the one before it left. A phase opens what it needs before the clock
+//! starts and closes it inside, as the originals do. Nothing is dropped from caches in between.
+//!
+//! What an original calls one operation is one here: a chunk of characters, a block, a read and its
+//! write back, one seek, one file. Its fsyncs at the end are operations of their own.
+
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, Mode, OFlags, openat};
+use rustix::io::Errno;
+
+use crate::control::Control;
+use crate::crew::{Halt, Hand, Watch, alone, errno_of, fault, refusal};
+use crate::outcome::{Op, OpError, Outcome};
+use crate::spec::Content;
+
+mod bytes;
+mod entries;
+mod names;
+mod seeks;
+mod spread;
+
+/// Bytes of one data file of version 1.03; version 2.00 does not split.
+pub const FILE_BYTES: u64 = 1 << 30;
+/// Characters version 2.00 writes and reads one by one, unless told otherwise, bytes.
+pub const CHARACTERS: u64 = 3 << 20;
+/// Seeks of either version, unless told otherwise.
+pub const SEEKS: u32 = 8192;
+/// Bytes of a chunk, unless told otherwise.
+pub const CHUNK: usize = 8192;
+/// One seek in so many writes back what it read.
+const UPDATE_EVERY: u64 = 10;
+
+/// Which of the two benchmarks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Version {
+    /// 1.03e.
+    V1_03,
+    /// 2.00a; 1.97 differs only in what it prints.
+    V2_00,
+}
+
+impl Version {
+    /// Seekers, unless told otherwise.
+    pub fn seekers(self) -> u32 {
+        match self {
+            Version::V1_03 => 3,
+            Version::V2_00 => 5,
+        }
+    }
+}
+
+/// One phase, in the order in which they are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Phase {
+    /// Write characters: 1.03 all data through a buffer of 4096 bytes, 2.00 a few, a call each.
+    WriteCharacters,
+    /// Write all data in chunks.
+    WriteBlocks,
+    /// Read each chunk, change a byte, write it back.
+    Rewrite,
+    /// Read the characters as they were written.
+    ReadCharacters,
+    /// Read all data in chunks.
+    ReadBlocks,
+    /// Several seekers read chunks at random; about one in ten is changed and written back.
+    Seeks,
+    /// Create all files, names in ascending order.
+    CreateSequential,
+    /// Look up all files in the order of the directory, and read those that hold something.
+    StatSequential,
+    /// Remove all files in the order of the directory, and the directories.
+    DeleteSequential,
+    /// Create all files, names in random order.
+    CreateRandom,
+    /// Look up and read all files in random order.
+    StatRandom,
+    /// Remove all files in another random order, and the directories.
+    DeleteRandom,
+}
+
+impl Phase {
+    /// Every phase.
+    pub const ALL: [Phase; 12] = [
+        Phase::WriteCharacters,
+        Phase::WriteBlocks,
+        Phase::Rewrite,
+        Phase::ReadCharacters,
+        Phase::ReadBlocks,
+        Phase::Seeks,
+        Phase::CreateSequential,
+        Phase::StatSequential,
+        Phase::DeleteSequential,
+        Phase::CreateRandom,
+        Phase::StatRandom,
+        Phase::DeleteRandom,
+    ];
+}
+
+/// What is in the files that are created.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// Regular files of so many bytes, uniform between the two.
+    Files {
+        /// Smallest size, bytes.
+        min: u64,
+        /// Largest size, bytes; 0: all are empty.
+        max: u64,
+    },
+    /// One empty file, all others being hard links to it.
+    HardLinks,
+    /// One empty file, all others being symbolic links to it; in one directory only.
+    SymbolicLinks,
+}
+
+/// Everything a run of bonnie++ follows from.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Bonnie {
+    /// Where the files are made; it must exist.
+    pub directory: PathBuf,
+    /// What the names of files and directories made there begin with.
+    pub name: String,
+    /// Which benchmark.
+    pub version: Version,
+    /// Bytes of data, a multiple of the chunk.
+    pub bytes: u64,
+    /// Bytes of a chunk.
+    pub chunk: usize,
+    /// Bytes written and read as characters by version 2.00, rounded up to a chunk, at most all
+    /// data; version 1.03 always takes all data.
+    pub characters: u64,
+    /// Seeks.
+    pub seeks: u32,
+    /// Threads that seek, at least 1.
+    pub seekers: u32,
+    /// Number of files.
+    pub files: u64,
+    /// What they are.
+    pub made: Made,
+    /// Directories they are spread over, at least 1.
+    pub directories: u32,
+    /// Bytes of one read or write of such a file.
+    pub file_chunk: usize,
+    /// `-b`: fsync each file, each directory after a change, and each seek's update.
+    pub fsync: bool,
+    /// Open data files for direct I/O where they are created, and, as in the originals, only there.
+    pub direct: bool,
+    /// [`Content::Zero`]: as the originals, nearly all zero, with one byte changed in each chunk.
+    pub content: Content,
+    /// Everything random follows from it.
+    pub seed: u64,
+}
+
+impl Bonnie {
+    /// Runs one phase. The phases before it must have been run with the same plan.
+    ///
+    /// # Errors
+    /// Nothing was measured: a file could not be opened or made, or there is no memory. A failing
+    /// operation is found in [`Outcome::error`] instead.
+    pub fn run(&self, phase: Phase, slice_ns: u64, control: &Control) -> Result<Outcome, OpError> {
+        let run = Run {
+            plan: self,
+            slice_ns,
+            control,
+        };
+        match phase {
+            Phase::WriteCharacters => run.write_characters(),
+            Phase::WriteBlocks => run.write_blocks(),
+            Phase::Rewrite => run.rewrite(),
+            Phase::ReadCharacters => run.read_characters(),
+            Phase::ReadBlocks => run.read_blocks(),
+            Phase::Seeks => run.seeks(),
+            Phase::CreateSequential => run.create(names::Style::Sequential),
+            Phase::StatSequential => run.stat_in_order(),
+            Phase::DeleteSequential => run.delete_in_order(),
+            Phase::CreateRandom => run.create(names::Style::Random),
+            Phase::StatRandom => run.stat_at_random(),
+            Phase::DeleteRandom => run.delete_at_random(),
+        }
+    }
+
+    /// The data files, in order.
+    pub fn data_files(&self) -> Vec<PathBuf> {
+        match self.version {
+            Version::V2_00 => vec![self.directory.join(format!("{}.data", self.name))],
+            Version::V1_03 => (0..self.bytes.div_ceil(FILE_BYTES))
+                .map(|number| self.directory.join(format!("{}.{number:03}", self.name)))
+                .collect(),
+        }
+    }
+
+    /// The directory that holds the created files.
+    pub fn file_directory(&self) -> PathBuf {
+        self.directory.join(&self.name)
+    }
+
+    /// Removes the data files, as the originals do, unmeasured, before files are created. Those
+    /// that are not there are fine.
+    ///
+    /// # Errors
+    /// One could not be removed.
+    pub fn remove_data(&self) -> Result<(), OpError> {
+        for path in self.data_files() {
+            unlink(&path)?;
+        }
+        Ok(())
+    }
+
+    /// Bytes that are written and read as characters: version 1.03 all data, 2.00 whole chunks.
+    pub fn character_bytes(&self) -> u64 {
+        match self.version {
+            Version::V1_03 => self.bytes,
+            Version::V2_00 => {
+                let chunk = self.chunk as u64;
+                (self.characters.div_ceil(chunk) * chunk).min(self.bytes)
+            }
+        }
+    }
+
+    fn chunks(&self) -> u64 {
+        self.bytes / self.chunk as u64
+    }
+
+    /// Whether closing a data file flushes it.
+    fn close_flushes(&self) -> bool {
+        self.fsync || self.version == Version::V2_00
+    }
+}
+
+/// One phase of a plan under way.
+#[derive(Clone, Copy)]
+struct Run<'a> {
+    plan: &'a Bonnie,
+    slice_ns: u64,
+    control: &'a Control,
+}
+
+impl<'a> Run<'a> {
+    fn watch(self, ops: &'a [Op]) -> Watch<'a> {
+        Watch {
+            slice_ns: self.slice_ns,
+            control: self.control,
+            ops,
+        }
+    }
+
+    /// Runs work of one thread; fsyncs may always be among it.
+    fn alone(
+        self,
+        ops: &'a [Op],
+        why: &str,
+        work: impl FnOnce(&mut Hand<'_>) -> Result<(), Halt>,
+    ) -> Outcome {
+        alone(self.watch(ops), why.to_owned(), work)
+    }
+}
+
+/// Removes a file; none is fine.
+fn unlink(path: &Path) -> Result<(), OpError> {
+    match std::fs::remove_file(path) {
+        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
+            Err(fault(Op::Unlink, path, errno_of(&error)))
+        }
+        _ => Ok(()),
+    }
+}
+
+fn open(path: &Path, flags: OFlags, op: Op) -> Result<OwnedFd, OpError> {
+    let mode = Mode::from_raw_mode(0o600);
+    openat(CWD, path, flags | OFlags::CLOEXEC, mode).map_err(|errno| fault(op, path, errno))
+}
+
+/// A lack of memory, on account of what it was for.
+fn no_memory(op: Op, path: &Path, error: &crate::StartError) -> OpError {
+    refusal(op, path, Errno::NOMEM, error.to_string())
+}
+
+#[cfg(test)]
+#[path = "bonnie/tests.rs"]
+mod tests;

@@ -1,0 +1,385 @@
+//! The phases that create, look up and remove many files.
+
+use std::ffi::CStr;
+use std::mem::MaybeUninit;
+use std::os::fd::OwnedFd;
+use std::path::PathBuf;
+
+use rustix::fs::{
+    AtFlags, Mode, OFlags, RawDir, linkat, mkdirat, openat, statat, symlinkat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::names::{self, Name, Style};
+use super::{Bonnie, Made, Run, Version, no_memory, open};
+use crate::calls::close;
+use crate::content::{POOL_BYTES, Pool};
+use crate::crew::{Halt, Hand, errno_of, fault, refusal};
+use crate::outcome::{Op, OpError, Outcome};
+
+/// Bytes of directory entries fetched at once, as the C library does.
+const ENTRIES_BYTES: usize = 32 << 10;
+/// Stream of the content of files.
+const FILES: u32 = 2;
+
+const LIST: OFlags = OFlags::RDONLY
+    .union(OFlags::DIRECTORY)
+    .union(OFlags::CLOEXEC);
+
+/// The directories of the files, open.
+struct Home {
+    path: PathBuf,
+    top: OwnedFd,
+    /// Each directory that holds files, to be flushed after a change; empty unless that is asked for.
+    flushed: Vec<OwnedFd>,
+}
+
+impl Home {
+    fn open(plan: &Bonnie, op: Op) -> Result<Home, OpError> {
+        let path = plan.file_directory();
+        let top = open(&path, LIST, op)?;
+        let mut flushed = Vec::new();
+        if plan.fsync && plan.directories > 1 {
+            for number in 0..plan.directories {
+                flushed.push(open(&path.join(names::directory(number)), LIST, op)?);
+            }
+        }
+        Ok(Home { path, top, flushed })
+    }
+
+    /// What the system said of an operation on one of the files.
+    fn fault(&self, op: Op, name: &CStr, errno: Errno) -> Halt {
+        Halt::from(fault(op, &self.path.join(&*name.to_string_lossy()), errno))
+    }
+
+    /// Flushes the directory that was changed.
+    fn flush(&self, directory: u32) -> Result<(), Errno> {
+        let changed = self.flushed.get(directory as usize);
+        rustix::fs::fsync(changed.unwrap_or(&self.top))
+    }
+}
+
+/// One directory being read.
+struct Reading<'a> {
+    home: &'a Home,
+    /// Its number.
+    number: u32,
+    fd: OwnedFd,
+}
+
+/// What reading a directory comes to.
+enum Read {
+    /// There are no more entries.
+    End,
+    /// This failed.
+    Failed(Halt),
+}
+
+impl Reading<'_> {
+    /// Takes the next entry that is a file of ours, and does `work` with its name; together they are
+    /// one operation.
+    fn next(
+        &self,
+        entries: &mut RawDir<'_, &OwnedFd>,
+        op: Op,
+        hand: &mut Hand<'_>,
+        mut work: impl FnMut(&OwnedFd, &CStr) -> Result<u64, Errno>,
+    ) -> Result<(), Read> {
+        hand.time(op, || {
+            loop {
+                let entry = match entries.next() {
+                    None => return Err(Read::End),
+                    Some(Err(errno)) => {
+                        return Err(Read::Failed(self.home.fault(Op::Readdir, c".", errno)));
+                    }
+                    Some(Ok(entry)) => entry,
+                };
+                let name = entry.file_name();
+                if name.to_bytes().starts_with(b".") {
+                    continue;
+                }
+                return work(&self.fd, name)
+                    .map_err(|errno| Read::Failed(self.home.fault(op, name, errno)));
+            }
+        })
+        .map(drop)
+    }
+}
+
+impl Run<'_> {
+    /// Does `work` with every file, in the order in which the directories list them, and `leave`
+    /// when a directory is through.
+    fn in_order(
+        self,
+        home: &Home,
+        op: Op,
+        hand: &mut Hand<'_>,
+        mut work: impl FnMut(&OwnedFd, u32, &CStr) -> Result<u64, Errno>,
+        mut leave: impl FnMut(u32, &mut Hand<'_>) -> Result<(), Halt>,
+    ) -> Result<(), Halt> {
+        let mut room = vec![MaybeUninit::uninit(); ENTRIES_BYTES];
+        for number in 0..self.plan.directories {
+            let name = match self.plan.directories {
+                1 => ".".to_owned(),
+                _ => names::directory(number),
+            };
+            let fd = openat(&home.top, name.as_str(), LIST, Mode::empty())
+                .map_err(|errno| fault(Op::Readdir, &home.path.join(&name), errno))?;
+            let reading = Reading { home, number, fd };
+            let mut entries = RawDir::new(&reading.fd, &mut room);
+            loop {
+                hand.proceed()?;
+                let with = |fd: &OwnedFd, name: &CStr| work(fd, reading.number, name);
+                match reading.next(&mut entries, op, hand, with) {
+                    Ok(()) => {}
+                    Err(Read::End) => break,
+                    Err(Read::Failed(halt)) => return Err(halt),
+                }
+            }
+            drop(reading);
+            leave(number, hand)?;
+        }
+        Ok(())
+    }
+
+    /// Creates all files. The directories are made before the clock starts.
+    pub(super) fn create(self, style: Style) -> Result<Outcome, OpError> {
+        let plan = self.plan;
+        if plan.made == Made::SymbolicLinks && plan.directories > 1 {
+            let detail = "symbolic links into other directories would lead nowhere";
+            let path = plan.file_directory();
+            return Err(refusal(Op::Create, &path, Errno::INVAL, detail));
+        }
+        let names = names::names(plan, style);
+        let (min, max) = match plan.made {
+            Made::Files { min, max } => (min, max),
+            Made::HardLinks | Made::SymbolicLinks => (0, 0),
+        };
+        let mut sizes = names::sizes(plan, style, min, max);
+        let mut maker = Maker {
+            pool: match max {
+                0 => None,
+                _ => Some(self.pool(style)?),
+            },
+            home: self.make_directories()?,
+            plan,
+        };
+        let first = names.first().copied();
+        let why = "files are created by plain calls relative to one directory";
+        let ops = [Op::Create, Op::Fsync];
+        Ok(self.alone(&ops, why, |hand| {
+            for (index, name) in names.iter().enumerate() {
+                hand.proceed()?;
+                let link = first.filter(|_| index > 0 && !matches!(plan.made, Made::Files { .. }));
+                let done = hand.time(Op::Create, || match link {
+                    Some(first) => maker.link(&first, name).map(|()| 0),
+                    None => maker.make(name, sizes.next().unwrap_or(0)),
+                });
+                done.map_err(|errno| maker.home.fault(Op::Create, name.text(), errno))?;
+            }
+            self.sync(hand)
+        }))
+    }
+
+    /// What files are filled with.
+    fn pool(self, style: Style) -> Result<Pool, OpError> {
+        let (plan, blocks) = (self.plan, 1..=self.plan.file_chunk);
+        let stream = FILES + style as u32;
+        Pool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES)
+            .map_err(|error| no_memory(Op::Create, &plan.directory, &error))
+    }
+
+    /// Removes the data files, which are no longer needed, and makes the directories.
+    fn make_directories(self) -> Result<Home, OpError> {
+        let plan = self.plan;
+        plan.remove_data()?;
+        let path = plan.file_directory();
+        let mode = Mode::from_raw_mode(0o700);
+        mkdirat(rustix::fs::CWD, &path, mode).map_err(|errno| fault(Op::Mkdir, &path, errno))?;
+        if plan.directories > 1 {
+            for number in 0..plan.directories {
+                let path = path.join(names::directory(number));
+                mkdirat(rustix::fs::CWD, &path, mode)
+                    .map_err(|errno| fault(Op::Mkdir, &path, errno))?;
+            }
+        }
+        Home::open(plan, Op::Create)
+    }
+
+    /// `sync` at the end of what changes directories, in 2.00: of all file systems.
+    fn sync(self, hand: &mut Hand<'_>) -> Result<(), Halt> {
+        if self.plan.version == Version::V1_03 {
+            return Ok(());
+        }
+        hand.time(Op::Fsync, || {
+            rustix::fs::sync();
+            Ok::<u64, Halt>(0)
+        })
+        .map(drop)
+    }
+
+    pub(super) fn stat_in_order(self) -> Result<Outcome, OpError> {
+        let home = Home::open(self.plan, Op::Stat)?;
+        let mut room = vec![0u8; self.plan.file_chunk];
+        let why = "entries are listed, looked up and read by plain calls";
+        Ok(self.alone(&[Op::Stat], why, |hand| {
+            let look = |fd: &OwnedFd, _, name: &CStr| look(fd, name, &mut room);
+            self.in_order(&home, Op::Stat, hand, look, |_, _| Ok(()))
+        }))
+    }
+
+    pub(super) fn stat_at_random(self) -> Result<Outcome, OpError> {
+        let names = names::for_stat(self.plan);
+        let home = Home::open(self.plan, Op::Stat)?;
+        let mut room = vec![0u8; self.plan.file_chunk];
+        let why = "names are looked up and read by plain calls";
+        Ok(self.alone(&[Op::Stat], why, |hand| {
+            for name in &names {
+                hand.proceed()?;
+                hand.time(Op::Stat, || look(&home.top, name.text(), &mut room))
+                    .map_err(|errno| home.fault(Op::Stat, name.text(), errno))?;
+            }
+            Ok(())
+        }))
+    }
+
+    pub(super) fn delete_in_order(self) -> Result<Outcome, OpError> {
+        let home = Home::open(self.plan, Op::Unlink)?;
+        let why = "entries are listed and removed by plain calls";
+        let ops = [Op::Unlink, Op::Rmdir, Op::Fsync];
+        Ok(self.alone(&ops, why, |hand| {
+            let remove = |fd: &OwnedFd, number, name: &CStr| {
+                unlinkat(fd, name, AtFlags::empty())?;
+                self.after_removal(&home, number)
+            };
+            let several = self.plan.directories > 1;
+            self.in_order(
+                &home,
+                Op::Unlink,
+                hand,
+                remove,
+                |number, hand| match several {
+                    true => self.leave(&home, number, hand),
+                    false => Ok(()),
+                },
+            )?;
+            self.leave_top(&home, hand)
+        }))
+    }
+
+    pub(super) fn delete_at_random(self) -> Result<Outcome, OpError> {
+        let names = names::for_delete(self.plan);
+        let home = Home::open(self.plan, Op::Unlink)?;
+        let why = "names are removed by plain calls";
+        let ops = [Op::Unlink, Op::Rmdir, Op::Fsync];
+        Ok(self.alone(&ops, why, |hand| {
+            for name in &names {
+                hand.proceed()?;
+                let remove = || {
+                    unlinkat(&home.top, name.text(), AtFlags::empty())?;
+                    self.after_removal(&home, name.directory)
+                };
+                hand.time(Op::Unlink, remove)
+                    .map_err(|errno| home.fault(Op::Unlink, name.text(), errno))?;
+            }
+            if self.plan.directories > 1 {
+                for number in 0..self.plan.directories {
+                    self.leave(&home, number, hand)?;
+                }
+            }
+            self.leave_top(&home, hand)
+        }))
+    }
+
+    /// What follows the removal of a file, as part of it.
+    fn after_removal(self, home: &Home, directory: u32) -> Result<u64, Errno> {
+        if self.plan.fsync {
+            home.flush(directory)?;
+        }
+        Ok(0)
+    }
+
+    /// Removes one of several directories.
+    fn leave(self, home: &Home, number: u32, hand: &mut Hand<'_>) -> Result<(), Halt> {
+        let name = names::directory(number);
+        hand.time(Op::Rmdir, || {
+            unlinkat(&home.top, name.as_str(), AtFlags::REMOVEDIR).map(|()| 0)
+        })
+        .map_err(|errno| fault(Op::Rmdir, &home.path.join(&name), errno))?;
+        Ok(())
+    }
+
+    /// Removes the directory of all files, the end of a phase.
+    fn leave_top(self, home: &Home, hand: &mut Hand<'_>) -> Result<(), Halt> {
+        hand.time(Op::Rmdir, || std::fs::remove_dir(&home.path).map(|()| 0))
+            .map_err(|error| fault(Op::Rmdir, &home.path, errno_of(&error)))?;
+        self.sync(hand)
+    }
+}
+
+/// Creates files.
+struct Maker<'a> {
+    plan: &'a Bonnie,
+    home: Home,
+    /// What they are filled with; none: they are empty.
+    pool: Option<Pool>,
+}
+
+impl Maker<'_> {
+    /// Creates one file and writes its content, chunk by chunk.
+    fn make(&mut self, name: &Name, size: u64) -> Result<u64, Errno> {
+        let how = match self.plan.version {
+            Version::V1_03 => OFlags::TRUNC,
+            Version::V2_00 => OFlags::EXCL,
+        };
+        let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | how;
+        let mode = Mode::from_raw_mode(0o600);
+        let file = openat(&self.home.top, name.text(), flags, mode)?;
+        let mut left = size;
+        while let Some(pool) = self.pool.as_mut().filter(|_| left > 0) {
+            let bytes = left.min(self.plan.file_chunk as u64) as usize;
+            let position = pool.place(0, bytes);
+            if rustix::io::write(&file, pool.bytes(position, bytes))? < bytes {
+                return Err(Errno::NOSPC);
+            }
+            left -= bytes as u64;
+        }
+        if self.plan.fsync {
+            rustix::fs::fsync(&file)?;
+            self.home.flush(name.directory)?;
+        }
+        close(file)?;
+        Ok(size)
+    }
+
+    /// Makes a link to the first file. No fsync: there is no file to call it on.
+    fn link(&self, first: &Name, name: &Name) -> Result<(), Errno> {
+        let top = &self.home.top;
+        match self.plan.made {
+            Made::SymbolicLinks => symlinkat(first.text(), top, name.text()),
+            Made::HardLinks | Made::Files { .. } => {
+                linkat(top, first.text(), top, name.text(), AtFlags::empty())
+            }
+        }
+    }
+}
+
+/// Looks up a file and reads it if it holds anything. Returns how much that was.
+fn look(directory: &OwnedFd, name: &CStr, room: &mut [u8]) -> Result<u64, Errno> {
+    let size = u64::try_from(statat(directory, name, AtFlags::empty())?.st_size).unwrap_or(0);
+    if size == 0 {
+        return Ok(0);
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+    let file = openat(directory, name, flags, Mode::empty())?;
+    let mut left = size;
+    while left > 0 {
+        let bytes = left.min(room.len() as u64) as usize;
+        match rustix::io::read(&file, &mut room[..bytes])? {
+            0 => return Err(Errno::IO),
+            got => left -= got as u64,
+        }
+    }
+    close(file)?;
+    Ok(size)
+}

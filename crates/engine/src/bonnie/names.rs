@@ -1,0 +1,122 @@
+//! The names of the files: a number, random characters before or after it, perhaps a directory.
+
+use std::ffi::CStr;
+
+use super::{Bonnie, Version};
+use crate::draw::{Draw, derive};
+
+/// Bytes of the longest name: `00000/`, ten digits, twelve characters, the zero byte behind it; in
+/// 1.03 a number above seven digits is no longer than that.
+const BYTES: usize = 6 + 10 + EXTRA + 1;
+/// Most random characters.
+const EXTRA: usize = 12;
+const LETTERS: &[u8; 62] = b"0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
+
+/// What is drawn from the seed: names, sizes, and the orders of looking up and of removing.
+const NAMES: u64 = 0x626f_6e6e_6965_0000;
+const SIZES: u64 = 0x626f_6e6e_6965_0010;
+const STAT: u64 = 0x626f_6e6e_6965_0020;
+const DELETE: u64 = 0x626f_6e6e_6965_0030;
+
+/// Which of the two halves of the file phases.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Style {
+    /// The number stands first: names are created in ascending order.
+    Sequential,
+    /// The number stands last.
+    Random,
+}
+
+/// One name, relative to the directory of all files.
+#[derive(Clone, Copy)]
+pub(super) struct Name {
+    room: [u8; BYTES],
+    pub(super) directory: u32,
+}
+
+impl Name {
+    fn new(text: &str, directory: u32) -> Name {
+        let mut room = [0; BYTES];
+        let text = &text.as_bytes()[..text.len().min(BYTES - 1)];
+        room[..text.len()].copy_from_slice(text);
+        Name { room, directory }
+    }
+
+    pub(super) fn text(&self) -> &CStr {
+        CStr::from_bytes_until_nul(&self.room).unwrap_or_default()
+    }
+}
+
+/// The name of a directory.
+pub(super) fn directory(number: u32) -> String {
+    format!("{number:05}")
+}
+
+/// All names, in order of creation.
+pub(super) fn names(plan: &Bonnie, style: Style) -> Vec<Name> {
+    let mut draw = Draw::new(derive(plan.seed, NAMES), style as u64);
+    // The originals change over one name too late: the first directories hold one name more than
+    // their share, the last one what is left.
+    let share = plan.files / u64::from(plan.directories) + 1;
+    let mut text = String::new();
+    (0..plan.files)
+        .map(|number| {
+            let home = if plan.directories > 1 {
+                (number / share) as u32
+            } else {
+                0
+            };
+            text.clear();
+            if plan.directories > 1 {
+                text.push_str(&directory(home));
+                text.push('/');
+            }
+            let extra: String = (0..draw.below(EXTRA as u64 + 1))
+                .map(|_| char::from(LETTERS[draw.below(62) as usize]))
+                .collect();
+            let digits = match plan.version {
+                Version::V1_03 => format!("{number:07}"),
+                Version::V2_00 => format!("{number:010x}"),
+            };
+            match style {
+                Style::Sequential => text.extend([digits, extra]),
+                Style::Random => text.extend([extra, digits]),
+            }
+            Name::new(&text, home)
+        })
+        .collect()
+}
+
+/// All names in the order in which they are looked up at random.
+pub(super) fn for_stat(plan: &Bonnie) -> Vec<Name> {
+    let mut names = names(plan, Style::Random);
+    swap_about(&mut names, &mut Draw::new(derive(plan.seed, STAT), 0));
+    names
+}
+
+/// All names in the order in which they are removed at random.
+pub(super) fn for_delete(plan: &Bonnie) -> Vec<Name> {
+    let mut names = for_stat(plan);
+    swap_about(&mut names, &mut Draw::new(derive(plan.seed, DELETE), 0));
+    names
+}
+
+/// Swaps each name with any other, as the originals do; not every order is equally likely.
+fn swap_about(names: &mut [Name], draw: &mut Draw) {
+    for index in 0..names.len() {
+        let other = draw.below(names.len() as u64) as usize;
+        names.swap(index, other);
+    }
+}
+
+/// Sizes of the files of one half, in order of creation.
+pub(super) fn sizes(plan: &Bonnie, style: Style, min: u64, max: u64) -> impl Iterator<Item = u64> {
+    let mut draw = Draw::new(derive(plan.seed, SIZES), style as u64);
+    std::iter::repeat_with(move || {
+        if min == max {
+            max
+        } else {
+            min + draw.below(max - min + 1)
+        }
+    })
+}

@@ -1,0 +1,63 @@
+//! Working as another user: root's own rights are too much for a program that removes files.
+
+use rustix::fs::{Gid, Uid};
+
+use crate::host::{Host, argv};
+
+/// Who the work is done as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Who {
+    pub(super) uid: u32,
+    pub(super) gid: u32,
+}
+
+/// Finds a user and a group by name or number, as `getent` knows them. A user by name without a
+/// group has his own; one by number has `nogroup`.
+///
+/// # Errors
+/// One of them cannot be found.
+pub(super) fn find(host: &dyn Host, user: &str, group: Option<&str>) -> Result<Who, String> {
+    let entry = |kind: &str, name: &str| -> Option<Vec<String>> {
+        let output = host.exec(&argv(["getent", kind, name])).ok()?;
+        let line = output.stdout.lines().next()?.to_owned();
+        let found = output.status == Some(0);
+        found.then(|| line.split(':').map(str::to_owned).collect())
+    };
+    let number = |fields: &[String], at: usize| fields.get(at)?.parse::<u32>().ok();
+    let (uid, own) = match user.parse::<u32>() {
+        Ok(uid) => (uid, None),
+        Err(_) => {
+            let fields = entry("passwd", user).ok_or(format!("Can't find user {user}"))?;
+            let uid = number(&fields, 2).ok_or(format!("Can't find user {user}"))?;
+            (uid, number(&fields, 3))
+        }
+    };
+    let named = |group: &str| {
+        let fields = entry("group", group);
+        let gid = fields.and_then(|fields| number(&fields, 2));
+        gid.ok_or(format!("Can't find group {group}"))
+    };
+    let gid = match (group, own) {
+        (Some(group), _) => group.parse().or_else(|_| named(group))?,
+        (None, Some(own)) => own,
+        (None, None) => named("nogroup")?,
+    };
+    Ok(Who { uid, gid })
+}
+
+/// Makes the calling thread, and all it starts, work as somebody else, for good.
+///
+/// # Errors
+/// The system refused.
+pub(super) fn become_one(who: Who) -> Result<(), String> {
+    let (uid, gid) = (Uid::from_raw(who.uid), Gid::from_raw(who.gid));
+    let become_it = || {
+        rustix::thread::set_thread_groups(&[gid])?;
+        rustix::thread::set_thread_res_gid(gid, gid, gid)?;
+        rustix::thread::set_thread_res_uid(uid, uid, uid)
+    };
+    become_it().map_err(|errno| {
+        let why = std::io::Error::from(errno);
+        format!("cannot work as uid {} and gid {}: {why}", who.uid, who.gid)
+    })
+}

@@ -1,0 +1,61 @@
+//! `stackrace diff`: two stored results side by side.
+
+use super::Setting;
+use super::args::Diff;
+use super::failure::Failure;
+use crate::record::{Record, Store};
+use crate::report;
+use crate::verdict;
+
+pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
+    let store = setting.open_store()?;
+    let (record_a, a) = side(&store, &verb.a)?;
+    let (record_b, b) = side(&store, &verb.b)?;
+    let difference = verdict::difference((&record_a, a), (&record_b, b));
+    super::print(&if verb.json {
+        format!(
+            "{:#}\n",
+            serde_json::to_value(&difference).unwrap_or_default()
+        )
+    } else {
+        report::diff(&difference, setting.colour)
+    });
+    Ok(0)
+}
+
+/// `RUN[/TREATMENT]`: the run, and which of its treatments is meant.
+fn side(store: &Store, word: &str) -> Result<(Record, usize), Failure> {
+    let (run, treatment) = match word.split_once('/') {
+        Some((run, treatment)) => (run, Some(treatment)),
+        None => (word, None),
+    };
+    let record = store
+        .read(run)
+        .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
+    let names: Vec<&str> = record
+        .head
+        .treatments
+        .iter()
+        .map(|t| t.name.as_str())
+        .collect();
+    let at = match treatment {
+        None if names.len() == 1 => 0,
+        None => {
+            return Err(
+                Failure::usage(format!("{word} has {} treatments", names.len())).next(format!(
+                    "name one of them, as {word}/NAME: {}",
+                    names.join("; ")
+                )),
+            );
+        }
+        Some(wanted) => {
+            let exact = names.iter().position(|name| *name == wanted);
+            let mut begin = (0..names.len()).filter(|at| names[*at].starts_with(wanted));
+            let only = begin.next().filter(|_| begin.next().is_none());
+            exact
+                .or(only)
+                .ok_or_else(|| super::show::unknown("treatment", wanted, &names))?
+        }
+    };
+    Ok((record, at))
+}

@@ -1,0 +1,311 @@
+//! Imported results as a run: treatments, workloads, and trials in rounds.
+//!
+//! Each name is a treatment; each further result of the same name and workload is a further round.
+//! Rounds of an import only count repetitions: nothing in different treatments happened in the same
+//! round, and no order was drawn.
+
+use super::Imported;
+use crate::event::{
+    Counted, Decide, Ended, Fact, Imported as Origin, MetricHead, Observation, Settled,
+    TreatmentHead, Until, WorkloadHead,
+};
+
+/// One text and what was read from it.
+pub(crate) struct Source {
+    /// The name it was given on the command line; none: what the text says, or the file's name.
+    pub(crate) name: Option<String>,
+    /// The file as it was named.
+    pub(crate) file: String,
+    /// The file's name without folder and ending.
+    pub(crate) stem: String,
+    /// BLAKE3 of the text, hex.
+    pub(crate) hash: String,
+    /// The whole text.
+    pub(crate) text: String,
+    /// What was read from it.
+    pub(crate) results: Vec<Imported>,
+}
+
+/// A run without a study.
+pub(crate) struct Design {
+    /// What a run without a study has for one: a comment that names the sources.
+    pub(crate) study: String,
+    /// Names in the order of the files.
+    pub(crate) treatments: Vec<TreatmentHead>,
+    /// What all treatments have comes into the overall figure.
+    pub(crate) workloads: Vec<WorkloadHead>,
+    /// What the texts say of the machines.
+    pub(crate) environment: Vec<Fact>,
+    /// Nothing is left to be decided.
+    pub(crate) decide: Decide,
+    /// The texts themselves.
+    pub(crate) origins: Vec<Origin>,
+    /// What must be known before the figures are compared.
+    pub(crate) warnings: Vec<String>,
+    /// Ordered by round.
+    pub(crate) trials: Vec<Observation>,
+}
+
+/// One result with its place in the design.
+struct Placed<'a> {
+    treatment: usize,
+    workload: usize,
+    round: u32,
+    result: &'a Imported,
+}
+
+/// Lays results out as a run. `at` is when they are imported, RFC 3339.
+pub(crate) fn design(sources: &[Source], at: &str) -> Design {
+    let names = names(sources);
+    let mut treatments: Vec<String> = Vec::new();
+    let mut workloads: Vec<(&str, &str)> = Vec::new();
+    let mut placed: Vec<Placed<'_>> = Vec::new();
+    let results = sources.iter().zip(&names);
+    for (result, name) in results.flat_map(|(source, names)| source.results.iter().zip(names)) {
+        let treatment = position_or_add(&mut treatments, name.clone());
+        let workload = (result.workload.as_str(), result.kind.as_str());
+        let workload = position_or_add(&mut workloads, workload);
+        let before = placed
+            .iter()
+            .filter(|known| (known.treatment, known.workload) == (treatment, workload))
+            .count();
+        placed.push(Placed {
+            treatment,
+            workload,
+            round: u32::try_from(before + 1).unwrap_or(u32::MAX),
+            result,
+        });
+    }
+    placed.sort_by_key(|placed| (placed.round, placed.treatment, placed.workload));
+    let rounds_max = placed.iter().map(|placed| placed.round).max().unwrap_or(1);
+    let of = |workload: usize| {
+        placed
+            .iter()
+            .filter(move |placed| placed.workload == workload)
+    };
+    let mut warnings = Vec::new();
+    let mut heads: Vec<WorkloadHead> = Vec::new();
+    for (workload, (name, kind)) in workloads.iter().enumerate() {
+        let mine: Vec<&Placed<'_>> = of(workload).collect();
+        let (same, differing) = settings(&mine, &treatments);
+        warnings.extend(differing.into_iter().map(|text| format!("{name}: {text}")));
+        let everywhere = (0..treatments.len())
+            .all(|treatment| mine.iter().any(|placed| placed.treatment == treatment));
+        heads.push(WorkloadHead {
+            name: (*name).to_owned(),
+            kind: (*kind).to_owned(),
+            summary: summary(&mine, &same),
+            weight: if everywhere { 1.0 } else { 0.0 },
+            metrics: metrics(&mine),
+        });
+    }
+    Design {
+        study: study(sources),
+        environment: environment(&placed, &treatments),
+        decide: Decide {
+            contrast: None,
+            margin: 0.05,
+            confidence: 0.95,
+            rounds_max,
+            time_max_ns: 0,
+            until: Until::Never,
+        },
+        origins: sources.iter().map(origin).collect(),
+        warnings,
+        trials: placed
+            .iter()
+            .enumerate()
+            .map(|(position, placed)| trial(placed, &heads, position, at))
+            .collect(),
+        workloads: heads,
+        treatments: treatments
+            .into_iter()
+            .map(|name| TreatmentHead {
+                levels: Vec::new(),
+                name,
+            })
+            .collect(),
+    }
+}
+
+fn position_or_add<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
+    all.iter()
+        .position(|known| *known == one)
+        .unwrap_or_else(|| {
+            all.push(one);
+            all.len() - 1
+        })
+}
+
+/// Which treatment each result of each source belongs to.
+fn names(sources: &[Source]) -> Vec<Vec<String>> {
+    let labels = |source: &Source| -> Vec<Option<String>> {
+        let mut labels = Vec::new();
+        for result in &source.results {
+            position_or_add(&mut labels, result.label.clone());
+        }
+        labels
+    };
+    sources
+        .iter()
+        .enumerate()
+        .map(|(at, source)| {
+            let own = labels(source);
+            // A label that other files have too (the same machine) does not tell them apart.
+            let elsewhere = |label: &Option<String>| {
+                let mut others = sources.iter().enumerate().filter(|(other, _)| *other != at);
+                others.any(|(_, other)| labels(other).contains(label))
+            };
+            let base = source.name.clone().unwrap_or_else(|| source.stem.clone());
+            let name = |result: &Imported| match &result.label {
+                Some(label) if source.name.is_none() && !elsewhere(&result.label) => label.clone(),
+                Some(label) if own.len() > 1 => format!("{base} {label}"),
+                _ => base.clone(),
+            };
+            source.results.iter().map(name).collect()
+        })
+        .collect()
+}
+
+/// The settings all results of a workload have, and one sentence for each that differs.
+fn settings(mine: &[&Placed<'_>], treatments: &[String]) -> (Vec<Fact>, Vec<String>) {
+    let mut names: Vec<&str> = Vec::new();
+    for fact in mine.iter().flat_map(|placed| &placed.result.settings) {
+        position_or_add(&mut names, fact.name.as_str());
+    }
+    let (mut same, mut differing) = (Vec::new(), Vec::new());
+    for name in names {
+        let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
+        for placed in mine {
+            let fact = placed.result.settings.iter().find(|fact| fact.name == name);
+            let value = fact.map_or("not told", |fact| fact.value.as_str());
+            let at = match values.iter().position(|(known, _)| *known == value) {
+                Some(at) => at,
+                None => {
+                    values.push((value, Vec::new()));
+                    values.len() - 1
+                }
+            };
+            position_or_add(&mut values[at].1, treatments[placed.treatment].as_str());
+        }
+        if let [(value, _)] = values.as_slice() {
+            same.push(Fact::new(name, *value));
+        } else {
+            let each: Vec<String> = values
+                .iter()
+                .map(|(value, of)| format!("\"{value}\" ({})", of.join(", ")))
+                .collect();
+            differing.push(format!(
+                "{name} is not the same in all: {}",
+                each.join(", ")
+            ));
+        }
+    }
+    (same, differing)
+}
+
+/// `imported from fio-3.39: rw=randread, bs=4k`
+fn summary(mine: &[&Placed<'_>], settings: &[Fact]) -> String {
+    let mut tools: Vec<&str> = Vec::new();
+    for placed in mine {
+        let version = placed.result.version.as_deref();
+        position_or_add(&mut tools, version.unwrap_or(placed.result.tool));
+    }
+    let words: Vec<String> = settings
+        .iter()
+        .map(|fact| match fact.value.as_str() {
+            "" => fact.name.clone(),
+            value => format!("{}={value}", fact.name),
+        })
+        .collect();
+    let colon = if words.is_empty() { "" } else { ": " };
+    format!(
+        "imported from {}{colon}{}",
+        tools.join(", "),
+        words.join(", ")
+    )
+}
+
+/// Every metric of a workload's results, those of the first result first.
+fn metrics(mine: &[&Placed<'_>]) -> Vec<MetricHead> {
+    let mut metrics: Vec<MetricHead> = Vec::new();
+    for metric in mine.iter().flat_map(|placed| &placed.result.metrics) {
+        position_or_add(&mut metrics, metric.clone());
+    }
+    metrics
+}
+
+fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str) -> Observation {
+    let result = placed.result;
+    let value = |metric: &MetricHead| {
+        let at = result.metrics.iter().position(|known| known == metric)?;
+        result.values[at]
+    };
+    Observation {
+        round: placed.round,
+        position,
+        treatment: placed.treatment,
+        workload: placed.workload,
+        ended: Ended::Complete,
+        started_at: at.to_owned(),
+        prepare_ns: 0,
+        settle_ns: 0,
+        settled: Settled {
+            caches: "unknown".to_owned(),
+            ..Settled::default()
+        },
+        elapsed_ns: 0,
+        counted: Counted::default(),
+        phases: Vec::new(),
+        metrics: heads[placed.workload].metrics.iter().map(value).collect(),
+        notes: result.notes.clone(),
+    }
+}
+
+/// What the texts say, with the treatment where they do not all say the same.
+fn environment(placed: &[Placed<'_>], treatments: &[String]) -> Vec<Fact> {
+    let mut told: Vec<(Fact, Vec<usize>)> = Vec::new();
+    for placed in placed {
+        let version = placed.result.version.as_ref();
+        let version = version.map(|version| Fact::new(placed.result.tool, version));
+        for fact in placed.result.environment.iter().cloned().chain(version) {
+            match told.iter_mut().find(|(known, _)| *known == fact) {
+                Some((_, of)) => drop(position_or_add(of, placed.treatment)),
+                None => told.push((fact, vec![placed.treatment])),
+            }
+        }
+    }
+    told.into_iter()
+        .map(|(fact, of)| {
+            if of.len() == treatments.len() {
+                return fact;
+            }
+            let names: Vec<&str> = of.iter().map(|t| treatments[*t].as_str()).collect();
+            Fact::new(format!("{} ({})", fact.name, names.join(", ")), fact.value)
+        })
+        .collect()
+}
+
+fn origin(source: &Source) -> Origin {
+    let first = source.results.first();
+    Origin {
+        file: source.file.clone(),
+        tool: first.map_or("", |result| result.tool).to_owned(),
+        version: first.and_then(|result| result.version.clone()),
+        hash: source.hash.clone(),
+        text: source.text.clone(),
+    }
+}
+
+/// The study of a run that has none.
+fn study(sources: &[Source]) -> String {
+    let mut study =
+        "# Imported: other tools measured this, stackrace only read what they printed.\n"
+            .to_owned();
+    for source in sources {
+        let file = source.file.escape_debug();
+        let hash = source.hash.get(..16).unwrap_or_default();
+        study.push_str(&format!("# {file} (BLAKE3 {hash}…)\n"));
+    }
+    study
+}

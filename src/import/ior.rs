@@ -1,0 +1,199 @@
+//! IOR 3 and 4, its default output: one result per row of the table of results, that is per
+//! operation and iteration. The summary at the end must agree with the rows.
+
+use super::text::{Figures, Line, agree, cut, end, facts, lines, number};
+use super::{Imported, Importer, Misread};
+use crate::event::Fact;
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "ior",
+    summary: "the default output of IOR 3 or 4",
+    recognises: |text| text.contains(": MPI Coordinated Test of Parallel I/O"),
+    read,
+};
+
+/// What ends the table of results.
+const SUMMARY: &str = "Summary of all tests:";
+/// Columns of the table that become metrics: name there, name here, unit, factor.
+const TIMES: [(&str, &str, &str, f64); 5] = [
+    ("Latency(s)", "latency", "ns", 1e9),
+    ("open(s)", "open time", "s", 1.0),
+    ("wr/rd(s)", "transfer time", "s", 1.0),
+    ("close(s)", "close time", "s", 1.0),
+    ("total(s)", "elapsed", "s", 1.0),
+];
+
+/// One output of IOR: a text may have several.
+#[derive(Debug, Default)]
+struct Output<'a> {
+    version: &'a str,
+    /// `name : value` before the results.
+    told: Vec<(&'a str, &'a str)>,
+    columns: Vec<&'a str>,
+    rows: Vec<(Line<'a>, Vec<&'a str>)>,
+    /// The summary's rows as (operation, largest MiB/s).
+    summary: Vec<(Line<'a>, &'a str, f64)>,
+    summed: bool,
+}
+
+fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+    let mut outputs: Vec<Output<'_>> = Vec::new();
+    for line in lines(text) {
+        let words: Vec<&str> = line.text.split_whitespace().collect();
+        if let Some((name, _)) = line.text.split_once(": MPI Coordinated Test") {
+            let version = name.trim().strip_prefix("IOR-");
+            outputs.push(Output {
+                version: version.ok_or_else(|| line.refuse("IOR-3 or IOR-4"))?,
+                ..Output::default()
+            });
+            continue;
+        }
+        if let Some(output) = outputs.last_mut() {
+            output.take(line, &words)?;
+        }
+    }
+    let mut results = Vec::new();
+    for output in &outputs {
+        output.check(text)?;
+        for (line, row) in &output.rows {
+            if row[0] != "remove" {
+                results.push(output.imported(*line, row)?);
+            }
+        }
+    }
+    Ok(results)
+}
+
+impl<'a> Output<'a> {
+    fn take(&mut self, line: Line<'a>, words: &[&'a str]) -> Result<(), Misread> {
+        let first = words.first().copied().unwrap_or_default();
+        let operation = matches!(first, "write" | "read" | "remove");
+        if line.text.trim() == SUMMARY {
+            self.summed = true;
+        } else if self.columns.is_empty() {
+            if first == "access" && words.contains(&"bw(MiB/s)") {
+                self.columns = words.to_vec();
+            } else if let Some((name, value)) = line.text.split_once(':') {
+                self.told.push((name.trim(), value.trim()));
+            }
+        } else if self.summed && operation {
+            let largest = words.get(1).ok_or_else(|| line.refuse("Max(MiB)"))?;
+            self.summary.push((line, first, line.number(largest)?));
+        } else if operation {
+            if words.len() != self.columns.len() {
+                return Err(line.refuse(format!("{} columns", self.columns.len())));
+            }
+            self.rows.push((line, words.to_vec()));
+        } else if let Some(rest) = line.after("Max Write:").or(line.after("Max Read:")) {
+            largest(line, rest)?;
+        }
+        Ok(())
+    }
+
+    /// Every operation has its summary, and the summary's largest rate is the largest of its rows.
+    fn check(&self, text: &str) -> Result<(), Misread> {
+        let rates = |operation: &str| {
+            let rows = self.rows.iter().filter(|(_, row)| row[0] == operation);
+            rows.filter_map(|(_, row)| number(self.cell(row, "bw(MiB/s)")?))
+                .fold(f64::NEG_INFINITY, f64::max)
+        };
+        for (line, operation, largest) in &self.summary {
+            if !agree(rates(operation), *largest) {
+                return Err(line.contradicts("the rows of the table of results"));
+            }
+        }
+        for (line, row) in &self.rows {
+            let summed = |sum: &&(Line<'_>, &str, f64)| sum.1 == row[0];
+            if row[0] != "remove" && !self.summary.iter().any(|sum| summed(&sum)) {
+                return Err(if self.summed {
+                    line.refuse("a row of the summary for this operation")
+                } else {
+                    end(text, SUMMARY)
+                });
+            }
+        }
+        if self.rows.is_empty() {
+            return Err(end(text, "the table of results"));
+        }
+        Ok(())
+    }
+
+    fn cell(&self, row: &[&'a str], name: &str) -> Option<&'a str> {
+        let at = self.columns.iter().position(|column| *column == name)?;
+        row.get(at).copied()
+    }
+
+    fn told(&self, name: &str) -> &'a str {
+        let mut all = self.told.iter();
+        all.find(|(known, _)| *known == name)
+            .map_or("", |(_, value)| value)
+    }
+
+    fn imported(&self, line: Line<'_>, row: &[&'a str]) -> Result<Imported, Misread> {
+        let figure = |name: &str| match self.cell(row, name) {
+            None | Some("-" | "NA") => Ok(None),
+            Some(word) => line.number(word).map(Some),
+        };
+        let rate = figure("bw(MiB/s)")?;
+        let operations = figure("IOPS")?;
+        let mut figures = Figures::default();
+        figures.rate("throughput", "B/s", rate.map(|rate| rate * 1024.0 * 1024.0));
+        figures.rate("operations", "op/s", operations);
+        for (column, name, unit, factor) in TIMES {
+            figures.time(name, unit, figure(column)?.map(|value| value * factor));
+        }
+        if let (Some(xfer), Some(rate), Some(operations)) = (figure("xfer(KiB)")?, rate, operations)
+            && !(0.5..=2.0).contains(&(operations * xfer / 1024.0 / rate))
+        {
+            // IOPS leave out opening and closing, so that they need not follow exactly.
+            return Err(line.contradicts("itself: operations of this size give another rate"));
+        }
+        let tasks = self.told("tasks");
+        let (size, block) = (self.told("xfersize"), self.told("blocksize"));
+        Ok(Imported {
+            tool: "ior",
+            version: Some(format!("IOR-{}", self.version)),
+            label: None,
+            workload: format!("IOR {} {size} of {block}, {tasks} task(s)", row[0]),
+            kind: "IOR".to_owned(),
+            settings: self.settings(),
+            environment: facts([
+                ("machine", self.told("Machine")),
+                ("file system", self.told("FS")),
+            ]),
+            notes: figures.missing("not in the text"),
+            metrics: figures.metrics,
+            values: figures.values,
+        })
+    }
+
+    fn settings(&self) -> Vec<Fact> {
+        const SETTINGS: [&str; 11] = [
+            "api",
+            "access",
+            "type",
+            "segments",
+            "ordering in a file",
+            "ordering inter file",
+            "nodes",
+            "tasks",
+            "xfersize",
+            "blocksize",
+            "aggregate filesize",
+        ];
+        facts(SETTINGS.map(|name| (name, self.told(name))))
+    }
+}
+
+/// `580.00 MiB/sec (608.18 MB/sec)`: the same twice.
+fn largest(line: Line<'_>, rest: &str) -> Result<(), Misread> {
+    let pair = rest.split_once(" MiB/sec (").and_then(|(binary, rest)| {
+        let decimal = rest.strip_suffix(" MB/sec)")?;
+        Some((number(binary)?, number(decimal)?))
+    });
+    match pair {
+        Some((binary, decimal)) if agree(binary * 1.048_576, decimal) => Ok(()),
+        Some(_) => Err(line.contradicts(format!("itself: \"{}\" is two rates", cut(rest)))),
+        None => Err(line.refuse("… MiB/sec (… MB/sec)")),
+    }
+}

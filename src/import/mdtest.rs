@@ -1,0 +1,168 @@
+//! mdtest 1.9, 3 and 4: the table of rates at the end, which has largest, smallest and mean of the
+//! iterations. The figure is the mean. `0.000` is a phase that was not run.
+
+use super::text::{Figures, Line, end, facts, lines, number};
+use super::{Imported, Importer, Misread};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "mdtest",
+    summary: "the output of mdtest with its table of rates",
+    recognises: |text| text.contains("SUMMARY rate") && text.contains("iterations)"),
+    read,
+};
+
+/// Phases mdtest reports.
+const PHASES: [&str; 10] = [
+    "Directory creation",
+    "Directory stat",
+    "Directory rename",
+    "Directory removal",
+    "File creation",
+    "File stat",
+    "File read",
+    "File removal",
+    "Tree creation",
+    "Tree removal",
+];
+
+/// What was told since the output began.
+#[derive(Debug, Default)]
+struct Output<'a> {
+    version: Option<&'a str>,
+    command: &'a str,
+    place: &'a str,
+    file_system: &'a str,
+    tasks: &'a str,
+    iterations: &'a str,
+    rows: Vec<(&'static str, f64)>,
+    /// Inside the table of rates.
+    open: bool,
+}
+
+fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+    let mut results = Vec::new();
+    let mut output = Output::default();
+    for line in lines(text) {
+        if line.text.trim_start().starts_with("-- finished at ") {
+            if output.rows.is_empty() {
+                return Err(line.refuse("the table of rates before it"));
+            }
+            results.push(output.imported());
+            output = Output::default();
+        } else if line.text.trim_start().starts_with("-- started at ") {
+            if output.open {
+                return Err(line.refuse("\"-- finished at\" of the output before it"));
+            }
+        } else if let Some(rest) = line.text.split("SUMMARY ").nth(1) {
+            output.iterations = head(line, rest)?;
+            if output.open {
+                return Err(line.refuse("\"-- finished at\" of the output before it"));
+            }
+            output.open = true;
+        } else if output.open {
+            output.row(line)?;
+        } else {
+            output.tell(line);
+        }
+    }
+    if output.open {
+        return Err(end(text, "\"-- finished at\""));
+    }
+    Ok(results)
+}
+
+/// `rate (in ops/sec): (of 5 iterations)`
+fn head<'a>(line: Line<'a>, rest: &'a str) -> Result<&'a str, Misread> {
+    let refuse = || line.refuse("SUMMARY rate: (of … iterations)");
+    let (what, rest) = rest.split_once(": (of ").ok_or_else(refuse)?;
+    if what != "rate" && what != "rate (in ops/sec)" {
+        return Err(line.refuse("a summary of rates, operations per second"));
+    }
+    let iterations = rest.strip_suffix(" iterations)").ok_or_else(refuse)?;
+    line.whole(iterations)?;
+    Ok(iterations)
+}
+
+impl<'a> Output<'a> {
+    fn tell(&mut self, line: Line<'a>) {
+        if let Some((version, _)) = line.text.split_once(" was launched with ") {
+            self.version = Some(version.trim());
+        } else if let Some(command) = line.after("Command line used:") {
+            self.command = command;
+        } else if let Some(place) = field(line, "Path") {
+            self.place = place;
+        } else if let Some(told) = field(line, "FS") {
+            self.file_system = told;
+        } else if line.text.contains(" tasks, ") {
+            self.tasks = line.text.trim();
+        }
+    }
+
+    /// `Directory stat  :  9250.393  8797.425  9009.705  185.725`; without the colon from 4.0 on.
+    fn row(&mut self, line: Line<'_>) -> Result<(), Misread> {
+        let text = line.text.trim();
+        if text.is_empty() || text.starts_with("---") {
+            return Ok(());
+        }
+        if text.starts_with("Operation") {
+            let columns: Vec<&str> = text.split_whitespace().collect();
+            if columns != ["Operation", "Max", "Min", "Mean", "Std", "Dev"] {
+                return Err(line.refuse("the columns Operation, Max, Min, Mean, Std Dev"));
+            }
+            return Ok(());
+        }
+        let phase = PHASES.into_iter().find(|phase| text.starts_with(phase));
+        let phase = phase.ok_or_else(|| line.refuse("a phase of mdtest, or \"-- finished at\""))?;
+        let rest = text[phase.len()..].trim_start().trim_start_matches(':');
+        let figures: Option<Vec<f64>> = rest.split_whitespace().map(number).collect();
+        let Some([max, min, mean, _]) = figures.as_deref() else {
+            return Err(line.refuse("largest, smallest, mean rate and standard deviation"));
+        };
+        if min > mean || mean > max {
+            return Err(line.contradicts("itself: the mean is not between smallest and largest"));
+        }
+        if self.rows.iter().any(|(known, _)| *known == phase) {
+            return Err(line.refuse("each phase once"));
+        }
+        self.rows.push((phase, *mean));
+        Ok(())
+    }
+
+    fn imported(&self) -> Imported {
+        let mut figures = Figures::default();
+        for (phase, mean) in &self.rows {
+            let value = Some(*mean).filter(|mean| *mean > 0.0);
+            figures.rate(phase.to_lowercase(), "op/s", value);
+        }
+        let mut notes = figures.missing("0.000, that is not run");
+        if self.iterations != "1" {
+            notes.push(format!(
+                "each figure is the mean of {} iterations, whose own figures are not in the text",
+                self.iterations
+            ));
+        }
+        let separator = if self.tasks.is_empty() { "" } else { " " };
+        Imported {
+            tool: "mdtest",
+            version: self.version.map(str::to_owned),
+            label: None,
+            workload: format!("mdtest{separator}{}", self.tasks),
+            kind: "mdtest".to_owned(),
+            settings: facts([
+                ("command", self.command),
+                ("iterations", self.iterations),
+                ("tasks", self.tasks),
+            ]),
+            environment: facts([("path", self.place), ("file system", self.file_system)]),
+            metrics: figures.metrics,
+            values: figures.values,
+            notes,
+        }
+    }
+}
+
+/// `Path : value`, `Path: value`.
+fn field<'a>(line: Line<'a>, name: &str) -> Option<&'a str> {
+    let (before, value) = line.text.split_once(':')?;
+    (before.trim() == name).then(|| value.trim())
+}

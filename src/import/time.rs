@@ -1,0 +1,212 @@
+//! What a timed command took: `time` of bash, of POSIX (`time -p`), and GNU time with and without
+//! `-v`. Lines of the command itself are passed over.
+
+use super::text::{Figures, Line, facts, lines, number};
+use super::{Imported, Importer, Misread};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "time",
+    summary: "what time of bash, time -p, or GNU time (also with -v) prints",
+    recognises: |text| {
+        lines(text).iter().any(|line| {
+            shell(*line, "real").is_some()
+                || line.text.contains("elapsed ")
+                || line.after(WALL).is_some()
+        })
+    },
+    read,
+};
+
+/// What GNU time -v writes before the wall clock.
+const WALL: &str = "Elapsed (wall clock) time (h:mm:ss or m:ss):";
+/// The first line of GNU time -v.
+const COMMAND: &str = "Command being timed:";
+
+/// What one timed command took, s.
+#[derive(Debug, Clone, Default)]
+struct Took {
+    command: Option<String>,
+    elapsed: Option<f64>,
+    user: Option<f64>,
+    system: Option<f64>,
+    /// Bytes.
+    resident: Option<f64>,
+    exit: Option<String>,
+}
+
+fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+    let mut results = Vec::new();
+    let lines = lines(text);
+    let mut at = 0;
+    while let Some(line) = lines.get(at).copied() {
+        at += 1;
+        if let Some(word) = shell(line, "real") {
+            let part = |offset: usize, name: &str| {
+                let line = lines.get(at + offset).copied().unwrap_or(line);
+                let word = shell(line, name);
+                let word = word.ok_or_else(|| line.refuse(format!("the {name} time")))?;
+                seconds(line, word)
+            };
+            results.push(
+                Took {
+                    elapsed: Some(seconds(line, word)?),
+                    user: Some(part(0, "user")?),
+                    system: Some(part(1, "sys")?),
+                    ..Took::default()
+                }
+                .imported(),
+            );
+            at += 2;
+        } else if shell(line, "user").is_some() || shell(line, "sys").is_some() {
+            return Err(line.refuse("the real time before it"));
+        } else if line.text.contains("elapsed ") && line.text.contains("user ") {
+            let next = lines.get(at).map_or("", |next| next.text);
+            if !next.trim_end().ends_with("swaps") || !next.contains("inputs+") {
+                return Err(line.refuse("the line \"…inputs+…outputs … swaps\" after it"));
+            }
+            results.push(short(line)?.imported());
+            at += 1;
+        } else if let Some(command) = line.after(COMMAND) {
+            results.push(verbose(&lines, &mut at, line, command)?.imported());
+        } else if line.after(WALL).is_some() {
+            return Err(line.refuse(format!("\"{COMMAND}\" before it")));
+        }
+    }
+    Ok(results)
+}
+
+impl Took {
+    fn imported(self) -> Imported {
+        let mut figures = Figures::default();
+        figures.time("elapsed", "s", self.elapsed);
+        figures.time("user time", "s", self.user);
+        figures.time("system time", "s", self.system);
+        if self.resident.is_some() {
+            figures.time("largest resident set", "B", self.resident);
+        }
+        let mut notes = Vec::new();
+        if let Some(exit) = self.exit.filter(|exit| exit != "0") {
+            notes.push(format!("the command ended with exit status {exit}"));
+        }
+        let command = self.command.unwrap_or_default();
+        Imported {
+            tool: "time",
+            version: None,
+            label: None,
+            workload: match command.as_str() {
+                "" => "timed command".to_owned(),
+                command => format!("timed: {command}"),
+            },
+            kind: "time".to_owned(),
+            settings: facts([("command", command.as_str())]),
+            environment: Vec::new(),
+            metrics: figures.metrics,
+            values: figures.values,
+            notes,
+        }
+    }
+}
+
+/// The time of a line that begins with `real` (or another name) and a tab or blank.
+fn shell<'a>(line: Line<'a>, name: &str) -> Option<&'a str> {
+    let rest = line.text.strip_prefix(name)?;
+    let word = rest.strip_prefix(['\t', ' '])?.trim();
+    word.starts_with(|c: char| c.is_ascii_digit())
+        .then_some(word)
+}
+
+/// `1m2.345s` of bash, three digits behind the point, or `62.34` of POSIX, two: fewer would be a
+/// figure that was cut off.
+fn seconds(line: Line<'_>, word: &str) -> Result<f64, Misread> {
+    let decimals = |word: &str| word.split_once('.').map(|(_, part)| part.len());
+    let time = if let Some((minutes, rest)) = word.split_once('m') {
+        let rest = rest
+            .strip_suffix('s')
+            .filter(|rest| decimals(rest) == Some(3));
+        rest.and_then(|rest| clock(&[minutes], rest))
+    } else {
+        (decimals(word) == Some(2)).then(|| number(word)).flatten()
+    };
+    time.ok_or_else(|| line.refuse("a time as 0m0.116s (bash) or 0.05 (time -p)"))
+}
+
+/// `0:00.09`, `1:02:03`.
+fn wall(line: Line<'_>, word: &str) -> Result<f64, Misread> {
+    let parts: Vec<&str> = word.split(':').collect();
+    let two_digits = |word: &str| word.split('.').all(|part| part.len() == 2);
+    let time = match parts.as_slice() {
+        [before @ .., last] if (1..=2).contains(&before.len()) && two_digits(last) => {
+            clock(before, last)
+        }
+        _ => None,
+    };
+    time.ok_or_else(|| line.refuse("a time as 0:00.09 or 1:02:03"))
+}
+
+/// Hours and minutes before seconds.
+fn clock(before: &[&str], seconds: &str) -> Option<f64> {
+    let mut whole = 0.0;
+    for part in before {
+        let part: u32 = part.parse().ok().filter(|part| *part < 1_000_000)?;
+        whole = whole * 60.0 + f64::from(part);
+    }
+    let seconds = number(seconds).filter(|seconds| *seconds < 60.0)?;
+    Some(whole * 60.0 + seconds)
+}
+
+/// `0.00user 0.01system 0:00.09elapsed 18%CPU (0avgtext+0avgdata 2820maxresident)k`
+fn short(line: Line<'_>) -> Result<Took, Misread> {
+    let mut took = Took::default();
+    for word in line.text.split_whitespace() {
+        if let Some(time) = word.strip_suffix("user") {
+            took.user = Some(seconds(line, time)?);
+        } else if let Some(time) = word.strip_suffix("system") {
+            took.system = Some(seconds(line, time)?);
+        } else if let Some(time) = word.strip_suffix("elapsed") {
+            took.elapsed = Some(wall(line, time)?);
+        } else if let Some(size) = word.strip_suffix("maxresident)k") {
+            took.resident = Some(line.number(size)? * 1024.0);
+        }
+    }
+    let whole = took.user.is_some() && took.system.is_some() && took.resident.is_some();
+    if !whole || took.elapsed.is_none() {
+        return Err(line.refuse("a line of GNU time: …user …system …elapsed … (… …maxresident)k"));
+    }
+    Ok(took)
+}
+
+/// The lines of GNU time -v, up to the exit status.
+fn verbose(
+    lines: &[Line<'_>],
+    at: &mut usize,
+    first: Line<'_>,
+    command: &str,
+) -> Result<Took, Misread> {
+    let mut took = Took {
+        command: Some(command.trim_matches('"').to_owned()),
+        ..Took::default()
+    };
+    while let Some(line) = lines.get(*at).copied() {
+        *at += 1;
+        if let Some(time) = line.after("User time (seconds):") {
+            took.user = Some(seconds(line, time)?);
+        } else if let Some(time) = line.after("System time (seconds):") {
+            took.system = Some(seconds(line, time)?);
+        } else if let Some(time) = line.after(WALL) {
+            took.elapsed = Some(wall(line, time)?);
+        } else if let Some(size) = line.after("Maximum resident set size (kbytes):") {
+            took.resident = Some(line.number(size)? * 1024.0);
+        } else if let Some(status) = line.after("Exit status:") {
+            line.whole(status)?;
+            took.exit = Some(status.to_owned());
+            break;
+        } else if line.after(COMMAND).is_some() {
+            return Err(line.refuse("the rest of the command before it, up to its exit status"));
+        }
+    }
+    let whole = took.user.is_some() && took.system.is_some() && took.elapsed.is_some();
+    if !whole || took.exit.is_none() {
+        return Err(first.refuse("user, system and elapsed time and the exit status after it"));
+    }
+    Ok(took)
+}

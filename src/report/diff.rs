@@ -1,0 +1,129 @@
+//! Two stored results side by side: what is known to differ around them first, then the figures.
+
+use super::content::{Row, Table, capital};
+use super::figure::{self, MISSING};
+use super::sheet::{Part, Sheet};
+use crate::verdict::{Difference, Pair, Stored};
+
+/// Metrics that only one side has are named up to so many.
+const ONLY_MAX: usize = 12;
+
+/// The page for a terminal.
+pub(crate) fn diff(difference: &Difference, colour: bool) -> String {
+    let (a, b) = (&difference.a, &difference.b);
+    let mut lead = vec![
+        "Unpaired: what was measured at different times is set side by side. Whatever else changed is in the ratios, and no verdict follows.".to_owned(),
+    ];
+    if a.run == b.run && !a.imported {
+        lead.push(format!(
+            "Both are of one run, whose own verdict pairs their rounds: stackrace report {}",
+            a.run
+        ));
+    }
+    let mut parts = vec![Part::Table(environment(difference))];
+    parts.extend(
+        difference
+            .workloads
+            .iter()
+            .map(|pair| Part::Table(figures(pair))),
+    );
+    if difference.workloads.is_empty() {
+        let why = "no metric of the same name and unit in a workload of the same kind";
+        parts.push(Part::List(
+            "Nothing in common".to_owned(),
+            vec![why.to_owned()],
+        ));
+    }
+    parts.extend(
+        [("A", a), ("B", b)]
+            .into_iter()
+            .filter_map(|(label, side)| only(label, side)),
+    );
+    if !difference.notes.is_empty() {
+        parts.push(Part::List("Notes".to_owned(), difference.notes.clone()));
+    }
+    let sheet = Sheet {
+        title: format!("{} beside {}", b.treatment, a.treatment),
+        lead,
+        facts: [("A", a), ("B", b)]
+            .map(|(label, side)| (label.to_owned(), origin(side)))
+            .to_vec(),
+        parts,
+    };
+    String::from_utf8_lossy(&sheet.render("terminal", colour)).into_owned()
+}
+
+fn origin(side: &Stored) -> String {
+    let imported = if side.imported { ", imported" } else { "" };
+    format!(
+        "{} of {} ({}{imported})",
+        side.treatment, side.run, side.title
+    )
+}
+
+fn environment(difference: &Difference) -> Table {
+    let told = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
+    let rows = difference.environment.iter();
+    let rows: Vec<Row> = rows
+        .map(|(name, a, b)| Row::of(vec![name.clone(), told(a), told(b)]))
+        .collect();
+    Table {
+        title: "What is known to differ around them".to_owned(),
+        note: if rows.is_empty() {
+            "Nothing that is on record.".to_owned()
+        } else {
+            format!("{MISSING} where it is not on record.")
+        },
+        head: ["fact", "A", "B"].map(str::to_owned).to_vec(),
+        text: vec![1, 2],
+        rows,
+    }
+}
+
+fn figures(pair: &Pair) -> Table {
+    let rows = pair.figures.iter().map(|row| {
+        let shown = |value| figure::value(&row.metric.unit, value);
+        let word = match row.differs {
+            true => "differs, unpaired",
+            false => "unpaired",
+        };
+        Row::of(vec![
+            row.metric.name.clone(),
+            shown(row.a),
+            shown(row.b),
+            figure::ratio(row.ratio.estimate),
+            figure::ratio_range(row.ratio),
+            format!("{}, {}", row.results.0, row.results.1),
+            word.to_owned(),
+        ])
+    });
+    let (a, b) = (&pair.a, &pair.b);
+    let named = if a.0 == b.0 {
+        a.0.clone()
+    } else {
+        format!("A: {}; B: {}", a.0, b.0)
+    };
+    let summary = if a.1 == b.1 {
+        format!("{}.", capital(&a.1))
+    } else {
+        format!("A: {}. B: {}.", capital(&a.1), capital(&b.1))
+    };
+    Table {
+        title: named,
+        note: format!("{summary} A ratio above 1: B is better. Intervals: Welch, 95 % each."),
+        head: ["metric", "A", "B", "ratio", "interval", "runs", ""]
+            .map(str::to_owned)
+            .to_vec(),
+        text: vec![6],
+        rows: rows.collect(),
+    }
+}
+
+/// What only one side has, named.
+fn only(label: &str, side: &Stored) -> Option<Part> {
+    let mut names: Vec<String> = side.only.iter().take(ONLY_MAX).cloned().collect();
+    if side.only.len() > ONLY_MAX {
+        names.push(format!("and {} more", side.only.len() - ONLY_MAX));
+    }
+    (!names.is_empty()).then(|| Part::List(format!("Only {label} has"), names))
+}

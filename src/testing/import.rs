@@ -1,0 +1,91 @@
+//! What other tools print.
+
+use crate::event::{Event, FORMAT, Line, RunStarted};
+use crate::import::{self, Source};
+use crate::record::Record;
+
+/// Treatments, workloads and rounds of a design that is reported on.
+const REPORTED_MAX: usize = 60;
+
+/// A text, taken for that of each tool and as it is recognised.
+pub fn import(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    for importer in import::ALL {
+        read(&text, Some(importer.name));
+    }
+    read(&text, None);
+}
+
+/// Refused with a line of the text, or figures that make sense, from which every report can be made.
+fn read(text: &str, tool: Option<&str>) {
+    let results = match import::read(text, tool) {
+        Ok(results) => results,
+        Err(misread) => {
+            let lines = text.split('\n').count();
+            assert!((1..=lines).contains(&misread.line), "{misread:?}");
+            assert!(!misread.what.is_empty() && !misread.next.is_empty());
+            assert!(!misread.what.contains('\n'), "{misread:?}");
+            return;
+        }
+    };
+    for result in &results {
+        assert_eq!(result.metrics.len(), result.values.len());
+        assert!(!result.workload.is_empty() && !result.kind.is_empty());
+        for value in result.values.iter().flatten() {
+            assert!(value.is_finite() && *value >= 0.0, "{result:?}");
+        }
+    }
+    if results.len() > REPORTED_MAX {
+        return;
+    }
+    let half = results.len() / 2;
+    let source = |name: &str, results: &[import::Imported]| Source {
+        name: Some(name.to_owned()),
+        file: "a.txt".to_owned(),
+        stem: "a".to_owned(),
+        hash: String::new(),
+        text: text.to_owned(),
+        results: results.to_vec(),
+    };
+    let sources = [source("a", &results[..half]), source("b", &results[half..])];
+    super::record::reported(&record(&sources));
+}
+
+/// The record an import of these would leave.
+fn record(sources: &[Source]) -> Record {
+    let design = import::design(sources, "2026-11-21T14:05:00.000Z");
+    let rounds = design.decide.rounds_max;
+    let head = Event::RunStarted(Box::new(RunStarted {
+        format: FORMAT,
+        run: "r".to_owned(),
+        stackrace: "0".to_owned(),
+        command: Vec::new(),
+        study: design.study,
+        study_name: "import".to_owned(),
+        study_hash: String::new(),
+        title: "t".to_owned(),
+        factors: Vec::new(),
+        treatments: design.treatments,
+        workloads: design.workloads,
+        decide: design.decide,
+        seed: 0,
+        environment: design.environment,
+    }));
+    let line = |event| Line {
+        at: "2026-11-21T14:05:00.000Z".to_owned(),
+        event,
+    };
+    let Some(mut record) = Record::begin(line(head)) else {
+        panic!("a head begins a record");
+    };
+    for origin in design.origins {
+        record.push(line(Event::Imported(Box::new(origin))));
+    }
+    for trial in design.trials {
+        record.push(line(Event::Trial(Box::new(trial))));
+    }
+    for round in 1..=rounds {
+        record.push(line(Event::RoundFinished { round }));
+    }
+    record
+}

@@ -1,0 +1,224 @@
+//! Other tools' outputs through the whole program: imported, reported in every form, found in the
+//! index, set side by side, and never gone on with.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "shared with tests that mount file systems")]
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::{Ground, Said};
+
+/// A real output, copied to where the program works.
+fn copy(ground: &Ground, golden: &str, name: &str) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/golden")
+        .join(golden);
+    ground.write(name, fs::read(path).unwrap());
+}
+
+fn ended(said: Said) -> String {
+    said.ended(0);
+    said.out
+}
+
+/// The only run's log, line by line.
+fn log(ground: &Ground) -> Vec<serde_json::Value> {
+    let runs = ground.store().join("runs");
+    let run = fs::read_dir(runs).unwrap().next().unwrap().unwrap().path();
+    let text = fs::read_to_string(run.join("log.jsonl")).unwrap();
+    text.lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
+}
+
+#[test]
+fn an_import_is_a_run_like_any_other() {
+    let ground = Ground::new();
+    copy(&ground, "fio/fio-3.39_seqread_normal.txt", "one.txt");
+    copy(&ground, "fio/fio-3.39_randrw_jsonplus.json", "mix.json");
+    let args = [
+        "import",
+        "old=one.txt",
+        "new=one.txt",
+        "new=mix.json",
+        "--title",
+        "Old and new",
+    ];
+    let said = ended(ground.stackrace(&args));
+    for part in [
+        "Imported, not measured here: new against old: ratio 1.00; one run each: no interval can be given.",
+        "imported · 4 results",
+        "1.43 GB/s",
+        "nor made in turn",
+    ] {
+        let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(flat.contains(part), "{part}\n{said}");
+    }
+
+    // The source is kept as it was, and nothing says that anything was measured here.
+    let lines = log(&ground);
+    let kept: Vec<&serde_json::Value> = lines
+        .iter()
+        .filter(|line| line["event"] == "imported")
+        .collect();
+    assert_eq!(kept.len(), 3);
+    let source = fs::read_to_string(ground.path().join("mix.json")).unwrap();
+    assert_eq!(kept[2]["text"], source.as_str());
+    assert_eq!(kept[2]["version"], "fio-3.39");
+    assert_eq!(lines[0]["study_name"], "import");
+    assert!(
+        lines[0]["study"]
+            .as_str()
+            .unwrap()
+            .lines()
+            .all(|line| line.starts_with('#'))
+    );
+    assert_eq!(lines.last().unwrap()["reason"], "imported");
+
+    let csv = ended(ground.stackrace(&["report", "--format", "csv"]));
+    assert!(
+        csv.contains(",read latency mean,ns,lower,285028.783979,complete,"),
+        "{csv}"
+    );
+    let row = csv.lines().nth(1).unwrap();
+    assert!(
+        row.contains("throughput,B/s,higher,1431306240,complete,"),
+        "{row}"
+    );
+    assert!(
+        !row.contains("0.000000000"),
+        "a time nobody measured: {row}"
+    );
+    let json: serde_json::Value =
+        serde_json::from_str(&ended(ground.stackrace(&["report", "--format", "json"]))).unwrap();
+    assert_eq!(json["verdict"]["state"], "unpaired");
+    assert_eq!(json["trials"].as_array().unwrap().len(), 4);
+    for form in ["html", "markdown", "terminal"] {
+        let report = ended(ground.stackrace(&["report", "--format", form]));
+        assert!(report.contains("Old and new") || form == "terminal");
+        assert!(
+            report.contains("fio read 1M") && !report.contains("NaN"),
+            "{form}"
+        );
+    }
+    assert!(ended(ground.stackrace(&["runs"])).contains("imported  Old and new"));
+    assert!(ground.store().join("stackrace.db").exists());
+    let resumed = ground.stackrace(&["resume"]);
+    resumed.ended(3);
+    resumed.err_has("there is nothing to go on with");
+}
+
+#[test]
+fn a_refused_text_leaves_no_run() {
+    let ground = Ground::new();
+    copy(&ground, "fio/fio-3.39_seqread_normal.txt", "good.txt");
+    let good = fs::read_to_string(ground.path().join("good.txt")).unwrap();
+    ground.write(
+        "bad.txt",
+        good.replace("BW=1365MiB/s (1432", "BW=2365MiB/s (1432"),
+    );
+    ground.write("latin.txt", b"one\ntw\xf6\n");
+    let said = ground.stackrace(&["import", "good.txt", "bad.txt", "latin.txt"]);
+    said.ended(3);
+    said.err_has("error: bad.txt:6: ");
+    said.err_has("contradicts itself");
+    said.err_has("error: latin.txt:2: this is no text in UTF-8");
+    assert!(!ground.store().exists(), "the store was made");
+}
+
+#[test]
+fn labels_tell_results_apart_where_they_can() {
+    let ground = Ground::new();
+    copy(&ground, "phoronix/pts-10.8.4_stream.xml", "a.xml");
+    ended(ground.stackrace(&["import", "a.xml"]));
+    let lines = log(&ground);
+    assert_eq!(lines[0]["treatments"][0]["name"], "ci");
+    assert_eq!(lines[0]["decide"]["rounds_max"], 2, "two runs of each test");
+
+    // The same system in two files says nothing of what differs between them.
+    let ground = Ground::new();
+    copy(&ground, "phoronix/pts-10.8.4_stream.xml", "a.xml");
+    copy(&ground, "phoronix/pts-10.8.4_stream.xml", "b.xml");
+    ended(ground.stackrace(&["import", "a.xml", "b.xml"]));
+    let names = &log(&ground)[0]["treatments"];
+    assert_eq!(
+        (&names[0]["name"], &names[1]["name"]),
+        (&"a".into(), &"b".into())
+    );
+}
+
+#[test]
+fn two_results_are_set_side_by_side() {
+    let ground = Ground::new();
+    copy(&ground, "fio/fio-3.33_two_jobs.json", "now.json");
+    let load = fs::read_to_string(ground.path().join("now.json")).unwrap();
+    // The rate and what it follows from, halved.
+    let times = load.replace("fio-3.33", "fio-3.36");
+    ground.write("then.json", times);
+    ended(ground.stackrace(&["import", "now=now.json", "then=then.json"]));
+    let said = ended(ground.stackrace(&["diff", "last/now", "last/then"]));
+    let before = said.find("What is known to differ").unwrap();
+    let figures = said.find("fio randread 4k").unwrap();
+    assert!(before < figures, "{said}");
+    assert!(
+        said.contains("unpaired") && !said.contains("faster"),
+        "{said}"
+    );
+    assert!(
+        said.lines().all(|line| line.chars().count() <= 80),
+        "{said}"
+    );
+    let json = ended(ground.stackrace(&["diff", "last/now", "last/then", "--json"]));
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["a"]["imported"], true);
+    assert_eq!(json["workloads"].as_array().unwrap().len(), 2);
+    assert_eq!(json["workloads"][0]["figures"][0]["ratio"]["estimate"], 1.0);
+    assert_eq!(
+        json["workloads"][0]["figures"][0]["ratio"]["low"],
+        serde_json::Value::Null
+    );
+    let said = ground.stackrace(&["diff", "last", "last/then"]);
+    said.ended(2);
+    said.err_has("name one of them, as last/NAME: now; then");
+}
+
+/// fio's jobs and our own workload are the same operation: what both have is compared, what one has
+/// is named.
+#[test]
+fn an_imported_result_stands_beside_ones_own() {
+    let ground = Ground::new();
+    ground.write(
+        "study.toml",
+        "title = \"Own\"\n[[stack]]\ndir = { path = \".\" }\n[[workload]]\nsequential = { mode = \"write\", size = \"1 MiB\" }\n[decide]\nrounds-at-most = 3\n",
+    );
+    ended(ground.stackrace(&["run", "study.toml"]));
+    copy(&ground, "fio/fio-3.39_seqwrite_normal.txt", "fio.txt");
+    ended(ground.stackrace(&["import", "fio.txt"]));
+    let runs = ended(ground.stackrace(&["runs"]));
+    let ids: Vec<&str> = runs
+        .lines()
+        .filter(|line| line.starts_with("20"))
+        .map(|line| line.split(' ').next().unwrap())
+        .collect();
+    let own = ids.iter().find(|id| {
+        let said = ended(ground.stackrace(&["report", id, "--format", "markdown"]));
+        said.contains("# Own")
+    });
+    let said = ended(ground.stackrace(&["diff", own.unwrap(), "last"]));
+    for part in [
+        "kernel",
+        "fio-3.39",
+        "throughput",
+        "write latency p50",
+        "Only B has",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    assert!(said.contains("write latency mean"), "{said}");
+    assert!(
+        said.lines().all(|line| line.chars().count() <= 80),
+        "{said}"
+    );
+}
