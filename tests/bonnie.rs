@@ -2,6 +2,10 @@
 //! it, what it leaves and what it refuses.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[expect(
+    dead_code,
+    reason = "what other tests are pointed at is not needed here"
+)]
 mod support;
 
 use std::fs;
