@@ -53,7 +53,9 @@ impl<'a> Reader<'a> {
         let banner = self.line();
         let program = banner[BANNER.len()..].split('-').next().unwrap_or_default();
         let program = program.trim();
-        let layout = match program.get(..4).unwrap_or(program) {
+        let plain = |c: char| c.is_ascii_alphanumeric() || c == '.';
+        let known = program.get(..4).filter(|_| program.chars().all(plain));
+        let layout = match known.unwrap_or_default() {
             "1.03" => Layout::V1_03,
             "1.96" => Layout::V1_96,
             "1.97" => Layout::V1_97,
