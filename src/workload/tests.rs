@@ -47,6 +47,22 @@ fn count(outcome: &Outcome, op: Op) -> u64 {
     metric::of(outcome, op).map_or(0, |entry| entry.count)
 }
 
+/// The original drops nothing between its phases; every other workload starts each one cold.
+#[test]
+fn only_bonnie_leaves_caches_alone_between_its_phases() {
+    for kind in ALL {
+        let text = format!(
+            "[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{}\n",
+            kind.example
+        );
+        let study = parse("t.toml", text.as_bytes(), &Kinds::real()).unwrap();
+        let workload = study.treatments[0].workloads[0].as_ref();
+        assert!(workload.settles(0), "{}", kind.name);
+        let settled = (1..workload.phases().len()).all(|phase| workload.settles(phase));
+        assert_eq!(settled, kind.name != "bonnie++", "{}", kind.name);
+    }
+}
+
 #[test]
 fn every_workload_reports_every_metric_it_names() {
     let lines = [

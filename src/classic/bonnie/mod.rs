@@ -12,6 +12,7 @@
 
 mod parse;
 mod print;
+mod table;
 #[cfg(test)]
 mod tests;
 

@@ -6,13 +6,10 @@
 //! where the two disagree, one of them is damaged.
 
 use super::super::Misread;
-use super::print::{FIELD, text_rate};
+use super::print::text_rate;
+use super::table;
 use super::{Cell, Column, Data, Figure, Files, Layout, Made, Report};
 
-/// What a banner says first.
-const BANNER: &str = "Version ";
-const DATA_BANNER: &str = "------Sequential Output------";
-const FILES_BANNER: &str = "------Sequential Create------";
 /// How both CSV headers begin.
 const HEADERS: [&str; 2] = ["name,file_size,", "format_version,bonnie_version,"];
 /// A line with this many commas was meant to be CSV.
@@ -28,13 +25,13 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
     let lines: Vec<&str> = text.lines().collect();
     let mut reports: Vec<Report> = Vec::new();
     // Whether the last report is a table that a CSV line may follow.
-    let mut table = false;
+    let mut above = false;
     let mut at = 0;
     while let Some(line) = lines.get(at) {
-        if line.starts_with(BANNER) && line.contains("------") {
-            let mut reader = Reader { lines: &lines, at };
-            reports.push(reader.table()?);
-            (at, table) = (reader.at, true);
+        if table::begins(line) {
+            let (report, next) = table::read(&lines, at)?;
+            reports.push(report);
+            (at, above) = (next, true);
             continue;
         }
         at += 1;
@@ -43,7 +40,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
         }
         if line.matches(',').count() >= COMMAS {
             let report = csv(line, at)?;
-            match reports.last_mut().filter(|_| table) {
+            match reports.last_mut().filter(|_| above) {
                 Some(last) if same_run(last, &report) => {
                     agree(last, &report, at)?;
                     let program = std::mem::take(&mut last.program);
@@ -51,7 +48,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
                 }
                 _ => reports.push(report),
             }
-            table = false;
+            above = false;
         }
     }
     if reports.is_empty() {
@@ -64,7 +61,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
     Ok(reports)
 }
 
-fn misread(line: usize, what: impl Into<String>, next: &str) -> Misread {
+pub(super) fn misread(line: usize, what: impl Into<String>, next: &str) -> Misread {
     Misread {
         line,
         what: what.into(),
@@ -133,7 +130,7 @@ fn same(layout: Layout, table: Cell, csv: Cell, column: Column) -> bool {
 }
 
 /// A whole number, or one with decimals, and nothing else; within reason.
-fn number(text: &str) -> Option<f64> {
+pub(super) fn number(text: &str) -> Option<f64> {
     let plain = |c: char| c.is_ascii_digit() || c == '.';
     let begins = text.starts_with(|c: char| c.is_ascii_digit());
     let number: f64 = text
@@ -143,12 +140,12 @@ fn number(text: &str) -> Option<f64> {
     (number <= NUMBER_MAX).then_some(number)
 }
 
-fn whole(text: &str) -> Option<u64> {
+pub(super) fn whole(text: &str) -> Option<u64> {
     let number = number(text).filter(|_| !text.contains('.'))?;
     Some(number as u64)
 }
 
-fn small(text: &str) -> Option<u32> {
+pub(super) fn small(text: &str) -> Option<u32> {
     whole(text).and_then(|number| u32::try_from(number).ok())
 }
 
@@ -169,7 +166,7 @@ fn chunk_bytes(text: &str) -> Option<u64> {
 }
 
 /// `62186us`, `102ms` or `5s`, in ns.
-fn latency_ns(text: &str) -> Option<u64> {
+pub(super) fn latency_ns(text: &str) -> Option<u64> {
     let (digits, unit_ns) = match text.strip_suffix("us") {
         Some(digits) => (digits, 1_000),
         None => match text.strip_suffix("ms") {
@@ -181,7 +178,7 @@ fn latency_ns(text: &str) -> Option<u64> {
 }
 
 /// `8`, `8:16384:512`, `8:link`, with `/4` behind it.
-fn files_words(text: &str) -> Option<Files> {
+pub(super) fn files_words(text: &str) -> Option<Files> {
     let (words, directories) = match text.split_once('/') {
         Some((words, directories)) => (words, small(directories)?),
         None => (text, 1),
@@ -367,7 +364,7 @@ fn csv_files(fields: &mut Fields<'_>) -> Result<Option<Files>, Misread> {
 }
 
 /// `1G:64k:2:20000`: size, chunk, copies, seeks; what is usual may be missing.
-fn data_words(text: &str) -> Option<(Data, u32)> {
+pub(super) fn data_words(text: &str) -> Option<(Data, u32)> {
     let mut words = text.split(':');
     let size_mib = size_mib(words.next()?)?;
     let chunk = match words.next() {
@@ -386,224 +383,4 @@ fn data_words(text: &str) -> Option<(Data, u32)> {
         seekers: None,
     };
     words.next().is_none().then_some((data, concurrency))
-}
-
-/// Goes through the lines of a table.
-struct Reader<'a> {
-    lines: &'a [&'a str],
-    /// The line that is read next, from 0.
-    at: usize,
-}
-
-impl<'a> Reader<'a> {
-    fn line(&self) -> &'a str {
-        self.lines.get(self.at).copied().unwrap_or_default()
-    }
-
-    fn wrong(&self, what: impl Into<String>) -> Misread {
-        let next = "give the table as bonnie++ printed it, blanks included";
-        misread(self.at + 1, what, next)
-    }
-
-    /// Passes over a line that must hold some words.
-    fn pass(&mut self, words: &str) -> Result<&'a str, Misread> {
-        let line = self.line();
-        if !line.contains(words) {
-            return Err(self.wrong(format!("{words:?} is missing from this line of the table")));
-        }
-        self.at += 1;
-        Ok(line)
-    }
-
-    /// One table: data, files, or one after the other.
-    fn table(&mut self) -> Result<Report, Misread> {
-        let banner = self.line();
-        let program = banner[BANNER.len()..].split('-').next().unwrap_or_default();
-        let program = program.trim();
-        let layout = match program.get(..4).unwrap_or(program) {
-            "1.03" => Layout::V1_03,
-            "1.96" => Layout::V1_96,
-            "1.97" => Layout::V1_97,
-            "1.98" | "2.00" => Layout::V2_00,
-            _ => {
-                let what = format!("bonnie++ {program:?} is not known: 1.03, 1.96, 1.97, 2.00 are");
-                return Err(self.wrong(what));
-            }
-        };
-        let mut report = Report {
-            layout,
-            program: program.to_owned(),
-            name: String::new(),
-            concurrency: 1,
-            seed: None,
-            data: None,
-            files: None,
-            cells: [Cell::default(); 12],
-        };
-        if banner.contains(DATA_BANNER) {
-            self.data(&mut report)?;
-            let next = self.line();
-            let goes_on = match layout {
-                Layout::V1_03 => next.starts_with(' '),
-                _ => next.starts_with(&banner[..FIELD.min(banner.len())]),
-            };
-            if goes_on && next.contains(FILES_BANNER) {
-                self.files(&mut report)?;
-            }
-        } else {
-            self.files(&mut report)?;
-        }
-        Ok(report)
-    }
-
-    fn data(&mut self, report: &mut Report) -> Result<(), Misread> {
-        self.pass(DATA_BANNER)?;
-        let titles = self.pass("-Per Chr- --Block-- -Rewrite-")?;
-        if let Some(rest) = titles.strip_prefix("Concurrency") {
-            let number = rest.split('-').next().unwrap_or_default().trim();
-            let number = small(number).ok_or_else(|| self.wrong(format!("{number:?} copies")))?;
-            report.concurrency = number;
-        }
-        self.pass(" %CP")?;
-        let (field, rest) = self.field()?;
-        let Some((name, words)) = field.trim_end().rsplit_once(' ') else {
-            return Err(self.wrong("the machine's name and the size are not apart"));
-        };
-        let words = data_words(words);
-        let Some((data, concurrency)) = words else {
-            return Err(self.wrong("the size is missing in front of the rates"));
-        };
-        report.name = name.trim_end().to_owned();
-        report.concurrency = report.concurrency.max(concurrency);
-        report.data = Some(data);
-        self.row(rest, report, &Column::ALL[..6])
-    }
-
-    fn files(&mut self, report: &mut Report) -> Result<(), Misread> {
-        self.pass(FILES_BANNER)?;
-        let titles = self.pass("-Create-- --Read--- -Delete--")?;
-        let name = titles.split(" -Create--").next().unwrap_or_default().trim();
-        if report.data.is_none() {
-            report.name = name.to_owned();
-        }
-        self.pass(" %CP")?;
-        let (field, rest) = self.field()?;
-        report.files = files_words(field.trim());
-        if report.files.is_none() {
-            return Err(self.wrong("the number of files is missing in front of the rates"));
-        }
-        self.row(rest, report, &Column::ALL[6..])
-    }
-
-    /// What stands before the first rate of a row, and the rest of it.
-    fn field(&self) -> Result<(String, &'a [u8]), Misread> {
-        match self.line().as_bytes().split_at_checked(FIELD) {
-            Some((field, rest)) => Ok((String::from_utf8_lossy(field).into_owned(), rest)),
-            None => Err(self.wrong("a row of figures is missing")),
-        }
-    }
-
-    /// The figures of a row and the latencies below it.
-    fn row(&mut self, rest: &[u8], report: &mut Report, columns: &[Column]) -> Result<(), Misread> {
-        let mut cells = Cells { rest };
-        for column in columns {
-            let at = *column as usize;
-            report.cells[at].figure = self.figure(&mut cells, report.layout, *column)?;
-        }
-        if !cells.is_over() {
-            return Err(self.wrong("there is more in this row than six figures"));
-        }
-        self.at += 1;
-        if report.layout == Layout::V1_03 {
-            return Ok(());
-        }
-        let line = self.pass("Latency")?.as_bytes();
-        self.at -= 1;
-        let mut cells = Cells {
-            rest: line.get(17..).unwrap_or_default(),
-        };
-        for column in columns {
-            let cell = cells.next(9, 10).map_err(|what| self.wrong(what))?;
-            let wrong = |text: &str| self.wrong(format!("{text:?} is no latency"));
-            report.cells[*column as usize].latency_ns = match cell {
-                None => None,
-                Some(text) => Some(latency_ns(&text).ok_or_else(|| wrong(&text))?),
-            };
-        }
-        if !cells.is_over() {
-            return Err(self.wrong("there is more in this row than six latencies"));
-        }
-        self.at += 1;
-        Ok(())
-    }
-
-    /// The rate and the processor of one column.
-    fn figure(
-        &self,
-        cells: &mut Cells<'_>,
-        layout: Layout,
-        column: Column,
-    ) -> Result<Option<Figure>, Misread> {
-        let rate = cells.next(5, 10).map_err(|what| self.wrong(what))?;
-        let Some(rate) = rate else {
-            return Ok(None);
-        };
-        let cpu = cells.next(3, 4).map_err(|what| self.wrong(what))?;
-        let cpu = cpu.unwrap_or_default();
-        if (rate.as_str(), cpu.as_str()) == ("+++++", "+++") {
-            return Ok(Some(Figure::TooFast));
-        }
-        let wrong = || {
-            let name = column.name();
-            self.wrong(format!("{rate:?} and {cpu:?} are no figures of {name}"))
-        };
-        let cpu_percent = small(&cpu).ok_or_else(wrong)?;
-        if layout == Layout::V2_00 && column as usize > Column::Seeks as usize {
-            let shown = whole(&rate).ok_or_else(wrong)?;
-            return Ok(Some(Figure::Garbage { shown, cpu_percent }));
-        }
-        let per_s = if layout == Layout::V2_00 && column.moves_data() {
-            let scaled = |unit, kib: f64| Some(number(rate.strip_suffix(unit)?)? * kib);
-            scaled('k', 1.0)
-                .or_else(|| scaled('m', 1024.0))
-                .or_else(|| scaled('g', 1_048_576.0))
-        } else {
-            number(&rate)
-        };
-        let per_s = per_s.ok_or_else(wrong)?;
-        Ok(Some(Figure::Rate { per_s, cpu_percent }))
-    }
-}
-
-/// The cells of a row: a blank, then a word that is right-aligned, and wider than its cell where it
-/// does not fit.
-struct Cells<'a> {
-    rest: &'a [u8],
-}
-
-impl Cells<'_> {
-    fn is_over(&self) -> bool {
-        self.rest.iter().all(u8::is_ascii_whitespace)
-    }
-
-    /// The next word, right-aligned in `width`; none: `blanks` blanks stand in its place, or the row
-    /// is over.
-    fn next(&mut self, width: usize, blanks: usize) -> Result<Option<String>, &'static str> {
-        let empty = self.rest.len().min(blanks);
-        if self.rest[..empty].iter().all(|byte| *byte == b' ') {
-            self.rest = &self.rest[empty..];
-            return Ok(None);
-        }
-        let begin = self.rest.iter().position(|byte| *byte != b' ').unwrap_or(0);
-        let word = &self.rest[begin..];
-        let length = word
-            .iter()
-            .position(|byte| *byte == b' ')
-            .unwrap_or(word.len());
-        if begin + length != 1 + width.max(length) {
-            return Err("the columns of this row are not where they should be");
-        }
-        self.rest = &word[length..];
-        Ok(Some(String::from_utf8_lossy(&word[..length]).into_owned()))
-    }
 }
