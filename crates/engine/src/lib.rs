@@ -1,7 +1,7 @@
 //! The load generator: the one place where I/O happens.
 //!
 //! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`files`] and
-//! [`tree`] (whole files), watched through a [`Control`], and comes back as an [`Outcome`].
+//! [`tree`] (whole files) or [`sysbench`], watched through a [`Control`], and comes back as an [`Outcome`].
 mod calls;
 mod choose;
 pub mod clock;
@@ -24,6 +24,7 @@ pub mod residency;
 mod ring;
 pub mod shape;
 pub mod spec;
+pub mod sysbench;
 mod target;
 mod thread;
 pub mod tree;
