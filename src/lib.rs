@@ -21,12 +21,14 @@
 //! | [`audit`] | what spoils or limits a figure |
 //! | [`verdict`] | contrasts judged |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
+//! | [`classic`] | reports of the classic tools as data |
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
 //! of us), [`setting`], [`time`], [`mod@unit`]; [`testing`] has a check for every parser.
 
 mod audit;
+mod classic;
 mod cli;
 mod event;
 mod host;
