@@ -10,7 +10,7 @@ mod print;
 mod tests;
 
 pub(crate) use parse::parse;
-pub(crate) use print::{banner, head, intermediate, results, size};
+pub(crate) use print::{banner, head, intermediate, results, started};
 
 use crate::event::{Better, MetricHead};
 
@@ -134,14 +134,6 @@ pub(crate) struct Latency {
     pub(crate) percentile: Option<(u64, f64)>,
     /// Of all events, ms.
     pub(crate) sum: f64,
-}
-
-impl Head {
-    /// The word of the mode in the options.
-    pub(crate) fn mode_word(&self) -> &'static str {
-        let mode = MODES.iter().find(|(_, words)| *words == self.mode);
-        mode.map_or("", |(word, _)| word)
-    }
 }
 
 /// The modes: option, and what is printed.

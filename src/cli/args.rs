@@ -65,6 +65,9 @@ pub(super) enum Verb {
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
+    /// Do what sysbench's fileio test does, with its options, in the current directory
+    #[command(disable_help_flag = true)]
+    Sysbench(Sysbench),
     /// Print shell completions
     Completions {
         /// For which shell
@@ -208,6 +211,18 @@ pub(super) struct Report {
     /// The same as --format html --output FILE
     #[arg(long, value_name = "FILE", conflicts_with_all = ["format", "output"])]
     pub(super) html: Option<PathBuf>,
+}
+
+/// `stackrace sysbench`.
+#[derive(Debug, Args)]
+pub(super) struct Sysbench {
+    /// As sysbench takes them: [OPTIONS] fileio [OPTIONS] prepare|run|cleanup|help
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORDS"
+    )]
+    pub(super) words: Vec<String>,
 }
 
 /// `stackrace clean`.

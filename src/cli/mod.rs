@@ -11,6 +11,7 @@ mod plan;
 mod progress;
 mod report;
 mod show;
+mod sysbench;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -92,6 +93,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),
         Verb::Reindex => report::reindex(&setting),
+        Verb::Sysbench(verb) => sysbench::exec(verb),
         Verb::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "stackrace", &mut text);

@@ -7,6 +7,7 @@
 //!
 //! The product uses nothing of this.
 
+mod classic;
 mod engine;
 mod input;
 mod record;
@@ -15,6 +16,7 @@ mod study;
 mod system;
 mod words;
 
+pub use classic::sysbench;
 pub use engine::{content, files, recorder, schedule, shape};
 pub use record::{histogram, log, report};
 pub use stats::stats;
@@ -44,5 +46,6 @@ pub const ALL: &[Check] = &[
     ("stack", stack),
     ("stats", stats),
     ("study", study),
+    ("sysbench", sysbench),
     ("unit", unit),
 ];

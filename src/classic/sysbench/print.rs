@@ -92,7 +92,7 @@ pub(crate) fn head(head: &Head) -> String {
     text + &durability(head)
 }
 
-/// fsync, the way bytes are moved, the mode, and the start.
+/// fsync, the way bytes are moved, and the mode.
 fn durability(head: &Head) -> String {
     let mut text = String::new();
     if let Some(every) = head.fsync_every {
@@ -108,8 +108,12 @@ fn durability(head: &Head) -> String {
     if head.validate {
         text += "Using checksums validation.\n";
     }
-    text += &format!("Doing {} test\n", head.mode);
-    text + match head.layout {
+    text + &format!("Doing {} test\n", head.mode)
+}
+
+/// What is said when the threads start.
+pub(crate) fn started(layout: Layout) -> &'static str {
+    match layout {
         Layout::V0_4 => "Threads started!\n",
         Layout::V1_0 => "Initializing worker threads...\n\nThreads started!\n\n",
     }

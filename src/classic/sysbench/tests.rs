@@ -3,6 +3,7 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use super::print::size;
 use super::*;
 
 fn golden() -> BTreeMap<String, String> {
@@ -28,7 +29,7 @@ fn whole() -> Vec<(String, String)> {
 
 fn printed(report: &Report) -> String {
     let steps: String = report.intermediate.iter().map(intermediate).collect();
-    head(&report.head) + &steps + &results(report)
+    head(&report.head) + started(report.head.layout) + &steps + &results(report)
 }
 
 #[test]
