@@ -1,3 +1,5 @@
+//! Real output comes back byte for byte, and damaged output does not pass.
+
 use std::collections::BTreeMap;
 use std::path::Path;
 

@@ -1,3 +1,5 @@
+//! What a run prints is a report, with the counts that must be.
+
 use stackrace_engine::Control;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! The order of requests is the one that was seen, documented, or reported.
+
 use super::*;
 use crate::spec::Content;
 use crate::sysbench::Transfer;

@@ -1,3 +1,5 @@
+//! Counts of the original, and what it leaves on disk.
+
 use std::process::Command;
 
 use super::*;
