@@ -216,7 +216,7 @@ pub(super) struct Report {
 /// `stackrace sysbench`.
 #[derive(Debug, Args)]
 pub(super) struct Sysbench {
-    /// As sysbench takes them: [OPTIONS] fileio [OPTIONS] prepare|run|cleanup|help
+    /// As sysbench takes them: options, the test `fileio`, and prepare, run, cleanup or help
     #[arg(
         trailing_var_arg = true,
         allow_hyphen_values = true,
