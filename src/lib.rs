@@ -25,6 +25,7 @@
 //! | [`published`] | five published studies as data |
 //! | [`verdict`] | contrasts judged |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
+//! | [`classic`] | reports of the classic tools as data |
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because

@@ -5,6 +5,7 @@
 
 pub(crate) mod bonnie;
 pub(crate) mod postmark;
+pub(crate) mod sysbench;
 
 /// Why a text is not what it was taken for.
 #[derive(Debug, Clone, PartialEq, Eq)]

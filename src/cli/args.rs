@@ -77,6 +77,9 @@ pub(super) enum Verb {
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
+    /// Do what sysbench's fileio test does, with its options, in the current directory
+    #[command(disable_help_flag = true)]
+    Sysbench(Sysbench),
     /// Print shell completions
     Completions {
         /// For which shell
@@ -329,6 +332,18 @@ pub(super) struct Diff {
     /// As JSON, for programs
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// `stackrace sysbench`.
+#[derive(Debug, Args)]
+pub(super) struct Sysbench {
+    /// As sysbench takes them: options, the test `fileio`, and prepare, run, cleanup or help
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORDS"
+    )]
+    pub(super) words: Vec<String>,
 }
 
 /// `stackrace clean`.

@@ -16,6 +16,7 @@ mod progress;
 mod published;
 mod report;
 mod show;
+mod sysbench;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -102,6 +103,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),
         Verb::Reindex => report::reindex(&setting),
+        Verb::Sysbench(verb) => sysbench::exec(verb),
         Verb::Completions { shell } => {
             let mut text = Vec::new();
             clap_complete::generate(shell, &mut Arguments::command(), "stackrace", &mut text);

@@ -1,5 +1,6 @@
 //! What the classic tools print and are told.
 
+use crate::classic::sysbench;
 use crate::classic::bonnie;
 use crate::classic::postmark::language::{Answer, Configuration, From};
 use crate::classic::postmark::{metrics, parse, values};
@@ -85,5 +86,41 @@ pub fn bonnie(data: &[u8]) {
             );
             assert!(!error.what.is_empty() && !error.next.is_empty());
         }
+    }
+}
+
+/// A report of sysbench: refused with a place in the text, or read, printed and read again the same.
+pub fn sysbench(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let reports = match sysbench::parse(&text) {
+        Ok(reports) => reports,
+        Err(misread) => {
+            assert!(
+                misread.line >= 1 && misread.line <= text.lines().count() + 2,
+                "{misread}"
+            );
+            assert!(!misread.what.is_empty() && !misread.next.is_empty());
+            return;
+        }
+    };
+    for report in reports {
+        let values = sysbench::values(&report);
+        assert_eq!(values.len(), sysbench::metrics().len());
+        assert!(
+            values
+                .iter()
+                .flatten()
+                .all(|value| value.is_finite() && *value > 0.0)
+        );
+        let steps: String = report
+            .intermediate
+            .iter()
+            .map(sysbench::intermediate)
+            .collect();
+        let printed = sysbench::head(&report.head)
+            + sysbench::started(report.head.layout)
+            + &steps
+            + &sysbench::results(&report);
+        assert!(printed.starts_with("sysbench "), "{printed}");
     }
 }

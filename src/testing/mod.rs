@@ -17,7 +17,7 @@ mod study;
 mod system;
 mod words;
 
-pub use classic::{bonnie, postmark};
+pub use classic::{bonnie, postmark, sysbench};
 pub use engine::{content, files, recorder, schedule, shape};
 pub use import::import;
 pub use record::{histogram, log, report};
@@ -51,5 +51,6 @@ pub const ALL: &[Check] = &[
     ("stack", stack),
     ("stats", stats),
     ("study", study),
+    ("sysbench", sysbench),
     ("unit", unit),
 ];

@@ -1,12 +1,17 @@
-//! Sysbench-style file I/O: six modes over several files, fsync at a cadence.
+//! File I/O as sysbench's: six modes over several files, fsync at a cadence.
 //!
-//! Shares sysbench's vocabulary (modes, 1.5 reads a write, fsync after every 100 requests), not its
-//! exact sequence. Data is random, not zeros: zeros compress to nothing on half of the file
+//! With `version` these are the very requests of that sysbench ([`exact`]). Without, it shares
+//! sysbench's vocabulary (modes, 1.5 reads a write, fsync after every 100 requests), not
+//! its sequence. Data is random, not zeros: zeros compress to nothing on half of the file
 //! systems this is meant to compare. With `fsync-every = 1` the fsync counts into the latency of
 //! the write before it, as `--file-fsync-all` does.
 
+mod exact;
+
 use stackrace_engine::spec::{Access, Engine};
 use stackrace_engine::{Op, Outcome};
+
+use exact::Exact;
 
 use super::block::words::{self as word, block_size, files, fsync_every, time};
 use super::block::{BlockIo, Frame};
@@ -21,7 +26,7 @@ const MODES: [&str; 6] = ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "fileio",
-    summary: "sysbench-style file I/O: six modes, several files, fsync at a cadence",
+    summary: "sysbench file I/O, its very requests or in its style: six modes, fsync at a cadence",
     source: "the modes and defaults of sysbench 1.0.20 fileio",
     settings: &[
         SettingDoc {
@@ -31,14 +36,19 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
             required: true,
             doc: "Sequential write of new files, rewrite, read; random read, write, both.",
         },
+        exact::VERSION,
         word::SIZE,
-        files("8", "Number of files (sysbench: 128)."),
+        files("8", "Number of files; with version 128."),
         block_size("16 KiB"),
         word::THREADS,
         word::RATE,
         word::ARRIVALS,
         word::THINK_TIME,
         fsync_every("100"),
+        exact::FSYNC_EACH,
+        exact::IO,
+        exact::BACKLOG,
+        exact::MERGE,
         word::FSYNC_AT_END,
         word::DATA_ONLY,
         word::SYNC,
@@ -60,8 +70,25 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::ENGINE,
     ],
     example: "fileio = { mode = \"rndrw\", size = \"1 GiB\", fsync-every = 100 }",
-    parse: |settings| Ok(Box::new(FileIo::parse(settings)?)),
+    parse,
 };
+
+fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
+    let asked = settings.text("mode")?.unwrap_or_default();
+    let mode = MODES.into_iter().find(|mode| *mode == asked);
+    let mode = mode.unwrap_or(MODES[0]);
+    if settings.given("version") {
+        return Ok(Box::new(Exact::parse(settings, mode)?));
+    }
+    if let Some(name) = exact::WITH.into_iter().find(|name| settings.given(name)) {
+        return Err(Refusal::at(
+            settings.span_of(name),
+            format!("{name} belongs to the requests of sysbench itself"),
+            "write version = \"1.0\" as well",
+        ));
+    }
+    Ok(Box::new(FileIo::parse(settings, mode)?))
+}
 
 const TIME_NS: u64 = 10_000_000_000;
 
@@ -75,12 +102,7 @@ struct FileIo {
 }
 
 impl FileIo {
-    fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let asked = settings.text("mode")?.unwrap_or_default();
-        let mode = MODES
-            .into_iter()
-            .find(|mode| *mode == asked)
-            .unwrap_or(MODES[0]);
+    fn parse(settings: &Settings, mode: &'static str) -> Result<Self, Refusal> {
         let ratio = settings.number("ratio")?.unwrap_or(1.5);
         let read_share = match mode {
             "seqrd" | "rndrd" => 1.0,

@@ -116,6 +116,18 @@ pub(super) fn latency(outcome: &Outcome, op: Op, which: Latency) -> Option<f64> 
     Some(figure(&entry.latency, entry.latency_sum_ns, which))
 }
 
+/// A latency figure of several kinds of operation taken together, ns.
+pub(super) fn latency_of_all(outcome: &Outcome, ops: &[Op], which: Latency) -> Option<f64> {
+    let mut entries = ops.iter().filter_map(|op| of(outcome, *op));
+    let first = entries.next()?;
+    let (mut all, mut sum_ns) = (first.latency.clone(), first.latency_sum_ns);
+    for entry in entries {
+        sum_ns += entry.latency_sum_ns;
+        all.add(&entry.latency).ok()?;
+    }
+    Some(figure(&all, sum_ns, which))
+}
+
 /// A figure of the service time, ns; none: a closed loop, whose latency is just that.
 pub(super) fn service(outcome: &Outcome, op: Op, which: Latency) -> Option<f64> {
     let service = of(outcome, op)?.service.as_ref()?;

@@ -79,6 +79,12 @@ fn every_workload_reports_every_metric_it_names() {
         "fileio = { mode = \"seqwr\", size = \"1 MiB\", preallocate = true, data-only = true, think-time = \"1 us\", operations = 20, verify = true }",
         "fileio = { mode = \"seqwr\", size = \"1 MiB\", fsync-every = 1 }",
         "fileio = { mode = \"rndrw\", size = \"1 MiB\", files = 4, block-size = \"4 KiB\" }",
+        "fileio = { mode = \"rndrw\", version = \"1.0\", size = \"1 MiB\", files = 4, operations = 300 }",
+        "fileio = { mode = \"rndrw\", version = \"0.4\", size = \"1 MiB\", files = 4, operations = 300, ratio = 2, sync = \"dsync\", data-only = true }",
+        "fileio = { mode = \"rndwr\", version = \"1.0\", size = \"1 MiB\", files = 4, operations = 30, io = \"mmap\", verify = true, rate = 10000, threads = 2 }",
+        "fileio = { mode = \"rndrd\", version = \"1.0\", size = \"1 MiB\", files = 4, operations = 300, direct = true, fsync-at-end = false, content = \"zero\" }",
+        "fileio = { mode = \"seqwr\", version = \"1.0\", size = \"1 MiB\", files = 4, operations = 30, merge = 4, fsync-each = true }",
+        "fileio = { mode = \"seqrd\", version = \"0.4\", size = \"1 MiB\", files = 4 }",
         "files = { count = 40, directories = 3 }",
         "files = { count = 40, directories = 3, rename-to = \"next-directory\", phases = [\"mkdir\", \"create\", \"stat\", \"open-close\", \"read\", \"readdir\", \"rename\", \"link\", \"unlink\", \"rmdir\"] }",
         "\"bonnie++\" = { size = \"2 MiB\", files = 100, file-size-max = \"1 KiB\", directories = 2 }",
@@ -246,6 +252,39 @@ fn phases_that_make_no_sense_are_refused() {
     ] {
         refused(&format!("files = {{ count = 1, phases = {phases} }}"), word);
     }
+}
+
+/// 100 writes and a burst, 92 writes, and each file once more at the end: what sysbench 1.0.20 does
+/// of 320 events with 128 files.
+#[test]
+fn fileio_with_a_version_does_what_sysbench_does() {
+    let (outcomes, _) = run(
+        "fileio = { mode = \"rndwr\", version = \"1.0\", size = \"32 MiB\", operations = 320, time = \"1 h\" }",
+    );
+    let counts = [Op::Write, Op::Fsync].map(|op| count(&outcomes[0], op));
+    assert_eq!(counts, [192, 256]);
+    for (words, why) in [
+        ("think-time = \"1 us\"", "sysbench has no think-time"),
+        ("backlog = 3", "only io = \"async\" has a backlog"),
+        ("merge = 3", "only sequential requests merge"),
+        (
+            "fsync-each = true, fsync-every = 3",
+            "each write is synced by itself",
+        ),
+        ("io = \"async\", verify = true", "nothing can be validated"),
+        (
+            "verify = true, content = \"zero\"",
+            "what is verified is random",
+        ),
+    ] {
+        let line = "fileio = { mode = \"rndwr\", version = \"1.0\", size = \"1 MiB\", files = 2,";
+        refused(&format!("{line} {words} }}"), why);
+    }
+    let rate =
+        "fileio = { mode = \"rndwr\", version = \"0.4\", size = \"1 MiB\", files = 2, rate = 5 }";
+    refused(rate, "sysbench 0.4 has no rate");
+    let merge = "fileio = { mode = \"seqwr\", size = \"1 MiB\", merge = 3 }";
+    refused(merge, "belongs to the requests of sysbench itself");
 }
 
 #[test]

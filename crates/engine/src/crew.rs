@@ -18,7 +18,7 @@ use crate::control::Control;
 use crate::descriptors::own_table;
 use crate::error::StartError;
 use crate::gate::Gate;
-use crate::outcome::{Ended, Op, OpError, Outcome, mean_outstanding};
+use crate::outcome::{Ended, Op, OpError, OpOutcome, Outcome, mean_outstanding};
 use crate::recorder::Recorder;
 
 /// Operations after which a thread tells the world how far it is.
@@ -141,18 +141,30 @@ impl<'a> Hand<'a> {
         let begun_ns = self.time.now_ns();
         let bytes = work()?;
         let ended_ns = self.time.now_ns();
+        self.record(op, begun_ns, ended_ns, bytes);
+        Ok(bytes)
+    }
+
+    /// Nanoseconds since the common start.
+    #[inline(always)]
+    pub(crate) fn now_ns(&mut self) -> u64 {
+        self.time.now_ns()
+    }
+
+    /// Records an operation whose times were read by [`Hand::now_ns`].
+    #[inline]
+    pub(crate) fn record(&mut self, op: Op, begun_ns: u64, ended_ns: u64, bytes: u64) {
         self.recorder.record(op, begun_ns, ended_ns, bytes);
         self.batch_ops += 1;
         self.batch_bytes += bytes;
         if self.batch_ops >= BATCH_OPS || self.batch_bytes >= BATCH_BYTES {
             self.tell();
         }
-        Ok(bytes)
     }
 
-    /// The time since the common start, ns.
-    pub(crate) fn now_ns(&mut self) -> u64 {
-        self.time.now_ns()
+    /// What this thread has done so far.
+    pub(crate) fn done(&self) -> Vec<OpOutcome> {
+        self.recorder.done()
     }
 
     /// Counts a read or write that moved less than was asked for.

@@ -1,7 +1,7 @@
 //! The load generator: the one place where I/O happens.
 //!
 //! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`bonnie`],
-//! [`files`], [`postmark`] and [`tree`] (whole files), watched through a [`Control`], and comes
+//! [`files`], [`postmark`], [`sysbench`] and [`tree`], watched through a [`Control`], and comes
 //! back as an [`Outcome`].
 pub mod bonnie;
 mod calls;
@@ -27,6 +27,7 @@ pub mod residency;
 mod ring;
 pub mod shape;
 pub mod spec;
+pub mod sysbench;
 mod target;
 mod thread;
 pub mod tree;

@@ -120,7 +120,7 @@ fn gap_ns(per_second: f64) -> f64 {
 }
 
 /// An exponentially distributed number with this mean, by inversion. `random` is uniform.
-fn exponential(mean: f64, random: u64) -> f64 {
+pub(crate) fn exponential(mean: f64, random: u64) -> f64 {
     // 1 - [0, 1) is never zero, whose logarithm would be infinite.
     -(1.0 - unit(random)).ln() * mean
 }

@@ -194,6 +194,12 @@ impl Recorder {
             .map_or(0, |lane| lane.0.count)
     }
 
+    /// Everything recorded so far.
+    pub(crate) fn done(&self) -> Vec<OpOutcome> {
+        let lanes = self.lanes.iter().flatten().map(|lane| lane.0.clone());
+        lanes.filter(|kind| kind.count > 0).collect()
+    }
+
     /// Operations recorded so far, fsyncs left out, and the bytes they moved.
     pub fn progress(&self) -> (u64, u64) {
         let lanes = self.lanes.iter().flatten().map(|lane| &lane.0);

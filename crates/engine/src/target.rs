@@ -10,7 +10,7 @@ use crate::spec::{Spec, Target};
 
 /// `O_DSYNC` of the generic Linux interface. Written out because rustix 1.1 gives `OFlags::DSYNC`
 /// the value of `O_SYNC`, which also makes time stamps durable: another measurement.
-const O_DSYNC: OFlags = OFlags::from_bits_retain(0o10000);
+pub(crate) const O_DSYNC: OFlags = OFlags::from_bits_retain(0o10000);
 
 /// Opens every target as the spec says, and reserves its blocks if it asks for that.
 pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {

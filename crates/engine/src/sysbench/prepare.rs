@@ -1,0 +1,207 @@
+//! Making the files, one after the other, and removing them; and what a validated block holds.
+
+use std::path::Path;
+
+use rustix::fs::{Mode as Permissions, OFlags, SeekFrom};
+use rustix::io::Errno;
+
+use super::{Plan, Version, at, wrong};
+use crate::clock::Clock;
+use crate::content::{POOL_BYTES, Pool};
+use crate::control::Control;
+use crate::crew::fault;
+use crate::draw::Draw;
+use crate::memory::Memory;
+use crate::outcome::{Op, OpError};
+
+/// Bytes of the checksum and the offset at the end of a validated block.
+pub(super) const SEAL: usize = 12;
+const BLOCKS: u64 = 0x626c_6f63_6b73_0000;
+
+/// What was done about a file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// There was none.
+    Created,
+    /// There was a shorter one.
+    Extended,
+    /// There was one as large as needed.
+    Reused,
+}
+
+/// What making the files took.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Prepared {
+    /// Bytes written.
+    pub bytes: u64,
+    /// Time, ns.
+    pub elapsed_ns: u64,
+    /// Somebody asked to stop: not all files are there.
+    pub stopped: bool,
+}
+
+impl Plan {
+    /// Makes the files. Version 1.0 keeps what is there and adds what is missing; version 0.4
+    /// begins anew. `told` hears of each file before it is written to.
+    ///
+    /// # Errors
+    /// A file could not be made, written or synced.
+    pub fn prepare(
+        &self,
+        control: &Control,
+        told: &mut dyn FnMut(Made, u32),
+    ) -> Result<Prepared, OpError> {
+        let refused = |error: &dyn std::fmt::Display| {
+            wrong(Op::Create, &self.directory, 0, error.to_string())
+        };
+        self.check().map_err(|error| refused(&error))?;
+        let mut filler = Filler::new(self, u32::MAX).map_err(|error| refused(&error))?;
+        let clock = Clock::calibrated();
+        let mut bytes = 0;
+        for file in 0..self.files {
+            bytes += self.prepare_one(file, &mut filler, control, told)?;
+        }
+        Ok(Prepared {
+            bytes,
+            elapsed_ns: clock.now_ns(),
+            stopped: control.stopped(),
+        })
+    }
+
+    fn prepare_one(
+        &self,
+        file: u32,
+        filler: &mut Filler,
+        control: &Control,
+        told: &mut dyn FnMut(Made, u32),
+    ) -> Result<u64, OpError> {
+        if control.stopped() {
+            return Ok(0);
+        }
+        let path = self.path(file);
+        let failed = |errno| fault(Op::Create, &path, errno);
+        let mut flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
+        if self.version == Version::V0_4 {
+            remove(&path).map_err(failed)?;
+        } else {
+            flags |= self.flags();
+        }
+        let permissions = Permissions::from_raw_mode(0o600);
+        let fd = rustix::fs::open(&path, flags, permissions).map_err(failed)?;
+        let found = rustix::fs::seek(&fd, SeekFrom::End(0)).map_err(failed)?;
+        let needed = self.file_bytes();
+        told(
+            match found {
+                _ if found >= needed => Made::Reused,
+                0 => Made::Created,
+                _ => Made::Extended,
+            },
+            file,
+        );
+        let mut offset = found;
+        while offset < needed && !control.stopped() {
+            let block = filler.block(offset, self.block_size as usize);
+            let written = rustix::io::pwrite(&fd, block, offset)
+                .map_err(|errno| at(Op::Write, &path, offset, errno))?;
+            if written < block.len() {
+                let detail = format!("{written} of {} bytes were written", block.len());
+                return Err(wrong(Op::Write, &path, offset, detail));
+            }
+            offset += written as u64;
+        }
+        rustix::fs::fsync(&fd).map_err(|errno| fault(Op::Fsync, &path, errno))?;
+        Ok(offset - found)
+    }
+
+    /// Removes every file; those that do not exist are gone already.
+    ///
+    /// # Errors
+    /// One could not be removed.
+    pub fn clean_up(&self) -> Result<(), OpError> {
+        (0..self.files).try_for_each(|file| {
+            let path = self.path(file);
+            remove(&path).map_err(|errno| fault(Op::Unlink, &path, errno))
+        })
+    }
+}
+
+fn remove(path: &Path) -> Result<(), Errno> {
+    match rustix::fs::unlink(path) {
+        Err(Errno::NOENT) => Ok(()),
+        other => other,
+    }
+}
+
+/// A source of what is written, one per thread.
+pub(super) enum Filler {
+    /// Content of which nobody keeps a record.
+    Pool(Box<Pool>),
+    /// Random blocks that say what they must hold.
+    Sealed(Memory, Draw),
+}
+
+impl Filler {
+    pub(super) fn new(plan: &Plan, stream: u32) -> Result<Filler, crate::error::StartError> {
+        let largest = plan.request_bytes() as usize;
+        if plan.validate {
+            let draw = Draw::new(plan.seed, BLOCKS | u64::from(stream));
+            return Ok(Filler::Sealed(Memory::new(largest)?, draw));
+        }
+        // Streams have 20 bits; the files are laid out by the last.
+        let stream = stream & 0xf_ffff;
+        let blocks = plan.block_size as usize..=largest;
+        let pool = Pool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES)?;
+        Ok(Filler::Pool(Box::new(pool)))
+    }
+
+    /// The next `bytes` bytes to be written, at `offset` of a file.
+    #[inline]
+    pub(super) fn block(&mut self, offset: u64, bytes: usize) -> &[u8] {
+        match self {
+            Filler::Pool(pool) => {
+                let position = pool.place(0, bytes);
+                pool.bytes(position, bytes)
+            }
+            Filler::Sealed(memory, draw) => {
+                let block = &mut memory.bytes_mut()[..bytes];
+                for word in block.chunks_mut(8) {
+                    word.copy_from_slice(&draw.bits().to_le_bytes()[..word.len()]);
+                }
+                seal(block, offset);
+                block
+            }
+        }
+    }
+}
+
+/// Writes checksum and offset into the end of a block. A part of a file too short for them, which
+/// only its end can be, stays without.
+fn seal(block: &mut [u8], offset: u64) {
+    let Some(at) = block.len().checked_sub(SEAL) else {
+        return;
+    };
+    let checksum = crc32fast::hash(&block[..at]);
+    block[at..at + 4].copy_from_slice(&checksum.to_le_bytes());
+    block[at + 4..].copy_from_slice(&offset.to_le_bytes());
+}
+
+/// What is wrong with a block that was read at `offset`.
+pub(super) fn flaw(block: &[u8], offset: u64) -> Option<String> {
+    let at = block.len().checked_sub(SEAL)?;
+    let number = |part: &[u8]| {
+        part.iter()
+            .rev()
+            .fold(0, |sum, &byte| sum << 8 | u64::from(byte))
+    };
+    let (found, stored) = (
+        u64::from(crc32fast::hash(&block[..at])),
+        number(&block[at..at + 4]),
+    );
+    if found != stored {
+        return Some(format!(
+            "the block's checksum is {found:#x}, and {stored:#x} is stored in it"
+        ));
+    }
+    let place = number(&block[at + 4..]);
+    (place != offset).then(|| format!("the block was written for offset {place}"))
+}

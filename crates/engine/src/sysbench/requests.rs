@@ -1,0 +1,315 @@
+//! Which request comes next: the generator all threads share, without a lock.
+//!
+//! One word, changed by compare-and-swap, holds all that decides about fsync: how many requests
+//! since the last cadence, whether anything was written since the last burst, and how far the
+//! burst is. So however many threads take requests, their order is one that sysbench, which holds a
+//! mutex meanwhile, could have produced.
+
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::{Mode, Plan, Version};
+use crate::draw::Draw;
+use crate::outcome::Op;
+
+/// What a thread is to do next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Request {
+    /// Read or write a part of a file.
+    Move(Step),
+    /// Make one file durable.
+    Fsync {
+        /// Its number.
+        file: u32,
+    },
+}
+
+/// A read or a write.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Step {
+    pub(super) op: Op,
+    pub(super) file: u32,
+    pub(super) offset: u64,
+    pub(super) bytes: u32,
+}
+
+/// No block is held.
+const FREE: u64 = u64::MAX;
+/// `drand48`'s multiplier, increment and modulus, and the state it has unless it is seeded (POSIX;
+/// the C standard library of GNU begins with 0).
+const LCG: (u64, u64, u64) = (0x5_deec_e66d, 0xb, (1 << 48) - 1);
+const LCG_SEED: u64 = 0x330e;
+
+/// The cadence of fsync in one word: 31 bits of requests since the last one, one that says whether
+/// something was written since the last burst, 32 of files the burst has done.
+#[derive(Clone, Copy)]
+struct Cadence(u64);
+
+impl Cadence {
+    fn since(self) -> u64 {
+        self.0 & 0x7fff_ffff
+    }
+
+    fn dirty(self) -> bool {
+        self.0 >> 31 & 1 == 1
+    }
+
+    fn synced(self) -> u64 {
+        self.0 >> 32
+    }
+
+    fn new(since: u64, dirty: bool, synced: u64) -> Cadence {
+        Cadence(synced << 32 | u64::from(dirty) << 31 | since)
+    }
+
+    /// What comes after this, and the file to sync if it is one's turn.
+    fn next(self, writes: bool, every: u64, files: u64) -> (Cadence, Option<u32>) {
+        if self.dirty() && self.since() == 0 {
+            let synced = self.synced() + 1;
+            let next = if synced == files {
+                Cadence::new(0, false, 0)
+            } else {
+                Cadence::new(0, true, synced)
+            };
+            // Files are counted in 32 bits.
+            return (next, Some(self.synced() as u32));
+        }
+        let since = (self.since() + 1) % every;
+        (Cadence::new(since, self.dirty() || writes, 0), None)
+    }
+}
+
+/// The generator.
+pub(super) struct Source<'a> {
+    plan: &'a Plan,
+    cadence: AtomicU64,
+    /// Requests of sequential modes, and of version 0.4 the reads and writes, issued so far.
+    cursor: AtomicU64,
+    /// Events taken, where their number is limited.
+    events: AtomicU64,
+    /// Files synced at the end of version 0.4.
+    closing: AtomicU64,
+    /// Completed reads and writes, where the mix depends on them.
+    reads: AtomicU64,
+    writes: AtomicU64,
+    /// State of the generator of version 0.4, one for all threads.
+    lcg: AtomicU64,
+    /// The block each thread works on, if content is validated.
+    held: Vec<AtomicU64>,
+}
+
+impl<'a> Source<'a> {
+    pub(super) fn new(plan: &'a Plan) -> Source<'a> {
+        let held = if plan.validate { plan.threads } else { 0 };
+        Source {
+            plan,
+            cadence: AtomicU64::new(0),
+            cursor: AtomicU64::new(0),
+            events: AtomicU64::new(0),
+            closing: AtomicU64::new(0),
+            reads: AtomicU64::new(0),
+            writes: AtomicU64::new(0),
+            // Seeded as `srand48` does, where a seed was asked for.
+            lcg: AtomicU64::new(match plan.seed {
+                0 => 0,
+                seed => (seed & 0xffff_ffff) << 16 | LCG_SEED,
+            }),
+            held: (0..held).map(|_| AtomicU64::new(FREE)).collect(),
+        }
+    }
+
+    /// The next request of a thread; none: there is nothing left to do.
+    #[inline]
+    pub(super) fn next(&self, thread: usize, draw: &mut Draw) -> Option<Request> {
+        match (self.plan.version, self.plan.mode.sequential()) {
+            (Version::V1_0, sequential) => {
+                let limit = self.plan.events;
+                if limit > 0 && self.events.fetch_add(1, Ordering::Relaxed) >= limit {
+                    return None;
+                }
+                let op = self.op();
+                Some(match self.burst(op) {
+                    Some(file) => Request::Fsync { file },
+                    None if sequential => {
+                        let number = self.cursor.fetch_add(1, Ordering::Relaxed);
+                        Request::Move(self.sequential(op, number % self.pass()))
+                    }
+                    None => Request::Move(self.random(op, thread, || draw.unit())),
+                })
+            }
+            (Version::V0_4, true) => self.single_pass(),
+            (Version::V0_4, false) => self.random_0_4(thread),
+        }
+    }
+
+    /// A read or write completed.
+    #[inline]
+    pub(super) fn completed(&self, op: Op) {
+        if self.plan.mode == Mode::RandomBoth {
+            let counter = if op == Op::Read {
+                &self.reads
+            } else {
+                &self.writes
+            };
+            counter.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A thread works on no block any more.
+    #[inline]
+    pub(super) fn release(&self, thread: usize) {
+        if let Some(held) = self.held.get(thread) {
+            held.store(FREE, Ordering::Release);
+        }
+    }
+
+    /// Version 0.4 goes over the files once, whatever number of requests is asked for, and then
+    /// over the files to sync.
+    fn single_pass(&self) -> Option<Request> {
+        let number = self.cursor.fetch_add(1, Ordering::Relaxed);
+        match number.checked_sub(self.pass()) {
+            None => Some(Request::Move(self.sequential(self.op(), number))),
+            Some(_) => self.close_0_4(),
+        }
+    }
+
+    fn random_0_4(&self, thread: usize) -> Option<Request> {
+        let limit = match self.plan.events {
+            0 => u64::MAX,
+            limit => limit,
+        };
+        if self.cursor.load(Ordering::Relaxed) >= limit {
+            return self.close_0_4();
+        }
+        let op = self.op();
+        if let Some(file) = self.burst(op) {
+            return Some(Request::Fsync { file });
+        }
+        if self.cursor.fetch_add(1, Ordering::Relaxed) >= limit {
+            return self.close_0_4();
+        }
+        Some(Request::Move(self.random(op, thread, || self.lrand48())))
+    }
+
+    /// One fsync of each file, as requests of whichever thread is free.
+    fn close_0_4(&self) -> Option<Request> {
+        let plan = self.plan;
+        let asked = plan.mode.writes() && plan.fsync_at_end && !plan.fsync_each;
+        let file = self.closing.fetch_add(1, Ordering::Relaxed);
+        (asked && file < u64::from(plan.files)).then_some(Request::Fsync { file: file as u32 })
+    }
+
+    /// Read or write: of the two, whichever brings completed reads over completed writes, one more
+    /// of each, nearer to the ratio from below.
+    #[inline]
+    fn op(&self) -> Op {
+        match self.plan.mode {
+            Mode::SeqRead | Mode::RandomRead => Op::Read,
+            Mode::SeqWrite | Mode::SeqRewrite | Mode::RandomWrite => Op::Write,
+            Mode::RandomBoth => {
+                let reads = self.reads.load(Ordering::Relaxed) + 1;
+                let writes = self.writes.load(Ordering::Relaxed) + 1;
+                if reads as f64 / (writes as f64) < self.plan.ratio {
+                    Op::Read
+                } else {
+                    Op::Write
+                }
+            }
+        }
+    }
+
+    /// The file to sync, if the cadence says it is time; if not, a request of `op` is counted.
+    #[inline]
+    fn burst(&self, op: Op) -> Option<u32> {
+        let plan = self.plan;
+        let every = u64::from(plan.cadence());
+        if every == 0 || !plan.mode.writes() {
+            return None;
+        }
+        let files = u64::from(plan.files);
+        let mut seen = self.cadence.load(Ordering::Relaxed);
+        loop {
+            let (next, file) = Cadence(seen).next(op == Op::Write, every, files);
+            match self.cadence.compare_exchange_weak(
+                seen,
+                next.0,
+                Ordering::Relaxed,
+                Ordering::Relaxed,
+            ) {
+                Ok(_) => return file,
+                Err(now) => seen = now,
+            }
+        }
+    }
+
+    /// Requests of one pass over all files.
+    fn pass(&self) -> u64 {
+        self.plan.requests_of_file() * u64::from(self.plan.files)
+    }
+
+    fn sequential(&self, op: Op, number: u64) -> Step {
+        let each = self.plan.requests_of_file();
+        let offset = number % each * u64::from(self.plan.request_bytes());
+        let left = self.plan.file_bytes() - offset;
+        Step {
+            op,
+            file: (number / each) as u32,
+            offset,
+            bytes: left.min(u64::from(self.plan.request_bytes())) as u32,
+        }
+    }
+
+    #[inline]
+    fn random(&self, op: Op, thread: usize, mut unit: impl FnMut() -> f64) -> Step {
+        let (block, file_bytes) = (u64::from(self.plan.block_size), self.plan.file_bytes());
+        let total = file_bytes * u64::from(self.plan.files);
+        loop {
+            let position = (unit() * self.plan.total_bytes as f64) as u64;
+            let position = position - position % block;
+            // Where the files do not divide the whole, the rest belongs to no file.
+            if position >= total || !self.hold(thread, position) {
+                continue;
+            }
+            let offset = position % file_bytes;
+            // Version 0.4 works on whole blocks: preparation makes them whole.
+            let bytes = block.min(self.plan.reach() - offset);
+            return Step {
+                op,
+                file: (position / file_bytes) as u32,
+                offset,
+                bytes: bytes as u32,
+            };
+        }
+    }
+
+    /// Whether no other thread works on the block. Two threads that want one at the same time both
+    /// see the other, because each says so before it looks.
+    fn hold(&self, thread: usize, position: u64) -> bool {
+        let Some(own) = self.held.get(thread) else {
+            return true;
+        };
+        own.store(position, Ordering::SeqCst);
+        let others = self.held.iter().enumerate();
+        let taken = others
+            .filter(|(other, _)| *other != thread)
+            .any(|(_, held)| held.load(Ordering::SeqCst) == position);
+        if taken {
+            own.store(FREE, Ordering::SeqCst);
+        }
+        !taken
+    }
+
+    /// A number in [0, 1) with 30 bits, from the C standard library's generator.
+    fn lrand48(&self) -> f64 {
+        let step = |state: u64| Some(state.wrapping_mul(LCG.0).wrapping_add(LCG.1) & LCG.2);
+        let before = self
+            .lcg
+            .try_update(Ordering::Relaxed, Ordering::Relaxed, step)
+            .unwrap_or_else(|state| state);
+        let drawn = step(before).unwrap_or(before) >> 17;
+        (drawn % 0x3fff_ffff) as f64 / f64::from(0x3fff_ffff)
+    }
+}
+
+#[cfg(test)]
+#[path = "requests_tests.rs"]
+mod tests;
