@@ -15,7 +15,7 @@ mod study;
 mod system;
 mod words;
 
-pub use engine::{content, files, recorder, schedule, shape};
+pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
@@ -27,6 +27,7 @@ pub type Check = (&'static str, fn(&[u8]));
 
 /// Every check, alphabetical.
 pub const ALL: &[Check] = &[
+    ("archive", archive),
     ("arguments", arguments),
     ("command", command),
     ("compare", compare),

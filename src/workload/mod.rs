@@ -9,13 +9,18 @@ mod block;
 mod copy_file;
 mod copy_tree;
 mod delete_tree;
+mod extract_tar;
 mod fileio;
 mod files;
 mod metric;
 mod random;
+mod read_file;
 mod sequential;
+mod stream_video;
+mod sustained;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -127,10 +132,13 @@ pub(crate) const ALL: &[WorkloadKind] = &[
     copy_file::KIND,
     copy_tree::KIND,
     delete_tree::KIND,
+    extract_tar::KIND,
     fileio::KIND,
     files::KIND,
     random::KIND,
+    read_file::KIND,
     sequential::KIND,
+    stream_video::KIND,
 ];
 
 /// A trouble from anything that explains itself.

@@ -114,6 +114,7 @@ fn original(root: &Path) {
 }
 
 /// GNU tar does what it is told, or is not there (`false`, said on the terminal).
+#[expect(clippy::disallowed_methods, reason = "the tool to be compared with")]
 fn gnu_tar(args: &[&OsStr]) -> bool {
     match Command::new("tar").args(args).status() {
         Ok(status) => {
@@ -228,7 +229,9 @@ fn raw(kind: EntryType, name: &[u8], target: &[u8], data: &[u8]) -> Vec<u8> {
     header.set_entry_type(kind);
     header.set_mode(0o755);
     header.set_size(data.len() as u64);
-    (header.set_uid(0), header.set_gid(0), header.set_mtime(0));
+    header.set_uid(0);
+    header.set_gid(0);
+    header.set_mtime(0);
     let fields = header.as_old_mut();
     fields.name[..name.len()].copy_from_slice(name);
     fields.linkname[..target.len()].copy_from_slice(target);
@@ -377,19 +380,14 @@ fn a_description_without_end_is_not_read_to_its_end() {
         b"",
         &vec![b'n'; 3 << 20],
     );
-    let mut header = Header::new_gnu();
-    header.as_mut_bytes().copy_from_slice(&long[..512]);
-    header.as_gnu_mut();
     let mut long = long;
     let mut gnu = Header::new_gnu();
     gnu.set_entry_type(EntryType::GNULongName);
-    (
-        gnu.set_size(3 << 20),
-        gnu.set_mode(0),
-        gnu.set_uid(0),
-        gnu.set_gid(0),
-        gnu.set_mtime(0),
-    );
+    gnu.set_size(3 << 20);
+    gnu.set_mode(0);
+    gnu.set_uid(0);
+    gnu.set_gid(0);
+    gnu.set_mtime(0);
     gnu.set_cksum();
     long[..512].copy_from_slice(gnu.as_bytes());
     let archive = archive_of(
@@ -443,12 +441,10 @@ fn small() -> &'static [u8] {
         let mut builder = Builder::new(Vec::new());
         let mut header = Header::new_gnu();
         header.set_mode(0o644);
-        (
-            header.set_uid(0),
-            header.set_gid(0),
-            header.set_mtime(1),
-            header.set_size(700),
-        );
+        header.set_uid(0);
+        header.set_gid(0);
+        header.set_mtime(1);
+        header.set_size(700);
         builder
             .append_data(&mut header, "n".repeat(120), &[5; 700][..])
             .unwrap();

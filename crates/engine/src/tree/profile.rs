@@ -21,7 +21,7 @@ const IMPORT: u64 = 25;
 /// Messages of one mailbox.
 const MAILBOX: u64 = 500;
 /// Most files or times the size a profile is scaled to.
-pub const SCALE_MAX: f64 = 1000.0;
+pub const SCALE_MAX: f64 = 10.0;
 
 /// A tree to invent after a real one.
 #[derive(Debug)]

@@ -12,9 +12,10 @@ use crate::crew::{Watch, alone, fault, refusal};
 use crate::memory::Memory;
 use crate::outcome::{Op, OpError, Outcome};
 
-/// Reads the file or device at `path` in blocks of `block_bytes`, past the page cache if `direct`.
+/// Reads the file or device at `path` in blocks of `block_bytes`, past the page cache if `direct`,
+/// to its end, or until at least `bytes` have been read.
 ///
-/// Records one [`Op::Read`] per call; the last one finds the end and moves nothing. A shorter last
+/// Records one [`Op::Read`] per call; the one that finds the end moves nothing. A shorter last
 /// block is no short read; one in the middle is counted as such and the reading goes on behind it.
 ///
 /// # Errors
@@ -24,6 +25,7 @@ pub fn read_file(
     path: &Path,
     block_bytes: u32,
     direct: bool,
+    bytes: Option<u64>,
     slice_ns: u64,
     control: &Control,
 ) -> Result<Outcome, OpError> {
@@ -59,11 +61,11 @@ pub fn read_file(
     Ok(alone(watch, why, |hand| {
         let block = &mut memory.bytes_mut()[..block_bytes as usize];
         let (mut offset, mut short) = (0, false);
-        loop {
+        while bytes.is_none_or(|bytes| offset < bytes) {
             hand.proceed()?;
             let got = hand.time(Op::Read, || read(&source, &mut *block).map(|n| n as u64));
             match got.map_err(|errno| at(Op::Read, path, offset, errno))? {
-                0 => return Ok(()),
+                0 => break,
                 got => {
                     if short {
                         hand.count_short();
@@ -73,5 +75,6 @@ pub fn read_file(
                 }
             }
         }
+        Ok(())
     }))
 }
