@@ -29,7 +29,7 @@
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
-//! of us), [`setting`], [`time`], [`mod@unit`]; [`testing`] has a check for every parser.
+//! of us), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
 
 mod audit;
 mod classic;
@@ -53,6 +53,7 @@ pub mod testing;
 mod time;
 mod unit;
 mod verdict;
+mod video;
 mod workload;
 
 /// Runs the program on the process's arguments.

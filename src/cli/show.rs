@@ -1,20 +1,28 @@
 //! `stackrace show`: the words of a study, from the same lists that check them.
 
+use stackrace_engine::tree;
+use stackrace_engine::tree::profile::{self, Profile, Scales};
+
 use super::args::Show;
 use super::failure::Failure;
 use crate::purpose;
+use crate::report::wrap;
 use crate::setting::{Kind, SettingDoc};
 use crate::stack::{self, GivesKind, Takes};
 use crate::study;
+use crate::unit;
+use crate::video;
 use crate::workload;
 
-const WHAT: [&str; 7] = [
+const WHAT: [&str; 9] = [
     "layers",
     "workloads",
+    "profiles",
     "purposes",
     "studies",
     "reports",
     "schema",
+    "video-formats",
     "engine",
 ];
 
@@ -27,6 +35,7 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
     let text = match verb.what.as_str() {
         "layers" | "layer" => layers(name)?,
         "workloads" | "workload" => workloads(name)?,
+        "profiles" | "profile" => profiles(name)?,
         "purposes" | "purpose" => purposes(name)?,
         "studies" | "study" => studies(name)?,
         "reports" | "report" => crate::report::ALL
@@ -41,6 +50,10 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
             })
             .collect(),
         "schema" => format!("{:#}\n", study::schema(&study::Kinds::real())),
+        "video-formats" | "video-format" => format!(
+            "What each format needs, MiB/s (ProRes in the first column):\n\n{}",
+            video::text(None)
+        ),
         "engine" => super::engine::render(verb.json),
         other => return Err(unknown("thing to show", other, &WHAT)),
     };
@@ -170,6 +183,61 @@ fn takes(kind: Kind) -> String {
         Kind::Weights => "sizes with weights, \"4 KiB:70, 64 KiB:30\"".to_owned(),
         Kind::Choice(words) => words.join(" | "),
     }
+}
+
+fn profiles(name: Option<&str>) -> Result<String, Failure> {
+    let kinds = pick("profile", profile::ALL, name, |profile| profile.name)?;
+    let entries = |profile: &Profile| {
+        let (entries, _) = profile.tree(1.0, 0);
+        let bytes = unit::bytes(tree::total_bytes(&entries));
+        format!("{} entries, {bytes}", entries.len())
+    };
+    if name.is_none() {
+        let line = |profile: &Profile| {
+            let all = entries(profile);
+            format!("{:<14} {} ({all})\n", profile.name, profile.summary)
+        };
+        return Ok(kinds.into_iter().map(line).collect());
+    }
+    Ok(kinds
+        .into_iter()
+        .map(|kind| described(kind, &entries(kind)))
+        .collect())
+}
+
+fn described(profile: &Profile, entries: &str) -> String {
+    let mut text = format!("{}: {}\n", profile.name, profile.summary);
+    for line in wrap(&format!("source: {}", profile.source), 80) {
+        text.push_str(&format!("{line}\n"));
+    }
+    text.push_str(&format!(
+        "\n  copy-tree = {{ profile = \"{}\" }}\n\n",
+        profile.name
+    ));
+    text.push_str(&format!(
+        "  {:<30}{:>8}{:>10}{:>10}{:>10}{:>10}\n",
+        "files", "number", "smallest", "largest", "ends in", "packs to"
+    ));
+    for part in profile.parts {
+        let size = |at: usize| unit::bytes(part.sizes[at].1);
+        text.push_str(&format!(
+            "  {:<30}{:>8}{:>10}{:>10}{:>10}{:>10}\n",
+            part.what,
+            part.files,
+            size(0),
+            size(part.sizes.len() - 1),
+            part.ending.rsplit(':').next_back().unwrap_or_default(),
+            unit::percent(1.0 / part.compress_ratio),
+        ));
+    }
+    let scaled = match profile.scales {
+        Scales::Files => "the number of files",
+        Scales::Sizes => "the sizes of files",
+    };
+    text.push_str(&format!(
+        "\n  {entries}, the same for every seed; scale multiplies {scaled}\n"
+    ));
+    text
 }
 
 fn purposes(name: Option<&str>) -> Result<String, Failure> {

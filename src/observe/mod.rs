@@ -100,11 +100,6 @@ fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     Some(after?.saturating_sub(before?))
 }
 
-/// Processor time this process has used so far, ns: all its threads, kernel workers of its rings too.
-pub(crate) fn cpu_ns() -> u64 {
-    cpu::own_ns()
-}
-
 /// Takes into account what the workload itself read: the kernel's `rchar` leaves out what was asked
 /// through a ring, and a hit that is not counted would look like a disk that was read.
 pub(crate) fn asked_by_workload(counted: &mut Counted, read_bytes: u64) {

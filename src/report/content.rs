@@ -6,6 +6,7 @@ use crate::published::distinct;
 use crate::record::Record;
 use crate::unit;
 use crate::verdict::{Beside, BesideRow, Cell, Contrast, State, TreatmentRow, Verdict, Word};
+use crate::video::{self, Rates};
 
 /// A table without a form.
 #[derive(Debug, Clone, Default)]
@@ -266,6 +267,42 @@ pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tabl
         text: Vec::new(),
         rows,
     }
+}
+
+/// Per treatment and workload that streamed video, which formats it can hold: judged by the slowest
+/// second of all rounds and the mean of their means.
+pub(super) fn video_tables(verdict: &Verdict) -> Vec<Table> {
+    let mut tables = Vec::new();
+    for row in &verdict.treatments {
+        let mut workloads: Vec<(usize, &str)> = Vec::new();
+        for cell in &row.cells {
+            if !workloads.iter().any(|(at, _)| *at == cell.workload) {
+                workloads.push((cell.workload, &cell.workload_name));
+            }
+        }
+        for (at, name) in workloads {
+            let rounds = |name: &str| {
+                let here = |cell: &&Cell| cell.workload == at && cell.metric.name == name;
+                let cell = row.cells.iter().find(here)?;
+                let values = cell.rounds.iter().map(|(_, value)| *value);
+                match values.len() {
+                    0 => None,
+                    _ if name.ends_with("slowest second") => values.reduce(f64::min),
+                    rounds => Some(values.sum::<f64>() / rounds as f64),
+                }
+            };
+            if let Some(rates) = Rates::of(rounds) {
+                tables.push(Table {
+                    title: format!("Video formats on {}: {name}", treatment_name(row)),
+                    note: rates.words(),
+                    head: video::columns(),
+                    text: Vec::new(),
+                    rows: video::rows(Some(&rates)).into_iter().map(Row::of).collect(),
+                });
+            }
+        }
+    }
+    tables
 }
 
 /// What a contrast compares: `xfs against ext4, 4 KiB`.

@@ -42,6 +42,9 @@ impl Report for Markdown {
         for (at, head) in record.head.workloads.iter().enumerate() {
             table(&mut text, &content::workload(verdict, at, head));
         }
+        for formats in content::video_tables(verdict) {
+            table(&mut text, &formats);
+        }
         for contrasts in content::contrast_tables(verdict) {
             table(&mut text, &contrasts);
         }

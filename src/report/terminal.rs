@@ -53,6 +53,9 @@ impl Report for Terminal {
         for (at, head) in record.head.workloads.iter().enumerate() {
             page.table(&content::workload(verdict, at, head));
         }
+        for formats in content::video_tables(verdict) {
+            page.table(&formats);
+        }
         for table in content::contrast_tables(verdict) {
             page.table(&table);
         }

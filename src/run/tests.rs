@@ -128,6 +128,8 @@ impl Workload for Told {
             ended,
             elapsed_ns: 1_000_000,
             cpu_ns: None,
+            cpu_user_ns: 0,
+            cpu_system_ns: 0,
             ops: Vec::new(),
             threads: Vec::new(),
             lateness: None,

@@ -1,15 +1,21 @@
 //! The engine's arithmetic on numbers a study can ask for.
 
+use std::fs;
 use std::num::NonZeroU32;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use stackrace_engine::Op;
 use stackrace_engine::content::Pool;
 use stackrace_engine::draw::Draw;
+use stackrace_engine::files::AtEnd;
 use stackrace_engine::files::{FileSet, Names, RenameTo};
 use stackrace_engine::pacing::Schedule;
 use stackrace_engine::recorder::{Recorder, SLICES_MAX};
 use stackrace_engine::shape::{Shape, Share};
 use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::tree::{self, Kind};
+use stackrace_engine::{Control, Op};
 
 use super::input::Input;
 
@@ -144,6 +150,41 @@ pub fn content(data: &[u8]) {
             Content::Shaped { .. } => assert_eq!(written.len(), bytes),
         }
     }
+}
+
+/// Any bytes as a tar archive: unpacked or refused with a place in it, and nothing outside of the
+/// destination is made, changed or gone.
+pub fn archive(data: &[u8]) {
+    static NUMBER: AtomicU64 = AtomicU64::new(0);
+    let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+    let home = format!("stackrace-archive-{}-{number}", std::process::id());
+    let home = std::env::temp_dir().join(home);
+    let (archive, beside) = (home.join("a.tar"), home.join("beside"));
+    let made = fs::create_dir(&home)
+        .and_then(|()| fs::write(&archive, data))
+        .and_then(|()| fs::write(&beside, b"beside"));
+    made.expect("a directory for temporary files can be written to");
+    let control = Control::default();
+    let to = home.join("to");
+    let outcome = tree::extract_tar(&archive, &to, AtEnd::Return, 1_000_000, &control);
+    let error = outcome.map_or_else(Some, |outcome| outcome.error);
+    if let Some(error) = error {
+        assert!(error.path.starts_with(&home), "{error}");
+        assert!(error.path != archive || error.offset.is_some(), "{error}");
+    }
+    let found = fs::read_dir(&home).map(Iterator::count).ok();
+    assert_eq!(found, Some(3), "something came into being outside");
+    let kept = |path: &Path| fs::read(path).ok();
+    assert_eq!(kept(&archive).as_deref(), Some(data));
+    assert_eq!(kept(&beside).as_deref(), Some(&b"beside"[..]));
+    let owner_may_do_all = fs::Permissions::from_mode(0o700);
+    let opened = tree::scan(&to)
+        .map(|found| found.entries)
+        .unwrap_or_default();
+    for entry in opened.iter().filter(|entry| entry.kind == Kind::Directory) {
+        let _ = fs::set_permissions(to.join(&entry.path), owner_may_do_all.clone());
+    }
+    fs::remove_dir_all(&home).expect("what was unpacked can be removed");
 }
 
 /// Operations of any times: none is lost, wherever it is counted.

@@ -18,7 +18,7 @@ mod system;
 mod words;
 
 pub use classic::{bonnie, postmark, sysbench};
-pub use engine::{content, files, recorder, schedule, shape};
+pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use import::import;
 pub use record::{histogram, log, report};
 pub use stats::stats;
@@ -31,6 +31,7 @@ pub type Check = (&'static str, fn(&[u8]));
 
 /// Every check, alphabetical.
 pub const ALL: &[Check] = &[
+    ("archive", archive),
     ("arguments", arguments),
     ("bonnie", bonnie),
     ("command", command),

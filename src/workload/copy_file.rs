@@ -125,7 +125,13 @@ impl Workload for CopyFile {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        vec![metric::elapsed_head(), metric::throughput_head()]
+        let [user, system] = metric::cpu_heads();
+        vec![
+            metric::elapsed_head(),
+            metric::throughput_head(),
+            user,
+            system,
+        ]
     }
 
     fn cost(&self) -> Cost {
@@ -166,11 +172,12 @@ impl Workload for CopyFile {
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
         let Some(outcome) = outcomes.first() else {
-            return vec![None; 2];
+            return vec![None; 4];
         };
         // The file once, not bytes read plus bytes written: that is what "copied at" means.
         let copied =
             (outcome.elapsed_ns > 0).then(|| self.size as f64 * 1e9 / outcome.elapsed_ns as f64);
-        vec![metric::elapsed(outcome), copied]
+        let [user, system] = metric::cpu(outcome);
+        vec![metric::elapsed(outcome), copied, user, system]
     }
 }

@@ -9,8 +9,10 @@ use stackrace_engine::{Op, Outcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::copy_file::{SYNC_AT_END, at_end, durable};
-use super::copy_tree::{DIRECTORIES, FILES, FROM, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source};
 use super::metric::{self, Latency};
+use super::tree::{
+    DIRECTORIES, FILES, FROM, PROFILE, SCALE, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source,
+};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::{Better, MetricHead};
 
@@ -24,6 +26,8 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         SIZE_MEDIAN,
         SIZE_SPREAD,
         SIZE_MAX,
+        PROFILE,
+        SCALE,
         FROM,
         SYNC_AT_END,
         CONTENT,
@@ -50,11 +54,13 @@ impl Workload for DeleteTree {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        vec![
+        let mut heads = vec![
             metric::elapsed_head(),
             metric::head("entries", "op/s", Better::Higher),
             metric::latency_head(Op::Unlink, Latency::P99),
-        ]
+        ];
+        heads.extend(metric::cpu_heads());
+        heads
     }
 
     fn cost(&self) -> Cost {
@@ -81,12 +87,14 @@ impl Workload for DeleteTree {
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
         let Some(outcome) = outcomes.first() else {
-            return vec![None; 3];
+            return vec![None; 5];
         };
-        vec![
+        let mut values = vec![
             metric::elapsed(outcome),
-            metric::operations(outcome),
+            metric::operations_of(outcome, &[Op::Unlink, Op::Rmdir]),
             metric::latency(outcome, Op::Unlink, Latency::P99),
-        ]
+        ];
+        values.extend(metric::cpu(outcome));
+        values
     }
 }

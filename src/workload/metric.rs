@@ -29,6 +29,11 @@ pub(super) fn elapsed_head() -> MetricHead {
     head("elapsed", "s", Better::Lower)
 }
 
+/// Processor time of the process, in user mode and in the kernel.
+pub(super) fn cpu_heads() -> [MetricHead; 2] {
+    ["user time", "system time"].map(|name| head(name, "s", Better::Lower))
+}
+
 /// A latency of one kind of operation.
 pub(super) fn latency_head(op: Op, which: Latency) -> MetricHead {
     named_latency_head(op.name(), which)
@@ -66,6 +71,8 @@ pub(super) enum Latency {
     P95,
     /// 99th percentile.
     P99,
+    /// 99.9th percentile.
+    P999,
 }
 
 impl Latency {
@@ -76,6 +83,7 @@ impl Latency {
             Self::P50 => "p50",
             Self::P95 => "p95",
             Self::P99 => "p99",
+            Self::P999 => "p99.9",
         }
     }
 }
@@ -103,6 +111,18 @@ pub(super) fn operations(outcome: &Outcome) -> Option<f64> {
         .map(|entry| entry.count)
         .sum();
     per_second(count, outcome.elapsed_ns)
+}
+
+/// Operations of these kinds per second over the whole phase.
+pub(super) fn operations_of(outcome: &Outcome, kinds: &[Op]) -> Option<f64> {
+    let counted = outcome.ops.iter().filter(|entry| kinds.contains(&entry.op));
+    per_second(counted.map(|entry| entry.count).sum(), outcome.elapsed_ns)
+}
+
+/// Processor time, s, user and system; less than the kernel can count is a microsecond, as ratios
+/// are taken on the log scale.
+pub(super) fn cpu(outcome: &Outcome) -> [Option<f64>; 2] {
+    [outcome.cpu_user_ns, outcome.cpu_system_ns].map(|ns| Some(ns.max(1000) as f64 / 1e9))
 }
 
 /// Seconds.
@@ -134,13 +154,15 @@ pub(super) fn service(outcome: &Outcome, op: Op, which: Latency) -> Option<f64> 
     Some(figure(&service.histogram, service.sum_ns, which))
 }
 
-fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -> f64 {
+/// A figure of a distribution of times, ns.
+pub(super) fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -> f64 {
     let value = match which {
         Latency::Min => histogram.min() as f64,
         Latency::Mean => sum_ns as f64 / histogram.len().max(1) as f64,
         Latency::P50 => histogram.value_at_quantile(0.50) as f64,
         Latency::P95 => histogram.value_at_quantile(0.95) as f64,
         Latency::P99 => histogram.value_at_quantile(0.99) as f64,
+        Latency::P999 => histogram.value_at_quantile(0.999) as f64,
     };
     // Ratios are taken on the log scale: a latency below the clock's resolution counts as 1 ns.
     value.max(1.0)

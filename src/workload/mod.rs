@@ -10,14 +10,19 @@ pub(crate) mod bonnie;
 mod copy_file;
 mod copy_tree;
 mod delete_tree;
+mod extract_tar;
 mod fileio;
 mod files;
 mod metric;
 mod postmark;
 mod random;
+mod read_file;
 mod sequential;
+mod stream_video;
+mod sustained;
 #[cfg(test)]
 mod tests;
+mod tree;
 
 pub(crate) use postmark::tally as postmark_tally;
 
@@ -137,11 +142,14 @@ pub(crate) const ALL: &[WorkloadKind] = &[
     copy_file::KIND,
     copy_tree::KIND,
     delete_tree::KIND,
+    extract_tar::KIND,
     fileio::KIND,
     files::KIND,
     postmark::KIND,
     random::KIND,
+    read_file::KIND,
     sequential::KIND,
+    stream_video::KIND,
 ];
 
 /// A trouble from anything that explains itself.

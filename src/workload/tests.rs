@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
+use stackrace_engine::tree::profile;
 use stackrace_engine::{Control, Ended, Op, Outcome};
 
 use super::*;
@@ -96,6 +97,13 @@ fn every_workload_reports_every_metric_it_names() {
         "postmark = { number = 40, transactions = 100, seed = 42, size-low = \"1 KiB\", size-high = \"2 KiB\", subdirectories = 3, read-block = \"4 KiB\", write-block = \"100 B\", buffering = false, bias-read = 3, bias-create = 6, sync-at-end = true }",
         "copy-tree = { files = 20, directories = 4, size-median = \"1 KiB\", as-rsync = true }",
         "delete-tree = { files = 20, directories = 4, size-median = \"1 KiB\" }",
+        "delete-tree = { profile = \"mail\", scale = 0.001 }",
+        "extract-tar = { profile = \"source-code\", scale = 0.005 }",
+        "extract-tar = { files = 20, directories = 4, size-median = \"1 KiB\", sync-at-end = false }",
+        "read-file = { size = \"1 MiB\", block-size = \"1000 B\" }",
+        "read-file = { from = \"/proc/self/exe\", direct = true }",
+        "stream-video = { size = \"4 MiB\", block-size = \"64 KiB\", loops = 2, direct = \"never\" }",
+        "stream-video = { size = \"4 MiB\", block-size = \"64 KiB\", time = \"20 ms\", queue-depth = 2 }",
     ];
     for kind in ALL {
         assert!(
@@ -325,11 +333,11 @@ fn words_that_would_be_ignored_are_refused() {
     for (line, word) in [
         (
             "copy-tree = { from = \"/var/tmp\", files = 10 }",
-            "describes a generated tree",
+            "means nothing beside `from`",
         ),
         (
             "delete-tree = { from = \"/var/tmp\", content = \"zero\" }",
-            "describes a generated tree",
+            "means nothing beside `from`",
         ),
         (
             "sequential = { mode = \"write\", size = \"1 MiB\", content = \"zero\", compress-ratio = 2 }",
@@ -467,4 +475,130 @@ fn postmark_refuses_what_means_nothing() {
             errors[0]
         );
     }
+}
+
+#[test]
+fn a_profile_is_copied_whole_and_files_are_counted_as_files() {
+    let (outcomes, values) = run("copy-tree = { profile = \"source-code\", scale = 0.005 }");
+    let copies = count(&outcomes[0], Op::Copy);
+    let rate = values.iter().find(|(name, _)| name == "files").unwrap().1;
+    let expected = copies as f64 * 1e9 / outcomes[0].elapsed_ns as f64;
+    assert_eq!(rate, Some(expected), "directories and renames are no files");
+    let (entries, _) = profile::by_name("source-code").unwrap().tree(0.005, 7);
+    let made = copies + count(&outcomes[0], Op::Mkdir);
+    assert_eq!(made, entries.len() as u64 + 1, "and the root");
+}
+
+/// What the user names is read and left as it was; the same archive again gives the same files.
+#[test]
+fn a_real_archive_and_a_real_tree_are_only_read() {
+    let home = tempfile::tempdir_in("/var/tmp").unwrap();
+    let tree = home.path().join("tree");
+    std::fs::create_dir_all(tree.join("below")).unwrap();
+    std::fs::write(tree.join("below/file"), vec![1; 5000]).unwrap();
+    let archive = home.path().join("a.tar");
+    let entries = stackrace_engine::tree::scan(&tree).unwrap().entries;
+    let fill = stackrace_engine::spec::Content::Random.into();
+    stackrace_engine::tree::archive(&entries, &archive, &fill, 1, &Control::default()).unwrap();
+    let before = std::fs::read(&archive).unwrap();
+    let (outcomes, _) = run(&format!(
+        "extract-tar = {{ from = \"{}\" }}",
+        archive.display()
+    ));
+    assert_eq!(
+        (
+            count(&outcomes[0], Op::Mkdir),
+            count(&outcomes[0], Op::Create)
+        ),
+        (1, 1)
+    );
+    assert_eq!(std::fs::read(&archive).unwrap(), before);
+    let (outcomes, _) = run(&format!(
+        "delete-tree = {{ from = \"{}\" }}",
+        tree.display()
+    ));
+    assert_eq!(
+        (
+            count(&outcomes[0], Op::Unlink),
+            count(&outcomes[0], Op::Rmdir)
+        ),
+        (1, 2)
+    );
+    assert_eq!(
+        std::fs::read(tree.join("below/file")).unwrap(),
+        vec![1; 5000]
+    );
+}
+
+#[test]
+fn words_that_mean_nothing_together_are_refused() {
+    for (line, word) in [
+        (
+            "copy-tree = { profile = \"mail\", files = 3 }",
+            "files means nothing beside `profile`",
+        ),
+        (
+            "copy-tree = { from = \"/usr\", profile = \"mail\" }",
+            "beside `from`",
+        ),
+        ("delete-tree = { scale = 2 }", "without a profile"),
+        (
+            "delete-tree = { profile = \"mail\", scale = 11 }",
+            "11 times",
+        ),
+        ("delete-tree = { profile = \"mail\", scale = 0 }", "0 times"),
+        ("extract-tar = { from = \"/usr\" }", "no regular file"),
+        ("extract-tar = { from = \"/nowhere\" }", "No such file"),
+        (
+            "extract-tar = { from = \"/proc/self/exe\", files = 3 }",
+            "beside `from`",
+        ),
+        (
+            "read-file = { from = \"/proc/self/exe\", size = \"1 MiB\" }",
+            "beside `from`",
+        ),
+        ("read-file = { block-size = \"1 MiB\" }", "size of 0"),
+        (
+            "read-file = { size = \"1 MiB\", block-size = 100, direct = true }",
+            "block size 100 B",
+        ),
+        (
+            "stream-video = { size = \"1 MiB\" }",
+            "smaller than a block",
+        ),
+        ("stream-video = { loops = 9 }", "9 loops"),
+        ("stream-video = { block-size = 1000 }", "block size 1000 B"),
+    ] {
+        refused(line, word);
+    }
+}
+
+/// Each writing makes a new file, each reading reads all of it, and a frame is one operation.
+#[test]
+fn video_is_streamed_frame_by_frame() {
+    let line = "stream-video = { size = \"1 MiB\", block-size = \"64 KiB\", loops = 2, direct = \"never\" }";
+    let (outcomes, values) = run(line);
+    for (phase, outcome) in outcomes.iter().enumerate() {
+        let op = [Op::Write, Op::Read][phase % 2];
+        assert_eq!(count(outcome, op), 16);
+        // Without O_DIRECT each frame is flushed, and the file once more at the end.
+        let flushes = if op == Op::Write { 17 } else { 0 };
+        assert_eq!(count(outcome, Op::Fsync), flushes);
+    }
+    let value = |name: &str| {
+        values
+            .iter()
+            .find(|(head, _)| head == name)
+            .unwrap()
+            .1
+            .unwrap()
+    };
+    assert_eq!(value("asked of a format's rate"), 120.0);
+    // Shorter than a second, a phase is one window; it ends with the last frame's slice of 2 ms.
+    let bytes = 2.0 * 1_048_576.0;
+    let elapsed: u64 = [0, 2]
+        .iter()
+        .map(|phase: &usize| outcomes[*phase].elapsed_ns)
+        .sum();
+    assert_eq!(value("write throughput"), bytes * 1e9 / elapsed as f64);
 }

@@ -15,6 +15,7 @@ use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::{Calibration, Clock, Readings};
 use crate::control::Control;
+use crate::cpu::Cpu;
 use crate::descriptors::own_table;
 use crate::error::StartError;
 use crate::gate::Gate;
@@ -213,7 +214,7 @@ impl<'a> Hand<'a> {
 ///
 /// Outstanding operations on average are the sum of all latencies over the elapsed time (Little's
 /// law). `why` says in a clause how the operations were done.
-fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, why: String) -> Outcome {
+fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, cpu: Cpu, why: String) -> Outcome {
     let (mut ended, mut elapsed_ns, mut clock_back) = (Ended::Complete, 0, 0);
     let cpu_ns = reports.iter().map(|report| report.cpu_ns).sum();
     let mut first: Option<(u64, OpError)> = None;
@@ -243,6 +244,8 @@ fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, why: String) -> Outc
         ended,
         elapsed_ns,
         cpu_ns: Some(cpu_ns),
+        cpu_user_ns: cpu.user_ns,
+        cpu_system_ns: cpu.system_ns,
         ops: merged.ops,
         threads: merged.threads,
         lateness: None,
@@ -272,9 +275,11 @@ pub(crate) fn alone(
     let failed = AtomicBool::new(false);
     let recorder = watch.recorder();
     let clock = calibration.finish();
+    let cpu = Cpu::now();
     let mut hand = Hand::new(recorder, clock, watch.control, &failed);
     let result = work(&mut hand);
-    merge(vec![hand.finish(result)], watch.slice_ns, clock, why)
+    let report = hand.finish(result);
+    merge(vec![report], watch.slice_ns, clock, cpu.spent(), why)
 }
 
 /// What ends a phase of several threads, inside its time.
@@ -309,13 +314,13 @@ impl Crew<'_> {
         let failed = AtomicBool::new(false);
         let close =
             close.map(|close| (close, Recorder::new(watch.slice_ns, &[Op::Fsync]).closing()));
-        let (clock, mut reports) = self.start(parts, &work, calibration, &failed)?;
+        let (clock, cpu, mut reports) = self.start(parts, &work, calibration, &failed)?;
         if let Some((close, recorder)) = close {
             let mut last = Hand::new(recorder, clock, watch.control, &failed);
             let result = last.proceed().and_then(|()| close(&mut last));
             reports.push(last.finish(result));
         }
-        Ok(merge(reports, watch.slice_ns, clock, self.why))
+        Ok(merge(reports, watch.slice_ns, clock, cpu.spent(), self.why))
     }
 
     /// Starts the threads and waits for their end.
@@ -325,7 +330,7 @@ impl Crew<'_> {
         work: &(impl Fn(P, &mut Hand<'_>) -> Result<(), Halt> + Sync),
         calibration: Calibration,
         failed: &AtomicBool,
-    ) -> Result<(Clock, Vec<Report>), OpError> {
+    ) -> Result<(Clock, Cpu, Vec<Report>), OpError> {
         let (watch, keep, gate) = (self.watch, self.keep, &Gate::default());
         let count = parts.len();
         std::thread::scope(|scope| {
@@ -351,18 +356,18 @@ impl Crew<'_> {
             let call_off = refused.map(|errno| StartError::Thread {
                 errno: errno.raw_os_error(),
             });
-            let clock = gate.open(number, calibration, call_off);
+            let begun = gate.open(number, calibration, call_off);
             let join = |thread: ScopedJoinHandle<'_, Option<Report>>| match thread.join() {
                 Ok(report) => report,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
             let reports: Vec<Report> = threads.into_iter().filter_map(join).collect();
-            let clock = clock.map_err(|error| {
+            let (clock, cpu) = begun.map_err(|error| {
                 let detail = format!("thread {} of {count}: {error}", number + 1);
                 let errno = refused.unwrap_or(Errno::AGAIN);
                 refusal(watch.ops[0], self.root, errno, detail)
             })?;
-            Ok((clock, reports))
+            Ok((clock, cpu, reports))
         })
     }
 }
@@ -392,7 +397,8 @@ mod tests {
             hand.time::<()>(Op::Fsync, || Ok(0)).unwrap();
             reports.push(hand.finish(Ok(())));
         }
-        let outcome = merge(reports, watch.slice_ns, clock, String::new());
+        let cpu = Cpu::default();
+        let outcome = merge(reports, watch.slice_ns, clock, cpu, String::new());
         assert_eq!(outcome.ended, Ended::Complete);
         let kinds: Vec<_> = outcome
             .ops
@@ -436,7 +442,8 @@ mod tests {
         let first = end(Err(Halt::Stopped));
         let second = end(Err(error(5).into()));
         assert!(failed.load(Ordering::Relaxed), "the others were not told");
-        let outcome = merge(vec![first, second, third], 1, clock, String::new());
+        let (reports, cpu) = (vec![first, second, third], Cpu::default());
+        let outcome = merge(reports, 1, clock, cpu, String::new());
         assert_eq!(outcome.ended, Ended::Failed);
         assert_eq!(outcome.error.map(|error| error.errno), Some(28));
     }

@@ -3,6 +3,7 @@
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::clock::{Calibration, Clock};
+use crate::cpu::Cpu;
 use crate::error::StartError;
 
 /// Holds all workers until everything is laid out, then lets them go at once.
@@ -56,13 +57,14 @@ impl Gate {
     }
 
     /// Waits for `workers` to be ready and starts them, unless one could not be, or `error` is
-    /// given already. The clock is calibrated while they lay out what they need.
+    /// given already. The clock is calibrated while they lay out what they need; the processor time
+    /// spent until the start is not theirs.
     pub(crate) fn open(
         &self,
         workers: usize,
         calibration: Calibration,
         error: Option<StartError>,
-    ) -> Result<Clock, StartError> {
+    ) -> Result<(Clock, Cpu), StartError> {
         let mut state = self.state();
         while state.arrived < workers {
             state = self
@@ -72,11 +74,12 @@ impl Gate {
         }
         let error = error.or_else(|| state.first_error.take());
         let clock = calibration.finish();
+        let cpu = Cpu::now();
         state.verdict = Some(match error {
             None => Verdict::Go(clock),
             Some(_) => Verdict::GoHome,
         });
         self.changed.notify_all();
-        error.map_or(Ok(clock), Err)
+        error.map_or(Ok((clock, cpu)), Err)
     }
 }

@@ -9,6 +9,7 @@ mod choose;
 pub mod clock;
 pub mod content;
 mod control;
+mod cpu;
 mod crew;
 mod descriptors;
 pub mod draw;

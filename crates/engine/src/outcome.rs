@@ -281,6 +281,11 @@ pub struct Outcome {
     /// Processor time, user and system, of the threads that made the calls of a phase of whole
     /// files, ns; none: not taken.
     pub cpu_ns: Option<u64>,
+    /// Processor time of the process meanwhile, in user mode, all threads together, ns. Whatever
+    /// else the process does at that time is in it.
+    pub cpu_user_ns: u64,
+    /// The same in the kernel; what its own threads do (write-back) is not in it.
+    pub cpu_system_ns: u64,
     /// One entry for each kind that was issued, in the order of [`Op::ALL`].
     pub ops: Vec<OpOutcome>,
     /// The same for each thread alone, in the order they were started; empty where one thread did

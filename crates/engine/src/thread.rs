@@ -11,6 +11,7 @@ use crate::choose::{Choice, Way, choose};
 use crate::clock::{Calibration, Clock};
 use crate::content::{POOL_BYTES, Pool};
 use crate::control::Control;
+use crate::cpu::Cpu;
 use crate::descriptors;
 use crate::draw::Draw;
 use crate::error::StartError;
@@ -98,8 +99,8 @@ fn run_phase(
         ledger,
         verified_bytes: AtomicU64::new(0),
     };
-    let (clock, reports) = phase.run_workers(calibration, shapes)?;
-    Ok(phase.merge(clock, reports, choice))
+    let (clock, cpu, reports) = phase.run_workers(calibration, shapes)?;
+    Ok(phase.merge(clock, cpu, reports, choice))
 }
 
 /// What the generator itself costs, ns per operation: the time of a phase that does everything but
@@ -214,7 +215,7 @@ impl Phase<'_> {
         &self,
         calibration: Calibration,
         shapes: Vec<(Shape, Share)>,
-    ) -> Result<(Clock, Vec<Report>), StartError> {
+    ) -> Result<(Clock, Cpu, Vec<Report>), StartError> {
         let gate = Gate::default();
         std::thread::scope(|scope| {
             let mut handles = Vec::with_capacity(shapes.len());
@@ -236,7 +237,8 @@ impl Phase<'_> {
                     Err(panic) => std::panic::resume_unwind(panic),
                 });
             let reports = reports.collect();
-            Ok((opened?, reports))
+            let (clock, cpu) = opened?;
+            Ok((clock, cpu, reports))
         })
     }
 
@@ -477,7 +479,7 @@ impl Phase<'_> {
     }
 
     /// Closes the phase: the last fsync, if asked for, and one outcome out of all reports.
-    fn merge(&self, clock: Clock, reports: Vec<Report>, choice: Choice) -> Outcome {
+    fn merge(&self, clock: Clock, cpu: Cpu, reports: Vec<Report>, choice: Choice) -> Outcome {
         let mut ended = reports
             .iter()
             .fold(Ended::Complete, |ended, report| match report.finish {
@@ -510,11 +512,14 @@ impl Phase<'_> {
             elapsed_ns = elapsed_ns.max(end_ns);
             recorders.push(last);
         }
+        let cpu = cpu.spent();
         let merged = Recorder::merge(recorders, self.spec.slice_ns);
         Outcome {
             ended,
             elapsed_ns,
             cpu_ns: None,
+            cpu_user_ns: cpu.user_ns,
+            cpu_system_ns: cpu.system_ns,
             ops: merged.ops,
             threads: merged.threads,
             lateness: merged.lateness,

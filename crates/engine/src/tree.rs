@@ -1,9 +1,10 @@
 //! Trees of directories, files and symbolic links: invent one, learn one, build, copy, delete it.
 //!
 //! A tree is a list of [`Entry`], parents before children. It comes from a [`TreeShape`] (invented,
-//! the same for the same seed) or from [`scan`] (learnt from a real directory), and [`build`] makes
-//! it. [`copy_tree()`], [`copy_file`] and [`delete_tree`] are what is measured, one thread doing one
-//! call after the other as `cp`, `rsync` and `rm` do.
+//! the same for the same seed), from a [`profile`] (invented after real ones) or from [`scan`] (learnt
+//! from a real directory); [`build`] makes it, [`archive()`] puts it into a tar archive.
+//! [`copy_tree()`], [`copy_file`], [`delete_tree`], [`extract_tar`] and [`read_file`] are what is
+//! measured, one thread doing one call after the other as `cp`, `rsync`, `rm`, `tar` and `dd` do.
 //!
 //! Nothing here follows a symbolic link or crosses a mount point.
 
@@ -24,25 +25,34 @@ use crate::calls::{close, source, write_content};
 use crate::content::FileContent;
 use crate::control::Control;
 use crate::crew::{fault, refusal};
-use crate::draw::Draw;
+use crate::draw::{Draw, derive};
 use crate::outcome::{Ended, Op, OpError};
 use crate::spec::Content;
 use walk::{Descent, Step, Walk};
 
+mod archive;
 mod copy;
 mod copy_tree;
 mod delete;
+mod extract;
+pub mod profile;
+mod read;
 mod walk;
 
-pub use copy::{COPY_BUFFER_BYTES, CopyMethod, copy_file};
+pub use archive::archive;
+pub use copy::{COPY_BUFFER_BYTES, CopyMethod, RSYNC_BUFFER_BYTES, copy_file};
 pub use copy_tree::{Manner, copy_tree};
 pub use delete::delete_tree;
+pub use extract::{RECORD_BYTES, extract_tar};
+pub use read::read_file;
 pub use walk::DEPTH_MAX;
 
 /// Longest name of a file, bytes, on Linux.
 const NAME_BYTES_MAX: u8 = 255;
 /// What an invented tree draws from the seed.
 const TREE: u64 = 0x7472_6565_0000_0000;
+/// The seeds of what a tree's files are filled with.
+const FILL: u64 = 0x6669_6c6c_0000_0000;
 
 /// What an entry of a tree is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -217,6 +227,42 @@ pub fn total_bytes(entries: &[Entry]) -> u64 {
     entries.iter().map(bytes).sum()
 }
 
+/// What the files of a tree are filled with: one content for all, or one for each kind of file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fill {
+    contents: Vec<Content>,
+    /// Which of them, by position of the entry; the first for those beyond.
+    which: Vec<u8>,
+}
+
+impl From<Content> for Fill {
+    fn from(content: Content) -> Fill {
+        Fill {
+            contents: vec![content],
+            which: Vec::new(),
+        }
+    }
+}
+
+impl Fill {
+    /// The content of an entry's file.
+    pub fn of(&self, entry: usize) -> Content {
+        self.contents[self.place(entry)]
+    }
+
+    fn place(&self, entry: usize) -> usize {
+        usize::from(self.which.get(entry).copied().unwrap_or(0))
+    }
+
+    /// A source for each content, with a seed of its own.
+    fn sources(&self, seed: u64, root: &Path) -> Result<Vec<FileContent>, OpError> {
+        let numbered = self.contents.iter().zip(0..);
+        numbered
+            .map(|(content, number)| source(*content, derive(seed, FILL | number), root))
+            .collect()
+    }
+}
+
 /// Makes a tree at `root`, which is made if it does not exist. Not measured; progress is told.
 ///
 /// # Errors
@@ -225,7 +271,7 @@ pub fn total_bytes(entries: &[Entry]) -> u64 {
 pub fn build(
     entries: &[Entry],
     root: &Path,
-    content: Content,
+    fill: &Fill,
     seed: u64,
     control: &Control,
 ) -> Result<Ended, OpError> {
@@ -237,12 +283,13 @@ pub fn build(
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let home =
         openat(CWD, root, flags, Mode::empty()).map_err(|errno| fault(Op::Mkdir, root, errno))?;
-    let mut content = source(content, seed, root)?;
+    let mut contents = fill.sources(seed, root)?;
     for (number, entry) in entries.iter().enumerate() {
         if control.stopped() {
             return Ok(Ended::Stopped);
         }
-        let (op, done) = build_one(entry, &home, number as u64, &mut content);
+        let content = &mut contents[fill.place(number)];
+        let (op, done) = build_one(entry, &home, number as u64, content);
         done.map_err(|errno| fault(op, &root.join(&entry.path), errno))?;
         control.ops.fetch_add(1, Ordering::Relaxed);
         if let Kind::File { bytes } = entry.kind {

@@ -86,7 +86,14 @@ fn shape() -> TreeShape {
 
 fn built(root: &Path) -> Vec<Entry> {
     let entries = shape().entries();
-    let ended = build(&entries, root, Content::Random, 5, &Control::default()).unwrap();
+    let ended = build(
+        &entries,
+        root,
+        &Content::Random.into(),
+        5,
+        &Control::default(),
+    )
+    .unwrap();
     assert_eq!(ended, Ended::Complete);
     entries
 }
@@ -224,7 +231,7 @@ fn a_list_that_leaves_its_root_is_refused_before_anything_is_made() {
         vec![file("")],
         vec![link, file("a/x")],
     ] {
-        let error = build(&bad, &root, Content::Zero, 0, &Control::default()).unwrap_err();
+        let error = build(&bad, &root, &Content::Zero.into(), 0, &Control::default()).unwrap_err();
         assert_eq!(error.errno, Errno::INVAL.raw_os_error());
     }
     assert_eq!(std::fs::read_dir(home.path()).unwrap().count(), 0);
@@ -515,7 +522,7 @@ fn a_missing_tree_is_named() {
         delete_tree(missing, at_end, SLICE_NS, &control).unwrap_err(),
         copy_tree(missing, &to, CLASSIC, manner, at_end, SLICE_NS, &control).unwrap_err(),
         copy_file(missing, &to, CLASSIC, at_end, SLICE_NS, &control).unwrap_err(),
-        build(&[], missing, Content::Zero, 0, &control).unwrap_err(),
+        build(&[], missing, &Content::Zero.into(), 0, &control).unwrap_err(),
     ] {
         assert!(
             error
@@ -547,5 +554,107 @@ fn a_tree_too_deep_is_refused_by_name() {
     assert!(
         error.to_string().contains("more than 256 directories deep"),
         "{error}"
+    );
+}
+
+/// Against the real one: same files, modes, owners, times, links.
+#[test]
+#[expect(clippy::disallowed_methods, reason = "the tool to be compared with")]
+fn the_manner_of_rsync_leaves_what_rsync_leaves() {
+    let home = tempfile::tempdir_in("/var/tmp").unwrap();
+    let (from, ours) = (home.path().join("from"), home.path().join("ours"));
+    let mut entries = built(&from);
+    entries.push(Entry {
+        path: PathBuf::new(),
+        kind: Kind::Directory,
+        mode: 0,
+    });
+    for entry in &entries {
+        if !matches!(entry.kind, Kind::Symlink { .. }) {
+            // rsync leaves the time of a directory that it made in the same second.
+            let old = std::time::UNIX_EPOCH + std::time::Duration::new(1_000_000_000, 1);
+            let file = std::fs::File::open(from.join(&entry.path)).unwrap();
+            file.set_modified(old).unwrap();
+        }
+    }
+    if rustix::process::geteuid().is_root() {
+        let somebody = Some(12_345);
+        std::os::unix::fs::chown(&from, somebody, somebody).unwrap();
+        for entry in std::fs::read_dir(&from).unwrap() {
+            std::os::unix::fs::lchown(entry.unwrap().path(), somebody, None).unwrap();
+        }
+    }
+    let owners = |root: &Path| -> Vec<_> {
+        let paths = picture(root).into_keys();
+        paths
+            .map(|path| root.join(path).symlink_metadata().unwrap())
+            .map(|about| (about.uid(), about.gid()))
+            .collect()
+    };
+    let (manner, control) = (Manner::Renamed, Control::default());
+    let method = CopyMethod::Classic {
+        buffer_bytes: RSYNC_BUFFER_BYTES,
+    };
+    let at_end = AtEnd::Return;
+    let made = copy_tree(&from, &ours, method, manner, at_end, SLICE_NS, &control).unwrap();
+    assert_eq!(made.ended, Ended::Complete, "{:?}", made.error);
+    assert!(picture(&ours) == picture(&from) && owners(&ours) == owners(&from));
+    let theirs = home.path().join("theirs");
+    let source = from.join("");
+    let rsync = std::process::Command::new("rsync")
+        .arg("-a")
+        .args([&source, &theirs])
+        .status();
+    match rsync {
+        Ok(status) => {
+            assert!(status.success());
+            let theirs_is = picture(&theirs);
+            for (path, what) in picture(&ours) {
+                assert!(theirs_is.get(&path) == Some(&what), "{}", path.display());
+            }
+            assert_eq!(owners(&ours), owners(&theirs));
+        }
+        Err(error) => eprintln!("skipped: rsync cannot be run: {error}"),
+    }
+}
+
+#[test]
+fn a_file_is_read_to_its_end_and_each_call_is_counted() {
+    let home = tempfile::tempdir_in("/var/tmp").unwrap();
+    let path = home.path().join("file");
+    std::fs::write(&path, vec![3; 300_001]).unwrap();
+    let control = Control::default();
+    for (direct, block) in [
+        (false, 65_536),
+        (true, 65_536),
+        (false, 300_001),
+        (false, 7),
+    ] {
+        let read = read_file(&path, block, direct, None, SLICE_NS, &control).unwrap();
+        assert_eq!(
+            (read.ended, read.short),
+            (Ended::Complete, 0),
+            "{:?}",
+            read.error
+        );
+        let calls = 300_001_u64.div_ceil(block.into()) + 1;
+        assert_eq!(count(&read, Op::Read), (calls, 300_001));
+    }
+    let part = read_file(&path, 1000, false, Some(2500), SLICE_NS, &control).unwrap();
+    assert_eq!(count(&part, Op::Read), (3, 3000), "whole blocks");
+    let refused = |path: &Path, block, direct| {
+        read_file(path, block, direct, None, SLICE_NS, &control)
+            .unwrap_err()
+            .to_string()
+    };
+    assert!(refused(&path, 0, false).contains("empty"));
+    assert!(refused(&home.path().join("none"), 512, false).contains("No such file"));
+    let failed = read_file(home.path(), 512, false, None, SLICE_NS, &control).unwrap();
+    assert_eq!(failed.error.unwrap().errno, Errno::ISDIR.raw_os_error());
+    control.stop.store(true, Ordering::Relaxed);
+    let stopped = read_file(&path, 512, false, None, SLICE_NS, &control).unwrap();
+    assert_eq!(
+        (stopped.ended, count(&stopped, Op::Read)),
+        (Ended::Stopped, (0, 0))
     );
 }

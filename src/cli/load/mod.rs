@@ -21,7 +21,6 @@ use super::{Setting, clean, execute};
 use crate::event::MetricHead;
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{Journal, Undo};
-use crate::observe;
 use crate::run::Interrupt;
 use crate::setting::Settings;
 use crate::unit;
@@ -46,8 +45,6 @@ struct Asked<'a> {
 /// One phase as it went.
 struct Measured {
     name: &'static str,
-    /// Processor time of the process during the phase, ns.
-    cpu_ns: u64,
     /// Bytes of the data in the page cache before it, and bytes in all; none: not looked at.
     resident: Option<(u64, u64)>,
 }
@@ -238,9 +235,7 @@ impl Asked<'_> {
             let resident = settled.then(|| self.settle(directory, existing)).flatten();
             let control = interrupt.control();
             let place = self.place(directory, existing, &control);
-            let before_ns = observe::cpu_ns();
             let outcome = self.workload.measure(phase, &place);
-            let cpu_ns = observe::cpu_ns().saturating_sub(before_ns);
             loaded.interrupted = control.stopped();
             match outcome {
                 Ok(outcome) => loaded.outcomes.push(outcome),
@@ -250,11 +245,7 @@ impl Asked<'_> {
                     break;
                 }
             }
-            loaded.phases.push(Measured {
-                name,
-                cpu_ns,
-                resident,
-            });
+            loaded.phases.push(Measured { name, resident });
             if loaded.outcomes[phase].ended != Ended::Complete {
                 break;
             }

@@ -9,6 +9,7 @@ use super::{Asked, Loaded, Measured};
 use crate::audit;
 use crate::report::wrap;
 use crate::unit;
+use crate::video::{self, Rates};
 
 const COLUMNS: usize = 80;
 /// Width of the words that say what a line is about.
@@ -39,7 +40,18 @@ pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
         phase(&mut text, measured.name, outcome);
         let offered = asked.workload.offered_per_s(number);
         facts(&mut text, asked, measured, outcome, offered);
-        fact(&mut text, "cpu", &cpu(measured, outcome, own_ns));
+        fact(&mut text, "cpu", &cpu(outcome, own_ns));
+    }
+    let value = |name: &str| {
+        let mut metrics = loaded.metrics.iter();
+        metrics.find(|(head, _)| head.name == name)?.1
+    };
+    if let Some(rates) = Rates::of(value) {
+        text.push('\n');
+        for line in wrap(&rates.words(), COLUMNS) {
+            text.push_str(&format!("{line}\n"));
+        }
+        text.push_str(&video::text(Some(&rates)));
     }
     if loaded.interrupted {
         text.push_str("\ninterrupted: this is what was measured until then\n");
@@ -173,12 +185,13 @@ fn facts(
 }
 
 /// What the processor did for it, and how much of that was the generator's own work.
-fn cpu(measured: &Measured, outcome: &Outcome, own_ns: f64) -> String {
+fn cpu(outcome: &Outcome, own_ns: f64) -> String {
     let ops: u64 = outcome.ops.iter().map(|op| op.count).sum();
-    let each_ns = measured.cpu_ns as f64 / ops.max(1) as f64;
+    let cpu_ns = (outcome.cpu_user_ns + outcome.cpu_system_ns) as f64;
+    let each_ns = cpu_ns / ops.max(1) as f64;
     format!(
         "{} of one processor, {} per operation; of it the generator itself {} ({})",
-        unit::percent(measured.cpu_ns as f64 / outcome.elapsed_ns.max(1) as f64),
+        unit::percent(cpu_ns / outcome.elapsed_ns.max(1) as f64),
         unit::time_ns(each_ns),
         unit::time_ns(own_ns),
         unit::percent((own_ns / each_ns.max(1.0)).min(1.0))

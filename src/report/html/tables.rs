@@ -86,6 +86,11 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
                 }
             }
         }
+        @for formats in content::video_tables(verdict) {
+            h3 { (formats.title) }
+            p { (formats.note) }
+            (table(&formats))
+        }
         @if let Some(contrasts) = content::contrasts(verdict) {
             h3 { (contrasts.title) }
             p { (contrasts.note) }

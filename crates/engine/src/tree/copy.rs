@@ -20,6 +20,8 @@ use crate::outcome::{Op, OpError, Outcome};
 
 /// Bytes of a buffer of the classic method as `cp` had it before it copied in the kernel.
 pub const COPY_BUFFER_BYTES: u32 = 128 << 10;
+/// Bytes `rsync` reads and writes at once.
+pub const RSYNC_BUFFER_BYTES: u32 = 256 << 10;
 /// Bytes the kernel is asked to copy at once: few enough to stop soon.
 pub(super) const KERNEL_BYTES: usize = 8 << 20;
 /// How data gets from one file to another.
@@ -195,7 +197,7 @@ impl Ends<'_> {
     }
 }
 
-fn at(op: Op, path: &Path, offset: u64, errno: Errno) -> OpError {
+pub(super) fn at(op: Op, path: &Path, offset: u64, errno: Errno) -> OpError {
     OpError {
         offset: Some(offset),
         ..fault(op, path, errno)

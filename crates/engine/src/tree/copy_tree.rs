@@ -1,7 +1,7 @@
 //! Copying a tree the way `cp -r` or `rsync -a` do.
 //!
-//! Modes, modification times and symbolic links are kept; owners, extended attributes, holes and
-//! hard links are not. What cannot be copied is an error: a copy that left something out would be
+//! Modes, modification times and symbolic links are kept, in the manner of rsync and as root owners
+//! too; extended attributes, holes and hard links are not. What cannot be copied is an error: a copy that left something out would be
 //! a faster one.
 
 use std::ffi::{CStr, CString, OsStr};
@@ -10,11 +10,12 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT,
-    copy_file_range, fchmod, futimens, ioctl_ficlone, mkdirat, openat, readlinkat, renameat, statx,
-    symlinkat, utimensat,
+    AtFlags, CWD, FileType, Gid, Mode, OFlags, Statx, StatxFlags, Timespec, Timestamps, UTIME_OMIT,
+    Uid, chownat, copy_file_range, fchmod, fchown, futimens, ioctl_ficlone, mkdirat, openat,
+    readlinkat, renameat, statx, symlinkat, utimensat,
 };
 use rustix::io::{Errno, read, write};
+use rustix::process::{getegid, geteuid};
 
 use super::copy::{CopyMethod, KERNEL_BYTES, MAKE, READ, about, cut, mode};
 use super::walk::{Descent, Step, Walk};
@@ -33,8 +34,8 @@ const TEMPORARY_OF_BYTES: usize = 255 - 8;
 pub enum Manner {
     /// It is created under its name, as `cp` does.
     Direct,
-    /// It is created as `.name.XXXXXX` and renamed when it is complete, as `rsync` does: two
-    /// changes of the directory per file.
+    /// It is created as `.name.XXXXXX` with mode 0600, gets time, owner (as root, where it is
+    /// another) and mode, and is renamed, as `rsync -a` does: two changes of the directory per file.
     Renamed,
 }
 
@@ -206,7 +207,13 @@ impl Copier<'_> {
     /// Gives the directory just filled the time and mode of the one it was copied from.
     fn seal(&mut self) -> Result<(), Halt> {
         let (from, made) = (self.walk.about(), self.target());
-        let done = futimens(made, &times(from)).and_then(|()| fchmod(made, mode(from)));
+        let owned = match self.manner {
+            Manner::Direct => Ok(()),
+            Manner::Renamed => own(made, from),
+        };
+        let done = owned
+            .and_then(|()| futimens(made, &times(from)))
+            .and_then(|()| fchmod(made, mode(from)));
         done.map_err(|errno| fault(Op::Mkdir, &self.path, errno).into())
     }
 
@@ -258,6 +265,11 @@ impl Copier<'_> {
                 statx(parent, name, nofollow, StatxFlags::BASIC_STATS).map_err(Trouble::Source)?;
             let says = kept.insert(readlinkat(parent, name, link).map_err(Trouble::Source)?);
             symlinkat(&**says, target, name).map_err(Trouble::Target)?;
+            if self.manner == Manner::Renamed && geteuid().is_root() {
+                let owner = Some(Uid::from_raw(known.stx_uid));
+                let group = Some(Gid::from_raw(known.stx_gid));
+                chownat(target, name, owner, group, nofollow).map_err(Trouble::Target)?;
+            }
             utimensat(target, name, &times(&known), nofollow).map_err(Trouble::Target)?;
             Ok(0)
         });
@@ -271,6 +283,17 @@ impl Copier<'_> {
             Trouble::Cut { .. } | Trouble::Stopped => Halt::Stopped,
         })
     }
+}
+
+/// As root, gives what was made its source's owner, if that is somebody else.
+fn own(made: impl AsFd, source: &Statx) -> Result<(), Errno> {
+    let (user, group) = (geteuid(), getegid());
+    let ours = (user.as_raw(), group.as_raw()) == (source.stx_uid, source.stx_gid);
+    if ours || !user.is_root() {
+        return Ok(());
+    }
+    let owner = Uid::from_raw(source.stx_uid);
+    fchown(made, Some(owner), Some(Gid::from_raw(source.stx_gid)))
 }
 
 fn place(about: &Statx) -> (u32, u32, u64) {
@@ -308,11 +331,11 @@ impl One<'_> {
         let source =
             openat(self.parent, self.name, READ, Mode::empty()).map_err(Trouble::Source)?;
         let known = about(&source).map_err(Trouble::Source)?;
-        let first = match self.manner {
-            Manner::Direct => mode(&known),
-            Manner::Renamed => Mode::from_raw_mode(0o600),
+        let made = match self.manner {
+            Manner::Direct => openat(self.target, self.made, MAKE, mode(&known)),
+            Manner::Renamed => self.temporary(),
         };
-        let made = openat(self.target, self.made, MAKE, first).map_err(Trouble::Target)?;
+        let made = made.map_err(Trouble::Target)?;
         let bytes = match self.method {
             CopyMethod::Classic { .. } => self.classic(&source, &made, buffer, short)?,
             CopyMethod::InKernel => self.in_kernel(&source, &made, known.stx_size)?,
@@ -322,9 +345,22 @@ impl One<'_> {
             }
         };
         futimens(&made, &times(&known)).map_err(Trouble::Target)?;
+        if self.manner == Manner::Renamed {
+            own(&made, &known).map_err(Trouble::Target)?;
+        }
         fchmod(&made, mode(&known)).map_err(Trouble::Target)?;
         close(made).map_err(Trouble::Target)?;
         Ok(bytes)
+    }
+
+    /// A file under its temporary name. rsync sets the mode it has just asked for once more.
+    fn temporary(&self) -> Result<OwnedFd, Errno> {
+        let flags =
+            OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let private = Mode::from_raw_mode(0o600);
+        let made = openat(self.target, self.made, flags, private)?;
+        fchmod(&made, private)?;
+        Ok(made)
     }
 
     fn classic(

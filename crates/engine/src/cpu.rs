@@ -1,0 +1,66 @@
+//! Processor time of the whole process: what its threads did, and what the kernel did for them.
+//!
+//! Work the kernel hands to threads of its own (write-back, `io_uring` workers aside) belongs to
+//! nobody's process and is not in it. Units: nanoseconds; the kernel counts in microseconds.
+
+use std::mem::MaybeUninit;
+
+/// Processor time since the process began, or between two moments.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cpu {
+    /// In the program itself.
+    pub(crate) user_ns: u64,
+    /// In the kernel on its behalf.
+    pub(crate) system_ns: u64,
+}
+
+impl Cpu {
+    /// Until now, threads that have ended included (`getrusage`, `RUSAGE_SELF`).
+    pub(crate) fn now() -> Cpu {
+        let mut usage = MaybeUninit::<libc::rusage>::zeroed();
+        // SAFETY: `usage` is room for one `rusage`, which the call fills and keeps no pointer to.
+        let done = unsafe { libc::getrusage(libc::RUSAGE_SELF, usage.as_mut_ptr()) };
+        debug_assert_eq!(done, 0, "RUSAGE_SELF cannot be refused");
+        // SAFETY: all bytes of it are zero since it was made, or what the kernel wrote; a `rusage`
+        // is numbers only, so that either is a valid one.
+        let usage = unsafe { usage.assume_init() };
+        let ns = |time: libc::timeval| {
+            let micros = time.tv_sec.saturating_mul(1_000_000) + time.tv_usec;
+            u64::try_from(micros).unwrap_or(0).saturating_mul(1000)
+        };
+        Cpu {
+            user_ns: ns(usage.ru_utime),
+            system_ns: ns(usage.ru_stime),
+        }
+    }
+
+    /// What was used since this moment.
+    pub(crate) fn spent(self) -> Cpu {
+        let now = Cpu::now();
+        Cpu {
+            user_ns: now.user_ns.saturating_sub(self.user_ns),
+            system_ns: now.system_ns.saturating_sub(self.system_ns),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn work_costs_time_of_its_own_kind() {
+        let begun = Cpu::now();
+        // Other tests of this process may add to it, none can take away.
+        while begun.spent().user_ns < 1_000_000 {
+            std::hint::black_box((0..1000).sum::<u64>());
+        }
+        let zero = std::fs::File::open("/dev/zero").unwrap();
+        let mut room = vec![0; 1 << 20];
+        while begun.spent().system_ns < 1_000_000 {
+            std::io::Read::read_exact(&mut &zero, &mut room).unwrap();
+        }
+        let spent = begun.spent();
+        assert!(spent.user_ns >= 1_000_000 && spent.system_ns >= 1_000_000);
+    }
+}

@@ -1,0 +1,334 @@
+//! Which video formats a storage can record and play back: what each format needs, and what must
+//! be measured to answer.
+//!
+//! An uncompressed format needs width × height × bytes per pixel × frames per second: this gives the
+//! figures of Blackmagic Design's DeckLink manual (10-bit YUV 4:2:2 at 1920×1080, 24 frames per
+//! second: 126.6 MiB/s). Bytes per pixel: 8-bit YUV 4:2:2 2, 10-bit YUV 4:2:2 8/3 (v210: six pixels
+//! in 16 bytes), 10-bit RGB 4, 12-bit RGB 4.5. Of compressed formats only those are here whose rate
+//! their maker publishes.
+//!
+//! Playing or recording fails on the worst moment, not on the mean: what counts is the slowest
+//! second. Units: bytes per second; MiB/s, as those manuals count, where people read.
+
+use crate::event::{Better, MetricHead};
+
+/// Bytes of a MiB.
+const MIB: f64 = 1_048_576.0;
+/// Headroom over what a format needs, unless asked otherwise; the manuals advise 20 to 100 %.
+pub(crate) const MARGIN: f64 = 0.2;
+
+/// How a pixel is stored: the name and bytes per pixel, as a fraction.
+type Codec = (&'static str, u32, u32);
+/// Width, height, frames per second as written, as a fraction.
+type Format = (u32, u32, &'static str, u32, u32);
+
+const CODECS: [Codec; 4] = [
+    ("8-bit YUV 4:2:2", 2, 1),
+    ("10-bit YUV 4:2:2", 8, 3),
+    ("10-bit RGB", 4, 1),
+    ("12-bit RGB", 9, 2),
+];
+
+const FORMATS: [Format; 19] = [
+    (720, 486, "29.97", 30_000, 1001),
+    (720, 576, "25", 25, 1),
+    (1280, 720, "50", 50, 1),
+    (1280, 720, "60", 60, 1),
+    (1920, 1080, "24", 24, 1),
+    (1920, 1080, "25", 25, 1),
+    (1920, 1080, "30", 30, 1),
+    (1920, 1080, "50", 50, 1),
+    (1920, 1080, "60", 60, 1),
+    (2048, 1080, "24", 24, 1),
+    (3840, 2160, "24", 24, 1),
+    (3840, 2160, "25", 25, 1),
+    (3840, 2160, "30", 30, 1),
+    (3840, 2160, "50", 50, 1),
+    (3840, 2160, "60", 60, 1),
+    (4096, 2160, "24", 24, 1),
+    (7680, 4320, "24", 24, 1),
+    (7680, 4320, "60", 60, 1),
+    (12_288, 6480, "24", 24, 1),
+];
+
+/// Apple's target rates at 1920×1080 and 29.97 frames per second, Mbit/s.
+const PRORES: [(&str, u32); 2] = [
+    ("ProRes 4444, 1920x1080 29.97", 330),
+    ("ProRes 4444 XQ, 1920x1080 29.97", 500),
+];
+
+/// What a format needs, B/s.
+fn needs((width, height, _, frames, seconds): Format, (_, bytes, pixels): Codec) -> f64 {
+    let pixels_per_s =
+        f64::from(width) * f64::from(height) * f64::from(frames) / f64::from(seconds);
+    pixels_per_s * f64::from(bytes) / f64::from(pixels)
+}
+
+/// One direction of the stream, B/s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rate {
+    /// Over the whole time.
+    pub(crate) mean: f64,
+    /// Over the slowest second.
+    pub(crate) slowest: f64,
+}
+
+/// What was measured of a storage.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Rates {
+    /// Recording.
+    pub(crate) write: Rate,
+    /// Playing back.
+    pub(crate) read: Rate,
+    /// So many times its rate must be there for a format: 1 and the margin.
+    pub(crate) times: f64,
+}
+
+/// The metrics of a stream, in the order of [`values`].
+pub(crate) fn heads() -> Vec<MetricHead> {
+    let head = |name: &str, unit: &str, better| MetricHead {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        better,
+    };
+    let higher = |name| head(name, "B/s", Better::Higher);
+    vec![
+        higher(WRITE_SLOWEST),
+        higher(WRITE_MEAN),
+        head("write frame time p99.9", "ns", Better::Lower),
+        higher(READ_SLOWEST),
+        higher(READ_MEAN),
+        head("read frame time p99.9", "ns", Better::Lower),
+        head(TIMES, "%", Better::Lower),
+    ]
+}
+
+const WRITE_SLOWEST: &str = "write slowest second";
+const WRITE_MEAN: &str = "write throughput";
+const READ_SLOWEST: &str = "read slowest second";
+const READ_MEAN: &str = "read throughput";
+/// Not measured, but asked for: with it, a record of the others answers for every format.
+const TIMES: &str = "asked of a format's rate";
+
+/// The values of [`heads`]: rates, then the 99.9th percentiles of writing and reading a frame, ns.
+pub(crate) fn values(rates: &Rates, frames_ns: [Option<f64>; 2]) -> Vec<Option<f64>> {
+    vec![
+        Some(rates.write.slowest),
+        Some(rates.write.mean),
+        frames_ns[0],
+        Some(rates.read.slowest),
+        Some(rates.read.mean),
+        frames_ns[1],
+        Some(rates.times * 100.0),
+    ]
+}
+
+impl Rates {
+    /// The rates among metrics of any workload, by name; none: it did not stream video.
+    pub(crate) fn of(value: impl Fn(&str) -> Option<f64>) -> Option<Rates> {
+        Some(Rates {
+            write: Rate {
+                mean: value(WRITE_MEAN)?,
+                slowest: value(WRITE_SLOWEST)?,
+            },
+            read: Rate {
+                mean: value(READ_MEAN)?,
+                slowest: value(READ_SLOWEST)?,
+            },
+            times: value(TIMES)? / 100.0,
+        })
+    }
+
+    /// Whether a format of this rate can be recorded and played back.
+    fn fit(&self, needs: f64) -> Fit {
+        let asked = needs * self.times;
+        if self.write.slowest.min(self.read.slowest) >= asked {
+            Fit::Yes
+        } else if self.write.mean.min(self.read.mean) >= asked {
+            Fit::MeanOnly
+        } else {
+            Fit::No
+        }
+    }
+
+    /// What the answers rest on, one sentence.
+    pub(crate) fn words(&self) -> String {
+        let mib = |rate: f64| format!("{:.0}", rate / MIB);
+        format!(
+            "MiB/s a format needs, and whether it can be recorded and played back without dropping a \
+             frame: yes, if the slowest second (write {}, read {}) is at least {:.0} % of it; mean \
+             only, if no more than the mean is (write {}, read {}).",
+            mib(self.write.slowest),
+            mib(self.read.slowest),
+            self.times * 100.0,
+            mib(self.write.mean),
+            mib(self.read.mean),
+        )
+    }
+}
+
+/// Whether a storage is fast enough for a format.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fit {
+    Yes,
+    MeanOnly,
+    No,
+}
+
+impl Fit {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Yes => "yes",
+            Self::MeanOnly => "mean only",
+            Self::No => "no",
+        }
+    }
+}
+
+/// Names of the columns: the format, then how its pixels are stored.
+pub(crate) fn columns() -> Vec<String> {
+    let codecs = CODECS.iter().map(|(name, ..)| (*name).to_owned());
+    std::iter::once("format".to_owned()).chain(codecs).collect()
+}
+
+/// One row per format: its name, and under each column what it needs in MiB/s, with the answer if
+/// there are rates to judge by. Compressed formats come last, in the first column of figures.
+pub(crate) fn rows(rates: Option<&Rates>) -> Vec<Vec<String>> {
+    let cell = |needs: f64| match rates {
+        None => format!("{:.1}", needs / MIB),
+        Some(rates) => format!("{:.0} {}", needs / MIB, rates.fit(needs).word()),
+    };
+    let plain = FORMATS.iter().map(|format| {
+        let (width, height, frames, ..) = format;
+        let name = format!("{width}x{height} {frames}");
+        let cells = CODECS.iter().map(|codec| cell(needs(*format, *codec)));
+        std::iter::once(name).chain(cells).collect()
+    });
+    let packed = PRORES.iter().map(|(name, megabits)| {
+        let needs = f64::from(*megabits) * 1e6 / 8.0;
+        let mut row = vec![(*name).to_owned(), cell(needs)];
+        row.resize(1 + CODECS.len(), String::new());
+        row
+    });
+    plain.chain(packed).collect()
+}
+
+/// The table as lines of text, at most 80 columns.
+pub(crate) fn text(rates: Option<&Rates>) -> String {
+    let mut text = String::new();
+    let mut line = |cells: &[String]| {
+        let mut line = format!("{:<17}", cells[0]);
+        for (at, cell) in cells.iter().enumerate().skip(1) {
+            // A long name reaches into the columns it does not use.
+            let taken = line.chars().count();
+            let width = (17 + at * 15)
+                .saturating_sub(taken)
+                .max(cell.chars().count() + 1);
+            line.push_str(&format!("{cell:>width$}"));
+        }
+        text.push_str(line.trim_end());
+        text.push('\n');
+    };
+    line(&columns());
+    rows(rates).iter().for_each(|row| line(row));
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn mib(width: u32, height: u32, frames: &str, codec: usize) -> f64 {
+        let is = |format: &&Format| (format.0, format.1, format.2) == (width, height, frames);
+        needs(*FORMATS.iter().find(is).unwrap(), CODECS[codec]) / MIB
+    }
+
+    /// The figures of the DeckLink manual, in whole MiB/s; it writes 24PsF, 50i, 60i for frames.
+    #[test]
+    fn the_formula_gives_the_figures_of_the_manual() {
+        for (width, height, frames, codec, printed) in [
+            (720, 486, "29.97", 1, 27.0),
+            (720, 576, "25", 1, 26.0),
+            (1280, 720, "60", 1, 141.0),
+            (1920, 1080, "24", 1, 127.0),
+            (1920, 1080, "25", 1, 132.0),
+            (1920, 1080, "30", 1, 158.0),
+            (1280, 720, "60", 2, 211.0),
+            (1920, 1080, "24", 2, 190.0),
+            (1920, 1080, "25", 2, 198.0),
+            (1920, 1080, "30", 2, 237.0),
+        ] {
+            assert_eq!(
+                mib(width, height, frames, codec).round(),
+                printed,
+                "{width} {frames}"
+            );
+        }
+        assert!((mib(12_288, 6480, "24", 3) - 8201.25).abs() < 0.01);
+    }
+
+    fn rates(slowest: f64, mean: f64, times: f64) -> Rates {
+        let rate = Rate { mean, slowest };
+        Rates {
+            write: rate,
+            read: rate,
+            times,
+        }
+    }
+
+    #[test]
+    fn the_slowest_second_decides_and_the_margin_is_part_of_it() {
+        assert_eq!(rates(120.0, 150.0, 1.2).fit(100.0), Fit::Yes);
+        assert_eq!(rates(119.0, 150.0, 1.2).fit(100.0), Fit::MeanOnly);
+        assert_eq!(rates(119.0, 119.0, 1.2).fit(100.0), Fit::No);
+        let mut slow = rates(200.0, 200.0, 1.0);
+        slow.read.slowest = 50.0;
+        assert_eq!(
+            slow.fit(100.0),
+            Fit::MeanOnly,
+            "what cannot be played back is no use"
+        );
+    }
+
+    #[test]
+    fn metrics_become_the_rates_they_were_made_of() {
+        let rates = rates(1e8, 2e8, 1.2);
+        let values = values(&rates, [None, None]);
+        let heads = heads();
+        assert_eq!(heads.len(), values.len());
+        let of = |name: &str| values[heads.iter().position(|head| head.name == name)?];
+        assert_eq!(Rates::of(of), Some(rates));
+        assert_eq!(Rates::of(|_| None), None);
+    }
+
+    #[test]
+    fn the_table_fits_a_terminal() {
+        for rates in [None, Some(rates(4e8, 9e9, 1.2))] {
+            let text = text(rates.as_ref());
+            assert!(
+                text.lines().all(|line| line.chars().count() <= 80),
+                "{text}"
+            );
+            assert_eq!(text.lines().count(), 1 + FORMATS.len() + PRORES.len());
+        }
+        insta::assert_snapshot!(text(Some(&rates(4e8, 9e8, 1.2))));
+    }
+
+    proptest! {
+        /// A faster storage never loses a format.
+        #[test]
+        fn faster_is_never_worse(
+            needs in 1e6..1e10, slowest in 1e5..1e10, more in 1.0..10.0, times in 1.0..3.0,
+        ) {
+            let worth = |fit| match fit {
+                Fit::No => 0,
+                Fit::MeanOnly => 1,
+                Fit::Yes => 2,
+            };
+            let slow = rates(slowest, slowest * 1.5, times).fit(needs);
+            let fast = rates(slowest * more, slowest * 1.5 * more, times).fit(needs);
+            prop_assert!(worth(fast) >= worth(slow));
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! A tar archive unpacked within the stack, as GNU `tar -x` does it.
+//!
+//! The archive lies on the stack as well: one the user names is copied there before the clock
+//! starts, and otherwise one is made of a tree of [`super::tree`].
+
+use std::path::PathBuf;
+
+use stackrace_engine::files::AtEnd;
+use stackrace_engine::{Op, Outcome, tree};
+
+use super::block::words::{COMPRESS_RATIO, CONTENT};
+use super::copy_file::{SYNC_AT_END, at_end, durable};
+use super::metric;
+use super::read_file::{bring, real_file};
+use super::tree::{
+    DIRECTORIES, ENTRY_BYTES, FILES, PROFILE, SCALE, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source,
+    alone,
+};
+use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use crate::event::{Better, MetricHead};
+use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::unit;
+
+/// What describes the tree in an archive that is made.
+const MADE: [SettingDoc; 9] = [
+    FILES,
+    DIRECTORIES,
+    SIZE_MEDIAN,
+    SIZE_SPREAD,
+    SIZE_MAX,
+    PROFILE,
+    SCALE,
+    CONTENT,
+    COMPRESS_RATIO,
+];
+const FROM: SettingDoc = SettingDoc {
+    name: "from",
+    kind: Kind::Text,
+    default: "",
+    required: false,
+    doc: "A real tar archive, not compressed, used instead of a made one (it is only read).",
+};
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    name: "extract-tar",
+    summary: "a tar archive unpacked within the stack",
+    source: "tar -x of GNU tar 1.34 as traced on Linux",
+    settings: &[
+        FILES,
+        DIRECTORIES,
+        SIZE_MEDIAN,
+        SIZE_SPREAD,
+        SIZE_MAX,
+        PROFILE,
+        SCALE,
+        FROM,
+        SYNC_AT_END,
+        CONTENT,
+        COMPRESS_RATIO,
+    ],
+    example: "extract-tar = { profile = \"source-code\", scale = 0.5 }",
+    parse: |settings| {
+        Ok(Box::new(ExtractTar {
+            archive: Archive::parse(settings)?,
+            at_end: at_end(settings)?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+enum Archive {
+    Made(Source),
+    Real { path: PathBuf, bytes: u64 },
+}
+
+impl Archive {
+    fn parse(settings: &Settings) -> Result<Self, Refusal> {
+        let Some((path, bytes)) = real_file(settings)? else {
+            return Ok(Self::Made(Source::parse(settings)?));
+        };
+        alone(settings, "from", &MADE)?;
+        Ok(Self::Real { path, bytes })
+    }
+}
+
+#[derive(Debug)]
+struct ExtractTar {
+    archive: Archive,
+    at_end: AtEnd,
+}
+
+impl Workload for ExtractTar {
+    fn summary(&self) -> String {
+        let what = match &self.archive {
+            Archive::Made(source) => format!("a tar archive of {}", source.words()),
+            Archive::Real { path, bytes } => {
+                format!("{}, {}", path.display(), unit::bytes(*bytes))
+            }
+        };
+        format!("unpack {what}{}", durable(self.at_end))
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        let mut heads = vec![
+            metric::elapsed_head(),
+            metric::throughput_head(),
+            metric::head("files", "op/s", Better::Higher),
+        ];
+        heads.extend(metric::cpu_heads());
+        heads
+    }
+
+    fn cost(&self) -> Cost {
+        // An archive has a header of 512 bytes for each entry, a file system a block; of a real one
+        // nobody knows how many there are.
+        let (bytes, entries) = match &self.archive {
+            Archive::Made(source) => (source.bytes + source.entries * 1024, source.entries),
+            Archive::Real { bytes, .. } => (*bytes, 0),
+        };
+        Cost {
+            prepare_bytes: bytes,
+            measured_bytes: Some(bytes * 2),
+            disk_bytes: bytes * 2 + entries * ENTRY_BYTES,
+            measured_ns: None,
+            files: entries + 1,
+            working_set_bytes: bytes,
+        }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        vec!["extract"]
+    }
+
+    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+        match &self.archive {
+            Archive::Made(source) => source.archive(place).map(drop),
+            Archive::Real { path, .. } => bring(path, "source.tar", place),
+        }
+    }
+
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        tree::extract_tar(
+            &place.directory.join("source.tar"),
+            &place.directory.join("extracted"),
+            self.at_end,
+            SLICE_NS,
+            place.control,
+        )
+        .map_err(trouble)
+    }
+
+    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+        let Some(outcome) = outcomes.first() else {
+            return vec![None; 5];
+        };
+        let mut values = vec![
+            metric::elapsed(outcome),
+            metric::throughput(outcome),
+            metric::operations_of(outcome, &[Op::Create, Op::Link]),
+        ];
+        values.extend(metric::cpu(outcome));
+        values
+    }
+}
