@@ -273,7 +273,7 @@ fn studies(name: Option<&str>) -> Result<String, Failure> {
                 "after a study of {}; {}",
                 card.year, card.counterpart.stands_in
             );
-            for line in crate::report::wrap(&about, 61) {
+            for line in wrap(&about, 61) {
                 text.push_str(&format!("{:<18} {line}\n", ""));
             }
         }

@@ -18,6 +18,7 @@ mod iozone;
 mod mdtest;
 mod phoronix;
 mod postmark;
+mod sysbench;
 #[cfg(test)]
 mod tests;
 mod text;
@@ -76,6 +77,7 @@ pub(crate) const ALL: &[Importer] = &[
     mdtest::IMPORTER,
     phoronix::IMPORTER,
     postmark::IMPORTER,
+    sysbench::IMPORTER,
     time::IMPORTER,
 ];
 

@@ -643,3 +643,33 @@ fn a_changed_leading_digit_is_found_where_the_text_says_it_twice() {
         );
     }
 }
+#[test]
+fn sysbench_is_read_in_both_layouts() {
+    let text = golden("sysbench/sysbench-1.0.20_rndrd.txt");
+    let reads = text
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("reads/s:"))
+        .unwrap();
+    let new = &from("sysbench/sysbench-1.0.20_rndrd.txt")[0];
+    assert!(
+        new.workload.starts_with("sysbench random read, 16k"),
+        "{}",
+        new.workload
+    );
+    assert!(
+        new.version
+            .as_deref()
+            .unwrap()
+            .starts_with("sysbench 1.0.20")
+    );
+    has(new, "reads", "op/s", reads.trim().parse().unwrap());
+    lacks(new, "writes");
+    let old = &from("sysbench/sysbench-0.4.12_seqwr.txt")[0];
+    assert!(
+        old.version
+            .as_deref()
+            .unwrap()
+            .starts_with("sysbench 0.4.12")
+    );
+    assert_eq!(old.metrics, new.metrics);
+}

@@ -92,8 +92,8 @@ pub(super) const NETATALK_CNID: Counterpart = Counterpart {
         pair(("small files", "create"), ("postmark", "create")),
         pair(("small files", "read"), ("postmark", "read")),
         pair(("small files", "unlink"), ("postmark", "delete")),
-        pair(("video write", "throughput"), ("stream-video", "write")),
-        pair(("video read", "throughput"), ("stream-video", "read")),
+        pair(("video", "write throughput"), ("stream-video", "write")),
+        pair(("video", "read throughput"), ("stream-video", "read")),
     ],
     stands_in: "no layer serves AFP (netatalk) or stands on two devices: an fsync after each new \
                 file stands for the database on the volume, none for the database in memory; \

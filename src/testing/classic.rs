@@ -1,9 +1,9 @@
 //! What the classic tools print and are told.
 
-use crate::classic::sysbench;
 use crate::classic::bonnie;
 use crate::classic::postmark::language::{Answer, Configuration, From};
 use crate::classic::postmark::{metrics, parse, values};
+use crate::classic::sysbench;
 
 /// PostMark's reports: figures that can be figures, or a place. PostMark's commands: every line
 /// means something, and leaves a configuration that can be run.
