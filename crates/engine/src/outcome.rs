@@ -176,6 +176,18 @@ impl OpOutcome {
         self.latency.saturating_record(latency_ns);
     }
 
+    /// So many that took equally long, and moved so many bytes together.
+    #[inline(always)]
+    pub(crate) fn record_alike(&mut self, latency_ns: u64, count: u64, bytes: u64) {
+        self.count += count;
+        self.bytes += bytes;
+        self.latency_sum_ns += u128::from(latency_ns) * u128::from(count);
+        if latency_ns > LATENCY_NS_MAX {
+            self.saturated += count;
+        }
+        self.latency.saturating_record_n(latency_ns, count);
+    }
+
     /// Adds what another thread did of the same kind.
     pub(crate) fn merge(&mut self, other: &OpOutcome) {
         self.count += other.count;

@@ -40,12 +40,12 @@ impl Series {
     }
 
     #[inline(always)]
-    fn add(&mut self, now_ns: u64, bytes: u64) {
+    fn add(&mut self, now_ns: u64, ops: u64, bytes: u64) {
         if now_ns >= self.end_ns || now_ns < self.begin_ns {
             self.seek(now_ns);
         }
         let slice = &mut self.slices[self.current];
-        slice.ops += 1;
+        slice.ops += ops;
         slice.bytes += bytes;
     }
 
@@ -159,7 +159,23 @@ impl Recorder {
         };
         lane.record(end_ns.saturating_sub(start_ns), bytes);
         if op != Op::Fsync {
-            self.series.add(end_ns, bytes);
+            self.series.add(end_ns, 1, bytes);
+        }
+    }
+
+    /// As many times [`Recorder::record`], for operations that began and ended together and moved
+    /// so many bytes together: what a ring hands back in one batch is booked at the price of one.
+    ///
+    /// # Panics
+    /// As [`Recorder::record`].
+    #[inline(always)]
+    pub fn record_alike(&mut self, op: Op, start_ns: u64, end_ns: u64, count: u64, bytes: u64) {
+        let Some(Apart(lane)) = self.lanes[op as usize].as_deref_mut() else {
+            unannounced(op);
+        };
+        lane.record_alike(end_ns.saturating_sub(start_ns), count, bytes);
+        if op != Op::Fsync {
+            self.series.add(end_ns, count, bytes);
         }
     }
 
@@ -352,6 +368,25 @@ mod tests {
                 let sum = each.fold((0, 0), |sum, part| (sum.0 + part.ops, sum.1 + part.bytes));
                 prop_assert_eq!(sum, (slice.ops, slice.bytes));
             }
+        }
+
+        /// Booked together is booked one by one.
+        #[test]
+        fn alike_equals_one_by_one(runs in prop::collection::vec((event(), 1u64..50), 0..100)) {
+            let mut together = Recorder::new(1_000, &[Op::Read, Op::Write, Op::Fsync]);
+            let mut each = together.clone();
+            for ((kind, start, latency, bytes), count) in runs {
+                let (op, end) = (Op::ALL[kind], start + latency);
+                together.record_alike(op, start, end, count, bytes * count);
+                (0..count).for_each(|_| each.record(op, start, end, bytes));
+            }
+            let (together, each) = (
+                Recorder::merge(vec![together], 1_000),
+                Recorder::merge(vec![each], 1_000),
+            );
+            prop_assert_eq!(together.slice_ns, each.slice_ns);
+            prop_assert_eq!(&together.series, &each.series);
+            same(&together.ops, &each.ops)?;
         }
 
         /// The series loses nothing, however often it was widened, and leaves out fsyncs.

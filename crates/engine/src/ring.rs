@@ -119,6 +119,38 @@ impl Free {
     }
 }
 
+/// Operations of one batch that began together. They end together, too: they are booked at once.
+#[derive(Debug, Default)]
+struct Alike {
+    /// None: there are none.
+    op: Option<Op>,
+    from_ns: u64,
+    begun_ns: u64,
+    count: u64,
+    bytes: u64,
+}
+
+impl Alike {
+    #[inline(always)]
+    fn takes(&self, op: Op, from_ns: u64, begun_ns: u64) -> bool {
+        self.op == Some(op) && self.from_ns == from_ns && self.begun_ns == begun_ns
+    }
+
+    #[inline(always)]
+    fn book<P: Pace>(&self, worker: &mut Worker<'_>, now_ns: u64) {
+        let Some(op) = self.op else {
+            return;
+        };
+        let service_ns = now_ns - self.begun_ns;
+        let recorder = &mut worker.recorder;
+        recorder.record_alike(op, self.from_ns, now_ns, self.count, self.bytes);
+        if P::FROM_INTENDED {
+            (0..self.count).for_each(|_| recorder.served(op, service_ns));
+        }
+        worker.outstanding_ns += service_ns * self.count;
+    }
+}
+
 /// All places of a queue. Allocated whole before the clock starts.
 #[derive(Debug)]
 pub(crate) struct Flight {
@@ -222,10 +254,20 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
             }
         }
         now_ns = worker.watch.now_ns();
+        let mut alike = Alike::default();
         while let Some((index, result)) = ring.reap() {
             refusals = 0;
-            complete(worker, ring, pace, flight, (index, result), now_ns);
+            complete::<R, P>(
+                worker,
+                ring,
+                pace,
+                flight,
+                &mut alike,
+                (index, result),
+                now_ns,
+            );
         }
+        alike.book::<P>(worker, now_ns);
         if R::VERIFIES {
             check_next(worker, ring, flight);
         }
@@ -351,6 +393,7 @@ fn complete<R: Ring, P: Pace>(
     ring: &mut R,
     pace: &P,
     flight: &mut Flight,
+    alike: &mut Alike,
     (index, result): (usize, i32),
     now_ns: u64,
 ) {
@@ -389,7 +432,21 @@ fn complete<R: Ring, P: Pace>(
         }
         Ok(0) => worker.fail(step.op, step.target, offset, Fault::NOTHING_WRITTEN),
         Ok(moved) => {
-            worker.completed::<P>(&step, from_ns, begun_ns, now_ns, moved);
+            if !alike.takes(step.op, from_ns, begun_ns) {
+                alike.book::<P>(worker, now_ns);
+                *alike = Alike {
+                    op: Some(step.op),
+                    from_ns,
+                    begun_ns,
+                    count: 0,
+                    bytes: 0,
+                };
+            }
+            alike.count += 1;
+            alike.bytes += u64::from(moved);
+            if moved < step.size {
+                worker.recorder.short();
+            }
             if step.op == Op::Write && worker.cadence.wrote(step.target) {
                 while let Some(target) = worker.cadence.take_dirty() {
                     flight.syncs.push_back(target);
