@@ -107,7 +107,7 @@ fn run_phase(
 /// the I/O (4 KiB reads at random, one thread, every latency recorded). 0 if not even that could
 /// be measured.
 pub fn self_cost() -> f64 {
-    const OPERATIONS: u64 = 1_000_000;
+    const OPERATIONS: u64 = 200_000;
     let target = crate::spec::Target {
         path: "null".into(),
         bytes: 1 << 30,
