@@ -194,7 +194,7 @@ def zram(bench):
 def our_files(bench, kind, settings, names):
     """stackrace's phases of those names: its other phases are other work."""
     def probe():
-        argv = load(bench, bench.places.fresh(kind), "files", *settings, "--json")
+        argv = load(bench, bench.places.fresh(kind), "files", *settings, "--warm", "--json")
         told = json.loads(measure.run(measure.pinned(bench.core, argv)).out)
         phases = [phase for phase in told["phases"] if phase["name"] in names]
         if [phase["name"] for phase in phases] != names or any(phase["error"] for phase in phases):
@@ -259,7 +259,7 @@ def files_case(bench, kind, size, directories):
     settings = [f"count={n}", f"directories={directories}", f"size-min={size}", f"size-max={size}",
                 "sync-at-end=false"]
     names = ["create", "stat", "unlink"]
-    command = [written(measure.pinned(bench.core, load(bench, f"/{kind}", "files", *settings, "--json")))]
+    command = [written(measure.pinned(bench.core, load(bench, f"/{kind}", "files", *settings, "--warm", "--json")))]
     bare = fresh_slope(bench, kind, "bare loop", "bare", lambda path, n: [
         bench.path("bare"), "files", path, n, directories, size], 1024, n, latencies=None)
     ours = [bare, Entrant(OURS, "stackrace", command, our_files(bench, kind, settings, names))]
