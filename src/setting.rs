@@ -91,6 +91,24 @@ pub(crate) struct SettingDoc {
     pub(crate) doc: &'static str,
 }
 
+impl SettingDoc {
+    /// A setting that may be left out.
+    pub(crate) const fn optional(
+        name: &'static str,
+        kind: Kind,
+        default: &'static str,
+        doc: &'static str,
+    ) -> Self {
+        Self {
+            name,
+            kind,
+            default,
+            required: false,
+            doc,
+        }
+    }
+}
+
 /// One setting as written.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Setting {

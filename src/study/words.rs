@@ -2,32 +2,17 @@
 
 use crate::setting::{Kind, SettingDoc};
 
-const fn doc(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    doc: &'static str,
-) -> SettingDoc {
-    SettingDoc {
-        name,
-        kind,
-        default,
-        required: false,
-        doc,
-    }
-}
-
 /// Words before the first table.
 pub(super) const TOP_DOCS: &[SettingDoc] = &[
-    doc("title", Kind::Text, "", "The question in a few words."),
-    doc("question", Kind::Text, "", "The question at length."),
-    doc(
+    SettingDoc::optional("title", Kind::Text, "", "The question in a few words."),
+    SettingDoc::optional("question", Kind::Text, "", "The question at length."),
+    SettingDoc::optional(
         "scale",
         Kind::Choice(&["scaled", "full"]),
         "scaled",
         "Which of its [sizes] the study has; --full asks for full.",
     ),
-    doc(
+    SettingDoc::optional(
         "seed",
         Kind::Count,
         "",
@@ -36,13 +21,13 @@ pub(super) const TOP_DOCS: &[SettingDoc] = &[
 ];
 /// Words of `[[workload]]` beside the kind.
 pub(super) const WORKLOAD_DOCS: &[SettingDoc] = &[
-    doc(
+    SettingDoc::optional(
         "name",
         Kind::Text,
         "",
         "Unique in the study; by default the kind.",
     ),
-    doc(
+    SettingDoc::optional(
         "weight",
         Kind::Number,
         "1",
@@ -51,37 +36,37 @@ pub(super) const WORKLOAD_DOCS: &[SettingDoc] = &[
 ];
 /// Words of `[decide]`.
 pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
-    doc(
+    SettingDoc::optional(
         "contrast",
         Kind::Text,
         "",
         "Factor whose levels are contrasted with its first; absent: which treatment is best.",
     ),
-    doc(
+    SettingDoc::optional(
         "margin",
         Kind::Share,
         "5 %",
         "Smaller differences do not matter.",
     ),
-    doc(
+    SettingDoc::optional(
         "confidence",
         Kind::Share,
         "95 %",
         "All statements hold together with at least this probability.",
     ),
-    doc(
+    SettingDoc::optional(
         "rounds-at-most",
         Kind::Count,
         "30",
         "No more rounds than this.",
     ),
-    doc(
+    SettingDoc::optional(
         "at-most",
         Kind::Time,
         "1 h",
         "No round is begun that would end later.",
     ),
-    doc(
+    SettingDoc::optional(
         "until",
         Kind::Choice(&["overall", "each", "never"]),
         "overall",
@@ -90,19 +75,19 @@ pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
 ];
 /// Words of `[trial]`.
 pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
-    doc(
+    SettingDoc::optional(
         "drop-caches",
         Kind::Flag,
         "true",
         "Drop the page cache before the clock starts.",
     ),
-    doc(
+    SettingDoc::optional(
         "remount",
         Kind::Flag,
         "true",
         "Mount anew before the clock starts.",
     ),
-    doc(
+    SettingDoc::optional(
         "provision",
         Kind::Choice(&["each-round", "once"]),
         "each-round",

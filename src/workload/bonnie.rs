@@ -27,92 +27,76 @@ pub(crate) const DIRECTORIES_MAX: u64 = 99_999;
 /// Files unless a study says otherwise.
 const FILES: u64 = 16 * classic::FILES_UNIT;
 
-/// A setting that may be left out.
-const fn optional(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    doc: &'static str,
-) -> SettingDoc {
-    SettingDoc {
-        name,
-        kind,
-        default,
-        required: false,
-        doc,
-    }
-}
-
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "bonnie++",
     summary: "bonnie++ 1.03 or 2.00: characters, blocks, rewriting, seeks, many files",
     source: "bonnie++ 1.03e and 2.00a; see docs/workloads/bonnie.md",
     settings: &[
-        optional(
+        SettingDoc::optional(
             "version",
             Kind::Choice(&["2.00", "1.03"]),
             "2.00",
             "Which benchmark; figures of one say nothing about the other.",
         ),
-        optional(
+        SettingDoc::optional(
             "size",
             Kind::Bytes,
             "twice the memory",
             "Data written and read; 0: none.",
         ),
-        optional("chunk", Kind::Bytes, "8 KiB", "Bytes of one read or write."),
-        optional(
+        SettingDoc::optional("chunk", Kind::Bytes, "8 KiB", "Bytes of one read or write."),
+        SettingDoc::optional(
             "files",
             Kind::Count,
             "16384",
             "Files created, looked up and removed, twice; 0: none.",
         ),
-        optional("file-size-min", Kind::Bytes, "0 B", "Smallest file."),
-        optional(
+        SettingDoc::optional("file-size-min", Kind::Bytes, "0 B", "Smallest file."),
+        SettingDoc::optional(
             "file-size-max",
             Kind::Bytes,
             "0 B",
             "Largest file (sizes are uniform between).",
         ),
-        optional(
+        SettingDoc::optional(
             "links",
             Kind::Choice(&["none", "hard", "symbolic"]),
             "none",
             "Make links to the first file instead of files.",
         ),
-        optional(
+        SettingDoc::optional(
             "directories",
             Kind::Count,
             "1",
             "Directories the files are spread over.",
         ),
-        optional("seekers", Kind::Count, "5 (1.03: 3)", "Threads that seek."),
-        optional("seeks", Kind::Count, "8192", "Seeks of all of them."),
-        optional(
+        SettingDoc::optional("seekers", Kind::Count, "5 (1.03: 3)", "Threads that seek."),
+        SettingDoc::optional("seeks", Kind::Count, "8192", "Seeks of all of them."),
+        SettingDoc::optional(
             "fast",
             Kind::Flag,
             "false",
             "Leave out reading and writing by characters.",
         ),
-        optional(
+        SettingDoc::optional(
             "direct",
             Kind::Flag,
             "false",
             "Direct I/O where data files are created, and, as in the original, only there.",
         ),
-        optional(
+        SettingDoc::optional(
             "fsync",
             Kind::Flag,
             "false",
             "fsync each file, changed directory and updating seek (-b).",
         ),
-        optional(
+        SettingDoc::optional(
             "too-fast",
             Kind::Time,
             "0 s",
             "No rate of a phase shorter than this (the original: 0.5 s).",
         ),
-        optional(
+        SettingDoc::optional(
             "content",
             Kind::Choice(&["original", "random"]),
             "original",

@@ -17,86 +17,70 @@ use crate::event::MetricHead;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::unit;
 
-/// A setting that is not required.
-const fn setting(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    doc: &'static str,
-) -> SettingDoc {
-    SettingDoc {
-        name,
-        kind,
-        default,
-        required: false,
-        doc,
-    }
-}
-
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "postmark",
     summary: "small files of a mail server: made, read, appended to, deleted",
     source: "PostMark 1.51 (J. Katcher, Network Appliance TR3022), the same draws and system calls",
     settings: &[
-        setting("number", Kind::Count, "500", "Files in the beginning."),
-        setting(
+        SettingDoc::optional("number", Kind::Count, "500", "Files in the beginning."),
+        SettingDoc::optional(
             "transactions",
             Kind::Count,
             "500",
             "Transactions, two operations each: read or append, then create or delete.",
         ),
-        setting("size-low", Kind::Bytes, "500 B", "Smallest file."),
-        setting(
+        SettingDoc::optional("size-low", Kind::Bytes, "500 B", "Smallest file."),
+        SettingDoc::optional(
             "size-high",
             Kind::Bytes,
             "10000 B",
             "Files are made smaller than this, and appended to up to it.",
         ),
-        setting(
+        SettingDoc::optional(
             "subdirectories",
             Kind::Count,
             "0",
             "Directories the files are spread over; 0 and 1: none.",
         ),
-        setting("read-block", Kind::Bytes, "512 B", "Bytes of one read."),
-        setting("write-block", Kind::Bytes, "512 B", "Bytes of one write."),
-        setting(
+        SettingDoc::optional("read-block", Kind::Bytes, "512 B", "Bytes of one read."),
+        SettingDoc::optional("write-block", Kind::Bytes, "512 B", "Bytes of one write."),
+        SettingDoc::optional(
             "buffering",
             Kind::Flag,
             "true",
             "Through a buffer of 4 KiB as the C library's, instead of a system call per block.",
         ),
-        setting(
+        SettingDoc::optional(
             "bias-read",
             Kind::Count,
             "5",
             "Of ten transactions so many read, the others append.",
         ),
-        setting(
+        SettingDoc::optional(
             "bias-create",
             Kind::Count,
             "5",
             "Of ten transactions so many create, the others delete.",
         ),
-        setting(
+        SettingDoc::optional(
             "read-append",
             Kind::Flag,
             "true",
             "Whether transactions read or append at all (false: PostMark's bias of -1).",
         ),
-        setting(
+        SettingDoc::optional(
             "create-delete",
             Kind::Flag,
             "true",
             "Whether transactions create or delete at all (false: PostMark's bias of -1).",
         ),
-        setting(
+        SettingDoc::optional(
             "seed",
             Kind::Count,
             "",
             "PostMark's seed, 42 unless changed there; absent: another one every round.",
         ),
-        setting(
+        SettingDoc::optional(
             "sync-at-end",
             Kind::Flag,
             "false",

@@ -12,51 +12,36 @@ use crate::event::MetricHead;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::unit;
 
-pub(super) const VERSION: SettingDoc = optional(
+pub(super) const VERSION: SettingDoc = SettingDoc::optional(
     "version",
     Kind::Choice(&["0.4", "1.0"]),
     "",
     "The very requests of this sysbench, fsync bursts included; without it only the modes are its own.",
 );
-pub(super) const IO: SettingDoc = optional(
+pub(super) const IO: SettingDoc = SettingDoc::optional(
     "io",
     Kind::Choice(&["sync", "async", "mmap"]),
     "sync",
     "With version: by pread and pwrite, by a queue (io_uring), or in mapped files.",
 );
-pub(super) const BACKLOG: SettingDoc = optional(
+pub(super) const BACKLOG: SettingDoc = SettingDoc::optional(
     "backlog",
     Kind::Count,
     "128",
     "With io = \"async\": requests outstanding at once, per thread.",
 );
-pub(super) const MERGE: SettingDoc = optional(
+pub(super) const MERGE: SettingDoc = SettingDoc::optional(
     "merge",
     Kind::Count,
     "0",
     "With version: so many blocks in one request of a sequential mode; 0: one.",
 );
-pub(super) const FSYNC_EACH: SettingDoc = optional(
+pub(super) const FSYNC_EACH: SettingDoc = SettingDoc::optional(
     "fsync-each",
     Kind::Flag,
     "false",
     "With version: fsync after each write, inside its latency, instead of bursts and of the end.",
 );
-
-const fn optional(
-    name: &'static str,
-    kind: Kind,
-    default: &'static str,
-    doc: &'static str,
-) -> SettingDoc {
-    SettingDoc {
-        name,
-        kind,
-        default,
-        required: false,
-        doc,
-    }
-}
 
 /// Words that only mean something with a version, or only without.
 pub(super) const WITH: [&str; 4] = ["io", "backlog", "merge", "fsync-each"];
