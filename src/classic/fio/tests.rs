@@ -1,0 +1,1 @@
+//! Job files read, and refused.

@@ -1,0 +1,1 @@
+//! Jobs run, and what is printed of them read again.
