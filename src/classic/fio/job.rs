@@ -174,6 +174,8 @@ pub(crate) struct Job {
     pub(crate) reserve: Reserve,
     /// They are laid out as those that are read.
     pub(crate) overwrite: bool,
+    /// The kernel is told the order of the blocks.
+    pub(crate) advise: bool,
     /// Files are dropped from the page cache before.
     pub(crate) invalidate: bool,
     /// Files are removed afterwards.
@@ -418,6 +420,7 @@ fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<Job, Refusa
         content,
         reserve: fill::reserve(reader)?,
         overwrite: reader.flag("overwrite")?.unwrap_or(false),
+        advise: reader.flag("fadvise_hint")?.unwrap_or(true),
         invalidate: reader.flag("invalidate")?.unwrap_or(true),
         unlink: reader.flag("unlink")?.unwrap_or(false),
         verify,

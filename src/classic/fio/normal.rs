@@ -18,7 +18,12 @@ fn short(value: f64, characters: usize, base: f64) -> (String, usize) {
         return (format!("{value:.0}"), 0);
     }
     let whole = format!("{:.0}", value.floor()).len();
-    let places = characters.saturating_sub(whole + 1);
+    // fio fills four characters with decimals; six are for whole numbers.
+    let places = if characters > 4 {
+        0
+    } else {
+        characters.saturating_sub(whole + 1)
+    };
     (format!("{value:.places$}"), power)
 }
 
@@ -188,7 +193,7 @@ fn part(report: &Report, job: &JobReport) -> String {
 fn direction(job: &JobReport, name: &str, moved: &Moved) -> String {
     let rate = moved.per_second(moved.bytes);
     let mut text = format!(
-        "  {name:>5}: IOPS={}, BW={}/s ({}/s)({}/{}msec)\n",
+        "  {name}: IOPS={}, BW={}/s ({}/s)({}/{}msec)\n",
         count(moved.per_second(moved.operations), 4),
         binary(rate),
         decimal(rate),

@@ -44,6 +44,7 @@ pub(crate) const OPTIONS: &[Known] = &[
     valued("directory"),
     flag("do_verify"),
     flag("end_fsync"),
+    flag("fadvise_hint"),
     valued("fallocate"),
     valued("fdatasync"),
     valued("file_service_type"),

@@ -325,6 +325,7 @@ fn spec(job: &Job, targets: Vec<Target>, stop: Stop, seed: u64) -> Spec {
         direct: job.direct,
         // Done before, so that what a file system cannot do is no failure of the phase.
         preallocate: false,
+        advise: job.advise,
         durability: Durability {
             fsync_every: NonZeroU64::new(job.durable.every),
             fsync_in_write: false,
