@@ -36,20 +36,25 @@ fn original(at: &Path, words: &[&str]) -> Option<String> {
     Some(said.out)
 }
 
-/// Names and sizes of all files below a directory.
+/// Names and sizes of all files below a directory, but for those in which fio keeps how far it
+/// verified.
 fn files(below: &Path) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     for entry in fs::read_dir(below).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
             found.extend(files(&path).into_iter().map(|(name, bytes)| {
-                (format!("{}/{name}", path.file_name().unwrap().to_str().unwrap()), bytes)
+                (
+                    format!("{}/{name}", path.file_name().unwrap().to_str().unwrap()),
+                    bytes,
+                )
             }));
         } else {
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             found.insert(name, fs::metadata(&path).unwrap().len());
         }
     }
+    found.retain(|name, _| !name.ends_with("-verify.state"));
     found
 }
 
@@ -71,7 +76,12 @@ fn done(json: &str) -> Vec<(String, u64, Vec<u64>)> {
         let name = job["jobname"].as_str().unwrap().to_owned();
         (name, job["groupid"].as_u64().unwrap(), figures.concat())
     };
-    document["jobs"].as_array().unwrap().iter().map(of).collect()
+    document["jobs"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(of)
+        .collect()
 }
 
 /// Job files in which the number of operations follows from what is asked.
@@ -145,7 +155,11 @@ fn the_same_jobs_do_the_same_as_in_the_original() {
         command.current_dir(ours.path().join("data"));
         let run = Said::of(&command.output().unwrap());
         run.ended(0);
-        assert_eq!(done(&run.out), done(&expected), "{what}: operations and bytes");
+        assert_eq!(
+            done(&run.out),
+            done(&expected),
+            "{what}: operations and bytes"
+        );
         assert_eq!(
             files(&ours.path().join("data")),
             files(&theirs.path().join("data")),
@@ -163,9 +177,12 @@ fn a_command_line_does_the_same_as_in_the_original() {
         "--directory=data --size=64k --name=x --bs=8k --rw=write --name=y --size=32k",
         "--name=global --size=64k --directory=data --name=x --rw=write --name=y --rw=randread",
         "--directory=data:more --rw=write --size=64k --name=x --numjobs=3",
-        "--filename=data/f --rw=randwrite --size=64k --name=x --name=y --filename=data/g --size=8k",
+        "--rw=randwrite --size=64k --name=x --filename=data/f --name=y --filename=data/g --size=8k",
     ] {
-        let words: Vec<&str> = ["--output-format=json"].into_iter().chain(words.split(' ')).collect();
+        let words: Vec<&str> = ["--output-format=json"]
+            .into_iter()
+            .chain(words.split(' '))
+            .collect();
         let (ours, theirs) = (Ground::new(), Ground::new());
         for ground in [&ours, &theirs] {
             ground.make_dir("data");
@@ -191,7 +208,14 @@ fn a_job_based_on_time_uses_all_of_it() {
     let ground = Ground::new();
     let run = stackrace(
         &ground,
-        &["--output-format=json", "--name=x", "--rw=randread", "--size=64k", "--time_based", "--runtime=300ms"],
+        &[
+            "--output-format=json",
+            "--name=x",
+            "--rw=randread",
+            "--size=64k",
+            "--time_based",
+            "--runtime=300ms",
+        ],
     );
     run.ended(0);
     let document: Value = serde_json::from_str(&run.out).unwrap();
@@ -212,18 +236,26 @@ fn what_only_is_read_is_never_written_to() {
         .ended(1)
         .err_has("mine holds 8192 bytes, and 65536 are to be used");
     let written = ["--readonly", "--name=x", "--filename=mine", "--rw=write"];
-    stackrace(&ground, &written).ended(1).err_has("--readonly forbids it");
+    stackrace(&ground, &written)
+        .ended(1)
+        .err_has("--readonly forbids it");
     let laid_out = ["--readonly", "--name=y", "--rw=read", "--size=64k"];
     stackrace(&ground, &laid_out).ended(1);
     assert_eq!(fs::read_to_string(file).unwrap(), "x".repeat(8192));
     assert_eq!(files(ground.path()).len(), 1);
-    if let Some(device) = ["/dev/vda", "/dev/sda", "/dev/loop0"].into_iter().find(|it| fs::File::open(it).is_ok()) {
+    if let Some(device) = ["/dev/vda", "/dev/sda", "/dev/loop0"]
+        .into_iter()
+        .find(|it| fs::File::open(it).is_ok())
+    {
         let words = ["--name=x", "--rw=randwrite", "--size=4k", "--filename"];
         stackrace(&ground, &[&words[..], &[device]].concat())
             .ended(1)
             .err_has("a block device is not written to");
     } else {
-        skipped("what_only_is_read_is_never_written_to", "no block device may be read");
+        skipped(
+            "what_only_is_read_is_never_written_to",
+            "no block device may be read",
+        );
     }
 }
 
@@ -231,8 +263,14 @@ fn what_only_is_read_is_never_written_to() {
 #[test]
 fn a_report_of_both_layouts_can_be_imported() {
     let ground = Ground::new();
-    ground.write("j.fio", "[x]\nrw=randwrite\nsize=256k\nfsync=4\nrate_iops=1000\n");
-    let run = stackrace(&ground, &["--output=o.txt", "--output-format=normal,json", "j.fio"]);
+    ground.write(
+        "j.fio",
+        "[x]\nrw=randwrite\nsize=256k\nfsync=4\nrate_iops=1000\n",
+    );
+    let run = stackrace(
+        &ground,
+        &["--output=o.txt", "--output-format=normal,json", "j.fio"],
+    );
     run.ended(0);
     assert_eq!(run.out, "");
     ground

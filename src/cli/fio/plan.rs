@@ -208,8 +208,11 @@ fn operations(job: &Job, sizes: &[u64]) -> Result<Option<u64>, Refusal> {
     let bytes: u64 = bytes
         .map(|(size, weight)| u64::from(*size) * u64::from(*weight))
         .sum();
-    let in_bytes =
-        |amount: u64| (u128::from(amount) * u128::from(weights) / u128::from(bytes.max(1))) as u64;
+    // The last operation begins while there is anything left.
+    let in_bytes = |amount: u64| {
+        let operations = u128::from(amount) * u128::from(weights);
+        operations.div_ceil(u128::from(bytes.max(1))) as u64
+    };
     let pass = match job.block_sizes.as_slice() {
         [(size, _)] => sizes.iter().map(|file| file / u64::from(*size)).sum(),
         _ => in_bytes(total),

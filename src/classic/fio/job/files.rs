@@ -201,6 +201,10 @@ pub(super) fn layout(reader: &Reader<'_>, access: Access) -> Result<Layout, Refu
 
 fn files(reader: &Reader<'_>, asked: Option<u64>) -> Result<Files, Refusal> {
     if let Some(text) = reader.text("filename") {
+        if reader.times("filename") > 1 {
+            let what = "filename is given more than once, and fio would use all of them";
+            return Err(reader.refuse("filename", what, "write it once: filename=one:other"));
+        }
         let names = parts(text);
         if names.is_empty() || names.iter().any(|name| name == "-") {
             let what = format!("filename={} names no file", shown(text));

@@ -44,6 +44,11 @@ impl<'a> Reader<'a> {
         Some(last.name)
     }
 
+    /// How often an option was given.
+    pub(super) fn times(&self, name: &str) -> usize {
+        self.all().filter(|given| given.name == name).count()
+    }
+
     pub(super) fn given(&self, name: &str) -> bool {
         self.last(name).is_some()
     }
