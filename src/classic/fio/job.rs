@@ -208,19 +208,14 @@ pub(crate) fn jobs(sections: &Sections) -> Result<Vec<Job>, Refusal> {
     let mut jobs: Vec<Job> = Vec::new();
     for section in &sections.all {
         let reader = Reader::new(section)?;
-        let apart = reader.flag("stonewall")?.unwrap_or(false)
-            || reader.flag("new_group")?.unwrap_or(false);
-        if reader.flag("new_group")?.unwrap_or(false)
-            && !reader.flag("stonewall")?.unwrap_or(false)
-            && !jobs.is_empty()
-        {
-            return Err(reader.refuse(
-                "new_group",
-                "new_group without stonewall is not supported",
-                "write stonewall as well: groups run one after the other",
-            ));
+        let waits = reader.flag("stonewall")?.unwrap_or(false);
+        let fresh = reader.flag("new_group")?.unwrap_or(false);
+        if fresh && !waits && !jobs.is_empty() {
+            let what = "new_group without stonewall is not supported";
+            let next = "write stonewall as well: groups run one after the other";
+            return Err(reader.refuse("new_group", what, next));
         }
-        if apart && !jobs.is_empty() {
+        if waits && !jobs.is_empty() {
             group += 1;
         }
         jobs.push(job(section, &reader, group)?);
@@ -229,12 +224,19 @@ pub(crate) fn jobs(sections: &Sections) -> Result<Vec<Job>, Refusal> {
 }
 
 /// What `rw` is, whether it is random, and the share of reads; none: mixed.
-fn mode(reader: &Reader<'_>) -> Result<(&'static str, bool, Option<f64>), Refusal> {
+fn mode(
+    reader: &Reader<'_>,
+    notes: &mut Vec<String>,
+) -> Result<(&'static str, bool, Option<f64>), Refusal> {
     let word = reader.text("rw").unwrap_or("read");
     Ok(match word {
         "read" => ("read", false, Some(1.0)),
         "write" => ("write", false, Some(0.0)),
-        "rw" | "readwrite" => ("rw", false, None),
+        "rw" | "readwrite" => {
+            let what = "rw=rw is one stream of blocks, each read or written";
+            notes.push(format!("{what}; fio has a stream for each"));
+            ("rw", false, None)
+        }
         "randread" => ("randread", true, Some(1.0)),
         "randwrite" => ("randwrite", true, Some(0.0)),
         "randrw" => ("randrw", true, None),
@@ -339,7 +341,7 @@ fn percentiles(reader: &Reader<'_>) -> Result<Vec<f64>, Refusal> {
 }
 
 /// Options that may only say what is done anyway.
-fn check_fixed(reader: &Reader<'_>) -> Result<(), Refusal> {
+fn check_fixed(reader: &Reader<'_>, notes: &mut Vec<String>) -> Result<(), Refusal> {
     for (name, why) in [
         ("create_fsync", "files that are laid out are always synced"),
         ("create_serialize", "files are laid out one after the other"),
@@ -353,32 +355,26 @@ fn check_fixed(reader: &Reader<'_>) -> Result<(), Refusal> {
             ));
         }
     }
+    if reader.flag("gtod_reduce")?.unwrap_or(false) {
+        notes.push("gtod_reduce: latencies are recorded all the same".to_owned());
+    }
     Ok(())
 }
 
 fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<Job, Refusal> {
-    check_fixed(reader)?;
     let mut notes = Vec::new();
-    let (mode, random, share) = mode(reader)?;
+    check_fixed(reader, &mut notes)?;
+    let (mode, random, share) = mode(reader, &mut notes)?;
     let read_share = match share {
         Some(share) => share,
         None => mix(reader)?,
     };
-    if mode == "rw" {
-        notes.push(
-            "rw=rw is one stream of blocks, each read or written; fio has a stream for each"
-                .to_owned(),
-        );
-    }
-    if reader.flag("gtod_reduce")?.unwrap_or(false) {
-        notes.push("gtod_reduce: latencies are recorded all the same".to_owned());
-    }
     let (engine, engine_name) = engine(reader, &mut notes)?;
     let queue_depth = queue_depth(reader, engine, &mut notes)?;
-    let (block_sizes, align) = files::blocks(reader, random, read_share)?;
+    let files::Blocks { sizes, align } = files::blocks(reader, random, read_share)?;
     let access = files::access(reader, random)?;
     let layout = files::layout(reader, access)?;
-    files::check_blocks(reader, access, &block_sizes, align)?;
+    files::check_blocks(reader, access, &sizes, align)?;
     let (time_ns, time_based) = when::time(reader)?;
     let content = fill::content(reader)?;
     let clones = reader.count_in("numjobs", 1..=MANY)?.unwrap_or(1) as u32;
@@ -394,8 +390,8 @@ fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<Job, Refusa
         mode,
         read_share,
         access,
-        pace: when::pace(reader, read_share, &block_sizes, queue_depth)?,
-        block_sizes,
+        pace: when::pace(reader, read_share, &sizes, queue_depth)?,
+        block_sizes: sizes,
         align,
         size: reader.extent("size")?,
         file_bytes: layout.file_bytes,

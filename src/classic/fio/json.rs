@@ -151,7 +151,7 @@ pub(crate) fn json(report: &Report) -> String {
         timestamp: report.unix_ms / 1000,
         timestamp_ms: report.unix_ms,
         time: &report.date,
-        global: global.map(|all| last(all)).unwrap_or_default(),
+        global: global.map(last).unwrap_or_default(),
         jobs: report.jobs.iter().map(|it| job(it, shared)).collect(),
     };
     // Maps with keys of text and finite numbers: nothing can fail.

@@ -221,8 +221,8 @@ fn classes(job: &JobReport) -> String {
     let mut rows: Vec<(&str, Vec<String>)> = Vec::new();
     for ((end, above), share) in ends.zip(shares).filter(|(_, share)| *share >= SHARE_SHOWN) {
         let (unit, scale) = match *end {
-            ..=1_000 => ("nsec", 1),
-            ..=1_000_000 => ("usec", 1_000),
+            0..=1_000 => ("nsec", 1),
+            1_001..=1_000_000 => ("usec", 1_000),
             _ => ("msec", 1_000_000),
         };
         let sign = if above { ">=" } else { "" };

@@ -122,10 +122,7 @@ const WITHOUT: &[(&str, &str)] = &[
         "max_latency",
         "leave it out, and read the largest latency in the report",
     ),
-    (
-        "mem",
-        "leave it out: buffers are huge-page aligned memory of the program's own",
-    ),
+    ("mem", "leave it out: the program has buffers of its own"),
     ("nice", "leave it out, and start the program with nice"),
     (
         "offset",

@@ -109,77 +109,80 @@ fn every_kind_of_job_is_understood() {
     assert_eq!(job("size=25%").size, Some(Extent::Percent(25)));
 }
 
+/// Options no phase can keep, and what is said of them.
+const REFUSED: &[(&str, &str)] = &[
+    ("rw=read ramp_time=5", "a.fio:3: ramp_time is not supported"),
+    ("rw=read bsz=4k", "a.fio:3: bsz is not supported"),
+    (
+        "size=1m rw=trimwrite",
+        "a.fio:3: rw=trimwrite is not supported (job x)",
+    ),
+    ("rw=read:8", "rw=read:8 is not supported"),
+    ("direct=yes", "direct=yes is not understood"),
+    ("size=0", "size=0 measures nothing"),
+    ("rw=randrw bs=4k,8k", "reads and writes of different sizes"),
+    (
+        "rw=randread bssplit=4k/50:8k/50",
+        "come once each would overlap",
+    ),
+    (
+        "rw=randwrite blockalign=64k",
+        "come once each would overlap",
+    ),
+    ("bssplit=4k/50:8k/40 rw=read", "do not make 100 percent"),
+    ("bs=100", "a block of 100 does not work here"),
+    (
+        "rw=read nrfiles=2",
+        "a sequential job takes one file after the other here",
+    ),
+    (
+        "rw=randread nrfiles=2 random_distribution=zipf:1",
+        "skews the access within each file",
+    ),
+    (
+        "filename=a filename=b",
+        "a.fio:3: filename is given more than once",
+    ),
+    (
+        "filename_format=$clientuid",
+        "filename_format=$clientuid is not understood",
+    ),
+    (
+        "rw=randread random_distribution=zoned:60/10",
+        "random_distribution=zoned:60/10 is not supported",
+    ),
+    (
+        "rw=randrw rate_iops=100",
+        "a rate of reads and one of writes",
+    ),
+    (
+        "thinktime=1 ioengine=io_uring iodepth=2",
+        "holds up the whole queue",
+    ),
+    ("thinktime=1 thinktime_blocks=4", "thinktime_blocks above 1"),
+    ("time_based", "time_based without runtime"),
+    (
+        "rw=read verify=crc32c",
+        "what this job reads was written by another",
+    ),
+    ("rw=write verify=pattern", "verify=pattern is not supported"),
+    ("rw=write verify=1 zero_buffers", "zeros cannot be verified"),
+    (
+        "rw=write verify=1 filename=a numjobs=2",
+        "several jobs write the same file",
+    ),
+    ("fsync=1 fdatasync=1", "exclude each other"),
+    ("ioengine=mmap", "ioengine=mmap is not supported"),
+    ("fallocate=keep", "fallocate=keep is not supported"),
+    ("scramble_buffers=0", "scramble_buffers=0 is not supported"),
+    ("numjobs=5000", "numjobs=5000 is not understood"),
+    ("size=${NONE}", "the environment has no variable NONE"),
+    ("size=$mb_memory", "$mb_memory is not supported"),
+];
+
 #[test]
 fn what_no_phase_can_keep_is_refused_where_it_stands() {
-    for (options, why) in [
-        ("rw=read ramp_time=5", "a.fio:3: ramp_time is not supported"),
-        ("rw=read bsz=4k", "a.fio:3: bsz is not supported"),
-        (
-            "size=1m rw=trimwrite",
-            "a.fio:3: rw=trimwrite is not supported (job x)",
-        ),
-        ("rw=read:8", "rw=read:8 is not supported"),
-        ("direct=yes", "direct=yes is not understood"),
-        ("size=0", "size=0 measures nothing"),
-        ("rw=randrw bs=4k,8k", "reads and writes of different sizes"),
-        (
-            "rw=randread bssplit=4k/50:8k/50",
-            "come once each would overlap",
-        ),
-        (
-            "rw=randwrite blockalign=64k",
-            "come once each would overlap",
-        ),
-        ("bssplit=4k/50:8k/40 rw=read", "do not make 100 percent"),
-        ("bs=100", "a block of 100 does not work here"),
-        (
-            "rw=read nrfiles=2",
-            "a sequential job takes one file after the other here",
-        ),
-        (
-            "rw=randread nrfiles=2 random_distribution=zipf:1",
-            "skews the access within each file",
-        ),
-        (
-            "filename=a filename=b",
-            "a.fio:3: filename is given more than once",
-        ),
-        (
-            "filename_format=$clientuid",
-            "filename_format=$clientuid is not understood",
-        ),
-        (
-            "rw=randread random_distribution=zoned:60/10",
-            "random_distribution=zoned:60/10 is not supported",
-        ),
-        (
-            "rw=randrw rate_iops=100",
-            "a rate of reads and one of writes",
-        ),
-        (
-            "thinktime=1 ioengine=io_uring iodepth=2",
-            "holds up the whole queue",
-        ),
-        ("thinktime=1 thinktime_blocks=4", "thinktime_blocks above 1"),
-        ("time_based", "time_based without runtime"),
-        (
-            "rw=read verify=crc32c",
-            "what this job reads was written by another",
-        ),
-        ("rw=write verify=pattern", "verify=pattern is not supported"),
-        ("rw=write verify=1 zero_buffers", "zeros cannot be verified"),
-        (
-            "rw=write verify=1 filename=a numjobs=2",
-            "several jobs write the same file",
-        ),
-        ("fsync=1 fdatasync=1", "exclude each other"),
-        ("ioengine=mmap", "ioengine=mmap is not supported"),
-        ("fallocate=keep", "fallocate=keep is not supported"),
-        ("scramble_buffers=0", "scramble_buffers=0 is not supported"),
-        ("numjobs=5000", "numjobs=5000 is not understood"),
-        ("size=${NONE}", "the environment has no variable NONE"),
-        ("size=$mb_memory", "$mb_memory is not supported"),
-    ] {
+    for (options, why) in REFUSED {
         let said = refused(options);
         assert!(said.contains(why), "{options}: {said}");
     }

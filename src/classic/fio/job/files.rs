@@ -21,12 +21,20 @@ pub(super) struct Layout {
     pub(super) file_bytes: Option<u64>,
 }
 
-/// Bytes of the blocks with their weights, and what random ones lie at multiples of.
+/// Which blocks.
+pub(super) struct Blocks {
+    /// Bytes and weights.
+    pub(super) sizes: Vec<(u32, u32)>,
+    /// Random ones lie at multiples of it.
+    pub(super) align: Option<u32>,
+}
+
+/// Which blocks: of one size, or of several.
 pub(super) fn blocks(
     reader: &Reader<'_>,
     random: bool,
     read_share: f64,
-) -> Result<(Vec<(u32, u32)>, Option<u32>), Refusal> {
+) -> Result<Blocks, Refusal> {
     let split = reader.given("bssplit") && reader.last_of(&["bs", "bssplit"]) == Some("bssplit");
     let name = if split { "bssplit" } else { "bs" };
     let text = reader.text(name).unwrap_or("4k");
@@ -62,7 +70,7 @@ pub(super) fn blocks(
         None if random && sizes.len() > 1 => sizes.iter().map(|(size, _)| *size).min(),
         None => None,
     };
-    Ok((sizes, align))
+    Ok(Blocks { sizes, align })
 }
 
 fn block(reader: &Reader<'_>, name: &str, word: &str) -> Result<u32, Refusal> {
