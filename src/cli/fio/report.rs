@@ -55,7 +55,6 @@ impl Direction {
     fn add(&mut self, op: &OpOutcome, outcome: &Outcome) {
         self.bytes += op.bytes;
         self.operations += op.count;
-        self.elapsed_ns = self.elapsed_ns.max(outcome.elapsed_ns);
         // Which of two directions fell short is not told apart.
         if outcome
             .ops
@@ -91,7 +90,8 @@ impl Direction {
 /// Jobs that are reported as one.
 struct Gathered<'a> {
     job: &'a Job,
-    outcomes: Vec<&'a Outcome>,
+    /// Of each job the measured phase, and the one that read everything back.
+    outcomes: Vec<Vec<&'a Outcome>>,
     jobs: u32,
     error: i32,
     elapsed_ns: u64,
@@ -109,26 +109,33 @@ fn error_of(result: &Result<Outcome, StartError>) -> i32 {
 impl<'a> Gathered<'a> {
     fn add(&mut self, ran: &'a Ran) {
         self.jobs += 1;
-        let mut elapsed_ns = 0;
+        let (mut elapsed_ns, mut outcomes) = (0, Vec::new());
         for result in std::iter::once(&ran.measured).chain(&ran.back) {
             if self.error == 0 {
                 self.error = error_of(result);
             }
             if let Ok(outcome) = result {
                 elapsed_ns += outcome.elapsed_ns;
-                self.outcomes.push(outcome);
+                outcomes.push(outcome);
             }
         }
+        self.outcomes.push(outcomes);
         self.elapsed_ns = self.elapsed_ns.max(elapsed_ns);
     }
 
     fn direction(&self, op: Op) -> Direction {
         let mut direction = Direction::default();
-        for outcome in &self.outcomes {
-            let done = outcome.ops.iter().find(|it| it.op == op && it.count > 0);
-            if let Some(done) = done {
-                direction.add(done, outcome);
+        for outcomes in &self.outcomes {
+            // One after the other in a job, while jobs ran at the same time.
+            let mut elapsed_ns = 0;
+            for outcome in outcomes {
+                let done = outcome.ops.iter().find(|it| it.op == op && it.count > 0);
+                if let Some(done) = done {
+                    direction.add(done, outcome);
+                    elapsed_ns += outcome.elapsed_ns;
+                }
             }
+            direction.elapsed_ns = direction.elapsed_ns.max(elapsed_ns);
         }
         direction
     }
@@ -138,11 +145,11 @@ impl<'a> Gathered<'a> {
         let (read, written) = (self.direction(Op::Read), self.direction(Op::Write));
         let synced = self.direction(Op::Fsync);
         let share = |ns: fn(&Outcome) -> u64| {
-            let spent: u64 = self.outcomes.iter().map(|outcome| ns(outcome)).sum();
+            let spent: u64 = self.outcomes.iter().flatten().map(|it| ns(it)).sum();
             spent as f64 / self.elapsed_ns.max(1) as f64
         };
         let cpu = (share(|it| it.cpu_user_ns), share(|it| it.cpu_system_ns));
-        let first = self.outcomes.first();
+        let first = self.outcomes.iter().flatten().next();
         JobReport {
             name: job.name.clone(),
             group: job.group,
@@ -155,21 +162,26 @@ impl<'a> Gathered<'a> {
             read: read.moved(&job.percentiles),
             written: written.moved(&job.percentiles),
             synced: synced.latency.latency(&job.percentiles),
-            cpu: (self.alone && !self.outcomes.is_empty()).then_some(cpu),
+            cpu: (self.alone && first.is_some()).then_some(cpu),
             elapsed_ns: self.elapsed_ns,
             plain: job.engine != Engine::Ring,
             whole_percentiles: job.whole_percentiles,
             own: Own {
                 engine: first.map_or("", |it| it.engine).to_owned(),
                 engine_why: first.map_or("", |it| &it.engine_why).to_owned(),
-                // Of jobs that ran at once together; that of reading back is not in it.
+                // Of jobs that ran at once together, and of their measured phases.
                 depth_achieved: self
                     .outcomes
                     .iter()
-                    .filter(|it| !job.read_back || it.ops.iter().any(|op| op.op == Op::Write))
+                    .filter_map(|outcomes| outcomes.first())
                     .map(|it| it.depth_achieved)
                     .sum(),
-                verified_bytes: self.outcomes.iter().map(|it| it.verified_bytes).sum(),
+                verified_bytes: self
+                    .outcomes
+                    .iter()
+                    .flatten()
+                    .map(|it| it.verified_bytes)
+                    .sum(),
             },
         }
     }
