@@ -112,6 +112,8 @@ pub(crate) struct Durable {
 /// One job.
 #[derive(Debug, Clone)]
 pub(crate) struct Job {
+    /// What its files are called, `$jobname`: the word in brackets.
+    pub(crate) title: String,
     /// Its name.
     pub(crate) name: String,
     /// Where it begins.
@@ -381,6 +383,7 @@ fn job(section: &Section, reader: &Reader<'_>, group: u64) -> Result<Job, Refusa
     let (verify, read_back) =
         fill::verify(reader, read_share, content, &layout, clones, &mut notes)?;
     let job = Job {
+        title: section.title.clone(),
         name: section.name.clone(),
         place: section.place.clone(),
         group,

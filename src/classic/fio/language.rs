@@ -23,6 +23,8 @@ pub(super) struct Given {
 /// One job as it was given: what was said of all jobs until then, and of it.
 #[derive(Debug, Clone)]
 pub(super) struct Section {
+    /// What it began with: its files are called so, whatever its name is then.
+    pub(super) title: String,
     pub(super) name: String,
     pub(super) place: Place,
     pub(super) global: Rc<Vec<Given>>,
@@ -150,15 +152,15 @@ impl Sections {
     /// A name no job has.
     pub(crate) fn only(&mut self, names: &[String]) -> Result<(), Refusal> {
         for name in names {
-            if !self.all.iter().any(|section| section.name == *name) {
+            if !self.all.iter().any(|section| section.title == *name) {
                 let what = format!("there is no job \"{}\" for --section", shown(name));
-                let all: Vec<&str> = self.all.iter().map(|it| it.name.as_str()).collect();
+                let all: Vec<&str> = self.all.iter().map(|it| it.title.as_str()).collect();
                 let next = format!("choose among: {}", all.join(", "));
                 return Err(Refusal::at(&Place::Argument, what, next));
             }
         }
         if !names.is_empty() {
-            self.all.retain(|section| names.contains(&section.name));
+            self.all.retain(|section| names.contains(&section.title));
         }
         Ok(())
     }
@@ -184,6 +186,7 @@ impl Sections {
             ));
         }
         self.all.push(Section {
+            title: name.clone(),
             name,
             place,
             global: Rc::clone(&self.global),

@@ -94,7 +94,7 @@ fn paths(job: &Job, clone: u32) -> Vec<PathBuf> {
                 let name = pattern
                     .replace("$jobnum", &clone.to_string())
                     .replace("$filenum", &file.to_string())
-                    .replace("$jobname", &job.name);
+                    .replace("$jobname", &job.title);
                 inside(name)
             })
             .collect(),
