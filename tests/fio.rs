@@ -125,7 +125,7 @@ const JOBS: [(&str, &str); 9] = [
     (
         "sizes of reads and of writes, and sizes with other units",
         "[global]\nbs=4k,8k\n[a]\nrw=read\nsize=64k\n[b]\nrw=write\nsize=0x10000\n\
-         [c]\nrw=write\nkb_base=1000\nsize=64ki\nbs=4ki\n[d]\nrw=read\nreadwrite=write\nsize=40kB\n",
+         [c]\nrw=write\nkb_base=1024\nsize=64k\nbs=4k\n[d]\nrw=read\nreadwrite=write\nsize=40kB\n",
     ),
     (
         "queues, and what is left on disk",

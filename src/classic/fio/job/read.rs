@@ -21,10 +21,13 @@ impl<'a> Reader<'a> {
         };
         reader.base = match reader.text("kb_base") {
             None | Some("1024") => 1024,
-            Some("1000") => 1000,
             Some(_) => {
-                let what = "kb_base is neither 1024 nor 1000";
-                return Err(reader.refuse("kb_base", what, "write 1024, or leave it out"));
+                let what = "kb_base other than 1024 is not supported";
+                return Err(reader.refuse(
+                    "kb_base",
+                    what,
+                    "leave it out, and write sizes in bytes",
+                ));
             }
         };
         Ok(reader)
