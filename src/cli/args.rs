@@ -49,6 +49,9 @@ pub(super) enum Verb {
     Bonnie(Bonnie),
     /// Race existing directories against each other, now, without root or a study file
     Compare(Compare),
+    /// Do what a job file of fio says, or options of fio, with its files and its output
+    #[command(disable_help_flag = true)]
+    Fio(Fio),
     /// Put one workload on one directory, file or device, once, now, and show what was measured
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
@@ -131,6 +134,18 @@ pub(super) struct Compare {
     pub(super) deciding: Deciding,
     #[command(flatten)]
     pub(super) output: Output,
+}
+
+/// `stackrace fio`.
+#[derive(Debug, Args)]
+pub(super) struct Fio {
+    /// As fio takes them: job files, and options; --help lists them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORDS"
+    )]
+    pub(super) words: Vec<String>,
 }
 
 /// `stackrace load`.

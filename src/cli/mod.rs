@@ -8,6 +8,7 @@ mod diff;
 mod engine;
 mod execute;
 mod failure;
+mod fio;
 mod import;
 mod load;
 mod plan;
@@ -91,6 +92,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
         Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
+        Verb::Fio(verb) => fio::exec(verb),
         Verb::Run(verb) => execute::exec_run(&setting, verb),
         Verb::Resume(verb) => execute::exec_resume(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),

@@ -17,7 +17,7 @@ mod study;
 mod system;
 mod words;
 
-pub use classic::{bonnie, postmark, sysbench};
+pub use classic::{bonnie, fio, postmark, sysbench};
 pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use import::import;
 pub use record::{histogram, log, report};
@@ -38,6 +38,7 @@ pub const ALL: &[Check] = &[
     ("compare", compare),
     ("content", content),
     ("files", files),
+    ("fio", fio),
     ("histogram", histogram),
     ("import", import),
     ("journal", journal),
