@@ -322,6 +322,8 @@ fn phase(input: &mut Input<'_>) -> PhaseObservation {
     PhaseObservation {
         name: input.text(),
         elapsed_ns: input.up_to_bits(64),
+        cpu_user_ns: None,
+        cpu_system_ns: None,
         engine: input.text(),
         clock: input.text(),
         depth_achieved: finite(input),
