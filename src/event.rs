@@ -359,8 +359,8 @@ pub(crate) struct Counted {
     /// Of `sent_bytes`, those that were dropped before they were sent: of files cut or removed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) cancelled_bytes: Option<u64>,
-    /// Bytes of the whole machine that were in memory only when a phase ended, the most of all
-    /// phases (dirty, or on their way).
+    /// Bytes of the whole machine that were in memory only (dirty, or on their way) when a phase
+    /// ended, beyond those when it began; the most of all phases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) unwritten_bytes: Option<u64>,
     /// Bytes the machine fetched from its swap space.

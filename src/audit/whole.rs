@@ -126,13 +126,15 @@ impl Audit {
         Some(TrialAudit {
             limited_by: pace(&findings).map(|pace| pace.by),
             remarks: grave
+                .filter(|(check, _)| !ALL[*check].limits)
                 .map(|(check, finding)| (ALL[*check].name, finding.grade))
                 .collect(),
         })
     }
 
     /// One treatment on one workload; none: it has no complete trial.
-    pub(crate) fn cell(&self, treatment: usize, workload: usize) -> Option<&Cell> {
+    #[cfg(test)]
+    fn cell(&self, treatment: usize, workload: usize) -> Option<&Cell> {
         let place = |cell: &&Cell| (cell.treatment, cell.workload) == (treatment, workload);
         self.cells.iter().find(place)
     }

@@ -116,10 +116,10 @@ impl Snapshot {
             );
         }
         if let (Some(before), Some(after)) = (&self.memory, &later.memory) {
-            counted.unwritten_bytes = Some(after.unwritten_bytes);
-            let swapped = |after: u64, before: u64| Some(after.saturating_sub(before));
-            counted.swapped_in_bytes = swapped(after.swapped_in_bytes, before.swapped_in_bytes);
-            counted.swapped_out_bytes = swapped(after.swapped_out_bytes, before.swapped_out_bytes);
+            let more = |after: u64, before: u64| Some(after.saturating_sub(before));
+            counted.unwritten_bytes = more(after.unwritten_bytes, before.unwritten_bytes);
+            counted.swapped_in_bytes = more(after.swapped_in_bytes, before.swapped_in_bytes);
+            counted.swapped_out_bytes = more(after.swapped_out_bytes, before.swapped_out_bytes);
         }
         for (name, before) in &self.devices {
             if let Some((_, after)) = later.devices.iter().find(|(other, _)| other == name) {
