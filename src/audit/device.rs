@@ -5,9 +5,9 @@
 //! were in flight. A limit of bytes or requests a second that holds requests back before the
 //! device (a control group) leaves the device idle, the program waiting, and the rate flat.
 
-use super::Check;
 use super::judgement::{Figure, Finding, Grade, LimitedBy, shown};
 use super::reading::{Reading, moved, share};
+use super::{Check, Limit};
 use crate::event::{DeviceCounted, PhaseObservation};
 use crate::unit;
 
@@ -49,84 +49,141 @@ pub(super) const CHECK: Check = Check {
     judge,
 };
 
+/// What the busiest device did.
+struct Seen<'a> {
+    device: &'a DeviceCounted,
+    /// Share of the time with a request in flight.
+    busy: f64,
+    /// Bytes and requests a second.
+    rate: f64,
+    requests: f64,
+    /// Mean requests in flight.
+    in_flight: f64,
+    /// Share of the time some task waited for I/O.
+    waiting: Option<f64>,
+    /// See [`spread`].
+    spread: Option<f64>,
+    /// The device's link, with the share of it in use.
+    link: Option<(&'a Limit, f64)>,
+}
+
 fn judge(reading: &Reading<'_>) -> Option<Finding> {
     let window = reading.window_ns()?;
     let (device, busy) = reading.busiest()?;
-    let requests = device.reads as f64 + device.writes as f64;
     let rate = moved(device) * 1e9 / window;
-    let waiting = reading
-        .trial
-        .counted
-        .pressure_io_ns
-        .map(|ns| ns as f64 / window);
-    let link = reading
-        .limits
-        .iter()
-        .filter(|limit| !limit.line)
-        .find(|limit| limit.is_of(&device.device))
-        .map(|limit| (limit, rate / limit.bytes_per_s));
-    let mut evidence = vec![
-        Figure::new(format!("{} busy", device.device), busy, "share").against(BUSY_SHARE),
-        Figure::new("moved by it", rate, "B/s"),
-        Figure::new("completed by it", requests * 1e9 / window, "op/s"),
-        Figure::new(
-            "requests in flight (mean)",
-            device.weighted_ns as f64 / window,
-            "",
-        ),
-    ];
-    let service = share(device.busy_ns as f64, requests);
-    evidence.extend(service.map(|ns| Figure::new("busy time for one request", ns, "ns")));
-    let size = share(moved(device), requests);
-    evidence.extend(size.map(|bytes| Figure::new("bytes of one request", bytes, "B")));
-    evidence.extend(waiting.map(|part| Figure::new("some task waited for I/O", part, "share")));
-    if let Some((limit, part)) = link {
-        let name = format!("of what {} can carry", limit.words);
-        evidence.push(Figure::new(name, part, "share").against(LINK_SHARE));
-    }
-    let flat = spread(reading);
-    evidence.extend(flat.map(|spread| {
-        Figure::new("spread of the rate over time", spread, "share").against(FLAT_SPREAD)
-    }));
-    let brief = format!(
-        "{} {} busy, {}",
-        device.device,
-        unit::percent(busy),
-        shown(rate, "B/s")
-    );
-    let held = busy < IDLE_SHARE
-        && waiting.is_some_and(|part| part >= WAITING_SHARE)
-        && flat.is_some_and(|spread| spread <= FLAT_SPREAD);
-    let (limit, sentence) = if busy >= BUSY_SHARE && seeks(device, service, size) {
-        let takes = unit::time_ns(service.unwrap_or(0.0));
-        (
-            Some(LimitedBy::DeviceSeeks),
-            format!("{brief}, {takes} a request"),
-        )
-    } else if let Some((of, part)) = link.filter(|(_, part)| *part >= LINK_SHARE) {
-        let part = unit::percent(part);
-        (
-            Some(LimitedBy::DeviceRate),
-            format!("{brief}, {part} of {}", of.words),
-        )
-    } else if busy >= BUSY_SHARE {
-        (Some(LimitedBy::DeviceRate), brief)
-    } else if held {
-        let words = format!("{brief}: held back before it at an even rate");
-        (Some(LimitedBy::DeviceRate), words)
-    } else {
-        (None, brief)
+    let mut limits = reading.limits.iter().filter(|limit| !limit.line);
+    let pressure = reading.trial.counted.pressure_io_ns;
+    let seen = Seen {
+        device,
+        busy,
+        rate,
+        requests: (device.reads as f64 + device.writes as f64) * 1e9 / window,
+        in_flight: device.weighted_ns as f64 / window,
+        waiting: pressure.map(|ns| ns as f64 / window),
+        spread: spread(reading),
+        link: limits
+            .find(|limit| limit.is_of(&device.device))
+            .map(|limit| (limit, rate / limit.bytes_per_s)),
     };
-    Some(Finding::new(Grade::Ok, sentence, evidence).limiting(limit))
+    let (limit, sentence) = seen.limit();
+    Some(Finding::new(Grade::Ok, sentence, seen.evidence()).limiting(limit))
 }
 
-/// Whether a busy device moves for each request. Waiting for a flush takes as long, and is no seek.
-fn seeks(device: &DeviceCounted, service: Option<f64>, size: Option<f64>) -> bool {
-    let requests = device.reads as f64 + device.writes as f64;
-    let flushes = device.flushes.unwrap_or(0) as f64;
-    service.is_some_and(|ns| ns >= SEEK_NS)
-        && size.is_some_and(|bytes| bytes <= SEEK_REQUEST_BYTES_MAX)
-        && flushes < 0.5 * requests
+impl Seen<'_> {
+    /// What it limits, if anything, and in which words.
+    fn limit(&self) -> (Option<LimitedBy>, String) {
+        let brief = format!(
+            "{} {} busy, {}",
+            self.device.device,
+            unit::percent(self.busy),
+            shown(self.rate, "B/s")
+        );
+        let full = self.busy >= BUSY_SHARE;
+        let held = self.busy < IDLE_SHARE
+            && self.waiting.is_some_and(|part| part >= WAITING_SHARE)
+            && self.spread.is_some_and(|spread| spread <= FLAT_SPREAD);
+        match self.link.filter(|(_, part)| *part >= LINK_SHARE) {
+            _ if full && self.seeks() => {
+                let takes = unit::time_ns(self.service_ns().unwrap_or(0.0));
+                let words = format!("{brief}, {takes} a request");
+                (Some(LimitedBy::DeviceSeeks), words)
+            }
+            Some((link, part)) => {
+                let words = format!("{brief}, {} of {}", unit::percent(part), link.words);
+                (Some(LimitedBy::DeviceRate), words)
+            }
+            None if full => (Some(LimitedBy::DeviceRate), brief),
+            None if held => {
+                let words = format!("{brief}: held back before it at an even rate");
+                (Some(LimitedBy::DeviceRate), words)
+            }
+            None => (None, brief),
+        }
+    }
+
+    /// Busy time for one request, ns.
+    fn service_ns(&self) -> Option<f64> {
+        share(self.busy * 1e9, self.requests)
+    }
+
+    /// Bytes of one request.
+    fn request_bytes(&self) -> Option<f64> {
+        share(self.rate, self.requests)
+    }
+
+    /// Whether a busy device moves for each request. Waiting for a flush takes as long, and is no
+    /// seek.
+    fn seeks(&self) -> bool {
+        let requests = self.device.reads as f64 + self.device.writes as f64;
+        let flushes = self.device.flushes.unwrap_or(0) as f64;
+        self.service_ns().is_some_and(|ns| ns >= SEEK_NS)
+            && self
+                .request_bytes()
+                .is_some_and(|bytes| bytes <= SEEK_REQUEST_BYTES_MAX)
+            && flushes < 0.5 * requests
+    }
+
+    fn evidence(&self) -> Vec<Figure> {
+        let name = format!("{} busy", self.device.device);
+        let mut evidence = vec![
+            Figure::new(name, self.busy, "share").against(BUSY_SHARE),
+            Figure::new("moved by it", self.rate, "B/s"),
+            Figure::new("completed by it", self.requests, "op/s"),
+            Figure::new("requests in flight (mean)", self.in_flight, ""),
+        ];
+        let further = [
+            (
+                "busy time for one request",
+                self.service_ns(),
+                "ns",
+                Some(SEEK_NS),
+            ),
+            ("bytes of one request", self.request_bytes(), "B", None),
+            (
+                "some task waited for I/O",
+                self.waiting,
+                "share",
+                Some(WAITING_SHARE),
+            ),
+            (
+                "spread of the rate over time",
+                self.spread,
+                "share",
+                Some(FLAT_SPREAD),
+            ),
+        ];
+        for (name, value, unit, threshold) in further {
+            evidence.extend(value.map(|value| Figure {
+                threshold,
+                ..Figure::new(name, value, unit)
+            }));
+        }
+        if let Some((link, part)) = self.link {
+            let name = format!("of what {} can carry", link.words);
+            evidence.push(Figure::new(name, part, "share").against(LINK_SHARE));
+        }
+        evidence
+    }
 }
 
 /// How much the rate of the longest phase spreads; none: too short, or an open loop, whose rate is

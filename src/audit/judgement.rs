@@ -83,7 +83,8 @@ pub(super) fn shown(value: f64, unit: &str) -> String {
         "op/s" => unit::operations_per_second(value),
         "ns" => unit::time_ns(value),
         "share" => unit::percent(value),
-        _ => format!("{value:.0}"),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        _ => format!("{value:.1}"),
     }
 }
 

@@ -1,5 +1,5 @@
-//! Whether the network line that the data take sets the pace. A stack that has one says how fast it
-//! is by a fact `line NAME`.
+//! Whether the network line that the data take sets the pace. Where there is one, a fact `line NAME`
+//! of the run's environment says how fast it is.
 
 use super::Check;
 use super::judgement::{Figure, Finding, Grade, LimitedBy, shown};

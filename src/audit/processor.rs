@@ -53,7 +53,7 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
         let words = format!("the kernel's {name} {} busy", unit::percent(part));
         (Some(LimitedBy::OneCpu), words)
     } else if machine >= MACHINE_SHARE {
-        let words = format!("all {cpus:.0} CPUs {} busy", unit::percent(machine));
+        let words = format!("{cpus:.0} CPUs {} busy", unit::percent(machine));
         (Some(LimitedBy::AllCpus), words)
     } else {
         (

@@ -55,7 +55,8 @@ impl<'a> Reading<'a> {
     pub(super) fn window_ns(&self) -> Option<f64> {
         let elapsed = self.trial.elapsed_ns as f64;
         let window = self.trial.counted.window_ns.map_or(elapsed, |ns| ns as f64);
-        (elapsed >= WINDOW_NS_MIN && window >= elapsed).then_some(window)
+        // Two clocks may disagree by a little.
+        (elapsed >= WINDOW_NS_MIN).then_some(window.max(elapsed))
     }
 
     /// Processor time of the program in the measured part alone, ns: user and all.

@@ -228,6 +228,37 @@ fn add_device(into: &mut DeviceCounted, more: &DeviceCounted) {
 mod tests {
     use super::*;
 
+    #[test]
+    fn phases_add_up_and_what_is_a_state_does_not() {
+        let thread = |name: &str, cpu_ns: u64| ThreadCounted {
+            name: name.to_owned(),
+            cpu_ns,
+        };
+        let phase = |unwritten: u64, thread: ThreadCounted| Counted {
+            window_ns: Some(10),
+            unwritten_bytes: Some(unwritten),
+            throttled: Some(1),
+            kernel_thread: Some(thread),
+            ..Counted::default()
+        };
+        let mut sum = Counted::default();
+        add(&mut sum, &phase(7, thread("loop0", 5)));
+        add(&mut sum, &phase(3, thread("loop0", 6)));
+        add(&mut sum, &phase(0, thread("md0", 10)));
+        assert_eq!((sum.window_ns, sum.throttled), (Some(30), Some(3)));
+        assert_eq!(sum.unwritten_bytes, Some(7));
+        assert_eq!(sum.kernel_thread, Some(thread("loop0", 11)));
+    }
+
+    /// What is read on a real machine, while one thread of it works.
+    #[test]
+    fn a_snapshot_of_this_machine_has_a_window() {
+        let before = Snapshot::take(&[]);
+        let counted = before.until(&Snapshot::take(&[]));
+        assert!(counted.window_ns.is_some_and(|ns| ns > 0));
+        assert!(counted.unwritten_bytes.is_some() && counted.cancelled_bytes.is_some());
+    }
+
     /// 8 MiB read through a ring, of which the kernel fetched 2: `rchar` alone says no hit at all.
     #[test]
     fn reads_through_a_ring_count_as_asked() {
