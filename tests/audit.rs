@@ -1,6 +1,7 @@
 //! Whole runs that measure something else than storage, and must say so.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[expect(dead_code, reason = "other tests use what this one does not")]
 mod support;
 
 use std::fs;
@@ -246,7 +247,8 @@ fn disk_of(place: &Path) -> Option<String> {
 }
 
 /// The same reads from a throttled disk: by way of a loop device, which waits for it, and directly,
-/// where requests are held back before the disk ever sees them.
+/// where requests are held back before the disk ever sees them. Small requests to the loop device
+/// would look like those to a disk that moves for each.
 #[test]
 fn a_throttled_disk_is_a_limit_of_the_device() {
     let test = "a_throttled_disk_is_a_limit_of_the_device";
@@ -254,21 +256,28 @@ fn a_throttled_disk_is_a_limit_of_the_device() {
         return;
     }
     let _alone = alone();
-    let run = |name: &str, stack: &str| {
+    let run = |name: &str, stack: &str, block_size: &str, queue_depth: u32| {
         let ground = Ground::new();
         ground.make_dir("data");
         let throttled = Throttled::new(name, ground.path(), 4_000_000)?;
-        let work = "random = { mode = \"read\", size = \"32 MiB\", block-size = \"16 KiB\", queue-depth = 32, direct = true, access = \"uniform\", time = \"5 s\" }";
-        ground.write("audit.toml", study(stack, work, ""));
+        let work = format!(
+            "random = {{ mode = \"read\", size = \"32 MiB\", block-size = \"{block_size}\", queue-depth = {queue_depth}, direct = true, access = \"uniform\", time = \"5 s\" }}"
+        );
+        ground.write("audit.toml", study(stack, &work, ""));
         throttled.run(&ground, &["run", "audit.toml"]).ended(0);
         Some(Audit::of(&ground))
     };
-    let Some(below) = run("below", "loop = { size = \"320 MiB\" }\next4 = {}") else {
+    let Some(below) = run(
+        "below",
+        "loop = { size = \"320 MiB\" }\next4 = {}",
+        "512 KiB",
+        8,
+    ) else {
         return;
     };
     below.limited_by("device-rate");
     assert!(below.figure("device", "busy") >= 0.95);
-    let Some(before) = run("before", "dir = { path = \"data\" }") else {
+    let Some(before) = run("before", "dir = { path = \"data\" }", "16 KiB", 32) else {
         return;
     };
     if !before.disturbed("held back before the disk") {

@@ -35,7 +35,8 @@ const PART_NS_MIN: f64 = 500e6;
 const LINK_SHARE: f64 = 0.90;
 
 /// A request that takes longer than this on a busy device, ns, waits for something that moves: half
-/// a turn of the fastest disks (15,000 rpm) is 2 ms, flash answers in a tenth of that.
+/// a turn of the fastest disks (15,000 rpm) is 2 ms, flash answers in a tenth of that. A volume that
+/// is held to few requests a second looks the same.
 const SEEK_NS: f64 = 2e6;
 
 /// Larger requests take their time for their bytes, not for the way to them: at 100 MB/s this is

@@ -63,9 +63,9 @@ impl<'a> Reading<'a> {
     pub(super) fn own_cpu_ns(&self) -> (f64, f64) {
         let counted = &self.trial.counted;
         let phases = self.trial.phases.iter();
-        let within = phases.map(|phase| phase.cpu_user_ns.zip(phase.cpu_system_ns));
-        let sum = within.fold(Some((0.0, 0.0)), |sum, phase| {
-            let ((user, all), (u, s)) = (sum?, phase?);
+        let mut within = phases.map(|phase| phase.cpu_user_ns.zip(phase.cpu_system_ns));
+        let sum = within.try_fold((0.0, 0.0), |(user, all), phase| {
+            let (u, s) = phase?;
             Some((user + u as f64, all + u as f64 + s as f64))
         });
         let user = counted.cpu_user_ns as f64;

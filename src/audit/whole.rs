@@ -61,6 +61,14 @@ pub(crate) struct TrialAudit {
     pub(crate) remarks: Vec<(&'static str, Grade)>,
 }
 
+/// A trial with what each check found, by the check's position in [`ALL`].
+struct Judged {
+    workload: usize,
+    treatment: usize,
+    round: u32,
+    findings: Vec<(usize, Finding)>,
+}
+
 /// What set the pace of one trial, how strongly, and in which words.
 struct Pace {
     by: LimitedBy,
@@ -80,7 +88,7 @@ impl Audit {
             unlike: Vec::new(),
         };
         let memory_bytes = memory_bytes(&head.environment);
-        let mut judged: Vec<(usize, usize, u32, Vec<(usize, Finding)>)> = Vec::new();
+        let mut judged: Vec<Judged> = Vec::new();
         for trial in trials {
             let known =
                 trial.workload < head.workloads.len() && trial.treatment < head.treatments.len();
@@ -90,22 +98,18 @@ impl Audit {
                     limits: &audit.limits,
                     memory_bytes,
                 };
-                judged.push((
-                    trial.workload,
-                    trial.treatment,
-                    trial.round,
-                    findings(&reading),
-                ));
+                judged.push(Judged {
+                    workload: trial.workload,
+                    treatment: trial.treatment,
+                    round: trial.round,
+                    findings: findings(&reading),
+                });
             }
         }
-        judged.sort_by_key(|(workload, treatment, round, _)| (*workload, *treatment, *round));
-        for same in judged.chunk_by(|a, b| (a.0, a.1) == (b.0, b.1)) {
-            let rounds: Vec<(u32, &[(usize, Finding)])> = same
-                .iter()
-                .map(|trial| (trial.2, trial.3.as_slice()))
-                .collect();
-            audit.cells.push(cell(same[0].1, same[0].0, &rounds));
-        }
+        judged.sort_by_key(|trial| (trial.workload, trial.treatment, trial.round));
+        let place = |trial: &Judged| (trial.workload, trial.treatment);
+        let cells = judged.chunk_by(|a, b| place(a) == place(b));
+        audit.cells = cells.map(cell).collect();
         audit.unlike = unlike(head, &audit.cells);
         audit
     }
@@ -148,18 +152,18 @@ fn findings(reading: &Reading<'_>) -> Vec<(usize, Finding)> {
         .collect()
 }
 
-fn cell(treatment: usize, workload: usize, trials: &[(u32, &[(usize, Finding)])]) -> Cell {
+fn cell(trials: &[Judged]) -> Cell {
     let judgements = (0..ALL.len()).filter_map(|check| {
-        let found = trials.iter().flat_map(|(round, findings)| {
-            let mine = findings.iter().filter(move |(at, _)| *at == check);
-            mine.map(|(_, finding)| (*round, finding))
+        let found = trials.iter().flat_map(|trial| {
+            let mine = trial.findings.iter().filter(move |(at, _)| *at == check);
+            mine.map(|(_, finding)| (trial.round, finding))
         });
         judgement(check, &found.collect::<Vec<_>>())
     });
     let (limited_by, limited_how) = paced(trials);
     Cell {
-        treatment,
-        workload,
+        treatment: trials[0].treatment,
+        workload: trials[0].workload,
         trials: trials.len(),
         limited_by,
         limited_how,
@@ -185,8 +189,9 @@ fn judgement(check: usize, found: &[(u32, &Finding)]) -> Option<Judgement> {
 }
 
 /// What set the pace in more than half of the trials, with the words of the middle one of them.
-fn paced(trials: &[(u32, &[(usize, Finding)])]) -> (Option<LimitedBy>, String) {
-    let paces: Vec<Pace> = trials.iter().filter_map(|(_, found)| pace(found)).collect();
+fn paced(trials: &[Judged]) -> (Option<LimitedBy>, String) {
+    let paces = trials.iter().filter_map(|trial| pace(&trial.findings));
+    let paces: Vec<Pace> = paces.collect();
     let count = |by: LimitedBy| paces.iter().filter(|pace| pace.by == by).count();
     let most = paces
         .iter()
