@@ -1,5 +1,6 @@
 //! The answer for a ticket or a wiki: GitHub's Markdown, tables as tables.
 
+use super::audited;
 use super::content::{self, Table};
 use super::figure::plain;
 use super::sheet::{Part, Sheet};
@@ -59,6 +60,9 @@ impl Report for Markdown {
             for note in content::beside_notes(beside) {
                 text.push_str(&format!("- {}\n", escaped(&note)));
             }
+        }
+        if let Some(measured) = audited::table(&audited::audit(record), &record.head) {
+            table(&mut text, &measured);
         }
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {

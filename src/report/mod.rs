@@ -4,6 +4,7 @@
 //! a clock, the environment or the network. A value that could not be had is shown as missing,
 //! never as 0.
 
+mod audited;
 mod chart;
 mod content;
 mod csv;

@@ -4,6 +4,7 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, presets::NOTHING,
 };
 
+use super::audited;
 use super::content::{self, Table};
 use super::figure::plain;
 use super::sheet::{Part, Sheet};
@@ -67,6 +68,11 @@ impl Report for Terminal {
             for note in content::beside_notes(beside) {
                 page.item(&note);
             }
+        }
+        let limited = audited::limited(&audited::audit(record), &record.head);
+        if !limited.is_empty() {
+            page.heading("Limited by");
+            limited.iter().for_each(|line| page.item(line));
         }
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {

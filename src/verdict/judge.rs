@@ -563,11 +563,10 @@ fn cells(table: &Table<'_>, treatment: usize) -> Vec<Cell> {
 
 /// What spoils or limits the figures.
 fn notes(table: &Table<'_>) -> Vec<String> {
-    let mut notes = crate::audit::notes(table.evidence.head, &table.evidence.trials);
     if table.evidence.imported {
-        notes.extend(super::unpaired::notes(table.evidence));
-        return notes;
+        return super::unpaired::notes(table.evidence);
     }
+    let mut notes = crate::audit::notes(table.evidence.head, &table.evidence.trials);
     let missing = (0..table.treatments())
         .flat_map(|t| (0..table.rounds_of(t)).map(move |at| (t, at)))
         .filter(|(t, at)| table.overall_ln(*t, *at).is_none())

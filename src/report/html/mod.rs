@@ -3,6 +3,7 @@
 //! In the order of the questions people ask: the verdict, the figures, why, how it was measured,
 //! everything else. It prints, follows the reader's light or dark mode and fits a phone.
 
+mod audit;
 mod environment;
 mod latency;
 mod plots;
@@ -55,6 +56,7 @@ fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
             "Beside published figures",
             tables::beside(verdict, options),
         ),
+        ("audit", "What was measured", audit::audit(record)),
         ("rounds", "Round by round", plots::rounds(record, verdict)),
         ("sweep", "By block size", sweep::sweep(record, verdict)),
         ("latency", "Latency", latency::latency(record, verdict)),

@@ -8,7 +8,7 @@ use crate::report::chart::{
     Axis, ForestGroup, ForestRow, Line, LineChart, RoundsRow, SERIES_MAX, Scale, forest, legend,
     line, rounds as rounds_chart,
 };
-use crate::report::{content, figure};
+use crate::report::{audited, content, figure};
 use crate::verdict::{Contrast, Verdict};
 
 /// Rows of the first chart; further contrasts are in one that can be opened.
@@ -170,7 +170,8 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
                 (Some(2..), Some((_, phase))) => format!("{}: {}", workload.name, phase.name),
                 _ => workload.name.clone(),
             };
-            charts.extend(time_charts(&format!("time-{w}-{at}"), &name, &found));
+            let id = format!("time-{w}-{at}");
+            charts.extend(time_charts(&id, &name, &found, record));
         }
     }
     if charts.is_empty() {
@@ -189,7 +190,12 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
     }
 }
 
-fn time_charts(id: &str, name: &str, phases: &[(&str, &PhaseObservation)]) -> Vec<Markup> {
+fn time_charts(
+    id: &str,
+    name: &str,
+    phases: &[(&str, &PhaseObservation)],
+    record: &Record,
+) -> Vec<Markup> {
     let bytes = phases
         .iter()
         .any(|(_, phase)| phase.series.iter().any(|&(_, bytes)| bytes > 0));
@@ -204,7 +210,12 @@ fn time_charts(id: &str, name: &str, phases: &[(&str, &PhaseObservation)]) -> Ve
         .collect();
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     // One scale for all charts of a phase, or they could not be compared.
-    let y = Axis::from_zero(points().map(|point| point.1));
+    let limits = audited::limits_near(record, unit, points().map(|point| point.1));
+    let y = Axis::from_zero(
+        points()
+            .map(|point| point.1)
+            .chain(limits.iter().map(|limit| limit.0)),
+    );
     let x = Axis::over(Scale::Linear, points().map(|point| point.0).chain([0.0]));
     let mut charts = Vec::new();
     while !lines.is_empty() {
@@ -220,6 +231,7 @@ fn time_charts(id: &str, name: &str, phases: &[(&str, &PhaseObservation)]) -> Ve
             y_name: y_name.to_owned(),
             y_label: &|value| figure::tick(unit, value),
             lines,
+            limits: limits.clone(),
         }));
         lines = rest;
     }

@@ -9,7 +9,7 @@ use super::plots::{facet_title, with_legend};
 use crate::event::MetricHead;
 use crate::record::Record;
 use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
-use crate::report::figure;
+use crate::report::{audited, figure};
 use crate::unit;
 use crate::verdict::{TreatmentRow, Verdict};
 
@@ -74,6 +74,7 @@ fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec
                 &format!("{}: {}", workload.name, figure::metric(metric)),
                 metric,
                 lines,
+                record,
                 charts,
             );
         }
@@ -129,7 +130,7 @@ fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Markup>) {
                 }
             }
             let title = format!("{name}: {}", figure::metric(metric));
-            finish("block size", &title, metric, lines, charts);
+            finish("block size", &title, metric, lines, record, charts);
         }
     }
 }
@@ -173,6 +174,7 @@ fn finish(
     title: &str,
     metric: &MetricHead,
     mut lines: Vec<Line>,
+    record: &Record,
     charts: &mut Vec<Markup>,
 ) {
     for line in &mut lines {
@@ -186,11 +188,12 @@ fn finish(
             .flat_map(|line| line.points.iter().map(|point| point.0)),
     )
     .widened(0.03);
-    let y = Axis::from_zero(
-        lines
-            .iter()
-            .flat_map(|line| line.band.iter().flat_map(|&(_, low, high)| [low, high])),
-    );
+    let ends = || {
+        let bands = lines.iter().flat_map(|line| &line.band);
+        bands.flat_map(|&(_, low, high)| [low, high])
+    };
+    let limits = audited::limits_near(record, &metric.unit, ends());
+    let y = Axis::from_zero(ends().chain(limits.iter().map(|limit| limit.0)));
     let mut part = 0;
     while !lines.is_empty() {
         let rest = lines.split_off(lines.len().min(SERIES_MAX));
@@ -205,6 +208,7 @@ fn finish(
             y_name: metric.name.clone(),
             y_label: &|value| figure::tick(&metric.unit, value),
             lines,
+            limits: limits.clone(),
         }));
         lines = rest;
         part += 1;
