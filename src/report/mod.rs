@@ -9,6 +9,7 @@ mod content;
 mod csv;
 mod diff;
 mod figure;
+mod gate;
 mod html;
 mod json;
 mod markdown;
@@ -17,6 +18,7 @@ mod sheet;
 mod terminal;
 
 pub(crate) use diff::diff;
+pub(crate) use gate::gate;
 pub(crate) use html::latency_tail;
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 pub(crate) use terminal::wrap;

@@ -14,7 +14,7 @@ pub(crate) use latency::latency_tail;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Options, Report, content};
-use crate::event::Until;
+use crate::event::{Until, shell};
 use crate::record::Record;
 use crate::unit;
 use crate::verdict::{State, Verdict};
@@ -149,7 +149,7 @@ fn study(record: &Record) -> Markup {
             "From " code { (record.head.study_name) } ", seed " (record.head.seed)
             ", BLAKE3 " code class="hash" { (record.head.study_hash) } "."
         }
-        p { "Started as: " code { (environment::shell(&record.head.command)) } }
+        p { "Started as: " code { (shell(&record.head.command)) } }
         details {
             summary { "The study, verbatim" }
             pre tabindex="0" { (record.head.study) }
