@@ -100,7 +100,9 @@ pub(super) fn sheet(sheet: &Sheet, colour: bool) -> String {
             page.line(&line);
         }
     }
-    page.text.push('\n');
+    if !sheet.facts.is_empty() {
+        page.text.push('\n');
+    }
     for (name, value) in &sheet.facts {
         page.fact(name, value);
     }
