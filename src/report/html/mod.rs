@@ -3,18 +3,21 @@
 //! In the order of the questions people ask: the verdict, the figures, why, how it was measured,
 //! everything else. It prints, follows the reader's light or dark mode and fits a phone.
 
+mod again;
 mod environment;
 mod latency;
 mod plots;
 mod sweep;
 mod tables;
+mod trial;
+mod view;
 
 pub(crate) use latency::latency_tail;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
 use super::{Options, Report, content};
-use crate::event::{Until, shell};
+use crate::event::Until;
 use crate::record::Record;
 use crate::unit;
 use crate::verdict::{State, Verdict};
@@ -67,8 +70,8 @@ fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
             environment::environment(record),
         ),
         ("commands", "Commands", environment::commands(record)),
-        ("study", "Study", study(record)),
-        ("trials", "Every trial", tables::trials(record)),
+        ("study", "Study", again::study(record)),
+        ("trials", "Every trial", trial::trials(record)),
     ]
     .into_iter()
     .map(|(id, title, content)| Section { id, title, content })
@@ -140,20 +143,6 @@ fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
             }
         }
         (plots::hero(verdict))
-    }
-}
-
-fn study(record: &Record) -> Markup {
-    html! {
-        p {
-            "From " code { (record.head.study_name) } ", seed " (record.head.seed)
-            ", BLAKE3 " code class="hash" { (record.head.study_hash) } "."
-        }
-        p { "Started as: " code { (shell(&record.head.command)) } }
-        details {
-            summary { "The study, verbatim" }
-            pre tabindex="0" { (record.head.study) }
-        }
     }
 }
 
