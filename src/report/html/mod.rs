@@ -107,6 +107,10 @@ fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
                     }
                 }
                 footer {
+                    p class="paper" {
+                        "On paper the environment, the commands, the costs, the time series and the trials are left "
+                        "out; the page has them."
+                    }
                     p {
                         "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
                         ", began " (record.started_at()) "."

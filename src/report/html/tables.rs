@@ -98,9 +98,11 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
             (table(&formats))
         }
         @if let Some(contrasts) = content::contrasts(verdict) {
-            h3 { (contrasts.title) }
-            p { (contrasts.note) }
-            (table(&contrasts))
+            div class="wide" {
+                h3 { (contrasts.title) }
+                p { (contrasts.note) }
+                (table(&contrasts))
+            }
         }
     }
 }
