@@ -89,7 +89,7 @@ pub(super) fn columns<R>(rows: &[R], of: &[(&str, Get<R>)]) -> Vec<Column> {
                     Values::Real(rows.map(|r| get(r).filter(|v| v.is_finite())).collect())
                 }
                 Get::Time(get) => Values::Time(rows.map(|r| get(r).parse().ok()).collect()),
-                Get::Flag(get) => Values::Flag(rows.map(|r| get(r)).collect()),
+                Get::Flag(get) => Values::Flag(rows.map(get).collect()),
             };
             let name = (*name).to_owned();
             Column { name, values }

@@ -197,6 +197,21 @@ fn trials(records: &[Record]) -> Table {
                 "prepared_bytes",
                 Get::Whole(|t| t.seen.settled.prepared_bytes),
             ),
+        ],
+    ));
+    table.extend(counted(&trials));
+    table.extend(columns(
+        &trials,
+        &[("notes", Get::Made(|t| t.seen.notes.join("; ")))],
+    ));
+    Table { columns: table }
+}
+
+/// What the system counted meanwhile.
+fn counted(trials: &[Trial<'_>]) -> Vec<Column> {
+    columns(
+        trials,
+        &[
             (
                 "cpu_user_ns",
                 Get::Whole(|t| t.own(t.seen.counted.cpu_user_ns)),
@@ -242,10 +257,8 @@ fn trials(records: &[Record]) -> Table {
                 "pressure_memory_ns",
                 Get::Whole(|t| t.seen.counted.pressure_memory_ns),
             ),
-            ("notes", Get::Made(|t| t.seen.notes.join("; "))),
         ],
-    ));
-    Table { columns: table }
+    )
 }
 
 fn devices(records: &[Record]) -> Table {

@@ -51,7 +51,7 @@ fn table(gate: &Gate) -> Table {
             .map(str::to_owned)
             .to_vec(),
         text: vec![4],
-        rows: gate.answers.iter().map(|answer| row(answer)).collect(),
+        rows: gate.answers.iter().map(row).collect(),
     }
 }
 
