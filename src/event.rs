@@ -512,3 +512,31 @@ pub(crate) struct OperationObservation {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<TimingObservation>,
 }
+
+/// A command as it can be pasted into a shell.
+pub(crate) fn shell(argv: &[String]) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
+    argv.iter()
+        .map(|word| {
+            if !word.is_empty() && word.chars().all(bare) {
+                word.clone()
+            } else {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_command_can_be_pasted() {
+        let words = ["mount", "-o", "rw,noatime", "it's", "", "a b", "$x"];
+        let argv = words.map(str::to_owned);
+        assert_eq!(
+            super::shell(&argv),
+            "mount -o rw,noatime 'it'\\''s' '' 'a b' '$x'"
+        );
+    }
+}

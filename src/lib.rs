@@ -24,6 +24,7 @@
 //! | [`audit`] | what spoils or limits a figure |
 //! | [`published`] | five published studies as data |
 //! | [`verdict`] | contrasts judged |
+//! | [`export`] | long tables for other programs: CSV, JSON, Parquet |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`classic`] | reports of the classic tools as data |
 //! | [`cli`] | the command line |
@@ -35,6 +36,7 @@ mod audit;
 mod classic;
 mod cli;
 mod event;
+mod export;
 mod host;
 mod import;
 mod journal;

@@ -10,8 +10,9 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done                                4  this machine cannot (root, tool, module)
   1  internal error                      5  a trial failed
-  2  usage                               6  undecided (only with --decide)
-  3  refused, nothing was touched      130  interrupted; what was measured is kept";
+  2  usage                               6  undecided (only with --decide, and gate)
+  3  refused, nothing was touched        7  worse than allowed (only gate)
+                                       130  interrupted; what was measured is kept";
 
 /// Which storage configuration should I choose, and how sure can I be?
 #[derive(Debug, Parser)]
@@ -73,6 +74,10 @@ pub(super) enum Verb {
     Import(Import),
     /// Two stored results side by side, own or imported: what differs, and by how much
     Diff(Diff),
+    /// Write runs as long tables for other programs: CSV, JSON, Parquet
+    Export(Export),
+    /// Exit with the verdict on one question, for CI: is it worse by more than so much?
+    Gate(Gate),
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
     /// Explain the words of a study (layers, workloads, purposes, studies, reports, schema), or
@@ -348,6 +353,90 @@ pub(super) struct Diff {
     #[arg(long)]
     pub(super) json: bool,
 }
+
+/// `stackrace export`.
+#[derive(Debug, Args)]
+#[command(after_help = export_tables())]
+pub(super) struct Export {
+    /// Runs, one table over all of them: ids, beginnings of ids, or `last`
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub(super) runs: Vec<String>,
+    /// csv, json, parquet [default: how the file is named, else csv]
+    #[arg(long, short)]
+    pub(super) format: Option<String>,
+    /// Which table, or `all` of them into a directory
+    #[arg(long, short, default_value = "observations")]
+    pub(super) table: String,
+    /// Write here instead of printing; in a directory the file is named after the table
+    #[arg(long, short, value_name = "FILE|DIR")]
+    pub(super) output: Option<PathBuf>,
+}
+
+/// The tables, shown under `stackrace export --help`.
+fn export_tables() -> String {
+    let lines: Vec<String> = crate::export::ALL
+        .iter()
+        .map(|kind| format!("  {:<14}{}", kind.name, kind.summary))
+        .collect();
+    format!("Tables:\n{}", lines.join("\n"))
+}
+
+/// `stackrace gate`.
+#[derive(Debug, Args)]
+#[command(after_help = GATE)]
+pub(super) struct Gate {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+    /// How much worse is too much
+    #[arg(long, value_name = "SHARE")]
+    pub(super) worse_than: String,
+    /// The treatment that is asked about [default: the second of two, or the only one]
+    #[arg(long, value_name = "NAME")]
+    pub(super) treatment: Option<String>,
+    /// The treatment of the same run it is compared with, round by round [default: the first of two]
+    #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
+    pub(super) against: Option<String>,
+    /// Another run it is compared with instead, unpaired; of several treatments the one of the same
+    /// name
+    #[arg(long, value_name = "RUN[/NAME]")]
+    pub(super) baseline: Option<String>,
+    /// Only this workload; may be given several times [default: the overall figure]
+    #[arg(long, value_name = "NAME")]
+    pub(super) workload: Vec<String>,
+    /// This metric of the workloads [default: the primary one of each]
+    #[arg(long, value_name = "NAME")]
+    pub(super) metric: Option<String>,
+    /// How sure everything said must be together [default: that of the run]
+    #[arg(long, value_name = "SHARE")]
+    pub(super) confidence: Option<String>,
+    /// What an undecided question means for the exit code
+    #[arg(long, value_name = "pass|fail", value_enum, default_value_t = Undecided::Fail)]
+    pub(super) undecided: Undecided,
+    /// As JSON, for programs
+    #[arg(long, conflicts_with = "markdown")]
+    pub(super) json: bool,
+    /// As Markdown, for the summary of a CI job
+    #[arg(long)]
+    pub(super) markdown: bool,
+}
+
+/// What an undecided question means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Undecided {
+    /// Exit with 0.
+    Pass,
+    /// Exit with 6.
+    Fail,
+}
+
+/// What the exit code of `stackrace gate` says.
+const GATE: &str = "\
+Exit codes:
+  0  shown not to be worse by more than that
+  5  a trial of it failed
+  6  undecided: neither can be excluded (0 with --undecided pass)
+  7  shown to be worse by more than that";
 
 /// `stackrace sysbench`.
 #[derive(Debug, Args)]

@@ -23,6 +23,9 @@ use crate::verdict::{self, Evidence, State, Verdict};
 /// Name of the fact that says in which directory a run was begun.
 const BEGUN_IN: &str = "working directory";
 
+/// Lines of the answer at the end of a run: with those that say where it is kept, a screen of 24.
+const ANSWER_LINES: usize = 20;
+
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     let mut study = read(&verb.study, verb.full)?;
@@ -340,6 +343,7 @@ pub(super) fn show(
             None => format!("stackrace report {} --html report.html", record.head.run),
         };
         let options = report::Options {
+            lines_max: Some(ANSWER_LINES),
             colour: setting.colour,
             next,
             ..report::Options::default()

@@ -89,7 +89,9 @@ pub(super) fn sheet(sheet: &Sheet) -> String {
     for paragraph in &sheet.lead {
         text.push_str(&format!("\n{}\n", escaped(paragraph)));
     }
-    text.push('\n');
+    if !sheet.facts.is_empty() {
+        text.push('\n');
+    }
     for (name, value) in &sheet.facts {
         let name = if name.is_empty() { "also" } else { name };
         text.push_str(&format!("- {}: {}\n", escaped(name), escaped(value)));

@@ -10,6 +10,7 @@ mod content;
 mod csv;
 mod diff;
 mod figure;
+mod gate;
 mod html;
 mod json;
 mod markdown;
@@ -18,6 +19,7 @@ mod sheet;
 mod terminal;
 
 pub(crate) use diff::diff;
+pub(crate) use gate::gate;
 pub(crate) use html::latency_tail;
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 pub(crate) use terminal::wrap;
@@ -42,6 +44,9 @@ pub(crate) trait Report: Sync {
 pub(crate) struct Options {
     /// Columns of the terminal; more than 80 are not used.
     pub(crate) width: usize,
+    /// Lines of the terminal's page, of at least 16: where it would be longer, only the answer is
+    /// said, and where the rest is. None: the whole page.
+    pub(crate) lines_max: Option<usize>,
     /// Whether the terminal shows colours.
     pub(crate) colour: bool,
     /// The command to propose next; empty: none.
@@ -54,6 +59,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             width: terminal::WIDTH_MAX,
+            lines_max: None,
             colour: false,
             next: String::new(),
             beside: None,

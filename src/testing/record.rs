@@ -75,6 +75,7 @@ pub(super) fn reported(record: &Record) {
     crate::audit::notes(head, &evidence.trials);
     let options = |colour| Options {
         beside: None,
+        lines_max: None,
         colour,
         width: if colour { 40 } else { 80 },
         next: "stackrace report".to_owned(),

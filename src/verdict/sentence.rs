@@ -65,7 +65,7 @@ fn times(ratio: f64) -> String {
 
 /// `3 % slower and 12 % faster`, or `0.02 and 4.1 times as fast` where per cents would be
 /// unreadable.
-fn between(ratio: Interval) -> String {
+pub(super) fn between(ratio: Interval) -> String {
     if ratio.low < 0.5 || ratio.high > 2.0 {
         return format!(
             "{} and {} times as fast",

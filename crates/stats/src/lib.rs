@@ -29,7 +29,7 @@ pub mod looks;
 pub mod rank;
 
 pub use elimination::{eliminate, leader, tie_set};
-pub use equivalence::{Word, detectable, rounds_to_decide, word};
+pub use equivalence::{Word, detectable, rounds_to_decide, rounds_to_exclude, word};
 pub use holm::{holm, paired_p};
 pub use interval::{
     Ratio, geometric_mean, mean, median, paired_ratio, t_quantile, variance, welch_ratio,

@@ -3,12 +3,15 @@
 //! In the order of the questions people ask: the verdict, the figures, why, how it was measured,
 //! everything else. It prints, follows the reader's light or dark mode and fits a phone.
 
+mod again;
 mod audit;
 mod environment;
 mod latency;
 mod plots;
 mod sweep;
 mod tables;
+mod trial;
+mod view;
 
 pub(crate) use latency::latency_tail;
 
@@ -69,8 +72,8 @@ fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
             environment::environment(record),
         ),
         ("commands", "Commands", environment::commands(record)),
-        ("study", "Study", study(record)),
-        ("trials", "Every trial", tables::trials(record)),
+        ("study", "Study", again::study(record)),
+        ("trials", "Every trial", trial::trials(record)),
     ]
     .into_iter()
     .map(|(id, title, content)| Section { id, title, content })
@@ -106,6 +109,10 @@ fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
                     }
                 }
                 footer {
+                    p class="paper" {
+                        "On paper the environment, the commands, the costs, the time series and the trials are left "
+                        "out; the page has them."
+                    }
                     p {
                         "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
                         ", began " (record.started_at()) "."
@@ -142,20 +149,6 @@ fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
             }
         }
         (plots::hero(verdict))
-    }
-}
-
-fn study(record: &Record) -> Markup {
-    html! {
-        p {
-            "From " code { (record.head.study_name) } ", seed " (record.head.seed)
-            ", BLAKE3 " code class="hash" { (record.head.study_hash) } "."
-        }
-        p { "Started as: " code { (environment::shell(&record.head.command)) } }
-        details {
-            summary { "The study, verbatim" }
-            pre tabindex="0" { (record.head.study) }
-        }
     }
 }
 
