@@ -1,6 +1,7 @@
 //! The answer for a ticket or a wiki: GitHub's Markdown, tables as tables.
 
 use super::content::{self, Table};
+use super::effects;
 use super::figure::plain;
 use super::sheet::{Part, Sheet};
 use super::{Options, Report};
@@ -47,6 +48,9 @@ impl Report for Markdown {
         }
         for contrasts in content::contrast_tables(verdict) {
             table(&mut text, &contrasts);
+        }
+        for effects in effects::tables(verdict) {
+            table(&mut text, &effects);
         }
         if let Some(beside) = &options.beside {
             for contrast in content::beside(beside, verdict) {

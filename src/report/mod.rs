@@ -4,10 +4,12 @@
 //! a clock, the environment or the network. A value that could not be had is shown as missing,
 //! never as 0.
 
+mod answer;
 mod chart;
 mod content;
 mod csv;
 mod diff;
+mod effects;
 mod figure;
 mod html;
 mod json;
@@ -16,6 +18,7 @@ mod published;
 mod sheet;
 mod terminal;
 
+pub(crate) use answer::answers;
 pub(crate) use diff::diff;
 pub(crate) use html::latency_tail;
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};

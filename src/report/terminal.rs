@@ -5,6 +5,7 @@ use comfy_table::{
 };
 
 use super::content::{self, Table};
+use super::effects;
 use super::figure::plain;
 use super::sheet::{Part, Sheet};
 use super::{Options, Report};
@@ -57,6 +58,9 @@ impl Report for Terminal {
             page.table(&formats);
         }
         for table in content::contrast_tables(verdict) {
+            page.table(&table);
+        }
+        if let Some(table) = effects::short(verdict) {
             page.table(&table);
         }
         if let Some(beside) = &options.beside {

@@ -3,6 +3,7 @@
 //! In the order of the questions people ask: the verdict, the figures, why, how it was measured,
 //! everything else. It prints, follows the reader's light or dark mode and fits a phone.
 
+mod effects;
 mod environment;
 mod latency;
 mod plots;
@@ -50,6 +51,11 @@ struct Section {
 fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
     let sections: Vec<Section> = [
         ("figures", "Figures", tables::figures(record, verdict)),
+        (
+            "effects",
+            "Effects of the factors",
+            effects::effects(verdict),
+        ),
         (
             "beside",
             "Beside published figures",
