@@ -45,12 +45,11 @@ fn table(verdict: &Verdict, effects: &Effects, rows_max: usize) -> Table {
         ),
         head: vec![
             "effect".to_owned(),
-            "where".to_owned(),
             "ratio".to_owned(),
             content::interval_name(verdict),
             "verdict".to_owned(),
         ],
-        text: vec![1, 4],
+        text: vec![3],
         rows: shown.into_iter().take(rows_max).map(row).collect(),
     }
 }
@@ -69,15 +68,15 @@ fn needed(row: &Effect, all: &[Effect]) -> bool {
 
 fn row(effect: &Effect) -> Row {
     let place = match (effect.kind, effect.at.as_slice()) {
-        (EffectKind::Within, [at]) => format!("{} {at}", effect.other),
+        (EffectKind::Within, [at]) => format!(", {} {at}", effect.other),
         (EffectKind::Interaction, [base, at]) => {
-            format!("{} {at}, compared with {base}", effect.other)
+            format!(", {} {at} compared with {base}", effect.other)
         }
-        _ => "everywhere".to_owned(),
+        _ => String::new(),
     };
+    let (factor, a, b) = (&effect.factor, &effect.a, &effect.b);
     Row::of(vec![
-        format!("{} {} against {}", effect.factor, effect.b, effect.a),
-        place,
+        format!("{factor} {b} against {a}{place}"),
         effect
             .ratio
             .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),

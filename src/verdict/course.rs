@@ -39,6 +39,8 @@ pub(crate) struct PhaseCourse {
     pub(crate) judged: usize,
     /// Of these, those that came to rest (MSER-5, then the SNIA criterion).
     pub(crate) steady: usize,
+    /// Of those that did not, how many found no end of the warm-up in their first half.
+    pub(crate) warming: usize,
     /// Largest range and steepest slope over the trials judged, shares of the mean; the slope is
     /// negative where the rate falls.
     pub(crate) worst: Option<(f64, f64)>,
@@ -60,6 +62,8 @@ pub(crate) struct Change {
     pub(crate) after_bytes: f64,
     /// Rate after it over the rate before it.
     pub(crate) ratio: f64,
+    /// How many changes a trial has; this is the largest.
+    pub(crate) times: f64,
 }
 
 /// The course of one phase of one trial; none: it has no series, or nothing was done.
@@ -132,6 +136,10 @@ fn together(phases: &[&PhaseObservation], uniform: bool) -> Option<PhaseCourse> 
         trials: trials.len(),
         judged: judged.len(),
         steady: judged.iter().filter(|c| c.steady() == Some(true)).count(),
+        warming: judged
+            .iter()
+            .filter(|course| course.warm_up.is_some_and(|begin| !begin.ended))
+            .count(),
         worst,
         uncertainty: stackrace_stats::median(&widths.collect::<Vec<_>>()),
         change: change(&trials),
@@ -149,29 +157,36 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<Change> {
         let bytes = phase.series[..after.start]
             .iter()
             .map(|slice| slice.1 as f64);
-        let shown = (
-            after.start as f64 * phase.slice_ns as f64 / 1e9,
-            bytes.sum::<f64>(),
-            after.level / before.level,
-        );
-        if shown.2 > 1.0 { &mut up } else { &mut down }.push(shown);
+        let shown = Change {
+            trials: 1,
+            after_s: after.start as f64 * phase.slice_ns as f64 / 1e9,
+            after_bytes: bytes.sum(),
+            ratio: after.level / before.level,
+            times: course.segments.len() as f64 - 1.0,
+        };
+        if shown.ratio > 1.0 {
+            &mut up
+        } else {
+            &mut down
+        }
+        .push(shown);
     }
     let most = if up.len() > down.len() { up } else { down };
-    let middle = |of: fn(&(f64, f64, f64)) -> f64| {
-        stackrace_stats::median(&most.iter().map(of).collect::<Vec<_>>())
-    };
     if most.len() < TRIALS_MIN || 2 * most.len() < trials.len() {
         return None;
     }
+    let middle =
+        |of: fn(&Change) -> f64| stackrace_stats::median(&most.iter().map(of).collect::<Vec<_>>());
     Some(Change {
         trials: most.len(),
-        after_s: middle(|shown| shown.0)?,
-        after_bytes: middle(|shown| shown.1)?,
-        ratio: middle(|shown| shown.2)?,
+        after_s: middle(|shown| shown.after_s)?,
+        after_bytes: middle(|shown| shown.after_bytes)?,
+        ratio: middle(|shown| shown.ratio)?,
+        times: middle(|shown| shown.times)?,
     })
 }
 
-/// Sentences for the reader, one for each phase that changes or does not rest.
+/// Sentences for the reader, one for each phase that changes, does not rest or is too short.
 pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<String> {
     let head = evidence.head;
     let note = |course: &PhaseCourse| {
@@ -191,7 +206,8 @@ pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<Str
         if let Some(change) = &course.change {
             return Some(format!("{place}: {}", changed(change, course.trials)));
         }
-        restless(course).map(|text| format!("{place}: {text}"))
+        let text = restless(course).or_else(|| short(course, head.decide.margin))?;
+        Some(format!("{place}: {text}"))
     };
     courses.iter().filter_map(note).collect()
 }
@@ -215,12 +231,19 @@ fn changed(change: &Change, trials: usize) -> String {
         bytes if bytes > 0.0 => format!(" ({})", unit::bytes(bytes as u64)),
         _ => String::new(),
     };
-    format!(
-        "the rate {word} by {} after about {}{moved} in {} of {trials} trials: {why}; the figure is a mean of what was before and after",
+    let fall = format!(
+        "{word} by {} after about {}{moved} in {} of {trials} trials",
         unit::percent(size),
         unit::time_ns(change.after_s * 1e9),
         change.trials
-    )
+    );
+    if change.times > 2.0 {
+        return format!(
+            "the rate swings, about {:.0} times in a trial: at most it {fall}; the figure is a mean of unlike states",
+            change.times
+        );
+    }
+    format!("the rate {fall}: {why}; the figure is a mean of what was before and after")
 }
 
 fn restless(course: &PhaseCourse) -> Option<String> {
@@ -230,12 +253,28 @@ fn restless(course: &PhaseCourse) -> Option<String> {
     }
     let (range, slope) = course.worst?;
     let sign = if slope < 0.0 { "−" } else { "+" };
+    let warming = match course.warming {
+        0 => String::new(),
+        n => format!("{n} found no end of the warm-up in their first half; "),
+    };
     Some(format!(
-        "{restless} of {} trials were not steady: at worst the rate ranges over {} of its mean (20 % allowed) and slopes by {sign}{} (10 % allowed)",
+        "{restless} of {} trials were not steady: {warming}at worst the rate ranges over {} of its mean (20 % allowed) and slopes by {sign}{} (10 % allowed)",
         course.judged,
         unit::percent(range),
         unit::percent(slope.abs())
     ))
+}
+
+/// Trials whose own length lets them differ by more than what matters.
+fn short(course: &PhaseCourse, margin: f64) -> Option<String> {
+    let uncertainty = course.uncertainty.filter(|width| *width > margin)?;
+    (course.trials >= TRIALS_MIN).then(|| {
+        format!(
+            "trials differ by ±{} for being no longer than they are (slices of one trial resemble each other); more than the margin of {}: longer trials need fewer rounds",
+            unit::percent(uncertainty),
+            unit::percent(margin)
+        )
+    })
 }
 
 #[cfg(test)]
@@ -305,7 +344,38 @@ mod tests {
         for note in notes {
             assert!(note.starts_with("browse, "), "{note}");
             assert!(note.contains("5 of 5 trials were not steady"), "{note}");
-            assert!(note.contains("slopes by −1"), "{note}");
+            assert!(note.contains("no end of the warm-up"), "{note}");
+        }
+    }
+
+    #[test]
+    fn a_wave_is_no_single_change() {
+        let waves = noted(|_, at| if at / 20 % 2 == 0 { 1.2 } else { 0.8 });
+        assert_eq!(waves.len(), 6, "{waves:?}");
+        for note in waves {
+            assert!(note.contains("swings, about 9 times in a trial"), "{note}");
+        }
+    }
+
+    /// Slices anywhere between a tenth and nearly twice the mean, another draw in every trial.
+    #[test]
+    fn trials_that_scatter_by_more_than_the_margin_are_too_short() {
+        let anywhere = |trial: &Observation, at: usize| {
+            let place = [trial.round as usize, trial.treatment, trial.workload, at];
+            // FNV-1a, then its high bits: neighbours have nothing in common.
+            let mixed = place.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, part| {
+                (hash ^ *part as u64).wrapping_mul(0x0100_0000_01b3)
+            });
+            let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            0.1 + 1.8 * ((mixed >> 40) as f64 / f64::from(1_u32 << 24))
+        };
+        let notes = noted(anywhere);
+        let short = notes
+            .iter()
+            .filter(|note| note.contains("for being no longer"));
+        assert!(short.clone().count() >= 4, "{notes:?}");
+        for note in short {
+            assert!(note.contains("more than the margin of 5.0 %"), "{note}");
         }
     }
 
