@@ -66,6 +66,9 @@ pub(super) enum Verb {
     Resume(Resume),
     /// Show a run: verdict, tables, plots
     Report(Report),
+    /// Ask stored results anything: another contrast, metric, workload, margin; marked as chosen
+    /// after the run
+    Verdict(Ask),
     /// Show a published study: its figures, what they say, and what a careful reader would remark
     Published(Published),
     /// List the runs on record
@@ -312,6 +315,35 @@ pub(super) struct Report {
     /// Put the ratios beside those of a published study: the one it is named after, or NAME
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) beside_published: Option<String>,
+}
+
+/// `stackrace verdict`.
+#[derive(Debug, Args)]
+pub(super) struct Ask {
+    /// Runs: an id, the beginning of one, or `last`
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub(super) runs: Vec<String>,
+    /// Two treatments, or two levels of one factor: B against A
+    #[arg(long, value_name = "A,B", conflicts_with = "factor")]
+    pub(super) contrast: Option<String>,
+    /// Every level of a factor against its first
+    #[arg(long, value_name = "FACTOR")]
+    pub(super) factor: Option<String>,
+    /// On this metric [default: the overall figure and each workload's first]
+    #[arg(long, value_name = "METRIC")]
+    pub(super) metric: Option<String>,
+    /// On this workload alone
+    #[arg(long, value_name = "WORKLOAD")]
+    pub(super) workload: Option<String>,
+    /// Differences smaller than this do not matter [default: what the study says]
+    #[arg(long, value_name = "SHARE")]
+    pub(super) margin: Option<String>,
+    /// How sure everything answered at once must be [default: what the study says]
+    #[arg(long, value_name = "SHARE")]
+    pub(super) confidence: Option<String>,
+    /// As JSON, for programs
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// `stackrace published`.

@@ -78,28 +78,31 @@ pub(super) fn parse(name: &str, text: &[u8]) -> Result<Study, Failure> {
     })
 }
 
+/// A share a word of the command line gives, above 0 and within what is valid.
+pub(super) fn share(
+    word: &str,
+    text: Option<&String>,
+    valid: std::ops::Range<f64>,
+) -> Result<Option<f64>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    match unit::parse_share(text) {
+        Ok(value) if valid.contains(&value) && value > 0.0 => Ok(Some(value)),
+        Ok(_) => Err(
+            Failure::usage(format!("{word} {text} makes no sense")).next(format!(
+                "choose a share above 0 and below {}",
+                unit::percent(valid.end)
+            )),
+        ),
+        Err(why) => Err(Failure::usage(format!("{word}: {why}"))),
+    }
+}
+
 /// What the command line says of the decision replaces what the study says.
 pub(super) fn deciding(study: &mut Study, asked: &Deciding) -> Result<(), Failure> {
-    let share = |word: &str,
-                 text: &Option<String>,
-                 valid: std::ops::Range<f64>|
-     -> Result<Option<f64>, Failure> {
-        let Some(text) = text else { return Ok(None) };
-        match unit::parse_share(text) {
-            Ok(value) if valid.contains(&value) && value > 0.0 => Ok(Some(value)),
-            Ok(_) => Err(
-                Failure::usage(format!("{word} {text} makes no sense")).next(format!(
-                    "choose a share above 0 and below {}",
-                    unit::percent(valid.end)
-                )),
-            ),
-            Err(why) => Err(Failure::usage(format!("{word}: {why}"))),
-        }
-    };
-    if let Some(margin) = share("--margin", &asked.margin, 0.0..1.0)? {
+    if let Some(margin) = share("--margin", asked.margin.as_ref(), 0.0..1.0)? {
         study.decide.margin = margin;
     }
-    if let Some(confidence) = share("--confidence", &asked.confidence, 0.5..1.0)? {
+    if let Some(confidence) = share("--confidence", asked.confidence.as_ref(), 0.5..1.0)? {
         study.decide.confidence = confidence;
     }
     if let Some(seed) = asked.seed {

@@ -6,10 +6,10 @@ use super::failure::{self, Failure};
 use crate::record::{Record, Store};
 use crate::report;
 use crate::unit;
-use crate::verdict::{self, Outcome, Question, Unanswerable};
+use crate::verdict::{self, Outcome, Threshold, Unanswerable};
 
 pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
-    let question = Question {
+    let question = Threshold {
         worse_than: share("--worse-than", &verb.worse_than, 0.0..1.0)?,
         confidence: verb
             .confidence

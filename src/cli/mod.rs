@@ -20,6 +20,7 @@ mod published;
 mod report;
 mod show;
 mod sysbench;
+mod verdict;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -100,6 +101,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Postmark(verb) => postmark::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),
+        Verb::Verdict(verb) => verdict::exec(&setting, verb),
         Verb::Published(verb) => published::exec(&setting, &verb),
         Verb::Runs => report::list(&setting),
         Verb::Import(verb) => import::exec(&setting, verb),

@@ -423,7 +423,7 @@ pub(super) fn contrast_tables(verdict: &Verdict) -> Vec<Table> {
 }
 
 /// Ratio, interval, verdict.
-fn ratio_cells(contrast: &Contrast) -> [String; 3] {
+pub(super) fn ratio_cells(contrast: &Contrast) -> [String; 3] {
     [
         contrast
             .ratio

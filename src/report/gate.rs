@@ -3,7 +3,7 @@
 use super::content::{Row, Table};
 use super::figure::{self, MISSING};
 use super::sheet::{Part, Sheet};
-use crate::verdict::{Answer, Gate, Outcome, on};
+use crate::verdict::{Gate, Outcome, Passing, on};
 
 /// The page; `form` is `markdown`, else it is for a terminal.
 pub(crate) fn gate(gate: &Gate, form: &str, colour: bool) -> Vec<u8> {
@@ -55,7 +55,7 @@ fn table(gate: &Gate) -> Table {
     }
 }
 
-fn row(answer: &Answer) -> Row {
+fn row(answer: &Passing) -> Row {
     let on = on(answer);
     let outcome = match answer.outcome {
         Outcome::Passed => "passed".to_owned(),

@@ -2,6 +2,7 @@
 
 use super::audited;
 use super::content::{self, Table};
+use super::effects;
 use super::figure::plain;
 use super::sheet::{Part, Sheet};
 use super::{Options, Report};
@@ -48,6 +49,9 @@ impl Report for Markdown {
         }
         for contrasts in content::contrast_tables(verdict) {
             table(&mut text, &contrasts);
+        }
+        for effects in effects::tables(verdict) {
+            table(&mut text, &effects);
         }
         if let Some(beside) = &options.beside {
             for contrast in content::beside(beside, verdict) {

@@ -4,11 +4,13 @@
 //! a clock, the environment or the network. A value that could not be had is shown as missing,
 //! never as 0.
 
+mod answer;
 mod audited;
 mod chart;
 mod content;
 mod csv;
 mod diff;
+mod effects;
 mod figure;
 mod gate;
 mod html;
@@ -18,6 +20,7 @@ mod published;
 mod sheet;
 mod terminal;
 
+pub(crate) use answer::answers;
 pub(crate) use diff::diff;
 pub(crate) use gate::gate;
 pub(crate) use html::latency_tail;

@@ -6,6 +6,7 @@ use comfy_table::{
 
 use super::audited;
 use super::content::{self, Table};
+use super::effects;
 use super::figure::{self, plain};
 use super::sheet::{Part, Sheet};
 use super::{Options, Report};
@@ -208,6 +209,9 @@ impl Page {
             self.table(&formats);
         }
         for table in content::contrast_tables(verdict) {
+            self.table(&table);
+        }
+        if let Some(table) = effects::short(verdict) {
             self.table(&table);
         }
         if let Some(beside) = &options.beside {

@@ -60,6 +60,8 @@ fn verdict(record: &Record) -> Verdict {
         overall: if few { Vec::new() } else { overall },
         workloads: if few { Vec::new() } else { workloads },
         treatments,
+        effects: Vec::new(),
+        courses: Vec::new(),
         more: few.then_some(More {
             rounds: Some(3),
             seconds: Some(95.0),

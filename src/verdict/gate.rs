@@ -25,7 +25,7 @@ const FACTS_MAX: usize = 8;
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub(crate) struct Question {
+pub(crate) struct Threshold {
     /// Worse by more than this share is too much (0.05: 5 %).
     pub(crate) worse_than: f64,
     /// Everything said holds together with at least this probability; none: as the run was asked.
@@ -75,7 +75,7 @@ pub(crate) struct Side {
 
 /// The answer on one figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct Passing {
     /// Name of the workload; empty: over all workloads.
     pub(crate) workload: String,
     /// The metric; none: the overall figure.
@@ -109,7 +109,7 @@ pub(crate) struct Gate {
     /// Compared round by round.
     pub(crate) paired: bool,
     /// One per figure asked about.
-    pub(crate) answers: Vec<Answer>,
+    pub(crate) answers: Vec<Passing>,
     /// Error of the first failed trial of what is compared: no verdict counts then.
     pub(crate) failed: Option<String>,
     /// What the reader must know.
@@ -132,7 +132,7 @@ struct Pair<'a> {
 pub(crate) fn gate(
     baseline: (&Record, usize),
     compared: (&Record, usize),
-    question: &Question,
+    question: &Threshold,
 ) -> Result<Gate, Unanswerable> {
     let pair = Pair { baseline, compared };
     let figures = pair.figures(question)?;
@@ -140,7 +140,7 @@ pub(crate) fn gate(
         .confidence
         .unwrap_or(compared.0.head.decide.confidence);
     let alpha = (1.0 - confidence) / figures.len() as f64;
-    let answers: Vec<Answer> = figures
+    let answers: Vec<Passing> = figures
         .iter()
         .map(|figure| pair.answer(*figure, alpha, question.worse_than))
         .collect();
@@ -191,7 +191,7 @@ impl Pair<'_> {
         [&self.baseline.0.head, &self.compared.0.head]
     }
 
-    fn figures(&self, question: &Question) -> Result<Vec<Figure>, Unanswerable> {
+    fn figures(&self, question: &Threshold) -> Result<Vec<Figure>, Unanswerable> {
         let [head_a, head_b] = self.heads();
         let workloads: Vec<usize> = match (&*question.workloads, &question.metric, head_b) {
             ([], None, head) if head.workloads.len() > 1 => return self.overall(),
@@ -244,7 +244,7 @@ impl Pair<'_> {
     }
 
     /// The answer on one figure, `alpha` being what it may spend.
-    fn answer(&self, figure: Figure, alpha: f64, worse_than: f64) -> Answer {
+    fn answer(&self, figure: Figure, alpha: f64, worse_than: f64) -> Passing {
         let found = match self.paired() {
             true => self.round_by_round(figure, alpha),
             false => self.side_by_side(figure, alpha),
@@ -261,7 +261,7 @@ impl Pair<'_> {
         };
         let head = &self.compared.0.head;
         let place = figure.map(|[_, (w, m)]| (&head.workloads[w], m));
-        Answer {
+        Passing {
             workload: place.map_or(String::new(), |(w, _)| w.name.clone()),
             metric: place.map(|(w, m)| w.metrics[m].clone()),
             ratio: found.ratio.map(Interval::from),
@@ -487,12 +487,12 @@ fn share(value: f64) -> String {
     unit::percent(value).replace(".0 ", " ")
 }
 
-fn estimate(answer: &Answer) -> f64 {
+fn estimate(answer: &Passing) -> f64 {
     answer.ratio.map_or(0.0, |ratio| ratio.estimate)
 }
 
 /// `over all workloads`, `on copy: throughput`.
-pub(crate) fn on(answer: &Answer) -> String {
+pub(crate) fn on(answer: &Passing) -> String {
     match &answer.metric {
         None => "over all workloads".to_owned(),
         Some(metric) => format!("on {}: {}", answer.workload, metric.name),
@@ -508,8 +508,8 @@ mod tests {
     use crate::event::Event;
     use crate::record::sample;
 
-    fn question(worse_than: f64) -> Question {
-        Question {
+    fn question(worse_than: f64) -> Threshold {
+        Threshold {
             worse_than,
             confidence: None,
             workloads: Vec::new(),
@@ -517,14 +517,14 @@ mod tests {
         }
     }
 
-    fn on_workload(name: &str, worse_than: f64) -> Question {
-        Question {
+    fn on_workload(name: &str, worse_than: f64) -> Threshold {
+        Threshold {
             workloads: vec![name.to_owned()],
             ..question(worse_than)
         }
     }
 
-    fn asked(record: &Record, question: &Question) -> Gate {
+    fn asked(record: &Record, question: &Threshold) -> Gate {
         gate((record, 0), (record, 1), question).unwrap()
     }
 

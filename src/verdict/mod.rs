@@ -3,7 +3,10 @@
 //! Input is a run's record, whoever made it; output is data without presentation. The rules are
 //! those of `docs/methodology.md`.
 
+mod asked;
 mod beside;
+mod course;
+mod effects;
 mod gate;
 mod judge;
 mod sentence;
@@ -12,8 +15,11 @@ mod table;
 mod tests;
 mod unpaired;
 
+pub(crate) use asked::{Answer, Question, Sought, ask};
 pub(crate) use beside::{Beside, Row as BesideRow, beside};
-pub(crate) use gate::{Answer, Gate, Outcome, Question, Unanswerable, gate, on};
+pub(crate) use course::PhaseCourse;
+pub(crate) use effects::{Effect, EffectKind, Effects};
+pub(crate) use gate::{Gate, Outcome, Passing, Threshold, Unanswerable, gate, on};
 pub(crate) use judge::{judge, may_stop, to_drop};
 pub(crate) use table::Evidence;
 pub(crate) use unpaired::{Difference, Pair, Stored, difference};
@@ -47,6 +53,10 @@ pub(crate) struct Verdict {
     pub(crate) workloads: Vec<Contrast>,
     /// Every treatment, best first where a ranking is asked, else in the study's order.
     pub(crate) treatments: Vec<TreatmentRow>,
+    /// What each factor does, where two or more are varied: the overall figure, then each workload.
+    pub(crate) effects: Vec<Effects>,
+    /// What the time series of the trials say, of each treatment, workload and phase.
+    pub(crate) courses: Vec<PhaseCourse>,
     /// Projection: how many more rounds would decide.
     pub(crate) more: Option<More>,
     /// What the reader must know before believing the figures.

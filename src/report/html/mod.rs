@@ -5,6 +5,7 @@
 
 mod again;
 mod audit;
+mod effects;
 mod environment;
 mod latency;
 mod plots;
@@ -54,6 +55,11 @@ struct Section {
 fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
     let sections: Vec<Section> = [
         ("figures", "Figures", tables::figures(record, verdict)),
+        (
+            "effects",
+            "Effects of the factors",
+            effects::effects(verdict),
+        ),
         (
             "beside",
             "Beside published figures",

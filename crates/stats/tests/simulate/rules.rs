@@ -2,99 +2,35 @@
 //!
 //! The promise of the product is a rate over studies, so it can only be tested over studies.
 //! Each test draws thousands of them from a seeded generator (the seed is the number given to
-//! `Studies::new`), applies the rule exactly as a study applies it, and counts. A rate may
+//! `World::new`), applies the rule exactly as a study applies it, and counts. A rate may
 //! exceed what is promised by three standard errors of the simulation, no more. Where the design
 //! has a figure of its own simulation, ours must agree; a "5 %" there is 0.05 on the log scale,
 //! as is every size here. `cargo test -p stackrace-stats --test simulate -- --nocapture`
 //! prints every figure.
 
-use rand_core::{Rng, SeedableRng};
-use rand_xoshiro::Xoshiro256PlusPlus;
-use stackrace_stats::{
-    Looks, Ratio, Word, eliminate, paired_ratio, t_quantile, tie_set, welch_ratio, word,
-};
+use stackrace_stats::{Looks, Word, eliminate, paired_ratio, t_quantile, tie_set, welch_ratio};
+
+use crate::pair::{claims, sequential};
+use crate::world::{CALM, Disturbance, Noise, World};
 
 const ALPHA: f64 = 0.05;
 const STUDIES: u32 = 4_000;
 
-/// The noise of the world in which the studies take place.
-struct Studies(Xoshiro256PlusPlus);
-
-impl Studies {
-    fn new(seed: u64) -> Studies {
-        Studies(Xoshiro256PlusPlus::seed_from_u64(seed))
-    }
-
-    /// Uniform in (0, 1), never the ends.
-    fn uniform(&mut self) -> f64 {
-        ((self.0.next_u64() >> 11) as f64 + 0.5) / (1_u64 << 53) as f64
-    }
-
-    /// Standard normal (Box and Muller, Annals of Mathematical Statistics 29, 1958).
-    fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * self.uniform().ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.uniform()).cos()
-    }
-
-    /// Student's t with 3 degrees of freedom, scaled to variance 1: heavy tails.
-    fn heavy(&mut self) -> f64 {
-        let chi: f64 = (0..3).map(|_| self.normal().powi(2)).sum();
-        self.normal() / chi.sqrt()
-    }
-
-    /// Normal, but one value in twenty has five times the deviation; variance 1.
-    fn contaminated(&mut self) -> f64 {
-        let size = if self.uniform() < 0.05 { 5.0 } else { 1.0 };
-        size * self.normal() / (0.95_f64 + 0.05 * 25.0).sqrt()
-    }
-
-    /// One session of `trials` disturbances in the order of time.
-    fn session(&mut self, trials: usize, disturbance: Disturbance) -> Vec<f64> {
-        let Disturbance { drift, wander, rho } = disturbance;
-        let innovation = (1.0 - rho * rho).sqrt();
-        let mut state = self.normal();
-        (0..trials)
-            .map(|trial| {
-                let here = drift * trial as f64 / (trials - 1) as f64 + wander * state;
-                state = rho * state + innovation * self.normal();
-                here
-            })
-            .collect()
-    }
-
-    /// Log differences of `rounds` rounds of two trials in random order, both treatments alike.
-    fn random_rounds(&mut self, rounds: usize, disturbance: Disturbance) -> Vec<f64> {
-        let session = self.session(2 * rounds, disturbance);
-        session
-            .chunks_exact(2)
-            .map(|trials| {
-                let flip = if self.uniform() < 0.5 { -1.0 } else { 1.0 };
-                let own = NOISE * 2.0_f64.sqrt() * self.normal();
-                flip * (trials[1] - trials[0]) + own
-            })
-            .collect()
-    }
-}
-
 /// Deviation of one trial by itself, on the log scale.
 const NOISE: f64 = 0.02;
 
-/// What happens to a session whatever is tried in it, on the log scale.
-#[derive(Clone, Copy)]
-struct Disturbance {
-    /// Change from the first trial to the last.
-    drift: f64,
-    /// Deviation of a slow random wandering...
-    wander: f64,
-    /// ...whose neighbouring trials correlate this much.
-    rho: f64,
+/// Log differences of `rounds` rounds of two trials in random order, both treatments alike.
+fn random_rounds(world: &mut World, rounds: usize, disturbance: Disturbance) -> Vec<f64> {
+    let session = world.session(2 * rounds, disturbance);
+    session
+        .chunks_exact(2)
+        .map(|trials| {
+            let flip = if world.uniform() < 0.5 { -1.0 } else { 1.0 };
+            let own = NOISE * 2.0_f64.sqrt() * world.normal();
+            flip * (trials[1] - trials[0]) + own
+        })
+        .collect()
 }
-
-const CALM: Disturbance = Disturbance {
-    drift: 0.0,
-    wander: 0.0,
-    rho: 0.0,
-};
 
 /// The deviation of a rate that is `rate`, over `studies` of them.
 fn standard_error(rate: f64, studies: u32) -> f64 {
@@ -126,36 +62,6 @@ fn about(what: &str, got: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// Where a study of two treatments stopped, and with what.
-struct Stop {
-    rounds: u32,
-    ratio: Ratio,
-    word: Word,
-}
-
-/// The rule for a pair: at each planned look, stop as soon as the interval decides.
-fn sequential(differences: &[f64], margin: f64) -> Stop {
-    let looks = Looks::plan(differences.len() as u32);
-    let at = |rounds: u32| {
-        let seen = &differences[..rounds as usize];
-        let ratio = paired_ratio(seen, looks.alpha_per_look(ALPHA)).expect("three or more rounds");
-        let word = word(&ratio, margin);
-        Stop {
-            rounds,
-            ratio,
-            word,
-        }
-    };
-    let decided = looks.rounds().iter().map(|&n| at(n));
-    let mut stops = decided
-        .skip_while(|stop| stop.word == Word::Undecided && stop.rounds < differences.len() as u32);
-    stops.next().expect("the last look always stops")
-}
-
-fn claims(word: Word) -> bool {
-    matches!(word, Word::Better { .. } | Word::Worse { .. })
-}
-
 /// How many of `STUDIES` claim a difference between two treatments that have none, with the
 /// least margin (so that nothing but a false claim stops early: the worst case).
 fn false_claims(mut draw: impl FnMut() -> Vec<f64>) -> u32 {
@@ -165,8 +71,8 @@ fn false_claims(mut draw: impl FnMut() -> Vec<f64>) -> u32 {
 
 #[test]
 fn no_difference_is_rarely_called_one() {
-    let mut studies = Studies::new(1);
-    let five_looks = false_claims(|| (0..20).map(|_| 0.03 * studies.normal()).collect());
+    let mut world = World::new(1);
+    let five_looks = false_claims(|| (0..20).map(|_| 0.03 * world.normal()).collect());
     at_most(
         "false claims, normal, 20 rounds",
         five_looks,
@@ -180,31 +86,35 @@ fn no_difference_is_rarely_called_one() {
         0.040,
         3.0 * standard_error(0.04, STUDIES),
     );
-    let count = false_claims(|| (0..30).map(|_| 0.03 * studies.normal()).collect());
+    let count = false_claims(|| (0..30).map(|_| 0.03 * world.normal()).collect());
     at_most("false claims, normal, 30 rounds", count, STUDIES, ALPHA);
-    let count = false_claims(|| (0..20).map(|_| 0.03 * studies.heavy()).collect());
+    let count = false_claims(|| (0..20).map(|_| 0.03 * world.draw(Noise::Heavy)).collect());
     at_most("false claims, t3", count, STUDIES, ALPHA);
-    let count = false_claims(|| (0..20).map(|_| 0.03 * studies.contaminated()).collect());
+    let count = false_claims(|| {
+        (0..20)
+            .map(|_| 0.03 * world.draw(Noise::Contaminated))
+            .collect()
+    });
     at_most("false claims, contaminated", count, STUDIES, ALPHA);
 }
 
 /// A session that drifts by 10 % and wanders by 3 %, in rounds of random order.
 #[test]
 fn a_restless_session_is_rarely_called_a_difference() {
-    let mut studies = Studies::new(2);
+    let mut world = World::new(2);
     let restless = Disturbance {
         drift: 0.10,
         wander: 0.03,
         rho: 0.9,
     };
-    let count = false_claims(|| studies.random_rounds(20, restless));
+    let count = false_claims(|| random_rounds(&mut world, 20, restless));
     at_most(
         "false claims, drift and wander, 20 rounds",
         count,
         STUDIES,
         ALPHA,
     );
-    let count = false_claims(|| studies.random_rounds(8, restless));
+    let count = false_claims(|| random_rounds(&mut world, 8, restless));
     at_most(
         "false claims, drift and wander, 8 rounds",
         count,
@@ -216,14 +126,14 @@ fn a_restless_session_is_rarely_called_a_difference() {
 /// Why there are looks at all: stopping at the first plain 95 % interval that excludes 1.
 #[test]
 fn peeking_after_every_round_is_what_looks_prevent() {
-    let mut studies = Studies::new(3);
+    let mut world = World::new(3);
     let bounds: Vec<f64> = (0..=20)
         .map(|n| t_quantile(0.975, f64::from(n) - 1.0))
         .collect();
     let peeked = (0..STUDIES).filter(|_| {
         let (mut sum, mut squares) = (0.0, 0.0);
         (1..=20).any(|n| {
-            let difference = studies.normal();
+            let difference = world.normal();
             sum += difference;
             squares += difference * difference;
             let count = f64::from(n);
@@ -252,14 +162,13 @@ fn the_interval_at_the_stop_holds_the_truth() {
         (0.20, 3.5),
     ];
     for (seed, (truth, mean_rounds)) in (40_u64..).zip(table) {
-        let mut studies = Studies::new(seed);
+        let mut world = World::new(seed);
         let (mut covered, mut rounds) = ([0; 3], 0);
         for _ in 0..STUDIES {
-            let noises = [Studies::normal, Studies::heavy, Studies::contaminated];
+            let noises = [Noise::Normal, Noise::Heavy, Noise::Contaminated];
             for (kind, noise) in noises.into_iter().enumerate() {
-                let differences: Vec<f64> = (0..20)
-                    .map(|_| truth + 0.03 * noise(&mut studies))
-                    .collect();
+                let differences: Vec<f64> =
+                    (0..20).map(|_| truth + 0.03 * world.draw(noise)).collect();
                 let stop = sequential(&differences, 0.02);
                 covered[kind] +=
                     u32::from(stop.ratio.low.ln() <= truth && truth <= stop.ratio.high.ln());
@@ -283,10 +192,10 @@ fn the_interval_at_the_stop_holds_the_truth() {
 
 #[test]
 fn a_planted_difference_is_found() {
-    let mut studies = Studies::new(5);
+    let mut world = World::new(5);
     let (mut better, mut worse, mut within) = (0, 0, 0);
     for _ in 0..STUDIES {
-        let noise: Vec<f64> = (0..8).map(|_| 0.03 * studies.normal()).collect();
+        let noise: Vec<f64> = (0..8).map(|_| 0.03 * world.normal()).collect();
         let shifted = |by: f64| noise.iter().map(|z| z + by.ln()).collect::<Vec<f64>>();
         let found = sequential(&shifted(1.10), 0.05);
         better += u32::from(matches!(found.word, Word::Better { .. }));
@@ -307,11 +216,11 @@ fn a_planted_difference_is_found() {
 /// "No difference larger than 5 %" of a pair that differs by just that.
 #[test]
 fn a_difference_of_the_margin_is_rarely_called_none() {
-    let mut studies = Studies::new(6);
+    let mut world = World::new(6);
     let mut none = 0;
     for _ in 0..STUDIES {
         let differences: Vec<f64> = (0..20)
-            .map(|_| f64::ln(1.0501) + 0.02 * studies.normal())
+            .map(|_| f64::ln(1.0501) + 0.02 * world.normal())
             .collect();
         let word = sequential(&differences, 0.05).word;
         none += u32::from(matches!(word, Word::NoDifference { .. }));
@@ -333,7 +242,7 @@ struct Finish {
 }
 
 /// The rule for many: drop at each look, stop when one is left or the rest are a tie.
-fn race(studies: &mut Studies, truth: &[f64], sigma: f64, margin: f64) -> Finish {
+fn race(world: &mut World, truth: &[f64], sigma: f64, margin: f64) -> Finish {
     let looks = Looks::plan(30);
     let spend = looks.alpha_per_look(ALPHA);
     let best = truth.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -342,7 +251,7 @@ fn race(studies: &mut Studies, truth: &[f64], sigma: f64, margin: f64) -> Finish
     let (mut trials, mut best_lost) = (0, false);
     for round in 1..=30 {
         for &i in &live {
-            values[i].push(truth[i] + sigma * studies.normal());
+            values[i].push(truth[i] + sigma * world.normal());
             trials += 1;
         }
         if !looks.is_look(round) {
@@ -397,10 +306,10 @@ fn the_best_is_rarely_lost() {
         ("equal", equal, 0.03, 177.0),
     ];
     for (seed, (name, spread, sigma, mean_trials)) in (70_u64..).zip(table) {
-        let mut studies = Studies::new(seed);
+        let mut world = World::new(seed);
         let (mut trials, mut lost) = (0, 0);
         for _ in 0..STUDIES {
-            let finish = race(&mut studies, &spread, sigma, 0.02);
+            let finish = race(&mut world, &spread, sigma, 0.02);
             trials += finish.trials;
             lost += u32::from(finish.best_lost);
         }
@@ -440,8 +349,8 @@ fn a_difference_of_the_margin_is_rarely_called_a_tie() {
         ),
     ];
     for (seed, (what, truth, sigma)) in (80_u64..).zip(cases) {
-        let mut studies = Studies::new(seed);
-        let finishes = (0..STUDIES).map(|_| race(&mut studies, &truth, sigma, 0.02));
+        let mut world = World::new(seed);
+        let finishes = (0..STUDIES).map(|_| race(&mut world, &truth, sigma, 0.02));
         let count = finishes.filter(|finish| finish.false_tie).count() as u32;
         at_most(&format!("false tie, {what}"), count, STUDIES, ALPHA);
     }
@@ -470,17 +379,14 @@ fn the_order_of_trials_decides_what_an_interval_is_worth() {
         ("wander, rho 0.97", wander(0.97), 0.25..1.01),
     ];
     for (seed, (name, disturbance, grouped_within)) in (90_u64..).zip(table) {
-        let mut studies = Studies::new(seed);
+        let mut world = World::new(seed);
         let (mut grouped, mut paired) = (0, 0);
         for _ in 0..STUDIES {
-            let session = studies.session(20, disturbance);
-            let trials: Vec<f64> = session
-                .iter()
-                .map(|d| d + NOISE * studies.normal())
-                .collect();
+            let session = world.session(20, disturbance);
+            let trials: Vec<f64> = session.iter().map(|d| d + NOISE * world.normal()).collect();
             let unpaired = welch_ratio(&trials[..10], &trials[10..], ALPHA).expect("ten a side");
             grouped += u32::from(unpaired.excludes_one());
-            let differences = studies.random_rounds(10, disturbance);
+            let differences = random_rounds(&mut world, 10, disturbance);
             let ratio = paired_ratio(&differences, ALPHA).expect("ten rounds");
             paired += u32::from(ratio.excludes_one());
         }
