@@ -480,7 +480,8 @@ impl World {
         let Some(device) = self.loops.get(name) else {
             return self
                 .about_disk(name, about)
-                .or(self.about_array(name, about));
+                .or(self.about_array(name, about))
+                .or(self.about_given(name, about));
         };
         match about {
             "size" => {

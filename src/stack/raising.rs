@@ -18,7 +18,8 @@ pub(crate) struct Raising<'a> {
     mark: String,
     /// 16 random digits, the end of `mark`.
     nonce: String,
-    uuids: u32,
+    /// How many names and UUIDs were drawn.
+    drawn: u32,
     /// Whether what lies at the bottom is still there when the stack is gone.
     outlived: bool,
     entries: Vec<EntryId>,
@@ -41,7 +42,7 @@ impl<'a> Raising<'a> {
             site,
             mark: format!(".stackrace-{tag}-{nonce}"),
             nonce,
-            uuids: 0,
+            drawn: 0,
             outlived: false,
             entries: Vec::new(),
             mounts: Vec::new(),
@@ -64,26 +65,34 @@ impl<'a> Raising<'a> {
         format!("{}-{part}", self.mark)
     }
 
-    /// A name that is ours and unique, where none may begin with a dot:
-    /// `stackrace-r3-t1-0123456789abcdef-pool`.
-    pub(super) fn plain_name(&self, part: &str) -> String {
-        format!("{}-{part}", self.mark.trim_start_matches('.'))
+    /// A name that is ours and unique, also in this stack, where none may begin with a dot:
+    /// `stackrace-r3-t1-0123456789abcdef-pool-1`.
+    pub(super) fn plain_name(&mut self, part: &str) -> String {
+        let number = self.draw();
+        format!("{}-{part}-{number}", self.mark.trim_start_matches('.'))
     }
 
-    /// A short name that is ours and unique: `stackrace-0123456789abcdef`.
-    pub(super) fn short_name(&self) -> String {
-        format!("stackrace-{}", self.nonce)
+    /// A short name that is ours and unique: `stackrace-0123456789abcdef-1`.
+    pub(super) fn short_name(&mut self) -> String {
+        let number = self.draw();
+        format!("stackrace-{}-{number}", self.nonce)
+    }
+
+    /// A number that no other name of this raise has.
+    fn draw(&mut self) -> u32 {
+        self.drawn += 1;
+        self.drawn
     }
 
     /// A UUID that is ours and unique: what is made bears it from its first moment, so that the
     /// journal can name it before.
     pub(super) fn uuid(&mut self) -> String {
-        self.uuids += 1;
+        let number = self.draw();
         let half = match self.nonce.len() {
             16 => [&self.nonce[..8], &self.nonce[8..12], &self.nonce[12..]].join("-"),
             _ => self.nonce.clone(),
         };
-        format!("{half}-8000-{:012x}", self.uuids)
+        format!("{half}-8000-{number:012x}")
     }
 
     /// Device ids that the user allowed to be wiped.

@@ -167,9 +167,23 @@ fn what_does_not_fit_is_said_in_words() {
     assert!(why_not(&[]).1.starts_with("a stack has at least one layer"));
 }
 
+/// Every line is refused at a place, in these words, with help.
+fn assert_refused(lines: &[(&str, &str)]) {
+    for (line, words) in lines {
+        let refusal = try_layer(line).err().unwrap();
+        assert!(
+            refusal.message.contains(words),
+            "{line}: {}",
+            refusal.message
+        );
+        assert!(!refusal.help.is_empty(), "{line}");
+        assert!(refusal.span.is_some(), "{line}");
+    }
+}
+
 #[test]
 fn settings_that_cannot_be_had_are_refused_where_they_stand() {
-    for (line, words) in [
+    assert_refused(&[
         (
             "loop = { size = \"1 GiB\", logical-sector = 512, physical-sector = 4096 }",
             "a loop device always reports its logical sector size (512 B) as its physical one",
@@ -202,6 +216,12 @@ fn settings_that_cannot_be_had_are_refused_where_they_stand() {
             "no compression \"lz4\"",
         ),
         ("tmpfs = { size = 0 }", "may fill the memory"),
+    ]);
+}
+
+#[test]
+fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
+    assert_refused(&[
         (
             "devices = { ids = \"/dev/sda\", size = \"1 TB\", model = \"X\" }",
             "\"/dev/sda\" is no id",
@@ -236,16 +256,28 @@ fn settings_that_cannot_be_had_are_refused_where_they_stand() {
             "zvol = { size = 1000 }",
             "no volume of whole 128 KiB blocks",
         ),
-    ] {
-        let refusal = try_layer(line).err().unwrap();
-        assert!(
-            refusal.message.contains(words),
-            "{line}: {}",
-            refusal.message
-        );
-        assert!(!refusal.help.is_empty(), "{line}");
-        assert!(refusal.span.is_some(), "{line}");
-    }
+        (
+            "md = { raid = 0, degraded = true }",
+            "cannot stand with a member missing",
+        ),
+        (
+            "md = { raid = 1, chunk = \"64 KiB\" }",
+            "RAID 1 has no chunks",
+        ),
+        (
+            "md = { raid = 5, layout = \"f2\" }",
+            "RAID 5 has no layout \"f2\"",
+        ),
+        (
+            "lvm = { stripes = 2 }",
+            "stripes says nothing of a linear volume",
+        ),
+        (
+            "lvm = { kind = \"striped\", stripes = 1 }",
+            "1 stripes cannot be had",
+        ),
+        ("bcachefs = { replicas = 5 }", "5 replicas cannot be had"),
+    ]);
 }
 
 #[test]
@@ -493,7 +525,7 @@ const ABOVE: [(usize, &[&str]); 8] = [
 ];
 
 proptest::proptest! {
-    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(400))]
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
 
     /// Any legal stack, killed anywhere: nothing is left.
     #[test]

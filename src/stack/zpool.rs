@@ -298,7 +298,7 @@ impl Layer for Zpool {
             host.exec(&argv(["zpool", "list", "-H", "-o", "name"]))?;
             raising.set_parameter(Path::new(MAX_AUTO_ASHIFT), &ashift.to_string())?;
         }
-        let links = raising.scratch()?.join(raising.name("vdevs"));
+        let links = raising.scratch()?.join(format!(".{name}"));
         raising.create_tree(&links)?;
         if raising.is_outlived() {
             for device in &devices {
