@@ -265,6 +265,9 @@ pub(super) struct Run {
     /// How long it may take, instead of what the study says
     #[arg(long, value_name = "TIME")]
     pub(super) at_most: Option<String>,
+    /// The disk of this id may be wiped although it carries something; repeat it for each disk
+    #[arg(long, value_name = "DEVICE-ID")]
+    pub(super) wipe: Vec<String>,
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
@@ -293,6 +296,9 @@ pub(super) struct Resume {
     /// How much longer it may take, instead of what is left of the time allowed
     #[arg(long, value_name = "TIME")]
     pub(super) more_time: Option<String>,
+    /// The disk of this id may be wiped although it carries something; repeat it for each disk
+    #[arg(long, value_name = "DEVICE-ID")]
+    pub(super) wipe: Vec<String>,
     #[command(flatten)]
     pub(super) output: Output,
 }

@@ -34,7 +34,20 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         study.decide.time_max_ns =
             unit::parse_time_ns(time).map_err(|why| Failure::usage(format!("--at-most: {why}")))?;
     }
-    start(setting, &study, &[], verb.deciding.decide, &verb.output)
+    let asked = Asked {
+        decide: verb.deciding.decide,
+        wipe: &verb.wipe,
+    };
+    start(setting, &study, &[], &asked, &verb.output)
+}
+
+/// What the command line asks of a run besides its study.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// Whether to exit with 6 if the question stays undecided.
+    pub(super) decide: bool,
+    /// Ids of disks that may be wiped.
+    pub(super) wipe: &'a [String],
 }
 
 /// A study: a file, or one that ships; at full size if asked.
@@ -116,11 +129,12 @@ pub(super) fn start(
     setting: &Setting,
     study: &Study,
     warnings: &[String],
-    decide: bool,
+    asked: &Asked<'_>,
     output: &Output,
 ) -> Result<u8, Failure> {
     super::plan::check_places(study)?;
     super::plan::check_machine(setting, study)?;
+    super::plan::check_dangers(study, asked.wipe)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = setting.open_store()?;
     let run = run_id(&clock.today(), entropy());
@@ -139,7 +153,7 @@ pub(super) fn start(
             .append(Event::Warned { text: text.clone() })
             .map_err(broken)?;
     }
-    race(setting, study, &store, shared, &journal, decide, output)
+    race(setting, study, &store, shared, &journal, asked, output)
 }
 
 /// `stackrace resume`.
@@ -177,6 +191,7 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
     // Before the machine is asked: what the dead run left standing takes up the room needed.
     let (journal, leftovers) = take_over(&store.run_dir(&run).join("journal.jsonl"))?;
     super::plan::check_machine(setting, &study)?;
+    super::plan::check_dangers(&study, &verb.wipe)?;
     let rounds = record.complete_rounds().len();
     let shared = Shared::new(Ledger::new(log, store.index(), record));
     let resumed = Event::RunResumed {
@@ -204,7 +219,10 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         &store,
         shared,
         &journal,
-        false,
+        &Asked {
+            decide: false,
+            wipe: &verb.wipe,
+        },
         &Output { html },
     )
 }
@@ -251,7 +269,7 @@ fn race(
     store: &Store,
     shared: Shared,
     journal: &Journal,
-    decide: bool,
+    asked: &Asked<'_>,
     output: &Output,
 ) -> Result<u8, Failure> {
     let host = recording_host(&shared);
@@ -286,6 +304,7 @@ fn race(
         watcher: &progress,
         interrupt: Arc::clone(&interrupt),
         execution: format!("{run}-{:04x}", entropy() & 0xffff),
+        wipe: asked.wipe.to_vec(),
     };
     let ended = race.run();
     progress.end();
@@ -298,7 +317,7 @@ fn race(
         Failure::internal(format!("the record cannot be written: {}", broken.0))
             .next("free space where the store is, then: stackrace resume")
     })?;
-    Ok(exit_code(reason, record, &verdict, decide))
+    Ok(exit_code(reason, record, &verdict, asked.decide))
 }
 
 /// Says where a run is kept.
