@@ -14,11 +14,13 @@ mod json;
 mod markdown;
 mod published;
 mod sheet;
+mod standing;
 mod terminal;
 
 pub(crate) use diff::diff;
 pub(crate) use html::latency_tail;
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
+pub(crate) use standing::{Standing, Standings, standings};
 pub(crate) use terminal::wrap;
 
 use crate::record::Record;
