@@ -26,6 +26,7 @@
 //! | [`verdict`] | contrasts judged |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`classic`] | reports of the classic tools as data |
+//! | [`web`] | the live page |
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
@@ -54,6 +55,7 @@ mod time;
 mod unit;
 mod verdict;
 mod video;
+mod web;
 mod workload;
 
 /// Runs the program on the process's arguments.

@@ -17,8 +17,8 @@ mod sheet;
 mod standing;
 mod terminal;
 
-pub(crate) use diff::diff;
-pub(crate) use html::latency_tail;
+pub(crate) use diff::{diff, diff_html};
+pub(crate) use html::{STYLE, body, doing, history, latency_tail, race};
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
 pub(crate) use standing::{Standing, Standings, standings};
 pub(crate) use terminal::wrap;

@@ -4,6 +4,7 @@
 //! those of `docs/methodology.md`.
 
 mod beside;
+mod history;
 mod judge;
 mod sentence;
 mod table;
@@ -12,6 +13,7 @@ mod tests;
 mod unpaired;
 
 pub(crate) use beside::{Beside, Row as BesideRow, beside};
+pub(crate) use history::{Course, CoursePoint, history};
 pub(crate) use judge::{judge, may_stop, to_drop};
 pub(crate) use table::Evidence;
 pub(crate) use unpaired::{Difference, Pair, Stored, difference};

@@ -49,6 +49,8 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) y_label: &'a dyn Fn(f64) -> String,
     /// At most [`SERIES_MAX`] lines; further ones are not drawn.
     pub(in crate::report) lines: Vec<Line>,
+    /// Points with a ring around them.
+    pub(in crate::report) rings: Vec<(f64, f64)>,
 }
 
 /// The chart.
@@ -83,6 +85,9 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
         }
         @for (series, line) in chart.lines.iter().take(SERIES_MAX).enumerate() {
             (draw(series, line, chart, &x, &y))
+        }
+        @for &(at, value) in &chart.rings {
+            circle class="ring" cx=(px(x(at))) cy=(px(y(value))) r="9" { title { "changed" } }
         }
         path class="axis" d={ "M" (px(left)) " " (px(TOP)) "V" (px(floor)) "H" (px(WIDTH - RIGHT)) } {}
     };

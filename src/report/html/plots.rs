@@ -220,6 +220,7 @@ fn time_charts(id: &str, name: &str, phases: &[(&str, &PhaseObservation)]) -> Ve
             y_name: y_name.to_owned(),
             y_label: &|value| figure::tick(unit, value),
             lines,
+            rings: Vec::new(),
         }));
         lines = rest;
     }

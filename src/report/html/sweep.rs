@@ -205,6 +205,7 @@ fn finish(
             y_name: metric.name.clone(),
             y_label: &|value| figure::tick(&metric.unit, value),
             lines,
+            rings: Vec::new(),
         }));
         lines = rest;
         part += 1;
