@@ -15,6 +15,7 @@ mod postmark;
 mod progress;
 mod published;
 mod report;
+mod serve;
 mod show;
 mod sysbench;
 
@@ -100,6 +101,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Runs => report::list(&setting),
         Verb::Import(verb) => import::exec(&setting, verb),
         Verb::Diff(verb) => diff::exec(&setting, verb),
+        Verb::Serve(verb) => serve::exec(&setting, verb),
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),
         Verb::Reindex => report::reindex(&setting),

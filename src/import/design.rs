@@ -47,7 +47,10 @@ impl Source {
         Ok(Self {
             name,
             file: file.to_owned(),
-            stem: stem.map_or_else(|| file.to_owned(), |stem| stem.to_string_lossy().into_owned()),
+            stem: stem.map_or_else(
+                || file.to_owned(),
+                |stem| stem.to_string_lossy().into_owned(),
+            ),
             hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
             text,
             results,

@@ -33,7 +33,8 @@ pub(crate) struct Standing {
 /// The ratios over all workloads; before they can be had, the first workload's primary metric.
 pub(crate) fn standings(record: &Record, verdict: &Verdict) -> Standings {
     let interval = content::interval_name(verdict);
-    let ratios = verdict.treatments.iter().any(|row| row.overall.is_some());
+    // The one the others are compared with has a ratio from the beginning: it alone says nothing.
+    let ratios = verdict.overall.iter().any(|one| one.ratio.is_some());
     let first = record.head.workloads.first();
     let metric = first.and_then(|workload| workload.metrics.first());
     let of = match (ratios, first, metric) {
@@ -45,18 +46,24 @@ pub(crate) fn standings(record: &Record, verdict: &Verdict) -> Standings {
     };
     let unit = metric.map_or("", |metric| metric.unit.as_str());
     let rows = verdict.treatments.iter().map(|row| {
+        let cell = content::primary(row, 0);
         let value = if ratios {
             row.overall
         } else {
-            content::primary(row, 0).and_then(|cell| cell.value)
+            cell.and_then(|cell| cell.value)
         };
-        let (figure, interval) = match value {
-            None => (figure::MISSING.to_owned(), figure::MISSING.to_owned()),
-            Some(value) if ratios => (figure::ratio(value.estimate), figure::ratio_range(value)),
-            Some(value) => (
+        let missing = figure::MISSING.to_owned();
+        let (figure, interval) = match (value, cell.and_then(|cell| cell.rounds.last())) {
+            (Some(value), _) if ratios => {
+                (figure::ratio(value.estimate), figure::ratio_range(value))
+            }
+            (Some(value), _) => (
                 figure::value(unit, value.estimate),
                 figure::range(unit, value),
             ),
+            // One round has a value and no interval.
+            (None, Some((_, value))) if !ratios => (figure::value(unit, *value), missing),
+            (None, _) => (missing.clone(), missing),
         };
         Standing {
             treatment: row.treatment,

@@ -52,7 +52,10 @@ pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<Course> {
     for (run, (record, verdict)) in runs.iter().enumerate() {
         for (at, workload) in record.head.workloads.iter().enumerate() {
             for row in &verdict.treatments {
-                let cell = row.cells.iter().find(|cell| cell.workload == at && cell.primary);
+                let cell = row
+                    .cells
+                    .iter()
+                    .find(|cell| cell.workload == at && cell.primary);
                 let Some((cell, value)) = cell.and_then(|cell| Some((cell, cell.value?))) else {
                     continue;
                 };
@@ -86,7 +89,10 @@ pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<Course> {
         }
     }
     // One workload after the other, whichever run had which first.
-    let order: Vec<String> = courses.iter().map(|course| course.workload.clone()).collect();
+    let order: Vec<String> = courses
+        .iter()
+        .map(|course| course.workload.clone())
+        .collect();
     courses.sort_by_key(|course| order.iter().position(|name| *name == course.workload));
     courses
 }
@@ -127,10 +133,17 @@ mod tests {
                 .map(|point| point.run)
                 .collect();
             let expected: &[usize] = if course.treatment == "xfs" { &[2] } else { &[] };
-            assert_eq!(changed, expected, "{} {}", course.workload, course.treatment);
+            assert_eq!(
+                changed, expected,
+                "{} {}",
+                course.workload, course.treatment
+            );
             assert_eq!(course.points[0].change, None);
         }
-        let halved = courses.iter().find(|course| course.treatment == "xfs").unwrap();
+        let halved = courses
+            .iter()
+            .find(|course| course.treatment == "xfs")
+            .unwrap();
         let ratio = halved.points[2].change.unwrap().ratio.estimate;
         assert!((ratio - 0.5).abs() < 1e-9, "{ratio}");
     }

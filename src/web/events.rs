@@ -144,7 +144,6 @@ fn one(site: &Site, line: &mut Line<'_>, run: &str, mut seen: u64) -> io::Result
     }
 }
 
-
 /// Sends what follows from the log as it is.
 fn record(site: &Site, line: &mut Line<'_>, run: &str, bytes: u64) -> io::Result<()> {
     let Ok(judged) = site.shelf.judged(run) else {
@@ -152,8 +151,8 @@ fn record(site: &Site, line: &mut Line<'_>, run: &str, bytes: u64) -> io::Result
     };
     let race = report::race(&judged.record, &judged.verdict);
     let sentence = format!(
-        "{} of at most {} rounds done. {}",
-        judged.verdict.rounds, judged.record.head.decide.rounds_max, judged.verdict.sentence
+        "{} of at most {} rounds done.",
+        judged.verdict.rounds, judged.record.head.decide.rounds_max
     );
     let pieces: [(&str, Markup); 2] = [("race", race), ("record", run::whole(&judged))];
     for (name, piece) in pieces {

@@ -102,12 +102,21 @@ pub(super) fn sorry(site: &Site, status: u16, why: &str) -> Response {
 
 /// How all pages look.
 pub(super) fn style() -> Response {
-    Response::new(200, "text/css; charset=utf-8", format!("{}{STYLE}", report::STYLE))
+    Response::new(
+        200,
+        "text/css; charset=utf-8",
+        format!("{}{STYLE}", report::STYLE),
+    )
 }
 
 /// The script of all pages.
 pub(super) fn script() -> Response {
     Response::new(200, "text/javascript; charset=utf-8", SCRIPT)
+}
+
+/// `1 run`, `2 runs`.
+pub(super) fn counted(count: usize, thing: &str) -> String {
+    format!("{count} {thing}{}", if count == 1 { "" } else { "s" })
 }
 
 /// How long ago something was, both RFC 3339: `5 min ago`, `3 days ago`.
@@ -151,7 +160,9 @@ mod tests {
     #[test]
     fn the_pages_load_nothing_from_elsewhere() {
         for text in [SCRIPT, STYLE, report::STYLE] {
-            assert!(!text.contains("http:") && !text.contains("https:") && !text.contains("@import"));
+            assert!(
+                !text.contains("http:") && !text.contains("https:") && !text.contains("@import")
+            );
             assert!(!text.contains("url("));
         }
     }

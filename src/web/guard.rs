@@ -70,7 +70,11 @@ impl Guard {
         }
         let bearer = request.header("authorization");
         let bearer = bearer.and_then(|value| value.strip_prefix("Bearer "));
-        if self.cookies(request).chain(bearer).any(|given| same(given, token)) {
+        if self
+            .cookies(request)
+            .chain(bearer)
+            .any(|given| same(given, token))
+        {
             Admission::Granted
         } else {
             Admission::Refused(
@@ -107,7 +111,9 @@ impl Guard {
             Ok(address) => !self.loopback || address.is_loopback(),
             Err(_) => {
                 name.eq_ignore_ascii_case("localhost")
-                    || (!self.loopback && !self.name.is_empty() && name.eq_ignore_ascii_case(&self.name))
+                    || (!self.loopback
+                        && !self.name.is_empty()
+                        && name.eq_ignore_ascii_case(&self.name))
             }
         }
     }
@@ -169,7 +175,9 @@ mod tests {
             method,
             head_only: false,
             path: "/run/x".to_owned(),
-            query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
+            query: form_urlencoded::parse(query.as_bytes())
+                .into_owned()
+                .collect(),
             headers: headers
                 .iter()
                 .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
@@ -203,8 +211,16 @@ mod tests {
             ("", 421, 421),
         ] {
             let headers = [("host", host)];
-            assert_eq!(status(&loopback, Method::Get, &headers), on_loopback, "{host}");
-            assert_eq!(status(&network, Method::Get, &headers), on_network, "{host}");
+            assert_eq!(
+                status(&loopback, Method::Get, &headers),
+                on_loopback,
+                "{host}"
+            );
+            assert_eq!(
+                status(&network, Method::Get, &headers),
+                on_network,
+                "{host}"
+            );
         }
         assert_eq!(status(&loopback, Method::Get, &[]), 421);
         let two = [("host", "localhost"), ("host", "evil.example")];
@@ -224,8 +240,22 @@ mod tests {
             (vec![("sec-fetch-site", "same-origin")], 200, 200),
             (vec![("sec-fetch-site", "none")], 200, 200),
             (vec![("sec-fetch-site", "cross-site")], 403, 403),
-            (vec![("sec-fetch-site", "same-site"), ("sec-fetch-mode", "no-cors")], 403, 403),
-            (vec![("sec-fetch-site", "cross-site"), ("sec-fetch-mode", "navigate")], 200, 403),
+            (
+                vec![
+                    ("sec-fetch-site", "same-site"),
+                    ("sec-fetch-mode", "no-cors"),
+                ],
+                403,
+                403,
+            ),
+            (
+                vec![
+                    ("sec-fetch-site", "cross-site"),
+                    ("sec-fetch-mode", "navigate"),
+                ],
+                200,
+                403,
+            ),
         ] {
             let headers: Vec<_> = std::iter::once(host).chain(headers).collect();
             assert_eq!(status(&guard, Method::Get, &headers), get, "{headers:?}");
@@ -247,12 +277,18 @@ mod tests {
             }
         );
         assert!(matches!(visit("token="), Admission::Refused(403, _)));
-        assert!(matches!(visit(&format!("token={TOKEN}0")), Admission::Refused(403, _)));
+        assert!(matches!(
+            visit(&format!("token={TOKEN}0")),
+            Admission::Refused(403, _)
+        ));
         let cookie = |value: &str| status(&guard, Method::Post, &[host, ("cookie", value)]);
         assert_eq!(cookie(&format!("other=1; stackrace-7878={TOKEN}")), 200);
         assert_eq!(cookie(&format!("stackrace-7879={TOKEN}")), 401);
         assert_eq!(cookie("stackrace-7878="), 401);
         let bearer = format!("Bearer {TOKEN}");
-        assert_eq!(status(&guard, Method::Get, &[host, ("authorization", &bearer)]), 200);
+        assert_eq!(
+            status(&guard, Method::Get, &[host, ("authorization", &bearer)]),
+            200
+        );
     }
 }

@@ -305,7 +305,8 @@ mod tests {
 
     #[test]
     fn a_request_is_read_as_far_as_it_has_come() {
-        let text = "GET /run/a%2fb?token=x+y&a=%C3%A4 HTTP/1.1\r\nHost: here\r\nX: 1\r\nx: 2\r\n\r\n";
+        let text =
+            "GET /run/a%2fb?token=x+y&a=%C3%A4 HTTP/1.1\r\nHost: here\r\nX: 1\r\nx: 2\r\n\r\n";
         for end in 0..text.len() {
             assert!(head(&text.as_bytes()[..end]).unwrap().is_none(), "{end}");
         }
@@ -336,7 +337,10 @@ mod tests {
             ("Content-Length: 1\r\nContent-Length: 2", 400),
             ("Content-Length: 99999999999", 413),
         ] {
-            assert!(matches!(body(header), Err(Bad::Refused(s, _)) if s == status), "{header}");
+            assert!(
+                matches!(body(header), Err(Bad::Refused(s, _)) if s == status),
+                "{header}"
+            );
         }
     }
 

@@ -71,7 +71,9 @@ fn sources(request: &Request) -> Result<Vec<Source>, String> {
         .filter(|(_, text)| !text.trim().is_empty())
         .collect();
     if texts.is_empty() {
-        return Err("There is no text to be read: drop a file, or paste what a tool printed.".to_owned());
+        return Err(
+            "There is no text to be read: drop a file, or paste what a tool printed.".to_owned(),
+        );
     }
     if texts.len() > TEXTS_MAX {
         return Err(format!("At most {TEXTS_MAX} texts are read at a time."));
@@ -80,7 +82,10 @@ fn sources(request: &Request) -> Result<Vec<Source>, String> {
         // A form's text has the line breaks of the network.
         let text = text.replace("\r\n", "\n");
         Source::read(None, name, text, None).map_err(|misread| {
-            format!("{name}, line {}: {}. Next: {}.", misread.line, misread.what, misread.next)
+            format!(
+                "{name}, line {}: {}. Next: {}.",
+                misread.line, misread.what, misread.next
+            )
         })
     };
     texts.into_iter().map(read).collect()

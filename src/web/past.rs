@@ -5,7 +5,7 @@ use std::sync::Arc;
 use maud::{Markup, html};
 
 use super::Site;
-use super::frame::{self, Page, ago};
+use super::frame::{self, Page, ago, counted};
 use super::http::{Request, Response};
 use super::shelf::Judged;
 use crate::record::{Record, RunSummary};
@@ -67,7 +67,7 @@ fn studies<'a>(site: &Site, runs: impl Iterator<Item = &'a RunSummary>) -> Marku
                 li class="run" {
                     h2 { a href=(address(title)) { (title) } }
                     ul class="facts" {
-                        li { (count) @if count == 1 { " run" } @else { " runs" } }
+                        li { (counted(count, "run")) }
                         li { "the last began " (ago(last, &today)) }
                     }
                 }

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::Site;
-use super::frame::{self, Page, ago};
+use super::frame::{self, Page, ago, counted};
 use super::http::Response;
 use super::shelf::Stage;
 use crate::record::RunSummary;
@@ -65,7 +65,7 @@ fn item(run: &RunSummary, stage: &Stage, today: &str) -> Markup {
             @if run.unreadable.is_none() {
                 ul class="facts" {
                     li { (run.run) }
-                    li { (run.rounds) " rounds, " (run.trials) " trials" }
+                    li { (counted(run.rounds, "round")) ", " (counted(run.trials, "trial")) }
                     li { "began " (ago(&run.started_at, today)) }
                     @if let Some(ended) = &run.ended { li { "ended: " (ended) } }
                     li { a href=(super::past::address(&run.title)) aria-label={ "History of " (title) ", " (run.run) } { "history" } }

@@ -138,7 +138,10 @@ impl Shelf {
     /// # Errors
     /// There is none, or its log cannot be read.
     pub(super) fn known(&self, run: &str) -> Result<Arc<Judged>, RecordError> {
-        let known = held(&self.records).iter().find(|(id, ..)| id == run).cloned();
+        let known = held(&self.records)
+            .iter()
+            .find(|(id, ..)| id == run)
+            .cloned();
         known.map_or_else(|| self.judged(run), |(.., judged)| Ok(judged))
     }
 
@@ -147,7 +150,11 @@ impl Shelf {
     /// # Errors
     /// There is none, or its log cannot be read.
     pub(super) fn judged(&self, run: &str) -> Result<Arc<Judged>, RecordError> {
-        let version = if self.holds(run) { self.version(run) } else { None };
+        let version = if self.holds(run) {
+            self.version(run)
+        } else {
+            None
+        };
         if let Some(version) = version {
             let records = held(&self.records);
             let known = |(id, of, _): &&(String, Version, Arc<Judged>)| id == run && *of == version;

@@ -204,7 +204,11 @@ mod tests {
                 rows: vec![
                     row(1, "xfs, 4 KiB", None),
                     row(0, "ext4, 4 KiB", None),
-                    row(2, "btrfs with a name that does not end anywhere near the edge of it", Some(3)),
+                    row(
+                        2,
+                        "btrfs with a name that does not end anywhere near the edge of it",
+                        Some(3),
+                    ),
                 ],
             },
             treatment: 1,
@@ -224,12 +228,19 @@ mod tests {
     fn no_line_is_wider_than_the_terminal() {
         let mut board = board();
         for more in 3..30 {
-            board.standings.rows.push(row(more, "another treatment", None));
+            board
+                .standings
+                .rows
+                .push(row(more, "another treatment", None));
         }
         board.treatment = 25;
         for columns in [20, 40, 79, 80, 132] {
             let lines = lines(&board, columns, false);
-            assert!(lines.iter().all(|line| line.chars().count() <= columns.min(80)));
+            assert!(
+                lines
+                    .iter()
+                    .all(|line| line.chars().count() <= columns.min(80))
+            );
             assert!(lines.len() <= ROWS_MAX + 5, "{}", lines.join("\n"));
             assert_eq!(lines.iter().filter(|line| line.starts_with('▸')).count(), 1);
         }

@@ -167,7 +167,10 @@ mod tests {
         doing.look(14 * SECOND);
         let now = doing.told(14 * SECOND);
         assert_eq!((now.recent, now.unit.as_str()), (vec![3e6, 3e6], "B/s"));
-        assert_eq!((now.ops, now.ops_per_s, now.elapsed_ns), (50, 0.0, 4 * SECOND));
+        assert_eq!(
+            (now.ops, now.ops_per_s, now.elapsed_ns),
+            (50, 0.0, 4 * SECOND)
+        );
         for second in 15..200 {
             doing.look(second * SECOND);
         }
@@ -180,7 +183,10 @@ mod tests {
         let mut doing = doing(&control);
         control.ops.store(500, Ordering::Relaxed);
         doing.look(11 * SECOND);
-        assert_eq!((doing.rate(), doing.told(0).unit), ("500 /s".to_owned(), "op/s".to_owned()));
+        assert_eq!(
+            (doing.rate(), doing.told(0).unit),
+            ("500 /s".to_owned(), "op/s".to_owned())
+        );
         control.bytes.store(4096, Ordering::Relaxed);
         doing.look(12 * SECOND);
         assert_eq!(doing.recent(), [4096.0]);

@@ -121,7 +121,11 @@ impl Progress {
     pub(super) fn end(&self) {
         self.watched.state().ended = true;
         self.watched.end.notify_all();
-        let ticker = self.ticker.lock().unwrap_or_else(PoisonError::into_inner).take();
+        let ticker = self
+            .ticker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
         if let Some(ticker) = ticker {
             let _ = ticker.join();
         }
@@ -187,8 +191,10 @@ impl Watched {
             standings: state.standings.clone(),
             treatment: doing.treatment,
             doing: match workload {
-                Some(workload) => format!("{workload} · {}", doing.part),
-                None => doing.part.clone(),
+                Some(workload) if *workload != doing.part => {
+                    format!("{workload} · {}", doing.part)
+                }
+                _ => doing.part.clone(),
             },
             doing_s: doing.elapsed_ns(now_ns) as f64 / 1e9,
             rate: doing.rate(),
@@ -221,7 +227,6 @@ fn tick(watched: &Watched, mut told: Option<NowFile>) {
             let columns = usize::from(console_columns());
             let lines = board::lines(&board, columns, watched.colour);
             watched.bar.set_message(lines.join("\n"));
-            watched.bar.tick();
         }
     }
 }

@@ -53,7 +53,12 @@ mod tests {
 
     #[test]
     fn it_stays_within_its_frame_whatever_the_numbers() {
-        for values in [vec![], vec![0.0], vec![5.0; 200], vec![f64::NAN, 1e300, 0.0]] {
+        for values in [
+            vec![],
+            vec![0.0],
+            vec![5.0; 200],
+            vec![f64::NAN, 1e300, 0.0],
+        ] {
             let drawn = spark("s", "name", &values).into_string();
             assert!(!drawn.contains("NaN") && !drawn.contains("inf"), "{drawn}");
             assert!(drawn.contains("aria-label=\"name\""));

@@ -55,11 +55,17 @@ fn chart(
             .filter(|end| end.is_finite() && *end > 0.0)
     });
     let ends: Vec<f64> = ends.collect();
-    let unit = courses.first().map_or("", |course| course.metric.unit.as_str());
+    let unit = courses
+        .first()
+        .map_or("", |course| course.metric.unit.as_str());
     let metric = courses.first().map(|course| figure::metric(&course.metric));
     let lines = courses.iter().map(|course| Line {
         label: course.treatment.clone(),
-        points: course.points.iter().map(|p| (place(p), p.value.estimate)).collect(),
+        points: course
+            .points
+            .iter()
+            .map(|p| (place(p), p.value.estimate))
+            .collect(),
         band: course
             .points
             .iter()
@@ -95,7 +101,11 @@ fn figures(workload: &str, runs: &[&Record], courses: &[&Course]) -> Table {
     let rows = runs.iter().enumerate().map(|(run, record)| {
         let mut cells = vec![
             (run + 1).to_string(),
-            record.started_at().get(..16).unwrap_or_default().replace('T', " "),
+            record
+                .started_at()
+                .get(..16)
+                .unwrap_or_default()
+                .replace('T', " "),
         ];
         cells.extend(courses.iter().map(|course| {
             let point = course.points.iter().find(|point| point.run == run);

@@ -16,7 +16,10 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
     let treatments = standings.rows.iter();
     let live = treatments.filter(|row| row.out_after.is_none()).count();
     let all = live.max(1) * record.head.workloads.len();
-    let trials = record.trials().filter(|trial| trial.round == done + 1).count();
+    let trials = record
+        .trials()
+        .filter(|trial| trial.round == done + 1)
+        .count();
     let trials = trials.min(all);
     html! {
         p {
@@ -35,7 +38,7 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
                         th scope="col" class="text" { "treatment" }
                         th scope="col" class="figure" { "so far" }
                         th scope="col" class="figure" { (standings.interval) }
-                        th scope="col" class="text" { "" }
+                        th scope="col" class="text" { span class="unseen" { "in the race or out" } }
                     }
                 }
                 tbody {
@@ -45,10 +48,7 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
                             td class="figure" { (row.figure) }
                             td class="figure" { (row.interval) }
                             td class="text" {
-                                @match row.out_after {
-                                    Some(rounds) => { "out after round " (rounds) }
-                                    None => { "in the race" }
-                                }
+                                @if let Some(rounds) = row.out_after { "out after round " (rounds) }
                             }
                         }
                     }
@@ -66,11 +66,16 @@ pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
     let head = &record.head;
     let treatment = head.treatments.get(now.treatment);
     let workload = now.workload.and_then(|at| head.workloads.get(at));
-    let rate = now.recent.last().map(|rate| figure::value(&now.unit, *rate));
+    let rate = now
+        .recent
+        .last()
+        .map(|rate| figure::value(&now.unit, *rate));
     html! {
         p class="doing" {
             strong { (treatment.map_or("", |treatment| treatment.name.as_str())) }
-            @if let Some(workload) = workload { " · " (workload.name) }
+            @if let Some(workload) = workload.filter(|workload| workload.name != now.part) {
+                " · " (workload.name)
+            }
             " · " (now.part) " · " (unit::long_time(now.elapsed_ns as f64 / 1e9))
         }
         p class="rate" {
@@ -89,8 +94,7 @@ pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
 fn spoken(now: &Now, rate: &str) -> String {
     let most = now.recent.iter().copied().fold(0.0, f64::max);
     format!(
-        "Throughput of this part: {rate} now, {} at most in the last {} looks",
-        figure::value(&now.unit, most),
-        now.recent.len()
+        "Throughput of this part: {rate} now, {} at most of late",
+        figure::value(&now.unit, most)
     )
 }
