@@ -42,8 +42,8 @@ pub(crate) struct RunSummary {
     pub(crate) study_hash: String,
     /// When it began, RFC 3339.
     pub(crate) started_at: String,
-    /// How many treatments.
-    pub(crate) treatments: usize,
+    /// Names of the treatments.
+    pub(crate) treatments: Vec<String>,
     /// How many workloads.
     pub(crate) workloads: usize,
     /// Complete rounds.
@@ -304,7 +304,12 @@ fn summary(record: &Record) -> RunSummary {
         title: record.head.title.clone(),
         study_hash: record.head.study_hash.clone(),
         started_at: record.started_at().to_owned(),
-        treatments: record.head.treatments.len(),
+        treatments: record
+            .head
+            .treatments
+            .iter()
+            .map(|treatment| treatment.name.clone())
+            .collect(),
         workloads: record.head.workloads.len(),
         rounds: record.complete_rounds().len(),
         trials: record.trials().count(),

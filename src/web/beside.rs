@@ -16,7 +16,11 @@ const RUNS_MAX: usize = 100;
 pub(super) fn page(site: &Site, request: &Request) -> Response {
     let (a, b) = (request.asked("a"), request.asked("b"));
     let runs: Vec<RunSummary> = match site.shelf.list() {
-        Ok(list) => list.into_iter().map(|(run, _)| run).collect(),
+        Ok(list) => list
+            .into_iter()
+            .map(|(run, _)| run)
+            .filter(|run| run.unreadable.is_none())
+            .collect(),
         Err(error) => return frame::sorry(site, 500, &error.to_string()),
     };
     let compared = match (a, b) {
@@ -34,7 +38,7 @@ pub(super) fn page(site: &Site, request: &Request) -> Response {
                 "the ratios, and no verdict follows."
             }
         }
-        (form(site, &runs, a.unwrap_or_default(), b.unwrap_or_default()))
+        (form(&runs, a.unwrap_or_default(), b.unwrap_or_default()))
         @if let Some(difference) = compared { (difference) }
     };
     let page = Page {
@@ -46,20 +50,18 @@ pub(super) fn page(site: &Site, request: &Request) -> Response {
     frame::page(site, 200, &page)
 }
 
-fn form(site: &Site, runs: &[RunSummary], a: &str, b: &str) -> Markup {
+fn form(runs: &[RunSummary], a: &str, b: &str) -> Markup {
     let choice = |name: &str, label: &str, chosen: &str| {
         html! {
             p class="field" {
                 label for=(name) { (label) }
                 select id=(name) name=(name) required {
                     @for run in runs.iter().take(RUNS_MAX) {
-                        @if let Ok(judged) = site.shelf.known(&run.run) {
-                            optgroup label={ (run.title) " (" (run.run) ")" } {
-                                @for (at, treatment) in judged.record.head.treatments.iter().enumerate() {
-                                    @let value = format!("{}/{at}", run.run);
-                                    option value=(value) selected[value == chosen] {
-                                        (treatment.name) ", " (run.run)
-                                    }
+                        optgroup label={ (run.title) " (" (run.run) ")" } {
+                            @for (at, treatment) in run.treatments.iter().enumerate() {
+                                @let value = format!("{}/{at}", run.run);
+                                option value=(value) selected[value == chosen] {
+                                    (treatment) ", " (run.run)
                                 }
                             }
                         }

@@ -129,7 +129,7 @@ fn one(site: &Site, line: &mut Line<'_>, run: &str, mut seen: u64) -> io::Result
             record(site, line, run, bytes)?;
         }
         if !goes_on {
-            return line.say("end", None, "");
+            return line.say("end", None, &end(site, run));
         }
         let now = site.shelf.now(run);
         if now.is_some() && now != doing {
@@ -142,6 +142,18 @@ fn one(site: &Site, line: &mut Line<'_>, run: &str, mut seen: u64) -> io::Result
         line.alive()?;
         site.clock.sleep(LOOK);
     }
+}
+
+/// What stands above a run that has ended.
+fn end(site: &Site, run: &str) -> String {
+    let judged = site.shelf.judged(run);
+    judged.map_or_else(
+        |error| error.to_string(),
+        |judged| {
+            let ended = judged.record.ended().map(|ended| ended.reason);
+            run::stage_line(site, run, &site.shelf.stage(run, ended)).into_string()
+        },
+    )
 }
 
 /// Sends what follows from the log as it is.

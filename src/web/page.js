@@ -32,11 +32,15 @@ const REACHED = "a[href], button, summary, select, input, textarea, [tabindex]";
 function swap(node, change) {
   const open = [...node.querySelectorAll("details")].map((details) => details.open);
   const reached = [...node.querySelectorAll(REACHED)].indexOf(document.activeElement);
+  const place = reached < 0 ? null : document.activeElement.getAttribute("href");
   const scrolled = [...node.querySelectorAll(".scroll")].map((box) => box.scrollLeft);
   change(node);
   node.querySelectorAll("details").forEach((details, at) => { details.open = open[at] ?? false; });
   node.querySelectorAll(".scroll").forEach((box, at) => { box.scrollLeft = scrolled[at] ?? 0; });
-  if (reached >= 0) node.querySelectorAll(REACHED)[reached]?.focus({ preventScroll: true });
+  if (reached < 0) return;
+  const again = [...node.querySelectorAll(REACHED)];
+  const same = place && again.find((link) => link.getAttribute("href") === place);
+  (same || again[reached])?.focus({ preventScroll: true });
 }
 
 function listen(address) {
@@ -50,8 +54,13 @@ function listen(address) {
     });
   }
   events.addEventListener("status", (event) => say(event.data));
-  // The run has ended: the page as it is now has no more news.
-  events.addEventListener("end", () => { events.close(); location.reload(); });
+  // The run has ended: what it did is gone, and there will be no more news.
+  events.addEventListener("end", (event) => {
+    events.close();
+    put(document.querySelector('[data-part="stage"]'), event.data);
+    document.getElementById("live")?.remove();
+    say("The run has ended.");
+  });
   events.addEventListener("error", () => say("The line to the server is lost; trying again."));
   events.addEventListener("open", () => { if (status?.textContent.startsWith("The line")) say(""); });
 }

@@ -27,7 +27,7 @@ pub(super) fn page(site: &Site, run: &str) -> Response {
         _ => String::new(),
     };
     let content = html! {
-        (stage_line(site, run, &stage))
+        div class="stage" data-part="stage" { (stage_line(site, run, &stage)) }
         @if let Stage::Running(now) = &stage {
             section id="live" class="live" aria-label="What is running now" {
                 div data-part="doing" { (report::doing(record, now.as_deref())) }
@@ -52,9 +52,8 @@ pub(super) fn whole(judged: &Judged) -> Markup {
 }
 
 /// How far it is, where else it is shown, and what may be done.
-fn stage_line(site: &Site, run: &str, stage: &Stage) -> Markup {
+pub(super) fn stage_line(site: &Site, run: &str, stage: &Stage) -> Markup {
     html! {
-        div class="stage" data-part="stage" {
             p { "This run is " strong { (stage.word()) } "." }
             p { a href={ "/run/" (run) "/report.html" } download={ (run) ".html" } { "Report as one file" } }
             p { a href={ "/beside?b=" (run) "%2F0" } { "Put it beside another" } }
@@ -75,7 +74,6 @@ fn stage_line(site: &Site, run: &str, stage: &Stage) -> Markup {
             } @else if *stage == Stage::Interrupted {
                 p { code { "stackrace resume " (run) } " goes on with it." }
             }
-        }
     }
 }
 

@@ -3,12 +3,13 @@
 //! Studies are started by the name of a file in one directory, never by a path. Devices are not
 //! wiped from here: what a study may destroy has to be allowed on a command line.
 
-use maud::html;
+use maud::{Markup, html};
 
 use super::frame::{self, Page};
 use super::http::{Request, Response};
 use super::shelf::Stage;
 use super::{Begun, Site};
+use crate::record::RunSummary;
 
 /// Without hands.
 pub(super) fn read_only(site: &Site) -> Response {
@@ -23,6 +24,7 @@ pub(super) fn page(site: &Site) -> Response {
     };
     let (studies, mut begun) = (hands.studies(), hands.begun());
     begun.reverse();
+    let list = site.shelf.list().unwrap_or_default();
     let content = html! {
         h1 class="title" { "Start a study" }
         @if studies.is_empty() {
@@ -41,7 +43,7 @@ pub(super) fn page(site: &Site) -> Response {
         }
         @if !begun.is_empty() {
             h2 { "Started from here" }
-            ul class="runs" { @for begun in &begun { (item(site, begun)) } }
+            ul class="runs" { @for begun in &begun { (item(&list, begun)) } }
         }
     };
     let page = Page {
@@ -53,10 +55,9 @@ pub(super) fn page(site: &Site) -> Response {
     frame::page(site, 200, &page)
 }
 
-fn item(site: &Site, begun: &Begun) -> maud::Markup {
-    let running = site.shelf.list().unwrap_or_default();
-    let run = running.into_iter().find_map(|(run, stage)| match stage {
-        Stage::Running(Some(now)) if now.pid == begun.pid => Some(run.run),
+fn item(list: &[(RunSummary, Stage)], begun: &Begun) -> Markup {
+    let run = list.iter().find_map(|(run, stage)| match stage {
+        Stage::Running(Some(now)) if now.pid == begun.pid => Some(&run.run),
         _ => None,
     });
     html! {

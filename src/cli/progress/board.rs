@@ -221,7 +221,15 @@ mod tests {
 
     #[test]
     fn the_board_fits_eighty_columns_and_says_all_without_colour() {
-        insta::assert_snapshot!(lines(&board(), 200, false).join("\n"), @"");
+        insta::assert_snapshot!(lines(&board(), 200, false).join("\n"), @r"
+        round 5 of at most 12 ▕████        ▏ 2 min 41 s · at most 3 min 20 s left
+          ratio over all workloads; above 1 is better [95 % interval]
+        ▸ xfs, 4 KiB                                    1.18  [1.02, 1.31]
+        ● ext4, 4 KiB                                   1.18  [1.02, 1.31]
+        ○ btrfs with a name that does not end anywher…  1.18  [1.02, 1.31]  out, round 3
+        now xfs, 4 KiB · random read · measure · 3 s
+            312 MB/s ▁▂▃▅█▇█
+        ");
     }
 
     #[test]

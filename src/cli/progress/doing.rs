@@ -185,7 +185,7 @@ mod tests {
         doing.look(11 * SECOND);
         assert_eq!(
             (doing.rate(), doing.told(0).unit),
-            ("500 /s".to_owned(), "op/s".to_owned())
+            ("500/s".to_owned(), "op/s".to_owned())
         );
         control.bytes.store(4096, Ordering::Relaxed);
         doing.look(12 * SECOND);
