@@ -175,6 +175,15 @@ fn head(bytes: &[u8]) -> Result<Option<(Request, usize)>, Bad> {
     Ok(Some((request, begin)))
 }
 
+/// A request without its body; none: its head is not complete.
+pub(super) fn understood(bytes: &[u8]) -> Result<Option<Request>, Bad> {
+    let Some((request, _)) = head(bytes)? else {
+        return Ok(None);
+    };
+    length(&request)?;
+    Ok(Some(request))
+}
+
 /// Bytes of the body.
 fn length(request: &Request) -> Result<usize, Bad> {
     let named = |name: &str| request.headers.iter().any(|(known, _)| known == name);

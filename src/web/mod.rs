@@ -102,6 +102,26 @@ impl Site {
     }
 }
 
+/// What a guard with a token says of the first bytes of a connection: a status, and whether they
+/// are let in; none: they are not a whole head. For the checks of what comes from outside.
+pub(crate) fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
+    let guard = Guard {
+        token: Some("a token that stands in no input, because nobody knows it".to_owned()),
+        loopback: false,
+        name: "here".to_owned(),
+        port: 80,
+    };
+    Some(match http::understood(bytes) {
+        Ok(None) => return None,
+        Err(Bad::Gone) => (400, false),
+        Err(Bad::Refused(status, _)) => (status, false),
+        Ok(Some(request)) => match guard.admit(&request) {
+            Admission::Granted | Admission::Cookie { .. } => (200, true),
+            Admission::Refused(status, _) => (status, false),
+        },
+    })
+}
+
 /// Serves until the process ends.
 pub(crate) fn serve(listener: &TcpListener, site: &Arc<Site>) {
     loop {
