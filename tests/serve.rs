@@ -2,6 +2,7 @@
 //! nothing is done that was not allowed.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[expect(dead_code, reason = "other tests need file systems too")]
 mod support;
 
 use std::fs;

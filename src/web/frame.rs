@@ -50,7 +50,7 @@ pub(super) fn page(site: &Site, status: u16, page: &Page<'_>) -> Response {
             }
             body data-events=[(!page.events.is_empty()).then_some(&page.events)] {
                 a class="skip" href="#main" { "To the content" }
-                div class="top" {
+                header class="top" {
                     strong { "stackrace" }
                     nav aria-label="Pages" {
                         ul {

@@ -249,9 +249,11 @@ impl Response {
 
     /// The head as it is sent, but for the length and what ends it.
     pub(super) fn head(&self) -> String {
+        // Where no page may be named as the one before, browsers call our own forms those of nobody
+        // (`Origin: null`): to us it is named.
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\
-             X-Content-Type-Options: nosniff\r\nReferrer-Policy: no-referrer\r\n\
+             X-Content-Type-Options: nosniff\r\nReferrer-Policy: same-origin\r\n\
              Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: same-origin\r\n",
             self.status,
             reason(self.status),

@@ -9,7 +9,7 @@ import { chromium } from "playwright-core";
 
 const PROGRAM = process.env.PROGRAM;
 // What a page may take to come: machines that test are slow, and no time is asserted.
-export const PATIENCE = 180_000;
+export const PATIENCE = Number(process.env.PATIENCE ?? 180_000);
 
 /** A study in a directory of the ground; no root, no disk of its own. */
 export function study(title, { rounds, time, end = "never" }) {
