@@ -21,8 +21,8 @@ pub(crate) fn history(runs: &[&Record], courses: &[Course]) -> Markup {
     html! {
         p {
             "A ring marks a change: the run differs from the one before it by more than their "
-            "intervals allow (Welch, 95 % for each change on its own, so that one of twenty rings "
-            "means nothing). Runs at different times are not made in turn: whatever else changed "
+            "intervals allow (Welch, 95 % for each pair on its own: of twenty pairs without any "
+            "change about one is ringed). Runs at different times are not made in turn: whatever else changed "
             "between them is in the figures."
         }
         @for (at, workload) in workloads.iter().enumerate() {
