@@ -27,6 +27,7 @@
 //! | [`export`] | long tables for other programs: CSV, JSON, Parquet |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`classic`] | reports of the classic tools as data |
+//! | [`web`] | the live page |
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
@@ -56,6 +57,7 @@ mod time;
 mod unit;
 mod verdict;
 mod video;
+mod web;
 mod workload;
 
 /// Runs the program on the process's arguments.

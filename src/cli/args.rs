@@ -81,6 +81,8 @@ pub(super) enum Verb {
     Export(Export),
     /// Exit with the verdict on one question, for CI: is it worse by more than so much?
     Gate(Gate),
+    /// Watch runs in a browser as they happen, and past ones: their history, any two side by side
+    Serve(Serve),
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
     /// Explain the words of a study (layers, workloads, purposes, studies, reports, schema), or
@@ -486,6 +488,31 @@ pub(super) struct Sysbench {
         value_name = "WORDS"
     )]
     pub(super) words: Vec<String>,
+}
+
+/// `stackrace serve`.
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// Where to listen; beyond this machine a token is needed
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878")]
+    pub(super) listen: String,
+    /// What a visitor has to know [default: one is made and printed, where one is needed]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "STACKRACE_TOKEN",
+        hide_env_values = true
+    )]
+    pub(super) token: Option<String>,
+    /// Let visitors start, stop and go on with runs and keep imported results; needs a token
+    #[arg(long)]
+    pub(super) control: bool,
+    /// Studies that may be started, with --control
+    #[arg(long, value_name = "DIR", requires = "control")]
+    pub(super) studies: Option<PathBuf>,
+    /// Open the page in a browser
+    #[arg(long)]
+    pub(super) open: bool,
 }
 
 /// `stackrace clean`.

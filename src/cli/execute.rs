@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::Setting;
 use super::args::{Deciding, Output, Resume, Run};
 use super::failure::{self, Failure};
-use super::progress::Progress;
+use super::progress::{Progress, View};
 use crate::event::{Event, Fact, RunStarted, TreatmentHead};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{self, Journal};
@@ -280,20 +280,22 @@ fn race(
         .iter()
         .map(|w| w.name.clone())
         .collect();
-    let progress = Progress::new(
-        shared.clone(),
+    let run = shared.lock().record().head.run.clone();
+    let view = View {
         treatments,
         workloads,
-        study.decide.rounds_max,
-        study.decide.time_max_ns as f64 / 1e9,
-        setting.quiet,
-    );
+        rounds_max: study.decide.rounds_max,
+        time_max_s: study.decide.time_max_ns as f64 / 1e9,
+        quiet: setting.quiet,
+        colour: setting.colour,
+        told: store.tell_now(&run),
+    };
+    let progress = Progress::new(shared.clone(), view);
     catch_interrupt(
         &interrupt,
         "lowering what stands, then the verdict so far",
         "`stackrace clean` removes what is left standing, `stackrace resume` goes on",
     )?;
-    let run = shared.lock().record().head.run.clone();
     let race = Race {
         study,
         ledger: shared.clone(),

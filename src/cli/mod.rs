@@ -18,6 +18,7 @@ mod postmark;
 mod progress;
 mod published;
 mod report;
+mod serve;
 mod show;
 mod sysbench;
 mod verdict;
@@ -108,6 +109,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Diff(verb) => diff::exec(&setting, verb),
         Verb::Export(verb) => export::exec(&setting, &verb),
         Verb::Gate(verb) => gate::exec(&setting, &verb),
+        Verb::Serve(verb) => serve::exec(&setting, verb),
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),
         Verb::Reindex => report::reindex(&setting),

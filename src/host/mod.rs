@@ -9,6 +9,7 @@
 pub(crate) mod local;
 pub(crate) mod mountinfo;
 pub(crate) mod plan;
+pub(crate) mod process;
 mod reading;
 mod tools;
 mod tree;

@@ -18,13 +18,15 @@ mod json;
 mod markdown;
 mod published;
 mod sheet;
+mod standing;
 mod terminal;
 
 pub(crate) use answer::answers;
-pub(crate) use diff::diff;
+pub(crate) use diff::{diff, diff_html};
 pub(crate) use gate::gate;
-pub(crate) use html::latency_tail;
+pub(crate) use html::{STYLE, body, doing, history, latency_tail, race};
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
+pub(crate) use standing::{Standing, Standings, standings};
 pub(crate) use terminal::wrap;
 
 use crate::record::Record;

@@ -15,6 +15,7 @@ mod record;
 mod stats;
 mod study;
 mod system;
+mod web;
 mod words;
 
 pub use classic::{bonnie, fio, postmark, sysbench};
@@ -24,6 +25,7 @@ pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
 pub use system::{command, journal, mountinfo, observe, stack};
+pub use web::request;
 pub use words::{arguments, unit};
 
 /// One check: its name, which is that of its fuzz target and of its corpus, and the function.
@@ -48,6 +50,7 @@ pub const ALL: &[Check] = &[
     ("postmark", postmark),
     ("recorder", recorder),
     ("report", report),
+    ("request", request),
     ("schedule", schedule),
     ("shape", shape),
     ("stack", stack),

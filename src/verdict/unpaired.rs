@@ -273,7 +273,8 @@ fn values(table: &Table<'_>, treatment: usize, workload: usize, metric: usize) -
         .collect()
 }
 
-fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<Figure> {
+/// One metric of two results, from their values; none where one side has none.
+pub(super) fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<Figure> {
     let logs = |values: &[f64], better: Better| -> Vec<f64> {
         values
             .iter()

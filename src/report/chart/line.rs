@@ -51,6 +51,8 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) lines: Vec<Line>,
     /// Values that cannot be exceeded, with their names: dashed lines across.
     pub(in crate::report) limits: Vec<(f64, String)>,
+    /// Points with a ring around them.
+    pub(in crate::report) rings: Vec<(f64, f64)>,
 }
 
 /// The chart.
@@ -94,6 +96,9 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
                     (fit(name, WIDTH - RIGHT - left))
                 }
             }
+        }
+        @for &(at, value) in &chart.rings {
+            circle class="ring" cx=(px(x(at))) cy=(px(y(value))) r="9" { title { "changed" } }
         }
         path class="axis" d={ "M" (px(left)) " " (px(TOP)) "V" (px(floor)) "H" (px(WIDTH - RIGHT)) } {}
     };

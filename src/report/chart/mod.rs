@@ -10,11 +10,13 @@ mod axis;
 mod forest;
 mod line;
 mod rounds;
+mod spark;
 
 pub(super) use axis::{Axis, Scale};
 pub(super) use forest::{ForestGroup, ForestRow, forest};
 pub(super) use line::{Line, LineChart, legend, line};
 pub(super) use rounds::{RoundsRow, rounds};
+pub(super) use spark::spark;
 
 use maud::{Markup, html};
 

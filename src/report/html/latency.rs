@@ -184,6 +184,7 @@ fn facets(id: &str, title: &str, mut lines: Vec<Line>) -> Vec<Markup> {
             y_label: &share,
             lines,
             limits: Vec::new(),
+            rings: Vec::new(),
         }));
         lines = rest;
     }

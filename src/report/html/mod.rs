@@ -7,14 +7,20 @@ mod again;
 mod audit;
 mod effects;
 mod environment;
+mod history;
 mod latency;
+mod live;
 mod plots;
+mod sheet;
 mod sweep;
 mod tables;
 mod trial;
 mod view;
 
+pub(crate) use history::history;
 pub(crate) use latency::latency_tail;
+pub(crate) use live::{doing, race};
+pub(super) use sheet::sheet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -52,8 +58,62 @@ struct Section {
     content: Markup,
 }
 
+/// How all pages look.
+pub(crate) const STYLE: &str = include_str!("style.css");
+
 fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
-    let sections: Vec<Section> = [
+    let title = &record.head.title;
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "stackrace " (record.head.stackrace) };
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main { (body(record, verdict, options)) }
+                footer {
+                    p class="paper" {
+                        "On paper the environment, the commands, the costs, the time series and the trials are left "
+                        "out; the page has them."
+                    }
+                    p {
+                        "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
+                        ", began " (record.started_at()) "."
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Everything the page says, for a page that has other things around it.
+pub(crate) fn body(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
+    let sections = sections(record, verdict, options);
+    html! {
+        (answer(record, verdict, options))
+        nav aria-label="Contents" {
+            ul {
+                @for section in &sections {
+                    li { a href={ "#" (section.id) } { (section.title) } }
+                }
+            }
+        }
+        @for section in &sections {
+            section id=(section.id) {
+                h2 { (section.title) }
+                (section.content)
+            }
+        }
+    }
+}
+
+fn sections(record: &Record, verdict: &Verdict, options: &Options) -> Vec<Section> {
+    [
         ("figures", "Figures", tables::figures(record, verdict)),
         (
             "effects",
@@ -84,49 +144,7 @@ fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
     .into_iter()
     .map(|(id, title, content)| Section { id, title, content })
     .filter(|section| !section.content.0.is_empty())
-    .collect();
-    let title = &record.head.title;
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "stackrace " (record.head.stackrace) };
-                title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body {
-                main {
-                    (answer(record, verdict, options))
-                    nav aria-label="Contents" {
-                        ul {
-                            @for section in &sections {
-                                li { a href={ "#" (section.id) } { (section.title) } }
-                            }
-                        }
-                    }
-                    @for section in &sections {
-                        section id=(section.id) {
-                            h2 { (section.title) }
-                            (section.content)
-                        }
-                    }
-                }
-                footer {
-                    p class="paper" {
-                        "On paper the environment, the commands, the costs, the time series and the trials are left "
-                        "out; the page has them."
-                    }
-                    p {
-                        "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
-                        ", began " (record.started_at()) "."
-                    }
-                }
-            }
-        }
-    }
+    .collect()
 }
 
 fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {

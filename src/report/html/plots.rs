@@ -269,6 +269,7 @@ fn time_charts(
             y_label: &|value| figure::tick(unit, value),
             lines,
             limits: limits.clone(),
+            rings: Vec::new(),
         });
         charts.push(Chart {
             primary,

@@ -217,6 +217,7 @@ fn finish(
             y_label: &|value| figure::tick(&metric.unit, value),
             lines,
             limits: limits.clone(),
+            rings: Vec::new(),
         });
         charts.push(Chart {
             primary,

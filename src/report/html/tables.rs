@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::event::{Ended, Observation};
+use crate::event::{Ended, Observation, WorkloadHead};
 use crate::record::Record;
 use crate::report::Options;
 use crate::report::content::{self, Row, Table};
@@ -25,7 +25,10 @@ pub(super) fn table(table: &Table) -> Markup {
                 thead {
                     tr {
                         @for (at, name) in table.head.iter().enumerate() {
-                            th scope="col" class=(class(at)) { (name) }
+                            th scope="col" class=(class(at)) {
+                                @if name.is_empty() { span class="unseen" { "remark" } }
+                                (name)
+                            }
                         }
                     }
                 }
@@ -88,7 +91,7 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
             @if head.metrics.len() > 1 {
                 details {
                     summary { "All " (head.metrics.len()) " metrics" }
-                    (table(&content::metrics(verdict, at, head)))
+                    (all_metrics(verdict, at, head))
                 }
             }
         }
@@ -105,6 +108,14 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
             }
         }
     }
+}
+
+/// Every metric of one workload, under a name that its primary metric does not have already.
+fn all_metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Markup {
+    table(&Table {
+        title: format!("{}: all metrics", head.name),
+        ..content::metrics(verdict, at, head)
+    })
 }
 
 /// Means over complete trials of one treatment on one workload.
