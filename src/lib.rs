@@ -29,7 +29,7 @@
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
-//! of us), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
+//! of us), [`lab`] (disposable virtual machines), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
 
 mod audit;
 mod classic;
@@ -38,6 +38,7 @@ mod event;
 mod host;
 mod import;
 mod journal;
+mod lab;
 mod observe;
 mod plan;
 mod published;

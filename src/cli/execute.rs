@@ -21,7 +21,7 @@ use crate::unit;
 use crate::verdict::{self, Evidence, State, Verdict};
 
 /// Name of the fact that says in which directory a run was begun.
-const BEGUN_IN: &str = "working directory";
+pub(super) const BEGUN_IN: &str = "working directory";
 
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
@@ -30,6 +30,9 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     if let Some(time) = &verb.at_most {
         study.decide.time_max_ns =
             unit::parse_time_ns(time).map_err(|why| Failure::usage(format!("--at-most: {why}")))?;
+    }
+    if verb.lab {
+        return super::lab::run(setting, &study, &verb);
     }
     start(setting, &study, &[], verb.deciding.decide, &verb.output)
 }
@@ -156,6 +159,15 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         ))
         .next("stackrace import the further results together with these"));
     }
+    if record.head.environment.iter().any(|fact| fact.name == super::lab::LAB) {
+        return Err(Failure::refused(format!(
+            "{run} was made in the lab, and its machine is gone"
+        ))
+        .next(format!(
+            "begin anew: stackrace run {} --lab",
+            record.head.study_name
+        )));
+    }
     let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
     // The head says what was really asked: words on the command line are not in the study's text.
     study.decide = record.head.decide.clone();
@@ -239,6 +251,21 @@ fn recording_host(shared: &Shared) -> LocalHost {
     }))
 }
 
+/// The live view of a run.
+pub(super) fn progress(setting: &Setting, study: &Study, shared: &Shared) -> Progress {
+    let treatments = study.treatments.iter().map(|t| t.name.clone()).collect();
+    let workloads = study.workload_heads.iter();
+    let workloads = workloads.map(|w| w.name.clone()).collect();
+    Progress::new(
+        shared.clone(),
+        treatments,
+        workloads,
+        study.decide.rounds_max,
+        study.decide.time_max_ns as f64 / 1e9,
+        setting.quiet,
+    )
+}
+
 fn race(
     setting: &Setting,
     study: &Study,
@@ -250,20 +277,7 @@ fn race(
 ) -> Result<u8, Failure> {
     let host = recording_host(&shared);
     let interrupt = Arc::new(Interrupt::default());
-    let treatments = study.treatments.iter().map(|t| t.name.clone()).collect();
-    let workloads = study
-        .workload_heads
-        .iter()
-        .map(|w| w.name.clone())
-        .collect();
-    let progress = Progress::new(
-        shared.clone(),
-        treatments,
-        workloads,
-        study.decide.rounds_max,
-        study.decide.time_max_ns as f64 / 1e9,
-        setting.quiet,
-    );
+    let progress = progress(setting, study, &shared);
     catch_interrupt(
         &interrupt,
         "lowering what stands, then the verdict so far",

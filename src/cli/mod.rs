@@ -9,6 +9,7 @@ mod engine;
 mod execute;
 mod failure;
 mod import;
+mod lab;
 mod load;
 mod plan;
 mod postmark;
@@ -89,6 +90,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     };
     match arguments.verb {
         Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
+        Verb::Lab(verb) => lab::exec(&setting, verb.verb),
         Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
         Verb::Run(verb) => execute::exec_run(&setting, verb),

@@ -5,7 +5,7 @@
 //! imagined world is strict: a device that is mounted cannot be detached, a file behind a device
 //! cannot be removed. Told to fail at its k-th step, it is the fake host of the tests.
 
-use super::{Filling, Host, HostError, MountInfo, Needs, Output, reading, shown, tree};
+use super::{Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, reading, shown, tree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -58,6 +58,7 @@ struct World {
     files: BTreeMap<PathBuf, u64>,
     loops: BTreeMap<OsString, LoopDevice>,
     loops_made: usize,
+    lab_disks: BTreeMap<OsString, LabDisk>,
     signatures: BTreeMap<OsString, Signature>,
     mounts: Vec<MountInfo>,
     /// Directories inside file systems, by source, while those are not mounted.
@@ -94,6 +95,7 @@ impl PlanHost {
                 files: BTreeMap::new(),
                 loops: BTreeMap::new(),
                 loops_made: 0,
+                lab_disks: BTreeMap::new(),
                 signatures: BTreeMap::new(),
                 mounts: Vec::new(),
                 away: BTreeMap::new(),
@@ -228,6 +230,12 @@ impl World {
                 said("")
             }
             "btrfs" => self.btrfs(words),
+            "blkdiscard" => {
+                if let Some(device) = words.last() {
+                    self.signatures.remove(device);
+                }
+                said("")
+            }
             _ => said(""),
         }
     }
@@ -279,7 +287,10 @@ impl World {
             data: word("--data"),
             metadata: word("--metadata"),
         };
-        for device in words.iter().filter(|word| self.loops.contains_key(*word)) {
+        let known = |word: &&OsString| {
+            self.loops.contains_key(*word) || self.lab_disks.contains_key(*word)
+        };
+        for device in words.iter().filter(known) {
             self.signatures.insert(device.clone(), signature.clone());
         }
     }
@@ -361,6 +372,16 @@ impl World {
     fn about_device(&self, path: &Path) -> Option<String> {
         let below = path.strip_prefix("/sys/block").ok()?;
         let mut parts = below.components();
+        let name = parts.clone().next()?;
+        if let Some(disk) = self.lab_disks.get(name.as_os_str()) {
+            return match below.strip_prefix(name).ok()?.to_str()? {
+                "queue/logical_block_size" => Some(disk.logical_sector.to_string()),
+                "queue/physical_block_size" => Some(disk.physical_sector.to_string()),
+                "size" => Some((disk.bytes / 512).to_string()),
+                "serial" => Some(disk.serial.clone()),
+                _ => None,
+            };
+        }
         let device = self.loops.get(parts.next()?.as_os_str())?;
         match parts.as_path().to_str()? {
             "queue/logical_block_size" | "queue/physical_block_size" => Some(device.sector.clone()),
@@ -524,6 +545,19 @@ impl Host for PlanHost {
 
     fn holders(&self, _path: &Path) -> Vec<String> {
         Vec::new()
+    }
+
+    fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError> {
+        let name = format!("{{disk {}}}", disk.serial);
+        self.world()
+            .lab_disks
+            .insert(OsString::from(&name), disk.clone());
+        Ok(PathBuf::from(name))
+    }
+
+    fn end_machine(&self, directory: &Path) -> Result<(), HostError> {
+        let words = ["pkill".as_ref(), "--full".as_ref(), directory.as_os_str()];
+        self.own(&words, |_| Ok(()))
     }
 
     fn pause(&self, _duration: Duration) {}

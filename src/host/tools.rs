@@ -14,6 +14,11 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
         "mount" | "umount" | "losetup" => "mount",
         "wipefs" | "blkid" => "util-linux",
         "modprobe" => "kmod",
+        "blkdiscard" => "util-linux",
+        "qemu-system-x86_64" => "qemu-system-x86",
+        "mmdebstrap" => "mmdebstrap",
+        "mksquashfs" => "squashfs-tools",
+        "xz" => "xz-utils",
         _ => return None,
     })
 }

@@ -43,6 +43,8 @@ pub(crate) enum Undo {
     DetachLoop(#[serde(with = "bytes")] PathBuf),
     /// Unmount what is mounted at a directory.
     Unmount(#[serde(with = "bytes")] PathBuf),
+    /// End the virtual machine that keeps its files in a directory.
+    EndMachine(#[serde(with = "bytes")] PathBuf),
 }
 
 impl fmt::Display for Undo {
@@ -57,6 +59,9 @@ impl fmt::Display for Undo {
                 write!(f, "detach the loop device on {}", path.display())
             }
             Self::Unmount(path) => write!(f, "unmount {}", path.display()),
+            Self::EndMachine(path) => {
+                write!(f, "end the virtual machine in {}", path.display())
+            }
         }
     }
 }

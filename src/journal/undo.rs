@@ -81,6 +81,7 @@ fn undo_one(host: &dyn Host, undo: &Undo) -> Result<(), HostError> {
         Undo::RemoveTree(path) => host.remove_tree(path),
         Undo::DetachLoop(file) => detach(host, file),
         Undo::Unmount(path) => unmount(host, path),
+        Undo::EndMachine(path) => host.end_machine(path),
     }
 }
 

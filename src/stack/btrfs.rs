@@ -160,6 +160,7 @@ impl Layer for Btrfs {
             tools: &["mkfs.btrfs", "btrfs", "wipefs", "mount", "umount"],
             file_system: Some("btrfs"),
             loop_devices: false,
+            lab: false,
         }
     }
 

@@ -135,6 +135,7 @@ impl Layer for Ext {
             },
             file_system: Some(self.kind()),
             loop_devices: false,
+            lab: false,
         }
     }
 

@@ -38,7 +38,8 @@ pub(super) fn format(
 }
 
 /// The one place that decides whether a device may be written over: it must come from the loop layer
-/// of this raise, still lie on the very file that layer created, and carry no signature.
+/// of this raise and still lie on the very file that layer created, or be the disk of the lab it is
+/// taken for; and carry no signature.
 ///
 /// # Errors
 /// Why it may not.
@@ -49,25 +50,15 @@ fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
             "see what it is with: lsblk --fs",
         )
     };
-    let Origin::LoopOn(file) = &device.origin;
-    let ours = file
-        .parent()
-        .and_then(Path::file_name)
-        .is_some_and(|name| name.as_bytes().starts_with(b".stackrace-"));
-    if !ours {
-        return Err(not_ours(format!("{} is not ours", file.display())));
-    }
-    let backing = Path::new("/sys/block")
-        .join(block::name(&device.path))
-        .join("loop/backing_file");
-    let backing = host.read_text(&backing)?;
-    // `/sys` is read as text, so a path that is none is compared as it would be shown.
-    if backing.trim_end_matches('\n') != file.to_string_lossy() {
-        return Err(not_ours(format!(
-            "it lies on {} and not on {}",
-            backing.trim_end_matches('\n'),
-            file.display()
-        )));
+    match &device.origin {
+        Origin::LoopOn(file) => still_on(host, &device.path, file)?.map_err(not_ours)?,
+        Origin::Lab(serial) => {
+            let shown = Path::new("/sys/block").join(block::name(&device.path));
+            let found = host.read_text(&shown.join("serial"))?;
+            if found.trim() != serial {
+                return Err(not_ours(format!("it is {} and not {serial}", found.trim())));
+            }
+        }
     }
     let found = host.must(&argv([
         OsStr::new("wipefs"),
@@ -81,6 +72,30 @@ fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
         "" => Ok(()),
         signature => Err(not_ours(format!("it holds {signature} already"))),
     }
+}
+
+/// Whether a loop device lies on a file that is ours; else why not.
+fn still_on(host: &dyn Host, device: &Path, file: &Path) -> Result<Result<(), String>, LayerError> {
+    let ours = file
+        .parent()
+        .and_then(Path::file_name)
+        .is_some_and(|name| name.as_bytes().starts_with(b".stackrace-"));
+    if !ours {
+        return Ok(Err(format!("{} is not ours", file.display())));
+    }
+    let backing = Path::new("/sys/block")
+        .join(block::name(device))
+        .join("loop/backing_file");
+    let backing = host.read_text(&backing)?;
+    let backing = backing.trim_end_matches('\n');
+    // `/sys` is read as text, so a path that is none is compared as it would be shown.
+    if backing == file.to_string_lossy() {
+        return Ok(Ok(()));
+    }
+    Ok(Err(format!(
+        "it lies on {backing} and not on {}",
+        file.display()
+    )))
 }
 
 /// How a file system is mounted, and which asked options are not seen. `defaults_too` are options

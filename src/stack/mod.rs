@@ -12,6 +12,7 @@ mod dir;
 mod error;
 mod ext;
 mod filesystem;
+mod lab_disks;
 mod loops;
 mod options;
 mod raised;
@@ -25,7 +26,7 @@ pub(crate) use raised::RaisedStack;
 pub(crate) use raising::Raising;
 
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, Needs};
+use crate::host::{Host, LabDisk, Needs};
 use crate::journal::Journal;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use std::path::PathBuf;
@@ -37,6 +38,7 @@ pub(crate) const ALL: &[LayerKind] = &[
     ext::EXT2,
     ext::EXT3,
     ext::EXT4,
+    lab_disks::KIND,
     loops::KIND,
     tmpfs::KIND,
     xfs::KIND,
@@ -108,6 +110,10 @@ pub(crate) trait Layer: Send + Sync {
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None
     }
+    /// Disks the virtual machine has to be started with; only the lab gives any.
+    fn lab_disks(&self) -> Vec<LabDisk> {
+        Vec::new()
+    }
     /// Builds it on what is below, then reads back what was really obtained.
     ///
     /// # Errors
@@ -143,6 +149,8 @@ pub(crate) struct Device {
 pub(crate) enum Origin {
     /// A loop device on a file that the loop layer below created in this raise.
     LoopOn(PathBuf),
+    /// A disk of the lab, by its serial: the guest and all its disks are disposable.
+    Lab(String),
 }
 
 /// A layer that stands.

@@ -52,6 +52,7 @@ impl Layer for Xfs {
             tools: &["mkfs.xfs", "xfs_info", "wipefs", "mount", "umount"],
             file_system: Some("xfs"),
             loop_devices: false,
+            lab: false,
         }
     }
 
