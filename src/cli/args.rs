@@ -245,12 +245,7 @@ pub(super) struct Run {
     #[arg(long)]
     pub(super) lab: bool,
     /// Memory of that machine
-    #[arg(
-        long,
-        value_name = "BYTES",
-        default_value = "1 GiB",
-        requires = "lab"
-    )]
+    #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
     /// How long it may take, instead of what the study says
     #[arg(long, value_name = "TIME")]

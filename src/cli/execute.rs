@@ -159,7 +159,12 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         ))
         .next("stackrace import the further results together with these"));
     }
-    if record.head.environment.iter().any(|fact| fact.name == super::lab::LAB) {
+    if record
+        .head
+        .environment
+        .iter()
+        .any(|fact| fact.name == super::lab::LAB)
+    {
         return Err(Failure::refused(format!(
             "{run} was made in the lab, and its machine is gone"
         ))

@@ -15,7 +15,7 @@ use super::execute;
 use super::failure::{self, Failure};
 use super::progress::Progress;
 use crate::event::{Ended, Event, Fact, Line};
-use crate::host::{LabDisk, argv, local::LocalHost};
+use crate::host::{Host, LabDisk, argv, local::LocalHost};
 use crate::journal::Journal;
 use crate::lab::LabError;
 use crate::lab::guest;
@@ -34,6 +34,9 @@ pub(super) const LAB: &str = "lab";
 /// What a guest's scratch disk holds besides what the study asks for, bytes.
 const SCRATCH_OVER: u64 = 1 << 30;
 
+/// Where in the store it is kept which accelerator works here.
+const ACCELERATOR: &str = "lab-accelerator";
+
 /// This program, whatever became of its file.
 const PROGRAM: &str = "/proc/self/exe";
 
@@ -48,21 +51,20 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
     }
 }
 
+/// Where images are for every user of a machine; root puts them there.
+const SHARED: &str = "/var/cache/stackrace/lab";
+
 /// Where images are kept.
-fn cache() -> Result<PathBuf, Failure> {
+fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
     let some = |name: &str| super::variable(name).filter(|value| !value.is_empty());
-    let dir = match (some("XDG_CACHE_HOME"), some("HOME")) {
-        (Some(cache), _) => PathBuf::from(cache),
-        (None, Some(home)) => PathBuf::from(home).join(".cache"),
-        (None, None) => {
-            return Err(Failure::usage("no place for images: HOME is not set")
-                .next("name one: XDG_CACHE_HOME=DIR stackrace …"));
-        }
-    };
-    let dir = dir.join("stackrace").join("lab");
-    std::fs::create_dir_all(&dir)
-        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", dir.display())))?;
-    Ok(dir)
+    let shared = PathBuf::from(SHARED);
+    match (some("XDG_CACHE_HOME"), some("HOME")) {
+        (Some(cache), _) => Ok(PathBuf::from(cache).join("stackrace/lab")),
+        (None, _) if host.is_root() || host.is_dir(&shared) => Ok(shared),
+        (None, Some(home)) => Ok(PathBuf::from(home).join(".cache/stackrace/lab")),
+        (None, None) => Err(Failure::usage("no place for images: HOME is not set")
+            .next("name one: XDG_CACHE_HOME=DIR stackrace …")),
+    }
 }
 
 fn cannot(error: LabError) -> Failure {
@@ -80,7 +82,10 @@ fn tell(setting: &Setting, text: &str) {
 }
 
 fn build(setting: &Setting, zfs: bool) -> Result<u8, Failure> {
-    let (host, cache) = (quiet_host(), cache()?);
+    let host = quiet_host();
+    let cache = cache(&host)?;
+    std::fs::create_dir_all(&cache)
+        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.display())))?;
     clean::passing(setting, &host, |journal, _| {
         let builder = Builder {
             host: &host,
@@ -110,7 +115,7 @@ fn one_line(image: &Image) -> String {
 
 fn list(setting: &Setting) -> Result<u8, Failure> {
     let mut text = String::new();
-    let cache = cache()?;
+    let cache = cache(&quiet_host())?;
     let images = image::all(&cache);
     let wanted = image::find(&cache).ok();
     for image in &images {
@@ -139,8 +144,7 @@ fn list(setting: &Setting) -> Result<u8, Failure> {
 }
 
 fn remove() -> Result<u8, Failure> {
-    let cache = cache()?;
-    let images = image::all(&cache);
+    let images = image::all(&cache(&quiet_host())?);
     for image in &images {
         let dir = image.dir();
         std::fs::remove_dir_all(dir).map_err(|error| {
@@ -160,9 +164,11 @@ fn in_the_lab<T>(
     setting: &Setting,
     work: impl FnOnce(&Site<'_>, Accelerator) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let (host, cache) = (quiet_host(), cache()?);
+    let host = quiet_host();
+    let cache = cache(&host)?;
     let image = image::find(&cache).map_err(cannot)?;
     let zfs = image::find_zfs(&cache, &image).map_err(cannot)?;
+    let known = setting.store()?.join(ACCELERATOR);
     clean::passing(setting, &host, |journal, id| {
         let site = Site {
             host: &host,
@@ -172,7 +178,7 @@ fn in_the_lab<T>(
             zfs: zfs.as_ref(),
             program: Path::new(PROGRAM),
         };
-        let accelerator = machine::accelerator(&site, &cache).map_err(cannot)?;
+        let accelerator = machine::accelerator(&site, &known).map_err(cannot)?;
         work(&site, accelerator)
     })
 }
@@ -201,7 +207,10 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         let output = node.exec(&verb.command).map_err(cannot)?;
         super::print(&output.stdout);
         super::error(&output.stderr);
-        Ok(output.status.and_then(|status| u8::try_from(status).ok()).unwrap_or(1))
+        Ok(output
+            .status
+            .and_then(|status| u8::try_from(status).ok())
+            .unwrap_or(1))
     })
 }
 
@@ -215,18 +224,23 @@ fn up(machine: &Machine) -> String {
 }
 
 fn shell_disks(verb: &LabShell) -> Result<Vec<LabDisk>, Failure> {
-    let sectors = verb.sectors.split_once('/').and_then(|(logical, physical)| {
-        let [logical, physical] = [logical, physical].map(|text| text.trim().parse().ok());
-        Some((logical?, physical?))
-    });
+    let sectors = verb
+        .sectors
+        .split_once('/')
+        .and_then(|(logical, physical)| {
+            let [logical, physical] = [logical, physical].map(|text| text.trim().parse().ok());
+            Some((logical?, physical?))
+        });
     let Some((logical_sector, physical_sector)) = sectors else {
         let sectors = &verb.sectors;
-        return Err(Failure::usage(format!("--sectors {sectors} makes no sense"))
-            .next("write 512/512, 512/4096 or 4096/4096"));
+        return Err(
+            Failure::usage(format!("--sectors {sectors} makes no sense"))
+                .next("write 512/512, 512/4096 or 4096/4096"),
+        );
     };
     let disks = verb.disks.iter().zip(1..).map(|(text, number)| {
-        let bytes = unit::parse_bytes(text)
-            .map_err(|why| Failure::usage(format!("--disk: {why}")))?;
+        let bytes =
+            unit::parse_bytes(text).map_err(|why| Failure::usage(format!("--disk: {why}")))?;
         Ok(LabDisk {
             serial: format!("disk-{number}"),
             bytes,
@@ -387,7 +401,8 @@ impl Relay<'_> {
         head.run = run_id(&clock.today(), execute::entropy());
         head.command.clone_from(&self.setting.command);
         head.study_name.clone_from(&self.study.name);
-        head.environment.retain(|fact| fact.name != execute::BEGUN_IN);
+        head.environment
+            .retain(|fact| fact.name != execute::BEGUN_IN);
         head.environment.extend(self.facts.iter().cloned());
         let run = head.run.clone();
         let words = |error: crate::record::RecordError| error.to_string();

@@ -5,8 +5,8 @@
 //! commands that nobody interrupts. Every command is handed to the sink as it ended.
 
 use super::{
-    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, argv, process, reading, shown, tools,
-    tree,
+    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, argv, process, reading, shown,
+    tools, tree,
 };
 use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};

@@ -287,9 +287,8 @@ impl World {
             data: word("--data"),
             metadata: word("--metadata"),
         };
-        let known = |word: &&OsString| {
-            self.loops.contains_key(*word) || self.lab_disks.contains_key(*word)
-        };
+        let known =
+            |word: &&OsString| self.loops.contains_key(*word) || self.lab_disks.contains_key(*word);
         for device in words.iter().filter(known) {
             self.signatures.insert(device.clone(), signature.clone());
         }

@@ -87,11 +87,6 @@ impl Process {
         &self.command
     }
 
-    /// Its process id.
-    pub(crate) fn id(&self) -> u32 {
-        self.child.id()
-    }
-
     /// How it ended; none: it is running.
     pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
         // A child of ours that cannot be asked is gone.

@@ -1,7 +1,7 @@
 //! The one outside: talks to the agent in a guest.
 
-use super::wire::{Numbered, Reply, Request, line};
 use super::LabError;
+use super::wire::{Numbered, Reply, Request, line};
 use crate::host::Output;
 use std::collections::HashMap;
 use std::ffi::OsString;

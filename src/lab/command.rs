@@ -188,10 +188,71 @@ pub(super) fn described(disk: &LabDisk) -> String {
         disk.physical_sector
     );
     if let Some(rate) = disk.rate {
-        text.push_str(&format!(", at most {}", unit::bytes_per_second(rate as f64)));
+        text.push_str(&format!(
+            ", at most {}",
+            unit::bytes_per_second(rate as f64)
+        ));
     }
     if let Some(requests) = disk.requests {
         text.push_str(&format!(", at most {requests} requests/s"));
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_disk_is_given_to_the_guest_as_declared() {
+        let disk = LabDisk {
+            serial: "disk-1".to_string(),
+            bytes: 1 << 30,
+            logical_sector: 512,
+            physical_sector: 4096,
+            rate: Some(60_000_000),
+            requests: Some(120),
+        };
+        let description = Description {
+            nodes: 2,
+            disks: vec![disk.clone()],
+            ..Description::default()
+        };
+        let files = Files {
+            dir: Path::new("/store/machine"),
+            kernel: Path::new("/images/vmlinux"),
+            root: Path::new("/images/a,b/root.squashfs"),
+            zfs: None,
+        };
+        let words = command(2, &description, Accelerator::Tcg, &files);
+        for pair in [
+            [
+                "-drive",
+                "if=none,id=disk-1,file=node-2.disk-1,format=raw,cache=none,aio=threads,discard=unmap,throttling.bps-total=60000000,throttling.iops-total=120",
+            ],
+            [
+                "-device",
+                "virtio-blk-device,drive=disk-1,serial=disk-1,logical_block_size=512,physical_block_size=4096",
+            ],
+            [
+                "-drive",
+                "if=none,id=lab-root,file=/images/a,,b/root.squashfs,format=raw,read-only=on",
+            ],
+            [
+                "-netdev",
+                "dgram,id=net,local.type=unix,local.path=net-2.inside,remote.type=unix,remote.path=net-2.outside",
+            ],
+            ["-accel", "tcg,thread=multi"],
+            ["-pidfile", "/store/machine/node-2.pid"],
+        ] {
+            assert!(
+                words.windows(2).any(|two| two == pair),
+                "{pair:?} in {words:?}"
+            );
+        }
+        assert_eq!(
+            described(&disk),
+            "disk-1: 1 GiB, logical sector 512 B, physical sector 4096 B, at most 60 MB/s, at most 120 requests/s"
+        );
+    }
 }

@@ -68,7 +68,8 @@ impl<W: Write> Archive<W> {
     /// Header with name, and content, each end at a multiple of four.
     fn pad(&mut self, length: u32) -> io::Result<()> {
         let zeros = [0; 3];
-        self.out.write_all(&zeros[..(length.next_multiple_of(4) - length) as usize])
+        self.out
+            .write_all(&zeros[..(length.next_multiple_of(4) - length) as usize])
     }
 }
 

@@ -7,9 +7,9 @@
 //! their own, built once for a kernel and a version of ZFS. Both appear under their names when they
 //! are whole, never before.
 
-use super::vmlinux::{self, Packing};
 use super::LabError;
-use crate::host::{Host, HostError, argv};
+use super::vmlinux::{self, Packing};
+use crate::host::{Host, HostError, Needs, argv};
 use crate::journal::{Journal, Undo};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
@@ -31,6 +31,15 @@ const SUITE: &str = "bookworm";
 
 /// Time of every file in an image, s since 1970: the same packages give the same bytes.
 const EPOCH: &str = "1700000000";
+
+/// What building needs.
+const NEEDS: Needs = Needs {
+    root: true,
+    tools: &["mmdebstrap", "mksquashfs", "xz"],
+    file_system: None,
+    loop_devices: false,
+    lab: false,
+};
 
 /// Name of the list of an image's files.
 const MANIFEST: &str = "manifest.json";
@@ -249,8 +258,8 @@ impl Builder<'_> {
         name: &str,
         make: impl FnOnce(&Path) -> Result<(String, String, Vec<String>), LabError>,
     ) -> Result<Image, LabError> {
-        if !self.host.is_root() {
-            return Err(HostError::NeedsRoot.into());
+        if let Some(missing) = self.host.missing(&NEEDS).into_iter().next() {
+            return Err(missing.into());
         }
         let work = self
             .cache
@@ -295,9 +304,6 @@ impl Builder<'_> {
             "/dev/null".to_string(),
             format!("{work}/sources.list"),
         ];
-        for tool in ["mmdebstrap", "mksquashfs", "xz"] {
-            self.host.must(&argv([tool, "--version"]))?;
-        }
         self.host.must(&argv(words))?;
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! Everything it is made of lies in one directory, which is in the journal before it exists, and so
 //! is the end of whatever runs in it.
 
+use super::LabError;
 use super::agent::Agent;
 pub(crate) use super::command::Accelerator;
 use super::command::{self, DISKS_MAX, Files, SCRATCH};
@@ -11,7 +12,6 @@ use super::image::Image;
 use super::short::Short;
 use super::switch::Switch;
 use super::wire::{Reply, Request};
-use super::LabError;
 use crate::event::Fact;
 use crate::host::process::{Process, Streams};
 use crate::host::{Filling, Host, HostError, LabDisk, Output, argv};
@@ -225,7 +225,9 @@ impl Machine {
             .and_then(|index| self.nodes.get(index))
             .ok_or_else(|| {
                 let nodes = self.nodes.len();
-                LabError::Refused(format!("there is no node {number}: the lab has 1 to {nodes}"))
+                LabError::Refused(format!(
+                    "there is no node {number}: the lab has 1 to {nodes}"
+                ))
             })
     }
 
@@ -293,17 +295,24 @@ impl Machine {
 
     /// From the start of the slowest guest to the first answer of its agent, ns.
     pub(crate) fn boot_ns(&self) -> u64 {
-        self.nodes.iter().map(|node| node.boot_ns).max().unwrap_or(0)
+        self.nodes
+            .iter()
+            .map(|node| node.boot_ns)
+            .max()
+            .unwrap_or(0)
     }
 
-    fn facts_of(
-        &self,
-        site: &Site<'_>,
-        description: &Description,
-    ) -> Result<Vec<Fact>, LabError> {
+    fn facts_of(&self, site: &Site<'_>, description: &Description) -> Result<Vec<Fact>, LabError> {
         let version = site.host.must(&argv([command::PROGRAM, "--version"]))?;
-        let version = version.stdout.lines().next().unwrap_or_default().to_string();
-        let outside = site.host.read_text(Path::new("/proc/sys/kernel/osrelease"))?;
+        let version = version
+            .stdout
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_string();
+        let outside = site
+            .host
+            .read_text(Path::new("/proc/sys/kernel/osrelease"))?;
         let mut facts = vec![
             Fact::new(
                 "lab",
@@ -444,11 +453,12 @@ impl Node {
     }
 }
 
-/// The accelerator that works here: found out by booting, once after each start of this machine.
+/// The accelerator that works here: found out by booting, once after each start of this machine;
+/// what was found is kept in the file `known`.
 ///
 /// # Errors
-/// When QEMU is missing or the cache cannot be written.
-pub(crate) fn accelerator(site: &Site<'_>, cache: &Path) -> Result<Accelerator, LabError> {
+/// When QEMU is missing or the file cannot be written.
+pub(crate) fn accelerator(site: &Site<'_>, known: &Path) -> Result<Accelerator, LabError> {
     let here = |path: &str| site.host.read_text(Path::new(path)).unwrap_or_default();
     if std::fs::File::options()
         .read(true)
@@ -458,7 +468,6 @@ pub(crate) fn accelerator(site: &Site<'_>, cache: &Path) -> Result<Accelerator, 
     {
         return Ok(Accelerator::Tcg);
     }
-    let known = cache.join("accelerator");
     let boot = here("/proc/sys/kernel/random/boot_id");
     if let Some(name) = here(&known.to_string_lossy()).strip_prefix(&*boot) {
         return Ok(if name.trim() == "kvm" {
@@ -478,8 +487,8 @@ pub(crate) fn accelerator(site: &Site<'_>, cache: &Path) -> Result<Accelerator, 
     if let Some((what, why)) = report.failed.first() {
         return Err(LabError::Refused(format!("could not {what}: {why}")));
     }
-    std::fs::write(&known, format!("{boot}{}\n", found.name()))
-        .map_err(|error| HostError::path("write", &known, error))?;
+    std::fs::write(known, format!("{boot}{}\n", found.name()))
+        .map_err(|error| HostError::path("write", known, error))?;
     Ok(found)
 }
 
@@ -567,7 +576,9 @@ fn libc_needed(program: &[u8]) -> Option<(u32, u32)> {
         .filter(|(_, window)| window == mark)
         .filter_map(|(at, _)| {
             let rest = &program[at + mark.len()..];
-            let end = rest.iter().position(|byte| !b"0123456789.".contains(byte))?;
+            let end = rest
+                .iter()
+                .position(|byte| !b"0123456789.".contains(byte))?;
             version(std::str::from_utf8(&rest[..end]).ok()?)
         })
         .max()

@@ -28,7 +28,8 @@ pub(super) fn packed(image: &[u8]) -> Result<(&[u8], Packing), String> {
     if image.get(0x202..0x206) != Some(b"HdrS") {
         return Err("it is no Linux kernel".to_string());
     }
-    let version = u16::from_le_bytes([image[0x206], image[0x207]]);
+    let version = image.get(0x206..0x208).ok_or_else(short)?;
+    let version = u16::from_le_bytes([version[0], version[1]]);
     if version < 0x0208 {
         return Err(format!("its boot protocol {version:#x} is too old"));
     }

@@ -34,4 +34,6 @@ echo lab >"$tree/etc/hostname"
 # The guest raises arrays and pools itself, when a stack says so.
 ln -sf /dev/null "$tree/etc/udev/rules.d/64-md-raid-assembly.rules"
 ln -sf /dev/null "$tree/etc/udev/rules.d/69-lvm.rules"
-mksquashfs "$tree" "$out/root.squashfs" -quiet -no-progress -comp lz4 -noappend >&2
+# What is mounted in the tree while it is worked on is not of it.
+mksquashfs "$tree" "$out/root.squashfs" -quiet -no-progress -comp lz4 -noappend \
+	-wildcards -e 'proc/*' 'sys/*' 'dev/*' 'run/*' >&2

@@ -303,7 +303,16 @@ fn every_kind_of_layer_is_raised_here() {
     assert_eq!(
         names,
         [
-            "btrfs", "dir", "ext2", "ext3", "ext4", "loop", "tmpfs", "xfs"
+            "btrfs",
+            "dir",
+            "ext2",
+            "ext3",
+            "ext4",
+            // Raised by tests/lab.rs.
+            "lab-disks",
+            "loop",
+            "tmpfs",
+            "xfs"
         ]
     );
     assert_eq!(settings(ALL[0].example).owner, "btrfs");
