@@ -123,7 +123,10 @@ fn list(setting: &Setting) -> Result<u8, Failure> {
         text.push_str(&one_line(image));
     }
     if wanted.is_none() {
-        text.push_str("no image of this program's recipe: sudo stackrace lab build\n");
+        text.push_str(&format!(
+            "{} of this program's recipe is not built: sudo stackrace lab build\n",
+            image::wanted()
+        ));
     }
     for machine in clean::passing_dirs(setting)? {
         let dir = machine::dir_in(&machine);

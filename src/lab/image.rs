@@ -73,7 +73,7 @@ pub(crate) struct Image {
 }
 
 /// Name of the image this program's recipe gives.
-fn image_name() -> String {
+pub(crate) fn wanted() -> String {
     let mut hash = blake3::Hasher::new();
     for (name, text) in ROOT {
         hash.update(name.as_bytes()).update(&[0]);
@@ -156,7 +156,7 @@ impl Image {
 /// # Errors
 /// When it was not built, or a file is missing.
 pub(crate) fn find(cache: &Path) -> Result<Image, LabError> {
-    let dir = cache.join(image_name());
+    let dir = cache.join(wanted());
     if dir.is_dir() {
         Image::open(&dir)
     } else {
@@ -211,7 +211,7 @@ impl Builder<'_> {
             Err(LabError::NoImage) => {}
             found => return found,
         }
-        self.build(&image_name(), |work| {
+        self.build(&wanted(), |work| {
             let packages: Vec<&str> = include_str!("recipe/packages")
                 .lines()
                 .filter(|line| !line.starts_with('#'))
@@ -224,7 +224,7 @@ impl Builder<'_> {
                 names.push(format!("boot/{}", name.to_string_lossy()));
             }
             let kernel = self.host.read_text(&work.join("release"))?;
-            Ok((kernel.trim().to_string(), image_name(), names))
+            Ok((kernel.trim().to_string(), wanted(), names))
         })
     }
 
