@@ -108,7 +108,10 @@ pub(super) fn command(
     }
     words.extend(["-kernel".to_string(), files.kernel.display().to_string()]);
     words.extend(["-initrd".to_string(), file(1, "first")]);
-    words.extend(["-append".to_string(), append(node, description, accelerator, files)]);
+    words.extend([
+        "-append".to_string(),
+        append(node, description, accelerator, files),
+    ]);
     let squashed = [("lab-root", Some(files.root)), ("lab-zfs", files.zfs)];
     for (serial, path) in squashed {
         if let Some(path) = path {
