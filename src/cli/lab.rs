@@ -86,11 +86,12 @@ fn build(setting: &Setting, zfs: bool) -> Result<u8, Failure> {
     let cache = cache(&host)?;
     std::fs::create_dir_all(&cache)
         .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.display())))?;
-    clean::passing(setting, &host, |journal, _| {
+    clean::passing(setting, &host, |journal, id| {
         let builder = Builder {
             host: &host,
             journal,
             cache: &cache,
+            mark: id,
         };
         tell(setting, "root file system and kernel …");
         let image = builder.image().map_err(cannot)?;
