@@ -16,6 +16,7 @@ mod tree;
 
 pub(crate) use mountinfo::MountInfo;
 
+use crate::unit;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -77,6 +78,26 @@ pub(crate) struct LabDisk {
     pub(crate) rate: Option<u64>,
     /// Most requests per second, reads and writes together; none: as many as go.
     pub(crate) requests: Option<u64>,
+}
+
+impl LabDisk {
+    /// What it is like, in one line.
+    pub(crate) fn described(&self) -> String {
+        let mut text = format!(
+            "{}, logical sector {} B, physical sector {} B",
+            unit::bytes(self.bytes),
+            self.logical_sector,
+            self.physical_sector
+        );
+        if let Some(rate) = self.rate {
+            let rate = unit::bytes_per_second(rate as f64);
+            text.push_str(&format!(", at most {rate}"));
+        }
+        if let Some(requests) = self.requests {
+            text.push_str(&format!(", at most {requests} requests/s"));
+        }
+        text
+    }
 }
 
 /// A machine a stack can live on.

@@ -9,7 +9,6 @@ use super::machine::Description;
 use super::switch;
 use super::wire::PORT;
 use crate::host::LabDisk;
-use crate::unit;
 use std::path::Path;
 
 /// The program.
@@ -192,27 +191,6 @@ fn read_only(serial: &str, path: &Path) -> [String; 4] {
     ]
 }
 
-/// A disk in one line, for the record.
-pub(super) fn described(disk: &LabDisk) -> String {
-    let mut text = format!(
-        "{}: {}, logical sector {} B, physical sector {} B",
-        disk.serial,
-        unit::bytes(disk.bytes),
-        disk.logical_sector,
-        disk.physical_sector
-    );
-    if let Some(rate) = disk.rate {
-        text.push_str(&format!(
-            ", at most {}",
-            unit::bytes_per_second(rate as f64)
-        ));
-    }
-    if let Some(requests) = disk.requests {
-        text.push_str(&format!(", at most {requests} requests/s"));
-    }
-    text
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -265,8 +243,8 @@ mod tests {
             );
         }
         assert_eq!(
-            described(&disk),
-            "disk-1: 1 GiB, logical sector 512 B, physical sector 4096 B, at most 60 MB/s, at most 120 requests/s"
+            disk.described(),
+            "1 GiB, logical sector 512 B, physical sector 4096 B, at most 60.0 MB/s, at most 120 requests/s"
         );
     }
 }
