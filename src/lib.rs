@@ -31,7 +31,7 @@
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
-//! of us), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
+//! of us), [`lab`] (disposable virtual machines), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
 
 mod audit;
 mod classic;
@@ -41,6 +41,7 @@ mod export;
 mod host;
 mod import;
 mod journal;
+mod lab;
 mod observe;
 mod plan;
 mod published;

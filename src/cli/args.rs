@@ -53,6 +53,8 @@ pub(super) enum Verb {
     /// Do what a job file of fio says, or options of fio, with its files and its output
     #[command(disable_help_flag = true)]
     Fio(Fio),
+    /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
+    Lab(Lab),
     /// Put one workload on one directory, file or device, once, now, and show what was measured
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
@@ -264,6 +266,12 @@ pub(super) struct Run {
     /// At full size, where the study has a size for any machine and a full one
     #[arg(long)]
     pub(super) full: bool,
+    /// In a disposable virtual machine: see `stackrace lab`
+    #[arg(long)]
+    pub(super) lab: bool,
+    /// Memory of that machine
+    #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
+    pub(super) memory: String,
     /// How long it may take, instead of what the study says
     #[arg(long, value_name = "TIME")]
     pub(super) at_most: Option<String>,
@@ -284,9 +292,59 @@ pub(super) struct Plan {
     /// At full size, where the study has a size for any machine and a full one
     #[arg(long)]
     pub(super) full: bool,
+    /// As it would be in the lab, where nothing is missing
+    #[arg(long)]
+    pub(super) lab: bool,
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
+}
+
+/// `stackrace lab`.
+#[derive(Debug, Args)]
+pub(super) struct Lab {
+    #[command(subcommand)]
+    pub(super) verb: LabVerb,
+}
+
+/// What to do with the lab.
+#[derive(Debug, Subcommand)]
+pub(super) enum LabVerb {
+    /// Build the image guests are made of from Debian's packages; as root, some minutes, once
+    Build {
+        /// Build the ZFS modules for it too, which Debian gives as source: ten minutes more
+        #[arg(long)]
+        zfs: bool,
+    },
+    /// List images and machines that run, with their sizes; every file of an image is checked
+    List,
+    /// Use a guest by hand, at this terminal; nothing in it is kept
+    Shell(LabShell),
+    /// Remove the images
+    Clean,
+    /// The part inside a guest
+    #[command(hide = true)]
+    Agent,
+}
+
+/// `stackrace lab shell`.
+#[derive(Debug, Args)]
+pub(super) struct LabShell {
+    /// So many guests, node1, node2 …, on a network of their own; the shell is in node1
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub(super) nodes: usize,
+    /// A disk of this size for each guest; may be repeated
+    #[arg(long = "disk", value_name = "BYTES")]
+    pub(super) disks: Vec<String>,
+    /// Logical and physical sector of the disks
+    #[arg(long, value_name = "BYTES/BYTES", default_value = "512/512")]
+    pub(super) sectors: String,
+    /// Memory of each guest
+    #[arg(long, value_name = "BYTES", default_value = "1 GiB")]
+    pub(super) memory: String,
+    /// Run this in node1 instead, and print what it prints
+    #[arg(last = true, value_name = "COMMAND")]
+    pub(super) command: Vec<std::ffi::OsString>,
 }
 
 /// `stackrace resume`.

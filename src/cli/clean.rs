@@ -97,7 +97,7 @@ pub(super) fn passing<T>(
     work: impl FnOnce(&Journal, &str) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let id = format!("{:016x}", super::execute::entropy());
-    let dir = setting.store()?.join(PASSING).join(&id);
+    let dir = passing_dir(setting, &id)?;
     std::fs::create_dir_all(&dir).map_err(|error| {
         Failure::refused(format!("cannot make {}: {error}", dir.display()))
             .next("name another place for results: --store DIR")
@@ -119,6 +119,22 @@ pub(super) fn passing<T>(
 
 /// Where in the store the journals of work that leaves nothing are while it goes on.
 const PASSING: &str = "probes";
+
+/// The directory of work that leaves nothing, by its id.
+pub(super) fn passing_dir(setting: &Setting, id: &str) -> Result<PathBuf, Failure> {
+    Ok(setting.store()?.join(PASSING).join(id))
+}
+
+/// The directories in the store of work that leaves nothing, under way or dead.
+pub(super) fn passing_dirs(setting: &Setting) -> Result<Vec<PathBuf>, Failure> {
+    let entries = std::fs::read_dir(setting.store()?.join(PASSING));
+    Ok(entries
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .collect())
+}
 
 /// Every journal in the store: those of runs and those of work that leaves nothing.
 fn journals(setting: &Setting) -> Result<Vec<PathBuf>, Failure> {

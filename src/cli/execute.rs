@@ -21,7 +21,7 @@ use crate::unit;
 use crate::verdict::{self, Evidence, State, Verdict};
 
 /// Name of the fact that says in which directory a run was begun.
-const BEGUN_IN: &str = "working directory";
+pub(super) const BEGUN_IN: &str = "working directory";
 
 /// Lines of the answer at the end of a run: with those that say where it is kept, a screen of 24.
 const ANSWER_LINES: usize = 20;
@@ -33,6 +33,9 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     if let Some(time) = &verb.at_most {
         study.decide.time_max_ns =
             unit::parse_time_ns(time).map_err(|why| Failure::usage(format!("--at-most: {why}")))?;
+    }
+    if verb.lab {
+        return super::lab::run(setting, &study, &verb);
     }
     let asked = Asked {
         decide: verb.deciding.decide,
@@ -170,12 +173,7 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         _ => broken(error),
     })?;
     let record = store.read(&run).map_err(broken)?;
-    if record.imported() {
-        return Err(Failure::refused(format!(
-            "{run} was imported: there is nothing to go on with"
-        ))
-        .next("stackrace import the further results together with these"));
-    }
+    can_go_on(&record)?;
     let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
     // The head says what was really asked: words on the command line are not in the study's text.
     study.decide = record.head.decide.clone();
@@ -227,6 +225,32 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
     )
 }
 
+/// Refuses a run that nobody can go on with.
+fn can_go_on(record: &Record) -> Result<(), Failure> {
+    let run = &record.head.run;
+    if record.imported() {
+        return Err(Failure::refused(format!(
+            "{run} was imported: there is nothing to go on with"
+        ))
+        .next("stackrace import the further results together with these"));
+    }
+    if record
+        .head
+        .environment
+        .iter()
+        .any(|fact| fact.name == super::lab::LAB)
+    {
+        return Err(Failure::refused(format!(
+            "{run} was made in the lab, and its machine is gone"
+        ))
+        .next(format!(
+            "begin anew: stackrace run {} --lab",
+            record.head.study_name
+        )));
+    }
+    Ok(())
+}
+
 /// The journal of a dead run, and how many things it had left standing, which are removed: they
 /// would be in the way, and hold no result.
 fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
@@ -263,6 +287,27 @@ fn recording_host(shared: &Shared) -> LocalHost {
     }))
 }
 
+/// The live view of a run.
+pub(super) fn progress(
+    setting: &Setting,
+    study: &Study,
+    store: &Store,
+    shared: &Shared,
+) -> Progress {
+    let workloads = study.workload_heads.iter();
+    let run = shared.lock().record().head.run.clone();
+    let view = View {
+        treatments: study.treatments.iter().map(|t| t.name.clone()).collect(),
+        workloads: workloads.map(|w| w.name.clone()).collect(),
+        rounds_max: study.decide.rounds_max,
+        time_max_s: study.decide.time_max_ns as f64 / 1e9,
+        quiet: setting.quiet,
+        colour: setting.colour,
+        told: store.tell_now(&run),
+    };
+    Progress::new(shared.clone(), view)
+}
+
 fn race(
     setting: &Setting,
     study: &Study,
@@ -273,24 +318,9 @@ fn race(
     output: &Output,
 ) -> Result<u8, Failure> {
     let host = recording_host(&shared);
-    let interrupt = Arc::new(Interrupt::default());
-    let treatments = study.treatments.iter().map(|t| t.name.clone()).collect();
-    let workloads = study
-        .workload_heads
-        .iter()
-        .map(|w| w.name.clone())
-        .collect();
     let run = shared.lock().record().head.run.clone();
-    let view = View {
-        treatments,
-        workloads,
-        rounds_max: study.decide.rounds_max,
-        time_max_s: study.decide.time_max_ns as f64 / 1e9,
-        quiet: setting.quiet,
-        colour: setting.colour,
-        told: store.tell_now(&run),
-    };
-    let progress = Progress::new(shared.clone(), view);
+    let interrupt = Arc::new(Interrupt::default());
+    let progress = progress(setting, study, store, &shared);
     catch_interrupt(
         &interrupt,
         "lowering what stands, then the verdict so far",

@@ -12,6 +12,7 @@ mod failure;
 mod fio;
 mod gate;
 mod import;
+mod lab;
 mod load;
 mod plan;
 mod postmark;
@@ -94,6 +95,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     };
     match arguments.verb {
         Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
+        Verb::Lab(verb) => lab::exec(&setting, verb.verb),
         Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
         Verb::Fio(verb) => fio::exec(verb),

@@ -18,7 +18,19 @@ use crate::unit;
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let study = execute::read(&verb.study, verb.full)?;
     let plan = on_this_machine(setting, &study, |machine| {
-        crate::plan::Plan::of(&study, machine)
+        if !verb.lab {
+            return crate::plan::Plan::of(&study, machine);
+        }
+        // What this machine lacks, or has, says nothing of a guest.
+        crate::plan::Plan::of(
+            &study,
+            &Machine {
+                missing: &|_| Vec::new(),
+                free_bytes: &|_| None,
+                memory_bytes: None,
+                ..*machine
+            },
+        )
     })?;
     super::print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())

@@ -5,7 +5,8 @@
 //! commands that nobody interrupts. Every command is handed to the sink as it ended.
 
 use super::{
-    Filling, Host, HostError, MountInfo, Needs, Output, argv, reading, shown, tools, tree,
+    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, argv, process, reading, shown,
+    tools, tree,
 };
 use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};
@@ -241,6 +242,9 @@ impl Host for LocalHost {
                 });
             }
         }
+        if needs.lab && !reading::exists(Path::new(super::LAB_MARK)) {
+            missing.push(HostError::OutsideLab);
+        }
         missing
     }
 
@@ -348,6 +352,38 @@ impl Host for LocalHost {
 
     fn holders(&self, path: &Path) -> Vec<String> {
         holders(path)
+    }
+
+    fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError> {
+        let block = Path::new("/sys/block");
+        let names = reading::list(block)?;
+        let found = names.iter().find(|name| {
+            reading::text(&block.join(name).join("serial"))
+                .is_ok_and(|serial| serial.trim() == disk.serial)
+        });
+        found
+            .map(|name| Path::new("/dev").join(name))
+            .ok_or_else(|| HostError::Path {
+                what: "find the disk of the lab",
+                path: PathBuf::from(&disk.serial),
+                cause: "this guest was started without it".to_string(),
+                kind: std::io::ErrorKind::NotFound,
+            })
+    }
+
+    fn end_machine(&self, directory: &Path) -> Result<(), HostError> {
+        for _ in 0..ORPHAN_TRIES {
+            if process::end("qemu-system-", directory) {
+                return Ok(());
+            }
+            self.pause(ORPHAN_PAUSE);
+        }
+        Err(HostError::Path {
+            what: "end the virtual machine in",
+            path: directory.to_path_buf(),
+            cause: "it is still running".to_string(),
+            kind: std::io::ErrorKind::ResourceBusy,
+        })
     }
 
     fn pause(&self, duration: Duration) {

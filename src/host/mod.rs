@@ -6,6 +6,7 @@
 //!
 //! Only this room starts processes.
 
+pub(crate) mod background;
 pub(crate) mod local;
 pub(crate) mod mountinfo;
 pub(crate) mod plan;
@@ -16,6 +17,7 @@ mod tree;
 
 pub(crate) use mountinfo::MountInfo;
 
+use crate::unit;
 use std::ffi::OsString;
 use std::fmt;
 use std::path::{Path, PathBuf};
@@ -60,6 +62,8 @@ pub(crate) struct Needs {
     pub(crate) loop_devices: bool,
     /// Drivers of the kernel.
     pub(crate) drivers: &'static [Driver],
+    /// To be inside the lab.
+    pub(crate) lab: bool,
 }
 
 /// A driver of the kernel that a layer needs.
@@ -71,6 +75,43 @@ pub(crate) struct Driver {
     pub(crate) shown_by: &'static str,
     /// What it is, in words: `arrays (md)`.
     pub(crate) what: &'static str,
+}
+
+/// A disk of the lab as it is asked for; the virtual machine is started with it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LabDisk {
+    /// What the guest knows it by, at most 20 characters.
+    pub(crate) serial: String,
+    /// Size, bytes.
+    pub(crate) bytes: u64,
+    /// Smallest unit it reads and writes, bytes.
+    pub(crate) logical_sector: u64,
+    /// What it says its media are written in, bytes.
+    pub(crate) physical_sector: u64,
+    /// Most B/s, reads and writes together; none: as fast as it goes.
+    pub(crate) rate: Option<u64>,
+    /// Most requests per second, reads and writes together; none: as many as go.
+    pub(crate) requests: Option<u64>,
+}
+
+impl LabDisk {
+    /// What it is like, in one line.
+    pub(crate) fn described(&self) -> String {
+        let mut text = format!(
+            "{}, logical sector {} B, physical sector {} B",
+            unit::bytes(self.bytes),
+            self.logical_sector,
+            self.physical_sector
+        );
+        if let Some(rate) = self.rate {
+            let rate = unit::bytes_per_second(rate as f64);
+            text.push_str(&format!(", at most {rate}"));
+        }
+        if let Some(requests) = self.requests {
+            text.push_str(&format!(", at most {requests} requests/s"));
+        }
+        text
+    }
 }
 
 /// A machine a stack can live on.
@@ -189,6 +230,18 @@ pub(crate) trait Host: Send + Sync {
     /// `bash (process 4711)`.
     fn holders(&self, path: &Path) -> Vec<String>;
 
+    /// The device of a disk of the lab, by its serial.
+    ///
+    /// # Errors
+    /// When there is none.
+    fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError>;
+    /// Ends the virtual machine that keeps its files in a directory; none running is fine. Guests
+    /// are disposable: it is not asked.
+    ///
+    /// # Errors
+    /// When it does not end.
+    fn end_machine(&self, directory: &Path) -> Result<(), HostError>;
+
     /// Waits.
     fn pause(&self, duration: Duration);
     /// 16 hexadecimal digits that nobody else has.
@@ -213,6 +266,8 @@ pub(crate) enum HostError {
         /// `the file system xfs`, `loop devices`.
         what: String,
     },
+    /// Something that only the lab has.
+    OutsideLab,
     /// A command could not be started.
     NotStarted {
         /// As it would be typed.
@@ -271,6 +326,7 @@ impl HostError {
             Self::KernelLacks { what } => {
                 format!("use a kernel that has {what}, or load its module")
             }
+            Self::OutsideLab => "run the study in the lab: stackrace run STUDY --lab".to_string(),
             Self::NotStarted { .. } => String::new(),
             Self::Failed { output, .. } if output.stderr.contains("ermission denied") => {
                 "run as root (sudo stackrace …)".to_string()
@@ -309,6 +365,7 @@ impl fmt::Display for HostError {
             Self::ToolMissing { tool } => write!(f, "{tool} is not installed"),
             Self::NeedsRoot => write!(f, "this needs the rights of root"),
             Self::KernelLacks { what } => write!(f, "this kernel does not know {what}"),
+            Self::OutsideLab => write!(f, "disks of the lab exist only in the lab"),
             Self::NotStarted { command, cause } => {
                 write!(f, "`{command}` could not be started: {cause}")
             }
@@ -335,6 +392,9 @@ impl fmt::Display for HostError {
 }
 
 impl std::error::Error for HostError {}
+
+/// This exists inside a guest of the lab and nowhere else.
+pub(crate) const LAB_MARK: &str = "/run/stackrace-lab";
 
 /// A command from its words.
 pub(crate) fn argv<I, S>(words: I) -> Vec<OsString>

@@ -7,7 +7,7 @@
 
 mod groups;
 
-use super::{Filling, Host, HostError, MountInfo, Needs, Output, reading, shown, tree};
+use super::{Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, reading, shown, tree};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -60,6 +60,7 @@ struct World {
     files: BTreeMap<PathBuf, u64>,
     loops: BTreeMap<OsString, LoopDevice>,
     loops_made: usize,
+    lab_disks: BTreeMap<OsString, LabDisk>,
     signatures: BTreeMap<OsString, Signature>,
     mounts: Vec<MountInfo>,
     /// Directories inside file systems, by source, while those are not mounted.
@@ -110,6 +111,7 @@ impl PlanHost {
                 files: BTreeMap::new(),
                 loops: BTreeMap::new(),
                 loops_made: 0,
+                lab_disks: BTreeMap::new(),
                 signatures: BTreeMap::new(),
                 mounts: Vec::new(),
                 away: BTreeMap::new(),
@@ -270,7 +272,7 @@ impl World {
             "umount" => self.unmount(words),
             "wipefs" => self.wipefs(words),
             "blkid" => self.blkid(words),
-            "blkdiscard" => self.untouched(words.last()),
+            "blkdiscard" => self.discard(words.last()),
             "mdadm" => self.mdadm(words),
             "pvs" => complained(5, "Failed to find physical volume"),
             "pvcreate" | "vgcreate" | "vgs" | "vgremove" | "lvcreate" | "lvconvert" | "lvs" => {
@@ -477,6 +479,15 @@ impl World {
         let mut parts = below.components();
         let name = parts.next()?.as_os_str();
         let about = parts.as_path().to_str()?;
+        if let Some(disk) = self.lab_disks.get(name) {
+            return match about {
+                "queue/logical_block_size" => Some(disk.logical_sector.to_string()),
+                "queue/physical_block_size" => Some(disk.physical_sector.to_string()),
+                "size" => Some((disk.bytes / 512).to_string()),
+                "serial" => Some(disk.serial.clone()),
+                _ => None,
+            };
+        }
         let Some(device) = self.loops.get(name) else {
             return self
                 .about_disk(name, about)
@@ -665,6 +676,19 @@ impl Host for PlanHost {
 
     fn holders(&self, _path: &Path) -> Vec<String> {
         Vec::new()
+    }
+
+    fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError> {
+        let name = format!("{{disk {}}}", disk.serial);
+        self.world()
+            .lab_disks
+            .insert(OsString::from(&name), disk.clone());
+        Ok(PathBuf::from(name))
+    }
+
+    fn end_machine(&self, directory: &Path) -> Result<(), HostError> {
+        let words = ["pkill".as_ref(), "--full".as_ref(), directory.as_os_str()];
+        self.own(&words, |_| Ok(()))
     }
 
     fn pause(&self, _duration: Duration) {}

@@ -1,133 +1,174 @@
-//! Processes that are not waited for: started to go on by themselves, or found and asked to stop.
+//! A program that goes on while this one does something else: a virtual machine, a command that is
+//! followed. Like every command it has a process group of its own, which Ctrl-C does not reach.
 
-use std::ffi::OsString;
-use std::fs::File;
-use std::os::unix::fs::MetadataExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
-use std::path::Path;
-use std::process::{Child, Stdio};
+use super::{HostError, shown, tools};
+use rustix::process::{Pid, Signal, kill_process};
+use std::ffi::{OsStr, OsString};
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ExitStatus, Stdio};
 
-use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
-
-use super::{HostError, shown};
-
-/// A program that goes on when this one ends.
-#[derive(Debug)]
-pub(crate) struct Background {
-    child: Child,
+/// What a program's input and outputs are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Streams<'a> {
+    /// No input; both outputs go to a new file in the directory it works in.
+    File(&'a str),
+    /// No input; standard output and standard error go to two new files.
+    Files(&'a Path, &'a Path),
+    /// Those of this program: it is used at the terminal, and shares its process group.
+    Ours,
 }
 
-impl Background {
-    /// Starts a program in this process's directory. What it says goes into `said`; Ctrl-C on our
-    /// terminal does not reach it.
+/// A program under way. Dropping it leaves it running.
+#[derive(Debug)]
+pub(crate) struct Process {
+    child: Child,
+    command: String,
+}
+
+impl Process {
+    /// Starts a program in a directory.
     ///
     /// # Errors
-    /// It cannot be started.
+    /// When it is missing or cannot be started.
     #[expect(
         clippy::disallowed_methods,
-        reason = "this room starts processes; this one is its own record"
+        reason = "this is the room that starts processes"
     )]
-    pub(crate) fn start(argv: &[OsString], said: &File) -> Result<Self, HostError> {
-        let failed = |error: std::io::Error| HostError::NotStarted {
-            command: shown(argv),
+    pub(crate) fn start(
+        command: &[OsString],
+        directory: &Path,
+        streams: Streams<'_>,
+    ) -> Result<Self, HostError> {
+        let words = shown(command);
+        let not_started = |error: std::io::Error| HostError::NotStarted {
+            command: words.clone(),
             cause: error.to_string(),
         };
-        let (program, arguments) = argv
-            .split_first()
-            .ok_or_else(|| failed(std::io::ErrorKind::InvalidInput.into()))?;
-        let child = std::process::Command::new(program)
-            .args(arguments)
-            .process_group(0)
-            .stdin(Stdio::null())
-            .stdout(said.try_clone().map_err(failed)?)
-            .stderr(said.try_clone().map_err(failed)?)
-            .spawn()
-            .map_err(failed)?;
-        Ok(Self { child })
-    }
-
-    /// Its process.
-    pub(crate) fn pid(&self) -> u32 {
-        self.child.id()
-    }
-
-    /// How it ended, in words; none: it goes on.
-    pub(crate) fn ended(&mut self) -> Option<String> {
-        let status = self.child.try_wait().ok()??;
-        Some(match (status.code(), status.signal()) {
-            (Some(0), _) => "It ended well.".to_owned(),
-            (Some(code), _) => format!("It ended with exit code {code}."),
-            (None, signal) => format!("It was ended by signal {}.", signal.unwrap_or(0)),
+        let tool = command.first().map(OsString::as_os_str).unwrap_or_default();
+        let tool = tool.to_string_lossy();
+        let program = if Path::new(&*tool).is_absolute() {
+            PathBuf::from(&*tool)
+        } else {
+            tools::find(&tool).ok_or_else(|| HostError::ToolMissing {
+                tool: tool.clone().into_owned(),
+            })?
+        };
+        let new = |path: &Path| std::fs::File::create(path).map(Stdio::from);
+        let mut start = std::process::Command::new(program);
+        start
+            .args(command.iter().skip(1))
+            .env("LC_ALL", "C")
+            .current_dir(directory);
+        match streams {
+            Streams::File(name) => {
+                let file = std::fs::File::create(directory.join(name)).map_err(not_started)?;
+                let errors = file.try_clone().map_err(not_started)?;
+                start.stdin(Stdio::null()).stdout(file).stderr(errors);
+                start.process_group(0);
+            }
+            Streams::Files(out, errors) => {
+                start.stdin(Stdio::null());
+                start.stdout(new(out).map_err(not_started)?);
+                start.stderr(new(errors).map_err(not_started)?);
+                start.process_group(0);
+            }
+            Streams::Ours => {}
+        }
+        let child = start.spawn().map_err(not_started)?;
+        Ok(Self {
+            child,
+            command: words,
         })
+    }
+
+    /// As it would be typed.
+    pub(crate) fn command(&self) -> &str {
+        &self.command
+    }
+
+    /// How it ended; none: it is running.
+    pub(crate) fn ended(&mut self) -> Option<ExitStatus> {
+        // A child of ours that cannot be asked is gone.
+        self.child.try_wait().unwrap_or_default()
+    }
+
+    /// Waits for its end.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn wait(&mut self) -> std::io::Result<ExitStatus> {
+        self.child.wait()
+    }
+
+    /// Asks it to end, as Ctrl-C would.
+    pub(crate) fn interrupt(&self) {
+        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        if let Some(id) = id {
+            // One that has ended by itself is what was wanted.
+            let _ = kill_process(id, Signal::INT);
+        }
+    }
+
+    /// Ends it at once, whatever it is doing, and waits until it is gone.
+    pub(crate) fn kill(&mut self) {
+        // One that has ended by itself is what was wanted.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
     }
 }
 
-/// Sends SIGINT, as Ctrl-C does, to a process that has a file open; to another one that has come to
-/// its number meanwhile, never.
-///
-/// # Errors
-/// There is no such process, it does not have the file open as far as we may see, or the system
-/// refuses; one sentence.
-pub(crate) fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
-    let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
-    let number = number.ok_or_else(|| format!("{pid} is no process"))?;
-    // Held from here on, so that the number cannot come to mean another process.
-    let held = pidfd_open(number, PidfdFlags::empty())
-        .map_err(|errno| format!("process {pid} cannot be reached: {errno}"))?;
-    let wanted = std::fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?;
-    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
-        .map_err(|error| format!("process {pid} cannot be looked at: {error}"))?;
-    let holds = open.flatten().any(|entry| {
-        std::fs::metadata(entry.path())
-            .is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
-    });
-    if !holds {
-        return Err(format!(
-            "process {pid} does not have {} open",
-            file.display()
-        ));
+/// Processes whose program is called `program…` and whose command line names a path.
+pub(super) fn naming(program: &str, path: &Path) -> Vec<Pid> {
+    let path = path.to_string_lossy();
+    let processes = super::reading::list(Path::new("/proc")).unwrap_or_default();
+    let ids = processes
+        .iter()
+        .filter_map(|name| name.to_str()?.parse::<i32>().ok());
+    ids.filter(|id| {
+        let file = PathBuf::from(format!("/proc/{id}/cmdline"));
+        let Ok(text) = super::reading::text(&file) else {
+            return false;
+        };
+        let mut words = text.split('\0');
+        let name = words.next().map(Path::new).and_then(Path::file_name);
+        name.and_then(OsStr::to_str)
+            .is_some_and(|name| name.starts_with(program))
+            && words.any(|word| word.contains(&*path))
+    })
+    .filter_map(Pid::from_raw)
+    .collect()
+}
+
+/// Ends the processes [`naming`] finds; none is fine. True: none is left.
+pub(super) fn end(program: &str, path: &Path) -> bool {
+    for id in naming(program, path) {
+        // One that ended meanwhile is what was wanted.
+        let _ = kill_process(id, Signal::KILL);
     }
-    pidfd_send_signal(&held, Signal::INT)
-        .map_err(|errno| format!("process {pid} cannot be signalled: {errno}"))
+    naming(program, path).is_empty()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::argv;
 
-    fn started(words: &[&str]) -> (Background, tempfile::NamedTempFile) {
-        let said = tempfile::NamedTempFile::new().unwrap();
-        let argv: Vec<OsString> = words.iter().map(Into::into).collect();
-        (Background::start(&argv, said.as_file()).unwrap(), said)
-    }
-
-    fn wait(background: &mut Background) -> String {
-        loop {
-            if let Some(ended) = background.ended() {
-                return ended;
-            }
+    #[test]
+    fn a_process_is_found_by_what_it_names_and_ended() {
+        let dir = tempfile::tempdir().unwrap();
+        let mark = dir.path().join("mark");
+        std::fs::write(&mark, "").unwrap();
+        let command = argv([OsStr::new("tail"), OsStr::new("-f"), mark.as_os_str()]);
+        let mut process = Process::start(&command, dir.path(), Streams::File("out")).unwrap();
+        // Until its program is loaded, a new process has the command line of this test.
+        while naming("tail", &mark).is_empty() {
             std::thread::yield_now();
         }
-    }
-
-    #[test]
-    fn what_a_program_says_and_how_it_ended_is_kept() {
-        let (mut background, said) = started(&["/bin/sh", "-c", "echo out; echo err >&2; exit 3"]);
-        assert_eq!(wait(&mut background), "It ended with exit code 3.");
-        assert_eq!(std::fs::read_to_string(said.path()).unwrap(), "out\nerr\n");
-        assert!(Background::start(&["/nowhere".into()], said.as_file()).is_err());
-    }
-
-    #[test]
-    fn only_the_process_that_holds_the_file_is_stopped() {
-        let (mut background, said) = started(&["/bin/sleep", "1000"]);
-        let other = tempfile::NamedTempFile::new().unwrap();
-        let refused = interrupt_holder(background.pid(), other.path()).unwrap_err();
-        assert!(refused.contains("does not have"), "{refused}");
-        assert_eq!(background.ended(), None);
-        // Its standard output is the file.
-        interrupt_holder(background.pid(), said.path()).unwrap();
-        assert_eq!(wait(&mut background), "It was ended by signal 2.");
-        assert!(interrupt_holder(background.pid(), said.path()).is_err());
+        assert!(naming("qemu-system-", &mark).is_empty(), "another program");
+        end("tail", &mark);
+        assert!(!process.wait().unwrap().success());
+        assert!(end("tail", &mark));
+        assert!(process.ended().is_some());
     }
 }

@@ -20,6 +20,10 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
         "mkfs.f2fs" | "dump.f2fs" => "f2fs-tools",
         "bcachefs" => "bcachefs-tools",
         "modprobe" => "kmod",
+        "qemu-system-x86_64" => "qemu-system-x86",
+        "mmdebstrap" => "mmdebstrap",
+        "mksquashfs" => "squashfs-tools",
+        "xz" => "xz-utils",
         _ => return None,
     })
 }

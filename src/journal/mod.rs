@@ -69,6 +69,8 @@ pub(crate) enum Undo {
         /// What it was before.
         before: String,
     },
+    /// End the virtual machine that keeps its files in a directory.
+    EndMachine(#[serde(with = "bytes")] PathBuf),
 }
 
 impl fmt::Display for Undo {
@@ -91,6 +93,9 @@ impl fmt::Display for Undo {
             Self::DestroyPool(name) => write!(f, "destroy the pool {name}"),
             Self::WriteBack { file, before, .. } => {
                 write!(f, "write {before} back to {}", file.display())
+            }
+            Self::EndMachine(path) => {
+                write!(f, "end the virtual machine in {}", path.display())
             }
         }
     }

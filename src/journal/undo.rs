@@ -86,6 +86,7 @@ fn undo_one(host: &dyn Host, undo: &Undo) -> Result<(), HostError> {
         Undo::RemoveVolumeGroup(name) => devices::remove_volume_group(host, name),
         Undo::DestroyPool(name) => devices::destroy_pool(host, name),
         Undo::WriteBack { file, ours, before } => devices::write_back(host, file, ours, before),
+        Undo::EndMachine(path) => host.end_machine(path),
     }
 }
 

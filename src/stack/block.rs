@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 const DEPTH_MAX: u32 = 16;
 
 /// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
-const SYS_SECTOR_BYTES: u64 = 512;
+pub(super) const SYS_SECTOR_BYTES: u64 = 512;
 
 /// `/dev/loop3` → `loop3`.
 pub(super) fn name(device: &Path) -> String {

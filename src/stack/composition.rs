@@ -1,7 +1,7 @@
 //! Whether layers fit on each other.
 
 use super::{Danger, GivesKind, Layer, StackError, Takes};
-use crate::host::{Host, HostError};
+use crate::host::{Host, HostError, LabDisk};
 use std::path::PathBuf;
 
 /// Layers that fit, bottom up; the last gives a directory.
@@ -49,6 +49,11 @@ impl Stack {
             .iter()
             .filter_map(|layer| layer.disk_needed())
             .collect()
+    }
+
+    /// Disks the virtual machine has to be started with.
+    pub(crate) fn lab_disks(&self) -> Vec<LabDisk> {
+        self.layers.iter().flat_map(|l| l.lab_disks()).collect()
     }
 
     /// What this machine lacks to raise this stack, none twice; empty: nothing.

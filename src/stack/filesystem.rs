@@ -48,8 +48,8 @@ pub(super) fn format(
 
 /// The one place that decides whether a device may be written over. One of the loop layer must still
 /// lie on the very file that layer created in this raise; a disk must be the one the study names and
-/// unused; one that was put together in this raise must bear a name of ours. None may carry a
-/// signature.
+/// unused; one that was put together in this raise must bear a name of ours; one of the lab must be
+/// the one it is taken for. None may carry a signature.
 ///
 /// # Errors
 /// Why it may not.
@@ -60,6 +60,14 @@ pub(super) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), Lay
         Origin::Made(name) => {
             if !device.path.to_string_lossy().contains(name) || !name.starts_with("stackrace-") {
                 return Err(not_ours(device, &format!("{name} is not ours")));
+            }
+        }
+        Origin::Lab(serial) => {
+            let shown = Path::new("/sys/block").join(block::name(&device.path));
+            let found = host.read_text(&shown.join("serial"))?;
+            if found.trim() != serial {
+                let why = format!("it is {} and not {serial}", found.trim());
+                return Err(not_ours(device, &why));
             }
         }
     }

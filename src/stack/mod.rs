@@ -17,6 +17,7 @@ mod ext;
 mod f2fs;
 mod filesystem;
 mod guard;
+mod lab_disks;
 mod loops;
 mod lvm;
 mod md;
@@ -35,7 +36,7 @@ pub(crate) use raised::RaisedStack;
 pub(crate) use raising::Raising;
 
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, Needs};
+use crate::host::{Host, LabDisk, Needs};
 use crate::journal::Journal;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use std::path::PathBuf;
@@ -51,6 +52,7 @@ pub(crate) const ALL: &[LayerKind] = &[
     ext::EXT3,
     ext::EXT4,
     f2fs::KIND,
+    lab_disks::KIND,
     loops::KIND,
     lvm::KIND,
     md::KIND,
@@ -142,6 +144,10 @@ pub(crate) trait Layer: Send + Sync {
     fn dangers(&self, _host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
         Vec::new()
     }
+    /// Disks the virtual machine has to be started with; only the lab gives any.
+    fn lab_disks(&self) -> Vec<LabDisk> {
+        Vec::new()
+    }
     /// Builds it on what is below, then reads back what was really obtained.
     ///
     /// # Errors
@@ -201,6 +207,8 @@ pub(crate) enum Origin {
     Disk(guard::Identity),
     /// Put together of devices below in this raise, under a name nobody else has.
     Made(String),
+    /// A disk of the lab, by its serial: the guest and all its disks are disposable.
+    Lab(String),
 }
 
 /// What raising a layer would do to what is there already.

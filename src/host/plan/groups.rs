@@ -64,6 +64,7 @@ impl World {
     pub(super) fn is_device(&self, name: &OsStr) -> bool {
         self.loops.contains_key(name)
             || self.disks.contains_key(name)
+            || self.lab_disks.contains_key(name)
             || self
                 .groups
                 .values()
@@ -149,6 +150,15 @@ impl World {
             true => complained(1, "Device or resource busy"),
             false => said(""),
         }
+    }
+
+    /// A disk of ours that is not in use is blank afterwards.
+    pub(super) fn discard(&mut self, device: Option<&OsString>) -> Output {
+        let answer = self.untouched(device);
+        if let Some(device) = device.filter(|_| answer.status == Some(0)) {
+            self.signatures.remove(device);
+        }
+        answer
     }
 
     pub(super) fn wipefs(&mut self, words: &[OsString]) -> Output {

@@ -380,8 +380,24 @@ fn every_kind_of_layer_is_raised_here() {
     assert_eq!(
         names,
         [
-            "bcachefs", "btrfs", "dataset", "devices", "dir", "ext2", "ext3", "ext4", "f2fs",
-            "loop", "lvm", "md", "tmpfs", "xfs", "zpool", "zvol"
+            "bcachefs",
+            "btrfs",
+            "dataset",
+            "devices",
+            "dir",
+            "ext2",
+            "ext3",
+            "ext4",
+            "f2fs",
+            // Raised by tests/lab.rs.
+            "lab-disks",
+            "loop",
+            "lvm",
+            "md",
+            "tmpfs",
+            "xfs",
+            "zpool",
+            "zvol"
         ]
     );
     assert_eq!(settings(ALL[0].example).owner, "bcachefs");

@@ -1,0 +1,158 @@
+//! The one outside: talks to the agent in a guest.
+
+use super::LabError;
+use super::wire::{Numbered, Reply, Request, line};
+use crate::host::Output;
+use std::collections::HashMap;
+use std::ffi::OsString;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Who waits for replies, by the number of the request; none: the guest has gone.
+type Waiting = Arc<Mutex<Option<HashMap<u64, Sender<Reply>>>>>;
+
+/// The connection to one guest.
+pub(super) struct Agent {
+    port: Mutex<UnixStream>,
+    next: Mutex<u64>,
+    waiting: Waiting,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Agent {
+    /// Talks over a connected socket.
+    pub(super) fn new(port: UnixStream) -> std::io::Result<Self> {
+        let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
+        let (reading, told) = (port.try_clone()?, Arc::clone(&waiting));
+        std::thread::spawn(move || {
+            listen(reading, &told);
+            // Whoever still waits hears that nothing will come.
+            *held(&told) = None;
+        });
+        Ok(Self {
+            port: Mutex::new(port),
+            next: Mutex::new(1),
+            waiting,
+        })
+    }
+
+    /// Asks; the number, and where the replies come.
+    pub(super) fn ask(&self, request: Request) -> Result<(u64, Receiver<Reply>), LabError> {
+        let id = {
+            let mut next = held(&self.next);
+            *next += 1;
+            *next
+        };
+        let (sender, replies) = channel();
+        match &mut *held(&self.waiting) {
+            Some(waiting) => waiting.insert(id, sender),
+            None => return Err(LabError::Ended),
+        };
+        let bytes = line(id, request).map_err(|_| LabError::Ended)?;
+        let mut port = held(&self.port);
+        port.write_all(&bytes).map_err(|_| LabError::Ended)?;
+        Ok((id, replies))
+    }
+
+    /// Asks for what is done at once; waits for it at most so long.
+    pub(super) fn done(&self, request: Request, patience: Duration) -> Result<(), LabError> {
+        match self.ask(request)?.1.recv_timeout(patience) {
+            Ok(Reply::Refused { why }) => Err(LabError::Refused(why)),
+            Ok(_) => Ok(()),
+            Err(_) => Err(LabError::Ended),
+        }
+    }
+
+    /// Runs a command to its end, whatever its exit status.
+    pub(super) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
+        let argv = argv.iter().map(|word| word.to_string_lossy().into_owned());
+        let request = Request::Exec {
+            argv: argv.collect(),
+        };
+        match self.ask(request)?.1.recv() {
+            Ok(Reply::Ended {
+                status,
+                stdout,
+                stderr,
+                ..
+            }) => Ok(Output {
+                status,
+                stdout,
+                stderr,
+            }),
+            Ok(Reply::Refused { why }) => Err(LabError::Refused(why)),
+            Ok(Reply::Done | Reply::Line { .. }) | Err(_) => Err(LabError::Ended),
+        }
+    }
+}
+
+/// Hands each reply to the one who waits for it, until the guest has gone.
+fn listen(port: UnixStream, waiting: &Waiting) {
+    for text in BufReader::new(port).lines() {
+        let Ok(text) = text else { return };
+        let Ok(reply) = serde_json::from_str::<Numbered<Reply>>(&text) else {
+            return;
+        };
+        if let Some(waiting) = &mut *held(waiting) {
+            let last = !matches!(reply.said, Reply::Line { .. });
+            if let Some(sender) = waiting.get(&reply.id) {
+                // One who no longer waits does not want it.
+                let _ = sender.send(reply.said);
+            }
+            if last {
+                waiting.remove(&reply.id);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replies_find_their_request_and_a_gone_guest_is_told() {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        let agent = Agent::new(ours).unwrap();
+        let guest = std::thread::spawn(move || {
+            let mut lines = BufReader::new(theirs.try_clone().unwrap()).lines();
+            let mut asked = Vec::new();
+            for _ in 0..2 {
+                let text = lines.next().unwrap().unwrap();
+                asked.push(serde_json::from_str::<Numbered<Request>>(&text).unwrap());
+            }
+            // The second one is answered first.
+            for request in asked.iter().rev() {
+                let Request::Exec { argv } = &request.said else {
+                    panic!("not asked: {request:?}");
+                };
+                let reply = Reply::Ended {
+                    status: Some(0),
+                    stdout: argv.join(" "),
+                    stderr: String::new(),
+                    elapsed_ns: 1,
+                };
+                let bytes = line(request.id, reply).unwrap();
+                (&theirs).write_all(&bytes).unwrap();
+            }
+        });
+        std::thread::scope(|scope| {
+            for word in ["first", "second"] {
+                let agent = &agent;
+                scope.spawn(move || {
+                    let output = agent.exec(&[OsString::from(word)]).unwrap();
+                    assert_eq!(output.stdout, word);
+                });
+            }
+        });
+        guest.join().unwrap();
+        let late = agent.exec(&[OsString::from("late")]);
+        assert!(matches!(late, Err(LabError::Ended)));
+    }
+}

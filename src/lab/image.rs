@@ -1,0 +1,420 @@
+//! Images: what guests are made of, built from the distribution's packages by a recipe that ships
+//! with the program, and cached by the recipe's hash.
+//!
+//! An image is a directory: `vmlinux` (the kernel, unpacked), `root.squashfs` (the root file system),
+//! `boot/` (what the first program needs), `packages` (names and versions), `manifest.json` (size and
+//! BLAKE3 of each file). The ZFS modules, which the distribution gives as source only, are a layer of
+//! their own, built once for a kernel and a version of ZFS. Both appear under their names when they
+//! are whole, never before.
+
+use super::LabError;
+use super::vmlinux::{self, Packing};
+use crate::host::{Host, HostError, Needs, argv};
+use crate::journal::{Journal, Undo};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+
+/// Parts of the recipe of the root file system, by file name.
+const ROOT: &[(&str, &str)] = &[
+    ("image.sh", include_str!("recipe/image.sh")),
+    ("kernel.sh", include_str!("recipe/kernel.sh")),
+    ("packages", include_str!("recipe/packages")),
+    ("sources.list", include_str!("recipe/sources.list")),
+];
+
+/// Parts of the recipe of the ZFS modules, besides those of the root file system.
+const ZFS: &[(&str, &str)] = &[("zfs.sh", include_str!("recipe/zfs.sh"))];
+
+/// The distribution's release.
+const SUITE: &str = "bookworm";
+
+/// Time of every file in an image, s since 1970: the same packages give the same bytes.
+const EPOCH: &str = "1700000000";
+
+/// What building needs.
+const NEEDS: Needs = Needs {
+    root: true,
+    tools: &["mmdebstrap", "mksquashfs", "xz"],
+    file_system: None,
+    loop_devices: false,
+    drivers: &[],
+    lab: false,
+};
+
+/// Name of the list of an image's files.
+const MANIFEST: &str = "manifest.json";
+
+/// Characters of the recipe's hash in an image's name.
+const HASH_LEN: usize = 12;
+
+/// One file of an image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Part {
+    name: String,
+    bytes: u64,
+    blake3: String,
+}
+
+/// What is known of an image.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Manifest {
+    /// Release of its kernel.
+    kernel: String,
+    /// Its other name: of the image the recipe's hash, of ZFS modules the version.
+    version: String,
+    parts: Vec<Part>,
+}
+
+/// An image, or a layer of ZFS modules, that is whole.
+#[derive(Debug, Clone)]
+pub(crate) struct Image {
+    dir: PathBuf,
+    manifest: Manifest,
+}
+
+/// Name of the image this program's recipe gives.
+pub(crate) fn wanted() -> String {
+    let mut hash = blake3::Hasher::new();
+    for (name, text) in ROOT {
+        hash.update(name.as_bytes()).update(&[0]);
+        hash.update(text.as_bytes()).update(&[0]);
+    }
+    hash.update(SUITE.as_bytes()).update(EPOCH.as_bytes());
+    format!("image-{}", &hash.finalize().to_hex()[..HASH_LEN])
+}
+
+impl Image {
+    /// Where its files are.
+    pub(crate) fn dir(&self) -> &Path {
+        &self.dir
+    }
+
+    /// `image-…` or `zfs-…`.
+    pub(crate) fn name(&self) -> String {
+        let name = self.dir.file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// Release of the kernel.
+    pub(crate) fn kernel(&self) -> &str {
+        &self.manifest.kernel
+    }
+
+    /// All its files, bytes.
+    pub(crate) fn bytes(&self) -> u64 {
+        self.manifest.parts.iter().map(|part| part.bytes).sum()
+    }
+
+    /// A file of it.
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.dir.join(name)
+    }
+
+    /// Version of one of its packages.
+    pub(crate) fn package(&self, name: &str) -> Option<String> {
+        let text = std::fs::read_to_string(self.file("packages")).ok()?;
+        text.lines().find_map(|line| {
+            let (package, version) = line.split_once(' ')?;
+            (package == name).then(|| version.to_string())
+        })
+    }
+
+    /// Reads every file again.
+    ///
+    /// # Errors
+    /// The first that is not what was built.
+    pub(crate) fn verify(&self) -> Result<(), LabError> {
+        for part in &self.manifest.parts {
+            let found = described(&self.dir, &part.name)?;
+            if found != *part {
+                return Err(LabError::Damaged(self.file(&part.name)));
+            }
+        }
+        Ok(())
+    }
+
+    fn open(dir: &Path) -> Result<Self, LabError> {
+        let path = dir.join(MANIFEST);
+        let bytes = std::fs::read(&path).map_err(|error| HostError::path("read", &path, error))?;
+        let manifest: Manifest =
+            serde_json::from_slice(&bytes).map_err(|_| LabError::Damaged(path))?;
+        for part in &manifest.parts {
+            let path = dir.join(&part.name);
+            if path.metadata().map(|found| found.len()).ok() != Some(part.bytes) {
+                return Err(LabError::Damaged(path));
+            }
+        }
+        Ok(Self {
+            dir: dir.to_path_buf(),
+            manifest,
+        })
+    }
+}
+
+/// The image of this program's recipe, its files looked at by size alone.
+///
+/// # Errors
+/// When it was not built, or a file is missing.
+pub(crate) fn find(cache: &Path) -> Result<Image, LabError> {
+    let dir = cache.join(wanted());
+    if dir.is_dir() {
+        Image::open(&dir)
+    } else {
+        Err(LabError::NoImage)
+    }
+}
+
+/// The ZFS modules that fit an image; none: they were not built.
+///
+/// # Errors
+/// When a file is missing.
+pub(crate) fn find_zfs(cache: &Path, image: &Image) -> Result<Option<Image>, LabError> {
+    let dir = cache.join(zfs_name(image)?);
+    dir.is_dir().then(|| Image::open(&dir)).transpose()
+}
+
+/// `zfs-2.1.11-1+deb12u1-6.1.0-56-amd64`: the tools in the image say which version it has to be.
+fn zfs_name(image: &Image) -> Result<String, LabError> {
+    let version = image
+        .package("zfsutils-linux")
+        .ok_or_else(|| LabError::Damaged(image.file("packages")))?;
+    Ok(format!("zfs-{version}-{}", image.kernel()))
+}
+
+/// Everything in the cache that is whole, by name.
+pub(crate) fn all(cache: &Path) -> Vec<Image> {
+    let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
+    let mut images: Vec<Image> = entries
+        .filter_map(|entry| Image::open(&entry.path()).ok())
+        .collect();
+    images.sort_by_key(Image::name);
+    images
+}
+
+/// Where an image is built, and with what.
+pub(crate) struct Builder<'a> {
+    /// This machine.
+    pub(crate) host: &'a dyn Host,
+    /// What is created is said here first.
+    pub(crate) journal: &'a Journal,
+    /// Where images are kept.
+    pub(crate) cache: &'a Path,
+    /// Names what is made meanwhile; nobody else has it.
+    pub(crate) mark: &'a str,
+}
+
+impl Builder<'_> {
+    /// Builds the image of this program's recipe, or finds it.
+    ///
+    /// # Errors
+    /// When a package cannot be had, or a tool is missing or fails.
+    pub(crate) fn image(&self) -> Result<Image, LabError> {
+        match find(self.cache) {
+            Err(LabError::NoImage) => {}
+            found => return found,
+        }
+        self.build(&wanted(), |work| {
+            let packages: Vec<&str> = include_str!("recipe/packages")
+                .lines()
+                .filter(|line| !line.starts_with('#'))
+                .collect();
+            self.bootstrap(work, &packages.join(","), "image.sh")?;
+            unpack_kernel(self.host, work)?;
+            let mut names = vec!["packages".to_string(), "root.squashfs".to_string()];
+            names.push("vmlinux".to_string());
+            for name in self.host.list(&work.join("boot"))? {
+                names.push(format!("boot/{}", name.to_string_lossy()));
+            }
+            let kernel = self.host.read_text(&work.join("release"))?;
+            Ok((kernel.trim().to_string(), wanted(), names))
+        })
+    }
+
+    /// Builds the ZFS modules for an image, or finds them.
+    ///
+    /// # Errors
+    /// As [`Builder::image`]; also when the distribution has moved on to another kernel or another
+    /// version of ZFS than the image has.
+    pub(crate) fn zfs(&self, image: &Image) -> Result<Image, LabError> {
+        if let Some(found) = find_zfs(self.cache, image)? {
+            return Ok(found);
+        }
+        let name = zfs_name(image)?;
+        self.build(&name, |work| {
+            self.bootstrap(work, "kmod,zfs-dkms", "zfs.sh")?;
+            let text = self.host.read_text(&work.join("zfs"))?;
+            let mut lines = text.lines();
+            let [kernel, version] = [lines.next(), lines.next()].map(Option::unwrap_or_default);
+            if format!("zfs-{version}-{kernel}") != name {
+                return Err(LabError::MovedOn(format!("ZFS {version} for {kernel}")));
+            }
+            let names = vec!["zfs.squashfs".to_string()];
+            Ok((kernel.to_string(), version.to_string(), names))
+        })
+    }
+
+    /// Makes a directory of the cache from what `make` leaves in a working directory: kernel,
+    /// version and names of the files.
+    fn build(
+        &self,
+        name: &str,
+        make: impl FnOnce(&Path) -> Result<(String, String, Vec<String>), LabError>,
+    ) -> Result<Image, LabError> {
+        if let Some(missing) = self.host.missing(&NEEDS).into_iter().next() {
+            return Err(missing.into());
+        }
+        let work = self.cache.join(format!(".stackrace-{}-build", self.mark));
+        let tree = Undo::RemoveTree(work.clone());
+        let entry = self.journal.will("lab build", tree)?;
+        self.host.create_dir(&work)?;
+        for (name, text) in ROOT.iter().chain(ZFS) {
+            let path = work.join(name);
+            std::fs::write(&path, text).map_err(|error| HostError::path("write", &path, error))?;
+        }
+        let (kernel, version, names) = make(&work)?;
+        let kept = self.cache.join(format!(".stackrace-{}-kept", self.mark));
+        self.journal
+            .will("lab build", Undo::RemoveTree(kept.clone()))?;
+        let dir = self.cache.join(name);
+        let image = keep(&work, &kept, kernel, version, &names)?;
+        std::fs::rename(&kept, &dir).map_err(|error| HostError::path("name", &dir, error))?;
+        self.host.remove_tree(&work)?;
+        self.journal.done(entry)?;
+        Ok(Image { dir, ..image })
+    }
+
+    /// Installs packages into a tree and runs a part of the recipe on it, which leaves its results in
+    /// the working directory; the tree goes again.
+    fn bootstrap(&self, work: &Path, packages: &str, script: &str) -> Result<(), LabError> {
+        let work = work.to_string_lossy();
+        let words = [
+            // What is mounted in the tree is gone with the last program that sees it.
+            "unshare".to_string(),
+            "--mount".to_string(),
+            "env".to_string(),
+            format!("TMPDIR={work}"),
+            format!("SOURCE_DATE_EPOCH={EPOCH}"),
+            "DEBIAN_FRONTEND=noninteractive".to_string(),
+            "mmdebstrap".to_string(),
+            "--quiet".to_string(),
+            "--mode=root".to_string(),
+            "--variant=apt".to_string(),
+            "--format=null".to_string(),
+            "--aptopt=APT::Install-Recommends \"false\"".to_string(),
+            format!("--include={packages}"),
+            format!("--customize-hook=sh '{work}/{script}' \"$1\" '{work}'"),
+            SUITE.to_string(),
+            "/dev/null".to_string(),
+            format!("{work}/sources.list"),
+        ];
+        self.host.must(&argv(words))?;
+        Ok(())
+    }
+}
+
+/// `vmlinuz` → `vmlinux`.
+fn unpack_kernel(host: &dyn Host, work: &Path) -> Result<(), LabError> {
+    let path = work.join("vmlinuz");
+    let image = std::fs::read(&path).map_err(|error| HostError::path("read", &path, error))?;
+    let (packed, packing) = vmlinux::packed(&image)
+        .map_err(|why| LabError::Refused(format!("{}: {why}", path.display())))?;
+    let (suffix, tool) = match packing {
+        Packing::Xz => ("xz", vec!["xz", "--decompress"]),
+        Packing::Zstandard => ("zst", vec!["zstd", "--decompress", "--rm", "--quiet"]),
+    };
+    let packed_path = work.join(format!("vmlinux.{suffix}"));
+    std::fs::write(&packed_path, packed)
+        .map_err(|error| HostError::path("write", &packed_path, error))?;
+    let mut command: Vec<OsString> = argv(tool);
+    command.push(packed_path.into());
+    host.must(&command)?;
+    Ok(())
+}
+
+/// Moves the files of an image into a new directory and writes their list.
+fn keep(
+    work: &Path,
+    kept: &Path,
+    kernel: String,
+    version: String,
+    names: &[String],
+) -> Result<Image, LabError> {
+    let made = |path: &Path| {
+        std::fs::create_dir_all(path).map_err(|error| HostError::path("create", path, error))
+    };
+    made(kept)?;
+    for name in names {
+        let to = kept.join(name);
+        made(to.parent().unwrap_or(kept))?;
+        std::fs::rename(work.join(name), &to)
+            .map_err(|error| HostError::path("move", &work.join(name), error))?;
+    }
+    let parts = names.iter().map(|name| described(kept, name));
+    let manifest = Manifest {
+        kernel,
+        version,
+        parts: parts.collect::<Result<_, LabError>>()?,
+    };
+    let path = kept.join(MANIFEST);
+    let text = serde_json::to_vec_pretty(&manifest).unwrap_or_default();
+    std::fs::write(&path, text).map_err(|error| HostError::path("write", &path, error))?;
+    for name in names.iter().map(String::as_str).chain([MANIFEST]) {
+        let path = kept.join(name);
+        std::fs::File::open(&path)
+            .and_then(|file| file.sync_all())
+            .map_err(|error| HostError::path("sync", &path, error))?;
+    }
+    Ok(Image {
+        dir: kept.to_path_buf(),
+        manifest,
+    })
+}
+
+fn described(dir: &Path, name: &str) -> Result<Part, LabError> {
+    let path = dir.join(name);
+    let failed = |error: std::io::Error| HostError::path("read", &path, error);
+    let mut hash = blake3::Hasher::new();
+    let file = std::fs::File::open(&path).map_err(failed)?;
+    hash.update_reader(&file).map_err(failed)?;
+    Ok(Part {
+        name: name.to_string(),
+        bytes: hash.count(),
+        blake3: hash.finalize().to_hex().to_string(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_damaged_image_is_not_used() {
+        let cache = tempfile::tempdir().unwrap();
+        let work = cache.path().join("work");
+        std::fs::create_dir_all(work.join("boot")).unwrap();
+        for name in ["packages", "boot/busybox"] {
+            std::fs::write(work.join(name), "zfsutils-linux 2.1\nlibc6 2.36\n").unwrap();
+        }
+        let names = ["packages".to_string(), "boot/busybox".to_string()];
+        let dir = cache.path().join("image-0");
+        keep(&work, &dir, "6.1".to_string(), "0".to_string(), &names).unwrap();
+        let image = Image::open(&dir).unwrap();
+        image.verify().unwrap();
+        assert_eq!(image.package("libc6").unwrap(), "2.36");
+        assert_eq!(zfs_name(&image).unwrap(), "zfs-2.1-6.1");
+        assert_eq!(all(cache.path()).len(), 1);
+        let busybox = image.file("boot/busybox");
+        std::fs::write(&busybox, "zfsutils-linux 2.2\nlibc6 2.36\n").unwrap();
+        assert!(matches!(image.verify(), Err(LabError::Damaged(path)) if path == busybox));
+        std::fs::write(&busybox, "short").unwrap();
+        assert!(matches!(Image::open(&dir), Err(LabError::Damaged(path)) if path == busybox));
+        assert!(all(cache.path()).is_empty());
+    }
+
+    #[test]
+    fn an_image_that_was_not_built_is_said_so() {
+        let cache = tempfile::tempdir().unwrap();
+        assert!(matches!(find(cache.path()), Err(LabError::NoImage)));
+    }
+}

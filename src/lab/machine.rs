@@ -1,0 +1,620 @@
+//! A machine of the lab: one guest or several with a network between them.
+//!
+//! Everything it is made of lies in one directory, which is in the journal before it exists, and so
+//! is the end of whatever runs in it.
+
+use super::LabError;
+use super::agent::Agent;
+pub(crate) use super::command::Accelerator;
+use super::command::{self, DISKS_MAX, Files, SCRATCH};
+use super::cpio::Archive;
+use super::image::Image;
+use super::short::Short;
+use super::switch::Switch;
+use super::wire::{Reply, Request};
+use crate::event::Fact;
+use crate::host::process::{Process, Streams};
+use crate::host::{Filling, Host, HostError, LabDisk, Output, argv};
+use crate::journal::{Journal, Undo};
+use crate::time::{Clock, SystemClock};
+use crate::unit;
+use std::ffi::OsString;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::RecvTimeoutError;
+use std::time::Duration;
+
+/// Name of a machine's directory.
+const DIR: &str = ".stackrace-lab";
+
+/// Most guests of one machine.
+const NODES_MAX: usize = 16;
+
+/// How long a guest may take until its agent answers.
+const UP: Duration = Duration::from_secs(180);
+
+/// How long a trial guest may take to show that the accelerator works.
+const PROBE: Duration = Duration::from_secs(15);
+
+/// How often a guest that comes up is looked at.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long an agent may take to do what takes no time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// Lines of a guest's console that are shown when it did not come up.
+const LAST_WORDS: usize = 12;
+
+/// Where a guest keeps what is too large for its memory.
+pub(crate) const SCRATCH_DIR: &str = "/scratch";
+
+/// Where a machine begun in a directory has its files.
+pub(crate) fn dir_in(dir: &Path) -> PathBuf {
+    dir.join(DIR)
+}
+
+/// What a machine's files take up, bytes.
+pub(crate) fn bytes_in(dir: &Path) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    // `stat` counts blocks of 512 bytes, whatever the file system's are.
+    let blocks = entries.filter_map(|entry| entry.metadata().ok());
+    blocks.map(|found| found.blocks() * 512).sum()
+}
+
+/// What a machine is to be like; all its guests are alike.
+#[derive(Debug, Clone)]
+pub(crate) struct Description {
+    /// How many guests.
+    pub(crate) nodes: usize,
+    /// Processors of each.
+    pub(crate) processors: usize,
+    /// Memory of each, bytes.
+    pub(crate) memory_bytes: u64,
+    /// Disks of each.
+    pub(crate) disks: Vec<LabDisk>,
+    /// A disk for what a guest keeps while it lives; none: memory alone.
+    pub(crate) scratch_bytes: Option<u64>,
+    /// The guest, from 1, whose console is this terminal.
+    pub(crate) shell_on: Option<usize>,
+}
+
+impl Default for Description {
+    fn default() -> Self {
+        Self {
+            nodes: 1,
+            processors: 1,
+            memory_bytes: 1 << 30,
+            disks: Vec::new(),
+            scratch_bytes: None,
+            shell_on: None,
+        }
+    }
+}
+
+/// What a machine is made with.
+pub(crate) struct Site<'a> {
+    /// This machine.
+    pub(crate) host: &'a dyn Host,
+    /// What is created is said here first.
+    pub(crate) journal: &'a Journal,
+    /// An existing directory for the machine's own.
+    pub(crate) dir: PathBuf,
+    /// What guests are made of.
+    pub(crate) image: &'a Image,
+    /// ZFS modules for it.
+    pub(crate) zfs: Option<&'a Image>,
+    /// This program's file.
+    pub(crate) program: &'a Path,
+}
+
+/// A machine that runs. It ends when dropped; the journal removes its files.
+pub(crate) struct Machine {
+    dir: PathBuf,
+    nodes: Vec<Node>,
+    switch: Option<Switch>,
+    accelerator: Accelerator,
+    facts: Vec<Fact>,
+}
+
+/// One guest.
+pub(crate) struct Node {
+    process: Process,
+    agent: Option<Agent>,
+    boot_ns: u64,
+}
+
+impl Machine {
+    /// Starts the guests and waits until every agent answers.
+    ///
+    /// # Errors
+    /// When QEMU is missing or refuses, or a guest does not come up: its last words.
+    pub(crate) fn start(
+        site: &Site<'_>,
+        description: &Description,
+        accelerator: Accelerator,
+    ) -> Result<Self, LabError> {
+        let mut machine = Self::begin(site, description, accelerator)?;
+        for index in 0..machine.nodes.len() {
+            if description.shell_on != Some(index + 1) {
+                machine.wait_for(index + 1, UP)?;
+            }
+        }
+        machine.facts = machine.facts_of(site, description)?;
+        Ok(machine)
+    }
+
+    fn begin(
+        site: &Site<'_>,
+        description: &Description,
+        accelerator: Accelerator,
+    ) -> Result<Self, LabError> {
+        check(description)?;
+        check_libc(site)?;
+        let dir = site.dir.join(DIR);
+        site.journal.will("lab", Undo::RemoveTree(dir.clone()))?;
+        site.host.create_dir(&dir)?;
+        let first = dir.join(command::file(1, "first"));
+        write_first(site, &first).map_err(|error| HostError::path("write", &first, error))?;
+        let disks = description.disks.iter().cloned();
+        let scratch = description.scratch_bytes.map(command::scratch);
+        for disk in disks.chain(scratch) {
+            for node in 1..=description.nodes {
+                let file = dir.join(command::file(node, &disk.serial));
+                site.host.create_file(&file, disk.bytes, Filling::Sparse)?;
+            }
+        }
+        site.journal.will("lab", Undo::EndMachine(dir.clone()))?;
+        let switch = (description.nodes > 1)
+            .then(|| Short::of(&dir).and_then(|short| Switch::start(short, description.nodes)))
+            .transpose()
+            .map_err(|error| HostError::path("make the network in", &dir, error))?;
+        let mut nodes = Vec::new();
+        for node in 1..=description.nodes {
+            let process = start_node(site, &dir, node, description, accelerator)?;
+            nodes.push(Node {
+                process,
+                agent: None,
+                boot_ns: SystemClock.now_ns(),
+            });
+        }
+        Ok(Self {
+            dir,
+            nodes,
+            switch,
+            accelerator,
+            facts: Vec::new(),
+        })
+    }
+
+    /// Waits until a guest's agent answers.
+    fn wait_for(&mut self, number: usize, patience: Duration) -> Result<(), LabError> {
+        let dir = self.dir.clone();
+        let words = || last_words(&dir, number);
+        let node = &mut self.nodes[number - 1];
+        let began = node.boot_ns;
+        let until = began + patience.as_nanos() as u64;
+        let left = || Duration::from_nanos(until.saturating_sub(SystemClock.now_ns()));
+        let socket = command::file(number, "agent");
+        let agent = loop {
+            if node.process.ended().is_some() || left().is_zero() {
+                return Err(LabError::NotUp(words()));
+            }
+            match Short::of(&dir).and_then(|short| UnixStream::connect(short.join(&socket))) {
+                Ok(stream) => break Agent::new(stream),
+                // QEMU has not made it yet.
+                Err(_) => SystemClock.sleep(LOOK),
+            }
+        };
+        let agent = agent.map_err(|error| HostError::path("listen to", &dir, error))?;
+        agent
+            .done(Request::Hello, left())
+            .map_err(|_| LabError::NotUp(words()))?;
+        node.boot_ns = SystemClock.now_ns().saturating_sub(began);
+        node.agent = Some(agent);
+        Ok(())
+    }
+
+    /// A guest, from 1.
+    ///
+    /// # Errors
+    /// When there is none of that number.
+    pub(crate) fn node(&self, number: usize) -> Result<&Node, LabError> {
+        number
+            .checked_sub(1)
+            .and_then(|index| self.nodes.get(index))
+            .ok_or_else(|| {
+                let nodes = self.nodes.len();
+                LabError::Refused(format!(
+                    "there is no node {number}: the lab has 1 to {nodes}"
+                ))
+            })
+    }
+
+    /// Cuts the power of a guest: what it had not written is lost, what its disks hold stays.
+    ///
+    /// # Errors
+    /// When there is none of that number.
+    pub(crate) fn cut_power(&mut self, number: usize) -> Result<(), LabError> {
+        self.node(number)?;
+        let node = &mut self.nodes[number - 1];
+        node.process.kill();
+        node.agent = None;
+        Ok(())
+    }
+
+    /// Cuts the network link of a guest, or mends it.
+    pub(crate) fn cut_link(&self, number: usize, cut: bool) {
+        if let Some(switch) = &self.switch {
+            switch.cut(number, cut);
+        }
+    }
+
+    /// Starts a guest again whose power was cut, on the same disks.
+    ///
+    /// # Errors
+    /// As [`Machine::start`].
+    pub(crate) fn power_on(
+        &mut self,
+        number: usize,
+        site: &Site<'_>,
+        description: &Description,
+    ) -> Result<(), LabError> {
+        self.node(number)?;
+        let socket = self.dir.join(command::file(number, "agent"));
+        site.host.remove_file(&socket)?;
+        let process = start_node(site, &self.dir, number, description, self.accelerator)?;
+        self.nodes[number - 1] = Node {
+            process,
+            agent: None,
+            boot_ns: SystemClock.now_ns(),
+        };
+        self.wait_for(number, UP)
+    }
+
+    /// Waits for the end of the guest whose console is this terminal.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(crate) fn wait(&mut self, number: usize) -> Result<(), LabError> {
+        self.node(number)?;
+        let ended = self.nodes[number - 1].process.wait();
+        ended.map_err(|error| HostError::path("wait for the guest in", &self.dir, error))?;
+        Ok(())
+    }
+
+    /// What it is, for the record.
+    pub(crate) fn facts(&self) -> &[Fact] {
+        &self.facts
+    }
+
+    /// What runs its instructions.
+    pub(crate) fn accelerator(&self) -> Accelerator {
+        self.accelerator
+    }
+
+    /// From the start of the slowest guest to the first answer of its agent, ns.
+    pub(crate) fn boot_ns(&self) -> u64 {
+        self.nodes
+            .iter()
+            .map(|node| node.boot_ns)
+            .max()
+            .unwrap_or(0)
+    }
+
+    fn facts_of(&self, site: &Site<'_>, description: &Description) -> Result<Vec<Fact>, LabError> {
+        let version = site.host.must(&argv([command::PROGRAM, "--version"]))?;
+        let version = version
+            .stdout
+            .lines()
+            .next()
+            .unwrap_or_default()
+            .to_string();
+        let outside = site
+            .host
+            .read_text(Path::new("/proc/sys/kernel/osrelease"))?;
+        let mut facts = vec![
+            Fact::new(
+                "lab",
+                format!("{version}, accelerator {}", self.accelerator.name()),
+            ),
+            Fact::new("lab image", site.image.name()),
+            Fact::new("lab boot", unit::time_ns(self.boot_ns() as f64)),
+            Fact::new("lab on kernel", format!("Linux {}", outside.trim())),
+        ];
+        for disk in &description.disks {
+            facts.push(Fact::new(
+                "lab disk",
+                format!("{}: {}", disk.serial, disk.described()),
+            ));
+        }
+        for node in &self.nodes {
+            facts.push(Fact::new("lab command", node.process.command()));
+        }
+        Ok(facts)
+    }
+}
+
+impl Drop for Machine {
+    fn drop(&mut self) {
+        for node in &mut self.nodes {
+            node.process.kill();
+        }
+    }
+}
+
+impl Node {
+    fn agent(&self) -> Result<&Agent, LabError> {
+        self.agent.as_ref().ok_or(LabError::Ended)
+    }
+
+    /// Runs a command in the guest to its end, whatever its exit status.
+    ///
+    /// # Errors
+    /// When it cannot be started, or the guest ends.
+    pub(crate) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
+        self.agent()?.exec(argv)
+    }
+
+    /// Runs a command that has to succeed.
+    ///
+    /// # Errors
+    /// As [`Node::exec`], and when the exit status is not 0.
+    pub(crate) fn must(&self, argv: &[OsString]) -> Result<Output, LabError> {
+        let output = self.exec(argv)?;
+        if output.status == Some(0) {
+            return Ok(output);
+        }
+        Err(LabError::Host(HostError::Failed {
+            command: crate::host::shown(argv),
+            output,
+        }))
+    }
+
+    /// Writes a file in the guest; its directory is made.
+    ///
+    /// # Errors
+    /// When the guest cannot, or ends.
+    pub(crate) fn write(&self, path: &str, text: &str) -> Result<(), LabError> {
+        let request = Request::Write {
+            path: path.to_string(),
+            text: text.to_string(),
+        };
+        self.agent()?.done(request, PATIENCE)
+    }
+
+    /// Runs a command that keeps a run in a store in the guest; every line of its log is handed to
+    /// `each` as it comes. As soon as `stop` says so, once, the command is interrupted.
+    ///
+    /// # Errors
+    /// When it cannot be started, the guest ends, or `each` refuses a line.
+    pub(crate) fn follow(
+        &self,
+        argv: &[OsString],
+        store: &str,
+        stop: &dyn Fn() -> bool,
+        each: &mut dyn FnMut(&str) -> Result<(), LabError>,
+    ) -> Result<Output, LabError> {
+        let agent = self.agent()?;
+        let argv = argv.iter().map(|word| word.to_string_lossy().into_owned());
+        let (id, replies) = agent.ask(Request::Follow {
+            argv: argv.collect(),
+            store: store.to_string(),
+        })?;
+        let mut stopped = false;
+        loop {
+            if !stopped && stop() {
+                stopped = true;
+                agent.done(Request::Interrupt { of: id }, PATIENCE)?;
+            }
+            match replies.recv_timeout(LOOK * 5) {
+                Ok(Reply::Line { text }) => each(&text)?,
+                Ok(Reply::Ended {
+                    status,
+                    stdout,
+                    stderr,
+                    ..
+                }) => {
+                    return Ok(Output {
+                        status,
+                        stdout,
+                        stderr,
+                    });
+                }
+                Ok(Reply::Refused { why }) => return Err(LabError::Refused(why)),
+                Ok(Reply::Done) | Err(RecvTimeoutError::Disconnected) => {
+                    return Err(LabError::Ended);
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+            }
+        }
+    }
+
+    /// Makes a file system on the scratch disk and mounts it.
+    ///
+    /// # Errors
+    /// When the guest cannot.
+    pub(crate) fn make_scratch(&self) -> Result<(), LabError> {
+        let script = format!(
+            "set -e; name=$(basename $(dirname $(grep -lx {SCRATCH} /sys/block/*/serial))); \
+             mkfs.ext4 -q -E nodiscard,lazy_itable_init=1 /dev/$name; \
+             mount /dev/$name {SCRATCH_DIR}"
+        );
+        self.must(&argv(["sh", "-c", &script])).map(|_| ())
+    }
+
+    /// Takes a disk away while it is in use, as if it had been pulled.
+    ///
+    /// # Errors
+    /// When there is none of that serial.
+    pub(crate) fn pull_disk(&self, serial: &str) -> Result<(), LabError> {
+        let script = format!(
+            "set -e; device=$(readlink -f $(dirname $(grep -lx {serial} /sys/block/*/serial))/device); \
+             basename $device >/sys/bus/virtio/drivers/virtio_blk/unbind"
+        );
+        self.must(&argv(["sh", "-c", &script])).map(|_| ())
+    }
+}
+
+/// The accelerator that works here: found out by booting, once after each start of this machine;
+/// what was found is kept in the file `known`.
+///
+/// # Errors
+/// When QEMU is missing or the file cannot be written.
+pub(crate) fn accelerator(site: &Site<'_>, known: &Path) -> Result<Accelerator, LabError> {
+    let here = |path: &str| site.host.read_text(Path::new(path)).unwrap_or_default();
+    if std::fs::File::options()
+        .read(true)
+        .write(true)
+        .open("/dev/kvm")
+        .is_err()
+    {
+        return Ok(Accelerator::Tcg);
+    }
+    let boot = here("/proc/sys/kernel/random/boot_id");
+    if let Some(name) = here(&known.to_string_lossy()).strip_prefix(&*boot) {
+        return Ok(if name.trim() == "kvm" {
+            Accelerator::Kvm
+        } else {
+            Accelerator::Tcg
+        });
+    }
+    let found = match Machine::begin(site, &Description::default(), Accelerator::Kvm) {
+        Ok(mut machine) => match machine.wait_for(1, PROBE) {
+            Ok(()) => Accelerator::Kvm,
+            Err(_) => Accelerator::Tcg,
+        },
+        Err(error) => return Err(error),
+    };
+    let report = crate::journal::undo_all(site.host, site.journal)?;
+    if let Some((what, why)) = report.failed.first() {
+        return Err(LabError::Refused(format!("could not {what}: {why}")));
+    }
+    std::fs::write(known, format!("{boot}{}\n", found.name()))
+        .map_err(|error| HostError::path("write", known, error))?;
+    Ok(found)
+}
+
+fn check(description: &Description) -> Result<(), LabError> {
+    if !(1..=NODES_MAX).contains(&description.nodes) {
+        let nodes = description.nodes;
+        return Err(LabError::Refused(format!(
+            "a lab of {nodes} nodes cannot be made: 1 to {NODES_MAX}"
+        )));
+    }
+    if description.disks.len() > DISKS_MAX {
+        let disks = description.disks.len();
+        return Err(LabError::Refused(format!(
+            "a guest has room for {DISKS_MAX} disks, {disks} different ones are asked for: use disks of the same size, sectors and speed in several treatments"
+        )));
+    }
+    Ok(())
+}
+
+fn start_node(
+    site: &Site<'_>,
+    dir: &Path,
+    node: usize,
+    description: &Description,
+    accelerator: Accelerator,
+) -> Result<Process, LabError> {
+    let (kernel, root) = (site.image.file("vmlinux"), site.image.file("root.squashfs"));
+    let zfs = site.zfs.map(|zfs| zfs.file("zfs.squashfs"));
+    let files = Files {
+        dir,
+        kernel: &kernel,
+        root: &root,
+        zfs: zfs.as_deref(),
+    };
+    let words = argv(command::command(node, description, accelerator, &files));
+    let said = command::file(node, "qemu");
+    let streams = if description.shell_on == Some(node) {
+        Streams::Ours
+    } else {
+        Streams::File(&said)
+    };
+    Ok(Process::start(&words, dir, streams)?)
+}
+
+/// What the kernel unpacks first: a shell, the modules it needs, this program.
+fn write_first(site: &Site<'_>, path: &Path) -> std::io::Result<()> {
+    let file = std::io::BufWriter::new(std::fs::File::create(path)?);
+    let mut archive = Archive::new(file)?;
+    archive.directory("boot")?;
+    archive.directory("kit")?;
+    archive.program("init", include_bytes!("recipe/init"))?;
+    archive.program("kit/start", include_bytes!("recipe/start"))?;
+    for entry in std::fs::read_dir(site.image.file("boot"))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let content = std::fs::read(entry.path())?;
+        match name.as_str() {
+            "busybox" => archive.program("busybox", &content)?,
+            name => archive.program(&format!("boot/{name}"), &content)?,
+        }
+    }
+    archive.program("kit/stackrace", &std::fs::read(site.program)?)?;
+    std::io::Write::flush(&mut archive.end()?)
+}
+
+/// Refuses a program that the guest's C library is too old for.
+fn check_libc(site: &Site<'_>) -> Result<(), LabError> {
+    let program = std::fs::read(site.program)
+        .map_err(|error| HostError::path("read", site.program, error))?;
+    let has = site.image.package("libc6").unwrap_or_default();
+    match (libc_needed(&program), version(&has)) {
+        (Some(needs), Some(found)) if needs > found => Err(LabError::Libc {
+            needs: format!("{}.{}", needs.0, needs.1),
+            has: format!("{}.{}", found.0, found.1),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// The newest version of glibc a program names (`GLIBC_2.34`); none: it is static.
+fn libc_needed(program: &[u8]) -> Option<(u32, u32)> {
+    let mark = b"GLIBC_";
+    let places = program.windows(mark.len()).enumerate();
+    places
+        .filter(|(_, window)| window == mark)
+        .filter_map(|(at, _)| {
+            let rest = &program[at + mark.len()..];
+            let end = rest
+                .iter()
+                .position(|byte| !b"0123456789.".contains(byte))?;
+            version(std::str::from_utf8(&rest[..end]).ok()?)
+        })
+        .max()
+}
+
+/// `2.36-9+deb12u9` → (2, 36).
+fn version(text: &str) -> Option<(u32, u32)> {
+    let (major, rest) = text.split_once('.')?;
+    let minor: String = rest.chars().take_while(char::is_ascii_digit).collect();
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// The end of what a guest and its QEMU printed.
+fn last_words(dir: &Path, node: usize) -> String {
+    let mut lines = Vec::new();
+    for what in ["console", "qemu"] {
+        let text = std::fs::read(dir.join(command::file(node, what))).unwrap_or_default();
+        let text = String::from_utf8_lossy(&text).into_owned();
+        lines.extend(text.lines().map(str::trim_end).map(str::to_string));
+    }
+    let from = lines.len().saturating_sub(LAST_WORDS);
+    lines[from..].join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_c_library_named_is_the_one_needed() {
+        let program = b"\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_PRIVATE\0GLIBC_2.9\0";
+        assert_eq!(libc_needed(program), Some((2, 34)));
+        assert_eq!(libc_needed(b"nothing"), None);
+        assert_eq!(version("2.36-9+deb12u9"), Some((2, 36)));
+    }
+}

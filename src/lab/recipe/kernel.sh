@@ -1,0 +1,21 @@
+#!/bin/sh
+# Puts the distribution's newest kernel into a tree, unpacked but not installed: no boot loader and
+# no initramfs is wanted. Prints its release. Usage: kernel.sh TREE
+set -eu
+tree=$1
+package=$(chroot "$tree" apt-cache depends linux-image-amd64 |
+	sed -n 's/^ *Depends: \(linux-image-[0-9].*\)$/\1/p' | head -n 1)
+mkdir "$tree/tmp/kernel"
+(cd "$tree/tmp/kernel" && chroot "$tree" sh -c "cd /tmp/kernel && apt-get --quiet=2 download $package" >&2)
+dpkg-deb --extract "$tree"/tmp/kernel/*.deb "$tree/tmp/kernel"
+release=$(ls "$tree/tmp/kernel/lib/modules")
+mkdir -p "$tree/usr/lib/modules"
+rm -rf "$tree/usr/lib/modules/$release.image"
+mv "$tree/tmp/kernel/boot/vmlinuz-$release" "$tree/boot/vmlinuz"
+if [ -d "$tree/usr/lib/modules/$release" ]; then
+	cp -a "$tree/tmp/kernel/lib/modules/$release/." "$tree/usr/lib/modules/$release/"
+else
+	mv "$tree/tmp/kernel/lib/modules/$release" "$tree/usr/lib/modules/"
+fi
+rm -rf "$tree/tmp/kernel"
+echo "$release"

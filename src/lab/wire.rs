@@ -1,0 +1,104 @@
+//! What the program outside of a guest and the one inside say to each other: one JSON object a line
+//! over a serial port, each reply with the number of the request it belongs to.
+
+use serde::{Deserialize, Serialize};
+
+/// Name of the serial port, inside and outside.
+pub(super) const PORT: &str = "stackrace";
+
+/// A request or a reply with its number.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(super) struct Numbered<T> {
+    /// Of the request.
+    pub(super) id: u64,
+    /// What is said.
+    #[serde(flatten)]
+    pub(super) said: T,
+}
+
+/// What a guest is asked to do.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "do", rename_all = "kebab-case")]
+pub(super) enum Request {
+    /// Say that it is there: [`Reply::Done`].
+    Hello,
+    /// Run a command to its end: [`Reply::Ended`].
+    Exec {
+        /// Program and arguments.
+        argv: Vec<String>,
+    },
+    /// Write a file, over another one if need be: [`Reply::Done`].
+    Write {
+        /// Absolute; its directory is made.
+        path: String,
+        /// All of it.
+        text: String,
+    },
+    /// Run a command that keeps a run in a store, and send each line of its log as it is written:
+    /// [`Reply::Line`] …, then [`Reply::Ended`].
+    Follow {
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// The store, in which there is no run yet.
+        store: String,
+    },
+    /// Ask the command of a [`Request::Follow`] to end, as Ctrl-C would: [`Reply::Done`].
+    Interrupt {
+        /// Its number.
+        of: u64,
+    },
+}
+
+/// What a guest answers.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "reply", rename_all = "kebab-case")]
+pub(super) enum Reply {
+    /// It is done.
+    Done,
+    /// A line of the log that is followed, without its line break.
+    Line {
+        /// As it was written.
+        text: String,
+    },
+    /// A command ended.
+    Ended {
+        /// Exit status; none: ended by a signal.
+        status: Option<i32>,
+        /// Standard output.
+        stdout: String,
+        /// Standard error.
+        stderr: String,
+        /// How long it took by the guest's clock, ns.
+        elapsed_ns: u64,
+    },
+    /// It could not be done.
+    Refused {
+        /// What was tried and what the system said.
+        why: String,
+    },
+}
+
+/// One line, with its line break.
+pub(super) fn line<T: Serialize>(id: u64, said: T) -> std::io::Result<Vec<u8>> {
+    let mut bytes = serde_json::to_vec(&Numbered { id, said })?;
+    bytes.push(b'\n');
+    Ok(bytes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_said_is_one_line_and_comes_back() {
+        let said = Request::Exec {
+            argv: vec!["echo".to_string(), "a\nb \"c\" ü".to_string()],
+        };
+        let bytes = line(7, said.clone()).unwrap();
+        assert_eq!(bytes.iter().filter(|&&byte| byte == b'\n').count(), 1);
+        let back: Numbered<Request> = serde_json::from_slice(&bytes).unwrap();
+        assert_eq!(back, Numbered { id: 7, said });
+        let text = String::from_utf8(line(1, Reply::Done).unwrap()).unwrap();
+        assert_eq!(text, "{\"id\":1,\"reply\":\"done\"}\n");
+    }
+}

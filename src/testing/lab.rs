@@ -1,0 +1,138 @@
+//! The lab tried for real: two guests, their network, what can be done to them.
+
+use crate::host::{LabDisk, Output, argv, local::LocalHost};
+use crate::journal::{Journal, undo_all};
+use crate::lab::LabError;
+use crate::lab::image;
+use crate::lab::machine::{self, Description, Machine, Site};
+use std::path::Path;
+use std::sync::Arc;
+
+/// Serial of the disk of each guest.
+const DISK: &str = "disk-1";
+
+/// Something was tried in a guest and did not go as it must.
+fn wrong(what: &str, found: &Output) -> String {
+    format!("{what}: {found:?}")
+}
+
+/// Starts two guests of the image in `cache`, each `program` inside, in the directory `dir`; tries
+/// the network between them (delay, a cut link), a power cut, and a disk that is pulled.
+///
+/// # Errors
+/// What did not go as it must.
+pub fn two_nodes(program: &Path, cache: &Path, dir: &Path) -> Result<(), String> {
+    let words = |error: LabError| error.to_string();
+    let image = image::find(cache).map_err(words)?;
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let journal = Journal::create(&dir.join("journal.jsonl")).map_err(|error| error.to_string())?;
+    let site = Site {
+        host: &host,
+        journal: &journal,
+        dir: dir.to_path_buf(),
+        image: &image,
+        zfs: None,
+        program,
+    };
+    let tried = machine::accelerator(&site, &dir.join("accelerator"))
+        .map_err(words)
+        .and_then(|accelerator| {
+            let description = Description {
+                nodes: 2,
+                memory_bytes: 512 << 20,
+                disks: vec![LabDisk {
+                    serial: DISK.to_string(),
+                    bytes: 64 << 20,
+                    logical_sector: 512,
+                    physical_sector: 4096,
+                    rate: None,
+                    requests: None,
+                }],
+                ..Description::default()
+            };
+            let mut machine = Machine::start(&site, &description, accelerator).map_err(words)?;
+            network(&machine)?;
+            power(&mut machine, &site, &description)?;
+            pulled(&machine)
+        });
+    let report = undo_all(&host, &journal).map_err(|error| error.to_string())?;
+    match report.failed.first() {
+        Some((what, why)) => Err(format!("could not {what}: {why}")),
+        None => tried,
+    }
+}
+
+/// A command in a guest, through its shell.
+fn sh(machine: &Machine, node: usize, script: &str) -> Result<Output, String> {
+    let node = machine.node(node).map_err(|error| error.to_string())?;
+    node.exec(&argv(["sh", "-c", script]))
+        .map_err(|error| error.to_string())
+}
+
+/// Both directions answer; a delay set in one guest is seen by the other; a cut link is silent.
+fn network(machine: &Machine) -> Result<(), String> {
+    let ping = "ping -q -c 3 -i 0.2 -W 2";
+    for (node, other) in [(1, "node2"), (2, "node1")] {
+        let found = sh(machine, node, &format!("{ping} {other}"))?;
+        if found.status != Some(0) {
+            return Err(wrong("no answer", &found));
+        }
+    }
+    let netem = "tc qdisc add dev eth0 root netem delay 300ms";
+    let found = sh(machine, 2, netem)?;
+    if found.status != Some(0) {
+        return Err(wrong("no delay", &found));
+    }
+    let found = sh(machine, 1, &format!("{ping} node2"))?;
+    // `rtt min/avg/max/mdev = 300.5/301.2/302.0/0.6 ms`: the guest's clock says at least the delay.
+    let least = found.stdout.split(" = ").nth(1);
+    let least = least.and_then(|text| text.split('/').next()?.parse::<f64>().ok());
+    if !least.is_some_and(|least| least >= 300.0) {
+        return Err(wrong("the delay is not seen", &found));
+    }
+    machine.cut_link(2, true);
+    let found = sh(machine, 1, "ping -q -c 1 -W 1 node2")?;
+    if found.status != Some(1) {
+        return Err(wrong("the link is not cut", &found));
+    }
+    machine.cut_link(2, false);
+    let found = sh(machine, 1, "ping -q -c 3 -W 2 node2")?;
+    if found.status != Some(0) {
+        return Err(wrong("the link is not mended", &found));
+    }
+    Ok(())
+}
+
+/// What was written durably is there after a power cut; what lay in the guest's memory is not.
+fn power(machine: &mut Machine, site: &Site<'_>, description: &Description) -> Result<(), String> {
+    let words = |error: LabError| error.to_string();
+    let device = format!("/dev/$(basename $(dirname $(grep -lx {DISK} /sys/block/*/serial)))");
+    let script = format!(
+        "echo kept >/tmp/a; dd if=/tmp/a of={device} bs=512 count=1 conv=sync,fsync && echo gone >/root/b"
+    );
+    let found = sh(machine, 2, &script)?;
+    if found.status != Some(0) {
+        return Err(wrong("cannot write", &found));
+    }
+    machine.cut_power(2).map_err(words)?;
+    if sh(machine, 2, "true").is_ok() {
+        return Err("a guest without power answers".to_string());
+    }
+    machine.power_on(2, site, description).map_err(words)?;
+    let found = sh(machine, 2, &format!("head -n 1 {device}; ls /root/b"))?;
+    if found.stdout.trim() != "kept" {
+        return Err(wrong("the power cut", &found));
+    }
+    Ok(())
+}
+
+/// A disk that is pulled is gone.
+fn pulled(machine: &Machine) -> Result<(), String> {
+    let node = machine.node(1).map_err(|error| error.to_string())?;
+    node.pull_disk(DISK).map_err(|error| error.to_string())?;
+    let found = sh(machine, 1, &format!("grep -lx {DISK} /sys/block/*/serial"))?;
+    if found.status == Some(0) {
+        return Err(wrong("the disk is still there", &found));
+    }
+    Ok(())
+}

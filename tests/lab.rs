@@ -1,0 +1,251 @@
+//! The lab for real: `cargo test --test lab -- --ignored`. Needs QEMU, and the image that
+//! `stackrace lab build` makes; where one is missing, each test says `skipped: …`.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "the tests of whole runs use the rest")]
+mod support;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::{Ground, Said, skipped};
+
+/// ext4 and XFS on slow 512e disks of the lab; each round must find them empty.
+const DISKS: &str = r#"
+title = "ext4 or XFS in the lab"
+[factors]
+filesystem = ["ext4", "xfs"]
+[[stack]]
+lab-disks = { size = "400 MiB", physical-sector = 4096, rate = "60 MB", requests = 400 }
+[[stack]]
+"{filesystem}" = {}
+[[workload]]
+name = "small files"
+files = { count = 50 }
+[[workload]]
+name = "streaming write"
+sequential = { mode = "write", size = "8 MiB" }
+[decide]
+rounds-at-most = 3
+at-most = "20 min"
+until = "never"
+"#;
+
+/// A loop file inside the guest.
+const LOOP: &str = r#"
+title = "a loop device in the lab"
+[factors]
+block-size = ["4 KiB", "64 KiB"]
+[[stack]]
+loop = { size = "200 MiB", laid-out = "no" }
+[[stack]]
+ext4 = {}
+[[workload]]
+random = { mode = "write", size = "4 MiB", block-size = "{block-size}", time = "2 s" }
+[decide]
+rounds-at-most = 50
+at-most = "20 min"
+until = "never"
+"#;
+
+/// Where images are kept; none: there is no QEMU, or no image of the kind, and the test was named as
+/// skipped.
+#[expect(clippy::disallowed_methods, reason = "as the program itself looks")]
+fn cache(test: &str, kind: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let mut dirs = std::env::split_paths(&path);
+    if !dirs.any(|dir| dir.join("qemu-system-x86_64").exists()) {
+        skipped(
+            test,
+            "needs qemu-system-x86_64 (apt install qemu-system-x86)",
+        );
+        return None;
+    }
+    let listed = Ground::new().stackrace(&["lab", "list"]).out;
+    let image = listed.lines().find(|line| line.starts_with(kind));
+    let Some(dir) = image.and_then(|line| line.rsplit(", ").next()) else {
+        skipped(
+            test,
+            &format!("needs the lab's {kind} (stackrace lab build --zfs)"),
+        );
+        return None;
+    };
+    Path::new(dir).parent().map(Path::to_path_buf)
+}
+
+fn log(ground: &Ground) -> Vec<Value> {
+    let runs = fs::read_dir(ground.store().join("runs")).into_iter();
+    let logs = runs.flatten().flatten().map(|run| run.path());
+    let text = logs.map(|run| fs::read_to_string(run.join("log.jsonl")).unwrap_or_default());
+    let text: String = text.collect();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+fn of_kind<'a>(log: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    log.iter().filter(|line| line["event"] == kind).collect()
+}
+
+/// QEMU processes whose command line names this ground.
+fn machines(ground: &Ground) -> Vec<i32> {
+    let here = ground.path().to_str().unwrap();
+    let ids = fs::read_dir("/proc").unwrap().flatten();
+    let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| {
+        let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).into_owned();
+        let program = line.split('\0').next().unwrap_or_default();
+        program.contains("qemu-system-") && line.contains(here)
+    })
+    .collect()
+}
+
+/// Waits until something is so; the program under test may not end before.
+fn until(program: &mut Child, what: &str, so: impl Fn() -> bool) {
+    while !so() {
+        if let Some(status) = program.try_wait().unwrap() {
+            panic!("ended ({status}) before {what}");
+        }
+        pause();
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "another process has to get on")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(100));
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn a_study_on_disks_of_the_lab_goes_from_start_to_verdict() {
+    if cache("a study in the lab", "image").is_none() {
+        return;
+    }
+    let ground = Ground::new();
+    ground.write("study.toml", DISKS);
+    let outside = ground.stackrace(&["run", "study.toml"]);
+    assert_eq!(outside.code, Some(4), "{}", outside.err);
+    assert!(outside.err.contains("--lab"), "{}", outside.err);
+    let said = ground.stackrace(&["run", "study.toml", "--lab"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let log = log(&ground);
+    assert_eq!(of_kind(&log, "trial").len(), 2 * 2 * 3);
+    assert_eq!(of_kind(&log, "round-finished").len(), 3);
+    assert_eq!(of_kind(&log, "run-ended")[0]["reason"], "rounds");
+    let facts = log[0]["environment"].as_array().unwrap();
+    let fact = |name: &str| facts.iter().find(|fact| fact["name"] == name);
+    assert!(
+        fact("lab").unwrap()["value"]
+            .as_str()
+            .unwrap()
+            .contains("QEMU")
+    );
+    assert!(fact("lab boot").is_some() && fact("lab command").is_some());
+    assert!(
+        of_kind(&log, "warned")[0]["text"]
+            .as_str()
+            .unwrap()
+            .contains("lab")
+    );
+    let raised = of_kind(&log, "stack-raised")[0].to_string();
+    assert!(raised.contains("physical sector 4096 B"), "{raised}");
+    assert_eq!(ground.left(), Vec::<String>::new());
+    assert!(machines(&ground).is_empty());
+    let resumed = ground.stackrace(&["resume", "last"]);
+    assert_eq!(resumed.code, Some(3), "{}", resumed.err);
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn whoever_is_killed_what_was_measured_is_kept_and_nothing_else() {
+    if cache("kills in the lab", "image").is_none() {
+        return;
+    }
+    for victim in ["guest", "program", "nobody"] {
+        let ground = Ground::new();
+        ground.write("study.toml", LOOP);
+        let mut command = ground.program(&["run", "study.toml", "--lab"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut program = command.spawn().unwrap();
+        until(&mut program, "three trials", || {
+            of_kind(&log(&ground), "trial").len() >= 3
+        });
+        let signal = |id: u32, signal: Signal| {
+            kill_process(Pid::from_raw(i32::try_from(id).unwrap()).unwrap(), signal).unwrap();
+        };
+        match victim {
+            "guest" => {
+                let machines = machines(&ground);
+                assert_eq!(machines.len(), 1);
+                signal(u32::try_from(machines[0]).unwrap(), Signal::KILL);
+            }
+            "program" => program.kill().unwrap(),
+            _ => signal(program.id(), Signal::INT),
+        }
+        let status = program.wait().unwrap();
+        let kept = log(&ground);
+        assert!(of_kind(&kept, "trial").len() >= 3, "{victim}");
+        let ended = of_kind(&kept, "run-ended");
+        match victim {
+            "guest" => {
+                assert_eq!(status.code(), Some(5));
+                assert_eq!(ended[0]["reason"], "failed");
+            }
+            "program" => {
+                assert!(ended.is_empty());
+                assert!(!ground.left().is_empty(), "its files wait for clean");
+                let cleaned = ground.stackrace(&["clean"]);
+                assert_eq!(cleaned.code, Some(0), "{}", cleaned.out);
+            }
+            _ => {
+                assert_eq!(status.code(), Some(130));
+                assert_eq!(ended[0]["reason"], "interrupted");
+            }
+        }
+        assert!(machines(&ground).is_empty(), "{victim}");
+        assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
+        assert!(ground.stackrace(&["report", "last"]).code == Some(0));
+    }
+}
+
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn two_guests_have_a_network_and_survive_what_is_done_to_them() {
+    let Some(cache) = cache("two guests", "image") else {
+        return;
+    };
+    let ground = Ground::new();
+    let program = Path::new(env!("CARGO_BIN_EXE_stackrace"));
+    stackrace::testing::two_nodes(program, &cache, ground.path()).unwrap();
+    assert!(machines(&ground).is_empty());
+    assert_eq!(ground.left(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn zfs_pools_of_every_layout_can_be_made_by_hand() {
+    if cache("ZFS in the lab", "zfs").is_none() {
+        return;
+    }
+    let ground = Ground::new();
+    let script = "set -e; modprobe zfs; disks=$(grep -l disk- /sys/block/*/serial | cut -d/ -f4); \
+        set -- $disks; \
+        for layout in \"\" mirror raidz; do \
+        zpool create -f -o ashift=12 pool $layout /dev/$1 /dev/$2 /dev/$3; \
+        dd if=/dev/urandom of=/pool/file bs=1M count=8 2>/dev/null; zpool scrub -w pool; \
+        zpool status -x pool; zpool destroy pool; done";
+    let disk = ["--disk", "256 MiB"];
+    let mut command = ground.program(&[]);
+    command
+        .args(["lab", "shell"])
+        .args(disk)
+        .args(disk)
+        .args(disk);
+    let said = Said::of(&command.args(["--", "sh", "-c", script]).output().unwrap());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_eq!(said.out.matches("is healthy").count(), 3, "{}", said.out);
+}
