@@ -44,7 +44,7 @@ loop = { size = "320 MiB", laid-out = "no" }
 "{filesystem}" = {}
 [[workload]]
 name = "random write"
-random = { mode = "write", size = "4 MiB", access = "uniform", time = "500 ms" }
+random = { mode = "write", size = "4 MiB", access = "uniform", time = "2 s" }
 [decide]
 rounds-at-most = 3
 at-most = "10 min"
@@ -194,6 +194,35 @@ fn start_until(ground: &Ground, args: &[&str], wanted: impl Fn(&Log) -> bool) ->
     child
 }
 
+/// Starts a slow run and waits until a phase of its second round has done something.
+fn start_measuring(ground: &Ground) -> Child {
+    let mut child = start_until(ground, &["run", "slow.toml"], measuring_in_round_two);
+    while !is_measuring(ground) {
+        assert!(child.try_wait().unwrap().is_none(), "ended too early");
+        wait(2);
+    }
+    child
+}
+
+/// Whether the run tells of a phase of the second round that has done something; it tells of what it
+/// does four times a second.
+fn is_measuring(ground: &Ground) -> bool {
+    let runs = fs::read_dir(ground.store().join("runs"))
+        .into_iter()
+        .flatten();
+    let told = runs
+        .flatten()
+        .find_map(|run| fs::read(run.path().join("now.json")).ok());
+    // While it is written, half of it may be read.
+    let Ok(now) = serde_json::from_slice::<Value>(&told.unwrap_or_default()) else {
+        return false;
+    };
+    let is_phase = now["part"]
+        .as_str()
+        .is_some_and(|part| !["raise", "prepare", "settle"].contains(&part));
+    now["round"] == 2 && is_phase && now["ops"].as_u64() > Some(0)
+}
+
 fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
@@ -314,10 +343,7 @@ fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
     for clean in [true, false] {
         let ground = Ground::new();
         ground.write("slow.toml", SLOW);
-        let child = start_until(&ground, &["run", "slow.toml"], measuring_in_round_two);
-        // Into the phase, which takes half a second.
-        wait(100);
-        kill(child);
+        kill(start_measuring(&ground));
         let before = Log::whole(&ground);
         assert!(!ground.left().is_empty(), "nothing stood");
         if clean {
@@ -370,10 +396,7 @@ fn interrupted_it_lowers_what_stands_and_says_the_verdict_so_far() {
     }
     let ground = Ground::new();
     ground.write("slow.toml", SLOW);
-    let child = start_until(&ground, &["run", "slow.toml"], measuring_in_round_two);
-    // Into the phase, which takes half a second.
-    wait(100);
-    let said = interrupt(child);
+    let said = interrupt(start_measuring(&ground));
     said.ended(130).err_has("stopping: lowering what stands");
     assert!(said.out.starts_with("VERDICT"), "{}", said.out);
     assert_eq!(ground.left(), [""; 0]);

@@ -493,7 +493,13 @@ impl Relay<'_> {
         let ledger = kept.ledger.lock();
         let record = ledger.record();
         let verdict = verdict::judge(&Evidence::of(record));
-        execute::show(self.setting, record, &verdict, &verb.output)?;
+        execute::show(
+            self.setting,
+            record,
+            &verdict,
+            &verb.output,
+            Some(execute::ANSWER_LINES),
+        )?;
         execute::where_it_is(self.setting, self.store, &ledger);
         Ok(code.unwrap_or(1))
     }
