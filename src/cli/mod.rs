@@ -130,6 +130,12 @@ fn store_dir(asked: Option<PathBuf>) -> Result<PathBuf, Failure> {
     std::path::absolute(&dir).map_err(|error| Failure::usage(format!("{}: {error}", dir.display())))
 }
 
+/// This machine with the peers it has; the sink is told of every command.
+fn host(sink: crate::host::local::Sink) -> crate::host::local::LocalHost {
+    let peers = crate::lab::peer::all(&sink);
+    crate::host::local::LocalHost::new(sink).with_peers(peers)
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the room that reads the environment"

@@ -43,7 +43,7 @@ pub(super) fn format(
 ///
 /// # Errors
 /// Why it may not.
-fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
+pub(super) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
     let not_ours = |why: String| {
         LayerError::refused(
             format!("{} is not formatted: {why}", device.path.display()),
@@ -52,6 +52,12 @@ fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
     };
     match &device.origin {
         Origin::LoopOn(file) => still_on(host, &device.path, file)?.map_err(not_ours)?,
+        Origin::Made(name) => {
+            let known = host.exec(&argv(["drbdsetup", "show", name]))?;
+            if known.status != Some(0) {
+                return Err(not_ours(format!("it is not {name}")));
+            }
+        }
         Origin::Lab(serial) => {
             let shown = Path::new("/sys/block").join(block::name(&device.path));
             let found = host.read_text(&shown.join("serial"))?;

@@ -9,14 +9,20 @@ mod block;
 mod btrfs;
 mod composition;
 mod dir;
+mod drbd;
 mod error;
 mod ext;
 mod filesystem;
+mod gfs2;
 mod lab_disks;
+mod line;
 mod loops;
+mod nfs;
 mod options;
 mod raised;
 mod raising;
+mod share;
+mod smb;
 mod tmpfs;
 mod xfs;
 
@@ -35,11 +41,15 @@ use std::path::PathBuf;
 pub(crate) const ALL: &[LayerKind] = &[
     btrfs::KIND,
     dir::KIND,
+    drbd::KIND,
     ext::EXT2,
     ext::EXT3,
     ext::EXT4,
+    gfs2::KIND,
     lab_disks::KIND,
     loops::KIND,
+    nfs::KIND,
+    smb::KIND,
     tmpfs::KIND,
     xfs::KIND,
 ];
@@ -77,6 +87,8 @@ pub(crate) enum Takes {
         /// At most.
         max: usize,
     },
+    /// The root of a file system of ours, or a private directory.
+    Directory,
 }
 
 /// What a kind of layer gives.
@@ -86,6 +98,17 @@ pub(crate) enum GivesKind {
     Devices,
     /// A directory.
     Directory,
+}
+
+/// Where the layers below one stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Below {
+    /// On this machine.
+    Here,
+    /// On the peer instead.
+    OnPeer,
+    /// On this machine and on the peer, alike.
+    OnBoth,
 }
 
 /// One layer with its settings.
@@ -103,6 +126,26 @@ pub(crate) trait Layer: Send + Sync {
     /// How many devices it gives; none: a directory.
     fn devices_given(&self) -> Option<usize> {
         None
+    }
+    /// Where what it takes stands.
+    fn below(&self) -> Below {
+        Below::Here
+    }
+    /// Whether both machines may write what it gives at once.
+    fn is_shared(&self) -> bool {
+        false
+    }
+    /// How many machines it needs.
+    fn nodes(&self) -> usize {
+        if self.below() == Below::Here { 1 } else { 2 }
+    }
+    /// A layer it cannot do without somewhere below, or with settings that one does not have: why
+    /// not.
+    ///
+    /// # Errors
+    /// One clause.
+    fn accepts(&self, _below: &[Box<dyn Layer>]) -> Result<(), String> {
+        Ok(())
     }
     /// What must be there before it can be raised.
     fn needs(&self) -> Needs;
@@ -151,6 +194,8 @@ pub(crate) enum Origin {
     LoopOn(PathBuf),
     /// A disk of the lab, by its serial: the guest and all its disks are disposable.
     Lab(String),
+    /// Put together of devices below in this raise, under a name nobody else has.
+    Made(String),
 }
 
 /// A layer that stands.
