@@ -2,6 +2,7 @@
 //! `stackrace lab build` makes; where one is missing, each test says `skipped: …`.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
+#[expect(dead_code, reason = "the tests of whole runs use the rest")]
 mod support;
 
 use std::fs;

@@ -153,26 +153,7 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         _ => broken(error),
     })?;
     let record = store.read(&run).map_err(broken)?;
-    if record.imported() {
-        return Err(Failure::refused(format!(
-            "{run} was imported: there is nothing to go on with"
-        ))
-        .next("stackrace import the further results together with these"));
-    }
-    if record
-        .head
-        .environment
-        .iter()
-        .any(|fact| fact.name == super::lab::LAB)
-    {
-        return Err(Failure::refused(format!(
-            "{run} was made in the lab, and its machine is gone"
-        ))
-        .next(format!(
-            "begin anew: stackrace run {} --lab",
-            record.head.study_name
-        )));
-    }
+    can_go_on(&record)?;
     let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
     // The head says what was really asked: words on the command line are not in the study's text.
     study.decide = record.head.decide.clone();
@@ -218,6 +199,32 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         false,
         &Output { html },
     )
+}
+
+/// Refuses a run that nobody can go on with.
+fn can_go_on(record: &Record) -> Result<(), Failure> {
+    let run = &record.head.run;
+    if record.imported() {
+        return Err(Failure::refused(format!(
+            "{run} was imported: there is nothing to go on with"
+        ))
+        .next("stackrace import the further results together with these"));
+    }
+    if record
+        .head
+        .environment
+        .iter()
+        .any(|fact| fact.name == super::lab::LAB)
+    {
+        return Err(Failure::refused(format!(
+            "{run} was made in the lab, and its machine is gone"
+        ))
+        .next(format!(
+            "begin anew: stackrace run {} --lab",
+            record.head.study_name
+        )));
+    }
+    Ok(())
 }
 
 /// The journal of a dead run, and how many things it had left standing, which are removed: they

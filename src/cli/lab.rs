@@ -86,11 +86,12 @@ fn build(setting: &Setting, zfs: bool) -> Result<u8, Failure> {
     let cache = cache(&host)?;
     std::fs::create_dir_all(&cache)
         .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.display())))?;
-    clean::passing(setting, &host, |journal, _| {
+    clean::passing(setting, &host, |journal, id| {
         let builder = Builder {
             host: &host,
             journal,
             cache: &cache,
+            mark: id,
         };
         tell(setting, "root file system and kernel …");
         let image = builder.image().map_err(cannot)?;
@@ -123,7 +124,10 @@ fn list(setting: &Setting) -> Result<u8, Failure> {
         text.push_str(&one_line(image));
     }
     if wanted.is_none() {
-        text.push_str("no image of this program's recipe: sudo stackrace lab build\n");
+        text.push_str(&format!(
+            "{} of this program's recipe is not built: sudo stackrace lab build\n",
+            image::wanted()
+        ));
     }
     for machine in clean::passing_dirs(setting)? {
         let dir = machine::dir_in(&machine);

@@ -17,6 +17,7 @@ pub(crate) mod verb;
 
 pub(crate) use mountinfo::MountInfo;
 
+use crate::unit;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
@@ -81,6 +82,26 @@ pub(crate) struct LabDisk {
     pub(crate) rate: Option<u64>,
     /// Most requests per second, reads and writes together; none: as many as go.
     pub(crate) requests: Option<u64>,
+}
+
+impl LabDisk {
+    /// What it is like, in one line.
+    pub(crate) fn described(&self) -> String {
+        let mut text = format!(
+            "{}, logical sector {} B, physical sector {} B",
+            unit::bytes(self.bytes),
+            self.logical_sector,
+            self.physical_sector
+        );
+        if let Some(rate) = self.rate {
+            let rate = unit::bytes_per_second(rate as f64);
+            text.push_str(&format!(", at most {rate}"));
+        }
+        if let Some(requests) = self.requests {
+            text.push_str(&format!(", at most {requests} requests/s"));
+        }
+        text
+    }
 }
 
 /// How fast the line between two machines was found to be.

@@ -73,7 +73,7 @@ pub(crate) struct Image {
 }
 
 /// Name of the image this program's recipe gives.
-fn image_name() -> String {
+pub(crate) fn wanted() -> String {
     let mut hash = blake3::Hasher::new();
     for (name, text) in ROOT {
         hash.update(name.as_bytes()).update(&[0]);
@@ -156,7 +156,7 @@ impl Image {
 /// # Errors
 /// When it was not built, or a file is missing.
 pub(crate) fn find(cache: &Path) -> Result<Image, LabError> {
-    let dir = cache.join(image_name());
+    let dir = cache.join(wanted());
     if dir.is_dir() {
         Image::open(&dir)
     } else {
@@ -199,6 +199,8 @@ pub(crate) struct Builder<'a> {
     pub(crate) journal: &'a Journal,
     /// Where images are kept.
     pub(crate) cache: &'a Path,
+    /// Names what is made meanwhile; nobody else has it.
+    pub(crate) mark: &'a str,
 }
 
 impl Builder<'_> {
@@ -211,7 +213,7 @@ impl Builder<'_> {
             Err(LabError::NoImage) => {}
             found => return found,
         }
-        self.build(&image_name(), |work| {
+        self.build(&wanted(), |work| {
             let packages: Vec<&str> = include_str!("recipe/packages")
                 .lines()
                 .filter(|line| !line.starts_with('#'))
@@ -224,7 +226,7 @@ impl Builder<'_> {
                 names.push(format!("boot/{}", name.to_string_lossy()));
             }
             let kernel = self.host.read_text(&work.join("release"))?;
-            Ok((kernel.trim().to_string(), image_name(), names))
+            Ok((kernel.trim().to_string(), wanted(), names))
         })
     }
 
@@ -261,9 +263,7 @@ impl Builder<'_> {
         if let Some(missing) = self.host.missing(&NEEDS).into_iter().next() {
             return Err(missing.into());
         }
-        let work = self
-            .cache
-            .join(format!(".stackrace-build-{}", self.host.nonce()?));
+        let work = self.cache.join(format!(".stackrace-{}-build", self.mark));
         let tree = Undo::RemoveTree(work.clone());
         let entry = self.journal.will("lab build", tree)?;
         self.host.create_dir(&work)?;
@@ -272,7 +272,7 @@ impl Builder<'_> {
             std::fs::write(&path, text).map_err(|error| HostError::path("write", &path, error))?;
         }
         let (kernel, version, names) = make(&work)?;
-        let kept = self.cache.join(format!(".stackrace-kept-{name}"));
+        let kept = self.cache.join(format!(".stackrace-{}-kept", self.mark));
         self.journal
             .will("lab build", Undo::RemoveTree(kept.clone()))?;
         let dir = self.cache.join(name);
@@ -288,6 +288,9 @@ impl Builder<'_> {
     fn bootstrap(&self, work: &Path, packages: &str, script: &str) -> Result<(), LabError> {
         let work = work.to_string_lossy();
         let words = [
+            // What is mounted in the tree is gone with the last program that sees it.
+            "unshare".to_string(),
+            "--mount".to_string(),
             "env".to_string(),
             format!("TMPDIR={work}"),
             format!("SOURCE_DATE_EPOCH={EPOCH}"),

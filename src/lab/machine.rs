@@ -328,7 +328,10 @@ impl Machine {
             Fact::new("lab on kernel", format!("Linux {}", outside.trim())),
         ];
         for disk in &description.disks {
-            facts.push(Fact::new("lab disk", command::described(disk)));
+            facts.push(Fact::new(
+                "lab disk",
+                format!("{}: {}", disk.serial, disk.described()),
+            ));
         }
         for node in &self.nodes {
             facts.push(Fact::new("lab command", node.process.command()));

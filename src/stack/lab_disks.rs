@@ -11,7 +11,6 @@ use super::{
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, LabDisk, Needs, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
-use crate::unit;
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -157,31 +156,6 @@ fn serial(like: &[u64], number: u64) -> String {
     format!("disk-{}-{number:02}", &hash.finalize().to_hex()[..8])
 }
 
-impl LabDisks {
-    /// Of one of them.
-    fn described(&self) -> String {
-        let Some(disk) = self.disks.first() else {
-            return String::new();
-        };
-        let mut text = format!(
-            "{}, logical sector {} B, physical sector {} B",
-            unit::bytes(disk.bytes),
-            disk.logical_sector,
-            disk.physical_sector
-        );
-        if let Some(rate) = disk.rate {
-            text.push_str(&format!(
-                ", at most {}",
-                unit::bytes_per_second(rate as f64)
-            ));
-        }
-        if let Some(requests) = disk.requests {
-            text.push_str(&format!(", at most {requests} requests/s"));
-        }
-        text
-    }
-}
-
 impl Layer for LabDisks {
     fn kind(&self) -> &'static str {
         "lab-disks"
@@ -196,7 +170,8 @@ impl Layer for LabDisks {
             1 => "1 disk".to_string(),
             count => format!("{count} disks"),
         };
-        format!("{disks} of the lab, {}", self.described())
+        let like = self.disks.first().map(LabDisk::described);
+        format!("{disks} of the lab, {}", like.unwrap_or_default())
     }
 
     fn takes(&self) -> Takes {
@@ -229,7 +204,7 @@ impl Layer for LabDisks {
             // Everything is given back, so that each raise finds the disk as it was when new.
             // Without --force it fails where the disk is in use.
             host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
-            facts.push(read_back(host, &path, disk, &self.described())?);
+            facts.push(read_back(host, &path, disk)?);
             devices.push(Device {
                 path,
                 origin: Origin::Lab(disk.serial.clone()),
@@ -249,12 +224,8 @@ impl Layer for LabDisks {
 }
 
 /// What the guest sees; an error where it is not what was asked.
-fn read_back(
-    host: &dyn Host,
-    device: &Path,
-    asked: &LabDisk,
-    described: &str,
-) -> Result<Fact, LayerError> {
+fn read_back(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Fact, LayerError> {
+    let described = asked.described();
     let name = block::name(device);
     let read = |what: &str| {
         host.read_text(&Path::new("/sys/block").join(&name).join(what))
