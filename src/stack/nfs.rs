@@ -114,12 +114,14 @@ impl Layer for Nfs {
         let mut facts = ready.facts;
         let source = self.place.serve(raising, below, |raising, root| {
             facts.push(self.export(raising, &client, &root)?);
+            // Version 4 sees one tree, whose root it is; version 3 names the directory.
+            let seen = if self.is_3() { root } else { "/".into() };
             let mut source = OsString::from(format!("{server}:"));
-            source.push(&root);
+            source.push(&seen);
             Ok(source)
         })?;
         let mut options = vec![format!("vers={}", self.version), "proto=tcp".to_string()];
-        let kind = if self.version == "3" {
+        let kind = if self.is_3() {
             // Locks of version 3 need a daemon of their own; nobody else uses these files.
             options.push("nolock".to_string());
             "nfs"
@@ -143,6 +145,10 @@ impl Layer for Nfs {
 }
 
 impl Nfs {
+    fn is_3(&self) -> bool {
+        self.version == "3"
+    }
+
     /// Starts the server and lets it serve a directory to the client; what it says it exports.
     fn export(
         &self,
@@ -171,7 +177,7 @@ impl Nfs {
             THREADS,
         ]))?;
         host.must(&argv(["rpc.mountd"]))?;
-        let asked = format!("rw,{},no_root_squash,no_subtree_check,fsid=77", self.export);
+        let asked = format!("rw,{},no_root_squash,no_subtree_check,fsid=0", self.export);
         let mut served = OsString::from(format!("{client}:"));
         served.push(root);
         let mut command = argv(["exportfs", "-o", &asked]);

@@ -215,7 +215,13 @@ impl<'a> Raising<'a> {
         options: &[String],
         memory: Memory,
     ) -> Result<PathBuf, LayerError> {
-        let path = self.scratch()?.join(self.name("mnt"));
+        // A share is mounted beside what it serves.
+        let before = self.mounts.iter().filter(|mount| mount.node == self.node);
+        let name = match before.count() {
+            0 => "mnt".to_string(),
+            before => format!("mnt-{}", before + 1),
+        };
+        let path = self.scratch()?.join(self.name(&name));
         self.create_dir(&path)?;
         self.will(Undo::Unmount(path.clone()))?;
         let mut command = argv(["mount", "-t", file_system]);

@@ -178,8 +178,8 @@ impl Smb {
             ));
         }
         raising.will(Undo::EndDaemon("smbd".to_string()))?;
-        let mut command = argv(["smbd", "--daemon", "--configfile"]);
-        command.push(file.into());
+        let mut command = argv(["smbd", "--daemon", "--log-basename"]);
+        command.extend([own.into(), "--configfile".into(), file.into()]);
         host.must(&command)?;
         let lines = found.stdout.lines().map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| line.contains('=')).collect();

@@ -370,7 +370,11 @@ fn survive(shape: &[&str], fault: Fault) -> bool {
                 assert!(error.to_string().contains("told to fail here"), "{error}");
                 if matches!(fault, Fault::Refused(_)) {
                     // The program is alive: it must have cleaned up by itself.
-                    assert_eq!(error.left, Vec::<String>::new());
+                    assert_eq!(
+                        error.left,
+                        Vec::<String>::new(),
+                        "{shape:?} {fault:?}: {error}"
+                    );
                     assert_eq!(host.left(), Vec::<String>::new(), "{fault:?}");
                     assert!(journal.pending().is_empty());
                 }
