@@ -13,6 +13,9 @@ use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::OsStr;
 use std::path::Path;
 
+/// Where the server keeps its own, sockets among it: their paths are short by law (`sun_path`).
+const OWN: &str = "/run";
+
 /// Name of the share.
 const SHARE: &str = "work";
 
@@ -162,9 +165,8 @@ impl Smb {
 
     /// Starts the server; how it understood the share.
     fn serve(&self, raising: &mut Raising<'_>, root: &Path) -> Result<Fact, LayerError> {
-        let scratch = raising.scratch()?;
-        let own = scratch.join(raising.name("smb"));
-        let file = scratch.join(raising.name("smb.conf"));
+        let own = Path::new(OWN).join(raising.name("smb"));
+        let file = raising.scratch()?.join(raising.name("smb.conf"));
         raising.create_tree(&own)?;
         raising.create_text(&file, &self.configuration(&own, root))?;
         let host = raising.host();

@@ -168,6 +168,17 @@ fn what_does_not_fit_is_said_in_words() {
     assert!(why_not(&[]).1.starts_with("a stack has at least one layer"));
 }
 
+fn refused(line: &str, words: &str) {
+    let refusal = try_layer(line).err().unwrap();
+    assert!(
+        refusal.message.contains(words),
+        "{line}: {}",
+        refusal.message
+    );
+    assert!(!refusal.help.is_empty(), "{line}");
+    assert!(refusal.span.is_some(), "{line}");
+}
+
 #[test]
 fn settings_that_cannot_be_had_are_refused_where_they_stand() {
     for (line, words) in [
@@ -203,6 +214,14 @@ fn settings_that_cannot_be_had_are_refused_where_they_stand() {
             "no compression \"lz4\"",
         ),
         ("tmpfs = { size = 0 }", "may fill the memory"),
+    ] {
+        refused(line, words);
+    }
+}
+
+#[test]
+fn between_machines_too() {
+    for (line, words) in [
         (
             "drbd = { protocol = \"A\", role = \"dual\" }",
             "two primaries need protocol C",
@@ -233,14 +252,7 @@ fn settings_that_cannot_be_had_are_refused_where_they_stand() {
             "no option that can be given here",
         ),
     ] {
-        let refusal = try_layer(line).err().unwrap();
-        assert!(
-            refusal.message.contains(words),
-            "{line}: {}",
-            refusal.message
-        );
-        assert!(!refusal.help.is_empty(), "{line}");
-        assert!(refusal.span.is_some(), "{line}");
+        refused(line, words);
     }
 }
 
