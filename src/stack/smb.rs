@@ -7,14 +7,19 @@ use super::{
     share::{self, Place},
 };
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Needs, argv};
+use crate::host::{Host, Needs, argv};
 use crate::journal::Undo;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::OsStr;
 use std::path::Path;
+use std::time::Duration;
 
 /// Where the server keeps its own, sockets among it: their paths are short by law (`sun_path`).
 const OWN: &str = "/run";
+
+/// How often, and with what pause, it is looked whether the server listens.
+const LOOKS: usize = 150;
+const LOOK: Duration = Duration::from_millis(200);
 
 /// Name of the share.
 const SHARE: &str = "work";
@@ -94,6 +99,7 @@ impl Layer for Smb {
             root: true,
             tools: &[
                 "smbd",
+                "ss",
                 "testparm",
                 "mount.cifs",
                 "mount",
@@ -183,8 +189,21 @@ impl Smb {
         let mut command = argv(["smbd", "--daemon", "--log-basename"]);
         command.extend([own.into(), "--configfile".into(), file.into()]);
         host.must(&command)?;
+        listening(host)?;
         let lines = found.stdout.lines().map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| line.contains('=')).collect();
         Ok(Fact::new("share in force", lines.join("; ")))
     }
+}
+
+/// Waits until somebody listens at the server's port: it goes to the background before it does.
+fn listening(host: &dyn Host) -> Result<(), LayerError> {
+    for _ in 0..LOOKS {
+        let found = host.must(&argv(["ss", "-Hltn", "sport", "=", ":445"]))?;
+        if !found.stdout.trim().is_empty() {
+            return Ok(());
+        }
+        host.pause(LOOK);
+    }
+    Err(LayerError::refused("Samba does not listen at port 445", ""))
 }
