@@ -290,7 +290,7 @@ fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
     let trials = of_kind(&log, "trial");
     assert_eq!(trials.len(), treatments, "{}{}", said.out, said.err);
     for trial in trials {
-        assert_eq!(trial["ended"], "complete", "{trial}");
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
     }
     assert_eq!(of_kind(&log, "stack-lowered").len(), treatments);
     let mut raised: Vec<(u64, String)> = of_kind(&log, "stack-raised")

@@ -54,8 +54,11 @@ pub(super) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), Lay
         Origin::LoopOn(file) => still_on(host, &device.path, file)?.map_err(not_ours)?,
         Origin::Made(name) => {
             let known = host.exec(&argv(["drbdsetup", "show", name]))?;
-            if known.status != Some(0) {
-                return Err(not_ours(format!("it is not {name}")));
+            // `device minor 0;`, or as it was configured.
+            let number = block::name(&device.path).replace("drbd", "");
+            let shown = [format!("minor {number};"), format!("/dev/drbd{number};")];
+            if !shown.iter().any(|words| known.stdout.contains(words)) {
+                return Err(not_ours(format!("it is not the device of {name}")));
             }
         }
         Origin::Lab(serial) => {
