@@ -66,7 +66,7 @@ pub(crate) fn serve() -> Result<(), String> {
 }
 
 /// A connection from another guest.
-fn of_peer(stream: TcpStream) -> Result<(), String> {
+pub(super) fn of_peer(stream: TcpStream) -> Result<(), String> {
     let words = |error: std::io::Error| error.to_string();
     stream.set_nodelay(true).map_err(words)?;
     let agent = Agent::new(stream.try_clone().map_err(words)?);

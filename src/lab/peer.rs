@@ -314,3 +314,84 @@ impl Host for Peer {
         Err(self.lost("a peer chooses no names"))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::net::TcpListener;
+    use std::sync::Mutex;
+
+    /// A peer whose agent answers in this process, on a port of this machine.
+    fn peer(sink: Sink) -> Peer {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                std::thread::spawn(move || super::super::guest::of_peer(stream));
+            }
+        });
+        Peer {
+            name: "node2".to_string(),
+            address,
+            sink,
+            agent: OnceLock::new(),
+        }
+    }
+
+    #[test]
+    fn a_peer_does_what_a_host_does_and_says_where_it_failed() {
+        let log = Arc::new(Mutex::new(Vec::new()));
+        let kept = Arc::clone(&log);
+        let peer = peer(Arc::new(move |run| kept.lock().unwrap().push(run)));
+        let base = tempfile::tempdir().unwrap();
+        let base = base.path().canonicalize().unwrap();
+        let made = base.join("made");
+        peer.create_dir(&made).unwrap();
+        assert!(made.is_dir() && peer.is_dir(&made));
+        let error = peer.create_dir(&made).unwrap_err();
+        assert!(error.is_already_there());
+        assert!(error.to_string().starts_with("node2: "), "{error}");
+        let file = made.join("text");
+        peer.create_file(&file, 0, Filling::Sparse).unwrap();
+        peer.write_text(&file, "a \"b\"\nc").unwrap();
+        assert_eq!(peer.read_text(&file).unwrap(), "a \"b\"\nc");
+        assert_eq!(peer.list(&made).unwrap(), ["text"]);
+        let mount = peer.mount_of(&made).unwrap();
+        assert!(made.starts_with(&mount.mount_point));
+        let failed = peer.must(&argv(["sh", "-c", "echo no >&2; exit 3"]));
+        assert!(failed.unwrap_err().to_string().contains("status 3: no"));
+        let missing = peer.exec(&argv(["no-such-program"])).unwrap_err();
+        assert!(missing.to_string().contains("node2"), "{missing}");
+        // A daemon is ended in the lab alone.
+        let refused = peer.end_daemon("no-such-daemon").unwrap_err();
+        assert!(refused.to_string().starts_with("node2: "), "{refused}");
+        let log = log.lock().unwrap();
+        assert_eq!(log.len(), 1, "what ran is recorded, once");
+        assert_eq!((&*log[0].host, log[0].status), ("node2", Some(3)));
+    }
+
+    #[test]
+    fn the_line_to_a_peer_is_measured() {
+        let peer = peer(Arc::new(|_| ()));
+        let speed = peer.measure_line(300_000).unwrap().unwrap();
+        assert_eq!(speed.bytes, 300_000);
+        assert!(speed.round_trip_ns > 0 && speed.rate.is_finite() && speed.rate > 0.0);
+        assert!(peer.line().unwrap().iter().all(IpAddr::is_loopback));
+    }
+
+    #[test]
+    fn a_peer_that_is_not_there_is_named() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        drop(listener);
+        let peer = Peer {
+            name: "node2".to_string(),
+            address,
+            sink: Arc::new(|_| ()),
+            agent: OnceLock::new(),
+        };
+        let error = peer.mounts().unwrap_err();
+        let words = "node2: cannot be talked to";
+        assert!(error.to_string().starts_with(words), "{error}");
+    }
+}
