@@ -353,6 +353,37 @@ pub(crate) struct Counted {
     pub(crate) pressure_io_ns: Option<u64>,
     /// See `pressure_cpu_ns`.
     pub(crate) pressure_memory_ns: Option<u64>,
+    /// From the first reading of the counters to the last, ns: a little more than the measured part.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) window_ns: Option<u64>,
+    /// Of `sent_bytes`, those that were dropped before they were sent: of files cut or removed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cancelled_bytes: Option<u64>,
+    /// Bytes of the whole machine that were in memory only (dirty, or on their way) when a phase
+    /// ended, beyond those when it began; the most of all phases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) unwritten_bytes: Option<u64>,
+    /// Bytes the machine fetched from its swap space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) swapped_in_bytes: Option<u64>,
+    /// Bytes the machine moved to its swap space.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) swapped_out_bytes: Option<u64>,
+    /// Times a processor was slowed down because it was hot, over all processors.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) throttled: Option<u64>,
+    /// The thread of the kernel that used the most processor time.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kernel_thread: Option<ThreadCounted>,
+}
+
+/// Processor time of one thread.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct ThreadCounted {
+    /// `kworker/u8:2-loop0`, as the kernel names it at the end.
+    pub(crate) name: String,
+    /// User and system, ns.
+    pub(crate) cpu_ns: u64,
 }
 
 /// What the block layer counted for one device (differences over the measured part).
@@ -374,6 +405,10 @@ pub(crate) struct DeviceCounted {
     pub(crate) busy_ns: u64,
     /// Time weighted by requests in flight, ns.
     pub(crate) weighted_ns: u64,
+    /// `write back` (the device may hold what was written in volatile memory until it is flushed) or
+    /// `write through`, as the kernel takes it to be.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) write_cache: Option<String>,
 }
 
 /// One phase of one trial.
@@ -383,6 +418,12 @@ pub(crate) struct PhaseObservation {
     pub(crate) name: String,
     /// ns.
     pub(crate) elapsed_ns: u64,
+    /// Processor time of this process within the phase alone, user, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu_user_ns: Option<u64>,
+    /// The same, system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) cpu_system_ns: Option<u64>,
     /// Engine and why it was chosen.
     pub(crate) engine: String,
     /// Clock in use.
@@ -470,4 +511,32 @@ pub(crate) struct OperationObservation {
     /// the intended start. None: the latencies are the service times.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) service: Option<TimingObservation>,
+}
+
+/// A command as it can be pasted into a shell.
+pub(crate) fn shell(argv: &[String]) -> String {
+    let bare = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
+    argv.iter()
+        .map(|word| {
+            if !word.is_empty() && word.chars().all(bare) {
+                word.clone()
+            } else {
+                format!("'{}'", word.replace('\'', "'\\''"))
+            }
+        })
+        .collect::<Vec<_>>()
+        .join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_command_can_be_pasted() {
+        let words = ["mount", "-o", "rw,noatime", "it's", "", "a b", "$x"];
+        let argv = words.map(str::to_owned);
+        assert_eq!(
+            super::shell(&argv),
+            "mount -o rw,noatime 'it'\\''s' '' 'a b' '$x'"
+        );
+    }
 }

@@ -24,8 +24,10 @@
 //! | [`audit`] | what spoils or limits a figure |
 //! | [`published`] | five published studies as data |
 //! | [`verdict`] | contrasts judged |
+//! | [`export`] | long tables for other programs: CSV, JSON, Parquet |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`classic`] | reports of the classic tools as data |
+//! | [`web`] | the live page |
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
@@ -35,6 +37,7 @@ mod audit;
 mod classic;
 mod cli;
 mod event;
+mod export;
 mod host;
 mod import;
 mod journal;
@@ -55,6 +58,7 @@ mod time;
 mod unit;
 mod verdict;
 mod video;
+mod web;
 mod workload;
 
 /// Runs the program on the process's arguments.

@@ -4,6 +4,7 @@
 //! workloads measured and what an original printed go through the same metrics.
 
 pub(crate) mod bonnie;
+pub(crate) mod fio;
 pub(crate) mod postmark;
 pub(crate) mod sysbench;
 

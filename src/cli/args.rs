@@ -10,8 +10,9 @@ const EXIT_CODES: &str = "\
 Exit codes:
   0  done                                4  this machine cannot (root, tool, module)
   1  internal error                      5  a trial failed
-  2  usage                               6  undecided (only with --decide)
-  3  refused, nothing was touched      130  interrupted; what was measured is kept";
+  2  usage                               6  undecided (only with --decide, and gate)
+  3  refused, nothing was touched        7  worse than allowed (only gate)
+                                       130  interrupted; what was measured is kept";
 
 /// Which storage configuration should I choose, and how sure can I be?
 #[derive(Debug, Parser)]
@@ -49,6 +50,9 @@ pub(super) enum Verb {
     Bonnie(Bonnie),
     /// Race existing directories against each other, now, without root or a study file
     Compare(Compare),
+    /// Do what a job file of fio says, or options of fio, with its files and its output
+    #[command(disable_help_flag = true)]
+    Fio(Fio),
     /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
     Lab(Lab),
     /// Put one workload on one directory, file or device, once, now, and show what was measured
@@ -64,6 +68,9 @@ pub(super) enum Verb {
     Resume(Resume),
     /// Show a run: verdict, tables, plots
     Report(Report),
+    /// Ask stored results anything: another contrast, metric, workload, margin; marked as chosen
+    /// after the run
+    Verdict(Ask),
     /// Show a published study: its figures, what they say, and what a careful reader would remark
     Published(Published),
     /// List the runs on record
@@ -72,6 +79,12 @@ pub(super) enum Verb {
     Import(Import),
     /// Two stored results side by side, own or imported: what differs, and by how much
     Diff(Diff),
+    /// Write runs as long tables for other programs: CSV, JSON, Parquet
+    Export(Export),
+    /// Exit with the verdict on one question, for CI: is it worse by more than so much?
+    Gate(Gate),
+    /// Watch runs in a browser as they happen, and past ones: their history, any two side by side
+    Serve(Serve),
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
     /// Explain the words of a study (layers, workloads, purposes, studies, reports, schema), or
@@ -133,6 +146,18 @@ pub(super) struct Compare {
     pub(super) deciding: Deciding,
     #[command(flatten)]
     pub(super) output: Output,
+}
+
+/// `stackrace fio`.
+#[derive(Debug, Args)]
+pub(super) struct Fio {
+    /// As fio takes them: job files, and options; --help lists them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORDS"
+    )]
+    pub(super) words: Vec<String>,
 }
 
 /// `stackrace load`.
@@ -250,6 +275,9 @@ pub(super) struct Run {
     /// How long it may take, instead of what the study says
     #[arg(long, value_name = "TIME")]
     pub(super) at_most: Option<String>,
+    /// The disk of this id may be wiped although it carries something; repeat it for each disk
+    #[arg(long, value_name = "DEVICE-ID")]
+    pub(super) wipe: Vec<String>,
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
@@ -328,6 +356,9 @@ pub(super) struct Resume {
     /// How much longer it may take, instead of what is left of the time allowed
     #[arg(long, value_name = "TIME")]
     pub(super) more_time: Option<String>,
+    /// The disk of this id may be wiped although it carries something; repeat it for each disk
+    #[arg(long, value_name = "DEVICE-ID")]
+    pub(super) wipe: Vec<String>,
     #[command(flatten)]
     pub(super) output: Output,
 }
@@ -350,6 +381,35 @@ pub(super) struct Report {
     /// Put the ratios beside those of a published study: the one it is named after, or NAME
     #[arg(long, value_name = "NAME", num_args = 0..=1, require_equals = true, default_missing_value = "")]
     pub(super) beside_published: Option<String>,
+}
+
+/// `stackrace verdict`.
+#[derive(Debug, Args)]
+pub(super) struct Ask {
+    /// Runs: an id, the beginning of one, or `last`
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub(super) runs: Vec<String>,
+    /// Two treatments, or two levels of one factor: B against A
+    #[arg(long, value_name = "A,B", conflicts_with = "factor")]
+    pub(super) contrast: Option<String>,
+    /// Every level of a factor against its first
+    #[arg(long, value_name = "FACTOR")]
+    pub(super) factor: Option<String>,
+    /// On this metric [default: the overall figure and each workload's first]
+    #[arg(long, value_name = "METRIC")]
+    pub(super) metric: Option<String>,
+    /// On this workload alone
+    #[arg(long, value_name = "WORKLOAD")]
+    pub(super) workload: Option<String>,
+    /// Differences smaller than this do not matter [default: what the study says]
+    #[arg(long, value_name = "SHARE")]
+    pub(super) margin: Option<String>,
+    /// How sure everything answered at once must be [default: what the study says]
+    #[arg(long, value_name = "SHARE")]
+    pub(super) confidence: Option<String>,
+    /// As JSON, for programs
+    #[arg(long)]
+    pub(super) json: bool,
 }
 
 /// `stackrace published`.
@@ -392,6 +452,90 @@ pub(super) struct Diff {
     pub(super) json: bool,
 }
 
+/// `stackrace export`.
+#[derive(Debug, Args)]
+#[command(after_help = export_tables())]
+pub(super) struct Export {
+    /// Runs, one table over all of them: ids, beginnings of ids, or `last`
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub(super) runs: Vec<String>,
+    /// csv, json, parquet [default: how the file is named, else csv]
+    #[arg(long, short)]
+    pub(super) format: Option<String>,
+    /// Which table, or `all` of them into a directory
+    #[arg(long, short, default_value = "observations")]
+    pub(super) table: String,
+    /// Write here instead of printing; in a directory the file is named after the table
+    #[arg(long, short, value_name = "FILE|DIR")]
+    pub(super) output: Option<PathBuf>,
+}
+
+/// The tables, shown under `stackrace export --help`.
+fn export_tables() -> String {
+    let lines: Vec<String> = crate::export::ALL
+        .iter()
+        .map(|kind| format!("  {:<14}{}", kind.name, kind.summary))
+        .collect();
+    format!("Tables:\n{}", lines.join("\n"))
+}
+
+/// `stackrace gate`.
+#[derive(Debug, Args)]
+#[command(after_help = GATE)]
+pub(super) struct Gate {
+    /// The run: its id, the beginning of it, or `last`
+    #[arg(default_value = "last")]
+    pub(super) run: String,
+    /// How much worse is too much
+    #[arg(long, value_name = "SHARE")]
+    pub(super) worse_than: String,
+    /// The treatment that is asked about [default: the second of two, or the only one]
+    #[arg(long, value_name = "NAME")]
+    pub(super) treatment: Option<String>,
+    /// The treatment of the same run it is compared with, round by round [default: the first of two]
+    #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
+    pub(super) against: Option<String>,
+    /// Another run it is compared with instead, unpaired; of several treatments the one of the same
+    /// name
+    #[arg(long, value_name = "RUN[/NAME]")]
+    pub(super) baseline: Option<String>,
+    /// Only this workload; may be given several times [default: the overall figure]
+    #[arg(long, value_name = "NAME")]
+    pub(super) workload: Vec<String>,
+    /// This metric of the workloads [default: the primary one of each]
+    #[arg(long, value_name = "NAME")]
+    pub(super) metric: Option<String>,
+    /// How sure everything said must be together [default: that of the run]
+    #[arg(long, value_name = "SHARE")]
+    pub(super) confidence: Option<String>,
+    /// What an undecided question means for the exit code
+    #[arg(long, value_name = "pass|fail", value_enum, default_value_t = Undecided::Fail)]
+    pub(super) undecided: Undecided,
+    /// As JSON, for programs
+    #[arg(long, conflicts_with = "markdown")]
+    pub(super) json: bool,
+    /// As Markdown, for the summary of a CI job
+    #[arg(long)]
+    pub(super) markdown: bool,
+}
+
+/// What an undecided question means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub(super) enum Undecided {
+    /// Exit with 0.
+    Pass,
+    /// Exit with 6.
+    Fail,
+}
+
+/// What the exit code of `stackrace gate` says.
+const GATE: &str = "\
+Exit codes:
+  0  shown not to be worse by more than that
+  5  a trial of it failed
+  6  undecided: neither can be excluded (0 with --undecided pass)
+  7  shown to be worse by more than that";
+
 /// `stackrace sysbench`.
 #[derive(Debug, Args)]
 pub(super) struct Sysbench {
@@ -402,6 +546,31 @@ pub(super) struct Sysbench {
         value_name = "WORDS"
     )]
     pub(super) words: Vec<String>,
+}
+
+/// `stackrace serve`.
+#[derive(Debug, Args)]
+pub(super) struct Serve {
+    /// Where to listen; beyond this machine a token is needed
+    #[arg(long, value_name = "ADDRESS:PORT", default_value = "127.0.0.1:7878")]
+    pub(super) listen: String,
+    /// What a visitor has to know [default: one is made and printed, where one is needed]
+    #[arg(
+        long,
+        value_name = "TEXT",
+        env = "STACKRACE_TOKEN",
+        hide_env_values = true
+    )]
+    pub(super) token: Option<String>,
+    /// Let visitors start, stop and go on with runs and keep imported results; needs a token
+    #[arg(long)]
+    pub(super) control: bool,
+    /// Studies that may be started, with --control
+    #[arg(long, value_name = "DIR", requires = "control")]
+    pub(super) studies: Option<PathBuf>,
+    /// Open the page in a browser
+    #[arg(long)]
+    pub(super) open: bool,
 }
 
 /// `stackrace clean`.

@@ -80,7 +80,7 @@ pub(super) fn patiently<T>(lock: impl Fn() -> T, held: impl Fn(&T) -> bool) -> T
 pub(super) fn outlive(host: &LocalHost, journal: &Path) -> Result<(), String> {
     let run = journal.parent().and_then(Path::file_name);
     match run.and_then(OsStr::to_str) {
-        Some(run) => host.outlive(&format!(".stackrace-{run}-")),
+        Some(run) => host.outlive(&format!("stackrace-{run}-")),
         None => Ok(()),
     }
 }

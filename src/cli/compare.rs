@@ -93,7 +93,10 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         setting,
         &study,
         &warnings,
-        verb.deciding.decide,
+        &execute::Asked {
+            decide: verb.deciding.decide,
+            wipe: &[],
+        },
         &verb.output,
     )
 }

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use super::Setting;
 use super::args::{Deciding, Output, Resume, Run};
 use super::failure::{self, Failure};
-use super::progress::Progress;
+use super::progress::{Progress, View};
 use crate::event::{Event, Fact, RunStarted, TreatmentHead};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{self, Journal};
@@ -23,6 +23,9 @@ use crate::verdict::{self, Evidence, State, Verdict};
 /// Name of the fact that says in which directory a run was begun.
 pub(super) const BEGUN_IN: &str = "working directory";
 
+/// Lines of the answer at the end of a run: with those that say where it is kept, a screen of 24.
+const ANSWER_LINES: usize = 20;
+
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     let mut study = read(&verb.study, verb.full)?;
@@ -34,7 +37,20 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     if verb.lab {
         return super::lab::run(setting, &study, &verb);
     }
-    start(setting, &study, &[], verb.deciding.decide, &verb.output)
+    let asked = Asked {
+        decide: verb.deciding.decide,
+        wipe: &verb.wipe,
+    };
+    start(setting, &study, &[], &asked, &verb.output)
+}
+
+/// What the command line asks of a run besides its study.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Asked<'a> {
+    /// Whether to exit with 6 if the question stays undecided.
+    pub(super) decide: bool,
+    /// Ids of disks that may be wiped.
+    pub(super) wipe: &'a [String],
 }
 
 /// A study: a file, or one that ships; at full size if asked.
@@ -78,28 +94,31 @@ pub(super) fn parse(name: &str, text: &[u8]) -> Result<Study, Failure> {
     })
 }
 
+/// A share a word of the command line gives, above 0 and within what is valid.
+pub(super) fn share(
+    word: &str,
+    text: Option<&String>,
+    valid: std::ops::Range<f64>,
+) -> Result<Option<f64>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    match unit::parse_share(text) {
+        Ok(value) if valid.contains(&value) && value > 0.0 => Ok(Some(value)),
+        Ok(_) => Err(
+            Failure::usage(format!("{word} {text} makes no sense")).next(format!(
+                "choose a share above 0 and below {}",
+                unit::percent(valid.end)
+            )),
+        ),
+        Err(why) => Err(Failure::usage(format!("{word}: {why}"))),
+    }
+}
+
 /// What the command line says of the decision replaces what the study says.
 pub(super) fn deciding(study: &mut Study, asked: &Deciding) -> Result<(), Failure> {
-    let share = |word: &str,
-                 text: &Option<String>,
-                 valid: std::ops::Range<f64>|
-     -> Result<Option<f64>, Failure> {
-        let Some(text) = text else { return Ok(None) };
-        match unit::parse_share(text) {
-            Ok(value) if valid.contains(&value) && value > 0.0 => Ok(Some(value)),
-            Ok(_) => Err(
-                Failure::usage(format!("{word} {text} makes no sense")).next(format!(
-                    "choose a share above 0 and below {}",
-                    unit::percent(valid.end)
-                )),
-            ),
-            Err(why) => Err(Failure::usage(format!("{word}: {why}"))),
-        }
-    };
-    if let Some(margin) = share("--margin", &asked.margin, 0.0..1.0)? {
+    if let Some(margin) = share("--margin", asked.margin.as_ref(), 0.0..1.0)? {
         study.decide.margin = margin;
     }
-    if let Some(confidence) = share("--confidence", &asked.confidence, 0.5..1.0)? {
+    if let Some(confidence) = share("--confidence", asked.confidence.as_ref(), 0.5..1.0)? {
         study.decide.confidence = confidence;
     }
     if let Some(seed) = asked.seed {
@@ -113,11 +132,12 @@ pub(super) fn start(
     setting: &Setting,
     study: &Study,
     warnings: &[String],
-    decide: bool,
+    asked: &Asked<'_>,
     output: &Output,
 ) -> Result<u8, Failure> {
     super::plan::check_places(study)?;
     super::plan::check_machine(setting, study)?;
+    super::plan::check_dangers(study, asked.wipe)?;
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = setting.open_store()?;
     let run = run_id(&clock.today(), entropy());
@@ -136,7 +156,7 @@ pub(super) fn start(
             .append(Event::Warned { text: text.clone() })
             .map_err(broken)?;
     }
-    race(setting, study, &store, shared, &journal, decide, output)
+    race(setting, study, &store, shared, &journal, asked, output)
 }
 
 /// `stackrace resume`.
@@ -169,6 +189,7 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
     // Before the machine is asked: what the dead run left standing takes up the room needed.
     let (journal, leftovers) = take_over(&store.run_dir(&run).join("journal.jsonl"))?;
     super::plan::check_machine(setting, &study)?;
+    super::plan::check_dangers(&study, &verb.wipe)?;
     let rounds = record.complete_rounds().len();
     let shared = Shared::new(Ledger::new(log, store.index(), record));
     let resumed = Event::RunResumed {
@@ -196,7 +217,10 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         &store,
         shared,
         &journal,
-        false,
+        &Asked {
+            decide: false,
+            wipe: &verb.wipe,
+        },
         &Output { html },
     )
 }
@@ -264,18 +288,24 @@ fn recording_host(shared: &Shared) -> LocalHost {
 }
 
 /// The live view of a run.
-pub(super) fn progress(setting: &Setting, study: &Study, shared: &Shared) -> Progress {
-    let treatments = study.treatments.iter().map(|t| t.name.clone()).collect();
+pub(super) fn progress(
+    setting: &Setting,
+    study: &Study,
+    store: &Store,
+    shared: &Shared,
+) -> Progress {
     let workloads = study.workload_heads.iter();
-    let workloads = workloads.map(|w| w.name.clone()).collect();
-    Progress::new(
-        shared.clone(),
-        treatments,
-        workloads,
-        study.decide.rounds_max,
-        study.decide.time_max_ns as f64 / 1e9,
-        setting.quiet,
-    )
+    let run = shared.lock().record().head.run.clone();
+    let view = View {
+        treatments: study.treatments.iter().map(|t| t.name.clone()).collect(),
+        workloads: workloads.map(|w| w.name.clone()).collect(),
+        rounds_max: study.decide.rounds_max,
+        time_max_s: study.decide.time_max_ns as f64 / 1e9,
+        quiet: setting.quiet,
+        colour: setting.colour,
+        told: store.tell_now(&run),
+    };
+    Progress::new(shared.clone(), view)
 }
 
 fn race(
@@ -284,18 +314,18 @@ fn race(
     store: &Store,
     shared: Shared,
     journal: &Journal,
-    decide: bool,
+    asked: &Asked<'_>,
     output: &Output,
 ) -> Result<u8, Failure> {
     let host = recording_host(&shared);
+    let run = shared.lock().record().head.run.clone();
     let interrupt = Arc::new(Interrupt::default());
-    let progress = progress(setting, study, &shared);
+    let progress = progress(setting, study, store, &shared);
     catch_interrupt(
         &interrupt,
         "lowering what stands, then the verdict so far",
         "`stackrace clean` removes what is left standing, `stackrace resume` goes on",
     )?;
-    let run = shared.lock().record().head.run.clone();
     let race = Race {
         study,
         ledger: shared.clone(),
@@ -306,6 +336,7 @@ fn race(
         watcher: &progress,
         interrupt: Arc::clone(&interrupt),
         execution: format!("{run}-{:04x}", entropy() & 0xffff),
+        wipe: asked.wipe.to_vec(),
     };
     let ended = race.run();
     progress.end();
@@ -318,7 +349,7 @@ fn race(
         Failure::internal(format!("the record cannot be written: {}", broken.0))
             .next("free space where the store is, then: stackrace resume")
     })?;
-    Ok(exit_code(reason, record, &verdict, decide))
+    Ok(exit_code(reason, record, &verdict, asked.decide))
 }
 
 /// Says where a run is kept.
@@ -366,6 +397,7 @@ pub(super) fn show(
             None => format!("stackrace report {} --html report.html", record.head.run),
         };
         let options = report::Options {
+            lines_max: Some(ANSWER_LINES),
             colour: setting.colour,
             next,
             ..report::Options::default()

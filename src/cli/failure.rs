@@ -8,8 +8,10 @@ pub(super) const REFUSED: u8 = 3;
 pub(super) const CANNOT: u8 = 4;
 /// A trial failed.
 pub(super) const TRIAL_FAILED: u8 = 5;
-/// Undecided (only with `--decide`).
+/// Undecided (only with `--decide`, and `gate`).
 pub(super) const UNDECIDED: u8 = 6;
+/// Shown to be worse than allowed (only `gate`).
+pub(super) const WORSE: u8 = 7;
 /// Interrupted.
 pub(super) const INTERRUPTED: u8 = 130;
 

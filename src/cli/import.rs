@@ -1,7 +1,6 @@
 //! `stackrace import`: what other tools printed becomes a run like any other, except that nothing
 //! was measured and no verdict is given.
 
-use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -9,9 +8,9 @@ use super::Setting;
 use super::args::Import;
 use super::execute::{broken, entropy, show, where_it_is};
 use super::failure::Failure;
-use crate::event::{Event, RunStarted};
-use crate::import::{self, Design, Misread, Source};
-use crate::record::{Record, Store, run_id};
+use crate::event::Event;
+use crate::import::{self, Misread, Source};
+use crate::record::{Record, RecordError, Store, run_id};
 use crate::run::Ledger;
 use crate::time::{Clock, SystemClock};
 use crate::verdict::{self, Evidence};
@@ -36,11 +35,9 @@ pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
     if !refusals.is_empty() {
         return Err(Failure::refused(refusals.join("\n")));
     }
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let design = import::design(&sources, &clock.today());
-    let title = verb.title.unwrap_or_else(|| title(&sources));
+    let title = verb.title.unwrap_or_else(|| import::title(&sources));
     let store = setting.open_store()?;
-    let ledger = keep(setting, &store, &clock, design, title)?;
+    let ledger = keep(&store, &sources, title, setting.command.clone()).map_err(broken)?;
     let record = ledger.record();
     let verdict = verdict::judge(&Evidence::of(record));
     show(setting, record, &verdict, &verb.output)?;
@@ -72,18 +69,8 @@ fn source(word: &str, tool: Option<&str>) -> Result<Source, String> {
             "error: {file}:{line}: this is no text in UTF-8\n  next: give it what the tool printed"
         )
     })?;
-    let results = import::read(&text, tool).map_err(|misread| explained(file, &misread))?;
-    Ok(Source {
-        name: name.map(|name| name.trim().to_owned()),
-        file: file.to_owned(),
-        stem: Path::new(file).file_stem().map_or_else(
-            || file.to_owned(),
-            |stem| stem.to_string_lossy().into_owned(),
-        ),
-        hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
-        text,
-        results,
-    })
+    let name = name.map(|name| name.trim().to_owned());
+    Source::read(name, file, text, tool).map_err(|misread| explained(file, &misread))
 }
 
 fn explained(file: &str, misread: &Misread) -> String {
@@ -93,90 +80,38 @@ fn explained(file: &str, misread: &Misread) -> String {
     )
 }
 
-/// `Imported from fio-3.39, IOR-4.0.0`.
-fn title(sources: &[Source]) -> String {
-    let tools: BTreeSet<&str> = sources
-        .iter()
-        .flat_map(|source| &source.results)
-        .map(|result| result.version.as_deref().unwrap_or(result.tool))
-        .collect();
-    let tools: Vec<&str> = tools.into_iter().collect();
-    format!("Imported from {}", tools.join(", "))
-}
-
-/// Writes the run as it would have been written while it went on.
-fn keep(
-    setting: &Setting,
+/// Writes what was imported as a run of its own.
+///
+/// # Errors
+/// The store does not take it.
+pub(super) fn keep(
     store: &Store,
-    clock: &Arc<dyn Clock>,
-    design: Design,
+    sources: &[Source],
     title: String,
-) -> Result<Ledger, Failure> {
-    let run = run_id(&clock.today(), entropy());
-    let head = RunStarted {
-        format: crate::event::FORMAT,
-        run,
-        stackrace: env!("CARGO_PKG_VERSION").to_owned(),
-        command: setting.command.clone(),
-        study_hash: blake3::hash(design.study.as_bytes()).to_hex().to_string(),
-        study: design.study,
-        study_name: "import".to_owned(),
-        title,
-        factors: Vec::new(),
-        treatments: design.treatments,
-        workloads: design.workloads,
-        decide: design.decide,
-        seed: 0,
-        environment: design.environment,
+    command: Vec<String>,
+) -> Result<Ledger, RecordError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let design = import::design(sources, &clock.today());
+    let head = design.head(run_id(&clock.today(), entropy()), title, command);
+    let (log, line) = store.create_run(head.clone(), Arc::clone(&clock))?;
+    let record = Record {
+        head,
+        lines: vec![line],
+        notes: Vec::new(),
     };
-    let (log, line) = store.create_run(head, Arc::clone(clock)).map_err(broken)?;
-    let record = Record::begin(line)
-        .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
     let mut ledger = Ledger::new(log, store.index(), record);
-    let origins = design
-        .origins
-        .into_iter()
-        .map(|origin| Event::Imported(Box::new(origin)));
-    let warnings = design
-        .warnings
-        .into_iter()
-        .map(|text| Event::Warned { text });
-    for event in origins.chain(warnings) {
-        ledger.append(event).map_err(broken)?;
-    }
-    let mut trials = design.trials.into_iter().peekable();
-    while let Some(round) = trials.peek().map(|trial| trial.round) {
-        let mut of_round = Vec::new();
-        while let Some(trial) = trials.next_if(|trial| trial.round == round) {
-            of_round.push(trial);
-        }
-        let mut order: Vec<usize> = of_round.iter().map(|trial| trial.treatment).collect();
-        order.dedup();
-        ledger
-            .append(Event::RoundStarted { round, order })
-            .map_err(broken)?;
-        for trial in of_round {
-            ledger
-                .append(Event::Trial(Box::new(trial)))
-                .map_err(broken)?;
-        }
-        ledger
-            .append(Event::RoundFinished { round })
-            .map_err(broken)?;
+    for event in design.events() {
+        ledger.append(event)?;
     }
     let verdict = verdict::judge(&Evidence::of(ledger.record()));
-    for event in [
-        Event::Looked {
-            rounds: verdict.rounds,
-            sentence: verdict.sentence,
-            dropped: Vec::new(),
-        },
-        Event::RunEnded {
-            reason: "imported".to_owned(),
-            detail: "nothing was measured".to_owned(),
-        },
-    ] {
-        ledger.append(event).map_err(broken)?;
-    }
+    ledger.append(Event::Looked {
+        rounds: verdict.rounds,
+        sentence: verdict.sentence,
+        dropped: Vec::new(),
+    })?;
+    ledger.append(Event::RunEnded {
+        reason: "imported".to_owned(),
+        detail: "nothing was measured".to_owned(),
+    })?;
     Ok(ledger)
 }

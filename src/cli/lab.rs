@@ -425,7 +425,7 @@ impl Relay<'_> {
             .append(Event::Warned { text })
             .map_err(words)?;
         Ok(Kept {
-            progress: execute::progress(self.setting, self.study, &ledger),
+            progress: execute::progress(self.setting, self.study, self.store, &ledger),
             ledger,
             _journal: journal,
         })

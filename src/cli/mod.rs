@@ -7,7 +7,10 @@ mod compare;
 mod diff;
 mod engine;
 mod execute;
+mod export;
 mod failure;
+mod fio;
+mod gate;
 mod import;
 mod lab;
 mod load;
@@ -16,8 +19,10 @@ mod postmark;
 mod progress;
 mod published;
 mod report;
+mod serve;
 mod show;
 mod sysbench;
+mod verdict;
 
 use std::io::IsTerminal;
 use std::path::PathBuf;
@@ -93,15 +98,20 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Lab(verb) => lab::exec(&setting, verb.verb),
         Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
+        Verb::Fio(verb) => fio::exec(verb),
         Verb::Run(verb) => execute::exec_run(&setting, verb),
         Verb::Resume(verb) => execute::exec_resume(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Postmark(verb) => postmark::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),
+        Verb::Verdict(verb) => verdict::exec(&setting, verb),
         Verb::Published(verb) => published::exec(&setting, &verb),
         Verb::Runs => report::list(&setting),
         Verb::Import(verb) => import::exec(&setting, verb),
         Verb::Diff(verb) => diff::exec(&setting, verb),
+        Verb::Export(verb) => export::exec(&setting, &verb),
+        Verb::Gate(verb) => gate::exec(&setting, &verb),
+        Verb::Serve(verb) => serve::exec(&setting, verb),
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),
         Verb::Reindex => report::reindex(&setting),
@@ -146,12 +156,29 @@ fn variable(name: &str) -> Option<std::ffi::OsString> {
 
 /// Writes to standard output; a reader that has gone away ends the program quietly.
 fn print(text: &str) {
+    print_bytes(text.as_bytes());
+}
+
+/// Writes bytes to standard output, as [`print`] does.
+fn print_bytes(bytes: &[u8]) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
-    let written = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    let written = out.write_all(bytes).and_then(|()| out.flush());
     if written.is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
         std::process::exit(0);
     }
+}
+
+/// Writes a file beside its final name and renames it: an old one is never half overwritten.
+fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
+    let mut name = path
+        .file_name()
+        .map(std::ffi::OsStr::to_os_string)
+        .ok_or_else(|| Failure::usage(format!("{} is no file name", path.display())))?;
+    name.push(".part");
+    let part = path.with_file_name(name);
+    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
+    written.map_err(|error| Failure::internal(format!("cannot write {}: {error}", path.display())))
 }
 
 /// Writes to standard error; there is nobody left to tell if that fails.

@@ -11,7 +11,7 @@ use crate::host::plan::{PlanHost, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::Machine;
-use crate::stack::{Site, StackError};
+use crate::stack::{Danger, Site, StackError};
 use crate::study::{Policy, Study, Treatment};
 use crate::unit;
 
@@ -35,9 +35,48 @@ pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     super::print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
     } else {
-        plan.render()
+        format!("{}{}", plan.render(), dangers(&study))
     });
     Ok(0)
+}
+
+/// What is on the disks a study names, and what speaks against writing over them; empty where
+/// nothing does.
+fn dangers(study: &Study) -> String {
+    let mut lines: Vec<String> = Vec::new();
+    for danger in all_dangers(study, &[]) {
+        lines.push(match danger {
+            Danger::Lost(what) => format!("would be lost {what}\n"),
+            Danger::Refused(error) => format!("refused: {error}\n  next: {}\n", error.next()),
+        });
+    }
+    match lines.is_empty() {
+        true => String::new(),
+        false => format!("\nDisks that are named\n{}", lines.concat()),
+    }
+}
+
+fn all_dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let mut all: Vec<Danger> = Vec::new();
+    for treatment in &study.treatments {
+        for danger in treatment.stack.dangers(&host, wipe) {
+            if !all.contains(&danger) {
+                all.push(danger);
+            }
+        }
+    }
+    all
+}
+
+/// Refuses a study that names a disk which may not be written over, before anything is touched.
+pub(super) fn check_dangers(study: &Study, wipe: &[String]) -> Result<(), Failure> {
+    for danger in all_dangers(study, wipe) {
+        if let Danger::Refused(error) = danger {
+            return Err(Failure::refused(error.to_string()).next(error.next()));
+        }
+    }
+    Ok(())
 }
 
 /// The steps that raise, settle and lower one treatment, imagined by the host of plans; a line that
@@ -56,6 +95,7 @@ fn commands(
         scratch: scratch.to_owned(),
         tag: format!("r1-t{index}"),
         seed: 0,
+        wipe: &[],
     };
     // The store itself is part of every run and says nothing of the stack.
     let of_stack = |step: &&Step| {

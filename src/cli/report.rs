@@ -79,7 +79,7 @@ fn render(
     Ok(kind.render(record, verdict, options))
 }
 
-/// Writes a report beside its final name and renames it: an old report is never half overwritten.
+/// Writes a report, and says where.
 pub(super) fn write(
     path: &Path,
     format: &str,
@@ -88,19 +88,8 @@ pub(super) fn write(
     options: &Options,
 ) -> Result<(), Failure> {
     let bytes = render(format, record, verdict, options)?;
-    let mut name = path
-        .file_name()
-        .map(std::ffi::OsStr::to_os_string)
-        .ok_or_else(|| Failure::usage(format!("{} is no file name", path.display())))?;
-    name.push(".part");
-    let part = path.with_file_name(name);
-    let written = std::fs::write(&part, bytes).and_then(|()| std::fs::rename(&part, path));
-    written.map_err(|error| {
-        Failure::internal(format!(
-            "cannot write the report to {}: {error}",
-            path.display()
-        ))
-        .next("the run itself is on record: stackrace report --output FILE")
+    super::write_file(path, &bytes).map_err(|failure| {
+        failure.next("the run itself is on record: stackrace report --output FILE")
     })?;
     super::error(&format!("report  {}\n", path.display()));
     Ok(())

@@ -112,6 +112,7 @@ fn takes_words(takes: Takes) -> String {
         Takes::Directory => "takes a directory".to_owned(),
         Takes::Devices { min: 1, max: 1 } => "takes one device".to_owned(),
         Takes::Devices { min, max } => format!("takes {min} to {max} devices"),
+        Takes::Pool => "takes a pool".to_owned(),
     }
 }
 
@@ -119,6 +120,7 @@ fn gives_words(gives: GivesKind) -> &'static str {
     match gives {
         GivesKind::Devices => "gives devices",
         GivesKind::Directory => "gives a directory",
+        GivesKind::Pool => "gives a pool",
     }
 }
 

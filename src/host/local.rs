@@ -11,6 +11,7 @@ use super::{
 use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
+use rustix::fs::{Mode, OFlags};
 use rustix::process::Signal;
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
@@ -239,6 +240,17 @@ impl Host for LocalHost {
                 });
             }
         }
+        for driver in needs.drivers {
+            let shown_by = Path::new(driver.shown_by);
+            if !reading::exists(shown_by) {
+                self.load(driver.module);
+            }
+            if !reading::exists(shown_by) {
+                missing.push(HostError::KernelLacks {
+                    what: driver.what.to_string(),
+                });
+            }
+        }
         if needs.lab && !reading::exists(Path::new(super::LAB_MARK)) {
             missing.push(HostError::OutsideLab);
         }
@@ -305,6 +317,14 @@ impl Host for LocalHost {
         std::fs::File::open(path)
             .and_then(|file| Ok(rustix::fs::syncfs(file)?))
             .map_err(|error| HostError::path("sync the file system of", path, error))
+    }
+
+    fn open_exclusively(&self, path: &Path) -> Result<(), HostError> {
+        // Without O_CREAT, O_EXCL is defined for block devices alone (open(2)).
+        let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC | OFlags::NONBLOCK;
+        rustix::fs::open(path, flags, Mode::empty())
+            .map(drop)
+            .map_err(|error| HostError::path("open with exclusive right", path, error))
     }
 
     fn read_text(&self, path: &Path) -> Result<String, HostError> {

@@ -6,6 +6,7 @@
 //!
 //! Only this room starts processes.
 
+pub(crate) mod background;
 pub(crate) mod local;
 pub(crate) mod mountinfo;
 pub(crate) mod plan;
@@ -63,8 +64,21 @@ pub(crate) struct Needs {
     pub(crate) file_system: Option<&'static str>,
     /// The kernel's loop devices.
     pub(crate) loop_devices: bool,
+    /// Drivers of the kernel.
+    pub(crate) drivers: &'static [Driver],
     /// To be inside the lab.
     pub(crate) lab: bool,
+}
+
+/// A driver of the kernel that a layer needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Driver {
+    /// Its module.
+    pub(crate) module: &'static str,
+    /// A path that is there once it is loaded.
+    pub(crate) shown_by: &'static str,
+    /// What it is, in words: `arrays (md)`.
+    pub(crate) what: &'static str,
 }
 
 /// A disk of the lab as it is asked for; the virtual machine is started with it.
@@ -182,6 +196,16 @@ pub(crate) trait Host: Send + Sync {
     /// # Errors
     /// When the system reports an error, also one of an earlier write.
     fn sync_file_system(&self, path: &Path) -> Result<(), HostError>;
+
+    /// Opens a block device for reading with the kernel's exclusive right (`O_EXCL`) and closes it
+    /// again: that is refused while a mount, an array, a pool or the like holds it.
+    ///
+    /// # Errors
+    /// When somebody holds it; on a host that cannot try.
+    fn open_exclusively(&self, path: &Path) -> Result<(), HostError> {
+        let cannot = std::io::Error::from(std::io::ErrorKind::Unsupported);
+        Err(HostError::path("open with exclusive right", path, cannot))
+    }
 
     /// A small text file, lossy where it is not UTF-8.
     ///

@@ -5,6 +5,8 @@
 //! imagined world is strict: a device that is mounted cannot be detached, a file behind a device
 //! cannot be removed. Told to fail at its k-th step, it is the fake host of the tests.
 
+mod groups;
+
 use super::{
     Filling, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output, reading, shown, tree,
 };
@@ -89,6 +91,18 @@ struct World {
     slowed: BTreeSet<String>,
     /// Directories inside file systems, by source, while those are not mounted.
     away: BTreeMap<OsString, Vec<PathBuf>>,
+    /// Real disks, by their link.
+    disks: BTreeMap<OsString, Disk>,
+    /// What was put together of devices, by UUID (arrays) or name.
+    groups: BTreeMap<String, groups::Group>,
+    /// Parameters of the kernel that were written.
+    parameters: BTreeMap<PathBuf, String>,
+}
+
+#[derive(Debug, Clone)]
+struct Disk {
+    size: u64,
+    model: String,
 }
 
 #[derive(Debug, Clone)]
@@ -103,6 +117,8 @@ struct Signature {
     file_system: String,
     data: String,
     metadata: String,
+    /// UUID or label, where it is one of ours.
+    mark: String,
 }
 
 impl PlanHost {
@@ -134,6 +150,24 @@ impl PlanHost {
         self.log().fault = Fault::Never;
     }
 
+    /// Imagines a disk.
+    #[cfg(test)]
+    pub(crate) fn with_disk(self, link: &Path, size: u64, model: &str) -> Self {
+        let disk = Disk {
+            size,
+            model: model.to_string(),
+        };
+        self.world().disks.insert(link.into(), disk);
+        self
+    }
+
+    /// Imagines that a device carries something that bears a mark.
+    #[cfg(test)]
+    pub(crate) fn carrying(self, device: &Path, file_system: &str, mark: &str) -> Self {
+        self.world().sign(device.as_os_str(), file_system, mark);
+        self
+    }
+
     /// Everything imagined that is still there.
     #[cfg(test)]
     pub(crate) fn left(&self) -> Vec<String> {
@@ -152,6 +186,16 @@ impl PlanHost {
         left.extend(world.daemons.iter().chain(&world.slowed).cloned());
         left.extend(world.exported.clone());
         left.extend(self.peer.iter().flat_map(|peer| peer.left()));
+        left.extend(world.groups.keys().cloned());
+        // Each raise empties the disks of the lab, and they end with the guest.
+        let signed = world.signatures.iter();
+        let signed = signed.filter(|(device, _)| !world.lab_disks.contains_key(*device));
+        left.extend(signed.map(|(device, signature)| format!("{signature:?} on {device:?}")));
+        let changed = world
+            .parameters
+            .iter()
+            .filter(|(_, text)| *text != "{before}");
+        left.extend(changed.map(|(file, text)| format!("{} in {}", text, file.display())));
         left
     }
 
@@ -240,7 +284,11 @@ fn after<'a>(words: &'a [OsString], option: &str) -> Option<&'a OsString> {
 
 impl World {
     fn exists(&self, path: &Path) -> bool {
-        self.dirs.contains(path) || self.files.contains_key(path) || reading::exists(path)
+        self.dirs.contains(path)
+            || self.files.contains_key(path)
+            || self.is_device(path.as_os_str())
+            || self.parameter(path).is_some()
+            || reading::exists(path)
     }
 
     fn create_checks(&self, what: &'static str, path: &Path) -> Result<(), HostError> {
@@ -261,14 +309,27 @@ impl World {
             "losetup" => self.losetup(words),
             "mount" => self.mount(words),
             "umount" => self.unmount(words),
-            "wipefs" => {
-                let found = words.last().and_then(|device| self.signatures.get(device));
-                said(found.map_or("", |signature| &signature.file_system))
+            "wipefs" => self.wipefs(words),
+            "blkid" => self.blkid(words),
+            "blkdiscard" => self.discard(words.last()),
+            "mdadm" => self.mdadm(words),
+            "pvs" => complained(5, "Failed to find physical volume"),
+            "pvcreate" | "vgcreate" | "vgs" | "vgremove" | "lvcreate" | "lvconvert" | "lvs" => {
+                self.lvm(&tool.to_string_lossy(), words)
+            }
+            "zpool" => self.zpool(words),
+            "zfs" => self.zfs(words),
+            "zdb" => self.zdb(words),
+            "ln" => {
+                let link = words.last().map(PathBuf::from).unwrap_or_default();
+                self.files.insert(link, 0);
+                said("")
             }
             tool if tool.starts_with("mkfs.") => {
                 self.format(&tool["mkfs.".len()..], words);
                 said("")
             }
+            "bcachefs" => self.bcachefs(words),
             "btrfs" => self.btrfs(words),
             "drbdadm" => self.drbdadm(words),
             "drbdsetup" => self.drbdsetup(words),
@@ -282,12 +343,6 @@ impl World {
             }
             "ss" if self.daemons.contains("smbd") => said("LISTEN 0 50 *:445\n"),
             "exportfs" => self.exportfs(words),
-            "blkdiscard" => {
-                if let Some(device) = words.last() {
-                    self.signatures.remove(device);
-                }
-                said("")
-            }
             _ => said(""),
         }
     }
@@ -302,10 +357,11 @@ impl World {
             return said(names.collect::<String>());
         }
         if let Some(device) = after(words, "--detach") {
-            if self.mounts.iter().any(|mount| mount.source == *device) {
-                return complained(1, "the device is mounted");
+            if self.in_use(device) {
+                return complained(1, "the device is busy");
             }
             self.signatures.remove(device);
+            self.forget_groups_on(device);
             return match self.loops.remove(device) {
                 Some(_) => said(""),
                 None => complained(1, "No such device or address"),
@@ -334,18 +390,21 @@ impl World {
                 word.to_string_lossy().into_owned()
             })
         };
+        let in_metadata = after(words, "-m").map(|word| word.to_string_lossy().into_owned());
+        let mark = after(words, "-U")
+            .or(after(words, "--uuid"))
+            .map(|uuid| uuid.to_string_lossy().into_owned())
+            .or(in_metadata.and_then(|word| word.strip_prefix("uuid=").map(str::to_string)));
         let signature = Signature {
             file_system: file_system.to_string(),
             data: word("--data"),
             metadata: word("--metadata"),
+            mark: mark.unwrap_or_default(),
         };
-        let known = |word: &&OsString| {
-            self.loops.contains_key(*word)
-                || self.lab_disks.contains_key(*word)
-                || word.to_string_lossy().starts_with("/dev/drbd")
-        };
-        for device in words.iter().filter(known) {
-            self.signatures.insert(device.clone(), signature.clone());
+        for device in words {
+            if self.is_device(device) {
+                self.signatures.insert(device.clone(), signature.clone());
+            }
         }
     }
 
@@ -362,7 +421,11 @@ impl World {
         }
         // What a peer formatted or a server holds has no signature here.
         let elsewhere = ["tmpfs", "nfs", "nfs4", "cifs", "gfs2"];
-        if !elsewhere.contains(&&*file_system) && !self.signatures.contains_key(source) {
+        let parts = source.to_string_lossy();
+        let mut parts = parts.split(':').map(OsStr::new);
+        if !elsewhere.contains(&&*file_system)
+            && !parts.all(|part| self.signatures.contains_key(part))
+        {
             return complained(32, "wrong fs type, bad option, bad superblock");
         }
         if !self.dirs.contains(&target) {
@@ -377,18 +440,28 @@ impl World {
                     .map(str::to_string),
             )
             .collect();
+        self.mounted(source, target, &file_system, options);
+        said("")
+    }
+
+    fn mounted(
+        &mut self,
+        source: &OsStr,
+        mount_point: PathBuf,
+        file_system: &str,
+        options: Vec<String>,
+    ) {
         self.dirs
             .extend(self.away.remove(source).unwrap_or_default());
         self.mounts.push(MountInfo {
             id: 0,
             st_dev: (0, 0),
             root: PathBuf::from("/"),
-            mount_point: target,
+            mount_point,
             options,
-            file_system,
-            source: source.clone(),
+            file_system: file_system.to_string(),
+            source: source.to_os_string(),
         });
-        said("")
     }
 
     /// `drbdadm --config-file FILE VERB [OPTION] RESOURCE`: the two ends are imagined apart, and
@@ -495,6 +568,34 @@ impl World {
         said("")
     }
 
+    /// `bcachefs format` and `bcachefs show-super`, as far as they are looked at.
+    fn bcachefs(&mut self, words: &[OsString]) -> Output {
+        let option = |name: &str| {
+            let mut words = words.iter().map(|word| word.to_string_lossy());
+            words.find_map(|word| word.strip_prefix(name).map(str::to_string))
+        };
+        if words.first().is_some_and(|verb| verb == "format") {
+            let signature = Signature {
+                file_system: "bcachefs".to_string(),
+                data: option("--replicas=").unwrap_or_default(),
+                metadata: option("--compression=").unwrap_or_default(),
+                mark: option("--uuid=").unwrap_or_default(),
+            };
+            for device in words {
+                if self.is_device(device) {
+                    self.signatures.insert(device.clone(), signature.clone());
+                }
+            }
+            return said("");
+        }
+        match words.last().and_then(|device| self.signatures.get(device)) {
+            Some(Signature { data, metadata, .. }) => said(format!(
+                "Options for this superblock:\n data_replicas: {data}\n metadata_replicas: {data}\n compression: {metadata}\n"
+            )),
+            None => complained(1, "not a bcachefs superblock"),
+        }
+    }
+
     /// `btrfs filesystem df -b PATH`, as far as it is looked at.
     fn btrfs(&self, words: &[OsString]) -> Output {
         let mounted = words.last().map(PathBuf::from).unwrap_or_default();
@@ -514,11 +615,15 @@ impl World {
 
     /// What `/sys/block` says of an imagined device; none: not imagined.
     fn about_device(&self, path: &Path) -> Option<String> {
-        let below = path.strip_prefix("/sys/block").ok()?;
+        let below = path
+            .strip_prefix("/sys/block")
+            .or_else(|_| path.strip_prefix("/sys/class/block"))
+            .ok()?;
         let mut parts = below.components();
-        let name = parts.clone().next()?;
-        if let Some(disk) = self.lab_disks.get(name.as_os_str()) {
-            return match below.strip_prefix(name).ok()?.to_str()? {
+        let name = parts.next()?.as_os_str();
+        let about = parts.as_path().to_str()?;
+        if let Some(disk) = self.lab_disks.get(name) {
+            return match about {
                 "queue/logical_block_size" => Some(disk.logical_sector.to_string()),
                 "queue/physical_block_size" => Some(disk.physical_sector.to_string()),
                 "size" => Some((disk.bytes / 512).to_string()),
@@ -526,8 +631,17 @@ impl World {
                 _ => None,
             };
         }
-        let device = self.loops.get(parts.next()?.as_os_str())?;
-        match parts.as_path().to_str()? {
+        let Some(device) = self.loops.get(name) else {
+            return self
+                .about_disk(name, about)
+                .or(self.about_array(name, about))
+                .or(self.about_given(name, about));
+        };
+        match about {
+            "size" => {
+                let bytes = self.files.get(&device.file).copied().unwrap_or_default();
+                Some((bytes / 512).to_string())
+            }
             "queue/logical_block_size" | "queue/physical_block_size" => Some(device.sector.clone()),
             "loop/dio" => Some(u8::from(device.direct).to_string()),
             "loop/backing_file" => Some(device.file.display().to_string()),
@@ -635,6 +749,11 @@ impl Host for PlanHost {
         ];
         self.own(&words, |world| {
             world.texts.insert(path.to_path_buf(), text.to_string());
+            if path.starts_with(groups::PARAMETERS) {
+                world
+                    .parameters
+                    .insert(path.to_path_buf(), text.to_string());
+            }
             Ok(())
         })
     }
@@ -645,9 +764,17 @@ impl Host for PlanHost {
     }
 
     fn read_text(&self, path: &Path) -> Result<String, HostError> {
-        match self.world().about_device(path) {
+        let world = self.world();
+        match world.about_device(path).or(world.parameter(path)) {
             Some(text) => Ok(text),
             None => reading::text(path),
+        }
+    }
+
+    fn open_exclusively(&self, path: &Path) -> Result<(), HostError> {
+        match self.world().in_use(path.as_os_str()) {
+            true => Err(refuse("open", path, std::io::ErrorKind::ResourceBusy)),
+            false => Ok(()),
         }
     }
 
@@ -664,7 +791,8 @@ impl Host for PlanHost {
     }
 
     fn canonical(&self, path: &Path) -> Result<PathBuf, HostError> {
-        if self.world().dirs.contains(path) {
+        let world = self.world();
+        if world.dirs.contains(path) || world.is_device(path.as_os_str()) {
             return Ok(path.to_path_buf());
         }
         reading::canonical(path)

@@ -4,13 +4,17 @@
 //! Rounds of an import only count repetitions: nothing in different treatments happened in the same
 //! round, and no order was drawn.
 
-use super::Imported;
+use std::collections::BTreeSet;
+use std::path::Path;
+
+use super::{Imported, Misread};
 use crate::event::{
-    Counted, Decide, Ended, Fact, Imported as Origin, MetricHead, Observation, Settled,
-    TreatmentHead, Until, WorkloadHead,
+    Counted, Decide, Ended, Event, FORMAT, Fact, Imported as Origin, MetricHead, Observation,
+    RunStarted, Settled, TreatmentHead, Until, WorkloadHead,
 };
 
 /// One text and what was read from it.
+#[derive(Debug, Clone)]
 pub(crate) struct Source {
     /// The name it was given on the command line; none: what the text says, or the file's name.
     pub(crate) name: Option<String>,
@@ -24,6 +28,45 @@ pub(crate) struct Source {
     pub(crate) text: String,
     /// What was read from it.
     pub(crate) results: Vec<Imported>,
+}
+
+impl Source {
+    /// Reads a text as that of a file of this name, by the importer that is named, or by all that
+    /// recognise it.
+    ///
+    /// # Errors
+    /// It is not understood: see [`super::read`].
+    pub(crate) fn read(
+        name: Option<String>,
+        file: &str,
+        text: String,
+        tool: Option<&str>,
+    ) -> Result<Self, Misread> {
+        let results = super::read(&text, tool)?;
+        let stem = Path::new(file).file_stem();
+        Ok(Self {
+            name,
+            file: file.to_owned(),
+            stem: stem.map_or_else(
+                || file.to_owned(),
+                |stem| stem.to_string_lossy().into_owned(),
+            ),
+            hash: blake3::hash(text.as_bytes()).to_hex().to_string(),
+            text,
+            results,
+        })
+    }
+}
+
+/// `Imported from fio-3.39, IOR-4.0.0`.
+pub(crate) fn title(sources: &[Source]) -> String {
+    let tools: BTreeSet<&str> = sources
+        .iter()
+        .flat_map(|source| &source.results)
+        .map(|result| result.version.as_deref().unwrap_or(result.tool))
+        .collect();
+    let tools: Vec<&str> = tools.into_iter().collect();
+    format!("Imported from {}", tools.join(", "))
 }
 
 /// A run without a study.
@@ -52,6 +95,51 @@ struct Placed<'a> {
     workload: usize,
     round: u32,
     result: &'a Imported,
+}
+
+impl Design {
+    /// The first event of its run.
+    pub(crate) fn head(&self, run: String, title: String, command: Vec<String>) -> RunStarted {
+        RunStarted {
+            format: FORMAT,
+            run,
+            stackrace: env!("CARGO_PKG_VERSION").to_owned(),
+            command,
+            study_hash: blake3::hash(self.study.as_bytes()).to_hex().to_string(),
+            study: self.study.clone(),
+            study_name: "import".to_owned(),
+            title,
+            factors: Vec::new(),
+            treatments: self.treatments.clone(),
+            workloads: self.workloads.clone(),
+            decide: self.decide.clone(),
+            seed: 0,
+            environment: self.environment.clone(),
+        }
+    }
+
+    /// The events that follow, as they would have come while it went on.
+    pub(crate) fn events(self) -> Vec<Event> {
+        let origins = self.origins.into_iter();
+        let origins = origins.map(|origin| Event::Imported(Box::new(origin)));
+        let warnings = self.warnings.into_iter();
+        let warnings = warnings.map(|text| Event::Warned { text });
+        let mut events: Vec<Event> = origins.chain(warnings).collect();
+        let mut trials = self.trials.into_iter().peekable();
+        while let Some(round) = trials.peek().map(|trial| trial.round) {
+            let mut of_round = Vec::new();
+            while let Some(trial) = trials.next_if(|trial| trial.round == round) {
+                of_round.push(trial);
+            }
+            let mut order: Vec<usize> = of_round.iter().map(|trial| trial.treatment).collect();
+            order.dedup();
+            events.push(Event::RoundStarted { round, order });
+            let trials = of_round.into_iter();
+            events.extend(trials.map(|trial| Event::Trial(Box::new(trial))));
+            events.push(Event::RoundFinished { round });
+        }
+        events
+    }
 }
 
 /// Lays results out as a run. `at` is when they are imported, RFC 3339.

@@ -24,7 +24,7 @@ mod tests;
 mod text;
 mod time;
 
-pub(crate) use design::{Design, Source, design};
+pub(crate) use design::{Source, design, title};
 
 pub(crate) use crate::classic::Misread;
 use crate::event::{Fact, MetricHead};

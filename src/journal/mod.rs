@@ -12,10 +12,12 @@
 //! with two hexadecimal digits.
 
 mod bytes;
+mod devices;
 mod peers;
 mod undo;
 
-pub(crate) use undo::{undo_all, undo_entries, unmount};
+pub(crate) use devices::{erase, partitions};
+pub(crate) use undo::{undo_all, undo_entries, unmount, until_free};
 
 use crate::host::HostError;
 use rustix::fs::FlockOperation;
@@ -44,6 +46,30 @@ pub(crate) enum Undo {
     DetachLoop(#[serde(with = "bytes")] PathBuf),
     /// Unmount what is mounted at a directory.
     Unmount(#[serde(with = "bytes")] PathBuf),
+    /// Wipe the signatures from a device, if they bear our mark.
+    Blank {
+        /// Which device, by a name that stays.
+        #[serde(with = "bytes")]
+        device: PathBuf,
+        /// The UUID or label, chosen by us, that nobody else's signature bears.
+        mark: String,
+    },
+    /// Stop the array (md) of this UUID, chosen by us.
+    StopArray(String),
+    /// Remove the volume group (LVM) of this name, chosen by us, with all it holds.
+    RemoveVolumeGroup(String),
+    /// Destroy the pool (ZFS) of this name, chosen by us.
+    DestroyPool(String),
+    /// Write a parameter of the kernel back, if it still is what we wrote.
+    WriteBack {
+        /// Its file.
+        #[serde(with = "bytes")]
+        file: PathBuf,
+        /// What we wrote.
+        ours: String,
+        /// What it was before.
+        before: String,
+    },
     /// End the virtual machine that keeps its files in a directory.
     EndMachine(#[serde(with = "bytes")] PathBuf),
     /// Take down the replicated device (DRBD) of this name, chosen by us.
@@ -75,6 +101,15 @@ impl fmt::Display for Undo {
                 write!(f, "detach the loop device on {}", path.display())
             }
             Self::Unmount(path) => write!(f, "unmount {}", path.display()),
+            Self::Blank { device, .. } => {
+                write!(f, "wipe our signature from {}", device.display())
+            }
+            Self::StopArray(uuid) => write!(f, "stop the array {uuid}"),
+            Self::RemoveVolumeGroup(name) => write!(f, "remove the volume group {name}"),
+            Self::DestroyPool(name) => write!(f, "destroy the pool {name}"),
+            Self::WriteBack { file, before, .. } => {
+                write!(f, "write {before} back to {}", file.display())
+            }
             Self::EndMachine(path) => {
                 write!(f, "end the virtual machine in {}", path.display())
             }

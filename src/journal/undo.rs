@@ -3,8 +3,8 @@
 //! Nothing is forced: no lazy unmount, no detaching of what is in use. What cannot be undone stays
 //! in the journal with everything older of its group, and the report says who is in the way.
 
-use super::{Entry, EntryId, Journal, JournalError, Undo, peers};
-use crate::host::{Host, HostError, argv};
+use super::{Entry, EntryId, Journal, JournalError, Undo, devices, peers};
+use crate::host::{Host, HostError, Output, argv};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -81,6 +81,11 @@ fn undo_one(host: &dyn Host, undo: &Undo) -> Result<(), HostError> {
         Undo::RemoveTree(path) => host.remove_tree(path),
         Undo::DetachLoop(file) => detach(host, file),
         Undo::Unmount(path) => unmount(host, path),
+        Undo::Blank { device, mark } => devices::blank(host, device, mark),
+        Undo::StopArray(uuid) => devices::stop_array(host, uuid),
+        Undo::RemoveVolumeGroup(name) => devices::remove_volume_group(host, name),
+        Undo::DestroyPool(name) => devices::destroy_pool(host, name),
+        Undo::WriteBack { file, ours, before } => devices::write_back(host, file, ours, before),
         Undo::EndMachine(path) => host.end_machine(path),
         Undo::DownReplica(name) => peers::down_replica(host, name),
         Undo::PlainLine(card) => peers::plain_line(host, card),
@@ -111,20 +116,39 @@ pub(crate) fn unmount(host: &dyn Host, path: &Path) -> Result<(), HostError> {
 
 fn unmount_top(host: &dyn Host, path: &Path) -> Result<(), HostError> {
     let command = argv([OsStr::new("umount"), path.as_os_str()]);
+    until_free(host, &command).map_err(|error| match error {
+        HostError::Failed { output, .. } if is_busy(&output) => busy(host, path, "unmount"),
+        other => other,
+    })
+}
+
+/// Runs a command that takes something away, again for [`BUSY_TRIES`] × [`BUSY_PAUSE`] while what
+/// it takes away is busy.
+///
+/// # Errors
+/// When it stays busy, or fails for another reason.
+pub(crate) fn until_free(host: &dyn Host, command: &[OsString]) -> Result<(), HostError> {
+    let mut output = host.exec(command)?;
     for _ in 0..BUSY_TRIES {
-        let output = host.exec(&command)?;
-        if output.status == Some(0) {
-            return Ok(());
-        }
-        if !output.stderr.contains("busy") {
-            return Err(HostError::Failed {
-                command: crate::host::shown(&command),
-                output,
-            });
+        if !is_busy(&output) {
+            break;
         }
         host.pause(BUSY_PAUSE);
+        output = host.exec(command)?;
     }
-    Err(busy(host, path, "unmount"))
+    match output.status {
+        Some(0) => Ok(()),
+        _ => Err(HostError::Failed {
+            command: crate::host::shown(command),
+            output,
+        }),
+    }
+}
+
+/// Whether a tool failed because something is in use, in the words of umount, zpool, mdadm and LVM.
+fn is_busy(output: &Output) -> bool {
+    let words = ["busy", "in use", "exclusive access"];
+    output.status != Some(0) && words.iter().any(|word| output.stderr.contains(word))
 }
 
 fn busy(host: &dyn Host, path: &Path, what: &'static str) -> HostError {

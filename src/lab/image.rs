@@ -38,6 +38,7 @@ const NEEDS: Needs = Needs {
     tools: &["mmdebstrap", "mksquashfs", "xz"],
     file_system: None,
     loop_devices: false,
+    drivers: &[],
     lab: false,
 };
 

@@ -54,6 +54,7 @@ impl Device {
                 .map(|(a, b)| b.saturating_sub(a)),
             busy_ns: later.busy_ns.saturating_sub(self.busy_ns),
             weighted_ns: later.weighted_ns.saturating_sub(self.weighted_ns),
+            write_cache: None,
         }
     }
 }

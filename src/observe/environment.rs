@@ -1,5 +1,8 @@
 //! The machine a run was made on: kernel, processor, memory, settings that change figures.
 
+use std::path::Path;
+
+use super::physical;
 use crate::event::Fact;
 
 /// The kernel with its release: `Linux 6.12.0`.
@@ -11,7 +14,9 @@ pub(crate) fn kernel() -> String {
 
 /// Facts about this machine, in a fixed order; what cannot be read is left out.
 pub(crate) fn environment() -> Vec<Fact> {
-    environment_of(&read)
+    let mut facts = environment_of(&read);
+    facts.extend(physical::limits(Path::new("/sys")));
+    facts
 }
 
 /// The same from files as `read` gives them by path; none: there is no such file.

@@ -7,12 +7,16 @@
 mod cpu;
 mod diskstats;
 mod environment;
+mod heat;
+mod kernel_threads;
+mod memory;
+mod physical;
 mod pressure;
 mod process;
 
 pub(crate) use environment::{environment, environment_of, kernel, memory_bytes, memory_bytes_of};
 
-use crate::event::{Counted, DeviceCounted};
+use crate::event::{Counted, DeviceCounted, ThreadCounted};
 
 /// Everything counted at one moment.
 #[derive(Debug, Clone)]
@@ -24,12 +28,21 @@ pub(crate) struct Snapshot {
     pressure_cpu_ns: Option<u64>,
     pressure_io_ns: Option<u64>,
     pressure_memory_ns: Option<u64>,
+    memory: Option<memory::Memory>,
+    throttled: Option<u64>,
+    write_caches: Vec<(String, String)>,
+    kernel_threads: kernel_threads::Threads,
+    at_ns: u64,
 }
 
 impl Snapshot {
     /// Reads all sources; `devices` are names as in `/proc/diskstats`.
     pub(crate) fn take(devices: &[String]) -> Self {
-        Self::read(devices, |path| std::fs::read_to_string(path).ok())
+        Self {
+            kernel_threads: kernel_threads::take(),
+            at_ns: now_ns(),
+            ..Self::read(devices, |path| std::fs::read_to_string(path).ok())
+        }
     }
 
     /// The same from files as `read` gives them by path; none: there is no such file.
@@ -37,10 +50,20 @@ impl Snapshot {
         let disks = read("/proc/diskstats")
             .map(|text| diskstats::parse(&text))
             .unwrap_or_default();
+        let machine = read("/proc/stat").and_then(|text| cpu::parse(&text));
+        let page = rustix::param::page_size() as u64;
         Self {
             process: read("/proc/self/io").and_then(|text| process::parse(&text)),
             own_cpu: cpu::own(read("/proc/self/stat").as_deref()),
-            machine: read("/proc/stat").and_then(|text| cpu::parse(&text)),
+            machine,
+            memory: read("/proc/vmstat").and_then(|text| memory::parse(&text, page)),
+            throttled: heat::throttled(machine.map_or(0, |m| m.cpus.min(CPUS_MAX)), &read),
+            write_caches: devices
+                .iter()
+                .filter_map(|name| Some((name.clone(), write_cache(name, &read)?)))
+                .collect(),
+            kernel_threads: kernel_threads::Threads::new(),
+            at_ns: 0,
             devices: devices
                 .iter()
                 .filter_map(|name| {
@@ -68,6 +91,9 @@ impl Snapshot {
             pressure_cpu_ns: difference(self.pressure_cpu_ns, later.pressure_cpu_ns),
             pressure_io_ns: difference(self.pressure_io_ns, later.pressure_io_ns),
             pressure_memory_ns: difference(self.pressure_memory_ns, later.pressure_memory_ns),
+            throttled: difference(self.throttled, later.throttled),
+            window_ns: Some(later.at_ns.saturating_sub(self.at_ns)).filter(|&ns| ns > 0),
+            kernel_thread: kernel_threads::busiest(&self.kernel_threads, &later.kernel_threads),
             ..Counted::default()
         };
         if let (Some(before), Some(after)) = (&self.machine, &later.machine) {
@@ -81,19 +107,48 @@ impl Snapshot {
                 .saturating_sub(before.asked_read_bytes);
             counted.fetched_bytes = after.fetched_bytes.saturating_sub(before.fetched_bytes);
             counted.sent_bytes = after.sent_bytes.saturating_sub(before.sent_bytes);
+            let cancelled = after.cancelled_bytes.saturating_sub(before.cancelled_bytes);
+            counted.cancelled_bytes = Some(cancelled);
             counted.cache_hit_bytes = Some(
                 counted
                     .asked_read_bytes
                     .saturating_sub(counted.fetched_bytes),
             );
         }
+        if let (Some(before), Some(after)) = (&self.memory, &later.memory) {
+            let more = |after: u64, before: u64| Some(after.saturating_sub(before));
+            counted.unwritten_bytes = more(after.unwritten_bytes, before.unwritten_bytes);
+            counted.swapped_in_bytes = more(after.swapped_in_bytes, before.swapped_in_bytes);
+            counted.swapped_out_bytes = more(after.swapped_out_bytes, before.swapped_out_bytes);
+        }
         for (name, before) in &self.devices {
             if let Some((_, after)) = later.devices.iter().find(|(other, _)| other == name) {
-                counted.devices.push(before.until(after, name));
+                let cache = later.write_caches.iter().find(|(other, _)| other == name);
+                counted.devices.push(DeviceCounted {
+                    write_cache: cache.map(|(_, mode)| mode.clone()),
+                    ..before.until(after, name)
+                });
             }
         }
         counted
     }
+}
+
+/// More processors are not asked for their heat: each is two files, read beside the clock.
+const CPUS_MAX: u32 = 1024;
+
+/// The monotonic clock, ns.
+fn now_ns() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let seconds = u64::try_from(now.tv_sec).unwrap_or(0);
+    seconds.saturating_mul(1_000_000_000) + u64::try_from(now.tv_nsec).unwrap_or(0)
+}
+
+/// What the kernel takes a device's write cache to be; a partition has that of its disk.
+fn write_cache(name: &str, read: impl Fn(&str) -> Option<String>) -> Option<String> {
+    let own = read(&format!("/sys/class/block/{name}/queue/write_cache"));
+    let text = own.or_else(|| read(&format!("/sys/class/block/{name}/../queue/write_cache")))?;
+    Some(text.trim().to_owned())
 }
 
 fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
@@ -126,6 +181,13 @@ pub(crate) fn add(into: &mut Counted, more: &Counted) {
     into.pressure_cpu_ns = plus(into.pressure_cpu_ns, more.pressure_cpu_ns);
     into.pressure_io_ns = plus(into.pressure_io_ns, more.pressure_io_ns);
     into.pressure_memory_ns = plus(into.pressure_memory_ns, more.pressure_memory_ns);
+    into.window_ns = plus(into.window_ns, more.window_ns);
+    into.cancelled_bytes = plus(into.cancelled_bytes, more.cancelled_bytes);
+    into.unwritten_bytes = into.unwritten_bytes.max(more.unwritten_bytes);
+    into.swapped_in_bytes = plus(into.swapped_in_bytes, more.swapped_in_bytes);
+    into.swapped_out_bytes = plus(into.swapped_out_bytes, more.swapped_out_bytes);
+    into.throttled = plus(into.throttled, more.throttled);
+    add_thread(&mut into.kernel_thread, more.kernel_thread.as_ref());
     for device in &more.devices {
         match into
             .devices
@@ -135,6 +197,18 @@ pub(crate) fn add(into: &mut Counted, more: &Counted) {
             Some(known) => add_device(known, device),
             None => into.devices.push(device.clone()),
         }
+    }
+}
+
+/// The same thread goes on counting; of two, the busier one is kept.
+fn add_thread(into: &mut Option<ThreadCounted>, more: Option<&ThreadCounted>) {
+    match (into, more) {
+        (Some(known), Some(more)) if known.name == more.name => {
+            known.cpu_ns = known.cpu_ns.saturating_add(more.cpu_ns);
+        }
+        (Some(known), Some(more)) if known.cpu_ns >= more.cpu_ns => {}
+        (into, Some(more)) => *into = Some(more.clone()),
+        (_, None) => {}
     }
 }
 
@@ -153,6 +227,37 @@ fn add_device(into: &mut DeviceCounted, more: &DeviceCounted) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn phases_add_up_and_what_is_a_state_does_not() {
+        let thread = |name: &str, cpu_ns: u64| ThreadCounted {
+            name: name.to_owned(),
+            cpu_ns,
+        };
+        let phase = |unwritten: u64, thread: ThreadCounted| Counted {
+            window_ns: Some(10),
+            unwritten_bytes: Some(unwritten),
+            throttled: Some(1),
+            kernel_thread: Some(thread),
+            ..Counted::default()
+        };
+        let mut sum = Counted::default();
+        add(&mut sum, &phase(7, thread("loop0", 5)));
+        add(&mut sum, &phase(3, thread("loop0", 6)));
+        add(&mut sum, &phase(0, thread("md0", 10)));
+        assert_eq!((sum.window_ns, sum.throttled), (Some(30), Some(3)));
+        assert_eq!(sum.unwritten_bytes, Some(7));
+        assert_eq!(sum.kernel_thread, Some(thread("loop0", 11)));
+    }
+
+    /// What is read on a real machine, while one thread of it works.
+    #[test]
+    fn a_snapshot_of_this_machine_has_a_window() {
+        let before = Snapshot::take(&[]);
+        let counted = before.until(&Snapshot::take(&[]));
+        assert!(counted.window_ns.is_some_and(|ns| ns > 0));
+        assert!(counted.unwritten_bytes.is_some() && counted.cancelled_bytes.is_some());
+    }
 
     /// 8 MiB read through a ring, of which the kernel fetched 2: `rchar` alone says no hit at all.
     #[test]

@@ -9,6 +9,8 @@ pub(super) struct Process {
     pub(super) fetched_bytes: u64,
     /// `write_bytes`: caused to be sent to storage.
     pub(super) sent_bytes: u64,
+    /// `cancelled_write_bytes`: counted above, and dropped before they were sent.
+    pub(super) cancelled_bytes: u64,
 }
 
 /// Parses the file; none if a field is missing.
@@ -26,6 +28,7 @@ pub(super) fn parse(text: &str) -> Option<Process> {
         asked_read_bytes: field("rchar")?,
         fetched_bytes: field("read_bytes")?,
         sent_bytes: field("write_bytes")?,
+        cancelled_bytes: field("cancelled_write_bytes")?,
     })
 }
 
@@ -40,6 +43,7 @@ mod tests {
             asked_read_bytes: 6976,
             fetched_bytes: 4096,
             sent_bytes: 8192,
+            cancelled_bytes: 5,
         };
         assert_eq!(parse(text), Some(process));
         assert_eq!(parse("rchar: 1\n"), None);

@@ -187,6 +187,15 @@ fn lock(file: &File, path: &Path) -> Result<(), RecordError> {
     })
 }
 
+/// Whether somebody writes the log in `dir` right now. Only a log that has its first line may be
+/// asked: a writer that is about to begin would find the question in its way.
+pub(super) fn written(dir: &Path) -> bool {
+    let Ok(file) = File::open(dir.join(LOG)) else {
+        return false;
+    };
+    flock(&file, FlockOperation::NonBlockingLockShared) == Err(rustix::io::Errno::WOULDBLOCK)
+}
+
 fn sync_dir(dir: &Path) -> Result<(), RecordError> {
     File::open(dir)
         .and_then(|dir| dir.sync_all())

@@ -8,14 +8,16 @@
 mod error;
 mod index;
 mod log;
+mod now;
 mod read;
 mod store;
 
 pub(crate) use error::RecordError;
 pub(crate) use index::Index;
 pub(crate) use log::Log;
+pub(crate) use now::{Now, NowFile};
 pub(crate) use read::Record;
-pub(crate) use store::{Store, run_id};
+pub(crate) use store::{RunSummary, Store, run_id};
 
 #[cfg(test)]
 pub(crate) mod sample;

@@ -415,6 +415,8 @@ fn trial(
         phases: vec![PhaseObservation {
             name: "measure".into(),
             elapsed_ns: (seconds * 1e9) as u64,
+            cpu_user_ns: None,
+            cpu_system_ns: None,
             engine: "io_uring: depth above 1".into(),
             clock: "tsc".into(),
             depth_achieved: 0.98,
@@ -453,6 +455,7 @@ fn counted(treatment: usize, moved: u64) -> Counted {
                 flushes: Some(3),
                 busy_ns: 2_700_000_000,
                 weighted_ns: 2_900_000_000,
+                write_cache: None,
             },
             DeviceCounted {
                 device: "vda".into(),
@@ -468,6 +471,7 @@ fn counted(treatment: usize, moved: u64) -> Counted {
         pressure_cpu_ns: Some(20_000_000),
         pressure_io_ns: Some(2_100_000_000),
         pressure_memory_ns: None,
+        ..Counted::default()
     }
 }
 

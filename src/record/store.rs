@@ -4,6 +4,7 @@
 //! <store>/runs/<run id>/log.jsonl   the truth (docs/formats/log.md)
 //!                       log.torn    rests of torn lines, if there were any
 //!                       study.toml  the study as it was given
+//!                       now.json    what it is doing, while it goes on (docs/formats/now.md)
 //! <store>/stackrace.db              the index, derived (docs/formats/index.md)
 //! ```
 
@@ -13,7 +14,8 @@ use std::sync::Arc;
 
 use super::error::RecordError;
 use super::index::Index;
-use super::log::{LOG, Log};
+use super::log::{self, LOG, Log};
+use super::now::{self, Now, NowFile};
 use super::read::Record;
 use crate::event::{Event, Line, RunStarted};
 use crate::time::Clock;
@@ -30,16 +32,18 @@ pub(crate) struct Store {
 }
 
 /// One run in a list.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct RunSummary {
     /// Its id.
     pub(crate) run: String,
     /// Title of the study; empty where the log cannot be read.
     pub(crate) title: String,
+    /// Hash of the study's text; empty alike.
+    pub(crate) study_hash: String,
     /// When it began, RFC 3339.
     pub(crate) started_at: String,
-    /// How many treatments.
-    pub(crate) treatments: usize,
+    /// Names of the treatments.
+    pub(crate) treatments: Vec<String>,
     /// How many workloads.
     pub(crate) workloads: usize,
     /// Complete rounds.
@@ -124,6 +128,35 @@ impl Store {
         Log::reopen(&self.run_dir(run), clock)
     }
 
+    /// Begins to tell what a run is doing; none where its directory does not take it.
+    pub(crate) fn tell_now(&self, run: &str) -> Option<NowFile> {
+        NowFile::create(&self.run_dir(run))
+    }
+
+    /// What a run is doing; none: nobody tells.
+    pub(crate) fn now(&self, run: &str) -> Option<Now> {
+        now::read(&self.run_dir(run))
+    }
+
+    /// Whether a run that has not ended is going on: a process writes its log. One that has not
+    /// ended and does not go on was killed.
+    pub(crate) fn goes_on(&self, run: &str) -> bool {
+        log::written(&self.run_dir(run))
+    }
+
+    /// Bytes and time of the last change of a run's log, ns since 1970: equal means the same.
+    ///
+    /// # Errors
+    /// The log is not there.
+    pub(crate) fn version(&self, run: &str) -> Result<(u64, i128), RecordError> {
+        use std::os::unix::fs::MetadataExt;
+        let path = self.run_dir(run).join(LOG);
+        let meta = std::fs::metadata(&path)
+            .map_err(|source| RecordError::system("look at", &path, source))?;
+        let changed = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
+        Ok((meta.len(), changed))
+    }
+
     /// Ids of all runs, oldest first.
     ///
     /// # Errors
@@ -149,25 +182,7 @@ impl Store {
     /// # Errors
     /// The directory cannot be listed.
     pub(crate) fn runs(&self) -> Result<Vec<RunSummary>, RecordError> {
-        Ok(self
-            .ids()?
-            .iter()
-            .map(|run| match self.read_run(run) {
-                Ok(record) => summary(&record),
-                Err(error) => RunSummary {
-                    run: run.clone(),
-                    title: String::new(),
-                    started_at: String::new(),
-                    treatments: 0,
-                    workloads: 0,
-                    rounds: 0,
-                    trials: 0,
-                    ended: None,
-                    sentence: None,
-                    unreadable: Some(error.to_string()),
-                },
-            })
-            .collect())
+        Ok(self.ids()?.iter().map(|run| self.summary(run)).collect())
     }
 
     /// Whole id of the run meant by an id, its beginning, or `last`.
@@ -202,6 +217,18 @@ impl Store {
                     count,
                 })
             }
+        }
+    }
+
+    /// One run for a list; one that cannot be read is listed with the reason.
+    pub(crate) fn summary(&self, run: &str) -> RunSummary {
+        match self.read_run(run) {
+            Ok(record) => summary(&record),
+            Err(error) => RunSummary {
+                run: run.to_owned(),
+                unreadable: Some(error.to_string()),
+                ..RunSummary::default()
+            },
         }
     }
 
@@ -275,8 +302,14 @@ fn summary(record: &Record) -> RunSummary {
     RunSummary {
         run: record.head.run.clone(),
         title: record.head.title.clone(),
+        study_hash: record.head.study_hash.clone(),
         started_at: record.started_at().to_owned(),
-        treatments: record.head.treatments.len(),
+        treatments: record
+            .head
+            .treatments
+            .iter()
+            .map(|treatment| treatment.name.clone())
+            .collect(),
         workloads: record.head.workloads.len(),
         rounds: record.complete_rounds().len(),
         trials: record.trials().count(),

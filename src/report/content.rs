@@ -30,13 +30,16 @@ pub(super) struct Row {
     pub(super) cells: Vec<String>,
     /// The treatment is out of the race.
     pub(super) dropped: bool,
+    /// On a page, the row's own address, and where its first cell leads; empty: none.
+    pub(super) id: String,
+    pub(super) href: String,
 }
 
 impl Row {
     pub(super) fn of(cells: Vec<String>) -> Self {
         Self {
             cells,
-            dropped: false,
+            ..Self::default()
         }
     }
 }
@@ -185,6 +188,7 @@ pub(super) fn overall(verdict: &Verdict) -> Option<Table> {
                         .map_or(figure::MISSING.to_owned(), figure::ratio_range),
                 ],
                 dropped: row.dropped_after.is_some(),
+                ..Row::default()
             })
             .collect(),
     })
@@ -210,6 +214,7 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tab
                     cell.map_or(0, |cell| cell.rounds.len()).to_string(),
                 ],
                 dropped: row.dropped_after.is_some(),
+                ..Row::default()
             }
         })
         .collect();
@@ -255,6 +260,7 @@ pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tabl
             Row {
                 cells,
                 dropped: row.dropped_after.is_some(),
+                ..Row::default()
             }
         })
         .collect();
@@ -417,7 +423,7 @@ pub(super) fn contrast_tables(verdict: &Verdict) -> Vec<Table> {
 }
 
 /// Ratio, interval, verdict.
-fn ratio_cells(contrast: &Contrast) -> [String; 3] {
+pub(super) fn ratio_cells(contrast: &Contrast) -> [String; 3] {
     [
         contrast
             .ratio

@@ -3,7 +3,8 @@
 //! RFC 4180 with line breaks of one character. Missing is empty, never 0. Amounts are bytes, times
 //! seconds. A column `level:<factor>` per factor follows the treatment's name.
 
-use super::{Options, Report};
+use super::{Options, Report, audited};
+use crate::audit::{Audit, LimitedBy, TrialAudit};
 use crate::event::{Ended, Observation};
 use crate::record::Record;
 use crate::verdict::Verdict;
@@ -14,7 +15,7 @@ pub(super) struct Csv;
 /// Columns before the levels.
 const BEFORE: [&str; 5] = ["run", "round", "position", "treatment", "treatment_name"];
 /// Columns after the levels.
-const AFTER: [&str; 28] = [
+const AFTER: [&str; 30] = [
     "workload",
     "workload_name",
     "metric",
@@ -42,6 +43,8 @@ const AFTER: [&str; 28] = [
     "pressure_cpu_s",
     "pressure_io_s",
     "pressure_memory_s",
+    "limited_by",
+    "remarks",
     "notes",
 ];
 
@@ -73,14 +76,15 @@ impl Report for Csv {
                 .chain(levels)
                 .chain(AFTER.iter().map(|&name| name.to_owned())),
         );
+        let audit = audited::audit(record);
         for trial in record.trials() {
-            rows(&mut text, record, trial);
+            rows(&mut text, record, &audit, trial);
         }
         text.into_bytes()
     }
 }
 
-fn rows(text: &mut String, record: &Record, trial: &Observation) {
+fn rows(text: &mut String, record: &Record, audit: &Audit, trial: &Observation) {
     let head = &record.head;
     let (Some(treatment), Some(workload)) = (
         head.treatments.get(trial.treatment),
@@ -101,7 +105,7 @@ fn rows(text: &mut String, record: &Record, trial: &Observation) {
     .chain(levels)
     .chain([trial.workload.to_string(), workload.name.clone()])
     .collect();
-    let mut after = after_value(trial);
+    let mut after = after_value(trial, audit.trial(head, trial));
     if record.imported() {
         // Between the start and the notes there is only what stackrace would have counted itself.
         let counted = 3..after.len() - 1;
@@ -131,7 +135,7 @@ fn rows(text: &mut String, record: &Record, trial: &Observation) {
 }
 
 /// What does not depend on the metric.
-fn after_value(trial: &Observation) -> Vec<String> {
+fn after_value(trial: &Observation, audit: Option<TrialAudit>) -> Vec<String> {
     let (ended, error) = match &trial.ended {
         Ended::Complete => ("complete", ""),
         Ended::Interrupted => ("interrupted", ""),
@@ -141,6 +145,12 @@ fn after_value(trial: &Observation) -> Vec<String> {
     // The first device is the one the file system lies on; those below it would count the same
     // bytes again.
     let device = counted.devices.first();
+    let limited_by = audit.as_ref().and_then(|audit| audit.limited_by);
+    let limited_by = limited_by.map_or("", LimitedBy::words);
+    let remarks = audit.iter().flat_map(|audit| &audit.remarks);
+    let remarks: Vec<String> = remarks
+        .map(|(check, grade)| format!("{check}: {}", grade.word()))
+        .collect();
     vec![
         ended.to_owned(),
         error.to_owned(),
@@ -163,6 +173,8 @@ fn after_value(trial: &Observation) -> Vec<String> {
         counted.pressure_cpu_ns.map_or(String::new(), seconds),
         counted.pressure_io_ns.map_or(String::new(), seconds),
         counted.pressure_memory_ns.map_or(String::new(), seconds),
+        limited_by.to_owned(),
+        remarks.join("; "),
         trial.notes.join("; "),
     ]
 }

@@ -1,7 +1,10 @@
 //! Two stored results side by side: what is known to differ around them first, then the figures.
 
+use maud::Markup;
+
 use super::content::{Row, Table, capital};
 use super::figure::{self, MISSING};
+use super::html;
 use super::sheet::{Part, Sheet};
 use crate::verdict::{Difference, Pair, Stored};
 
@@ -10,6 +13,15 @@ const ONLY_MAX: usize = 12;
 
 /// The page for a terminal.
 pub(crate) fn diff(difference: &Difference, colour: bool) -> String {
+    String::from_utf8_lossy(&sheet(difference).render("terminal", colour)).into_owned()
+}
+
+/// The page as HTML.
+pub(crate) fn diff_html(difference: &Difference) -> Markup {
+    html::sheet(&sheet(difference))
+}
+
+fn sheet(difference: &Difference) -> Sheet {
     let (a, b) = (&difference.a, &difference.b);
     let mut lead = vec![
         "Unpaired: what was measured at different times is set side by side. Whatever else changed is in the ratios, and no verdict follows.".to_owned(),
@@ -42,15 +54,14 @@ pub(crate) fn diff(difference: &Difference, colour: bool) -> String {
     if !difference.notes.is_empty() {
         parts.push(Part::List("Notes".to_owned(), difference.notes.clone()));
     }
-    let sheet = Sheet {
+    Sheet {
         title: format!("{} beside {}", b.treatment, a.treatment),
         lead,
         facts: [("A", a), ("B", b)]
             .map(|(label, side)| (label.to_owned(), origin(side)))
             .to_vec(),
         parts,
-    };
-    String::from_utf8_lossy(&sheet.render("terminal", colour)).into_owned()
+    }
 }
 
 fn origin(side: &Stored) -> String {

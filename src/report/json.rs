@@ -4,7 +4,8 @@
 
 use serde::Serialize;
 
-use super::{Options, Report, content};
+use super::{Options, Report, audited, content};
+use crate::audit::Audit;
 use crate::event::{LayerFacts, Observation, RunStarted};
 use crate::record::Record;
 use crate::verdict::{Beside, Verdict};
@@ -25,6 +26,8 @@ struct Page<'a> {
     rounds: Vec<u32>,
     verdict: &'a Verdict,
     notes: Vec<String>,
+    /// What set the pace and what spoils the figures, with the evidence (`docs/audit.md`).
+    audit: Audit,
     /// Own ratios beside published ones; absent: not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside_published: Option<&'a Beside>,
@@ -67,6 +70,7 @@ impl Report for Json {
             rounds: record.complete_rounds(),
             verdict,
             notes: content::notes(record, verdict),
+            audit: audited::audit(record),
             beside_published: options.beside.as_ref(),
             layers: (0..record.head.treatments.len())
                 .map(|treatment| record.layer_facts(treatment))

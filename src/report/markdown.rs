@@ -1,6 +1,8 @@
 //! The answer for a ticket or a wiki: GitHub's Markdown, tables as tables.
 
+use super::audited;
 use super::content::{self, Table};
+use super::effects;
 use super::figure::plain;
 use super::sheet::{Part, Sheet};
 use super::{Options, Report};
@@ -48,6 +50,9 @@ impl Report for Markdown {
         for contrasts in content::contrast_tables(verdict) {
             table(&mut text, &contrasts);
         }
+        for effects in effects::tables(verdict) {
+            table(&mut text, &effects);
+        }
         if let Some(beside) = &options.beside {
             for contrast in content::beside(beside, verdict) {
                 table(&mut text, &contrast);
@@ -59,6 +64,9 @@ impl Report for Markdown {
             for note in content::beside_notes(beside) {
                 text.push_str(&format!("- {}\n", escaped(&note)));
             }
+        }
+        if let Some(measured) = audited::table(&audited::audit(record), &record.head) {
+            table(&mut text, &measured);
         }
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {
@@ -85,7 +93,9 @@ pub(super) fn sheet(sheet: &Sheet) -> String {
     for paragraph in &sheet.lead {
         text.push_str(&format!("\n{}\n", escaped(paragraph)));
     }
-    text.push('\n');
+    if !sheet.facts.is_empty() {
+        text.push('\n');
+    }
     for (name, value) in &sheet.facts {
         let name = if name.is_empty() { "also" } else { name };
         text.push_str(&format!("- {}: {}\n", escaped(name), escaped(value)));

@@ -4,21 +4,29 @@
 //! a clock, the environment or the network. A value that could not be had is shown as missing,
 //! never as 0.
 
+mod answer;
+mod audited;
 mod chart;
 mod content;
 mod csv;
 mod diff;
+mod effects;
 mod figure;
+mod gate;
 mod html;
 mod json;
 mod markdown;
 mod published;
 mod sheet;
+mod standing;
 mod terminal;
 
-pub(crate) use diff::diff;
-pub(crate) use html::latency_tail;
+pub(crate) use answer::answers;
+pub(crate) use diff::{diff, diff_html};
+pub(crate) use gate::gate;
+pub(crate) use html::{STYLE, body, doing, history, latency_tail, race};
 pub(crate) use published::{FORMS as PUBLISHED_FORMS, published};
+pub(crate) use standing::{Standing, Standings, standings};
 pub(crate) use terminal::wrap;
 
 use crate::record::Record;
@@ -41,6 +49,9 @@ pub(crate) trait Report: Sync {
 pub(crate) struct Options {
     /// Columns of the terminal; more than 80 are not used.
     pub(crate) width: usize,
+    /// Lines of the terminal's page, of at least 16: where it would be longer, only the answer is
+    /// said, and where the rest is. None: the whole page.
+    pub(crate) lines_max: Option<usize>,
     /// Whether the terminal shows colours.
     pub(crate) colour: bool,
     /// The command to propose next; empty: none.
@@ -53,6 +64,7 @@ impl Default for Options {
     fn default() -> Self {
         Self {
             width: terminal::WIDTH_MAX,
+            lines_max: None,
             colour: false,
             next: String::new(),
             beside: None,

@@ -4,8 +4,10 @@ use comfy_table::{
     CellAlignment, ColumnConstraint, ContentArrangement, Table as Grid, presets::NOTHING,
 };
 
+use super::audited;
 use super::content::{self, Table};
-use super::figure::plain;
+use super::effects;
+use super::figure::{self, plain};
 use super::sheet::{Part, Sheet};
 use super::{Options, Report};
 use crate::record::Record;
@@ -13,6 +15,8 @@ use crate::verdict::{State, Verdict};
 
 /// Columns that are used at most.
 pub(super) const WIDTH_MAX: usize = 80;
+/// Lines a brief page needs at least.
+const LINES_MIN: usize = 16;
 /// Fewer columns are not laid out for: names would be broken at every letter.
 const WIDTH_MIN: usize = 50;
 
@@ -33,41 +37,13 @@ impl Report for Terminal {
     }
 
     fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
-        let mut page = Page {
-            text: String::new(),
-            width: options.width.clamp(WIDTH_MIN, WIDTH_MAX),
-            colour: options.colour,
-        };
-        let state = match verdict.state {
-            State::Decided => "1;32",
-            State::Undecided | State::TooFew | State::Unpaired => "1;33",
-        };
-        page.labelled("VERDICT", state, &verdict.sentence);
+        let mut page = Page::new(options);
+        page.answer(verdict, usize::MAX);
         for detail in &verdict.details {
             page.labelled("", "", detail);
         }
         page.labelled("", "", &content::facts(record, verdict).join(" · "));
-        if let Some(table) = content::overall(verdict) {
-            page.table(&table);
-        }
-        for (at, head) in record.head.workloads.iter().enumerate() {
-            page.table(&content::workload(verdict, at, head));
-        }
-        for formats in content::video_tables(verdict) {
-            page.table(&formats);
-        }
-        for table in content::contrast_tables(verdict) {
-            page.table(&table);
-        }
-        if let Some(beside) = &options.beside {
-            for table in content::beside(beside, verdict) {
-                page.table(&table);
-            }
-            page.heading(&format!("What is not the same in {}", beside.study));
-            for note in content::beside_notes(beside) {
-                page.item(&note);
-            }
-        }
+        page.tables(record, verdict, options);
         let notes = content::notes(record, verdict);
         if !notes.is_empty() {
             page.heading("Notes");
@@ -79,8 +55,84 @@ impl Report for Terminal {
             page.text.push('\n');
             page.labelled("next", "1", &options.next);
         }
-        page.text.into_bytes()
+        match options.lines_max {
+            Some(most) if page.lines() > most => {
+                brief(record, verdict, options, most.max(LINES_MIN))
+            }
+            _ => page.text,
+        }
+        .into_bytes()
     }
+}
+
+/// Lines of the sentence and of the notes on a brief page.
+const SENTENCE_LINES: usize = 5;
+const NOTES_LINES: usize = 2;
+
+/// What fits so many lines (at least [`LINES_MIN`]): the sentence, the ranking, then as many of the
+/// details as there is room for, and where the rest is.
+fn brief(record: &Record, verdict: &Verdict, options: &Options, lines_max: usize) -> String {
+    let mut tail = Page::new(options);
+    tail.text.push('\n');
+    let notes = content::notes(record, verdict);
+    if let Some(first) = notes.first() {
+        let text = match notes.len() {
+            1 => first.clone(),
+            more => format!("{first}; {} more", figure::counted(more - 1, "note")),
+        };
+        tail.labelled_at_most("note", "1", &text, NOTES_LINES);
+    }
+    let all = format!("stackrace report {}", record.head.run);
+    tail.labelled_at_most("figures", "1", &all, 1);
+    if !options.next.is_empty() {
+        tail.labelled_at_most("next", "1", &options.next, NOTES_LINES);
+    }
+    let mut answer = Page::new(options);
+    answer.answer(verdict, SENTENCE_LINES);
+    let mut facts = Page::new(options);
+    let text = content::facts(record, verdict).join(" · ");
+    facts.labelled_at_most("", "", &text, 3);
+    let room = lines_max.saturating_sub(tail.lines() + answer.lines() + facts.lines());
+    let ranking = ranking(record, verdict, options, room);
+    let mut room = room.saturating_sub(ranking.lines());
+    for detail in &verdict.details {
+        let mut one = Page::new(options);
+        one.labelled("", "", detail);
+        if one.lines() > room {
+            break;
+        }
+        room -= one.lines();
+        answer.text.push_str(&one.text);
+    }
+    answer.text + &facts.text + &ranking.text + &tail.text
+}
+
+/// The overall table, or that of the only workload, with as many rows as fit.
+fn ranking(record: &Record, verdict: &Verdict, options: &Options, room: usize) -> Page {
+    let only = || {
+        Some(content::workload(
+            verdict,
+            0,
+            record.head.workloads.first()?,
+        ))
+    };
+    let table = content::overall(verdict).or_else(only).unwrap_or_default();
+    for rows in (1..=table.rows.len()).rev() {
+        let mut page = Page::new(options);
+        let more = table.rows.len() - rows;
+        page.table(&Table {
+            note: String::new(),
+            rows: table.rows[..rows].to_vec(),
+            ..table.clone()
+        });
+        if more > 0 {
+            page.line(&format!("  and {more} more"));
+        }
+        if page.lines() <= room {
+            return page;
+        }
+    }
+    Page::new(options)
 }
 
 /// A page that is no report of a run.
@@ -100,7 +152,9 @@ pub(super) fn sheet(sheet: &Sheet, colour: bool) -> String {
             page.line(&line);
         }
     }
-    page.text.push('\n');
+    if !sheet.facts.is_empty() {
+        page.text.push('\n');
+    }
     for (name, value) in &sheet.facts {
         page.fact(name, value);
     }
@@ -123,6 +177,59 @@ struct Page {
 }
 
 impl Page {
+    fn new(options: &Options) -> Self {
+        Self {
+            text: String::new(),
+            width: options.width.clamp(WIDTH_MIN, WIDTH_MAX),
+            colour: options.colour,
+        }
+    }
+
+    fn lines(&self) -> usize {
+        self.text.lines().count()
+    }
+
+    /// The sentence, its label coloured by whether the question is decided.
+    fn answer(&mut self, verdict: &Verdict, lines_max: usize) {
+        let state = match verdict.state {
+            State::Decided => "1;32",
+            State::Undecided | State::TooFew | State::Unpaired => "1;33",
+        };
+        self.labelled_at_most("VERDICT", state, &verdict.sentence, lines_max);
+    }
+
+    fn tables(&mut self, record: &Record, verdict: &Verdict, options: &Options) {
+        if let Some(table) = content::overall(verdict) {
+            self.table(&table);
+        }
+        for (at, head) in record.head.workloads.iter().enumerate() {
+            self.table(&content::workload(verdict, at, head));
+        }
+        for formats in content::video_tables(verdict) {
+            self.table(&formats);
+        }
+        for table in content::contrast_tables(verdict) {
+            self.table(&table);
+        }
+        if let Some(table) = effects::short(verdict) {
+            self.table(&table);
+        }
+        if let Some(beside) = &options.beside {
+            for table in content::beside(beside, verdict) {
+                self.table(&table);
+            }
+            self.heading(&format!("What is not the same in {}", beside.study));
+            for note in content::beside_notes(beside) {
+                self.item(&note);
+            }
+        }
+        let limited = audited::limited(&audited::audit(record), &record.head);
+        if !limited.is_empty() {
+            self.heading("Limited by");
+            limited.iter().for_each(|line| self.item(line));
+        }
+    }
+
     fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
@@ -138,8 +245,24 @@ impl Page {
 
     /// A paragraph with a word in the margin.
     fn labelled(&mut self, label: &str, code: &str, text: &str) {
+        self.labelled_at_most(label, code, text, usize::MAX);
+    }
+
+    /// The same, cut after so many lines.
+    fn labelled_at_most(&mut self, label: &str, code: &str, text: &str, lines_max: usize) {
         const MARGIN: usize = 9;
-        for (at, line) in wrap(&plain(text), self.width - MARGIN).iter().enumerate() {
+        // Room for the mark of what is cut off.
+        let mut lines = wrap(&plain(text), self.width - MARGIN - 2);
+        if lines.len() <= lines_max {
+            lines = wrap(&plain(text), self.width - MARGIN);
+        } else {
+            lines.truncate(lines_max);
+            lines
+                .last_mut()
+                .into_iter()
+                .for_each(|line| line.push_str(" …"));
+        }
+        for (at, line) in lines.iter().enumerate() {
             let label = if at == 0 { label } else { "" };
             let space = " ".repeat(MARGIN - label.len());
             let label = self.painted(label, code);

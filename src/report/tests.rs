@@ -1,6 +1,7 @@
 //! Every report on every kind of record: nothing lost, nothing that breaks out, the same bytes.
 
 use super::*;
+use crate::event::WorkloadHead;
 use crate::record::sample;
 use crate::verdict::{
     Beside, BesideRow, Cell, Contrast, Interval, More, State, TreatmentRow, Word,
@@ -59,6 +60,8 @@ fn verdict(record: &Record) -> Verdict {
         overall: if few { Vec::new() } else { overall },
         workloads: if few { Vec::new() } else { workloads },
         treatments,
+        effects: Vec::new(),
+        courses: Vec::new(),
         more: few.then_some(More {
             rounds: Some(3),
             seconds: Some(95.0),
@@ -134,7 +137,7 @@ fn interval(values: &[(u32, f64)]) -> Option<Interval> {
 fn contrast(
     a: &TreatmentRow,
     b: &TreatmentRow,
-    on: Option<(usize, &crate::event::WorkloadHead)>,
+    on: Option<(usize, &WorkloadHead)>,
     few: bool,
     word: Word,
 ) -> Contrast {
@@ -336,11 +339,13 @@ fn every_trial_and_metric_has_its_row() {
     }
 }
 
-/// As terminals count: East Asian characters take two columns.
+/// As terminals count: East Asian characters take two columns, combining marks none.
 fn columns(line: &str) -> usize {
     line.chars()
         .map(|c| {
-            if u32::from(c) >= 0x1100
+            if ('\u{300}'..'\u{370}').contains(&c) {
+                0
+            } else if u32::from(c) >= 0x1100
                 && u32::from(c) < 0x1_0000
                 && !"–…·–".contains(c)
                 && !('\u{2000}'..'\u{2e80}').contains(&c)
@@ -372,6 +377,84 @@ fn a_terminal_of_any_width_holds_every_line() {
                 );
                 assert!(!line.chars().any(char::is_control), "{line:?}");
             }
+        }
+    }
+}
+
+/// A run with names and numbers of treatments drawn by a seed: long, empty of spaces, wide, hostile.
+fn drawn(seed: u64) -> Record {
+    let parts = [
+        "xfs",
+        "日本語のファイルシステム",
+        "a-name-without-any-place-to-break-it-",
+        "größe ",
+        "\u{1b}[31mred",
+        "\u{202e}reversed",
+        "🙂",
+        "4 KiB, compression=zstd:3, ",
+        "e\u{301}",
+    ];
+    let mut state = seed;
+    let mut draw = |below: u64| {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 33) % below
+    };
+    let mut name = |unique: usize| {
+        let count = 1 + draw(12);
+        let parts: String = (0..count).map(|_| parts[draw(9) as usize]).collect();
+        format!("{parts}{unique}")
+    };
+    let mut shape = sample::small();
+    let first = shape.workloads[0].clone();
+    shape.treatments = (0..2 + seed as usize % 13)
+        .map(|at| (name(at), vec![name(at)]))
+        .collect();
+    shape.workloads = (0..1 + seed as usize % 4)
+        .map(|at| WorkloadHead {
+            name: name(at),
+            summary: name(at),
+            ..first.clone()
+        })
+        .collect();
+    shape.rounds = 3;
+    shape.speed = |treatment, workload| 1e6 * (1 + treatment + workload) as f64;
+    sample::record(&shape)
+}
+
+#[test]
+fn the_answer_fits_a_screen_whatever_the_names_are() {
+    for seed in 0..24 {
+        let record = drawn(seed);
+        let judged = crate::verdict::judge(&crate::verdict::Evidence::of(&record));
+        for verdict in [&verdict(&record), &judged] {
+            let page = |colour| {
+                let options = Options {
+                    lines_max: Some(20),
+                    colour,
+                    ..options()
+                };
+                let bytes = terminal::Terminal.render(&record, verdict, &options);
+                String::from_utf8(bytes).unwrap()
+            };
+            let text = page(false);
+            assert!(text.starts_with("VERDICT"), "{seed}");
+            assert!(text.lines().count() <= 20, "{seed}:\n{text}");
+            assert!(text.contains("stackrace re"), "{seed}: nothing to do next");
+            for line in text.lines() {
+                assert!(
+                    columns(line) <= 80,
+                    "{seed}: {} columns: {line}",
+                    columns(line)
+                );
+                assert!(!line.chars().any(char::is_control), "{seed}: {line:?}");
+            }
+            let mut bare = page(true);
+            for code in ["1;32", "1;33", "1", "0"] {
+                bare = bare.replace(&format!("\u{1b}[{code}m"), "");
+            }
+            assert_eq!(bare, text, "{seed}");
         }
     }
 }

@@ -85,6 +85,8 @@ pub(crate) struct Race<'a> {
     pub(crate) interrupt: Arc<Interrupt>,
     /// Distinguishes the stacks of this execution from those of an earlier one of the same run.
     pub(crate) execution: String,
+    /// Ids of devices that may be wiped, repeated on the command line.
+    pub(crate) wipe: Vec<String>,
 }
 
 /// Why a race could not go on.
@@ -281,6 +283,7 @@ impl Race<'_> {
             scratch: self.scratch.clone(),
             tag,
             seed: self.study.seed ^ u64::from(round),
+            wipe: &self.wipe,
         };
         let raised = match standing[treatment].take() {
             Some(raised) => raised,
@@ -384,6 +387,7 @@ impl Race<'_> {
             scratch: self.scratch.clone(),
             tag: String::new(),
             seed: 0,
+            wipe: &[],
         };
         match raised.lower(&site) {
             Ok(()) => self.append(Event::StackLowered { round, treatment }),

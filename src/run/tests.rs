@@ -268,6 +268,7 @@ fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
         watcher: &watcher,
         interrupt,
         execution: "told".to_owned(),
+        wipe: Vec::new(),
     };
     let reason = race.run().unwrap();
     watcher.steps();

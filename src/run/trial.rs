@@ -270,6 +270,8 @@ fn phase_observation(name: &str, outcome: &Outcome, offered: Option<f64>) -> Pha
     PhaseObservation {
         name: name.to_owned(),
         elapsed_ns: outcome.elapsed_ns,
+        cpu_user_ns: Some(outcome.cpu_user_ns),
+        cpu_system_ns: Some(outcome.cpu_system_ns),
         engine,
         clock: if outcome.clock == "tsc" {
             format!(

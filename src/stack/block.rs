@@ -19,6 +19,14 @@ pub(super) fn name(device: &Path) -> String {
         .unwrap_or_default()
 }
 
+/// The kernel's own name of a device, also where a link names it: `/dev/vg/lv` → `dm-3`.
+pub(super) fn kernel_name(host: &dyn Host, device: &Path) -> String {
+    match host.canonical(device) {
+        Ok(device) => name(&device),
+        Err(_) => name(device),
+    }
+}
+
 /// Names of the block devices a mounted file system lies on; empty where it lies on none, or they
 /// cannot be found out.
 pub(super) fn under_mount(host: &dyn Host, mount: &MountInfo) -> Vec<String> {

@@ -160,13 +160,14 @@ impl Layer for Btrfs {
             tools: &["mkfs.btrfs", "btrfs", "wipefs", "mount", "umount"],
             file_system: Some("btrfs"),
             loop_devices: false,
-            lab: false,
+            ..Needs::default()
         }
     }
 
     fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
         let devices = filesystem::devices(below)?;
-        filesystem::format(raising.host(), &self.mkfs_command(), &devices)?;
+        let uuid = |uuid: &str| vec!["--uuid".to_string(), uuid.to_string()];
+        filesystem::format(raising, &self.mkfs_command(), uuid, &devices)?;
         let asked = self.options_asked();
         let mut given = asked.clone();
         // Named, so that mounting does not hang on what the kernel scanned earlier.
@@ -189,7 +190,7 @@ impl Layer for Btrfs {
             },
             devices: devices
                 .iter()
-                .map(|device| block::name(&device.path))
+                .map(|device| block::kernel_name(raising.host(), &device.path))
                 .collect(),
             disks: Vec::new(),
         })

@@ -1,6 +1,6 @@
 //! Whether layers fit on each other.
 
-use super::{Below, Layer, StackError, Takes};
+use super::{Below, Danger, GivesKind, Layer, StackError, Takes};
 use crate::host::{Host, HostError, LabDisk};
 use std::path::PathBuf;
 
@@ -39,14 +39,18 @@ impl Stack {
                 "a stack has at least one layer: write [[stack]] with dir, loop or tmpfs"
                     .to_string(),
             )),
-            Some(top) if top.devices_given().is_some() => Err((
-                layers.len() - 1,
-                format!(
-                    "the top layer ({}) gives devices, and a workload needs a directory: put a file system on it",
-                    top.brief()
-                ),
-            )),
-            Some(_) => Ok(Self { layers }),
+            Some(top) => match top.gives() {
+                GivesKind::Directory => Ok(Self { layers }),
+                given => Err((
+                    layers.len() - 1,
+                    format!(
+                        "the top layer ({}) gives {}, and a workload needs a directory: put {} on it",
+                        top.brief(),
+                        plural(given),
+                        above(given)
+                    ),
+                )),
+            },
         }
     }
 
@@ -93,6 +97,14 @@ impl Stack {
         missing
     }
 
+    /// What is on devices this stack would write over, on this machine as it is now.
+    pub(crate) fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
+        self.layers
+            .iter()
+            .flat_map(|layer| layer.dangers(host, wipe))
+            .collect()
+    }
+
     pub(super) fn check_needs(&self, host: &dyn Host) -> Result<(), StackError> {
         if self.nodes() > host.nodes() {
             let node = self.nodes();
@@ -114,38 +126,59 @@ impl Stack {
 
 fn fits(layer: &dyn Layer, below: Option<&dyn Layer>) -> Result<(), String> {
     let kind = layer.kind();
-    match (layer.takes(), below) {
-        (Takes::Nothing, None) => Ok(()),
-        (Takes::Directory, Some(below)) if below.devices_given().is_none() => Ok(()),
-        (Takes::Directory, below) => Err(format!(
-            "{kind} takes a directory; {}: put a file system below it",
-            match below {
-                Some(below) => format!("the layer below ({}) gives devices", below.brief()),
-                None => "there is no layer below".to_string(),
-            }
-        )),
-        (Takes::Nothing, Some(below)) => Err(format!(
-            "{kind} stands at the bottom; it cannot be put on {}",
+    let taken = match layer.takes() {
+        Takes::Nothing => {
+            return match below {
+                None => Ok(()),
+                Some(below) => Err(format!(
+                    "{kind} stands at the bottom; it cannot be put on {}",
+                    below.brief()
+                )),
+            };
+        }
+        Takes::Devices { min, max } => devices(min, max),
+        Takes::Pool => "a pool".to_string(),
+        Takes::Directory => "a directory".to_string(),
+    };
+    let Some(below) = below else {
+        let on = match layer.takes() {
+            Takes::Pool => "zpool",
+            Takes::Directory => "a file system",
+            _ => "loop",
+        };
+        return Err(format!(
+            "{kind} takes {taken}; there is no layer below: put it on {on}"
+        ));
+    };
+    match (layer.takes(), below.gives(), below.devices_given()) {
+        (Takes::Devices { min, max }, _, Some(given)) if (min..=max).contains(&given) => Ok(()),
+        (Takes::Devices { .. }, _, Some(given)) => Err(format!(
+            "{} takes {taken}; the layer below ({}) gives {given}",
+            layer.brief(),
             below.brief()
         )),
-        (Takes::Devices { min, max }, None) => Err(format!(
-            "{kind} takes {}; there is no layer below: put it on loop",
-            devices(min, max)
+        (Takes::Pool, GivesKind::Pool, _) | (Takes::Directory, GivesKind::Directory, _) => Ok(()),
+        (_, given, _) => Err(format!(
+            "{kind} takes {taken}; the layer below ({}) gives {}",
+            below.brief(),
+            plural(given)
         )),
-        (Takes::Devices { min, max }, Some(below)) => match below.devices_given() {
-            Some(given) if (min..=max).contains(&given) => Ok(()),
-            Some(given) => Err(format!(
-                "{} takes {}; the layer below ({}) gives {given}",
-                layer.brief(),
-                devices(min, max),
-                below.brief()
-            )),
-            None => Err(format!(
-                "{kind} takes {}; the layer below ({}) gives a directory",
-                devices(min, max),
-                below.brief()
-            )),
-        },
+    }
+}
+
+fn plural(given: GivesKind) -> &'static str {
+    match given {
+        GivesKind::Devices => "devices",
+        GivesKind::Directory => "a directory",
+        GivesKind::Pool => "a pool",
+    }
+}
+
+/// What makes a directory of it.
+fn above(given: GivesKind) -> &'static str {
+    match given {
+        GivesKind::Pool => "a dataset",
+        _ => "a file system",
     }
 }
 

@@ -273,6 +273,13 @@ impl Layer for Drbd {
     fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
         let here = filesystem::devices(below)?;
         let there = filesystem::devices(raising.there())?;
+        if raising.is_outlived() {
+            return Err(LayerError::refused(
+                "what DRBD keeps on its devices would outlive the stack",
+                "put it on loop or on lab-disks",
+            ));
+        }
+        raising.keep_standing();
         let ready = self.line.raise(raising)?;
         let peer = raising.peer()?;
         let end = |host: &dyn Host, disk: &Device, address| -> Result<End, LayerError> {
@@ -310,7 +317,7 @@ impl Layer for Drbd {
         Ok(RaisedLayer {
             gives: Gives::Devices(vec![Device {
                 path: device.clone(),
-                origin: Origin::Made(resource),
+                origin: Origin::Replica(resource),
             }]),
             facts: LayerFacts {
                 layer: "drbd".to_string(),

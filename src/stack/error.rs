@@ -29,6 +29,17 @@ impl LayerError {
     }
 }
 
+impl LayerError {
+    /// What the user can do about it; empty: nothing better than what the system said.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::Host(error) => error.next(),
+            Self::Journal(error) => error.next(),
+            Self::Refused { next, .. } => next.clone(),
+        }
+    }
+}
+
 impl From<HostError> for LayerError {
     fn from(error: HostError) -> Self {
         Self::Host(error)
@@ -79,11 +90,7 @@ impl StackError {
         if !self.left.is_empty() {
             return "end what holds it, then run: stackrace clean".to_string();
         }
-        match self.cause.as_ref() {
-            LayerError::Host(error) => error.next(),
-            LayerError::Journal(error) => error.next(),
-            LayerError::Refused { next, .. } => next.clone(),
-        }
+        self.cause.next()
     }
 }
 

@@ -135,17 +135,18 @@ impl Layer for Ext {
             },
             file_system: Some(self.kind()),
             loop_devices: false,
-            lab: false,
+            ..Needs::default()
         }
     }
 
     fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
         let devices = filesystem::devices(below)?;
         let device = devices[0].path.clone();
-        filesystem::format(raising.host(), &self.command(), &devices)?;
+        let uuid = |uuid: &str| vec!["-U".to_string(), uuid.to_string()];
+        filesystem::format(raising, &self.command(), uuid, &devices)?;
         let source = device.as_os_str();
         let root = raising.mount(self.kind(), source, &self.mount, Memory::No)?;
-        let name = block::name(&device);
+        let name = block::kernel_name(raising.host(), &device);
         let mut facts = geometry(raising.host(), source)?;
         let all = all_options(raising.host(), &name);
         facts.extend(filesystem::mount_facts(

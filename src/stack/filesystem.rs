@@ -1,9 +1,9 @@
 //! What all file systems on block devices share: the permission to format, formatting, reading back
 //! how they are mounted.
 
-use super::{Device, Gives, LayerError, Origin, block, options};
+use super::{Device, Gives, LayerError, Origin, Raising, block, guard, options};
 use crate::event::Fact;
-use crate::host::{Host, argv};
+use crate::host::{Host, MountInfo, argv};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
@@ -19,53 +19,64 @@ pub(super) fn devices(below: Gives) -> Result<Vec<Device>, LayerError> {
     }
 }
 
-/// Makes a file system on devices of ours: `command`, then the devices.
+/// Makes a file system on devices of ours: `command`, then the devices. Where they outlive the
+/// stack, the file system is given a UUID of ours, in `uuid_words`, by which it is wiped again.
 ///
 /// # Errors
 /// When one of them is not ours to format, or the tool fails.
 pub(super) fn format(
-    host: &dyn Host,
+    raising: &mut Raising<'_>,
     command: &[String],
+    uuid_words: impl FnOnce(&str) -> Vec<String>,
     devices: &[Device],
 ) -> Result<(), LayerError> {
     for device in devices {
-        ours_to_format(host, device)?;
+        ours_to_format(raising.host(), device)?;
     }
     let mut words: Vec<OsString> = command.iter().map(OsString::from).collect();
+    if raising.is_outlived() {
+        let uuid = raising.uuid();
+        for device in devices {
+            raising.will_carry(device, &uuid)?;
+        }
+        words.extend(uuid_words(&uuid).into_iter().map(OsString::from));
+    }
     words.extend(devices.iter().map(|device| device.path.clone().into()));
-    host.must(&words)?;
+    raising.host().must(&words)?;
     Ok(())
 }
 
-/// The one place that decides whether a device may be written over: it must come from the loop layer
-/// of this raise and still lie on the very file that layer created, or be the disk of the lab it is
-/// taken for; and carry no signature.
+/// The one place that decides whether a device may be written over. One of the loop layer must still
+/// lie on the very file that layer created in this raise; a disk must be the one the study names and
+/// unused; one that was put together in this raise must bear a name of ours; one of the lab must be
+/// the one it is taken for. None may carry a signature.
 ///
 /// # Errors
 /// Why it may not.
 pub(super) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
-    let not_ours = |why: String| {
-        LayerError::refused(
-            format!("{} is not formatted: {why}", device.path.display()),
-            "see what it is with: lsblk --fs",
-        )
-    };
     match &device.origin {
-        Origin::LoopOn(file) => still_on(host, &device.path, file)?.map_err(not_ours)?,
-        Origin::Made(name) => {
+        Origin::LoopOn(file) => still_on(host, device, file)?,
+        Origin::Disk(identity) => return guard::blank(host, identity),
+        Origin::Replica(name) => {
             let known = host.exec(&argv(["drbdsetup", "show", name]))?;
             // `device minor 0;`, or as it was configured.
             let number = block::name(&device.path).replace("drbd", "");
             let shown = [format!("minor {number};"), format!("/dev/drbd{number};")];
             if !shown.iter().any(|words| known.stdout.contains(words)) {
-                return Err(not_ours(format!("it is not the device of {name}")));
+                return Err(not_ours(device, &format!("it is not the device of {name}")));
+            }
+        }
+        Origin::Made(name) => {
+            if !device.path.to_string_lossy().contains(name) || !name.starts_with("stackrace-") {
+                return Err(not_ours(device, &format!("{name} is not ours")));
             }
         }
         Origin::Lab(serial) => {
             let shown = Path::new("/sys/block").join(block::name(&device.path));
             let found = host.read_text(&shown.join("serial"))?;
             if found.trim() != serial {
-                return Err(not_ours(format!("it is {} and not {serial}", found.trim())));
+                let why = format!("it is {} and not {serial}", found.trim());
+                return Err(not_ours(device, &why));
             }
         }
     }
@@ -79,32 +90,36 @@ pub(super) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), Lay
     ]))?;
     match found.stdout.trim() {
         "" => Ok(()),
-        signature => Err(not_ours(format!("it holds {signature} already"))),
+        signature => Err(not_ours(device, &format!("it holds {signature} already"))),
     }
 }
 
-/// Whether a loop device lies on a file that is ours; else why not.
-fn still_on(host: &dyn Host, device: &Path, file: &Path) -> Result<Result<(), String>, LayerError> {
+fn not_ours(device: &Device, why: &str) -> LayerError {
+    LayerError::refused(
+        format!("{} is not formatted: {why}", device.path.display()),
+        "see what it is with: lsblk --fs",
+    )
+}
+
+fn still_on(host: &dyn Host, device: &Device, file: &Path) -> Result<(), LayerError> {
     let ours = file
         .parent()
         .and_then(Path::file_name)
         .is_some_and(|name| name.as_bytes().starts_with(b".stackrace-"));
     if !ours {
-        return Ok(Err(format!("{} is not ours", file.display())));
+        return Err(not_ours(device, &format!("{} is not ours", file.display())));
     }
     let backing = Path::new("/sys/block")
-        .join(block::name(device))
+        .join(block::name(&device.path))
         .join("loop/backing_file");
     let backing = host.read_text(&backing)?;
     let backing = backing.trim_end_matches('\n');
     // `/sys` is read as text, so a path that is none is compared as it would be shown.
     if backing == file.to_string_lossy() {
-        return Ok(Ok(()));
+        return Ok(());
     }
-    Ok(Err(format!(
-        "it lies on {backing} and not on {}",
-        file.display()
-    )))
+    let why = format!("it lies on {backing} and not on {}", file.display());
+    Err(not_ours(device, &why))
 }
 
 /// How a file system is mounted, and which asked options are not seen. `defaults_too` are options
@@ -119,17 +134,7 @@ pub(super) fn mount_facts(
     asked: &[String],
     defaults_too: &[String],
 ) -> Result<Vec<Fact>, LayerError> {
-    let mount = host
-        .mounts()?
-        .into_iter()
-        .rev()
-        .find(|mount| mount.mount_point == root);
-    let Some(mount) = mount else {
-        return Err(LayerError::refused(
-            format!("{} is not mounted although mount succeeded", root.display()),
-            "",
-        ));
-    };
+    let mount = mounted(host, root)?;
     if mount.file_system != file_system {
         return Err(LayerError::refused(
             format!(
@@ -146,6 +151,24 @@ pub(super) fn mount_facts(
     facts.extend(options::missing(asked, &in_force));
     facts.extend(block::kernel(host));
     Ok(facts)
+}
+
+/// What is mounted at a directory.
+///
+/// # Errors
+/// When nothing is.
+pub(super) fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerError> {
+    let mount = host
+        .mounts()?
+        .into_iter()
+        .rev()
+        .find(|mount| mount.mount_point == root);
+    mount.ok_or_else(|| {
+        LayerError::refused(
+            format!("{} is not mounted although mount succeeded", root.display()),
+            "",
+        )
+    })
 }
 
 /// One line for the plan: kind, then mkfs words and mount options where there are any.

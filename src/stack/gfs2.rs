@@ -142,7 +142,13 @@ impl Layer for Gfs2 {
         };
         command.extend(locks.iter().map(|word| (*word).to_string()));
         command.extend(self.mkfs.iter().cloned());
-        filesystem::format(raising.host(), &command, &devices)?;
+        if raising.is_outlived() {
+            return Err(LayerError::refused(
+                "a GFS2 cannot be given a mark of ours, by which it would be wiped again",
+                "put it on loop, on lab-disks or on drbd",
+            ));
+        }
+        filesystem::format(raising, &command, |_| Vec::new(), &devices)?;
         let root = raising.mount("gfs2", device.as_os_str(), &self.mount, Memory::No)?;
         if self.mounted_on == 2 {
             raising.on_peer(|raising| {

@@ -200,7 +200,7 @@ impl Layer for Loop {
             tools: &["losetup"],
             file_system: None,
             loop_devices: true,
-            lab: false,
+            ..Needs::default()
         }
     }
 

@@ -5,18 +5,25 @@
 //! system, never copied from the study), *settled* between trials and *lowered* from the journal
 //! alone. A new layer is one file here and one line in [`ALL`].
 
+mod bcachefs;
 mod block;
 mod btrfs;
 mod composition;
+mod dataset;
+mod devices;
 mod dir;
 mod drbd;
 mod error;
 mod ext;
+mod f2fs;
 mod filesystem;
 mod gfs2;
+mod guard;
 mod lab_disks;
 mod line;
 mod loops;
+mod lvm;
+mod md;
 mod nfs;
 mod options;
 mod raised;
@@ -25,6 +32,9 @@ mod share;
 mod smb;
 mod tmpfs;
 mod xfs;
+mod zfs;
+mod zpool;
+mod zvol;
 
 pub(crate) use composition::Stack;
 pub(crate) use error::{LayerError, StackError};
@@ -39,19 +49,27 @@ use std::path::PathBuf;
 
 /// Every kind of layer, alphabetical.
 pub(crate) const ALL: &[LayerKind] = &[
+    bcachefs::KIND,
     btrfs::KIND,
+    dataset::KIND,
+    devices::KIND,
     dir::KIND,
     drbd::KIND,
     ext::EXT2,
     ext::EXT3,
     ext::EXT4,
+    f2fs::KIND,
     gfs2::KIND,
     lab_disks::KIND,
     loops::KIND,
+    lvm::KIND,
+    md::KIND,
     nfs::KIND,
     smb::KIND,
     tmpfs::KIND,
     xfs::KIND,
+    zpool::KIND,
+    zvol::KIND,
 ];
 
 /// Most devices one layer gives or takes.
@@ -89,6 +107,8 @@ pub(crate) enum Takes {
     },
     /// The root of a file system of ours, or a private directory.
     Directory,
+    /// A pool of ZFS.
+    Pool,
 }
 
 /// What a kind of layer gives.
@@ -98,6 +118,8 @@ pub(crate) enum GivesKind {
     Devices,
     /// A directory.
     Directory,
+    /// A pool of ZFS, in which datasets and volumes are made.
+    Pool,
 }
 
 /// Where the layers below one stand.
@@ -123,9 +145,16 @@ pub(crate) trait Layer: Send + Sync {
     fn describe_asked(&self) -> String;
     /// What it takes with these settings.
     fn takes(&self) -> Takes;
-    /// How many devices it gives; none: a directory.
+    /// How many devices it gives; none: it gives no devices.
     fn devices_given(&self) -> Option<usize> {
         None
+    }
+    /// What it gives.
+    fn gives(&self) -> GivesKind {
+        match self.devices_given() {
+            Some(_) => GivesKind::Devices,
+            None => GivesKind::Directory,
+        }
     }
     /// Where what it takes stands.
     fn below(&self) -> Below {
@@ -153,6 +182,11 @@ pub(crate) trait Layer: Send + Sync {
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None
     }
+    /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
+    /// devices that may be wiped.
+    fn dangers(&self, _host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+        Vec::new()
+    }
     /// Disks the virtual machine has to be started with; only the lab gives any.
     fn lab_disks(&self) -> Vec<LabDisk> {
         Vec::new()
@@ -176,6 +210,26 @@ pub(crate) enum Gives {
     Mounted(PathBuf),
     /// A private, empty directory in a file system that is not ours.
     Private(PathBuf),
+    /// A pool of ours.
+    Pool(Pool),
+}
+
+/// One pool of ZFS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pool {
+    /// Nobody else has a pool of this name.
+    pub(crate) name: String,
+}
+
+/// The pool given from below.
+///
+/// # Errors
+/// When there is none; [`Stack::new`] does not let that happen.
+fn pool(below: Gives) -> Result<Pool, LayerError> {
+    match below {
+        Gives::Pool(pool) => Ok(pool),
+        _ => Err(LayerError::refused("there is no pool below", "")),
+    }
 }
 
 /// One block device.
@@ -192,10 +246,23 @@ pub(crate) struct Device {
 pub(crate) enum Origin {
     /// A loop device on a file that the loop layer below created in this raise.
     LoopOn(PathBuf),
-    /// A disk of the lab, by its serial: the guest and all its disks are disposable.
-    Lab(String),
+    /// A whole disk the study names, guarded.
+    Disk(guard::Identity),
     /// Put together of devices below in this raise, under a name nobody else has.
     Made(String),
+    /// A disk of the lab, by its serial: the guest and all its disks are disposable.
+    Lab(String),
+    /// Of DRBD, by the name of its resource, which nobody else has.
+    Replica(String),
+}
+
+/// What raising a layer would do to what is there already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Danger {
+    /// It is refused.
+    Refused(LayerError),
+    /// It would be lost: `on ata-MODEL_SERIAL: ext4 "photos"`.
+    Lost(String),
 }
 
 /// A layer that stands.
@@ -225,6 +292,14 @@ pub(crate) fn read_back(text: &str) -> Vec<Fact> {
     let (asked, in_force) = words.split_at(words.len().min(8));
     facts.extend(options::missing(asked, in_force));
     facts.push(Fact::new("scheduler", block::chosen(text)));
+    let properties = [zfs::lines(text), zfs::table(text)].concat();
+    facts.extend(zfs::facts(&[], &properties));
+    facts.extend(zpool::ashift(text).map(|ashift| Fact::new("ashift", ashift.to_string())));
+    facts.push(Fact::new("layout", zpool::layout(text, "")));
+    facts.extend(bcachefs::options_of(text));
+    facts.extend(md::exported(text));
+    facts.extend(lvm::reported(text).iter().flatten().map(lvm::Volume::fact));
+    facts.extend(guard::pool_of(text).map(|pool| Fact::new("pool", pool)));
     facts.extend(tmpfs::available(text).map(|bytes| Fact::new("free", bytes.to_string())));
     facts
 }
@@ -242,6 +317,8 @@ pub(crate) struct Site<'a> {
     pub(crate) tag: String,
     /// What random content follows from.
     pub(crate) seed: u64,
+    /// Ids of devices that may be wiped although they carry something, repeated on the command line.
+    pub(crate) wipe: &'a [String],
 }
 
 #[cfg(test)]

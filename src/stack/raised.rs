@@ -1,10 +1,11 @@
 //! A stack that stands: where the workload runs, what was really obtained, how it gets cold, how it
 //! goes.
 
+use super::raising::appears;
 use super::{LayerError, Site, StackError};
 use crate::event::{LayerFacts, Settled};
-use crate::host::{Host, HostError};
-use crate::journal::{EntryId, undo_entries, unmount};
+use crate::host::{Host, HostError, argv};
+use crate::journal::{EntryId, undo_entries, unmount, until_free};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
@@ -24,6 +25,15 @@ pub(super) struct Mounted {
     pub(super) survives: bool,
 }
 
+/// A pool of ours, cold once it was exported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Movable {
+    /// Its name.
+    pub(super) pool: String,
+    /// A directory of links to its devices and nothing else.
+    pub(super) links: PathBuf,
+}
+
 /// A stack that stands. Dropping it leaves it standing: only [`RaisedStack::lower`] and the journal
 /// take it down.
 #[must_use = "a stack stands until it is lowered"]
@@ -34,6 +44,8 @@ pub(crate) struct RaisedStack {
     pub(super) devices: Vec<String>,
     pub(super) entries: Vec<EntryId>,
     pub(super) mounts: Vec<Mounted>,
+    pub(super) pools: Vec<Movable>,
+    pub(super) awaited: Vec<PathBuf>,
     pub(super) backing: Vec<(usize, PathBuf)>,
     pub(super) nodes: usize,
 }
@@ -61,7 +73,8 @@ impl RaisedStack {
     }
 
     /// Writes everything back, then makes the stack cold as far as asked and possible: unmounts and
-    /// mounts again what is ours, and drops the kernel's caches.
+    /// mounts again what is ours, exports and imports pools of ours (which have a cache of their
+    /// own), and drops the kernel's caches.
     ///
     /// `caches` of what is returned is `drop_caches`, or `none` where that was not asked or not
     /// allowed: advice on single files is the caller's. What is resident is not looked at.
@@ -94,6 +107,10 @@ impl RaisedStack {
         for mount in again.iter().rev() {
             unmount(on(host, mount.node)?, &mount.path)?;
         }
+        let away: &[Movable] = if remount { &self.pools } else { &[] };
+        for movable in away.iter().rev() {
+            until_free(host, &argv(["zpool", "export", &movable.pool]))?;
+        }
         // Unmounting made the upper file system write to files of the lower one, whose pages are
         // dirty now and would survive the dropping.
         for (node, directory) in &self.backing {
@@ -108,6 +125,7 @@ impl RaisedStack {
                 // dropped.
                 && host.write_text(Path::new(DROP_CACHES), "3").is_ok();
         }
+        self.come_back(host, away)?;
         for mount in &again {
             on(host, mount.node)?.must(&mount.command)?;
         }
@@ -116,6 +134,21 @@ impl RaisedStack {
             remounted: !again.is_empty(),
             ..Settled::default()
         })
+    }
+
+    fn come_back(&self, host: &dyn Host, away: &[Movable]) -> Result<(), LayerError> {
+        for Movable { pool, links } in away {
+            let mut command = argv(["zpool", "import", "-d"]);
+            command.push(links.clone().into());
+            command.extend(argv(["-o", "cachefile=none", pool]));
+            host.must(&command)?;
+        }
+        if !away.is_empty() {
+            for device in &self.awaited {
+                appears(host, device)?;
+            }
+        }
+        Ok(())
     }
 
     /// Takes the stack down, top first, by its entries in the journal.

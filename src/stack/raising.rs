@@ -1,22 +1,31 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
 use super::{
-    Below, Gives, Layer, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError,
-    raised::Mounted,
+    Below, Device, Gives, Layer, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError,
+    raised::{Mounted, Movable},
 };
 use crate::event::LayerFacts;
-use crate::host::{Filling, Host, HostError, argv};
+use crate::host::{Filling, Host, HostError, Output, argv};
 use crate::journal::{EntryId, Undo, undo_entries};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// What a layer builds with.
 pub(crate) struct Raising<'a> {
     site: &'a Site<'a>,
     /// Common beginning of every name this raise makes; nobody else has it.
     mark: String,
+    /// 16 random digits, the end of `mark`.
+    nonce: String,
+    /// How many names and UUIDs were drawn.
+    drawn: u32,
+    /// Whether what lies at the bottom is still there when the stack is gone.
+    outlived: bool,
     entries: Vec<EntryId>,
     mounts: Vec<Mounted>,
+    pools: Vec<Movable>,
+    awaited: Vec<PathBuf>,
     backing: Vec<(usize, PathBuf)>,
     /// The machine that is built on now.
     host: &'a dyn Host,
@@ -26,15 +35,25 @@ pub(crate) struct Raising<'a> {
     there: Gives,
 }
 
+/// How often a device that a tool has just made is looked for, and how long is waited between.
+const APPEARS_TRIES: usize = 100;
+const APPEARS_PAUSE: Duration = Duration::from_millis(100);
+
 impl<'a> Raising<'a> {
     fn new(site: &'a Site<'a>) -> Result<Self, HostError> {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let tag: String = site.tag.chars().map(plain).collect();
+        let nonce = site.host.nonce()?;
         Ok(Self {
             site,
-            mark: format!(".stackrace-{tag}-{}", site.host.nonce()?),
+            mark: format!(".stackrace-{tag}-{nonce}"),
+            nonce,
+            drawn: 0,
+            outlived: false,
             entries: Vec::new(),
             mounts: Vec::new(),
+            pools: Vec::new(),
+            awaited: Vec::new(),
             backing: Vec::new(),
             host: site.host,
             node: 1,
@@ -77,8 +96,10 @@ impl<'a> Raising<'a> {
         std::mem::replace(&mut self.there, Gives::Nothing)
     }
 
-    /// What was mounted until now stays mounted when settling: somebody serves it.
-    pub(super) fn keep_mounted(&mut self) {
+    /// What stands until now stays when settling: somebody serves it, or has it open.
+    pub(super) fn keep_standing(&mut self) {
+        self.pools.clear();
+        self.awaited.clear();
         for mount in &mut self.mounts {
             mount.survives = false;
         }
@@ -91,6 +112,99 @@ impl<'a> Raising<'a> {
     /// A name that is ours and unique: `.stackrace-r3-t1-0123456789abcdef-disks`.
     pub(super) fn name(&self, part: &str) -> String {
         format!("{}-{part}", self.mark)
+    }
+
+    /// A name that is ours and unique, also in this stack, where none may begin with a dot:
+    /// `stackrace-r3-t1-0123456789abcdef-pool-1`.
+    pub(super) fn plain_name(&mut self, part: &str) -> String {
+        let number = self.draw();
+        format!("{}-{part}-{number}", self.mark.trim_start_matches('.'))
+    }
+
+    /// A short name that is ours and unique: `stackrace-0123456789abcdef-1`.
+    pub(super) fn short_name(&mut self) -> String {
+        let number = self.draw();
+        format!("stackrace-{}-{number}", self.nonce)
+    }
+
+    /// A number that no other name of this raise has.
+    fn draw(&mut self) -> u32 {
+        self.drawn += 1;
+        self.drawn
+    }
+
+    /// A UUID that is ours and unique: what is made bears it from its first moment, so that the
+    /// journal can name it before.
+    pub(super) fn uuid(&mut self) -> String {
+        let number = self.draw();
+        let half = match self.nonce.len() {
+            16 => [&self.nonce[..8], &self.nonce[8..12], &self.nonce[12..]].join("-"),
+            _ => self.nonce.clone(),
+        };
+        format!("{half}-8000-{number:012x}")
+    }
+
+    /// Device ids that the user allowed to be wiped.
+    pub(super) fn may_wipe(&self) -> &'a [String] {
+        self.site.wipe
+    }
+
+    /// Says that the devices at the bottom are still there when the stack is gone: whatever is
+    /// written to them has to be wiped again.
+    pub(super) fn outlived(&mut self) {
+        self.outlived = true;
+    }
+
+    /// Whether devices at the bottom outlive the stack.
+    pub(super) fn is_outlived(&self) -> bool {
+        self.outlived
+    }
+
+    /// Says in the journal that a device is about to carry a signature with a mark of ours, which
+    /// is wiped when the stack is lowered.
+    pub(super) fn will_carry(&mut self, device: &Device, mark: &str) -> Result<(), LayerError> {
+        self.will(Undo::Blank {
+            device: device.path.clone(),
+            mark: mark.to_string(),
+        })?;
+        Ok(())
+    }
+
+    /// Says in the journal what a command is about to make, then runs it.
+    pub(super) fn make(&mut self, undo: Undo, command: &[OsString]) -> Result<Output, LayerError> {
+        self.will(undo)?;
+        Ok(self.host().must(command)?)
+    }
+
+    /// Sets a parameter of the kernel until the stack is lowered.
+    pub(super) fn set_parameter(&mut self, file: &Path, text: &str) -> Result<(), LayerError> {
+        let before = self.host().read_text(file)?.trim().to_string();
+        if before != text {
+            self.will(Undo::WriteBack {
+                file: file.to_path_buf(),
+                ours: text.to_string(),
+                before,
+            })?;
+            self.host().write_text(file, text)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a device that was just made can be seen; it is waited for again when its pool
+    /// was away.
+    pub(super) fn await_device(&mut self, device: &Path) -> Result<(), LayerError> {
+        appears(self.host(), device)?;
+        self.awaited.push(device.to_path_buf());
+        Ok(())
+    }
+
+    /// Says that a pool is exported and imported to make it cold. `links` is a directory of links
+    /// to its devices and nothing else.
+    pub(super) fn moves(&mut self, pool: &str, links: &Path) {
+        self.pools.push(Movable {
+            pool: pool.to_string(),
+            links: links.to_path_buf(),
+        });
     }
 
     /// The run's own directory, absolute and without links; created where it is missing.
@@ -215,6 +329,18 @@ impl<'a> Raising<'a> {
         options: &[String],
         memory: Memory,
     ) -> Result<PathBuf, LayerError> {
+        let path = self.mount_point()?;
+        let mut command = argv(["mount", "-t", file_system]);
+        if !options.is_empty() {
+            command.extend(argv(["-o".to_string(), options.join(",")]));
+        }
+        command.extend([source.to_os_string(), path.clone().into_os_string()]);
+        self.mount_with(command, &path, memory)?;
+        Ok(path)
+    }
+
+    /// A new, empty directory to mount at.
+    pub(super) fn mount_point(&mut self) -> Result<PathBuf, LayerError> {
         // A share is mounted beside what it serves.
         let before = self.mounts.iter().filter(|mount| mount.node == self.node);
         let name = match before.count() {
@@ -223,20 +349,24 @@ impl<'a> Raising<'a> {
         };
         let path = self.scratch()?.join(self.name(&name));
         self.create_dir(&path)?;
-        self.will(Undo::Unmount(path.clone()))?;
-        let mut command = argv(["mount", "-t", file_system]);
-        if !options.is_empty() {
-            command.extend(argv(["-o".to_string(), options.join(",")]));
-        }
-        command.extend([source.to_os_string(), path.clone().into_os_string()]);
-        self.host().must(&command)?;
+        Ok(path)
+    }
+
+    /// Mounts a file system of ours with a command, which also mounts it again.
+    pub(super) fn mount_with(
+        &mut self,
+        command: Vec<OsString>,
+        path: &Path,
+        memory: Memory,
+    ) -> Result<(), LayerError> {
+        self.make(Undo::Unmount(path.to_path_buf()), &command)?;
         self.mounts.push(Mounted {
             node: self.node,
             command,
-            path: path.clone(),
+            path: path.to_path_buf(),
             survives: memory == Memory::No,
         });
-        Ok(path)
+        Ok(())
     }
 
     /// Undoes everything until now; what could not be undone, each with why.
@@ -254,6 +384,19 @@ impl<'a> Raising<'a> {
 
 /// The one peer a stack reaches to.
 const PEER: usize = 2;
+/// Waits for a device: udev makes its name some time after the kernel made the device.
+pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
+    for _ in 0..APPEARS_TRIES {
+        if host.exists(device) {
+            return Ok(());
+        }
+        host.pause(APPEARS_PAUSE);
+    }
+    Err(LayerError::refused(
+        format!("{} was made and does not appear", device.display()),
+        "check that udevd runs",
+    ))
+}
 
 /// Whether a file system lives in memory alone, and is lost when unmounted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -278,6 +421,8 @@ impl Stack {
                 devices: built.devices,
                 entries: raising.entries,
                 mounts: raising.mounts,
+                pools: raising.pools,
+                awaited: raising.awaited,
                 backing: raising.backing,
                 nodes: self.nodes(),
             }),
@@ -357,7 +502,7 @@ fn working_directory(raising: &Raising<'_>, top: Gives) -> Result<PathBuf, Layer
             raising.host().create_dir(&path)?;
             Ok(path)
         }
-        Gives::Nothing | Gives::Devices(_) => Err(LayerError::refused(
+        Gives::Nothing | Gives::Devices(_) | Gives::Pool(_) => Err(LayerError::refused(
             "the top layer gives no directory",
             "put a file system on it",
         )),

@@ -86,7 +86,7 @@ impl Place {
     ) -> Result<T, LayerError> {
         let served = |raising: &mut Raising<'_>, gives: Gives| match gives {
             Gives::Mounted(root) | Gives::Private(root) => {
-                raising.keep_mounted();
+                raising.keep_standing();
                 raising.lies_in(&root);
                 build(raising, root)
             }

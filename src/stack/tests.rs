@@ -68,6 +68,7 @@ fn site<'a>(host: &'a dyn Host, journal: &'a Journal, scratch: &Path) -> Site<'a
         scratch: scratch.to_path_buf(),
         tag: "r1-t0".to_string(),
         seed: 7,
+        wipe: &[],
     }
 }
 
@@ -79,12 +80,15 @@ fn the_list_keeps_its_rules() {
         assert_eq!(layer.kind(), kind.name);
         assert!(kind.summary.ends_with('.'), "{}", kind.name);
         assert!(!layer.describe_asked().is_empty());
+        assert_eq!(layer.gives(), kind.gives);
         assert_eq!(
             layer.devices_given().is_some(),
             kind.gives == GivesKind::Devices
         );
         match (kind.takes, layer.takes()) {
-            (Takes::Nothing, Takes::Nothing) | (Takes::Directory, Takes::Directory) => {}
+            (Takes::Nothing, Takes::Nothing)
+            | (Takes::Directory, Takes::Directory)
+            | (Takes::Pool, Takes::Pool) => {}
             (Takes::Devices { min, max }, Takes::Devices { min: a, max: b }) => {
                 assert!(min <= a && b <= max, "{}", kind.name);
             }
@@ -141,6 +145,27 @@ fn what_does_not_fit_is_said_in_words() {
             "the top layer (loop, count = 4) gives devices, and a workload needs a directory: put a file system on it".to_string()
         )
     );
+    assert_eq!(
+        why_not(&[four, "zpool = {}"]),
+        (
+            1,
+            "the top layer (zpool, topology = stripe) gives a pool, and a workload needs a directory: put a dataset on it".to_string()
+        )
+    );
+    assert_eq!(
+        why_not(&[four, "dataset = {}"]),
+        (
+            1,
+            "dataset takes a pool; the layer below (loop, count = 4) gives devices".to_string()
+        )
+    );
+    assert_eq!(
+        why_not(&["zvol = { size = \"1 GiB\" }"]),
+        (
+            0,
+            "zvol takes a pool; there is no layer below: put it on zpool".to_string()
+        )
+    );
     let drbd = "drbd = { role = \"dual\" }";
     let disk = "lab-disks = { size = \"1 GiB\" }";
     assert_eq!(
@@ -162,26 +187,30 @@ fn what_does_not_fit_is_said_in_words() {
         why_not(&[disk, "nfs = {}"]),
         (
             1,
-            "nfs takes a directory; the layer below (lab-disks, count = 1) gives devices: put a file system below it".to_string()
+            "nfs takes a directory; the layer below (lab-disks, count = 1) gives devices"
+                .to_string()
         )
     );
     assert!(why_not(&[]).1.starts_with("a stack has at least one layer"));
 }
 
-fn refused(line: &str, words: &str) {
-    let refusal = try_layer(line).err().unwrap();
-    assert!(
-        refusal.message.contains(words),
-        "{line}: {}",
-        refusal.message
-    );
-    assert!(!refusal.help.is_empty(), "{line}");
-    assert!(refusal.span.is_some(), "{line}");
+/// Every line is refused at a place, in these words, with help.
+fn assert_refused(lines: &[(&str, &str)]) {
+    for (line, words) in lines {
+        let refusal = try_layer(line).err().unwrap();
+        assert!(
+            refusal.message.contains(words),
+            "{line}: {}",
+            refusal.message
+        );
+        assert!(!refusal.help.is_empty(), "{line}");
+        assert!(refusal.span.is_some(), "{line}");
+    }
 }
 
 #[test]
 fn settings_that_cannot_be_had_are_refused_where_they_stand() {
-    for (line, words) in [
+    assert_refused(&[
         (
             "loop = { size = \"1 GiB\", logical-sector = 512, physical-sector = 4096 }",
             "a loop device always reports its logical sector size (512 B) as its physical one",
@@ -214,14 +243,12 @@ fn settings_that_cannot_be_had_are_refused_where_they_stand() {
             "no compression \"lz4\"",
         ),
         ("tmpfs = { size = 0 }", "may fill the memory"),
-    ] {
-        refused(line, words);
-    }
+    ]);
 }
 
 #[test]
-fn between_machines_too() {
-    for (line, words) in [
+fn what_machines_cannot_do_together_is_refused_where_it_stands() {
+    assert_refused(&[
         (
             "drbd = { protocol = \"A\", role = \"dual\" }",
             "two primaries need protocol C",
@@ -251,9 +278,68 @@ fn between_machines_too() {
             "smb = { options = [\"path = /etc\"] }",
             "no option that can be given here",
         ),
-    ] {
-        refused(line, words);
-    }
+    ]);
+}
+
+#[test]
+fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
+    assert_refused(&[
+        (
+            "devices = { ids = \"/dev/sda\", size = \"1 TB\", model = \"X\" }",
+            "\"/dev/sda\" is no id",
+        ),
+        (
+            "devices = { ids = [\"a\", \"a\"], size = \"1 TB\", model = \"X\" }",
+            "a is named twice",
+        ),
+        (
+            "devices = { ids = [\"a\", \"b\", \"c\"], size = [\"1 TB\", \"2 TB\"], model = \"X\" }",
+            "size is given 2 times for 3 disks",
+        ),
+        (
+            "devices = { ids = \"a\", size = 512, model = \"X\" }",
+            "\"512\" is no size of a disk",
+        ),
+        ("zpool = { ashift = 8 }", "ashift cannot be 8"),
+        (
+            "zpool = { properties = [\"cachefile=/x\"] }",
+            "the property cachefile is not yours",
+        ),
+        (
+            "dataset = { compression = \"lzo\" }",
+            "ZFS has no compression \"lzo\"",
+        ),
+        (
+            "dataset = { recordsize = \"100 KiB\" }",
+            "recordsize cannot be 102400 B",
+        ),
+        ("dataset = { properties = [\"copies\"] }", "is no property"),
+        (
+            "zvol = { size = 1000 }",
+            "no volume of whole 128 KiB blocks",
+        ),
+        (
+            "md = { raid = 0, degraded = true }",
+            "cannot stand with a member missing",
+        ),
+        (
+            "md = { raid = 1, chunk = \"64 KiB\" }",
+            "RAID 1 has no chunks",
+        ),
+        (
+            "md = { raid = 5, layout = \"f2\" }",
+            "RAID 5 has no layout \"f2\"",
+        ),
+        (
+            "lvm = { stripes = 2 }",
+            "stripes says nothing of a linear volume",
+        ),
+        (
+            "lvm = { kind = \"striped\", stripes = 1 }",
+            "1 stripes cannot be had",
+        ),
+        ("bcachefs = { replicas = 5 }", "5 replicas cannot be had"),
+    ]);
 }
 
 #[test]
@@ -365,7 +451,67 @@ const SHAPES: &[&[&str]] = &[
     ],
     &["tmpfs = { size = \"1 MiB\" }"],
     &["dir = { path = \"/tmp\" }"],
+    &[
+        "loop = { size = \"1 GiB\", count = 3 }",
+        "zpool = { topology = \"mirror\", ashift = 9, max-auto-ashift = 9, log = 1 }",
+        "dataset = { compression = \"lz4\" }",
+    ],
+    &[
+        "loop = { size = \"1 GiB\", count = 4 }",
+        "zpool = { topology = \"raid10\" }",
+        "zvol = { size = \"256 MiB\", volblocksize = \"16 KiB\" }",
+        "xfs = {}",
+    ],
+    &[
+        "loop = { size = \"1 GiB\", count = 4 }",
+        "md = { raid = 10, layout = \"f2\", degraded = true }",
+        "ext4 = {}",
+    ],
+    &[
+        "loop = { size = \"1 GiB\", count = 3 }",
+        "md = { raid = 5, assume-clean = false, chunk = \"64 KiB\" }",
+        "lvm = { kind = \"thin\", snapshot = \"present\" }",
+        "xfs = {}",
+    ],
+    &[
+        "loop = { size = \"1 GiB\", count = 2 }",
+        "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
+        "ext3 = {}",
+    ],
+    &[
+        DISKS[1],
+        "lvm = { kind = \"striped\", snapshot = \"present\" }",
+        "zpool = {}",
+        "dataset = {}",
+    ],
+    &[
+        DISKS[1],
+        "md = { raid = 1, metadata = \"1.0\" }",
+        "ext4 = {}",
+    ],
+    &[DISKS[0], "ext4 = {}"],
+    &[DISKS[1], "btrfs = { profile = \"raid1\" }"],
+    &[
+        DISKS[1],
+        "zpool = { topology = \"mirror\" }",
+        "zvol = { size = \"256 MiB\" }",
+        "ext3 = {}",
+    ],
 ];
+
+/// One and two of the disks the imagined machine of [`imagined`] has.
+const DISKS: [&str; 2] = [
+    "devices = { ids = [\"disk-of-test-1\"], size = \"1 GiB\", model = \"TEST\" }",
+    "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }",
+];
+
+/// A machine with two blank disks.
+fn imagined(fault: Fault) -> PlanHost {
+    let link = |number| PathBuf::from(format!("/dev/disk/by-id/disk-of-test-{number}"));
+    PlanHost::failing(fault)
+        .with_disk(&link(1), 1 << 30, "TEST")
+        .with_disk(&link(2), 1 << 30, "TEST")
+}
 
 /// Raises, settles, lowers; then, as after a restart, undoes what the journal on the disk names.
 /// Returns whether the fault was met.
@@ -373,7 +519,7 @@ fn survive(shape: &[&str], fault: Fault) -> bool {
     let base = tempfile::tempdir().unwrap();
     let scratch = base.path().canonicalize().unwrap();
     let path = scratch.join("journal.jsonl");
-    let host = PlanHost::failing(fault);
+    let host = imagined(fault);
     let journal = Journal::create(&path).unwrap();
     let met = {
         let site = site(&host, &journal, &scratch);
@@ -415,9 +561,11 @@ fn whatever_step_fails_nothing_is_left() {
     for shape in SHAPES {
         for fault in [Fault::Refused, Fault::DiedBefore, Fault::DiedAfter] {
             assert!(survive(shape, fault(1)), "{shape:?}");
-            let tried = (1..).take_while(|&at| survive(shape, fault(at))).count();
+            let tried = (1..1000)
+                .take_while(|&at| survive(shape, fault(at)))
+                .count();
             // mkdir, sync, drop, remove: no stack has fewer steps.
-            assert!((4..150).contains(&tried), "{shape:?}: {tried}");
+            assert!((4..300).contains(&tried), "{shape:?}: {tried}");
         }
     }
 }
@@ -437,9 +585,137 @@ fn a_device_that_is_not_ours_is_never_formatted() {
         origin: Origin::LoopOn(file),
     };
     let before = host.steps().len();
-    let error = filesystem::format(&host, &["mkfs.ext4".to_string()], &[device]).unwrap_err();
+    let error = filesystem::ours_to_format(&host, &device).unwrap_err();
     assert!(error.to_string().contains("is not ours"), "{error}");
     assert_eq!(host.steps().len(), before);
+}
+
+/// What stands on devices, by how many it needs, with a place for a number.
+const BETWEEN: [(usize, &[&str]); 9] = [
+    (2, &["md = { raid = 0 }"]),
+    (
+        2,
+        &["md = { raid = 1, degraded = true, metadata = \"1.0\" }"],
+    ),
+    (3, &["md = { raid = 5, assume-clean = false }"]),
+    (4, &["md = { raid = 10, layout = \"o2\" }"]),
+    (1, &["lvm = { snapshot = \"present\" }"]),
+    (1, &["lvm = { kind = \"thin\", snapshot = \"present\" }"]),
+    (2, &["lvm = { kind = \"striped\" }"]),
+    (2, &["lvm = { kind = \"cache\" }"]),
+    (
+        1,
+        &[
+            "zpool = { ashift = 9, max-auto-ashift = 9 }",
+            "zvol = { size = \"256 MiB\" }",
+        ],
+    ),
+];
+
+/// What ends a stack.
+const ABOVE: [(usize, &[&str]); 8] = [
+    (1, &["ext2 = {}"]),
+    (1, &["ext4 = {}"]),
+    (1, &["xfs = {}"]),
+    (1, &["f2fs = {}"]),
+    (1, &["btrfs = {}"]),
+    (2, &["bcachefs = { replicas = 2 }"]),
+    (1, &["zpool = {}", "dataset = { compression = \"lz4\" }"]),
+    (2, &["zpool = { topology = \"mirror\" }", "dataset = {}"]),
+];
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
+
+    /// Any legal stack, killed anywhere: nothing is left.
+    #[test]
+    fn any_stack_that_fails_anywhere_leaves_nothing(
+        loops in 0..6_usize,
+        between in proptest::collection::vec(0..BETWEEN.len(), 0..4),
+        above in 0..ABOVE.len(),
+        fault in 0..3_usize,
+        at in 1..250_usize,
+    ) {
+        let bottom = format!("loop = {{ size = \"1 GiB\", count = {} }}", loops.max(1));
+        let bottom = if loops == 0 { DISKS[1] } else { &bottom };
+        let mut given = if loops == 0 { 2 } else { loops };
+        let mut shape = vec![bottom];
+        for (needed, lines) in between.iter().map(|index| BETWEEN[*index]) {
+            if needed <= given {
+                shape.extend(lines);
+                given = 1;
+            }
+        }
+        let (needed, lines) = ABOVE[above];
+        let takes_many = lines[0].starts_with("zpool") || lines[0].starts_with("b");
+        if needed <= given && (given == 1 || takes_many) {
+            shape.extend(lines);
+        } else if given > 1 {
+            shape.push("btrfs = {}");
+        } else {
+            shape.push("ext3 = {}");
+        }
+        survive(&shape, [Fault::Refused, Fault::DiedBefore, Fault::DiedAfter][fault](at));
+    }
+}
+
+/// What the imagined first disk carries is wiped by permission alone, and only before the stack.
+#[test]
+fn a_disk_that_carries_something_is_refused_unless_its_id_is_repeated() {
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap();
+    let disk = Path::new("/dev/disk/by-id/disk-of-test-1");
+    let journal = Journal::nowhere();
+    let shape = stack(&[DISKS[0], "ext4 = {}"]);
+    let host = imagined(Fault::Never).carrying(disk, "xfs", "photos");
+    let other = ["disk-of-test-2".to_string()];
+    for wipe in [&[] as &[String], &other] {
+        let site = Site {
+            wipe,
+            ..site(&host, &journal, &scratch)
+        };
+        let error = shape.raise(&site).unwrap_err();
+        let text = "devices: disk-of-test-1 (disk-of-test-1) carries xfs";
+        assert_eq!(error.to_string(), text);
+        assert!(error.next().ends_with("--wipe disk-of-test-1"));
+        assert!(host.left().iter().any(|left| left.contains("photos")));
+    }
+    let dangers = shape.dangers(&host, &[]);
+    assert!(
+        matches!(&dangers[..], [Danger::Refused(_), Danger::Lost(what)] if what == "on disk-of-test-1: xfs")
+    );
+    let allowed = ["disk-of-test-1".to_string()];
+    assert_eq!(shape.dangers(&host, &allowed).len(), 1);
+    let site = Site {
+        wipe: &allowed,
+        ..site(&host, &journal, &scratch)
+    };
+    shape.raise(&site).unwrap().lower(&site).unwrap();
+    assert_eq!(host.left(), Vec::<String>::new());
+}
+
+/// After a crash somebody else has put the disk to use: `clean` leaves it alone and says so.
+#[test]
+fn what_is_not_ours_any_more_is_not_wiped() {
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap();
+    let disk = Path::new("/dev/disk/by-id/disk-of-test-1");
+    let journal = Journal::nowhere();
+    let host = imagined(Fault::Never);
+    let raised = stack(&[DISKS[0], "ext4 = {}"])
+        .raise(&site(&host, &journal, &scratch))
+        .unwrap();
+    let host = host.carrying(disk, "ext4", "somebody else's");
+    let error = raised.lower(&site(&host, &journal, &scratch)).unwrap_err();
+    assert!(
+        error.to_string().contains("does not bear our mark"),
+        "{error}"
+    );
+    assert!(
+        host.left()
+            .iter()
+            .any(|left| left.contains("somebody else's"))
+    );
 }
 
 #[test]
@@ -483,4 +759,6 @@ fn a_directory_that_cannot_be_used_is_refused() {
         assert!(journal.pending().is_empty());
     }
 }
+mod guarded;
+mod pools;
 mod real;

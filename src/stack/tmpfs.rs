@@ -71,7 +71,7 @@ impl Layer for Tmpfs {
             tools: &["mount", "umount"],
             file_system: Some("tmpfs"),
             loop_devices: false,
-            lab: false,
+            ..Needs::default()
         }
     }
 

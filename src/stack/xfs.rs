@@ -52,7 +52,7 @@ impl Layer for Xfs {
             tools: &["mkfs.xfs", "xfs_info", "wipefs", "mount", "umount"],
             file_system: Some("xfs"),
             loop_devices: false,
-            lab: false,
+            ..Needs::default()
         }
     }
 
@@ -62,7 +62,8 @@ impl Layer for Xfs {
         // -K: blocks that were laid out are not discarded.
         let mut command = vec!["mkfs.xfs".to_string(), "-K".to_string()];
         command.extend(self.mkfs.iter().cloned());
-        filesystem::format(raising.host(), &command, &devices)?;
+        let uuid = |uuid: &str| vec!["-m".to_string(), format!("uuid={uuid}")];
+        filesystem::format(raising, &command, uuid, &devices)?;
         let root = raising.mount("xfs", device.as_os_str(), &self.mount, Memory::No)?;
         let mut facts = geometry(raising.host(), &root)?;
         facts.extend(filesystem::mount_facts(
@@ -78,7 +79,7 @@ impl Layer for Xfs {
                 layer: "xfs".to_string(),
                 facts,
             },
-            devices: vec![block::name(&device)],
+            devices: vec![block::kernel_name(raising.host(), &device)],
             disks: Vec::new(),
         })
     }

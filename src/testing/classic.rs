@@ -1,6 +1,7 @@
 //! What the classic tools print and are told.
 
 use crate::classic::bonnie;
+use crate::classic::fio::{self, Place, Sections};
 use crate::classic::postmark::language::{Answer, Configuration, From};
 use crate::classic::postmark::{metrics, parse, values};
 use crate::classic::sysbench;
@@ -122,5 +123,39 @@ pub fn sysbench(data: &[u8]) {
             + &steps
             + &sysbench::results(&report);
         assert!(printed.starts_with("sysbench "), "{printed}");
+    }
+}
+
+/// A job file: refused with a line of it, or jobs that can be asked of an engine.
+pub fn fio(data: &[u8]) {
+    let text = String::from_utf8_lossy(data);
+    let mut sections = Sections::default();
+    let variable = |name: &str| (name != "NONE").then(|| name.to_owned());
+    let read = sections.file("a.fio", &text, &variable);
+    let jobs = match read.and_then(|()| fio::jobs(&sections)) {
+        Ok(jobs) => jobs,
+        Err(refusal) => {
+            assert!(!refusal.what.is_empty() && !refusal.next.is_empty());
+            let Place::Line { line, .. } = refusal.place else {
+                panic!("a place in no file: {refusal}");
+            };
+            assert!((1..=text.lines().count()).contains(&line), "{refusal}");
+            return;
+        }
+    };
+    assert!(fio::announced(&jobs).contains("Starting "));
+    for job in &jobs {
+        assert!((0.0..=1.0).contains(&job.read_share));
+        let blocks = job.block_sizes.iter();
+        assert!(
+            blocks
+                .clone()
+                .all(|(size, weight)| size % 512 == 0 && *size > 0 && *weight > 0)
+        );
+        assert!(blocks.count() > 0);
+        assert!(job.clones > 0 && job.file_count > 0 && job.queue_depth > 0 && job.loops > 0);
+        assert!(job.percentiles.is_sorted() && !job.name.is_empty());
+        assert!(!job.time_based || job.time_ns.is_some());
+        assert!(job.group < jobs.len() as u64);
     }
 }

@@ -91,6 +91,7 @@ fn spec(input: &mut Input<'_>) -> Spec {
         queue_depth: 1,
         direct: false,
         preallocate: false,
+        advise: false,
         durability: Durability::default(),
         pacing: Pacing::Closed { think_time_ns: 0 },
         content: Content::Zero,

@@ -16,9 +16,10 @@ mod record;
 mod stats;
 mod study;
 mod system;
+mod web;
 mod words;
 
-pub use classic::{bonnie, postmark, sysbench};
+pub use classic::{bonnie, fio, postmark, sysbench};
 pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use import::import;
 pub use lab::two_nodes;
@@ -26,6 +27,7 @@ pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
 pub use system::{command, journal, mountinfo, observe, stack};
+pub use web::request;
 pub use words::{arguments, unit};
 
 /// One check: its name, which is that of its fuzz target and of its corpus, and the function.
@@ -40,6 +42,7 @@ pub const ALL: &[Check] = &[
     ("compare", compare),
     ("content", content),
     ("files", files),
+    ("fio", fio),
     ("histogram", histogram),
     ("import", import),
     ("journal", journal),
@@ -49,6 +52,7 @@ pub const ALL: &[Check] = &[
     ("postmark", postmark),
     ("recorder", recorder),
     ("report", report),
+    ("request", request),
     ("schedule", schedule),
     ("shape", shape),
     ("stack", stack),

@@ -75,6 +75,7 @@ pub(super) fn reported(record: &Record) {
     crate::audit::notes(head, &evidence.trials);
     let options = |colour| Options {
         beside: None,
+        lines_max: None,
         colour,
         width: if colour { 40 } else { 80 },
         next: "stackrace report".to_owned(),
@@ -105,7 +106,7 @@ fn csv(text: &str, factors: usize) {
             '"' => quoted = !quoted,
             ',' if !quoted => cells += 1,
             '\n' if !quoted => {
-                assert_eq!(cells, 33 + factors, "{text}");
+                assert_eq!(cells, 35 + factors, "{text}");
                 cells = 1;
             }
             _ => {}
@@ -322,6 +323,8 @@ fn phase(input: &mut Input<'_>) -> PhaseObservation {
     PhaseObservation {
         name: input.text(),
         elapsed_ns: input.up_to_bits(64),
+        cpu_user_ns: None,
+        cpu_system_ns: None,
         engine: input.text(),
         clock: input.text(),
         depth_achieved: finite(input),

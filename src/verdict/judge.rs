@@ -8,9 +8,9 @@
 
 use stackrace_stats::{Looks, Ratio};
 
-use super::sentence;
-use super::table::{Evidence, Table};
+use super::table::{Evidence, Response, Table};
 use super::{Cell, Contrast, Interval, More, State, TreatmentRow, Verdict, Word};
+use super::{course, effects, sentence};
 use crate::event::{Ended, RunStarted};
 
 impl From<Ratio> for Interval {
@@ -23,14 +23,29 @@ impl From<Ratio> for Interval {
     }
 }
 
+impl From<stackrace_stats::Word> for Word {
+    fn from(word: stackrace_stats::Word) -> Self {
+        match word {
+            stackrace_stats::Word::Better { at_least, at_most } => {
+                Self::Better { at_least, at_most }
+            }
+            stackrace_stats::Word::Worse { at_least, at_most } => Self::Worse { at_least, at_most },
+            stackrace_stats::Word::NoDifference { larger_than } => {
+                Self::NoDifference { larger_than }
+            }
+            stackrace_stats::Word::Undecided => Self::Undecided,
+        }
+    }
+}
+
 /// A set of treatments compared with another, pair by pair (`a[i]` with `b[i]`), averaged.
 #[derive(Debug, Clone)]
-struct Sides {
-    a: Vec<usize>,
-    b: Vec<usize>,
-    a_name: String,
-    b_name: String,
-    within: String,
+pub(super) struct Sides {
+    pub(super) a: Vec<usize>,
+    pub(super) b: Vec<usize>,
+    pub(super) a_name: String,
+    pub(super) b_name: String,
+    pub(super) within: String,
 }
 
 /// How much error each contrast of a family may spend at one look.
@@ -61,7 +76,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         pairs.into_iter().partition(|pair| !pair.within.is_empty());
     let overall: Vec<Contrast> = whole
         .iter()
-        .map(|pair| contrast(&table, pair, None, spending.overall, look))
+        .map(|pair| contrast(&table, pair, Response::Overall, spending.overall, look))
         .collect();
     // A single workload is the overall figure: said once.
     let mut workloads = match table.workloads() {
@@ -70,7 +85,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     };
     let mut parts: Vec<Contrast> = within
         .iter()
-        .map(|pair| contrast(&table, pair, None, spending.within, look))
+        .map(|pair| contrast(&table, pair, Response::Overall, spending.within, look))
         .collect();
     if table.workloads() > 1 {
         parts.extend(workload_contrasts(&table, &within, spending.within, look));
@@ -84,6 +99,9 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let more = more(
         &table, &looks, &overall, &workloads, spending, state, complete,
     );
+    let courses = course::courses(evidence);
+    let mut notes = notes(&table);
+    notes.extend(course::notes(evidence, &courses));
     let mut verdict = Verdict {
         sentence: String::new(),
         details: Vec::new(),
@@ -96,8 +114,10 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         treatments: rows(&table, &overall, decide.contrast.is_none()),
         overall,
         workloads,
+        effects: effects::effects(&table, &looks, look),
+        courses,
         more,
-        notes: notes(&table),
+        notes,
     };
     verdict.sentence = match failure(evidence) {
         Some(failure) if verdict.state == State::TooFew => failure,
@@ -148,7 +168,7 @@ fn overall_series(table: &Table<'_>) -> Vec<Vec<f64>> {
 }
 
 /// The contrasts the study asks for, those over everything first.
-fn sides(table: &Table<'_>) -> Vec<Sides> {
+pub(super) fn sides(table: &Table<'_>) -> Vec<Sides> {
     let head = table.evidence.head;
     match &head.decide.contrast {
         Some(factor) => factor_sides(head, factor),
@@ -156,7 +176,8 @@ fn sides(table: &Table<'_>) -> Vec<Sides> {
     }
 }
 
-fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
+/// Every level of a factor against its first, over all other factors and within their levels.
+pub(super) fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
     let Some(index) = head.factors.iter().position(|name| name == factor) else {
         return Vec::new();
     };
@@ -308,13 +329,13 @@ fn workload_contrasts(
     let by_workload = |w: usize| {
         pairs
             .iter()
-            .map(move |pair| contrast(table, pair, Some(w), alpha, look))
+            .map(move |pair| contrast(table, pair, Response::primary(w), alpha, look))
     };
     (0..table.workloads()).flat_map(by_workload).collect()
 }
 
 /// Log differences of one contrast, by position in the rounds.
-fn differences(table: &Table<'_>, sides: &Sides, workload: Option<usize>) -> Vec<(u32, f64)> {
+fn differences(table: &Table<'_>, sides: &Sides, figure: Response) -> Vec<(u32, f64)> {
     let rounds = sides
         .a
         .iter()
@@ -326,51 +347,41 @@ fn differences(table: &Table<'_>, sides: &Sides, workload: Option<usize>) -> Vec
         .filter_map(|at| {
             let mut sum = 0.0;
             for (a, b) in sides.a.iter().zip(&sides.b) {
-                sum += table.ln(*b, workload, at)? - table.ln(*a, workload, at)?;
+                sum += table.ln(*b, figure, at)? - table.ln(*a, figure, at)?;
             }
             Some((table.rounds[at], sum / sides.a.len() as f64))
         })
         .collect()
 }
 
-fn contrast(
+/// What the rounds of a look say of two sides on a figure.
+pub(super) fn contrast(
     table: &Table<'_>,
     sides: &Sides,
-    workload: Option<usize>,
+    figure: Response,
     alpha: f64,
     look: Option<u32>,
 ) -> Contrast {
     if table.evidence.imported {
-        return super::unpaired::contrast(table, (sides.a[0], sides.b[0]), workload);
+        return super::unpaired::contrast(table, (sides.a[0], sides.b[0]), figure);
     }
     let head = table.evidence.head;
-    let pairs = differences(table, sides, workload);
+    let pairs = differences(table, sides, figure);
     let logs: Vec<f64> = pairs.iter().map(|(_, d)| *d).collect();
     // Three pairs are the least an interval is made from, wherever values are missing.
     let ratio = (look.is_some() && logs.len() >= 3)
         .then(|| stackrace_stats::paired_ratio(&logs, alpha))
         .flatten();
-    let word = match &ratio {
-        None => Word::TooFew,
-        Some(ratio) => match stackrace_stats::word(ratio, head.decide.margin) {
-            stackrace_stats::Word::Better { at_least, at_most } => {
-                Word::Better { at_least, at_most }
-            }
-            stackrace_stats::Word::Worse { at_least, at_most } => Word::Worse { at_least, at_most },
-            stackrace_stats::Word::NoDifference { larger_than } => {
-                Word::NoDifference { larger_than }
-            }
-            stackrace_stats::Word::Undecided => Word::Undecided,
-        },
-    };
-    let metric = workload.and_then(|w| head.workloads[w].metrics.first().cloned());
+    let word = ratio.map_or(Word::TooFew, |ratio| {
+        stackrace_stats::word(&ratio, head.decide.margin).into()
+    });
     let interval = ratio.map(Interval::from);
     Contrast {
         a: sides.a_name.clone(),
         b: sides.b_name.clone(),
         within: sides.within.clone(),
-        workload: workload.map_or(String::new(), |w| head.workloads[w].name.clone()),
-        metric,
+        workload: figure.workload_name(head),
+        metric: figure.metric(head).cloned(),
         ratio: interval,
         word,
         text: sentence::fragment(word, interval),
@@ -563,11 +574,10 @@ fn cells(table: &Table<'_>, treatment: usize) -> Vec<Cell> {
 
 /// What spoils or limits the figures.
 fn notes(table: &Table<'_>) -> Vec<String> {
-    let mut notes = crate::audit::notes(table.evidence.head, &table.evidence.trials);
     if table.evidence.imported {
-        notes.extend(super::unpaired::notes(table.evidence));
-        return notes;
+        return super::unpaired::notes(table.evidence);
     }
+    let mut notes = crate::audit::notes(table.evidence.head, &table.evidence.trials);
     let missing = (0..table.treatments())
         .flat_map(|t| (0..table.rounds_of(t)).map(move |at| (t, at)))
         .filter(|(t, at)| table.overall_ln(*t, *at).is_none())

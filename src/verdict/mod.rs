@@ -3,7 +3,12 @@
 //! Input is a run's record, whoever made it; output is data without presentation. The rules are
 //! those of `docs/methodology.md`.
 
+mod asked;
 mod beside;
+mod course;
+mod effects;
+mod gate;
+mod history;
 mod judge;
 mod sentence;
 mod table;
@@ -11,7 +16,12 @@ mod table;
 mod tests;
 mod unpaired;
 
+pub(crate) use asked::{Answer, Question, Sought, ask};
 pub(crate) use beside::{Beside, Row as BesideRow, beside};
+pub(crate) use course::PhaseCourse;
+pub(crate) use effects::{Effect, EffectKind, Effects};
+pub(crate) use gate::{Gate, Outcome, Passing, Threshold, Unanswerable, gate, on};
+pub(crate) use history::{HistoryLine, HistoryPoint, history};
 pub(crate) use judge::{judge, may_stop, to_drop};
 pub(crate) use table::Evidence;
 pub(crate) use unpaired::{Difference, Pair, Stored, difference};
@@ -45,6 +55,10 @@ pub(crate) struct Verdict {
     pub(crate) workloads: Vec<Contrast>,
     /// Every treatment, best first where a ranking is asked, else in the study's order.
     pub(crate) treatments: Vec<TreatmentRow>,
+    /// What each factor does, where two or more are varied: the overall figure, then each workload.
+    pub(crate) effects: Vec<Effects>,
+    /// What the time series of the trials say, of each treatment, workload and phase.
+    pub(crate) courses: Vec<PhaseCourse>,
     /// Projection: how many more rounds would decide.
     pub(crate) more: Option<More>,
     /// What the reader must know before believing the figures.

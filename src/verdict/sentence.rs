@@ -21,6 +21,42 @@ pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
     }
 }
 
+/// What an interaction says: how the effect there compares with the effect at the baseline.
+pub(super) fn interaction(word: Word, ratio: Option<Interval>) -> String {
+    match (word, ratio) {
+        (Word::Better { at_least, at_most }, _) => {
+            format!("more there, by {}", span(at_least, at_most))
+        }
+        (Word::Worse { at_least, at_most }, _) => {
+            format!("less there, by {}", span(at_least, at_most))
+        }
+        (Word::NoDifference { larger_than }, _) => {
+            format!("the same there within {}", unit::percent(larger_than))
+        }
+        (Word::Undecided, Some(ratio)) => {
+            format!(
+                "undecided: between {} and {} times",
+                times(ratio.low),
+                times(ratio.high)
+            )
+        }
+        (word, ratio) => fragment(word, ratio),
+    }
+}
+
+/// A contrast as a sentence of its own, with its workload and metric.
+pub(super) fn answer(c: &Contrast, head: &RunStarted) -> String {
+    match &c.metric {
+        None => format!("{}.", pair(c, head)),
+        Some(metric) => format!(
+            "{}, {}: {}.",
+            c.workload,
+            metric.name,
+            pair(c, &alone(head))
+        ),
+    }
+}
+
 /// What is said of results that were not made in turn: never that one is faster.
 fn unpaired(runs: (usize, usize), differs: bool, ratio: Option<Interval>) -> String {
     match (ratio.filter(|ratio| ratio.low.is_finite()), runs) {
@@ -65,7 +101,7 @@ fn times(ratio: f64) -> String {
 
 /// `3 % slower and 12 % faster`, or `0.02 and 4.1 times as fast` where per cents would be
 /// unreadable.
-fn between(ratio: Interval) -> String {
+pub(super) fn between(ratio: Interval) -> String {
     if ratio.low < 0.5 || ratio.high > 2.0 {
         return format!(
             "{} and {} times as fast",

@@ -1,6 +1,6 @@
 //! The observations as a table: one value for each treatment, workload, metric and complete round.
 
-use crate::event::{Ended, Observation, RunStarted};
+use crate::event::{Ended, MetricHead, Observation, RunStarted};
 use crate::record::Record;
 
 /// What a verdict is made from; nothing else is looked at.
@@ -47,6 +47,41 @@ impl<'a> Evidence<'a> {
             dropped,
             round_seconds,
             imported: record.imported(),
+        }
+    }
+}
+
+/// What is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Response {
+    /// The weighted mean over the workloads' primary metrics.
+    Overall,
+    /// One metric of one workload, by index.
+    Metric { workload: usize, metric: usize },
+}
+
+impl Response {
+    /// The primary metric of a workload.
+    pub(super) fn primary(workload: usize) -> Self {
+        Self::Metric {
+            workload,
+            metric: 0,
+        }
+    }
+
+    /// Name of the workload; empty: over all of them.
+    pub(super) fn workload_name(self, head: &RunStarted) -> String {
+        match self {
+            Self::Overall => String::new(),
+            Self::Metric { workload, .. } => head.workloads[workload].name.clone(),
+        }
+    }
+
+    /// The metric; none: the overall figure.
+    pub(super) fn metric(self, head: &RunStarted) -> Option<&MetricHead> {
+        match self {
+            Self::Overall => None,
+            Self::Metric { workload, metric } => head.workloads[workload].metrics.get(metric),
         }
     }
 }
@@ -120,16 +155,6 @@ impl<'a> Table<'a> {
         self.values[treatment][workload].get(metric)?[at]
     }
 
-    /// The primary metric's logarithm, oriented so that larger is better.
-    pub(super) fn primary_ln(&self, treatment: usize, workload: usize, at: usize) -> Option<f64> {
-        let better = self.evidence.head.workloads[workload]
-            .metrics
-            .first()?
-            .better;
-        self.value(treatment, workload, 0, at)
-            .map(|value| better.oriented_ln(value))
-    }
-
     /// The overall figure's logarithm: the weighted mean over the workloads, none if one is
     /// missing. (A weighted geometric mean of the metrics themselves: unit-free only as a ratio.)
     pub(super) fn overall_ln(&self, treatment: usize, at: usize) -> Option<f64> {
@@ -137,18 +162,22 @@ impl<'a> Table<'a> {
         let mut weights = 0.0;
         for (workload, head) in self.evidence.head.workloads.iter().enumerate() {
             if head.weight > 0.0 {
-                sum += head.weight * self.primary_ln(treatment, workload, at)?;
+                sum += head.weight * self.ln(treatment, Response::primary(workload), at)?;
                 weights += head.weight;
             }
         }
         (weights > 0.0).then(|| sum / weights)
     }
 
-    /// Either of the above: `None` is the overall figure.
-    pub(super) fn ln(&self, treatment: usize, workload: Option<usize>, at: usize) -> Option<f64> {
-        match workload {
-            Some(workload) => self.primary_ln(treatment, workload, at),
-            None => self.overall_ln(treatment, at),
+    /// A figure's logarithm, oriented so that larger is better.
+    pub(super) fn ln(&self, treatment: usize, figure: Response, at: usize) -> Option<f64> {
+        match figure {
+            Response::Overall => self.overall_ln(treatment, at),
+            Response::Metric { workload, metric } => {
+                let better = figure.metric(self.evidence.head)?.better;
+                let value = self.value(treatment, workload, metric, at)?;
+                Some(better.oriented_ln(value))
+            }
         }
     }
 

@@ -468,3 +468,56 @@ fn unequal_numbers_of_imported_results_are_all_used() {
         several.sentence
     );
 }
+
+/// Two levels by two; the second level of the first factor helps by 30 % on the second level of
+/// the other alone.
+#[test]
+fn an_effect_that_is_there_on_one_level_alone_is_found_there_alone() {
+    let head = head(
+        &["ashift", "topology"],
+        &[
+            &["9", "mirror"],
+            &["9", "raidz"],
+            &["12", "mirror"],
+            &["12", "raidz"],
+        ],
+        1,
+        Some("ashift"),
+    );
+    let data = trials(&head, 12, 0.01, 3, |t, _| if t == 3 { 1.30 } else { 1.0 });
+    let verdict = judge(&evidence(&head, &data, 12));
+    assert_eq!(
+        verdict.effects.len(),
+        1,
+        "one workload is the overall figure"
+    );
+    let rows = &verdict.effects[0].rows;
+    let find = |kind: EffectKind, factor: &str, at: &[&str]| {
+        let same = |row: &&Effect| row.kind == kind && row.factor == factor && row.at == at;
+        rows.iter().find(same).unwrap()
+    };
+    // Two main effects, ashift within both topologies, one interaction.
+    assert_eq!(rows.len(), 5);
+    let mirror = find(EffectKind::Within, "ashift", &["mirror"]);
+    assert!(
+        matches!(mirror.word, Word::NoDifference { .. }),
+        "{mirror:?}"
+    );
+    let raidz = find(EffectKind::Within, "ashift", &["raidz"]);
+    assert!(matches!(raidz.word, Word::Better { .. }), "{raidz:?}");
+    let both = find(EffectKind::Interaction, "ashift", &["mirror", "raidz"]);
+    assert!(both.text.starts_with("more there, by 2"), "{}", both.text);
+    assert!((both.ratio.unwrap().estimate - 1.30).abs() < 0.03);
+    let main = find(EffectKind::Main, "ashift", &[]);
+    assert!((main.ratio.unwrap().estimate - 1.30_f64.sqrt()).abs() < 0.02);
+}
+
+#[test]
+fn one_factor_and_imported_figures_have_no_table_of_effects() {
+    let one = head(&["fs"], &[&["a"], &["b"], &["c"]], 1, None);
+    let data = trials(&one, 5, 0.01, 4, |_, _| 1.0);
+    assert!(judge(&evidence(&one, &data, 5)).effects.is_empty());
+    let constant = head(&["fs", "disk"], &[&["a", "x"], &["b", "x"]], 1, None);
+    let data = trials(&constant, 5, 0.01, 4, |_, _| 1.0);
+    assert!(judge(&evidence(&constant, &data, 5)).effects.is_empty());
+}

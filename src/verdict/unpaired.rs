@@ -7,7 +7,7 @@
 
 use serde::Serialize;
 
-use super::table::{Evidence, Table};
+use super::table::{Evidence, Response, Table};
 use super::{Contrast, Interval, Word, sentence};
 use crate::event::{Better, Fact, MetricHead, WorkloadHead};
 use crate::record::Record;
@@ -43,15 +43,11 @@ fn differs(ratio: Option<Interval>) -> bool {
 }
 
 /// Two treatments of an imported run.
-pub(super) fn contrast(
-    table: &Table<'_>,
-    (a, b): (usize, usize),
-    workload: Option<usize>,
-) -> Contrast {
+pub(super) fn contrast(table: &Table<'_>, (a, b): (usize, usize), figure: Response) -> Contrast {
     let head = table.evidence.head;
     let logs = |treatment: usize| -> Vec<f64> {
         (0..table.rounds.len())
-            .filter_map(|at| table.ln(treatment, workload, at))
+            .filter_map(|at| table.ln(treatment, figure, at))
             .collect()
     };
     let (logs_a, logs_b) = (logs(a), logs(b));
@@ -64,8 +60,8 @@ pub(super) fn contrast(
         a: head.treatments[a].name.clone(),
         b: head.treatments[b].name.clone(),
         within: String::new(),
-        workload: workload.map_or(String::new(), |w| head.workloads[w].name.clone()),
-        metric: workload.and_then(|w| head.workloads[w].metrics.first().cloned()),
+        workload: figure.workload_name(head),
+        metric: figure.metric(head).cloned(),
         ratio,
         word,
         text: sentence::fragment(word, ratio),
@@ -277,7 +273,8 @@ fn values(table: &Table<'_>, treatment: usize, workload: usize, metric: usize) -
         .collect()
 }
 
-fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<Figure> {
+/// One metric of two results, from their values; none where one side has none.
+pub(super) fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<Figure> {
     let logs = |values: &[f64], better: Better| -> Vec<f64> {
         values
             .iter()

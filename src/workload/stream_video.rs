@@ -153,6 +153,7 @@ impl StreamVideo {
             queue_depth: self.queue_depth,
             direct,
             preallocate: false,
+            advise: false,
             durability: Durability {
                 fsync_every: NonZeroU64::new(u64::from(write && !direct)),
                 fsync_in_write: write && !direct,

@@ -3,9 +3,11 @@
 //! `bare pread FILE OPERATIONS [direct]`, `bare ring FILE OPERATIONS DEPTH [direct]`: uniform reads
 //! of 4 KiB from the whole of a file or device, by plain calls or by a ring with everything
 //! registered. `bare files DIRECTORY FILES DIRECTORIES BYTES`: creates, stats and unlinks, one pass
-//! after the other. `bare write FILE BYTES`: a file written 1 MiB at a time from one buffer.
+//! after the other, in the order of creation and once more with stats and unlinks in another.
+//! `bare write FILE BYTES`: a file written 1 MiB at a time from one buffer.
 //! Nothing is timed, counted or printed: `bench/peers` takes the CPU time of the whole process.
 
+use std::ffi::CString;
 use std::fs::File;
 use std::io::{IoSlice, Seek, SeekFrom};
 use std::os::fd::{AsRawFd, OwnedFd};
@@ -16,6 +18,8 @@ use stackrace_engine::memory::Memory;
 
 type Done<T> = Result<T, Box<dyn std::error::Error>>;
 
+/// From one file to the next one visited, out of order: a prime.
+const STRIDE: u64 = 1_000_003;
 /// Bytes of one read.
 const BLOCK: usize = 4096;
 
@@ -103,7 +107,9 @@ fn ring(path: &str, operations: u64, depth: u32, direct: bool) -> Done<()> {
     Ok(())
 }
 
-fn files(root: &str, files: u64, directories: u64, bytes: usize) -> Done<()> {
+/// Names as long as the engine's. A stride of 1 visits them in the order of creation; a large one
+/// that has no factor in common with their number visits each once, far from the one before.
+fn files(root: &str, files: u64, directories: u64, bytes: usize, stride: u64) -> Done<()> {
     let place = OFlags::PATH | OFlags::DIRECTORY;
     let root = open(root, place, Mode::empty())?;
     let mut homes = Vec::new();
@@ -112,20 +118,32 @@ fn files(root: &str, files: u64, directories: u64, bytes: usize) -> Done<()> {
         mkdirat(&root, &name, Mode::RWXU)?;
         homes.push((openat(&root, &name, place, Mode::empty())?, name));
     }
-    let all = || (0..files).map(|file| (&homes[(file % directories) as usize].0, file.to_string()));
+    let scattered = |file: u64| file.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let names: Vec<CString> = (0..files)
+        .map(|file| CString::new(format!("f{:016x}", scattered(file))))
+        .collect::<Result<_, _>>()?;
+    let visited = |stride: u64| {
+        let numbers = (0..files).map(move |file| file * stride % files);
+        numbers.map(|file| {
+            (
+                &homes[(file % directories) as usize].0,
+                &names[file as usize],
+            )
+        })
+    };
     let data = vec![0xa5; bytes];
     let make = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::CLOEXEC;
-    for (home, name) in all() {
-        let file = openat(home, name, make, Mode::RUSR | Mode::WUSR)?;
+    for (home, name) in visited(1) {
+        let file = openat(home, name.as_c_str(), make, Mode::RUSR | Mode::WUSR)?;
         if bytes > 0 && rustix::io::write(&file, &data)? != bytes {
             return Err("a short write".into());
         }
     }
-    for (home, name) in all() {
-        statat(home, name, AtFlags::SYMLINK_NOFOLLOW)?;
+    for (home, name) in visited(stride) {
+        statat(home, name.as_c_str(), AtFlags::SYMLINK_NOFOLLOW)?;
     }
-    for (home, name) in all() {
-        unlinkat(home, name, AtFlags::empty())?;
+    for (home, name) in visited(stride) {
+        unlinkat(home, name.as_c_str(), AtFlags::empty())?;
     }
     for (_, name) in &homes {
         unlinkat(&root, name, AtFlags::REMOVEDIR)?;
@@ -156,7 +174,9 @@ fn main() -> Done<()> {
             ring(path, operations.parse()?, depth.parse()?, true)
         }
         ["files", root, count, directories, bytes] => {
-            files(root, count.parse()?, directories.parse()?, bytes.parse()?)
+            let (count, directories) = (count.parse()?, directories.parse()?);
+            files(root, count, directories, bytes.parse()?, 1)?;
+            files(root, count, directories, bytes.parse()?, STRIDE)
         }
         ["write", path, bytes] => write(path, bytes.parse()?),
         _ => Err("bare pread | ring | files | write, see the head of its source".into()),

@@ -141,6 +141,9 @@ pub struct Spec {
     pub direct: bool,
     /// Reserve the blocks of every target that is written (`fallocate`) before the clock starts.
     pub preallocate: bool,
+    /// Tell the kernel the order of the blocks (`posix_fadvise`), as fio does: random reads are not
+    /// read ahead, sequential ones further.
+    pub advise: bool,
     /// When data is made durable.
     pub durability: Durability,
     /// When the next operation may start.
@@ -172,6 +175,7 @@ impl Spec {
             queue_depth: 1,
             direct: false,
             preallocate: false,
+            advise: false,
             durability: Durability::default(),
             pacing: Pacing::Closed { think_time_ns: 0 },
             content: Content::Random,

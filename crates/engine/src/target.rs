@@ -2,11 +2,11 @@
 
 use std::os::fd::OwnedFd;
 
-use rustix::fs::{FallocateFlags, Mode, OFlags};
+use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StartError;
-use crate::spec::{Spec, Target};
+use crate::spec::{Access, Spec, Target};
 
 /// `O_DSYNC` of the generic Linux interface. Written out because rustix 1.1 gives `OFlags::DSYNC`
 /// the value of `O_SYNC`, which also makes time stamps durable: another measurement.
@@ -27,6 +27,14 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
         let file = open(target, flags)?;
         if reserves {
             preallocate(target, &file)?;
+        }
+        if spec.advise {
+            let order = match spec.access {
+                Access::Sequential => Advice::Sequential,
+                _ => Advice::Random,
+            };
+            // A file system that does not listen does as well without.
+            let _ = rustix::fs::fadvise(&file, 0, None, order);
         }
         Ok(file)
     };

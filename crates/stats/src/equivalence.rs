@@ -82,18 +82,38 @@ pub fn rounds_to_decide(log_differences: &[f64], alpha: f64, margin: f64) -> Opt
     let effect = mean(log_differences).abs();
     let deviation = variance(log_differences).sqrt();
     let distance = effect.max(margin.ln_1p() - effect);
-    let decides = |n: u32| half_width(deviation, n, alpha) < distance;
+    Some(rounds_until(deviation, alpha, distance))
+}
+
+/// How many rounds in total would show on which side of a ratio the truth lies, if the mean log
+/// difference `effect` and the standard deviation `deviation` stayed as they are: the smallest n
+/// with `t(n−1, 1−alpha/2) · s / √n < |d̄ − ln(ratio)|`.
+///
+/// For two sides that are no pairs, the deviation is the root of the sum of their variances and n
+/// the rounds on each; that is a little too many, for the degrees of freedom are those of one side.
+/// At most [`ROUNDS_MAX`], which stands for "or more"; `None` while the deviation is unknown.
+///
+/// Example: d̄ = 0, s = 0.03, ratio 0.95, alpha 0.01. ln 0.95 is 0.0513 away: 6 rounds
+/// (4.03 · 0.03 / √6 = 0.0494), not 5 (4.60 · 0.03 / √5 = 0.0618).
+pub fn rounds_to_exclude(effect: f64, deviation: f64, alpha: f64, ratio: f64) -> Option<u32> {
+    let distance = (effect - ratio.ln()).abs();
+    let usable = deviation.is_finite() && deviation >= 0.0 && distance.is_finite();
+    (usable && is_level(alpha)).then(|| rounds_until(deviation, alpha, distance))
+}
+
+/// The smallest n, of at least 2, whose half-width is below the distance; at most [`ROUNDS_MAX`].
+fn rounds_until(deviation: f64, alpha: f64, distance: f64) -> u32 {
     // The half-width shrinks with every round, so the first n that decides can be bisected.
     let (mut first, mut last) = (2, ROUNDS_MAX);
     while first < last {
         let middle = first.midpoint(last);
-        if decides(middle) {
+        if half_width(deviation, middle, alpha) < distance {
             last = middle;
         } else {
             first = middle + 1;
         }
     }
-    Some(first)
+    first
 }
 
 /// The smallest ratio above 1 that `n` rounds can tell from 1, where the log differences have
@@ -125,6 +145,18 @@ mod tests {
             low,
             high,
         }
+    }
+
+    /// The example in the documentation, and an effect that lies on the ratio itself.
+    #[test]
+    fn what_is_far_from_a_ratio_is_told_from_it_sooner() {
+        assert_eq!(rounds_to_exclude(0.0, 0.03, 0.01, 0.95), Some(6));
+        assert_eq!(rounds_to_exclude(0.1, 0.03, 0.01, 0.95), Some(4));
+        assert_eq!(
+            rounds_to_exclude(0.95_f64.ln(), 0.03, 0.01, 0.95),
+            Some(ROUNDS_MAX)
+        );
+        assert_eq!(rounds_to_exclude(0.0, f64::NAN, 0.01, 0.95), None);
     }
 
     #[track_caller]

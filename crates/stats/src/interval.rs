@@ -249,48 +249,6 @@ mod tests {
         );
     }
 
-    /// The number of correct digits, as NIST StRD counts them.
-    fn digits(got: f64, certified: f64) -> f64 {
-        -((got - certified).abs() / certified.abs())
-            .max(1e-16)
-            .log10()
-    }
-
-    /// NIST StRD NumAcc2–4: `centre`, then 1,000 values alternately 0.1 below and above.
-    fn num_acc(centre: &str, below: &str, above: &str) -> Vec<f64> {
-        let parse = |text: &str| text.parse::<f64>().unwrap();
-        let mut values = vec![parse(centre)];
-        for _ in 0..500 {
-            values.extend([parse(below), parse(above)]);
-        }
-        values
-    }
-
-    #[test]
-    fn nist_strd_numacc_mean_and_deviation() {
-        let numacc1 = [10_000_001.0, 10_000_003.0, 10_000_002.0];
-        assert_eq!(mean(&numacc1), 10_000_002.0);
-        assert_eq!(variance(&numacc1), 1.0);
-        let cases = [
-            (num_acc("1.2", "1.1", "1.3"), 1.2, 14.0),
-            (
-                num_acc("1000000.2", "1000000.1", "1000000.3"),
-                1_000_000.2,
-                9.0,
-            ),
-            (
-                num_acc("10000000.2", "10000000.1", "10000000.3"),
-                10_000_000.2,
-                8.0,
-            ),
-        ];
-        for (values, certified_mean, digits_of_deviation) in cases {
-            assert_eq!(values.len(), 1001);
-            assert!(digits(mean(&values), certified_mean) >= 14.0);
-            assert!(digits(variance(&values).sqrt(), 0.1) >= digits_of_deviation);
-        }
-    }
-
     /// methodology, number of rounds: two-sided 95 % multipliers, alone and shared by looks.
     #[test]
     fn t_multipliers_of_the_stopping_rule() {

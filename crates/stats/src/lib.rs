@@ -8,8 +8,8 @@
 //! The unit of evidence is the *round*: each treatment was tried once in it, in random order,
 //! so that whatever drifts over a session hits all of them alike and cancels in the difference
 //! of two treatments of the same round. Values enter as natural logarithms, which turns ratios
-//! into differences; results leave as ratios. The one-second intervals inside a trial are never
-//! replicates and have no business here.
+//! into differences; results leave as ratios. The slices inside a trial are never replicates:
+//! they describe the trial, and decide nothing between treatments.
 //!
 //! | module | question |
 //! |---|---|
@@ -19,17 +19,29 @@
 //! | [`equivalence`] | which word does an interval earn, and how far is an undecided one? |
 //! | [`elimination`] | which of many treatments are out of the race? |
 //! | [`mod@holm`] | how does asking many questions weaken each answer? |
+//! | [`mod@effects`] | what does each factor do, and does it do so everywhere? |
+//! | [`autocorrelation`] | how much do the slices of one trial say? |
+//! | [`steady`] | has a trial, or a device, come to rest? |
+//! | [`changepoint`] | did a trial change midway, and where? |
+//! | [`course`] | all that about one trial |
 #![forbid(unsafe_code)]
 
+pub mod autocorrelation;
+pub mod changepoint;
+pub mod course;
+pub mod effects;
 pub mod elimination;
 pub mod equivalence;
 pub mod holm;
 pub mod interval;
 pub mod looks;
 pub mod rank;
+pub mod steady;
 
+pub use course::Course;
+pub use effects::{Effect, Term, effects};
 pub use elimination::{eliminate, leader, tie_set};
-pub use equivalence::{Word, detectable, rounds_to_decide, word};
+pub use equivalence::{Word, detectable, rounds_to_decide, rounds_to_exclude, word};
 pub use holm::{holm, paired_p};
 pub use interval::{
     Ratio, geometric_mean, mean, median, paired_ratio, t_quantile, variance, welch_ratio,

@@ -1,9 +1,10 @@
 //! Laws that hold for all values: no unit, no name and no order of listing changes a verdict.
 
 use proptest::prelude::*;
+use stackrace_stats::changepoint::{CHANGE_MIN, segments};
 use stackrace_stats::{
-    Ratio, Word, eliminate, geometric_mean, hodges_lehmann, holm, leader, paired_ratio,
-    rounds_to_decide, tie_set, welch_ratio, word,
+    Course, Ratio, Term, Word, effects, eliminate, geometric_mean, hodges_lehmann, holm, leader,
+    paired_ratio, rounds_to_decide, tie_set, welch_ratio, word,
 };
 
 /// Values of one treatment: positive, over nine orders of magnitude.
@@ -197,6 +198,66 @@ proptest! {
         for (i, j) in (0..p.len()).flat_map(|i| (0..p.len()).map(move |j| (i, j))) {
             prop_assert!(p[i] <= adjusted[i] && adjusted[i] <= 1.0);
             prop_assert!(p[i] > p[j] || adjusted[i] <= adjusted[j]);
+        }
+    }
+}
+
+fn amounts() -> impl Strategy<Value = Vec<f64>> {
+    prop::collection::vec(0.0..1e9_f64, 0..200)
+}
+
+proptest! {
+    /// Segments cover the trial without gaps, and neighbours differ by what counts as a change.
+    #[test]
+    fn segments_are_a_cut_of_the_whole(values in amounts()) {
+        if let Some(found) = segments(&values) {
+            prop_assert_eq!(found[0].start, 0);
+            prop_assert_eq!(found[found.len() - 1].end, values.len());
+            for pair in found.windows(2) {
+                prop_assert_eq!(pair[0].end, pair[1].start);
+                let change = (pair[1].level / pair[0].level).ln().abs();
+                prop_assert!(change >= CHANGE_MIN.ln() - 1e-9, "{}", change);
+            }
+        }
+    }
+
+    /// The unit of the amounts changes nothing but levels and means.
+    #[test]
+    fn a_course_does_not_depend_on_the_unit(values in amounts()) {
+        let scaled: Vec<f64> = values.iter().map(|value| 1024.0 * value).collect();
+        let (here, there) = (Course::of(&values), Course::of(&scaled));
+        prop_assert_eq!(here.is_some(), there.is_some());
+        if let (Some(here), Some(there)) = (here, there) {
+            prop_assert_eq!(here.warm_up, there.warm_up);
+            prop_assert_eq!(here.steady(), there.steady());
+            prop_assert_eq!(here.segments.len(), there.segments.len());
+            prop_assert!(here.warm_up.is_none_or(|begin| begin.values <= values.len() / 2));
+            prop_assert!(here.effective.is_none_or(|n| (1.0..=values.len() as f64).contains(&n)));
+        }
+    }
+
+    /// What all treatments of a round share is in no effect, and swapping two treatments' levels
+    /// of a factor of two turns its main effect round.
+    #[test]
+    fn effects_are_blind_to_rounds_and_turn_with_their_sides(
+        values in prop::collection::vec(prop::collection::vec(-3.0..3.0_f64, 4), 4),
+        shared in prop::collection::vec(-9.0..9.0_f64, 4),
+    ) {
+        let treatments: Vec<Vec<usize>> = (0..4).map(|at| vec![at / 2, at % 2]).collect();
+        let turned: Vec<Vec<usize>> = (0..4).map(|at| vec![1 - at / 2, at % 2]).collect();
+        let shifted: Vec<Vec<f64>> = values
+            .iter()
+            .map(|lane| lane.iter().zip(&shared).map(|(value, shift)| value + shift).collect())
+            .collect();
+        for (effect, other) in effects(&treatments).iter().zip(effects(&turned)) {
+            for ((_, plain), (_, moved)) in effect.rounds(&values).iter().zip(effect.rounds(&shifted)) {
+                prop_assert!((plain - moved).abs() < 1e-9);
+            }
+            if effect.term == (Term::Main { factor: 0, level: 1 }) {
+                for ((_, one), (_, two)) in effect.rounds(&values).iter().zip(other.rounds(&values)) {
+                    prop_assert!((one + two).abs() < 1e-9);
+                }
+            }
         }
     }
 }

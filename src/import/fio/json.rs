@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
-use super::{Direction, Job, Latency, normal, sound};
+use super::{Direction, Job, Latency, is_known, normal, sound};
 use crate::event::Fact;
 use crate::import::Misread;
 use crate::import::text::{self, agree};
@@ -39,6 +39,8 @@ struct Moved {
     /// ms.
     runtime: f64,
     total_ios: u64,
+    /// Not there where nobody tells submission and completion apart.
+    #[serde(default)]
     clat_ns: Times,
     lat_ns: Times,
 }
@@ -48,7 +50,7 @@ struct Synced {
     lat_ns: Times,
 }
 
-#[derive(Deserialize)]
+#[derive(Deserialize, Default)]
 struct Times {
     max: f64,
     mean: f64,
@@ -78,7 +80,7 @@ pub(super) fn read(whole: &str) -> Result<(String, Vec<Job>), Misread> {
             None => return Err(text::end(whole, "the end of the JSON")),
         };
         place = begin + stream.byte_offset();
-        if !document.version.starts_with("fio-3.") {
+        if !is_known(&document.version) {
             let what = format!("the JSON is of {}", text::cut(&document.version));
             return Err(Misread::at(
                 line,

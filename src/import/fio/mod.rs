@@ -1,4 +1,4 @@
-//! fio 3.x: its JSON (also JSON+) and its normal output. A text with both is one run printed twice.
+//! fio 3.x: its JSON (also JSON+) and its normal output, and those of `stackrace fio`. A text with both is one run printed twice.
 //!
 //! One result per job and direction. The rate is fio's own average over the job; percentiles are
 //! those fio prints, of the completion latency unless the job asked for others. The normal output
@@ -188,6 +188,12 @@ fn imported(
         values: figures.values,
         notes,
     }
+}
+
+/// Whether a version is one whose layouts are read: of fio 3, or of `stackrace fio`.
+fn is_known(version: &str) -> bool {
+    version.starts_with("fio-3.")
+        || (version.starts_with("stackrace-") && version.ends_with(" (fio-3.33 layout)"))
 }
 
 /// Refuses a job that ended in an error: what it moved until then is no result.

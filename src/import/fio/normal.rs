@@ -1,13 +1,15 @@
 //! fio's normal output. Every line inside a job's part is one that fio is known to print, and a
 //! part counts only with its last line and the summary after it.
 
-use super::{Direction, Job, Latency, sound};
+use super::{Direction, Job, Latency, is_known, sound};
 use crate::event::Fact;
 use crate::import::Misread;
 use crate::import::text::{Line, agree, bytes_of, cut, end, lines, number, size};
 
 /// Beginnings of the lines of a job's part that say nothing which becomes a figure.
-const PASSED: [&str; 9] = [
+const PASSED: [&str; 11] = [
+    "Description  : [",
+    "response (",
     "slat (",
     "bw (",
     "iops  ",
@@ -51,9 +53,9 @@ pub(super) fn read(text: &str) -> Result<(String, Vec<Job>), Misread> {
     let mut open = false;
     for line in lines(text) {
         let indented = line.text.starts_with(' ');
-        if line.text.starts_with("fio-") {
+        if line.text.starts_with("fio-") || line.text.starts_with("stackrace-") {
             let found = line.text.trim().to_owned();
-            if !found.starts_with("fio-3.") {
+            if !is_known(&found) {
                 return Err(line.refuse("fio-3.x"));
             }
             if *version.get_or_insert_with(|| found.clone()) != found {

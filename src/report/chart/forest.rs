@@ -12,6 +12,8 @@ const WIDTH: f64 = 440.0;
 const SIDE: f64 = 8.0;
 /// Height of a row: a line of text and the interval below it.
 const ROW: f64 = 40.0;
+/// Height of the line of text in a row.
+const TEXT: f64 = 19.0;
 /// Height of a group's heading.
 const HEADING: f64 = 26.0;
 /// Room for the axis below.
@@ -64,9 +66,6 @@ pub(in crate::report) fn forest(
     let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
     let (placed, bottom) = lay_out(groups);
     let content = html! {
-        rect class="band" x=(px(place(band[0]))) y="2" height=(px(bottom - 2.0))
-            width=(px(place(band[1]) - place(band[0]))) {}
-        line class="one" x1=(px(place(1.0))) x2=(px(place(1.0))) y1="2" y2=(px(bottom)) {}
         @for (top, item) in placed {
             @match item {
                 Item::Heading(heading) => {
@@ -75,7 +74,14 @@ pub(in crate::report) fn forest(
                         (fit(heading, WIDTH - 2.0 * SIDE))
                     }
                 }
-                Item::Row(row) => (draw(row, axis, top)),
+                Item::Row(row) => {
+                    // Behind the interval alone: the line of text above it stays clear.
+                    rect class="band" x=(px(place(band[0]))) y=(px(top + TEXT)) height=(px(ROW - TEXT))
+                        width=(px(place(band[1]) - place(band[0]))) {}
+                    line class="one" x1=(px(place(1.0))) x2=(px(place(1.0)))
+                        y1=(px(top + TEXT)) y2=(px(top + ROW)) {}
+                    (draw(row, axis, top))
+                }
             }
         }
         (foot(axis, bottom))

@@ -49,6 +49,10 @@ pub(in crate::report) struct LineChart<'a> {
     pub(in crate::report) y_label: &'a dyn Fn(f64) -> String,
     /// At most [`SERIES_MAX`] lines; further ones are not drawn.
     pub(in crate::report) lines: Vec<Line>,
+    /// Values that cannot be exceeded, with their names: dashed lines across.
+    pub(in crate::report) limits: Vec<(f64, String)>,
+    /// Points with a ring around them.
+    pub(in crate::report) rings: Vec<(f64, f64)>,
 }
 
 /// The chart.
@@ -83,6 +87,18 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
         }
         @for (series, line) in chart.lines.iter().take(SERIES_MAX).enumerate() {
             (draw(series, line, chart, &x, &y))
+        }
+        @for (value, name) in chart.limits.iter().filter(|(value, _)| chart.y.holds(*value)) {
+            g class="limit" {
+                title { (name) }
+                line x1=(px(left)) x2=(px(WIDTH - RIGHT)) y1=(px(y(*value))) y2=(px(y(*value))) {}
+                text text-anchor="end" x=(px(WIDTH - RIGHT)) y=(px(y(*value) - 4.0)) {
+                    (fit(name, WIDTH - RIGHT - left))
+                }
+            }
+        }
+        @for &(at, value) in &chart.rings {
+            circle class="ring" cx=(px(x(at))) cy=(px(y(value))) r="9" { title { "changed" } }
         }
         path class="axis" d={ "M" (px(left)) " " (px(TOP)) "V" (px(floor)) "H" (px(WIDTH - RIGHT)) } {}
     };

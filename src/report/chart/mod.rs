@@ -10,11 +10,13 @@ mod axis;
 mod forest;
 mod line;
 mod rounds;
+mod spark;
 
 pub(super) use axis::{Axis, Scale};
 pub(super) use forest::{ForestGroup, ForestRow, forest};
 pub(super) use line::{Line, LineChart, legend, line};
 pub(super) use rounds::{RoundsRow, rounds};
+pub(super) use spark::spark;
 
 use maud::{Markup, html};
 
@@ -115,10 +117,21 @@ fn marker(series: usize, x: f64, y: f64) -> Markup {
     }
 }
 
-/// The frame of a chart: size, title and description for those who do not see it.
+/// A chart that leads nowhere.
 fn svg(id: &str, title: &str, desc: &str, width: f64, height: f64, content: &Markup) -> Markup {
+    frame("img", (id, title, desc), (width, height), content)
+}
+
+/// The frame of a chart: role (a picture, or a group of links), size, title and description for
+/// those who do not see it.
+fn frame(
+    role: &str,
+    (id, title, desc): (&str, &str, &str),
+    (width, height): (f64, f64),
+    content: &Markup,
+) -> Markup {
     html! {
-        svg id=(id) role="img" viewBox={ "0 0 " (px(width)) " " (px(height)) }
+        svg id=(id) role=(role) viewBox={ "0 0 " (px(width)) " " (px(height)) }
             aria-labelledby={ (id) "-t " (id) "-d" } {
             title id={ (id) "-t" } { (title) }
             desc id={ (id) "-d" } { (desc) }

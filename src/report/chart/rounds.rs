@@ -3,7 +3,7 @@
 
 use maud::{Markup, html};
 
-use super::{Axis, FONT, anchor, ems, fit, px, svg};
+use super::{Axis, FONT, anchor, ems, fit, frame, px};
 use crate::report::figure;
 use crate::verdict::Interval;
 
@@ -22,15 +22,15 @@ pub(in crate::report) struct RoundsRow {
     pub(in crate::report) label: String,
     /// Mean with its own interval.
     pub(in crate::report) mean: Option<Interval>,
-    /// Value in each round, with the round's number.
-    pub(in crate::report) rounds: Vec<(u32, f64)>,
+    /// Value in each round, with the round's number and where its trial is shown; empty: nowhere.
+    pub(in crate::report) rounds: Vec<(u32, f64, String)>,
 }
 
 /// The chart; `unit` is that of the metric.
 pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[RoundsRow]) -> Markup {
     let axis = Axis::over_positive(rows.iter().flat_map(|row| {
         let ends = row.mean.map_or([f64::NAN; 2], |mean| [mean.low, mean.high]);
-        row.rounds.iter().map(|&(_, value)| value).chain(ends)
+        row.rounds.iter().map(|(_, value, _)| *value).chain(ends)
     }))
     .widened(0.04);
     let place = |value: f64| axis.place(value, SIDE, WIDTH - SIDE);
@@ -57,7 +57,12 @@ pub(in crate::report) fn rounds(id: &str, title: &str, unit: &str, rows: &[Round
         .map(|row| format!("{}: {}.", row.label, caption(row, unit)))
         .collect::<Vec<_>>()
         .join(" ");
-    svg(id, title, &desc, WIDTH, bottom + FOOT, &content)
+    frame(
+        "group",
+        (id, title, &desc),
+        (WIDTH, bottom + FOOT),
+        &content,
+    )
 }
 
 fn caption(row: &RoundsRow, unit: &str) -> String {
@@ -85,10 +90,14 @@ fn draw(row: &RoundsRow, axis: Axis, unit: &str, y: f64) -> Markup {
                 line class="whisker" x1=(px(place(mean.estimate))) x2=(px(place(mean.estimate)))
                     y1=(px(y - 8.0)) y2=(px(y + 8.0)) {}
             }
-            @for &(round, value) in &row.rounds {
-                circle class="dot" cx=(px(place(value))) cy=(px(y)) r="3.5" {
-                    title { "round " (round) ": " (figure::value(unit, value)) }
-                }
+            @for (round, value, href) in &row.rounds {
+                @let dot = html! {
+                    circle class="dot" cx=(px(place(*value))) cy=(px(y)) r="4" {
+                        title { "round " (round) ": " (figure::value(unit, *value)) }
+                    }
+                };
+                // A hundred stops would bar a keyboard's way: the table of trials leads there too.
+                @if href.is_empty() { (dot) } @else { a href=(href) tabindex="-1" { (dot) } }
             }
         }
     }
@@ -102,7 +111,7 @@ fn joined(
 ) -> Vec<String> {
     let mut numbers: Vec<u32> = rows
         .iter()
-        .flat_map(|row| row.rounds.iter().map(|&(round, _)| round))
+        .flat_map(|row| row.rounds.iter().map(|(round, _, _)| *round))
         .collect();
     numbers.sort_unstable();
     numbers.dedup();
@@ -113,10 +122,10 @@ fn joined(
             let mut drawn = false;
             let mut pen_down = false;
             for (at, row) in rows.iter().enumerate() {
-                let value = row.rounds.iter().find(|&&(round, _)| round == number);
-                if let Some(&(_, value)) = value {
+                let value = row.rounds.iter().find(|(round, _, _)| *round == number);
+                if let Some((_, value, _)) = value {
                     path.push(if pen_down { 'L' } else { 'M' });
-                    path.push_str(&format!("{} {}", px(place(value)), px(middle(at))));
+                    path.push_str(&format!("{} {}", px(place(*value)), px(middle(at))));
                     drawn |= pen_down;
                 }
                 pen_down = value.is_some();

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use maud::{Markup, html};
 
-use crate::event::{CommandRun, Event, Fact};
+use crate::event::{CommandRun, Event, Fact, shell};
 use crate::record::Record;
 use crate::report::content::{Row, Table};
 use crate::report::figure;
@@ -214,33 +214,5 @@ fn command(command: &CommandRun) -> Markup {
         @for output in [&command.stdout, &command.stderr] {
             @if !output.trim().is_empty() { (output.trim_end()) "\n" }
         }
-    }
-}
-
-/// A command as it can be pasted into a shell.
-pub(super) fn shell(argv: &[String]) -> String {
-    let bare = |c: char| c.is_ascii_alphanumeric() || "-_./=:,@%+^".contains(c);
-    argv.iter()
-        .map(|word| {
-            if !word.is_empty() && word.chars().all(bare) {
-                word.clone()
-            } else {
-                format!("'{}'", word.replace('\'', "'\\''"))
-            }
-        })
-        .collect::<Vec<_>>()
-        .join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    #[test]
-    fn a_command_can_be_pasted() {
-        let words = ["mount", "-o", "rw,noatime", "it's", "", "a b", "$x"];
-        let argv = words.map(str::to_owned);
-        assert_eq!(
-            super::shell(&argv),
-            "mount -o rw,noatime 'it'\\''s' '' 'a b' '$x'"
-        );
     }
 }

@@ -183,6 +183,8 @@ fn facets(id: &str, title: &str, mut lines: Vec<Line>) -> Vec<Markup> {
             y_name: "share of operations at least so slow".to_owned(),
             y_label: &share,
             lines,
+            limits: Vec::new(),
+            rings: Vec::new(),
         }));
         lines = rest;
     }

@@ -3,13 +3,24 @@
 //! In the order of the questions people ask: the verdict, the figures, why, how it was measured,
 //! everything else. It prints, follows the reader's light or dark mode and fits a phone.
 
+mod again;
+mod audit;
+mod effects;
 mod environment;
+mod history;
 mod latency;
+mod live;
 mod plots;
+mod sheet;
 mod sweep;
 mod tables;
+mod trial;
+mod view;
 
+pub(crate) use history::history;
 pub(crate) use latency::latency_tail;
+pub(crate) use live::{doing, race};
+pub(super) use sheet::sheet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
@@ -47,14 +58,74 @@ struct Section {
     content: Markup,
 }
 
+/// How all pages look.
+pub(crate) const STYLE: &str = include_str!("style.css");
+
 fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
-    let sections: Vec<Section> = [
+    let title = &record.head.title;
+    html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                meta name="generator" content={ "stackrace " (record.head.stackrace) };
+                title { (title) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main { (body(record, verdict, options)) }
+                footer {
+                    p class="paper" {
+                        "On paper the environment, the commands, the costs, the time series and the trials are left "
+                        "out; the page has them."
+                    }
+                    p {
+                        "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
+                        ", began " (record.started_at()) "."
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Everything the page says, for a page that has other things around it.
+pub(crate) fn body(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
+    let sections = sections(record, verdict, options);
+    html! {
+        (answer(record, verdict, options))
+        nav aria-label="Contents" {
+            ul {
+                @for section in &sections {
+                    li { a href={ "#" (section.id) } { (section.title) } }
+                }
+            }
+        }
+        @for section in &sections {
+            section id=(section.id) {
+                h2 { (section.title) }
+                (section.content)
+            }
+        }
+    }
+}
+
+fn sections(record: &Record, verdict: &Verdict, options: &Options) -> Vec<Section> {
+    [
         ("figures", "Figures", tables::figures(record, verdict)),
+        (
+            "effects",
+            "Effects of the factors",
+            effects::effects(verdict),
+        ),
         (
             "beside",
             "Beside published figures",
             tables::beside(verdict, options),
         ),
+        ("audit", "What was measured", audit::audit(record)),
         ("rounds", "Round by round", plots::rounds(record, verdict)),
         ("sweep", "By block size", sweep::sweep(record, verdict)),
         ("latency", "Latency", latency::latency(record, verdict)),
@@ -67,51 +138,13 @@ fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
             environment::environment(record),
         ),
         ("commands", "Commands", environment::commands(record)),
-        ("study", "Study", study(record)),
-        ("trials", "Every trial", tables::trials(record)),
+        ("study", "Study", again::study(record)),
+        ("trials", "Every trial", trial::trials(record)),
     ]
     .into_iter()
     .map(|(id, title, content)| Section { id, title, content })
     .filter(|section| !section.content.0.is_empty())
-    .collect();
-    let title = &record.head.title;
-    html! {
-        (DOCTYPE)
-        html lang="en" {
-            head {
-                meta charset="utf-8";
-                meta name="viewport" content="width=device-width, initial-scale=1";
-                meta name="color-scheme" content="light dark";
-                meta name="generator" content={ "stackrace " (record.head.stackrace) };
-                title { (title) }
-                style { (PreEscaped(include_str!("style.css"))) }
-            }
-            body {
-                main {
-                    (answer(record, verdict, options))
-                    nav aria-label="Contents" {
-                        ul {
-                            @for section in &sections {
-                                li { a href={ "#" (section.id) } { (section.title) } }
-                            }
-                        }
-                    }
-                    @for section in &sections {
-                        section id=(section.id) {
-                            h2 { (section.title) }
-                            (section.content)
-                        }
-                    }
-                }
-                footer {
-                    p {
-                        "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
-                        ", began " (record.started_at()) "."
-                    }
-                }
-            }
-        }
-    }
+    .collect()
 }
 
 fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
@@ -140,20 +173,6 @@ fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
             }
         }
         (plots::hero(verdict))
-    }
-}
-
-fn study(record: &Record) -> Markup {
-    html! {
-        p {
-            "From " code { (record.head.study_name) } ", seed " (record.head.seed)
-            ", BLAKE3 " code class="hash" { (record.head.study_hash) } "."
-        }
-        p { "Started as: " code { (environment::shell(&record.head.command)) } }
-        details {
-            summary { "The study, verbatim" }
-            pre tabindex="0" { (record.head.study) }
-        }
     }
 }
 

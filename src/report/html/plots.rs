@@ -2,14 +2,16 @@
 
 use maud::{Markup, html};
 
-use crate::event::{Ended, Observation, PhaseObservation};
+use super::trial::Addresses;
+use super::view::{self, Chart};
+use crate::event::{Ended, MetricHead, Observation, PhaseObservation};
 use crate::record::Record;
 use crate::report::chart::{
     Axis, ForestGroup, ForestRow, Line, LineChart, RoundsRow, SERIES_MAX, Scale, forest, legend,
     line, rounds as rounds_chart,
 };
-use crate::report::{content, figure};
-use crate::verdict::{Contrast, Verdict};
+use crate::report::{audited, content, figure};
+use crate::verdict::{Contrast, TreatmentRow, Verdict};
 
 /// Rows of the first chart; further contrasts are in one that can be opened.
 const HERO_ROWS: usize = 12;
@@ -85,54 +87,61 @@ fn row(contrast: &Contrast) -> ForestRow {
     }
 }
 
-/// Every round's value of the primary metric of each workload.
+/// Every round's value of each workload's primary metric, and of its rates and latencies where
+/// there are few enough treatments.
 pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
-    let charts: Vec<(String, Markup)> = record
-        .head
-        .workloads
-        .iter()
-        .enumerate()
-        .filter_map(|(at, head)| {
-            let metric = head.metrics.first()?;
+    let few = verdict.treatments.len() <= SERIES_MAX;
+    let addresses = Addresses::of(record);
+    let mut charts = Vec::new();
+    for (w, head) in record.head.workloads.iter().enumerate() {
+        for (m, metric) in head.metrics.iter().enumerate() {
+            let drawn = m == 0 || few && ["B/s", "op/s", "ns"].contains(&metric.unit.as_str());
             let rows: Vec<RoundsRow> = verdict
                 .treatments
                 .iter()
-                .filter_map(|treatment| {
-                    let cell = content::primary(treatment, at)?;
-                    (!cell.rounds.is_empty()).then(|| RoundsRow {
-                        label: treatment.name.clone(),
-                        mean: cell.value,
-                        rounds: cell.rounds.clone(),
-                    })
-                })
+                .filter_map(|row| rounds_row(row, (w, metric), &addresses))
                 .collect();
+            if !drawn || rows.is_empty() {
+                continue;
+            }
             let title = format!("{}: {}", head.name, figure::metric(metric));
-            (!rows.is_empty()).then(|| {
-                let chart = rounds_chart(&format!("rounds-{at}"), &title, &metric.unit, &rows);
-                (title, chart)
-            })
-        })
-        .collect();
+            let chart = rounds_chart(&format!("rounds-{w}-{m}"), &title, &metric.unit, &rows);
+            charts.push(Chart {
+                primary: m == 0,
+                unit: metric.unit.clone(),
+                drawing: html! { figure { figcaption { (title) } div class="chart" { (chart) } } },
+            });
+        }
+    }
     if charts.is_empty() {
         return html! {};
     }
-    let long = verdict.treatments.len() > SERIES_MAX;
     html! {
         p {
-            "One dot per round; a line joins the values of one round. The bar is the interval of the mean."
+            "One dot per round, which leads to its trial; a line joins the values of one round. The bar is "
+            "the interval of the mean."
         }
-        @if long {
-            @for (title, chart) in charts {
-                details { summary { (title) } div class="chart" { (chart) } }
-            }
-        } @else {
-            div class="facets" {
-                @for (title, chart) in charts {
-                    figure { figcaption { (title) } div class="chart" { (chart) } }
-                }
-            }
-        }
+        (view::charts("rounds", &charts))
     }
+}
+
+/// A treatment's values of a metric; none: there are none.
+fn rounds_row(
+    row: &TreatmentRow,
+    (workload, metric): (usize, &MetricHead),
+    addresses: &Addresses,
+) -> Option<RoundsRow> {
+    let mut cells = row.cells.iter();
+    let cell = cells.find(|cell| cell.workload == workload && cell.metric == *metric)?;
+    let rounds = cell.rounds.iter().map(|&(round, value)| {
+        let href = addresses.href(round, row.treatment, workload);
+        (round, value, href)
+    });
+    (!cell.rounds.is_empty()).then(|| RoundsRow {
+        label: row.name.clone(),
+        mean: cell.value,
+        rounds: rounds.collect(),
+    })
 }
 
 /// One chart with its legend.
@@ -149,28 +158,46 @@ pub(super) fn with_legend(chart: &LineChart<'_>) -> Markup {
 
 /// The series of each treatment's median trial, a chart per workload and phase.
 pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
+    let addresses = Addresses::of(record);
     let mut charts = Vec::new();
+    let mut trials = Vec::new();
     for (w, workload) in record.head.workloads.iter().enumerate() {
-        let medians: Vec<(&str, &Observation)> = verdict
+        let before = charts.len();
+        let medians: Vec<(&TreatmentRow, &Observation)> = verdict
             .treatments
             .iter()
-            .filter_map(|row| {
-                let trial = median_trial(record, row.treatment, w)?;
-                Some((row.name.as_str(), trial))
-            })
+            .filter_map(|row| Some((row, median_trial(record, row.treatment, w)?)))
             .collect();
         let phases = medians.iter().map(|(_, trial)| trial.phases.len()).max();
         for at in 0..phases.unwrap_or(0) {
             // Phases of one workload are the same in all treatments, as far as they got.
             let found: Vec<(&str, &PhaseObservation)> = medians
                 .iter()
-                .filter_map(|(name, trial)| Some((*name, trial.phases.get(at)?)))
+                .filter_map(|(row, trial)| Some((row.name.as_str(), trial.phases.get(at)?)))
                 .collect();
             let name = match (phases, found.first()) {
                 (Some(2..), Some((_, phase))) => format!("{}: {}", workload.name, phase.name),
                 _ => workload.name.clone(),
             };
-            charts.extend(time_charts(&format!("time-{w}-{at}"), &name, &found));
+            let id = format!("time-{w}-{at}");
+            let moved = |(_, phase): &(&str, &PhaseObservation)| {
+                phase.series.iter().any(|&(_, bytes)| bytes > 0)
+            };
+            let bytes = found.iter().any(moved);
+            if bytes {
+                charts.extend(time_charts(&id, &name, &found, record, Amount::Bytes, true));
+            }
+            charts.extend(time_charts(
+                &id,
+                &name,
+                &found,
+                record,
+                Amount::Operations,
+                !bytes,
+            ));
+        }
+        if charts.len() > before {
+            trials.push((workload.name.as_str(), w, medians));
         }
     }
     if charts.is_empty() {
@@ -178,41 +205,62 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
     }
     html! {
         p { "The trial of the median value of each treatment, start to end of the measured part." }
-        @if charts.len() > 4 {
-            details {
-                summary { (figure::counted(charts.len(), "chart")) }
-                div class="facets" { @for chart in &charts { (chart) } }
+        (view::charts("time", &charts))
+        details {
+            summary { "Which trials these are" }
+            @for (name, workload, medians) in &trials {
+                p {
+                    (name) ":"
+                    @for (row, trial) in medians {
+                        " " a href=(addresses.href(trial.round, row.treatment, *workload)) {
+                            (row.name) ", round " (trial.round)
+                        } "."
+                    }
+                }
             }
-        } @else {
-            div class="facets" { @for chart in &charts { (chart) } }
         }
     }
 }
 
-fn time_charts(id: &str, name: &str, phases: &[(&str, &PhaseObservation)]) -> Vec<Markup> {
-    let bytes = phases
-        .iter()
-        .any(|(_, phase)| phase.series.iter().any(|&(_, bytes)| bytes > 0));
-    let (unit, y_name) = if bytes {
-        ("B/s", "bytes moved")
-    } else {
-        ("op/s", "operations")
+/// What is counted over time.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Amount {
+    Bytes,
+    Operations,
+}
+
+fn time_charts(
+    id: &str,
+    name: &str,
+    phases: &[(&str, &PhaseObservation)],
+    record: &Record,
+    amount: Amount,
+    primary: bool,
+) -> Vec<Chart> {
+    let (unit, y_name, kind) = match amount {
+        Amount::Bytes => ("B/s", "bytes moved", "bytes"),
+        Amount::Operations => ("op/s", "operations", "operations"),
     };
     let mut lines: Vec<Line> = phases
         .iter()
-        .filter_map(|(name, phase)| time_line(name, phase, bytes))
+        .filter_map(|(name, phase)| time_line(name, phase, amount))
         .collect();
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     // One scale for all charts of a phase, or they could not be compared.
-    let y = Axis::from_zero(points().map(|point| point.1));
+    let limits = audited::limits_near(record, unit, points().map(|point| point.1));
+    let y = Axis::from_zero(
+        points()
+            .map(|point| point.1)
+            .chain(limits.iter().map(|limit| limit.0)),
+    );
     let x = Axis::over(Scale::Linear, points().map(|point| point.0).chain([0.0]));
     let mut charts = Vec::new();
     while !lines.is_empty() {
         let rest = lines.split_off(lines.len().min(SERIES_MAX));
-        charts.push(with_legend(&LineChart {
-            id: format!("{id}-{}", charts.len()),
+        let drawing = with_legend(&LineChart {
+            id: format!("{id}-{kind}-{}", charts.len()),
             title: facet_title(name, charts.len(), rest.is_empty()),
-            desc: format!("{name}: rate over time, one line per treatment."),
+            desc: format!("{name}: {y_name} over time, one line per treatment."),
             x,
             x_name: "time".to_owned(),
             x_label: &|value| figure::tick("s", value),
@@ -220,7 +268,14 @@ fn time_charts(id: &str, name: &str, phases: &[(&str, &PhaseObservation)]) -> Ve
             y_name: y_name.to_owned(),
             y_label: &|value| figure::tick(unit, value),
             lines,
-        }));
+            limits: limits.clone(),
+            rings: Vec::new(),
+        });
+        charts.push(Chart {
+            primary,
+            unit: unit.to_owned(),
+            drawing,
+        });
         lines = rest;
     }
     charts
@@ -250,7 +305,7 @@ fn median_trial(record: &Record, treatment: usize, workload: usize) -> Option<&O
 }
 
 /// Rate in each slice of a phase, s and bytes (or operations) per second; none: too short a phase.
-fn time_line(label: &str, phase: &PhaseObservation, bytes: bool) -> Option<Line> {
+fn time_line(label: &str, phase: &PhaseObservation, amount: Amount) -> Option<Line> {
     let width = phase.slice_ns as f64 / 1e9;
     let elapsed = phase.elapsed_ns as f64 / 1e9;
     if width <= 0.0 {
@@ -261,8 +316,11 @@ fn time_line(label: &str, phase: &PhaseObservation, bytes: bool) -> Option<Line>
         .iter()
         .enumerate()
         .map(|(at, &(ops, moved))| {
-            let amount = if bytes { moved } else { ops };
-            ((at as f64 + 0.5) * width, amount as f64 / width)
+            let counted = match amount {
+                Amount::Bytes => moved,
+                Amount::Operations => ops,
+            };
+            ((at as f64 + 0.5) * width, counted as f64 / width)
         })
         // A last slice that the phase did not fill would look like a slump.
         .take_while(|(middle, _)| middle + width / 2.0 <= elapsed + width * 0.01)

@@ -6,10 +6,11 @@
 use maud::{Markup, html};
 
 use super::plots::{facet_title, with_legend};
+use super::view::{self, Chart};
 use crate::event::MetricHead;
 use crate::record::Record;
 use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
-use crate::report::figure;
+use crate::report::{audited, figure};
 use crate::unit;
 use crate::verdict::{TreatmentRow, Verdict};
 
@@ -28,7 +29,7 @@ pub(super) fn sweep(record: &Record, verdict: &Verdict) -> Markup {
     }
     html! {
         p { "Each point is the mean of one treatment with its own interval." }
-        div class="facets" { @for chart in &charts { (chart) } }
+        (view::charts("sweep", &charts))
     }
 }
 
@@ -40,7 +41,7 @@ fn drawn(metrics: &[MetricHead]) -> impl Iterator<Item = (usize, &MetricHead)> {
         .filter(|(at, metric)| *at == 0 || ["B/s", "op/s", "ns"].contains(&metric.unit.as_str()))
 }
 
-fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec<Markup>) {
+fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec<Chart>) {
     let size = |row: &TreatmentRow| bytes(row.levels.get(factor)?);
     let mut sizes: Vec<u64> = verdict.treatments.iter().filter_map(&size).collect();
     if sizes.len() < verdict.treatments.len() {
@@ -52,7 +53,7 @@ fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec
         return;
     }
     for (w, workload) in record.head.workloads.iter().enumerate() {
-        for (_, metric) in drawn(&workload.metrics) {
+        for (at, metric) in drawn(&workload.metrics) {
             let mut lines: Vec<Line> = Vec::new();
             for row in &verdict.treatments {
                 let others: Vec<&str> = row
@@ -72,8 +73,9 @@ fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec
             finish(
                 &record.head.factors[factor],
                 &format!("{}: {}", workload.name, figure::metric(metric)),
-                metric,
+                (at == 0, metric),
                 lines,
+                record,
                 charts,
             );
         }
@@ -89,7 +91,7 @@ struct Group<'a> {
     sizes: Vec<(u64, usize)>,
 }
 
-fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Markup>) {
+fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Chart>) {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for (at, workload) in record.head.workloads.iter().enumerate() {
         if let Some((size, name)) = amount(&workload.name) {
@@ -114,7 +116,7 @@ fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Markup>) {
             continue;
         }
         let metrics = &record.head.workloads[sizes[0].1].metrics;
-        for (_, metric) in drawn(metrics) {
+        for (at, metric) in drawn(metrics) {
             let mut lines = Vec::new();
             for row in &verdict.treatments {
                 for &(size, workload) in &sizes {
@@ -129,7 +131,14 @@ fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Markup>) {
                 }
             }
             let title = format!("{name}: {}", figure::metric(metric));
-            finish("block size", &title, metric, lines, charts);
+            finish(
+                "block size",
+                &title,
+                (at == 0, metric),
+                lines,
+                record,
+                charts,
+            );
         }
     }
 }
@@ -171,9 +180,10 @@ fn add(
 fn finish(
     x_name: &str,
     title: &str,
-    metric: &MetricHead,
+    (primary, metric): (bool, &MetricHead),
     mut lines: Vec<Line>,
-    charts: &mut Vec<Markup>,
+    record: &Record,
+    charts: &mut Vec<Chart>,
 ) {
     for line in &mut lines {
         line.points.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -186,15 +196,16 @@ fn finish(
             .flat_map(|line| line.points.iter().map(|point| point.0)),
     )
     .widened(0.03);
-    let y = Axis::from_zero(
-        lines
-            .iter()
-            .flat_map(|line| line.band.iter().flat_map(|&(_, low, high)| [low, high])),
-    );
+    let ends = || {
+        let bands = lines.iter().flat_map(|line| &line.band);
+        bands.flat_map(|&(_, low, high)| [low, high])
+    };
+    let limits = audited::limits_near(record, &metric.unit, ends());
+    let y = Axis::from_zero(ends().chain(limits.iter().map(|limit| limit.0)));
     let mut part = 0;
     while !lines.is_empty() {
         let rest = lines.split_off(lines.len().min(SERIES_MAX));
-        charts.push(with_legend(&LineChart {
+        let drawing = with_legend(&LineChart {
             id: format!("sweep-{}", charts.len()),
             title: facet_title(title, part, rest.is_empty()),
             desc: format!("{title}, over {x_name}."),
@@ -205,7 +216,14 @@ fn finish(
             y_name: metric.name.clone(),
             y_label: &|value| figure::tick(&metric.unit, value),
             lines,
-        }));
+            limits: limits.clone(),
+            rings: Vec::new(),
+        });
+        charts.push(Chart {
+            primary,
+            unit: metric.unit.clone(),
+            drawing,
+        });
         lines = rest;
         part += 1;
     }

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::event::{Ended, Observation};
+use crate::event::{Ended, Observation, WorkloadHead};
 use crate::record::Record;
 use crate::report::Options;
 use crate::report::content::{self, Row, Table};
@@ -25,16 +25,21 @@ pub(super) fn table(table: &Table) -> Markup {
                 thead {
                     tr {
                         @for (at, name) in table.head.iter().enumerate() {
-                            th scope="col" class=(class(at)) { (name) }
+                            th scope="col" class=(class(at)) {
+                                @if name.is_empty() { span class="unseen" { "remark" } }
+                                (name)
+                            }
                         }
                     }
                 }
                 tbody {
                     @for row in &table.rows {
-                        tr class=[row.dropped.then_some("dropped")] {
+                        tr id=[some(&row.id)] class=[row.dropped.then_some("dropped")] {
                             @for (at, cell) in row.cells.iter().enumerate() {
                                 @if at == 0 {
-                                    th scope="row" class="text" { (cell) }
+                                    th scope="row" class="text" {
+                                        @if row.href.is_empty() { (cell) } @else { a href=(row.href) { (cell) } }
+                                    }
                                 } @else {
                                     td class=(class(at)) { (cell) }
                                 }
@@ -45,6 +50,10 @@ pub(super) fn table(table: &Table) -> Markup {
             }
         }
     }
+}
+
+fn some(text: &str) -> Option<&str> {
+    (!text.is_empty()).then_some(text)
 }
 
 /// Own ratios beside published ones, where asked for.
@@ -82,7 +91,7 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
             @if head.metrics.len() > 1 {
                 details {
                     summary { "All " (head.metrics.len()) " metrics" }
-                    (table(&content::metrics(verdict, at, head)))
+                    (all_metrics(verdict, at, head))
                 }
             }
         }
@@ -92,11 +101,21 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
             (table(&formats))
         }
         @if let Some(contrasts) = content::contrasts(verdict) {
-            h3 { (contrasts.title) }
-            p { (contrasts.note) }
-            (table(&contrasts))
+            div class="wide" {
+                h3 { (contrasts.title) }
+                p { (contrasts.note) }
+                (table(&contrasts))
+            }
         }
     }
+}
+
+/// Every metric of one workload, under a name that its primary metric does not have already.
+fn all_metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Markup {
+    table(&Table {
+        title: format!("{}: all metrics", head.name),
+        ..content::metrics(verdict, at, head)
+    })
 }
 
 /// Means over complete trials of one treatment on one workload.
@@ -270,88 +289,4 @@ fn resource_row(treatment: &str, workload: &str, means: &Means<'_>) -> Row {
         means.share(|trial| trial.counted.pressure_cpu_ns, Machine::One),
         means.0.len().to_string(),
     ])
-}
-
-/// Every trial, complete or not, in the order they ended.
-pub(super) fn trials(record: &Record) -> Markup {
-    let head = &record.head;
-    let rows: Vec<Row> = record
-        .trials()
-        .map(|trial| {
-            let name =
-                |name: Option<&String>| name.cloned().unwrap_or_else(|| figure::MISSING.to_owned());
-            let workload = head.workloads.get(trial.workload);
-            let metric = workload.and_then(|workload| workload.metrics.first());
-            let value = trial.metrics.first().copied().flatten();
-            let (ended, error) = match &trial.ended {
-                Ended::Complete => ("complete", None),
-                Ended::Interrupted => ("interrupted", None),
-                Ended::Failed { error } => ("failed", Some(error)),
-            };
-            Row::of(vec![
-                format!("{}.{}", trial.round, trial.position + 1),
-                name(head.treatments.get(trial.treatment).map(|t| &t.name)),
-                name(workload.map(|workload| &workload.name)),
-                text(value, |value| {
-                    figure::value(metric.map_or("", |metric| &metric.unit), value)
-                }),
-                match record.imported() {
-                    true => figure::MISSING.to_owned(),
-                    false => unit::time_ns(trial.elapsed_ns as f64),
-                },
-                ended.to_owned(),
-                settled(trial),
-                trial.started_at.clone(),
-                error
-                    .into_iter()
-                    .chain(&trial.notes)
-                    .cloned()
-                    .collect::<Vec<_>>()
-                    .join("; "),
-            ])
-        })
-        .collect();
-    if rows.is_empty() {
-        return html! {};
-    }
-    let names = [
-        "round.position",
-        "treatment",
-        "workload",
-        "primary metric",
-        "measured",
-        "ended",
-        "caches before",
-        "started",
-        "notes",
-    ];
-    html! {
-        details {
-            summary { (figure::counted(rows.len(), "trial")) ", in the order they ended" }
-            (table(&Table {
-                title: "Every trial".to_owned(),
-                head: names.map(str::to_owned).to_vec(),
-                text: vec![1, 2, 5, 6, 7, 8],
-                rows,
-                ..Table::default()
-            }))
-        }
-    }
-}
-
-/// `drop_caches, remounted, 0 of 2 GiB left`.
-fn settled(trial: &Observation) -> String {
-    let settled = &trial.settled;
-    let mut text = settled.caches.clone();
-    if settled.remounted {
-        text.push_str(", remounted");
-    }
-    if let (Some(resident), Some(prepared)) = (settled.resident_bytes, settled.prepared_bytes) {
-        text.push_str(&format!(
-            ", {} of {} left",
-            unit::bytes(resident),
-            unit::bytes(prepared)
-        ));
-    }
-    text
 }

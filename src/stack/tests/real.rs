@@ -11,14 +11,14 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A scratch directory that shows what was left in it.
-struct Ground {
+pub(super) struct Ground {
     _base: tempfile::TempDir,
-    scratch: PathBuf,
-    host: LocalHost,
+    pub(super) scratch: PathBuf,
+    pub(super) host: LocalHost,
 }
 
 /// None, said on the terminal, where this user may not mount.
-fn ground(test: &str, needs: &[&dyn Layer]) -> Option<Ground> {
+pub(super) fn ground(test: &str, needs: &[&dyn Layer]) -> Option<Ground> {
     let host = LocalHost::new(Arc::new(|_| {}));
     let missing = needs
         .iter()
@@ -40,12 +40,12 @@ fn ground(test: &str, needs: &[&dyn Layer]) -> Option<Ground> {
 }
 
 impl Ground {
-    fn journal(&self) -> PathBuf {
+    pub(super) fn journal(&self) -> PathBuf {
         self.scratch.with_file_name("journal.jsonl")
     }
 
     /// No mount, no loop device, no file of this test is there any more.
-    fn assert_nothing_left(&self) {
+    pub(super) fn assert_nothing_left(&self) {
         let mounts = self.host.mounts().unwrap();
         assert!(
             mounts
@@ -61,7 +61,7 @@ impl Ground {
     }
 }
 
-fn value<'a>(facts: &'a [Fact], name: &str) -> &'a str {
+pub(super) fn value<'a>(facts: &'a [Fact], name: &str) -> &'a str {
     let found = facts.iter().find(|fact| fact.name == name);
     &found
         .unwrap_or_else(|| panic!("no {name} in {facts:#?}"))
@@ -69,7 +69,7 @@ fn value<'a>(facts: &'a [Fact], name: &str) -> &'a str {
 }
 
 /// Raises, writes, settles with a remount, looks for what was written, lowers.
-fn whole_life(lines: &[&str], look: impl FnOnce(&RaisedStack)) {
+pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&RaisedStack)) {
     let stack = stack(lines);
     let needs: Vec<&dyn Layer> = stack.layers.iter().map(AsRef::as_ref).collect();
     let Some(ground) = ground(&lines.join(" + "), &needs) else {
@@ -172,6 +172,83 @@ fn btrfs_on_one_two_and_four_disks() {
             assert_eq!(loops.count(), count);
         });
     }
+}
+
+#[test]
+fn f2fs() {
+    let f2fs = "f2fs = { mount = [\"noatime\"] }";
+    whole_life(&["loop = { size = \"128 MiB\" }", f2fs], |raised| {
+        let facts = &raised.facts()[1].facts;
+        assert!(value(facts, "mount options in force").contains("noatime"));
+    });
+}
+
+#[test]
+fn bcachefs() {
+    let disks = "loop = { size = \"256 MiB\", count = 2 }";
+    let bcachefs = "bcachefs = { replicas = 2, compression = \"lz4\" }";
+    whole_life(&[disks, bcachefs], |raised| {
+        let facts = &raised.facts()[1].facts;
+        assert_eq!(value(facts, "data_replicas"), "2");
+    });
+}
+
+#[test]
+fn arrays() {
+    let disks = "loop = { size = \"64 MiB\", count = 4 }";
+    for (array, level, degraded) in [
+        ("md = { raid = 0 }", "raid0", None),
+        ("md = { raid = 1, bitmap = \"none\" }", "raid1", Some("0")),
+        ("md = { raid = 1, degraded = true }", "raid1", Some("1")),
+        (
+            "md = { raid = 5, chunk = \"64 KiB\", assume-clean = false }",
+            "raid5",
+            Some("0"),
+        ),
+        ("md = { raid = 6 }", "raid6", Some("0")),
+        ("md = { raid = 10, layout = \"f2\" }", "raid10", Some("0")),
+    ] {
+        whole_life(&[disks, array, "ext4 = {}"], |raised| {
+            let facts = &raised.facts()[1].facts;
+            assert_eq!(value(facts, "level"), level);
+            let found = facts.iter().find(|fact| fact.name == "degraded");
+            assert_eq!(found.map(|fact| fact.value.as_str()), degraded);
+            assert!(raised.devices()[0].starts_with("md"));
+        });
+    }
+}
+
+#[test]
+fn volumes() {
+    let disks = "loop = { size = \"128 MiB\", count = 3 }";
+    for (volume, kind) in [
+        ("lvm = {}", "linear"),
+        ("lvm = { snapshot = \"present\" }", "linear"),
+        ("lvm = { kind = \"striped\", stripes = 2 }", "striped"),
+        ("lvm = { kind = \"thin\", snapshot = \"present\" }", "thin"),
+        (
+            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
+            "cache",
+        ),
+    ] {
+        whole_life(&[disks, volume, "ext4 = {}"], |raised| {
+            let data = value(&raised.facts()[1].facts, "volume data");
+            assert!(data.contains(&format!("segtype {kind}")), "{data}");
+            assert!(raised.devices()[0].starts_with("dm-"));
+        });
+    }
+}
+
+/// An array under volumes, and a file system that lies on both.
+#[test]
+fn a_volume_on_an_array() {
+    let disks = "loop = { size = \"128 MiB\", count = 2 }";
+    whole_life(
+        &[disks, "md = { raid = 1 }", "lvm = {}", "ext3 = {}"],
+        |raised| {
+            assert!(value(&raised.facts()[3].facts, "Filesystem features").contains("has_journal"));
+        },
+    );
 }
 
 #[test]
@@ -303,21 +380,29 @@ fn every_kind_of_layer_is_raised_here() {
     assert_eq!(
         names,
         [
+            "bcachefs",
             "btrfs",
+            "dataset",
+            "devices",
             "dir",
             // Those that need a second machine, or the lab: raised by tests/lab.rs.
             "drbd",
             "ext2",
             "ext3",
             "ext4",
+            "f2fs",
             "gfs2",
             "lab-disks",
             "loop",
+            "lvm",
+            "md",
             "nfs",
             "smb",
             "tmpfs",
-            "xfs"
+            "xfs",
+            "zpool",
+            "zvol"
         ]
     );
-    assert_eq!(settings(ALL[0].example).owner, "btrfs");
+    assert_eq!(settings(ALL[0].example).owner, "bcachefs");
 }

@@ -119,6 +119,7 @@ impl BlockIo {
             queue_depth: self.queue_depth,
             direct: self.direct,
             preallocate: self.preallocate,
+            advise: false,
             durability: self.durability,
             pacing: self.pacing,
             content: self.content,

@@ -75,6 +75,7 @@ fn plain() -> Spec {
         queue_depth: 1,
         direct: false,
         preallocate: false,
+        advise: false,
         durability: Durability {
             fsync_at_end: true,
             ..Durability::default()

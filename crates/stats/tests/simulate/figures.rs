@@ -1,0 +1,112 @@
+//! The tables of `docs/methodology.md` in short, held to what they promise.
+//!
+//! The same code as `examples/validate` with fewer studies. What is promised may be exceeded by
+//! three standard errors of the simulation; what is known not to hold is named with its limit.
+
+use crate::{factorial, pair, trial};
+
+const STUDIES: u32 = 1_000;
+
+/// A rate promised to be at most this, with three standard errors.
+fn limit(promised: f64) -> f64 {
+    promised + 3.0 * (promised * (1.0 - promised) / f64::from(STUDIES)).sqrt()
+}
+
+#[test]
+fn the_promises_hold_on_every_machine() {
+    for row in pair::promises(501, STUDIES) {
+        // Noise that is lopsided in one treatment alone is the known weak side of Student's t with
+        // few rounds: a symmetric difference is what protects it, and only equals give that.
+        let promised = if row.machine.ends_with("B alone") {
+            0.07
+        } else {
+            pair::ALPHA
+        };
+        let machine = row.machine;
+        for rate in [row.false_claims, row.missed_ten, row.missed_at_stop] {
+            assert!(rate <= limit(promised), "{machine}: {rate}");
+        }
+        assert!(
+            row.missed_ten > 0.005,
+            "{machine}: the intervals are far too wide"
+        );
+    }
+}
+
+#[test]
+fn stopping_early_costs_little_power_and_saves_rounds() {
+    for row in pair::powers(502, STUDIES, 0.01) {
+        let what = format!("noise {}, difference {}", row.deviation, row.difference);
+        assert!(row.called_none <= limit(0.05), "{what}: called none");
+        // It can find less than all thirty rounds do, by what its looks cost.
+        assert!(
+            row.found <= row.fixed_found + 0.05,
+            "{what}: found {}",
+            row.found
+        );
+        assert!(
+            row.found >= row.fixed_found - 0.30,
+            "{what}: found {}",
+            row.found
+        );
+        if row.fixed_rounds.is_some_and(|n| n <= 10) {
+            assert!(row.found >= 0.99, "{what}: found {}", row.found);
+            assert!(row.rounds <= 10.0, "{what}: {} rounds", row.rounds);
+        }
+    }
+}
+
+#[test]
+fn the_table_of_effects_holds_at_once() {
+    let tables = factorial::tables(503, STUDIES);
+    for table in &tables {
+        let (name, rate) = (table.name, table.missed_any);
+        assert!(rate <= limit(0.05), "{name}: {rate}");
+        assert!(table.missed_row <= table.missed_any, "{name}");
+        assert_eq!(table.rows, 17);
+    }
+    let found: Vec<f64> = tables.iter().map(|table| table.interaction_found).collect();
+    assert!(
+        found[0] <= 0.01 && found[1] <= 0.01 && found[2] >= 0.8,
+        "{found:?}"
+    );
+}
+
+#[test]
+fn changes_are_found_where_they_are_and_rarely_elsewhere() {
+    for row in trial::findings(504, STUDIES / 5) {
+        let what = format!("{}, {} s", row.kind, row.seconds);
+        // What wanders for half of a trial is no level: a short trial cannot tell it from one.
+        let wanders = row.seconds == 10 && (row.kind.contains("0.9") || row.kind.contains("0.8"));
+        let alarms = if wanders { 0.15 } else { 0.03 };
+        assert!(
+            row.false_alarms <= alarms,
+            "{what}: {} false",
+            row.false_alarms
+        );
+        assert!(row.drop_60 >= 0.80, "{what}: {} of −60 %", row.drop_60);
+        if row.seconds == 300 {
+            assert!(row.drop_30 >= 0.80, "{what}: {} of −30 %", row.drop_30);
+            assert!(row.steady >= 0.90 && row.slide <= 0.30, "{what}");
+        }
+    }
+}
+
+/// The design's figures for slices taken for independent: 0.740, 0.485, 0.330, 0.240.
+#[test]
+fn slices_are_no_replicates() {
+    let design = [0.95, 0.740, 0.485, 0.330, 0.240];
+    for (row, plain) in trial::within(505, 2 * STUDIES).into_iter().zip(design) {
+        assert!(
+            (row.plain - plain).abs() < 0.035,
+            "{}: {}",
+            row.rho,
+            row.plain
+        );
+        assert!(
+            row.batches >= if row.rho > 0.9 { 0.75 } else { 0.87 },
+            "{}",
+            row.batches
+        );
+    }
+}

@@ -1,0 +1,77 @@
+//! Whether an open loop got the load it offered.
+
+use super::Check;
+use super::judgement::{Figure, Finding, Grade};
+use super::reading::Reading;
+use crate::unit;
+
+/// Below this share of the offered load a figure is not that of the load asked for. Arrivals by
+/// chance differ from their mean by 1 % at 10,000 operations.
+const ACHIEVED_SHARE: f64 = 0.99;
+
+pub(super) const CHECK: Check = Check {
+    name: "offered load",
+    question: "Did the storage keep up with the load that was offered?",
+    limits: false,
+    judge,
+};
+
+/// The phase that is furthest behind.
+fn judge(reading: &Reading<'_>) -> Option<Finding> {
+    let loads = reading.trial.phases.iter().filter_map(|phase| {
+        let ops = phase.operations.iter().filter(|op| op.op != "fsync");
+        let count: f64 = ops.map(|op| op.count as f64).sum();
+        let achieved = count * 1e9 / (phase.elapsed_ns as f64).max(1.0);
+        Some((phase.offered_per_s.filter(|rate| *rate > 0.0)?, achieved))
+    });
+    let (offered, achieved) = loads.min_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
+    let share = achieved / offered;
+    let evidence = vec![
+        Figure::new("share of the offered load achieved", share, "share").against(ACHIEVED_SHARE),
+        Figure::new("offered", offered, "op/s"),
+        Figure::new("achieved", achieved, "op/s"),
+    ];
+    let rates = [offered, achieved].map(unit::operations_per_second);
+    let (grade, sentence) = if not_achieved(offered, achieved) {
+        let sentence = format!(
+            "did not keep up with the offered load: offered {}, achieved {}; response times grow with the length of such a phase",
+            rates[0], rates[1]
+        );
+        (Grade::NotAsAsked, sentence)
+    } else {
+        (
+            Grade::Ok,
+            format!("the offered load of {} was achieved", rates[0]),
+        )
+    };
+    Some(Finding {
+        // Less is worse.
+        strength: -share,
+        ..Finding::new(grade, sentence, evidence)
+    })
+}
+
+/// Whether what was achieved is not the load that was offered, both in operations per second.
+pub(crate) fn not_achieved(offered: f64, achieved: f64) -> bool {
+    achieved < ACHIEVED_SHARE * offered
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{found, grade, operation, trial};
+    use super::*;
+
+    #[test]
+    fn a_load_is_achieved_or_not() {
+        let mut trial = trial();
+        trial.phases[0].operations = vec![operation("read", 989, 4096)];
+        assert_eq!(grade(&CHECK, &trial), None, "a closed loop offers nothing");
+        trial.phases[0].offered_per_s = Some(1000.0);
+        let finding = found(&CHECK, &trial).unwrap();
+        assert_eq!(finding.grade, Grade::NotAsAsked);
+        let words = "offered 1.00 k/s, achieved 989/s";
+        assert!(finding.sentence.contains(words), "{}", finding.sentence);
+        trial.phases[0].operations = vec![operation("read", 990, 4096)];
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));
+    }
+}

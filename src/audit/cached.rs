@@ -1,0 +1,114 @@
+//! Whether bytes that were read came from memory: the page cache, or that of a file system below.
+
+use super::Check;
+use super::judgement::{Figure, Finding, Grade, bytes};
+use super::reading::{Reading, share};
+use crate::unit;
+
+/// Above this share of bytes read from memory a figure is not the storage's: at a tenth, reads that
+/// cost nothing already make it look 11 % faster than it is, more than most margins.
+const MEMORY_SHARE: f64 = 0.10;
+
+pub(super) const CHECK: Check = Check {
+    name: "page cache",
+    question: "Did the bytes read come from storage, or from memory?",
+    limits: false,
+    judge,
+};
+
+fn judge(reading: &Reading<'_>) -> Option<Finding> {
+    let read = reading.read_bytes();
+    let hit = reading.trial.counted.cache_hit_bytes? as f64;
+    let top = share(hit.min(read), read)?;
+    // What the upper devices got without a disk below having read it came from memory too.
+    let piled: f64 = reading.lower().map(|device| device.read_bytes as f64).sum();
+    let upper: f64 = reading.upper().map(|device| device.read_bytes as f64).sum();
+    let has_lower = reading.lower().next().is_some();
+    let below = match has_lower {
+        true => share((upper - piled).max(0.0), upper).unwrap_or(0.0),
+        false => 0.0,
+    };
+    let memory = top + (1.0 - top) * below;
+    let mut evidence = vec![
+        Figure::new("bytes read that came from memory", memory, "share").against(MEMORY_SHARE),
+        Figure::new("read by the workload", read, "B"),
+        Figure::new("of that from the page cache", hit.min(read), "B"),
+        Figure::new("read by devices", upper, "B"),
+    ];
+    if has_lower {
+        evidence.push(Figure::new("read by the disks below them", piled, "B"));
+    }
+    if let Some(prepared) = reading.trial.settled.prepared_bytes {
+        evidence.push(Figure::new(
+            "working set (data prepared)",
+            prepared as f64,
+            "B",
+        ));
+    }
+    if let Some(installed) = reading.memory_bytes {
+        evidence.push(Figure::new("memory of the machine", installed, "B"));
+    }
+    let grade = match (
+        memory > MEMORY_SHARE,
+        reading.trial.settled.caches == "none",
+    ) {
+        (false, _) => Grade::Ok,
+        (true, true) => Grade::Note,
+        (true, false) => Grade::NotAsAsked,
+    };
+    let shown = unit::percent(memory);
+    let sentence = match grade {
+        Grade::Ok => format!(
+            "{} of {} read came from storage",
+            unit::percent(1.0 - memory),
+            bytes(read)
+        ),
+        _ if top > MEMORY_SHARE => {
+            format!("{shown} of the bytes read came from the page cache, not from storage")
+        }
+        _ => format!(
+            "{shown} of the bytes read came from the memory of a file system below, not from a disk"
+        ),
+    };
+    Some(Finding::new(grade, sentence, evidence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{found, grade, operation, trial};
+    use super::*;
+
+    #[test]
+    fn a_tenth_may_come_from_memory() {
+        let mut trial = trial();
+        assert_eq!(grade(&CHECK, &trial), None, "nothing was read");
+        trial.phases[0].operations = vec![operation("read", 1000, 1000)];
+        assert_eq!(grade(&CHECK, &trial), None, "nobody counted");
+        for (hit, wanted) in [(100_000, Grade::Ok), (100_001, Grade::NotAsAsked)] {
+            trial.counted.cache_hit_bytes = Some(hit);
+            assert_eq!(grade(&CHECK, &trial), Some(wanted), "{hit}");
+        }
+        // Whoever did not ask for empty caches got what was asked for.
+        trial.settled.caches = "none".to_owned();
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Note));
+    }
+
+    /// The loop device read all of it, the disk under its file only a fifth.
+    #[test]
+    fn a_cache_below_the_device_is_found() {
+        let mut trial = trial();
+        trial.phases[0].operations = vec![operation("read", 1000, 1000)];
+        trial.counted.cache_hit_bytes = Some(0);
+        trial.counted.devices[0].read_bytes = 1_000_000;
+        trial.counted.devices[1].read_bytes = 200_000;
+        let finding = found(&CHECK, &trial).unwrap();
+        assert_eq!(finding.grade, Grade::NotAsAsked);
+        assert!(
+            finding
+                .sentence
+                .starts_with("80 % of the bytes read came from the memory of")
+        );
+        trial.counted.devices[1].read_bytes = 900_000;
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));
+    }
+}

@@ -1,0 +1,315 @@
+//! Whether a device sets the pace, by its rate or by its seeks.
+//!
+//! A device is full when it always has a request in flight. Drives that work on many requests at
+//! once may still do more at a greater queue depth; the figures beside the judgement say how many
+//! were in flight. A limit of bytes or requests a second that holds requests back before the
+//! device (a control group) leaves the device idle, the program waiting, and the rate flat.
+
+use super::judgement::{Figure, Finding, Grade, LimitedBy, shown};
+use super::reading::{Reading, moved, share};
+use super::{Check, Limit};
+use crate::event::{DeviceCounted, PhaseObservation};
+use crate::unit;
+
+/// At this share of the time with a request in flight a device is full: what is missing is the
+/// moment between a completion and the next request.
+const BUSY_SHARE: f64 = 0.95;
+
+/// Below this busy share a device that is waited for is held back by something above it.
+const IDLE_SHARE: f64 = 0.50;
+
+/// At this share of the time some task waited for I/O, the program did little but wait.
+const WAITING_SHARE: f64 = 0.90;
+
+/// Rates of equal parts of a phase that spread less than this (standard deviation over mean) are
+/// flat: storage left to itself rarely is, a meter always.
+const FLAT_SPREAD: f64 = 0.03;
+
+/// So many equal parts a phase is cut into to tell whether its rate is flat.
+const PARTS: usize = 5;
+
+/// A part is at least so long, ns: meters count in slices of 100 ms.
+const PART_NS_MIN: f64 = 500e6;
+
+/// At this share of a physical limit the link is full: headers take the rest.
+const LINK_SHARE: f64 = 0.90;
+
+/// A request that takes longer than this on a busy device, ns, waits for something that moves: half
+/// a turn of the fastest disks (15,000 rpm) is 2 ms, flash answers in a tenth of that. A volume that
+/// is held to few requests a second looks the same.
+const SEEK_NS: f64 = 2e6;
+
+/// Larger requests take their time for their bytes, not for the way to them: at 100 MB/s this is
+/// 2.6 ms.
+const SEEK_REQUEST_BYTES_MAX: f64 = 262_144.0;
+
+pub(super) const CHECK: Check = Check {
+    name: "device",
+    question: "Was the device full: its rate, or its seeks?",
+    limits: true,
+    judge,
+};
+
+/// What the busiest device did.
+struct Seen<'a> {
+    device: &'a DeviceCounted,
+    /// Share of the time with a request in flight.
+    busy: f64,
+    /// Bytes and requests a second.
+    rate: f64,
+    requests: f64,
+    /// Mean requests in flight.
+    in_flight: f64,
+    /// Share of the time some task waited for I/O.
+    waiting: Option<f64>,
+    /// See [`spread`].
+    spread: Option<f64>,
+    /// The device's link, with the share of it in use.
+    link: Option<(&'a Limit, f64)>,
+}
+
+fn judge(reading: &Reading<'_>) -> Option<Finding> {
+    let window = reading.window_ns()?;
+    let (device, busy) = reading.busiest()?;
+    let rate = moved(device) * 1e9 / window;
+    let mut limits = reading.limits.iter().filter(|limit| !limit.line);
+    let pressure = reading.trial.counted.pressure_io_ns;
+    let seen = Seen {
+        device,
+        busy,
+        rate,
+        requests: (device.reads as f64 + device.writes as f64) * 1e9 / window,
+        in_flight: device.weighted_ns as f64 / window,
+        waiting: pressure.map(|ns| ns as f64 / window),
+        spread: spread(reading),
+        link: limits
+            .find(|limit| limit.is_of(&device.device))
+            .map(|limit| (limit, rate / limit.bytes_per_s)),
+    };
+    let (limit, sentence) = seen.limit();
+    Some(Finding::new(Grade::Ok, sentence, seen.evidence()).limiting(limit))
+}
+
+impl Seen<'_> {
+    /// What it limits, if anything, and in which words.
+    fn limit(&self) -> (Option<LimitedBy>, String) {
+        let brief = format!(
+            "{} {} busy, {}",
+            self.device.device,
+            unit::percent(self.busy),
+            shown(self.rate, "B/s")
+        );
+        let full = self.busy >= BUSY_SHARE;
+        let held = self.busy < IDLE_SHARE
+            && self.waiting.is_some_and(|part| part >= WAITING_SHARE)
+            && self.spread.is_some_and(|spread| spread <= FLAT_SPREAD);
+        match self.link.filter(|(_, part)| *part >= LINK_SHARE) {
+            _ if full && self.seeks() => {
+                let takes = unit::time_ns(self.service_ns().unwrap_or(0.0));
+                let words = format!("{brief}, {takes} a request");
+                (Some(LimitedBy::DeviceSeeks), words)
+            }
+            Some((link, part)) => {
+                let words = format!("{brief}, {} of {}", unit::percent(part), link.words);
+                (Some(LimitedBy::DeviceRate), words)
+            }
+            None if full => (Some(LimitedBy::DeviceRate), brief),
+            None if held => {
+                let words = format!("{brief}: held back before it at an even rate");
+                (Some(LimitedBy::DeviceRate), words)
+            }
+            None => (None, brief),
+        }
+    }
+
+    /// Busy time for one request, ns.
+    fn service_ns(&self) -> Option<f64> {
+        share(self.busy * 1e9, self.requests)
+    }
+
+    /// Bytes of one request.
+    fn request_bytes(&self) -> Option<f64> {
+        share(self.rate, self.requests)
+    }
+
+    /// Whether a busy device moves for each request. Waiting for a flush takes as long, and is no
+    /// seek.
+    fn seeks(&self) -> bool {
+        let requests = self.device.reads as f64 + self.device.writes as f64;
+        let flushes = self.device.flushes.unwrap_or(0) as f64;
+        self.service_ns().is_some_and(|ns| ns >= SEEK_NS)
+            && self
+                .request_bytes()
+                .is_some_and(|bytes| bytes <= SEEK_REQUEST_BYTES_MAX)
+            && flushes < 0.5 * requests
+    }
+
+    fn evidence(&self) -> Vec<Figure> {
+        let name = format!("{} busy", self.device.device);
+        let mut evidence = vec![
+            Figure::new(name, self.busy, "share").against(BUSY_SHARE),
+            Figure::new("moved by it", self.rate, "B/s"),
+            Figure::new("completed by it", self.requests, "op/s"),
+            Figure::new("requests in flight (mean)", self.in_flight, ""),
+        ];
+        let further = [
+            (
+                "busy time for one request",
+                self.service_ns(),
+                "ns",
+                Some(SEEK_NS),
+            ),
+            ("bytes of one request", self.request_bytes(), "B", None),
+            (
+                "some task waited for I/O",
+                self.waiting,
+                "share",
+                Some(WAITING_SHARE),
+            ),
+            (
+                "spread of the rate over time",
+                self.spread,
+                "share",
+                Some(FLAT_SPREAD),
+            ),
+        ];
+        for (name, value, unit, threshold) in further {
+            evidence.extend(value.map(|value| Figure {
+                threshold,
+                ..Figure::new(name, value, unit)
+            }));
+        }
+        if let Some((link, part)) = self.link {
+            let name = format!("of what {} can carry", link.words);
+            evidence.push(Figure::new(name, part, "share").against(LINK_SHARE));
+        }
+        evidence
+    }
+}
+
+/// How much the rate of the longest phase spreads; none: too short, or an open loop, whose rate is
+/// as even as it was asked to be.
+fn spread(reading: &Reading<'_>) -> Option<f64> {
+    let phase = reading
+        .trial
+        .phases
+        .iter()
+        .max_by_key(|phase| phase.elapsed_ns)?;
+    let whole = whole_slices(phase);
+    let each = whole.len() / PARTS;
+    let part_ns = each as f64 * phase.slice_ns as f64;
+    if phase.offered_per_s.is_some() || each == 0 || part_ns < PART_NS_MIN {
+        return None;
+    }
+    let parts = whole.chunks_exact(each).take(PARTS);
+    let rates: Vec<f64> = parts.map(|part| part.iter().sum()).collect();
+    let mean = rates.iter().sum::<f64>() / PARTS as f64;
+    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
+    share((squares / (PARTS as f64 - 1.0)).sqrt(), mean)
+}
+
+/// Operations of each slice that the phase filled.
+fn whole_slices(phase: &PhaseObservation) -> Vec<f64> {
+    let width = phase.slice_ns.max(1);
+    let full = usize::try_from(phase.elapsed_ns / width).unwrap_or(usize::MAX);
+    let slices = phase.series.iter().take(full);
+    slices.map(|(ops, _)| *ops as f64).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Limit;
+    use super::super::sample::{found, reading, trial};
+    use super::*;
+    use crate::event::Observation;
+
+    fn limit(trial: &Observation) -> Option<LimitedBy> {
+        found(&CHECK, trial).unwrap().limit
+    }
+
+    /// A disk that was busy for so many ms of its second with requests of so many bytes.
+    fn busy(ms: u64, requests: u64, bytes: u64) -> Observation {
+        let mut trial = trial();
+        let device = &mut trial.counted.devices[0];
+        device.busy_ns = ms * 1_000_000;
+        device.reads = requests;
+        device.read_bytes = requests * bytes;
+        trial
+    }
+
+    #[test]
+    fn a_device_that_is_always_busy_sets_the_pace() {
+        assert_eq!(limit(&busy(949, 10_000, 4096)), None);
+        let full = busy(950, 10_000, 40_960);
+        assert_eq!(limit(&full), Some(LimitedBy::DeviceRate));
+        assert_eq!(
+            found(&CHECK, &full).unwrap().sentence,
+            "loop0 95 % busy, 410 MB/s"
+        );
+    }
+
+    #[test]
+    fn small_requests_that_take_as_long_as_a_turn_are_seeks() {
+        assert_eq!(limit(&busy(1000, 500, 4096)), Some(LimitedBy::DeviceSeeks));
+        assert_eq!(limit(&busy(1000, 501, 4096)), Some(LimitedBy::DeviceRate));
+        assert_eq!(
+            limit(&busy(1000, 120, 262_145)),
+            Some(LimitedBy::DeviceRate)
+        );
+        let mut flushing = busy(1000, 120, 4096);
+        flushing.counted.devices[0].flushes = Some(60);
+        assert_eq!(limit(&flushing), Some(LimitedBy::DeviceRate));
+    }
+
+    #[test]
+    fn an_idle_device_and_an_even_rate_are_a_meter_above_it() {
+        let held = |busy_ms: u64, waiting_ms: u64, jump: u64| {
+            let mut trial = busy(busy_ms, 100, 4096);
+            for ns in [&mut trial.elapsed_ns, &mut trial.phases[0].elapsed_ns] {
+                *ns = 3_000_000_000;
+            }
+            trial.counted.pressure_io_ns = Some(waiting_ms * 1_000_000);
+            let slice = |at: u64| (100 + if at >= 15 { jump } else { 0 }, 0);
+            trial.phases[0].series = (0..30).map(slice).collect();
+            limit(&trial)
+        };
+        assert_eq!(held(300, 2700, 0), Some(LimitedBy::DeviceRate));
+        assert_eq!(
+            held(1500, 2700, 0),
+            None,
+            "the device is what is waited for"
+        );
+        assert_eq!(held(300, 2699, 0), None, "nobody waits");
+        assert_eq!(held(300, 2700, 10), None, "not even");
+    }
+
+    #[test]
+    fn a_full_link_is_a_limit_before_the_device_is_busy() {
+        let trial = busy(500, 900, 100_000);
+        let limits = |rate: f64| {
+            [Limit {
+                device: "loop0".to_owned(),
+                bytes_per_s: rate,
+                words: "SATA 1.5 Gbit/s".to_owned(),
+                line: false,
+            }]
+        };
+        let of = |limits: &[Limit]| {
+            judge(&Reading {
+                limits,
+                ..reading(&trial)
+            })
+            .unwrap()
+            .limit
+        };
+        assert_eq!(of(&limits(100e6)), Some(LimitedBy::DeviceRate));
+        assert_eq!(of(&limits(100.1e6)), None);
+    }
+
+    #[test]
+    fn too_short_a_trial_is_not_judged() {
+        let mut trial = busy(50, 10, 4096);
+        trial.elapsed_ns = 50_000_000;
+        assert!(found(&CHECK, &trial).is_none());
+    }
+}

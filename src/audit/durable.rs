@@ -1,0 +1,131 @@
+//! Whether what was written would have outlived a power cut when the clock stopped.
+
+use super::Check;
+use super::compressed::{Written, written};
+use super::judgement::{Figure, Finding, Grade, bytes};
+use super::reading::{Reading, share};
+use crate::unit;
+
+/// Above this share of sent bytes that were still in memory when the clock stopped, a figure is in
+/// good part that of the memory.
+const IN_MEMORY_SHARE: f64 = 0.10;
+
+pub(super) const CHECK: Check = Check {
+    name: "durability",
+    question: "Was what was written safe on the device when the clock stopped?",
+    limits: false,
+    judge,
+};
+
+fn judge(reading: &Reading<'_>) -> Option<Finding> {
+    let devices = &reading.trial.counted.devices;
+    let (wrote, fsyncs) = (reading.written_bytes(), reading.fsyncs());
+    if wrote <= 0.0 || devices.is_empty() {
+        return None;
+    }
+    // A partition does not count flushes, its disk does.
+    let flushes = devices.iter().filter_map(|device| device.flushes);
+    let flushes = flushes.map(|count| count as f64).reduce(|a, b| a + b);
+    let volatile = devices
+        .iter()
+        .any(|device| device.write_cache.as_deref() == Some("write back"));
+    let mut evidence = Vec::new();
+    let known = written(reading);
+    let in_memory = known.as_ref().and_then(|w| share(w.in_memory, w.sent));
+    if let (Some(part), Some(Written { sent, arrived, .. })) = (in_memory, &known) {
+        evidence.push(
+            Figure::new("bytes sent that were still in memory", part, "share")
+                .against(IN_MEMORY_SHARE),
+        );
+        evidence.push(Figure::new("sent towards storage", *sent, "B"));
+        evidence.push(Figure::new("written to devices", *arrived, "B"));
+    }
+    evidence.push(Figure::new("written by the workload", wrote, "B"));
+    evidence.push(Figure::new("fsyncs asked for", fsyncs, ""));
+    evidence.extend(flushes.map(|count| Figure::new("flushes that reached a device", count, "")));
+    let (grade, sentence) = if fsyncs > 0.0 && volatile && flushes == Some(0.0) {
+        let sentence = "not durable: fsync was asked for, and no flush reached a device that has a volatile write cache";
+        (Grade::NotAsAsked, sentence.to_owned())
+    } else if in_memory.is_some_and(|part| part > IN_MEMORY_SHARE) {
+        let sentence = format!(
+            "not durable: {} of the bytes written ({}) were still in memory when the clock stopped",
+            unit::percent(in_memory.unwrap_or(0.0)),
+            bytes(known.map_or(0.0, |w| w.in_memory))
+        );
+        (Grade::Note, sentence)
+    } else if fsyncs == 0.0 && volatile && flushes == Some(0.0) {
+        let sentence = "not durable: nothing was synced, and a device with a volatile write cache was never told to flush it";
+        (Grade::Note, sentence.to_owned())
+    } else if in_memory.is_none() && !(fsyncs > 0.0 && flushes.is_some()) {
+        return None;
+    } else {
+        (Grade::Ok, durable(fsyncs, flushes))
+    };
+    Some(Finding::new(grade, sentence, evidence))
+}
+
+fn durable(fsyncs: f64, flushes: Option<f64>) -> String {
+    match flushes {
+        Some(flushes) if fsyncs > 0.0 => {
+            format!("{fsyncs:.0} fsyncs asked for, {flushes:.0} flushes reached a device")
+        }
+        _ => "what was written had reached the device".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{found, grade, operation, trial};
+    use super::*;
+    use crate::event::Observation;
+
+    /// 10 MB written, so many fsyncs and flushes, so many bytes left in memory.
+    fn writing(fsyncs: u64, flushes: u64, in_memory: u64) -> Observation {
+        let mut trial = trial();
+        let fsync = operation("fsync", fsyncs, 0);
+        trial.phases[0].operations = vec![operation("write", 10_000, 1000), fsync];
+        trial.counted.sent_bytes = 10_000_000;
+        trial.counted.cancelled_bytes = Some(0);
+        trial.counted.unwritten_bytes = Some(in_memory);
+        trial.counted.devices[0].written_bytes = 10_000_000 - in_memory;
+        trial.counted.devices[0].flushes = Some(flushes);
+        trial.counted.devices[0].write_cache = Some("write back".to_owned());
+        trial
+    }
+
+    #[test]
+    fn a_tenth_may_be_in_memory() {
+        assert_eq!(grade(&CHECK, &writing(1, 1, 1_000_000)), Some(Grade::Ok));
+        let finding = found(&CHECK, &writing(0, 1, 1_000_001)).unwrap();
+        assert_eq!(finding.grade, Grade::Note);
+        assert!(
+            finding
+                .sentence
+                .starts_with("not durable: 10 % of the bytes")
+        );
+    }
+
+    #[test]
+    fn an_fsync_without_a_flush_is_none() {
+        assert_eq!(grade(&CHECK, &writing(1, 0, 0)), Some(Grade::NotAsAsked));
+        assert_eq!(grade(&CHECK, &writing(0, 0, 0)), Some(Grade::Note));
+        // A device that keeps nothing in volatile memory needs no flush.
+        let mut through = writing(1, 0, 0);
+        through.counted.devices[0].write_cache = Some("write through".to_owned());
+        assert_eq!(grade(&CHECK, &through), Some(Grade::Ok));
+    }
+
+    #[test]
+    fn what_is_not_known_is_not_said() {
+        let mut old = writing(0, 1, 0);
+        old.counted.unwritten_bytes = None;
+        assert_eq!(grade(&CHECK, &old), None);
+        old.counted.devices.clear();
+        assert_eq!(
+            grade(&CHECK, &old),
+            None,
+            "a file system in memory has no device"
+        );
+        assert_eq!(grade(&CHECK, &trial()), None, "nothing was written");
+    }
+}

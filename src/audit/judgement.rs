@@ -1,0 +1,196 @@
+//! What a check says: how grave it is, in a sentence, with the figures it rests on.
+
+use serde::Serialize;
+
+use crate::unit;
+
+/// How grave a judgement is, mildest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Grade {
+    /// Nothing to say against the figure.
+    Ok,
+    /// The figure stands; who reads it must know this.
+    Note,
+    /// Something else was measured than was asked for.
+    NotAsAsked,
+    /// The figure cannot be right.
+    Invalid,
+}
+
+impl Grade {
+    /// As it is written in tables.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Ok => "ok",
+            Self::Note => "note",
+            Self::NotAsAsked => "not as asked",
+            Self::Invalid => "invalid",
+        }
+    }
+}
+
+/// A figure that a judgement rests on.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Figure {
+    /// What was counted.
+    pub(crate) name: String,
+    /// How much.
+    pub(crate) value: f64,
+    /// `B`, `B/s`, `op/s`, `ns`, `share` (1 is all), or empty for a number.
+    pub(crate) unit: &'static str,
+    /// The threshold the value is held against, in the same unit; none: it is context.
+    pub(crate) threshold: Option<f64>,
+}
+
+impl Figure {
+    /// A figure for context.
+    pub(super) fn new(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
+        Self {
+            name: name.into(),
+            value,
+            unit,
+            threshold: None,
+        }
+    }
+
+    /// The figure that is held against a threshold.
+    pub(super) fn against(self, threshold: f64) -> Self {
+        Self {
+            threshold: Some(threshold),
+            ..self
+        }
+    }
+
+    /// As people read it: `bytes read from memory 62 % (threshold 10 %)`.
+    pub(crate) fn words(&self) -> String {
+        let name = &self.name;
+        let value = shown(self.value, self.unit);
+        match self.threshold {
+            Some(threshold) => {
+                format!("{name} {value} (threshold {})", shown(threshold, self.unit))
+            }
+            None => format!("{name} {value}"),
+        }
+    }
+}
+
+/// A value in its unit.
+pub(super) fn shown(value: f64, unit: &str) -> String {
+    match unit {
+        "B" => bytes(value),
+        "B/s" => unit::bytes_per_second(value),
+        "op/s" => unit::operations_per_second(value),
+        "ns" => unit::time_ns(value),
+        "share" => unit::percent(value),
+        _ if value.fract() == 0.0 => format!("{value:.0}"),
+        _ => format!("{value:.1}"),
+    }
+}
+
+/// Bytes in SI units, three digits, as rates are.
+pub(super) fn bytes(value: f64) -> String {
+    let rate = unit::bytes_per_second(value);
+    rate.trim_end_matches("/s").to_owned()
+}
+
+/// What can set the pace of a trial.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LimitedBy {
+    /// The bytes or requests a device completes in a second.
+    DeviceRate,
+    /// A device that has to move for every request.
+    DeviceSeeks,
+    /// The network.
+    Line,
+    /// The program that makes the load.
+    Generator,
+    /// One thread that is never idle.
+    OneCpu,
+    /// All processors.
+    AllCpus,
+    /// Nothing that is full: operations wait for one part after the other.
+    NoSinglePart,
+}
+
+impl LimitedBy {
+    /// As it is written after "limited by".
+    pub(crate) fn words(self) -> &'static str {
+        match self {
+            Self::DeviceRate => "device rate",
+            Self::DeviceSeeks => "device seeks",
+            Self::Line => "network line",
+            Self::Generator => "load generator",
+            Self::OneCpu => "one CPU",
+            Self::AllCpus => "all CPUs",
+            Self::NoSinglePart => "no single part",
+        }
+    }
+}
+
+/// What a check found in one trial.
+#[derive(Debug, Clone)]
+pub(super) struct Finding {
+    pub(super) grade: Grade,
+    /// What sets the pace, if that is what was found.
+    pub(super) limit: Option<LimitedBy>,
+    /// How strong it is, for choosing the trial that is shown.
+    pub(super) strength: f64,
+    /// One clause without a full stop, this trial's figures in it.
+    pub(super) sentence: String,
+    pub(super) evidence: Vec<Figure>,
+}
+
+impl Finding {
+    /// A judgement whose strength is the value of its first figure.
+    pub(super) fn new(grade: Grade, sentence: String, evidence: Vec<Figure>) -> Self {
+        let strength = evidence.first().map_or(0.0, |figure| figure.value);
+        Self {
+            grade,
+            limit: None,
+            strength,
+            sentence,
+            evidence,
+        }
+    }
+
+    /// The same, naming what sets the pace.
+    pub(super) fn limiting(self, limit: Option<LimitedBy>) -> Self {
+        Self { limit, ..self }
+    }
+}
+
+/// What a check says of all trials of one treatment on one workload.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Judgement {
+    /// Name of the check.
+    pub(crate) check: &'static str,
+    /// The gravest of all trials.
+    pub(crate) grade: Grade,
+    /// Of the trial that shows it most, one clause.
+    pub(crate) sentence: String,
+    /// Trials of this grade.
+    pub(crate) trials: usize,
+    /// Trials that could be judged.
+    pub(crate) of: usize,
+    /// Round of the trial that is shown.
+    pub(crate) round: u32,
+    /// Its figures.
+    pub(crate) evidence: Vec<Figure>,
+    /// How strong it is in that trial.
+    #[serde(skip)]
+    pub(super) strength: f64,
+}
+
+impl Judgement {
+    /// The sentence, with how many trials it is true of where that is not all of them.
+    pub(crate) fn words(&self) -> String {
+        match self.trials {
+            trials if trials < self.of => {
+                format!("{trials} of {} trials: {}", self.of, self.sentence)
+            }
+            _ => self.sentence.clone(),
+        }
+    }
+}

@@ -1,0 +1,86 @@
+//! What a device or line cannot exceed, from the facts of a run's environment.
+
+use serde::Serialize;
+
+use super::reading::is_partition;
+use crate::event::Fact;
+
+/// A physical limit.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Limit {
+    /// `nvme0n1`; of a network line, its name.
+    pub(crate) device: String,
+    /// B/s.
+    pub(crate) bytes_per_s: f64,
+    /// `PCIe 8.0 GT/s x4`.
+    pub(crate) words: String,
+    /// Whether it is a network line that the data take, not the link of a device.
+    pub(crate) line: bool,
+}
+
+/// All limits a run has on record: facts `limit DEVICE` and `line NAME` whose value begins with
+/// `NUMBER B/s, `. Facts without a rate (memory has none) give none.
+pub(crate) fn limits(environment: &[Fact]) -> Vec<Limit> {
+    environment.iter().filter_map(limit).collect()
+}
+
+fn limit(fact: &Fact) -> Option<Limit> {
+    let (kind, device) = fact.name.split_once(' ')?;
+    let line = match kind {
+        "limit" => false,
+        "line" => true,
+        _ => return None,
+    };
+    let (rate, words) = fact.value.split_once(" B/s, ")?;
+    let bytes_per_s: f64 = rate.parse().ok()?;
+    (bytes_per_s.is_finite() && bytes_per_s > 0.0).then(|| Limit {
+        device: device.to_owned(),
+        bytes_per_s,
+        words: words.to_owned(),
+        line,
+    })
+}
+
+impl Limit {
+    /// Whether it is the limit of this device: the disk itself, or a partition of it.
+    pub(crate) fn is_of(&self, device: &str) -> bool {
+        device == self.device || is_partition(device, &self.device)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_facts_with_a_rate_are_limits() {
+        let facts = [
+            Fact::new("limit nvme0n1", "3938461538 B/s, PCIe 8.0 GT/s x4"),
+            Fact::new("limit zram0", "memory: no bus, no seeks"),
+            Fact::new("line eth0", "125000000 B/s, 1 Gbit/s"),
+            Fact::new("limit sda", "NaN B/s, x"),
+            Fact::new("memory", "8 B/s, x"),
+        ];
+        let found = limits(&facts);
+        assert_eq!(found.len(), 2);
+        assert_eq!(
+            (found[0].bytes_per_s, found[0].line),
+            (3_938_461_538.0, false)
+        );
+        assert!(found[1].line && found[1].words == "1 Gbit/s");
+    }
+
+    #[test]
+    fn a_partition_has_the_limit_of_its_disk_and_a_sibling_has_not() {
+        let limit = |device: &str| Limit {
+            device: device.to_owned(),
+            bytes_per_s: 1.0,
+            words: String::new(),
+            line: false,
+        };
+        assert!(limit("sda").is_of("sda") && limit("sda").is_of("sda12"));
+        assert!(limit("nvme0n1").is_of("nvme0n1p2"));
+        assert!(!limit("nvme0n1").is_of("nvme0n10") && !limit("sda").is_of("sdab"));
+        assert!(!limit("sda").is_of("sdb"));
+    }
+}

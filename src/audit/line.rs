@@ -1,0 +1,77 @@
+//! Whether the network line that the data take sets the pace. Where there is one, a fact `line NAME`
+//! of the run's environment says how fast it is.
+
+use super::Check;
+use super::judgement::{Figure, Finding, Grade, LimitedBy, shown};
+use super::reading::Reading;
+use crate::unit;
+
+/// At this share of its rate a line is full: frames and headers take 5 to 10 %.
+const LINE_SHARE: f64 = 0.90;
+
+pub(super) const CHECK: Check = Check {
+    name: "line",
+    question: "Was the network line full?",
+    limits: true,
+    judge,
+};
+
+fn judge(reading: &Reading<'_>) -> Option<Finding> {
+    let window = reading.window_ns()?;
+    let slowest = reading
+        .limits
+        .iter()
+        .filter(|limit| limit.line)
+        .min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))?;
+    // A line carries both directions at once: the fuller one counts.
+    let counted = &reading.trial.counted;
+    let bytes = (counted.fetched_bytes as f64).max(counted.sent_bytes as f64);
+    let rate = bytes * 1e9 / window;
+    let share = rate / slowest.bytes_per_s;
+    let evidence = vec![
+        Figure::new("of what the line can carry", share, "share").against(LINE_SHARE),
+        Figure::new("moved over it", rate, "B/s"),
+        Figure::new(slowest.words.clone(), slowest.bytes_per_s, "B/s"),
+    ];
+    let limit = (share >= LINE_SHARE).then_some(LimitedBy::Line);
+    let grade = if limit.is_some() {
+        Grade::Note
+    } else {
+        Grade::Ok
+    };
+    let sentence = format!(
+        "{} {} full, {}",
+        slowest.device,
+        unit::percent(share),
+        shown(rate, "B/s")
+    );
+    Some(Finding::new(grade, sentence, evidence).limiting(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Limit;
+    use super::super::sample::{reading, trial};
+    use super::*;
+
+    #[test]
+    fn a_line_is_full_at_nine_tenths_of_its_rate() {
+        let mut trial = trial();
+        let limits = [Limit {
+            device: "eth0".to_owned(),
+            bytes_per_s: 125e6,
+            words: "1 Gbit/s".to_owned(),
+            line: true,
+        }];
+        for (bytes, full) in [(112_499_999, false), (112_500_000, true)] {
+            trial.counted.fetched_bytes = bytes;
+            let reading = Reading {
+                limits: &limits,
+                ..reading(&trial)
+            };
+            let limit = judge(&reading).unwrap().limit;
+            assert_eq!(limit, full.then_some(LimitedBy::Line));
+        }
+        assert!(judge(&reading(&trial)).is_none(), "no stack has a line yet");
+    }
+}

@@ -1,0 +1,68 @@
+//! Whether memory ran short: tasks that waited for it, pages that went to swap space and back.
+
+use super::Check;
+use super::judgement::{Figure, Finding, Grade, bytes};
+use super::reading::Reading;
+use crate::unit;
+
+/// Above this share of the time some task waited for memory, the page cache was fought for.
+const WAITING_SHARE: f64 = 0.05;
+
+/// More bytes than this to or from swap space are no leftovers of something long idle.
+const SWAPPED_BYTES: f64 = 1_048_576.0;
+
+pub(super) const CHECK: Check = Check {
+    name: "memory",
+    question: "Did memory run short?",
+    limits: false,
+    judge,
+};
+
+fn judge(reading: &Reading<'_>) -> Option<Finding> {
+    let window = reading.window_ns()?;
+    let counted = &reading.trial.counted;
+    let waiting = counted.pressure_memory_ns.map(|ns| ns as f64 / window);
+    let swapped = counted.swapped_in_bytes.zip(counted.swapped_out_bytes);
+    let swapped = swapped.map(|(back, away)| back as f64 + away as f64);
+    if waiting.is_none() && swapped.is_none() {
+        return None;
+    }
+    let (waiting, swapped) = (waiting.unwrap_or(0.0), swapped.unwrap_or(0.0));
+    let evidence = vec![
+        Figure::new("some task waited for memory", waiting, "share").against(WAITING_SHARE),
+        Figure::new("moved to or from swap space", swapped, "B").against(SWAPPED_BYTES),
+    ];
+    let (grade, sentence) = if waiting > WAITING_SHARE || swapped > SWAPPED_BYTES {
+        let sentence = format!(
+            "disturbed: memory ran short ({} of the time some task waited for it, {} swapped)",
+            unit::percent(waiting),
+            bytes(swapped)
+        );
+        (Grade::Note, sentence)
+    } else {
+        (Grade::Ok, "there was memory enough".to_owned())
+    };
+    Some(Finding::new(grade, sentence, evidence))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{grade, trial};
+    use super::*;
+
+    #[test]
+    fn waiting_and_swapping_have_a_threshold_each() {
+        let mut trial = trial();
+        assert_eq!(grade(&CHECK, &trial), None, "nobody counted");
+        for (ms, wanted) in [(50, Grade::Ok), (51, Grade::Note)] {
+            trial.counted.pressure_memory_ns = Some(ms * 1_000_000);
+            assert_eq!(grade(&CHECK, &trial), Some(wanted), "{ms}");
+        }
+        trial.counted.pressure_memory_ns = None;
+        trial.counted.swapped_in_bytes = Some(1 << 19);
+        for (out, wanted) in [(1 << 19, Grade::Ok), ((1 << 19) + 4096, Grade::Note)] {
+            trial.counted.swapped_out_bytes = Some(out);
+            assert_eq!(grade(&CHECK, &trial), Some(wanted), "{out}");
+        }
+    }
+}

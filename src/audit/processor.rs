@@ -1,0 +1,126 @@
+//! Whether processors set the pace: one thread that is never idle, or all of them.
+
+use super::Check;
+use super::judgement::{Figure, Finding, Grade, LimitedBy};
+use super::reading::{Reading, share};
+use crate::unit;
+
+/// At this share of a processor a thread is never idle: what is missing are moments in which
+/// somebody else had it, and the rounding of ticks.
+const THREAD_SHARE: f64 = 0.90;
+
+/// At this share of all processors the machine is full, for the same reasons.
+const MACHINE_SHARE: f64 = 0.90;
+
+pub(super) const CHECK: Check = Check {
+    name: "processor",
+    question: "Was a thread, or the whole machine, out of processor time?",
+    limits: true,
+    judge,
+};
+
+fn judge(reading: &Reading<'_>) -> Option<Finding> {
+    let window = reading.window_ns()?;
+    let counted = &reading.trial.counted;
+    let cpus = f64::from(counted.cpus.max(1));
+    let own = share(reading.own_cpu_ns().1, reading.thread_time_ns())?.min(1.0);
+    let machine = (counted.cpu_machine_busy_ns as f64 / (window * cpus)).min(1.0);
+    let kernel = counted.kernel_thread.as_ref();
+    let kernel = kernel.map(|thread| {
+        (
+            thread.name.as_str(),
+            (thread.cpu_ns as f64 / window).min(1.0),
+        )
+    });
+    let threads = reading.threads();
+    let who = match threads {
+        1 => "its thread".to_owned(),
+        many => format!("each of its {many} threads"),
+    };
+    let mut evidence = vec![
+        Figure::new(format!("used by {who}, of one CPU"), own, "share").against(THREAD_SHARE),
+        Figure::new(format!("used of all {cpus:.0} CPUs"), machine, "share").against(MACHINE_SHARE),
+    ];
+    if let Some((name, part)) = kernel {
+        let name = format!("used by the kernel's {name}, of one CPU");
+        evidence.push(Figure::new(name, part, "share").against(THREAD_SHARE));
+    }
+    let busy_kernel = kernel.filter(|(_, part)| *part >= THREAD_SHARE);
+    let (limit, sentence) = if own >= THREAD_SHARE {
+        let words = format!("{who} {} busy", unit::percent(own));
+        (Some(LimitedBy::OneCpu), words)
+    } else if let Some((name, part)) = busy_kernel {
+        let words = format!("the kernel's {name} {} busy", unit::percent(part));
+        (Some(LimitedBy::OneCpu), words)
+    } else if machine >= MACHINE_SHARE {
+        let words = format!("{cpus:.0} CPUs {} busy", unit::percent(machine));
+        (Some(LimitedBy::AllCpus), words)
+    } else {
+        (
+            None,
+            format!(
+                "{who} {} of one CPU, machine {}",
+                unit::percent(own),
+                unit::percent(machine)
+            ),
+        )
+    };
+    let grade = if limit.is_some() {
+        Grade::Note
+    } else {
+        Grade::Ok
+    };
+    Some(Finding::new(grade, sentence, evidence).limiting(limit))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{found, trial};
+    use super::*;
+    use crate::event::{Observation, ThreadCounted};
+
+    fn limit(trial: &Observation) -> Option<LimitedBy> {
+        found(&CHECK, trial).unwrap().limit
+    }
+
+    #[test]
+    fn a_thread_that_is_never_idle_sets_the_pace() {
+        let mut trial = trial();
+        trial.counted.cpu_system_ns = 899_000_000;
+        assert_eq!(limit(&trial), None);
+        trial.counted.cpu_user_ns = 1_000_000;
+        assert_eq!(limit(&trial), Some(LimitedBy::OneCpu));
+        assert_eq!(
+            found(&CHECK, &trial).unwrap().sentence,
+            "its thread 90 % busy"
+        );
+        trial.phases[0].threads = vec![Vec::new(), Vec::new()];
+        assert_eq!(limit(&trial), None, "two threads, half a processor each");
+    }
+
+    #[test]
+    fn a_thread_of_the_kernel_counts_as_well() {
+        let mut trial = trial();
+        for (ns, wanted) in [(899_999_999, None), (900_000_000, Some(LimitedBy::OneCpu))] {
+            trial.counted.kernel_thread = Some(ThreadCounted {
+                name: "md0_raid6".to_owned(),
+                cpu_ns: ns,
+            });
+            assert_eq!(limit(&trial), wanted);
+        }
+        let sentence = found(&CHECK, &trial).unwrap().sentence;
+        assert_eq!(sentence, "the kernel's md0_raid6 90 % busy");
+    }
+
+    #[test]
+    fn the_whole_machine_can_be_full_without_one_busy_thread() {
+        let mut trial = trial();
+        for (ns, wanted) in [
+            (1_799_999_999, None),
+            (1_800_000_000, Some(LimitedBy::AllCpus)),
+        ] {
+            trial.counted.cpu_machine_busy_ns = ns;
+            assert_eq!(limit(&trial), wanted);
+        }
+    }
+}

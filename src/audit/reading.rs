@@ -1,0 +1,200 @@
+//! One trial's counters, read as the checks need them.
+//!
+//! Logs may hold any number: everything here is a float, and a share of nothing is no share.
+
+use super::limit::Limit;
+use crate::event::{DeviceCounted, Observation, OperationObservation};
+
+/// Below this much time shares are not judged, ns: processor time is counted in ticks of 10 ms and
+/// device time in ms, so that a share of a shorter window is mostly rounding.
+const WINDOW_NS_MIN: f64 = 100e6;
+
+/// A trial, and what is known of the machine it ran on.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Reading<'a> {
+    pub(super) trial: &'a Observation,
+    pub(super) limits: &'a [Limit],
+    /// Memory of the machine, bytes.
+    pub(super) memory_bytes: Option<f64>,
+}
+
+impl<'a> Reading<'a> {
+    /// Operations of all phases.
+    pub(super) fn operations(&self) -> impl Iterator<Item = &'a OperationObservation> + use<'a> {
+        self.trial.phases.iter().flat_map(|phase| &phase.operations)
+    }
+
+    fn bytes(&self, ops: &[&str]) -> f64 {
+        let these = self.operations().filter(|op| ops.contains(&op.op.as_str()));
+        these.map(|op| op.bytes as f64).sum()
+    }
+
+    /// Bytes the operations read.
+    pub(super) fn read_bytes(&self) -> f64 {
+        self.bytes(&["read", "open"])
+    }
+
+    /// Bytes the operations wrote.
+    pub(super) fn written_bytes(&self) -> f64 {
+        self.bytes(&["write", "create", "append", "copy"])
+    }
+
+    /// Completed operations, fsyncs left out.
+    pub(super) fn count(&self) -> f64 {
+        let these = self.operations().filter(|op| op.op != "fsync");
+        these.map(|op| op.count as f64).sum()
+    }
+
+    /// Completed fsyncs.
+    pub(super) fn fsyncs(&self) -> f64 {
+        let these = self.operations().filter(|op| op.op == "fsync");
+        these.map(|op| op.count as f64).sum()
+    }
+
+    /// The time the counters cover, ns; none: too short for shares of it.
+    pub(super) fn window_ns(&self) -> Option<f64> {
+        let elapsed = self.trial.elapsed_ns as f64;
+        let window = self.trial.counted.window_ns.map_or(elapsed, |ns| ns as f64);
+        // Two clocks may disagree by a little.
+        (elapsed >= WINDOW_NS_MIN).then_some(window.max(elapsed))
+    }
+
+    /// Processor time of the program in the measured part alone, ns: user and all.
+    pub(super) fn own_cpu_ns(&self) -> (f64, f64) {
+        let counted = &self.trial.counted;
+        let phases = self.trial.phases.iter();
+        let mut within = phases.map(|phase| phase.cpu_user_ns.zip(phase.cpu_system_ns));
+        let sum = within.try_fold((0.0, 0.0), |(user, all), phase| {
+            let (u, s) = phase?;
+            Some((user + u as f64, all + u as f64 + s as f64))
+        });
+        let user = counted.cpu_user_ns as f64;
+        sum.filter(|_| !self.trial.phases.is_empty())
+            .unwrap_or((user, user + counted.cpu_system_ns as f64))
+    }
+
+    /// Time of the measured part times the threads that worked in it, ns: what they could use.
+    pub(super) fn thread_time_ns(&self) -> f64 {
+        let phases = self.trial.phases.iter();
+        phases
+            .map(|phase| phase.elapsed_ns as f64 * phase.threads.len().max(1) as f64)
+            .sum()
+    }
+
+    /// Most threads of a phase.
+    pub(super) fn threads(&self) -> usize {
+        let threads = self.trial.phases.iter().map(|phase| phase.threads.len());
+        threads.max().unwrap_or(0).max(1)
+    }
+
+    /// The devices the top file system lies on, without the disks below them where those are others:
+    /// what passes through a loop or mapped device is counted again further down.
+    pub(super) fn upper(&self) -> impl Iterator<Item = &'a DeviceCounted> + use<'a> {
+        let devices = &self.trial.counted.devices;
+        let stacked = devices.first().is_some_and(is_stacked);
+        // Without a pile, a disk is the same as the partition before it: the first one speaks, and
+        // those of the same sort beside it (members of a file system of several devices).
+        devices.iter().filter(move |device| {
+            is_stacked(device) == stacked && (stacked || !has_partition(device, devices))
+        })
+    }
+
+    /// The disks below a pile of loop or mapped devices; empty where there is no pile.
+    pub(super) fn lower(&self) -> impl Iterator<Item = &'a DeviceCounted> + use<'a> {
+        let devices = &self.trial.counted.devices;
+        let piled = devices.first().is_some_and(is_stacked);
+        devices
+            .iter()
+            .filter(move |device| piled && !is_stacked(device))
+    }
+
+    /// The device that was busy for the largest share of the window, with that share.
+    pub(super) fn busiest(&self) -> Option<(&'a DeviceCounted, f64)> {
+        let window = self.window_ns()?;
+        let devices = self.trial.counted.devices.iter();
+        let shares = devices.map(|device| (device, (device.busy_ns as f64 / window).min(1.0)));
+        // Of two that are as busy, the upper one: it is the one the study names.
+        shares.fold(
+            None,
+            |best: Option<(&DeviceCounted, f64)>, (device, share)| match best {
+                Some((_, most)) if most >= share => best,
+                _ => Some((device, share)),
+            },
+        )
+    }
+}
+
+/// Whether a device is made of others.
+fn is_stacked(device: &DeviceCounted) -> bool {
+    ["loop", "dm-", "md", "drbd", "bcache", "zd"]
+        .iter()
+        .any(|kind| device.device.starts_with(kind))
+}
+
+/// Whether a device is the whole disk of a partition in the list.
+fn has_partition(device: &DeviceCounted, devices: &[DeviceCounted]) -> bool {
+    let mut others = devices.iter();
+    others.any(|other| is_partition(&other.device, &device.device))
+}
+
+/// Whether a name is that of a partition of a disk: `sda1`, `nvme0n1p2`.
+pub(super) fn is_partition(name: &str, disk: &str) -> bool {
+    let Some(rest) = name.strip_prefix(disk) else {
+        return false;
+    };
+    // Names that end with a digit have a letter between: nvme0n10 is no partition of nvme0n1.
+    let number = match disk.ends_with(|c: char| c.is_ascii_digit()) {
+        true => rest.strip_prefix('p').unwrap_or(""),
+        false => rest,
+    };
+    !number.is_empty() && number.chars().all(|c| c.is_ascii_digit())
+}
+
+/// Bytes a device moved.
+pub(super) fn moved(device: &DeviceCounted) -> f64 {
+    device.read_bytes as f64 + device.written_bytes as f64
+}
+
+/// `part` of `whole`; none where there is nothing to be a part of.
+pub(super) fn share(part: f64, whole: f64) -> Option<f64> {
+    (whole > 0.0).then(|| part / whole)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+
+    #[test]
+    fn a_pile_is_counted_at_its_top_and_a_partition_once() {
+        let names = |devices: &[&str]| {
+            let mut trial = sample::trial();
+            trial.counted.devices = devices.iter().map(|name| sample::device(name)).collect();
+            let reading = sample::reading(&trial);
+            let names = |devices: Vec<&DeviceCounted>| {
+                let names = devices.iter().map(|device| device.device.clone());
+                names.collect::<Vec<String>>().join(" ")
+            };
+            (
+                names(reading.upper().collect()),
+                names(reading.lower().collect()),
+            )
+        };
+        let is = |upper: &str, lower: &str| (upper.to_owned(), lower.to_owned());
+        assert_eq!(names(&["loop3", "loop4", "vda"]), is("loop3 loop4", "vda"));
+        assert_eq!(names(&["vda1", "vda"]), is("vda1", ""));
+        assert_eq!(names(&["sda", "sdb"]), is("sda sdb", ""));
+        assert_eq!(names(&["nvme0n1p2", "nvme0n1"]), is("nvme0n1p2", ""));
+        assert_eq!(names(&[]), is("", ""));
+    }
+
+    #[test]
+    fn what_is_too_short_has_no_shares() {
+        let mut trial = sample::trial();
+        assert_eq!(sample::reading(&trial).window_ns(), Some(1e9));
+        trial.counted.window_ns = Some(1_100_000_000);
+        assert_eq!(sample::reading(&trial).window_ns(), Some(1.1e9));
+        trial.elapsed_ns = 99_999_999;
+        assert_eq!(sample::reading(&trial).window_ns(), None);
+    }
+}

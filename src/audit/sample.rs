@@ -1,0 +1,87 @@
+//! Made-up trials for the tests of checks: one second, one thread, a loop device on a disk.
+
+use super::judgement::Finding;
+use super::reading::Reading;
+use super::{Check, Grade};
+use crate::event::Settled;
+use crate::event::{
+    Counted, DeviceCounted, Ended, Observation, OperationObservation, PhaseObservation,
+};
+
+/// A device that did nothing.
+pub(super) fn device(name: &str) -> DeviceCounted {
+    DeviceCounted {
+        device: name.to_owned(),
+        flushes: Some(0),
+        ..DeviceCounted::default()
+    }
+}
+
+/// So many operations of a kind, each of so many bytes.
+pub(super) fn operation(op: &str, count: u64, bytes: u64) -> OperationObservation {
+    OperationObservation {
+        op: op.to_owned(),
+        count,
+        bytes: count * bytes,
+        latency_ns_min: 1000,
+        latency_ns_mean: 100_000.0,
+        latency_ns_p50: 100_000,
+        latency_ns_p95: 200_000,
+        latency_ns_p99: 300_000,
+        latency_ns_p999: None,
+        latency_ns_max: 400_000,
+        histogram: String::new(),
+        service: None,
+    }
+}
+
+/// One second in which nothing happened.
+pub(super) fn trial() -> Observation {
+    let phase = serde_json::json!({
+        "name": "measure", "elapsed_ns": 1_000_000_000u64, "engine": "sync", "clock": "tsc",
+        "depth_achieved": 1.0, "operations": [], "slice_ns": 100_000_000, "series": [],
+    });
+    let phase: PhaseObservation = serde_json::from_value(phase).unwrap();
+    Observation {
+        round: 1,
+        position: 0,
+        treatment: 0,
+        workload: 0,
+        ended: Ended::Complete,
+        started_at: String::new(),
+        prepare_ns: 0,
+        settle_ns: 0,
+        settled: Settled {
+            caches: "drop_caches".to_owned(),
+            ..Settled::default()
+        },
+        elapsed_ns: 1_000_000_000,
+        counted: Counted {
+            cpus: 2,
+            devices: vec![device("loop0"), device("vda")],
+            ..Counted::default()
+        },
+        phases: vec![phase],
+        metrics: Vec::new(),
+        notes: Vec::new(),
+    }
+}
+
+/// A trial on a machine nothing is known of.
+pub(super) fn reading(trial: &Observation) -> Reading<'_> {
+    Reading {
+        trial,
+        limits: &[],
+        memory_bytes: None,
+    }
+}
+
+/// What a check says of a trial.
+pub(super) fn found(check: &Check, trial: &Observation) -> Option<Finding> {
+    (check.judge)(&reading(trial))
+}
+
+/// The grade alone.
+pub(super) fn grade(check: &Check, trial: &Observation) -> Option<Grade> {
+    found(check, trial).map(|finding| finding.grade)
+}

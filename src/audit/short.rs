@@ -1,0 +1,67 @@
+//! Whether there was enough to measure.
+
+use super::Check;
+use super::judgement::{Figure, Finding, Grade};
+use super::reading::Reading;
+use crate::unit;
+
+/// A shorter measured part is too short, ns: processors are counted in ticks of 10 ms, so that below
+/// this a share of 1 % cannot be told, and caches of devices outlast it.
+const ELAPSED_NS_MIN: f64 = 1e9;
+
+/// Fewer operations than this say little of what follows them.
+const OPERATIONS_MIN: f64 = 30.0;
+
+pub(super) const CHECK: Check = Check {
+    name: "length",
+    question: "Did it last long enough to be measured?",
+    limits: false,
+    judge,
+};
+
+fn judge(reading: &Reading<'_>) -> Option<Finding> {
+    let elapsed = reading.trial.elapsed_ns as f64;
+    let count = reading.count();
+    let evidence = vec![
+        Figure::new("measured for", elapsed, "ns").against(ELAPSED_NS_MIN),
+        Figure::new("operations", count, "").against(OPERATIONS_MIN),
+    ];
+    let lasted = unit::time_ns(elapsed);
+    // One long operation is a measurement: a file copied whole, an archive unpacked.
+    let few = count < OPERATIONS_MIN && elapsed < OPERATIONS_MIN * ELAPSED_NS_MIN;
+    let (grade, sentence) = if elapsed < ELAPSED_NS_MIN {
+        (Grade::Note, format!("too short to measure: {lasted}"))
+    } else if few && count > 0.0 {
+        (
+            Grade::Note,
+            format!("too short to measure: {count:.0} operations in {lasted}"),
+        )
+    } else {
+        (Grade::Ok, format!("measured for {lasted}"))
+    };
+    Some(Finding {
+        // Less is worse.
+        strength: -elapsed,
+        ..Finding::new(grade, sentence, evidence)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{grade, operation, trial};
+    use super::*;
+
+    #[test]
+    fn a_second_and_thirty_operations_are_enough() {
+        let mut trial = trial();
+        trial.phases[0].operations = vec![operation("read", 30, 4096)];
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));
+        trial.elapsed_ns -= 1;
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Note));
+        trial.elapsed_ns = 29_999_999_999;
+        trial.phases[0].operations = vec![operation("read", 29, 4096)];
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Note));
+        trial.elapsed_ns += 1;
+        assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok), "few, but long");
+    }
+}

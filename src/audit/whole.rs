@@ -1,0 +1,485 @@
+//! All judgements of a run: of each treatment on each workload, and across treatments.
+
+use std::collections::BTreeSet;
+
+use serde::Serialize;
+
+use super::judgement::Finding;
+use super::reading::Reading;
+use super::{ALL, Grade, Judgement, Limit, LimitedBy, limits};
+use crate::event::{Ended, Fact, Observation, RunStarted};
+
+/// So many treatments are named in one note.
+const NAMED_MAX: usize = 3;
+
+/// More workloads than this with the same note share one.
+const WORKLOADS_APART_MAX: usize = 2;
+
+/// Everything that is said about what a run measured.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Audit {
+    /// Physical limits on record.
+    pub(crate) limits: Vec<Limit>,
+    /// Each treatment on each workload that has a complete trial, workload by workload.
+    pub(crate) cells: Vec<Cell>,
+    /// Workloads whose treatments are limited by different things, one sentence each.
+    pub(crate) unlike: Vec<String>,
+}
+
+/// One treatment on one workload.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Cell {
+    /// Treatment by index.
+    pub(crate) treatment: usize,
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// Complete trials.
+    pub(crate) trials: usize,
+    /// What set the pace in more than half of them; none: it cannot be told.
+    pub(crate) limited_by: Option<LimitedBy>,
+    /// The figures of that in the middle one of those trials: `loop0 97 % busy, 412 MB/s`.
+    pub(crate) limited_how: String,
+    /// What each check says that could say something.
+    pub(crate) judgements: Vec<Judgement>,
+}
+
+impl Cell {
+    /// What a check says of this cell; none: it could not tell.
+    pub(crate) fn judgement(&self, check: &str) -> Option<&Judgement> {
+        self.judgements
+            .iter()
+            .find(|judgement| judgement.check == check)
+    }
+}
+
+/// What is said of one trial alone.
+#[derive(Debug, Clone)]
+pub(crate) struct TrialAudit {
+    /// What set the pace; none: it cannot be told.
+    pub(crate) limited_by: Option<LimitedBy>,
+    /// Names of the checks that say more than "ok", with their grades.
+    pub(crate) remarks: Vec<(&'static str, Grade)>,
+}
+
+/// A trial with what each check found, by the check's position in [`ALL`].
+struct Judged {
+    workload: usize,
+    treatment: usize,
+    round: u32,
+    findings: Vec<(usize, Finding)>,
+}
+
+/// What set the pace of one trial, how strongly, and in which words.
+struct Pace {
+    by: LimitedBy,
+    strength: f64,
+    how: String,
+}
+
+impl Audit {
+    /// Judges complete trials; those of other tools, of which nothing was counted, are left out.
+    pub(crate) fn of<'a>(
+        head: &RunStarted,
+        trials: impl IntoIterator<Item = &'a Observation>,
+    ) -> Self {
+        let mut audit = Self {
+            limits: limits(&head.environment),
+            cells: Vec::new(),
+            unlike: Vec::new(),
+        };
+        let memory_bytes = memory_bytes(&head.environment);
+        let mut judged: Vec<Judged> = Vec::new();
+        for trial in trials {
+            let known =
+                trial.workload < head.workloads.len() && trial.treatment < head.treatments.len();
+            if known && trial.ended == Ended::Complete && trial.settled.caches != "unknown" {
+                let reading = Reading {
+                    trial,
+                    limits: &audit.limits,
+                    memory_bytes,
+                };
+                judged.push(Judged {
+                    workload: trial.workload,
+                    treatment: trial.treatment,
+                    round: trial.round,
+                    findings: findings(&reading),
+                });
+            }
+        }
+        judged.sort_by_key(|trial| (trial.workload, trial.treatment, trial.round));
+        let place = |trial: &Judged| (trial.workload, trial.treatment);
+        let cells = judged.chunk_by(|a, b| place(a) == place(b));
+        audit.cells = cells.map(cell).collect();
+        audit.unlike = unlike(head, &audit.cells);
+        audit
+    }
+
+    /// What is said of one trial.
+    pub(crate) fn trial(&self, head: &RunStarted, trial: &Observation) -> Option<TrialAudit> {
+        if trial.ended != Ended::Complete || trial.settled.caches == "unknown" {
+            return None;
+        }
+        let findings = findings(&Reading {
+            trial,
+            limits: &self.limits,
+            memory_bytes: memory_bytes(&head.environment),
+        });
+        let grave = findings
+            .iter()
+            .filter(|(_, finding)| finding.grade > Grade::Ok);
+        Some(TrialAudit {
+            limited_by: pace(&findings).map(|pace| pace.by),
+            remarks: grave
+                .filter(|(check, _)| !ALL[*check].limits)
+                .map(|(check, finding)| (ALL[*check].name, finding.grade))
+                .collect(),
+        })
+    }
+
+    /// One treatment on one workload; none: it has no complete trial.
+    #[cfg(test)]
+    fn cell(&self, treatment: usize, workload: usize) -> Option<&Cell> {
+        let place = |cell: &&Cell| (cell.treatment, cell.workload) == (treatment, workload);
+        self.cells.iter().find(place)
+    }
+}
+
+/// What each check says of a trial, with the check's position in [`ALL`].
+fn findings(reading: &Reading<'_>) -> Vec<(usize, Finding)> {
+    let judged = ALL.iter().enumerate();
+    judged
+        .filter_map(|(at, check)| Some((at, (check.judge)(reading)?)))
+        .collect()
+}
+
+fn cell(trials: &[Judged]) -> Cell {
+    let judgements = (0..ALL.len()).filter_map(|check| {
+        let found = trials.iter().flat_map(|trial| {
+            let mine = trial.findings.iter().filter(move |(at, _)| *at == check);
+            mine.map(|(_, finding)| (trial.round, finding))
+        });
+        judgement(check, &found.collect::<Vec<_>>())
+    });
+    let (limited_by, limited_how) = paced(trials);
+    Cell {
+        treatment: trials[0].treatment,
+        workload: trials[0].workload,
+        trials: trials.len(),
+        limited_by,
+        limited_how,
+        judgements: judgements.collect(),
+    }
+}
+
+/// The gravest of all trials, shown by the one that shows it most.
+fn judgement(check: usize, found: &[(u32, &Finding)]) -> Option<Judgement> {
+    let grade = found.iter().map(|(_, finding)| finding.grade).max()?;
+    let of_grade = || found.iter().filter(|(_, finding)| finding.grade == grade);
+    let (round, shown) = of_grade().max_by(|a, b| a.1.strength.total_cmp(&b.1.strength))?;
+    Some(Judgement {
+        check: ALL[check].name,
+        grade,
+        sentence: shown.sentence.clone(),
+        trials: of_grade().count(),
+        of: found.len(),
+        round: *round,
+        evidence: shown.evidence.clone(),
+        strength: shown.strength,
+    })
+}
+
+/// What set the pace in more than half of the trials, with the words of the middle one of them.
+fn paced(trials: &[Judged]) -> (Option<LimitedBy>, String) {
+    let paces = trials.iter().filter_map(|trial| pace(&trial.findings));
+    let paces: Vec<Pace> = paces.collect();
+    let count = |by: LimitedBy| paces.iter().filter(|pace| pace.by == by).count();
+    let most = paces
+        .iter()
+        .map(|pace| pace.by)
+        .max_by_key(|by| (count(*by), *by));
+    let Some(most) = most else {
+        return (None, String::new());
+    };
+    if 2 * count(most) <= paces.len() {
+        let kinds: BTreeSet<LimitedBy> = paces.iter().map(|pace| pace.by).collect();
+        let words: Vec<&str> = kinds.into_iter().map(LimitedBy::words).collect();
+        let how = format!("not the same in all trials: {}", words.join(", "));
+        return (Some(LimitedBy::NoSinglePart), how);
+    }
+    let mut same: Vec<&Pace> = paces.iter().filter(|pace| pace.by == most).collect();
+    same.sort_by(|a, b| a.strength.total_cmp(&b.strength));
+    (Some(most), same[(same.len() - 1) / 2].how.clone())
+}
+
+/// The first check that names a limit; where none does, how full device and processor were.
+fn pace(findings: &[(usize, Finding)]) -> Option<Pace> {
+    let limiting = findings.iter().find_map(|(_, finding)| {
+        finding.limit.map(|by| Pace {
+            by,
+            strength: finding.strength,
+            how: finding.sentence.clone(),
+        })
+    });
+    let parts = ["device", "processor"].map(|name| {
+        let mut mine = findings.iter().filter(|(at, _)| ALL[*at].name == name);
+        mine.next().map(|(_, finding)| finding.sentence.as_str())
+    });
+    limiting.or_else(|| {
+        let how: Vec<&str> = parts.into_iter().flatten().collect();
+        (!how.is_empty()).then(|| Pace {
+            by: LimitedBy::NoSinglePart,
+            strength: 0.0,
+            how: how.join("; "),
+        })
+    })
+}
+
+/// Workloads on which the treatments have definite and different limits.
+fn unlike(head: &RunStarted, cells: &[Cell]) -> Vec<String> {
+    let mut sentences = Vec::new();
+    for same in cells.chunk_by(|a, b| a.workload == b.workload) {
+        let definite = same.iter().filter_map(|cell| {
+            let by = cell
+                .limited_by
+                .filter(|by| *by != LimitedBy::NoSinglePart)?;
+            Some((by, cell.treatment))
+        });
+        let definite: Vec<(LimitedBy, usize)> = definite.collect();
+        let kinds: BTreeSet<LimitedBy> = definite.iter().map(|(by, _)| *by).collect();
+        if kinds.len() < 2 {
+            continue;
+        }
+        let part = |by: &LimitedBy| {
+            let mine = definite.iter().filter(|(other, _)| other == by);
+            let names: Vec<usize> = mine.map(|(_, treatment)| *treatment).collect();
+            format!("{} by {}", named(head, &names), by.words())
+        };
+        let parts: Vec<String> = kinds.iter().map(part).collect();
+        sentences.push(format!(
+            "{}: treatments are limited by different things ({}): what is compared is not the same part of each",
+            head.workloads[same[0].workload].name,
+            parts.join("; ")
+        ));
+    }
+    sentences
+}
+
+/// `ext4, xfs and 3 more`
+fn named(head: &RunStarted, treatments: &[usize]) -> String {
+    let names: Vec<&str> = treatments
+        .iter()
+        .take(NAMED_MAX)
+        .map(|at| head.treatments[*at].name.as_str())
+        .collect();
+    match treatments.len().saturating_sub(NAMED_MAX) {
+        0 => names.join(", "),
+        more => format!("{} and {more} more", names.join(", ")),
+    }
+}
+
+/// Bytes of the fact `memory`: `24684084 kB`, where the kernel means KiB.
+fn memory_bytes(environment: &[Fact]) -> Option<f64> {
+    let fact = environment.iter().find(|fact| fact.name == "memory")?;
+    let kib: f64 = fact.value.strip_suffix("kB")?.trim().parse().ok()?;
+    Some(kib * 1024.0)
+}
+
+/// Sentences about a run's trials: what the reader must know before believing the figures. Limits
+/// are not among them, unless they differ.
+pub(crate) fn notes(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
+    let audit = Audit::of(head, trials.iter().copied());
+    let mut notes = Vec::new();
+    for check in ALL {
+        let grave: Vec<(&Cell, &Judgement)> = audit
+            .cells
+            .iter()
+            .filter_map(|cell| Some((cell, cell.judgement(check.name)?)))
+            .filter(|(_, judgement)| judgement.grade > Grade::Ok)
+            .filter(|_| !check.limits)
+            .collect();
+        let by_workload: Vec<_> = grave
+            .chunk_by(|a, b| a.0.workload == b.0.workload)
+            .collect();
+        if by_workload.len() > WORKLOADS_APART_MAX {
+            let place = format!(
+                "{} of {} workloads",
+                by_workload.len(),
+                head.workloads.len()
+            );
+            notes.extend(note(&place, &grave));
+        } else {
+            notes.extend(
+                by_workload
+                    .iter()
+                    .filter_map(|same| note(&place(head, &audit, same), same)),
+            );
+        }
+    }
+    notes.extend(audit.unlike);
+    notes.extend(failed(head, trials));
+    notes
+}
+
+/// `browse`, or `browse, xfs` where not all treatments are concerned.
+fn place(head: &RunStarted, audit: &Audit, cells: &[(&Cell, &Judgement)]) -> String {
+    let at = cells[0].0.workload;
+    let workload = head.workloads[at].name.as_str();
+    let all = audit
+        .cells
+        .iter()
+        .filter(|cell| cell.workload == at)
+        .count();
+    if cells.len() == all {
+        return workload.to_owned();
+    }
+    let treatments: Vec<usize> = cells.iter().map(|(cell, _)| cell.treatment).collect();
+    format!("{workload}, {}", named(head, &treatments))
+}
+
+/// The gravest and strongest of some judgements of one check, with the trials all of them count.
+fn note(place: &str, same: &[(&Cell, &Judgement)]) -> Option<String> {
+    let gravest = |a: &Judgement, b: &Judgement| {
+        a.grade
+            .cmp(&b.grade)
+            .then(a.strength.total_cmp(&b.strength))
+    };
+    let judgements = same.iter().map(|(_, judgement)| *judgement);
+    let shown = judgements.clone().max_by(|a, b| gravest(a, b))?;
+    let whole = Judgement {
+        trials: judgements.clone().map(|judgement| judgement.trials).sum(),
+        of: judgements.map(|judgement| judgement.of).sum(),
+        ..shown.clone()
+    };
+    Some(format!("{place}: {}", whole.words()))
+}
+
+fn failed(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
+    let failed = trials.iter().filter_map(|trial| match &trial.ended {
+        Ended::Failed { error } => Some((trial, error)),
+        Ended::Complete | Ended::Interrupted => None,
+    });
+    failed
+        .map(|(trial, error)| {
+            let treatment = head
+                .treatments
+                .get(trial.treatment)
+                .map_or("?", |t| &t.name);
+            let workload = head.workloads.get(trial.workload).map_or("?", |w| &w.name);
+            format!(
+                "{treatment}, {workload}, round {}: failed: {error}",
+                trial.round
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+
+    /// The made-up run with its trials changed.
+    fn run(change: impl Fn(&mut Observation)) -> (RunStarted, Vec<Observation>) {
+        let record = sample::record(&sample::small());
+        let mut trials: Vec<Observation> = record.trials().cloned().collect();
+        trials.iter_mut().for_each(change);
+        (record.head, trials)
+    }
+
+    fn notes_of(run: &(RunStarted, Vec<Observation>)) -> Vec<String> {
+        notes(&run.0, &run.1.iter().collect::<Vec<_>>())
+    }
+
+    #[test]
+    fn a_note_counts_trials_and_shows_the_worst() {
+        let run = run(|trial| {
+            let phase = &mut trial.phases[0];
+            phase.elapsed_ns = 1_000_000_000;
+            phase.offered_per_s = Some(1000.0);
+            phase.operations[0].count = match (trial.workload, trial.treatment, trial.round) {
+                (1, 0, 2) => 801,
+                (1, 0, 4) => 802,
+                _ => 990,
+            };
+        });
+        let notes = notes_of(&run);
+        let mine: Vec<&String> = notes
+            .iter()
+            .filter(|note| note.contains("offered load"))
+            .collect();
+        assert_eq!(mine.len(), 1, "{notes:?}");
+        assert!(
+            mine[0].starts_with("browse, ext4: 2 of 5 trials: did not keep up with the offered load: offered 1.00 k/s, achieved 801/s"),
+            "{}", mine[0]
+        );
+    }
+
+    #[test]
+    fn what_is_true_of_most_workloads_is_said_once() {
+        let run = run(|trial| trial.counted.cpu_steal_ns = 60_000_001 + u64::from(trial.round));
+        let notes = notes_of(&run);
+        let stolen: Vec<&String> = notes
+            .iter()
+            .filter(|note| note.contains("hypervisor"))
+            .collect();
+        assert_eq!(stolen.len(), 1, "{notes:?}");
+        assert!(
+            stolen[0].starts_with("3 of 3 workloads: disturbed:"),
+            "{}",
+            stolen[0]
+        );
+    }
+
+    #[test]
+    fn different_limits_are_flagged_and_named() {
+        let run = run(|trial| match trial.treatment {
+            0 => trial.counted.devices[0].busy_ns = trial.elapsed_ns,
+            _ => trial.counted.cpu_system_ns = trial.elapsed_ns,
+        });
+        let audit = Audit::of(&run.0, &run.1);
+        assert_eq!(
+            audit.cell(0, 1).unwrap().limited_by,
+            Some(LimitedBy::DeviceRate)
+        );
+        assert_eq!(
+            audit.cell(1, 1).unwrap().limited_by,
+            Some(LimitedBy::OneCpu)
+        );
+        assert_eq!(audit.unlike.len(), 3);
+        assert!(
+            audit.unlike[1].starts_with("browse: treatments are limited by different things (ext4 by device rate; xfs by one CPU)"),
+            "{}", audit.unlike[1]
+        );
+        assert!(notes_of(&run).contains(&audit.unlike[1]));
+    }
+
+    #[test]
+    fn a_limit_of_half_of_the_trials_is_no_limit_of_the_treatment() {
+        let busy = |last: u32| {
+            let run = run(move |trial| {
+                let full = trial.round <= last;
+                trial.counted.devices[0].busy_ns = if full { trial.elapsed_ns } else { 0 };
+            });
+            Audit::of(&run.0, &run.1).cell(0, 0).unwrap().limited_by
+        };
+        assert_eq!(busy(3), Some(LimitedBy::DeviceRate));
+        assert_eq!(busy(2), Some(LimitedBy::NoSinglePart));
+    }
+
+    #[test]
+    fn imported_failed_and_unknown_trials_are_not_judged() {
+        let (head, mut trials) = run(|_| {});
+        trials[0].settled.caches = "unknown".to_owned();
+        trials[1].ended = Ended::Interrupted;
+        trials[2].workload = 99;
+        assert!(Audit::of(&head, &trials[..3]).cells.is_empty());
+        assert_eq!(Audit::of(&head, &trials[3..4]).cells.len(), 1);
+    }
+
+    #[test]
+    fn every_check_has_a_name_of_its_own_and_asks_something() {
+        let names: BTreeSet<&str> = ALL.iter().map(|check| check.name).collect();
+        assert_eq!(names.len(), ALL.len());
+        assert!(ALL.iter().all(|check| check.question.ends_with('?')));
+    }
+}

@@ -1,0 +1,86 @@
+//! `stackrace export`: runs as tables for other programs.
+
+use std::io::IsTerminal;
+use std::path::Path;
+
+use super::Setting;
+use super::args::Export;
+use super::failure::Failure;
+use crate::export::{ALL, Form, Kind};
+use crate::record::Record;
+
+pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
+    let kinds = kinds(&verb.table)?;
+    let form = form(verb)?;
+    let to_dir = verb.output.as_deref().is_some_and(Path::is_dir);
+    if kinds.len() > 1 && !to_dir {
+        return Err(Failure::usage("all tables are several files")
+            .next("name a directory that exists: --output DIR"));
+    }
+    if form == Form::Parquet && verb.output.is_none() && std::io::stdout().is_terminal() {
+        return Err(Failure::usage("Parquet is nothing for a terminal")
+            .next(format!("--output {}.parquet", verb.table)));
+    }
+    let records = read(setting, &verb.runs)?;
+    for kind in kinds {
+        let table = (kind.of)(&records);
+        let bytes = form
+            .render(&table)
+            .map_err(|why| Failure::internal(format!("the table {}: {why}", kind.name)))?;
+        let Some(output) = &verb.output else {
+            super::print_bytes(&bytes);
+            continue;
+        };
+        let path = if to_dir {
+            output.join(format!("{}.{}", kind.name, form.name()))
+        } else {
+            output.clone()
+        };
+        super::write_file(&path, &bytes)?;
+        super::error(&format!("{:>9} rows  {}\n", table.rows(), path.display()));
+    }
+    Ok(0)
+}
+
+/// The tables asked for.
+fn kinds(name: &str) -> Result<Vec<&'static Kind>, Failure> {
+    if name == "all" {
+        return Ok(ALL.iter().collect());
+    }
+    let kind = ALL.iter().find(|kind| kind.name == name);
+    kind.map(|kind| vec![kind]).ok_or_else(|| {
+        let names: Vec<&str> = ALL.iter().map(|kind| kind.name).chain(["all"]).collect();
+        super::show::unknown("table", name, &names)
+    })
+}
+
+/// As asked; else as the file is named; else CSV.
+fn form(verb: &Export) -> Result<Form, Failure> {
+    let ending = verb.output.as_deref().and_then(Path::extension);
+    let named = ending
+        .and_then(|ending| ending.to_str())
+        .and_then(Form::by_name);
+    match &verb.format {
+        None => Ok(named.unwrap_or(Form::Csv)),
+        Some(name) => Form::by_name(name)
+            .ok_or_else(|| super::show::unknown("format", name, &Form::ALL.map(Form::name))),
+    }
+}
+
+/// The runs, each once.
+fn read(setting: &Setting, names: &[String]) -> Result<Vec<Record>, Failure> {
+    let store = setting.open_store()?;
+    let mut records: Vec<Record> = Vec::new();
+    for name in names {
+        let record = store
+            .read(name)
+            .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
+        if records
+            .iter()
+            .all(|known| known.head.run != record.head.run)
+        {
+            records.push(record);
+        }
+    }
+    Ok(records)
+}

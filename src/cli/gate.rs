@@ -1,0 +1,155 @@
+//! `stackrace gate`: an exit code from a verdict.
+
+use super::Setting;
+use super::args::{Gate, Undecided};
+use super::failure::{self, Failure};
+use crate::record::{Record, Store};
+use crate::report;
+use crate::unit;
+use crate::verdict::{self, Outcome, Threshold, Unanswerable};
+
+pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
+    let question = Threshold {
+        worse_than: share("--worse-than", &verb.worse_than, 0.0..1.0)?,
+        confidence: verb
+            .confidence
+            .as_ref()
+            .map(|text| share("--confidence", text, 0.5..1.0))
+            .transpose()?,
+        workloads: verb.workload.clone(),
+        metric: verb.metric.clone(),
+    };
+    let store = setting.open_store()?;
+    let record = read(&store, &verb.run)?;
+    let (other, base) = match &verb.baseline {
+        Some(word) => {
+            let (run, name) = word
+                .split_once('/')
+                .map_or((word.as_str(), None), |(run, name)| (run, Some(name)));
+            (Some(read(&store, run)?), name)
+        }
+        None => (None, verb.against.as_deref()),
+    };
+    let (a, b) = sides(&record, other.as_ref(), verb.treatment.as_deref(), base)?;
+    let baseline = (other.as_ref().unwrap_or(&record), a);
+    let gate = verdict::gate(baseline, (&record, b), &question).map_err(explain)?;
+    let told = if verb.json {
+        format!("{:#}\n", serde_json::to_value(&gate).unwrap_or_default()).into_bytes()
+    } else {
+        let form = if verb.markdown {
+            "markdown"
+        } else {
+            "terminal"
+        };
+        let mut page = report::gate(&gate, form, setting.colour);
+        if setting.quiet && !verb.markdown {
+            // The first paragraph is the answer.
+            let end = page.windows(2).position(|two| two == b"\n\n");
+            page.truncate(end.map_or(page.len(), |end| end + 1));
+        }
+        page
+    };
+    super::print_bytes(&told);
+    Ok(match (&gate.failed, gate.outcome) {
+        (Some(_), _) => failure::TRIAL_FAILED,
+        (None, Outcome::Passed) => 0,
+        (None, Outcome::Worse) => failure::WORSE,
+        (None, Outcome::Undecided) => match verb.undecided {
+            Undecided::Pass => 0,
+            Undecided::Fail => failure::UNDECIDED,
+        },
+    })
+}
+
+fn share(word: &str, text: &str, valid: std::ops::Range<f64>) -> Result<f64, Failure> {
+    let value = unit::parse_share(text).map_err(|why| Failure::usage(format!("{word}: {why}")))?;
+    if !valid.contains(&value) {
+        return Err(
+            Failure::usage(format!("{word} {text} makes no sense")).next(format!(
+                "choose a share of at least {} and below {}",
+                unit::percent(valid.start),
+                unit::percent(valid.end)
+            )),
+        );
+    }
+    Ok(value)
+}
+
+fn read(store: &Store, run: &str) -> Result<Record, Failure> {
+    store
+        .read(run)
+        .map_err(|error| Failure::usage(error.to_string()).next(error.next()))
+}
+
+/// The baseline's treatment and the one that is asked about, by index, each of its run.
+fn sides(
+    record: &Record,
+    other: Option<&Record>,
+    treatment: Option<&str>,
+    base: Option<&str>,
+) -> Result<(usize, usize), Failure> {
+    let names = names(record);
+    let b = match (treatment, other, names.len()) {
+        (Some(name), _, _) => find(&names, name)?,
+        (None, Some(_), 1) => 0,
+        (None, None, 2) => match base {
+            Some(base) => 1 - find(&names, base)?,
+            None => 1,
+        },
+        _ => return Err(name_one(record, "--treatment", &names)),
+    };
+    let a = match (base, other) {
+        (Some(name), other) => find(&other.map_or(names.clone(), self::names), name)?,
+        (None, None) if names.len() == 2 => 1 - b,
+        (None, None) => return Err(name_one(record, "--against", &names)),
+        (None, Some(other)) => {
+            let theirs = self::names(other);
+            let same = theirs.iter().position(|name| *name == names[b]);
+            let only = (theirs.len() == 1).then_some(0);
+            same.or(only)
+                .ok_or_else(|| name_one(other, "--baseline RUN/NAME", &theirs))?
+        }
+    };
+    if a == b && other.is_none() {
+        return Err(
+            Failure::usage(format!("{} is compared with itself", names[a]))
+                .next(format!("there are: {}", names.join("; "))),
+        );
+    }
+    Ok((a, b))
+}
+
+fn names(record: &Record) -> Vec<&str> {
+    let treatments = record.head.treatments.iter();
+    treatments
+        .map(|treatment| treatment.name.as_str())
+        .collect()
+}
+
+fn name_one(record: &Record, option: &str, names: &[&str]) -> Failure {
+    let text = format!("{} has {} treatments", record.head.run, names.len());
+    Failure::usage(text).next(format!("name one with {option}: {}", names.join("; ")))
+}
+
+/// By name, or by what begins only one of them.
+fn find(names: &[&str], wanted: &str) -> Result<usize, Failure> {
+    let exact = names.iter().position(|name| *name == wanted);
+    let mut begin = (0..names.len()).filter(|at| names[*at].starts_with(wanted));
+    let only = begin.next().filter(|_| begin.next().is_none());
+    exact
+        .or(only)
+        .ok_or_else(|| super::show::unknown("treatment", wanted, names))
+}
+
+fn explain(why: Unanswerable) -> Failure {
+    match why {
+        Unanswerable::Unknown { what, name, valid } => {
+            let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
+            super::show::unknown(what, &name, &valid)
+        }
+        Unanswerable::NothingInCommon => {
+            Failure::usage("the two have no overall figure in common: their workloads differ")
+                .next("name what both have: --workload NAME")
+        }
+    }
+}

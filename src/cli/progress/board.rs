@@ -1,0 +1,264 @@
+//! The live view as lines of text: the race, where the treatments stand, what runs now.
+//!
+//! Pure: it is given what is known and a width, and reads no clock. What a colour says a mark or a
+//! word says too.
+
+use crate::report::{Standing, Standings};
+use crate::unit;
+
+/// Columns that are used at most.
+const WIDTH_MAX: usize = 80;
+/// Treatments that are shown; the rest are counted.
+const ROWS_MAX: usize = 8;
+/// Columns of the bar of a round.
+const BAR: usize = 12;
+/// Heights of a sparkline.
+const SPARKS: [char; 8] = ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
+
+/// What is known of a run at a moment.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Board {
+    /// Round under way, from 1.
+    pub(super) round: u32,
+    /// Rounds the study allows.
+    pub(super) rounds_max: u32,
+    /// Trials done in this round, and all of it.
+    pub(super) trials: (u64, u64),
+    /// Since the run began, s.
+    pub(super) elapsed_s: f64,
+    /// It takes at most so much longer, s.
+    pub(super) left_s: f64,
+    /// Where the treatments stand.
+    pub(super) standings: Standings,
+    /// Treatment under way, by index.
+    pub(super) treatment: usize,
+    /// Its workload and part: `random write · measure`.
+    pub(super) doing: String,
+    /// Since the part began, s.
+    pub(super) doing_s: f64,
+    /// The rate right now: `312 MB/s`; empty: nothing is counted.
+    pub(super) rate: String,
+    /// The last rates, oldest first.
+    pub(super) recent: Vec<f64>,
+}
+
+/// How a line is set off on a terminal with colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Tone {
+    Plain,
+    Strong,
+    Faint,
+}
+
+/// The lines, none wider than `columns` or [`WIDTH_MAX`].
+pub(super) fn lines(board: &Board, columns: usize, colour: bool) -> Vec<String> {
+    let width = columns.min(WIDTH_MAX);
+    let mut lines = vec![(Tone::Strong, race(board))];
+    lines.extend(standings(board, width));
+    lines.extend(now(board, width).map(|line| (Tone::Plain, line)));
+    lines
+        .into_iter()
+        .map(|(tone, line)| {
+            let line = cut(line.trim_end(), width);
+            match tone {
+                Tone::Strong if colour => format!("\u{1b}[1m{line}\u{1b}[0m"),
+                Tone::Faint if colour => format!("\u{1b}[2m{line}\u{1b}[0m"),
+                _ => line,
+            }
+        })
+        .collect()
+}
+
+/// `round 3 of at most 12 ▕█████▏ · 41 s elapsed · at most 1 min 20 s left`
+fn race(board: &Board) -> String {
+    let (done, all) = board.trials;
+    let filled = (done.min(all) as usize * BAR) / all.max(1) as usize;
+    format!(
+        "round {} of at most {} ▕{}{}▏ {} · at most {} left",
+        board.round,
+        board.rounds_max,
+        "█".repeat(filled),
+        " ".repeat(BAR - filled),
+        unit::long_time(board.elapsed_s),
+        unit::long_time(board.left_s),
+    )
+}
+
+/// The treatments that can be shown, the one under way always among them.
+fn shown(board: &Board) -> Vec<&Standing> {
+    let rows = &board.standings.rows;
+    let mut shown: Vec<&Standing> = rows.iter().take(ROWS_MAX).collect();
+    let running = rows.iter().skip(ROWS_MAX);
+    if let Some(row) = running
+        .into_iter()
+        .find(|row| row.treatment == board.treatment)
+    {
+        shown.pop();
+        shown.push(row);
+    }
+    shown
+}
+
+fn standings(board: &Board, width: usize) -> Vec<(Tone, String)> {
+    let rows = shown(board);
+    let widest = |text: fn(&Standing) -> &str| {
+        let widths = rows.iter().map(|row| text(row).chars().count());
+        widths.max().unwrap_or(0)
+    };
+    let (figures, intervals) = (widest(|row| &row.figure), widest(|row| &row.interval));
+    // Mark, name, figure, interval and how a treatment left, with two blanks between them.
+    let out = " out, round 99".len();
+    let room = width.saturating_sub(2 + 2 + figures + 2 + intervals + out);
+    let names = widest(|row| &row.name).min(room.max(8));
+    let mut lines = Vec::new();
+    if !board.standings.of.is_empty() {
+        let text = format!("  {} [{}]", board.standings.of, board.standings.interval);
+        lines.push((Tone::Faint, text));
+    }
+    for row in &rows {
+        let (mark, out, tone) = match row.out_after {
+            Some(rounds) => ('○', format!("  out, round {rounds}"), Tone::Faint),
+            None if row.treatment == board.treatment => ('▸', String::new(), Tone::Strong),
+            None => ('●', String::new(), Tone::Plain),
+        };
+        let name = cut(&row.name, names);
+        let blanks = " ".repeat(names - name.chars().count());
+        let text = format!(
+            "{mark} {name}{blanks}  {:>figures$}  {:<intervals$}{out}",
+            row.figure, row.interval
+        );
+        lines.push((tone, text));
+    }
+    let hidden = board.standings.rows.len() - rows.len();
+    if hidden > 0 {
+        lines.push((Tone::Faint, format!("  and {hidden} more")));
+    }
+    lines
+}
+
+/// What runs now, and its throughput as a sparkline.
+fn now(board: &Board, width: usize) -> impl Iterator<Item = String> {
+    let name = board.standings.rows.iter();
+    let name = name
+        .into_iter()
+        .find(|row| row.treatment == board.treatment)
+        .map_or("", |row| row.name.as_str());
+    let doing = format!(
+        "now {name} · {} · {}",
+        board.doing,
+        unit::long_time(board.doing_s)
+    );
+    let room = width.saturating_sub(4 + board.rate.chars().count() + 1);
+    let rate = (!board.rate.is_empty())
+        .then(|| format!("    {} {}", board.rate, sparkline(&board.recent, room)));
+    std::iter::once(doing).chain(rate)
+}
+
+/// The last rates as columns over a common zero, as many as fit.
+pub(super) fn sparkline(rates: &[f64], room: usize) -> String {
+    let rates = &rates[rates.len().saturating_sub(room)..];
+    let most = rates.iter().copied().fold(0.0, f64::max);
+    rates
+        .iter()
+        .map(|rate| {
+            let share = if most > 0.0 { rate / most } else { 0.0 };
+            SPARKS[((share * 8.0) as usize).min(SPARKS.len() - 1)]
+        })
+        .collect()
+}
+
+/// The text as far as it fits.
+fn cut(text: &str, width: usize) -> String {
+    if text.chars().count() <= width {
+        return text.to_owned();
+    }
+    let mut cut: String = text.chars().take(width.saturating_sub(1)).collect();
+    cut.push('…');
+    cut
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn row(treatment: usize, name: &str, out_after: Option<u32>) -> Standing {
+        Standing {
+            treatment,
+            name: name.to_owned(),
+            figure: "1.18".to_owned(),
+            interval: "[1.02, 1.31]".to_owned(),
+            out_after,
+        }
+    }
+
+    fn board() -> Board {
+        Board {
+            round: 5,
+            rounds_max: 12,
+            trials: (3, 8),
+            elapsed_s: 161.0,
+            left_s: 200.0,
+            standings: Standings {
+                of: "ratio over all workloads; above 1 is better".to_owned(),
+                interval: "95 % interval".to_owned(),
+                rows: vec![
+                    row(1, "xfs, 4 KiB", None),
+                    row(0, "ext4, 4 KiB", None),
+                    row(
+                        2,
+                        "btrfs with a name that does not end anywhere near the edge of it",
+                        Some(3),
+                    ),
+                ],
+            },
+            treatment: 1,
+            doing: "random read · measure".to_owned(),
+            doing_s: 3.4,
+            rate: "312 MB/s".to_owned(),
+            recent: vec![0.0, 1.0, 2.0, 4.0, 8.0, 6.0, 7.9],
+        }
+    }
+
+    #[test]
+    fn the_board_fits_eighty_columns_and_says_all_without_colour() {
+        insta::assert_snapshot!(lines(&board(), 200, false).join("\n"), @r"
+        round 5 of at most 12 ▕████        ▏ 2 min 41 s · at most 3 min 20 s left
+          ratio over all workloads; above 1 is better [95 % interval]
+        ▸ xfs, 4 KiB                                    1.18  [1.02, 1.31]
+        ● ext4, 4 KiB                                   1.18  [1.02, 1.31]
+        ○ btrfs with a name that does not end anywher…  1.18  [1.02, 1.31]  out, round 3
+        now xfs, 4 KiB · random read · measure · 3 s
+            312 MB/s ▁▂▃▅█▇█
+        ");
+    }
+
+    #[test]
+    fn no_line_is_wider_than_the_terminal() {
+        let mut board = board();
+        for more in 3..30 {
+            board
+                .standings
+                .rows
+                .push(row(more, "another treatment", None));
+        }
+        board.treatment = 25;
+        for columns in [20, 40, 79, 80, 132] {
+            let lines = lines(&board, columns, false);
+            assert!(
+                lines
+                    .iter()
+                    .all(|line| line.chars().count() <= columns.min(80))
+            );
+            assert!(lines.len() <= ROWS_MAX + 5, "{}", lines.join("\n"));
+            assert_eq!(lines.iter().filter(|line| line.starts_with('▸')).count(), 1);
+        }
+    }
+
+    #[test]
+    fn a_sparkline_begins_at_zero_and_shows_the_newest() {
+        assert_eq!(sparkline(&[0.0, 4.0, 8.0], 80), "▁▅█");
+        assert_eq!(sparkline(&[1.0, 2.0, 8.0, 8.0], 2), "██");
+        assert_eq!(sparkline(&[0.0, 0.0], 9), "▁▁");
+        assert_eq!(sparkline(&[], 9), "");
+    }
+}

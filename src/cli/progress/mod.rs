@@ -1,0 +1,273 @@
+//! The live view of a run: on the terminal, and told to those who watch from outside.
+//!
+//! Everything goes to standard error, so that standard output is the report alone. Where standard
+//! error is no terminal, one plain line is written for each round and look. One thread looks at what
+//! is under way four times a second, draws it and writes the run's `now.json`.
+
+mod board;
+mod doing;
+
+use std::io::IsTerminal;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
+
+use self::board::Board;
+use self::doing::Doing;
+use crate::record::{Now, NowFile};
+use crate::report::{self, Standings};
+use crate::run::{Shared, TrialStart, Watcher};
+use crate::time::{Clock, SystemClock};
+use crate::unit;
+use crate::verdict::{self, Evidence, Verdict};
+
+/// How often is looked.
+const TICK: Duration = Duration::from_millis(250);
+
+/// What the view is of, and how it is shown.
+pub(super) struct View {
+    /// Names of the treatments.
+    pub(super) treatments: Vec<String>,
+    /// Names of the workloads.
+    pub(super) workloads: Vec<String>,
+    /// Rounds the study allows.
+    pub(super) rounds_max: u32,
+    /// Time it allows, s.
+    pub(super) time_max_s: f64,
+    /// Nothing is shown.
+    pub(super) quiet: bool,
+    /// Colours are.
+    pub(super) colour: bool,
+    /// Where those outside are told; none: nobody is.
+    pub(super) told: Option<NowFile>,
+}
+
+/// Draws a run.
+pub(super) struct Progress {
+    ledger: Shared,
+    treatments: Vec<String>,
+    time_max_s: f64,
+    quiet: bool,
+    terminal: bool,
+    bars: MultiProgress,
+    watched: Arc<Watched>,
+    ticker: Mutex<Option<JoinHandle<()>>>,
+}
+
+/// Shared with the thread that looks.
+struct Watched {
+    bar: ProgressBar,
+    workloads: Vec<String>,
+    rounds_max: u32,
+    colour: bool,
+    terminal: bool,
+    state: Mutex<State>,
+    end: Condvar,
+}
+
+/// What is known, as of the last event.
+#[derive(Default)]
+struct State {
+    doing: Doing,
+    standings: Standings,
+    /// Complete rounds the standings are of; none: there are no standings yet.
+    standings_of: Option<usize>,
+    trials: (u64, u64),
+    /// Elapsed and left at the moment `at_ns`, s.
+    elapsed_s: f64,
+    left_s: f64,
+    at_ns: u64,
+    ended: bool,
+}
+
+impl Progress {
+    /// Begins to draw and to tell.
+    pub(super) fn new(ledger: Shared, view: View) -> Self {
+        let terminal = std::io::stderr().is_terminal() && !view.quiet;
+        let bars = MultiProgress::new();
+        if !terminal {
+            bars.set_draw_target(indicatif::ProgressDrawTarget::hidden());
+        }
+        let style = ProgressStyle::with_template("{msg}");
+        let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
+        let watched = Arc::new(Watched {
+            bar: bars.add(ProgressBar::new_spinner().with_style(style)),
+            workloads: view.workloads,
+            rounds_max: view.rounds_max,
+            colour: view.colour,
+            terminal,
+            state: Mutex::default(),
+            end: Condvar::new(),
+        });
+        let ticking = Arc::clone(&watched);
+        let told = view.told;
+        let ticker =
+            (terminal || told.is_some()).then(|| std::thread::spawn(move || tick(&ticking, told)));
+        Self {
+            ledger,
+            treatments: view.treatments,
+            time_max_s: view.time_max_s,
+            quiet: view.quiet,
+            terminal,
+            bars,
+            watched,
+            ticker: Mutex::new(ticker),
+        }
+    }
+
+    /// Ends the drawing, leaves a clean line, and tells nobody any more.
+    pub(super) fn end(&self) {
+        self.watched.state().ended = true;
+        self.watched.end.notify_all();
+        let ticker = self
+            .ticker
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .take();
+        if let Some(ticker) = ticker {
+            let _ = ticker.join();
+        }
+        self.watched.bar.finish_and_clear();
+    }
+
+    fn say(&self, text: &str) {
+        if self.terminal {
+            // `println` keeps the view below the text; it fails only where there is no terminal.
+            let _ = self.bars.println(text);
+        } else {
+            super::error(&format!("{text}\n"));
+        }
+    }
+
+    /// Brings what the record says into the state: how far the race is and how long it may still
+    /// take, and after each round where the treatments stand.
+    fn race(&self, state: &mut State, round: u32) {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        let evidence = Evidence::of(record);
+        let live = (self.treatments.len() - evidence.dropped.len()).max(1);
+        let done = record.trials().filter(|trial| trial.round == round).count();
+        state.trials = (done as u64, (live * self.watched.workloads.len()) as u64);
+        state.at_ns = SystemClock.now_ns();
+        state.elapsed_s = record.elapsed_seconds();
+        let left = (self.time_max_s - state.elapsed_s).max(0.0);
+        let rounds = (self.watched.rounds_max + 1).saturating_sub(round);
+        let rest = evidence.round_seconds.map(|mean| mean * f64::from(rounds));
+        state.left_s = rest.map_or(left, |rest| rest.min(left));
+        if self.terminal && state.standings_of != Some(evidence.rounds.len()) {
+            state.standings_of = Some(evidence.rounds.len());
+            state.standings = report::standings(record, &verdict::judge(&evidence));
+        }
+    }
+}
+
+impl Watched {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the next look. False: the run has ended.
+    fn wait(&self) -> bool {
+        let state = self.state();
+        let waited = self
+            .end
+            .wait_timeout_while(state, TICK, |state| !state.ended);
+        let (state, _) = waited.unwrap_or_else(PoisonError::into_inner);
+        !state.ended
+    }
+
+    fn board(&self, state: &State, now_ns: u64) -> Board {
+        let since_s = now_ns.saturating_sub(state.at_ns) as f64 / 1e9;
+        let doing = &state.doing;
+        let workload = doing.workload.and_then(|at| self.workloads.get(at));
+        Board {
+            round: doing.round,
+            rounds_max: self.rounds_max,
+            trials: state.trials,
+            elapsed_s: state.elapsed_s + since_s,
+            left_s: (state.left_s - since_s).max(0.0),
+            standings: state.standings.clone(),
+            treatment: doing.treatment,
+            doing: match workload {
+                Some(workload) if *workload != doing.part => {
+                    format!("{workload} · {}", doing.part)
+                }
+                _ => doing.part.clone(),
+            },
+            doing_s: doing.elapsed_ns(now_ns) as f64 / 1e9,
+            rate: doing.rate(),
+            recent: doing.recent(),
+        }
+    }
+}
+
+/// Looks, draws and tells until the run ends.
+fn tick(watched: &Watched, mut told: Option<NowFile>) {
+    while watched.wait() {
+        let now_ns = SystemClock.now_ns();
+        let (board, now) = {
+            let mut state = watched.state();
+            if state.doing.round == 0 {
+                continue;
+            }
+            state.doing.look(now_ns);
+            (watched.board(&state, now_ns), state.doing.told(now_ns))
+        };
+        if let Some(file) = &mut told {
+            file.write(&Now {
+                pid: std::process::id(),
+                at: SystemClock.today(),
+                left_s: board.left_s,
+                ..now
+            });
+        }
+        if watched.terminal {
+            let columns = usize::from(console_columns());
+            let lines = board::lines(&board, columns, watched.colour);
+            watched.bar.set_message(lines.join("\n"));
+        }
+    }
+}
+
+/// Columns of the terminal behind standard error; 80 where it does not say.
+fn console_columns() -> u16 {
+    let size = rustix::termios::tcgetwinsize(std::io::stderr());
+    size.map_or(80, |size| if size.ws_col == 0 { 80 } else { size.ws_col })
+}
+
+impl Watcher for Progress {
+    fn begins(&self, start: &TrialStart<'_>) {
+        let (new_round, line) = {
+            let mut state = self.watched.state();
+            self.race(&mut state, start.round);
+            let doing = Doing::begins(start, SystemClock.now_ns());
+            let before = std::mem::replace(&mut state.doing, doing).round;
+            let line = format!(
+                "round {} of at most {} · {} elapsed · at most {} left",
+                start.round,
+                self.watched.rounds_max,
+                unit::long_time(state.elapsed_s),
+                unit::long_time(state.left_s)
+            );
+            (before != start.round, line)
+        };
+        if new_round && !self.terminal && !self.quiet {
+            self.say(&line);
+        }
+    }
+
+    fn looked(&self, verdict: &Verdict) {
+        if !self.quiet {
+            self.say(&format!(
+                "after round {}: {}",
+                verdict.rounds, verdict.sentence
+            ));
+        }
+    }
+
+    fn warned(&self, text: &str) {
+        self.say(&format!("warning: {text}"));
+    }
+}

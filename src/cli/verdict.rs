@@ -1,0 +1,40 @@
+//! `stackrace verdict`: what stored results say to any question, at any later time.
+
+use super::Setting;
+use super::args::Ask;
+use super::execute::share;
+use super::failure::Failure;
+use crate::record::Record;
+use crate::report;
+use crate::verdict::{self, Question, Sought};
+
+pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
+    let question = Question {
+        margin: share("--margin", verb.margin.as_ref(), 0.0..1.0)?,
+        confidence: share("--confidence", verb.confidence.as_ref(), 0.5..1.0)?,
+        sought: match (verb.contrast, verb.factor) {
+            (Some(words), _) => Some(Sought::Contrast(words)),
+            (None, Some(name)) => Some(Sought::Factor(name)),
+            (None, None) => None,
+        },
+        metric: verb.metric,
+        workload: verb.workload,
+    };
+    let store = setting.open_store()?;
+    let read = |run: &String| {
+        let record = store.read(run);
+        record.map_err(|error| Failure::usage(error.to_string()).next(error.next()))
+    };
+    let records: Vec<Record> = verb.runs.iter().map(read).collect::<Result<_, _>>()?;
+    let answers = verdict::ask(&records, &question).map_err(|missing| {
+        let what = format!("{} in run {} named", missing.what, missing.run);
+        let valid: Vec<&str> = missing.valid.iter().map(String::as_str).collect();
+        super::show::unknown(&what, &missing.name, &valid)
+    })?;
+    super::print(&if verb.json {
+        format!("{:#}\n", serde_json::to_value(&answers).unwrap_or_default())
+    } else {
+        report::answers(&answers, setting.colour)
+    });
+    Ok(0)
+}

@@ -1,0 +1,159 @@
+//! Every table in every form: the same cells, the columns that are documented.
+
+use super::column::Values;
+use super::*;
+use crate::record::sample;
+use ::parquet::file::reader::{FileReader, SerializedFileReader};
+use ::parquet::record::Field;
+use std::io::Write;
+
+/// Made-up runs, each with an id of its own.
+fn records() -> Vec<Record> {
+    let mut records = vec![
+        sample::record(&sample::small()),
+        sample::record(&sample::sweep()),
+        sample::with_failure(),
+        sample::without_rounds(),
+        sample::record(&sample::hostile()),
+    ];
+    for (at, record) in records.iter_mut().enumerate() {
+        record.head.run = format!("run-{at}");
+    }
+    records
+}
+
+/// Columns of a section of the documentation: name and kind.
+fn documented(heading: &str) -> Vec<(String, String)> {
+    let text = include_str!("../../docs/formats/export.md");
+    let (_, section) = text.split_once(&format!("\n## {heading}\n")).unwrap();
+    let section = section.split("\n## ").next().unwrap();
+    section
+        .lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| `")?.split('|');
+            let name = cells.next()?.trim().trim_matches('`').to_owned();
+            Some((name, cells.next()?.trim().to_owned()))
+        })
+        .collect()
+}
+
+#[test]
+fn columns_are_those_of_the_documentation() {
+    let names: Vec<&str> = ALL.iter().map(|kind| kind.name).collect();
+    assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
+    for kind in ALL {
+        let table = (kind.of)(&records());
+        let found: Vec<(String, String)> = table
+            .columns
+            .iter()
+            .filter(|column| !column.name.starts_with("level_"))
+            .map(|column| (column.name.clone(), column.values.kind().to_owned()))
+            .collect();
+        let mut expected = documented(&format!("`{}`", kind.name));
+        if found.iter().any(|(name, _)| name == "trial") {
+            expected.splice(0..0, documented("Columns of every table of trials"));
+        }
+        assert_eq!(found, expected, "{}", kind.name);
+    }
+}
+
+#[test]
+fn no_table_has_a_name_twice_or_a_column_of_another_length() {
+    for kind in ALL {
+        let table = (kind.of)(&records());
+        let mut names: Vec<&str> = table.columns.iter().map(|c| c.name.as_str()).collect();
+        let count = names.len();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), count, "{}", kind.name);
+        assert!(table.rows() > 0, "{}: nothing to look at", kind.name);
+        for column in &table.columns {
+            let rows = match &column.values {
+                Values::Text(values) => {
+                    assert!(values.iter().flatten().all(|text| !text.is_empty()));
+                    values.len()
+                }
+                Values::Whole(values) => values.len(),
+                Values::Real(values) => {
+                    assert!(values.iter().flatten().all(|value| value.is_finite()));
+                    values.len()
+                }
+                Values::Time(values) => values.len(),
+                Values::Flag(values) => values.len(),
+            };
+            assert_eq!(rows, table.rows(), "{}: {}", kind.name, column.name);
+        }
+    }
+}
+
+/// The cell as JSON has it, read back from Parquet.
+fn cell(field: &Field) -> serde_json::Value {
+    use jiff::Timestamp;
+    match field {
+        Field::Null => serde_json::Value::Null,
+        Field::Bool(value) => (*value).into(),
+        Field::Long(value) => (*value).into(),
+        Field::Double(value) => (*value).into(),
+        Field::Str(value) => value.clone().into(),
+        Field::TimestampMicros(value) => {
+            format!("{:.6}", Timestamp::from_microsecond(*value).unwrap()).into()
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn all_forms_hold_the_same_cells() {
+    for kind in ALL {
+        let table = (kind.of)(&records());
+        let json: serde_json::Value =
+            serde_json::from_slice(&Form::Json.render(&table).unwrap()).unwrap();
+        let json = json.as_array().unwrap();
+        assert_eq!(json.len(), table.rows());
+        let mut file = tempfile::tempfile().unwrap();
+        file.write_all(&Form::Parquet.render(&table).unwrap())
+            .unwrap();
+        let file = SerializedFileReader::new(file).unwrap();
+        let mut rows = 0;
+        for (row, expected) in file.get_row_iter(None).unwrap().zip(json) {
+            for (name, field) in row.unwrap().get_column_iter() {
+                assert_eq!(cell(field), expected[name], "{}: {name}", kind.name);
+            }
+            rows += 1;
+        }
+        assert_eq!(rows, table.rows(), "{}", kind.name);
+        let csv = String::from_utf8(Form::Csv.render(&table).unwrap()).unwrap();
+        let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
+        assert_eq!(head.len(), table.columns.len());
+    }
+}
+
+/// A run without a factor has no level of it; one with it has one in every row.
+#[test]
+fn runs_of_different_studies_fit_one_table() {
+    let records = records();
+    let table = (trials::OBSERVATIONS.of)(&records);
+    let expected: usize = records
+        .iter()
+        .flat_map(Record::trials)
+        .map(|trial| trial.metrics.len())
+        .sum();
+    assert_eq!(table.rows(), expected);
+    let text = |name: &str| {
+        let column = table.columns.iter().find(|column| column.name == name);
+        match &column.unwrap().values {
+            Values::Text(values) => values.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let runs = text("run");
+    let mut gaps = 0;
+    for name in records.iter().flat_map(|record| &record.head.factors) {
+        for (run, level) in runs.iter().zip(text(&format!("level_{name}"))) {
+            let record = records.iter().find(|r| Some(&r.head.run) == run.as_ref());
+            assert_eq!(level.is_some(), record.unwrap().head.factors.contains(name));
+            gaps += usize::from(level.is_none());
+        }
+    }
+    assert!(gaps > 0, "all runs have the same factors");
+}

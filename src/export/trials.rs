@@ -1,0 +1,299 @@
+//! Tables of trials: what each measured, what else is known of it, its block devices.
+
+use super::Kind;
+use super::column::{Column, Get, Table, Values, columns};
+use crate::event::{
+    Better, DeviceCounted, Ended, MetricHead, Observation, TreatmentHead, WorkloadHead,
+};
+use crate::record::Record;
+
+/// One row per trial and metric.
+pub(super) const OBSERVATIONS: Kind = Kind {
+    name: "observations",
+    summary: "one row per trial and metric of its workload",
+    of: observations,
+};
+
+/// One row per trial.
+pub(super) const TRIALS: Kind = Kind {
+    name: "trials",
+    summary: "one row per trial: times, caches, CPU, pressure",
+    of: trials,
+};
+
+/// One row per trial and device.
+pub(super) const DEVICES: Kind = Kind {
+    name: "devices",
+    summary: "one row per trial and block device under its stack",
+    of: devices,
+};
+
+/// A trial with what its indices stand for.
+#[derive(Clone, Copy)]
+pub(super) struct Trial<'a> {
+    record: &'a Record,
+    /// Position in the log, from 0.
+    at: usize,
+    /// What another tool measured has only its figures: the counters beside them are nobody's.
+    own: bool,
+    pub(super) seen: &'a Observation,
+    treatment: &'a TreatmentHead,
+    workload: &'a WorkloadHead,
+}
+
+impl Trial<'_> {
+    /// A figure that only stackrace itself can have counted.
+    pub(super) fn own<T>(&self, value: T) -> Option<T> {
+        self.own.then_some(value)
+    }
+}
+
+/// The trials of all runs, in order.
+pub(super) fn of(records: &[Record]) -> Vec<Trial<'_>> {
+    let mut trials = Vec::new();
+    for record in records {
+        let own = !record.imported();
+        for (at, seen) in record.trials().enumerate() {
+            let treatment = record.head.treatments.get(seen.treatment);
+            let workload = record.head.workloads.get(seen.workload);
+            if let (Some(treatment), Some(workload)) = (treatment, workload) {
+                trials.push(Trial {
+                    record,
+                    at,
+                    own,
+                    seen,
+                    treatment,
+                    workload,
+                });
+            }
+        }
+    }
+    trials
+}
+
+/// The columns that say which trial a row is of: the same in every table of trials, so that none
+/// has to be joined with another. A factor has a column of its own, `level_` and its name.
+pub(super) fn keys(trials: &[Trial<'_>]) -> Vec<Column> {
+    let mut before = columns(
+        trials,
+        &[
+            ("run", Get::Text(|t| &t.record.head.run)),
+            ("study", Get::Text(|t| &t.record.head.study_name)),
+            ("title", Get::Text(|t| &t.record.head.title)),
+            ("trial", Get::Whole(|t| Some(t.at as u64))),
+            ("round", Get::Whole(|t| Some(t.seen.round.into()))),
+            ("position", Get::Whole(|t| Some(t.seen.position as u64))),
+            ("treatment", Get::Text(|t| &t.treatment.name)),
+        ],
+    );
+    let after = columns(
+        trials,
+        &[
+            ("workload", Get::Text(|t| &t.workload.name)),
+            ("kind", Get::Text(|t| &t.workload.kind)),
+            ("ended", Get::Text(|t| ended(t.seen))),
+        ],
+    );
+    before.extend(levels(trials));
+    before.extend(after);
+    before
+}
+
+/// A column per factor of any of the runs, in the order first seen.
+fn levels(trials: &[Trial<'_>]) -> Vec<Column> {
+    let mut names: Vec<&str> = Vec::new();
+    for trial in trials {
+        for name in &trial.record.head.factors {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+    }
+    let level = |trial: &Trial<'_>, name: &str| {
+        let mut factors = trial.record.head.factors.iter();
+        let at = factors.position(|factor| factor == name)?;
+        let level = trial.treatment.levels.get(at)?;
+        (!level.is_empty()).then(|| level.clone())
+    };
+    names
+        .into_iter()
+        .map(|name| Column {
+            name: format!("level_{name}"),
+            values: Values::Text(trials.iter().map(|trial| level(trial, name)).collect()),
+        })
+        .collect()
+}
+
+/// How a trial ended, in the words of the log.
+fn ended(trial: &Observation) -> &'static str {
+    match trial.ended {
+        Ended::Complete => "complete",
+        Ended::Interrupted => "interrupted",
+        Ended::Failed { .. } => "failed",
+    }
+}
+
+/// A direction, in the words of the log.
+pub(super) fn better(metric: &MetricHead) -> &'static str {
+    match metric.better {
+        Better::Higher => "higher",
+        Better::Lower => "lower",
+    }
+}
+
+fn observations(records: &[Record]) -> Table {
+    let trials = of(records);
+    let rows: Vec<(Trial<'_>, usize)> = trials
+        .iter()
+        .flat_map(|trial| (0..trial.workload.metrics.len()).map(|metric| (*trial, metric)))
+        .collect();
+    let keyed: Vec<Trial<'_>> = rows.iter().map(|(trial, _)| *trial).collect();
+    let mut columns = keys(&keyed);
+    columns.extend(super::column::columns(
+        &rows,
+        &[
+            ("metric", Get::Text(|(t, m)| &t.workload.metrics[*m].name)),
+            ("unit", Get::Text(|(t, m)| &t.workload.metrics[*m].unit)),
+            (
+                "better",
+                Get::Text(|(t, m)| better(&t.workload.metrics[*m])),
+            ),
+            ("primary", Get::Flag(|(_, m)| Some(*m == 0))),
+            (
+                "value",
+                Get::Real(|(t, m)| t.seen.metrics.get(*m).copied().flatten()),
+            ),
+            ("started_at", Get::Time(|(t, _)| &t.seen.started_at)),
+            ("elapsed_ns", Get::Whole(|(t, _)| t.own(t.seen.elapsed_ns))),
+        ],
+    ));
+    Table { columns }
+}
+
+fn trials(records: &[Record]) -> Table {
+    let trials = of(records);
+    let mut table = keys(&trials);
+    table.extend(columns(
+        &trials,
+        &[
+            (
+                "error",
+                Get::Text(|t| match &t.seen.ended {
+                    Ended::Failed { error } => error,
+                    Ended::Complete | Ended::Interrupted => "",
+                }),
+            ),
+            ("started_at", Get::Time(|t| &t.seen.started_at)),
+            ("elapsed_ns", Get::Whole(|t| t.own(t.seen.elapsed_ns))),
+            ("prepare_ns", Get::Whole(|t| t.own(t.seen.prepare_ns))),
+            ("settle_ns", Get::Whole(|t| t.own(t.seen.settle_ns))),
+            ("caches", Get::Text(|t| &t.seen.settled.caches)),
+            ("remounted", Get::Flag(|t| t.own(t.seen.settled.remounted))),
+            (
+                "resident_bytes",
+                Get::Whole(|t| t.seen.settled.resident_bytes),
+            ),
+            (
+                "prepared_bytes",
+                Get::Whole(|t| t.seen.settled.prepared_bytes),
+            ),
+        ],
+    ));
+    table.extend(counted(&trials));
+    table.extend(columns(
+        &trials,
+        &[("notes", Get::Made(|t| t.seen.notes.join("; ")))],
+    ));
+    Table { columns: table }
+}
+
+/// What the system counted meanwhile.
+fn counted(trials: &[Trial<'_>]) -> Vec<Column> {
+    columns(
+        trials,
+        &[
+            (
+                "cpu_user_ns",
+                Get::Whole(|t| t.own(t.seen.counted.cpu_user_ns)),
+            ),
+            (
+                "cpu_system_ns",
+                Get::Whole(|t| t.own(t.seen.counted.cpu_system_ns)),
+            ),
+            (
+                "cpu_machine_busy_ns",
+                Get::Whole(|t| t.own(t.seen.counted.cpu_machine_busy_ns)),
+            ),
+            (
+                "cpu_steal_ns",
+                Get::Whole(|t| t.own(t.seen.counted.cpu_steal_ns)),
+            ),
+            ("cpus", Get::Whole(|t| t.own(t.seen.counted.cpus.into()))),
+            (
+                "asked_read_bytes",
+                Get::Whole(|t| t.own(t.seen.counted.asked_read_bytes)),
+            ),
+            (
+                "fetched_bytes",
+                Get::Whole(|t| t.own(t.seen.counted.fetched_bytes)),
+            ),
+            (
+                "sent_bytes",
+                Get::Whole(|t| t.own(t.seen.counted.sent_bytes)),
+            ),
+            (
+                "cache_hit_bytes",
+                Get::Whole(|t| t.seen.counted.cache_hit_bytes),
+            ),
+            (
+                "pressure_cpu_ns",
+                Get::Whole(|t| t.seen.counted.pressure_cpu_ns),
+            ),
+            (
+                "pressure_io_ns",
+                Get::Whole(|t| t.seen.counted.pressure_io_ns),
+            ),
+            (
+                "pressure_memory_ns",
+                Get::Whole(|t| t.seen.counted.pressure_memory_ns),
+            ),
+        ],
+    )
+}
+
+fn devices(records: &[Record]) -> Table {
+    let trials = of(records);
+    let rows: Vec<(Trial<'_>, usize, &DeviceCounted)> = trials
+        .iter()
+        .flat_map(|trial| {
+            let devices = trial.seen.counted.devices.iter().enumerate();
+            devices.map(|(at, device)| (*trial, at, device))
+        })
+        .collect();
+    let keyed: Vec<Trial<'_>> = rows.iter().map(|row| row.0).collect();
+    let mut table = keys(&keyed);
+    table.extend(columns(
+        &rows,
+        &[
+            ("height", Get::Whole(|(_, at, _)| Some(*at as u64))),
+            ("device", Get::Text(|(_, _, device)| &device.device)),
+            ("reads", Get::Whole(|(_, _, device)| Some(device.reads))),
+            (
+                "read_bytes",
+                Get::Whole(|(_, _, device)| Some(device.read_bytes)),
+            ),
+            ("writes", Get::Whole(|(_, _, device)| Some(device.writes))),
+            (
+                "written_bytes",
+                Get::Whole(|(_, _, device)| Some(device.written_bytes)),
+            ),
+            ("flushes", Get::Whole(|(_, _, device)| device.flushes)),
+            ("busy_ns", Get::Whole(|(_, _, device)| Some(device.busy_ns))),
+            (
+                "weighted_ns",
+                Get::Whole(|(_, _, device)| Some(device.weighted_ns)),
+            ),
+        ],
+    ));
+    Table { columns: table }
+}

@@ -1,0 +1,271 @@
+//! Undoing what was put together of devices: arrays, volume groups, pools, and the signatures left.
+//!
+//! Each of them bears a mark that was drawn before it was made (a UUID, or a name with 16 random
+//! digits) and stands in the journal. Only what bears that mark is taken away: a device may be
+//! somebody else's by the time a dead run is cleaned up.
+
+use super::until_free;
+use crate::host::{Host, HostError, Output, argv};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Bytes written over at either end of a device: all labels of ZFS and md lie there.
+const ENDS_BYTES: u64 = 1 << 20;
+
+/// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
+const SYS_SECTOR_BYTES: u64 = 512;
+
+/// What a device shows of itself, as `blkid --probe` reads it from the device.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Shown {
+    /// `ext4`, `linux_raid_member`, `zfs_member` …
+    kind: Option<String>,
+    /// Whether there is a partition table.
+    table: bool,
+    /// UUID and label.
+    names: Vec<String>,
+}
+
+/// Wipes the signatures from a device that bears our mark; a device that is gone, or bears none, is
+/// fine.
+pub(super) fn blank(host: &dyn Host, device: &Path, mark: &str) -> Result<(), HostError> {
+    if !host.exists(device) {
+        return Ok(());
+    }
+    let Some(shown) = shown(host, device)? else {
+        return Ok(());
+    };
+    if shown.bears(mark) {
+        return wipe(host, device, &shown);
+    }
+    let not_ours = |why: &str| HostError::NotOurs {
+        path: device.to_path_buf(),
+        why: why.to_string(),
+    };
+    if shown.kind.is_some() || !shown.table {
+        return Err(not_ours("what it carries now does not bear our mark"));
+    }
+    // A pool on a whole disk lies in a partition that zpool made.
+    let mut ours = Vec::new();
+    for partition in partitions(host, device) {
+        match self::shown(host, &partition)? {
+            None => {}
+            Some(shown) if shown.bears(mark) => ours.push((partition, shown)),
+            Some(_) => return Err(not_ours("a partition on it does not bear our mark")),
+        }
+    }
+    if ours.is_empty() {
+        return Err(not_ours("it has a partition table that is not ours"));
+    }
+    for (partition, shown) in ours {
+        wipe(host, &partition, &shown)?;
+    }
+    wipe(host, device, &shown)
+}
+
+impl Shown {
+    fn bears(&self, mark: &str) -> bool {
+        self.names.iter().any(|name| digits(name) == digits(mark))
+    }
+}
+
+/// A UUID without the hyphens or colons each tool groups its digits with.
+fn digits(uuid: &str) -> String {
+    uuid.replace([':', '-'], "")
+}
+
+fn shown(host: &dyn Host, device: &Path) -> Result<Option<Shown>, HostError> {
+    let command = argv([
+        OsStr::new("blkid"),
+        OsStr::new("--probe"),
+        OsStr::new("--output"),
+        OsStr::new("export"),
+        device.as_os_str(),
+    ]);
+    let output = host.exec(&command)?;
+    match output.status {
+        Some(0) => Ok(Some(parse(&output.stdout))),
+        // blkid(8): 2 is "nothing found".
+        Some(2) => Ok(None),
+        _ => Err(failed(&command, output)),
+    }
+}
+
+/// `NAME=value` lines of `blkid --output export`.
+fn parse(text: &str) -> Shown {
+    let mut shown = Shown::default();
+    for (name, value) in text.lines().filter_map(|line| line.split_once('=')) {
+        match name {
+            "TYPE" => shown.kind = Some(value.to_string()),
+            "PTTYPE" => shown.table = true,
+            "UUID" | "LABEL" => shown.names.push(value.to_string()),
+            _ => {}
+        }
+    }
+    shown
+}
+
+fn wipe(host: &dyn Host, device: &Path, shown: &Shown) -> Result<(), HostError> {
+    // Of ZFS, wipefs takes away what blkid looks for and leaves what ZFS itself looks for.
+    match shown.kind.as_deref() {
+        Some("zfs_member") => erase(host, device),
+        _ => wipe_signatures(host, device),
+    }
+}
+
+fn wipe_signatures(host: &dyn Host, device: &Path) -> Result<(), HostError> {
+    until_free(
+        host,
+        &argv([
+            OsStr::new("wipefs"),
+            OsStr::new("--all"),
+            device.as_os_str(),
+        ]),
+    )
+}
+
+/// Wipes every signature from a device and writes zeros over its first and last MiB.
+///
+/// # Errors
+/// When the device is in use, or a tool fails.
+pub(crate) fn erase(host: &dyn Host, device: &Path) -> Result<(), HostError> {
+    wipe_signatures(host, device)?;
+    let bytes = size(host, device)?;
+    let end = bytes.saturating_sub(ENDS_BYTES) / 4096 * 4096;
+    for (offset, length) in [(0, ENDS_BYTES.min(bytes)), (end, bytes - end)] {
+        let (offset, length) = (offset.to_string(), length.to_string());
+        let words = ["--zeroout", "--offset", &offset, "--length", &length];
+        let mut command = argv(["blkdiscard"]);
+        command.extend(words.iter().map(OsString::from));
+        command.push(device.into());
+        until_free(host, &command)?;
+    }
+    Ok(())
+}
+
+fn size(host: &dyn Host, device: &Path) -> Result<u64, HostError> {
+    let file = in_sys(host, device).join("size");
+    let sectors = host.read_text(&file)?;
+    let sectors: u64 = sectors.trim().parse().map_err(|_| {
+        HostError::path("understand", &file, std::io::Error::other(sectors.clone()))
+    })?;
+    Ok(sectors.saturating_mul(SYS_SECTOR_BYTES))
+}
+
+fn in_sys(host: &dyn Host, device: &Path) -> PathBuf {
+    let device = host.canonical(device).unwrap_or(device.to_path_buf());
+    let name = device.file_name().unwrap_or_default();
+    Path::new("/sys/class/block").join(name)
+}
+
+/// The partitions the kernel sees on a device.
+pub(crate) fn partitions(host: &dyn Host, device: &Path) -> Vec<PathBuf> {
+    let directory = in_sys(host, device);
+    let names = host.list(&directory).unwrap_or_default();
+    names
+        .into_iter()
+        .filter(|name| host.exists(&directory.join(name).join("partition")))
+        .map(|name| Path::new("/dev").join(name))
+        .collect()
+}
+
+/// Stops an array by its UUID; one that does not stand is fine.
+pub(super) fn stop_array(host: &dyn Host, uuid: &str) -> Result<(), HostError> {
+    let scan = host.must(&argv(["mdadm", "--detail", "--scan"]))?;
+    for device in arrays(&scan.stdout, uuid) {
+        until_free(host, &argv(["mdadm", "--stop", device]))?;
+    }
+    Ok(())
+}
+
+/// Devices of a UUID in lines like `ARRAY /dev/md/x metadata=1.2 UUID=01234567:89abcdef:…`.
+fn arrays<'a>(scan: &'a str, uuid: &str) -> Vec<&'a str> {
+    let of_uuid = |line: &&str| {
+        let mut words = line.split(' ');
+        words.any(|word| {
+            word.strip_prefix("UUID=")
+                .is_some_and(|found| digits(found) == digits(uuid))
+        })
+    };
+    scan.lines()
+        .filter(of_uuid)
+        .filter_map(|line| {
+            // One that udev put together in part holds its members all the same.
+            let line = line.strip_prefix("INACTIVE-").unwrap_or(line);
+            line.strip_prefix("ARRAY ")?.split(' ').next()
+        })
+        .collect()
+}
+
+/// Removes a volume group with its volumes, unless one of them is in use; none of that name is fine.
+pub(super) fn remove_volume_group(host: &dyn Host, name: &str) -> Result<(), HostError> {
+    let list = argv(["vgs", "--noheadings", "--options", "vg_name"]);
+    let groups = host.must(&list)?.stdout;
+    if groups.lines().any(|line| line.trim() == name) {
+        until_free(host, &argv(["vgremove", "--force", "--yes", name]))?;
+    }
+    Ok(())
+}
+
+/// Destroys a pool; none of that name, or no ZFS that could hold one, is fine. An exported pool is
+/// on its devices alone, and goes with them or with their signatures.
+pub(super) fn destroy_pool(host: &dyn Host, name: &str) -> Result<(), HostError> {
+    let list = argv(["zpool", "list", "-H", "-o", "name"]);
+    let output = host.exec(&list)?;
+    // Without a pool, the module or the daemon: zpool fails, in words of its version.
+    let none = ["no pools", "module", "daemon"];
+    match output.status {
+        Some(0) if output.stdout.lines().any(|line| line.trim() == name) => {
+            until_free(host, &argv(["zpool", "destroy", name]))
+        }
+        Some(0) => Ok(()),
+        _ if none.iter().any(|word| output.stderr.contains(word)) => Ok(()),
+        _ => Err(failed(&list, output)),
+    }
+}
+
+/// Writes a parameter back that still is what we wrote.
+pub(super) fn write_back(
+    host: &dyn Host,
+    file: &Path,
+    ours: &str,
+    before: &str,
+) -> Result<(), HostError> {
+    if host.exists(file) && host.read_text(file)?.trim() == ours {
+        host.write_text(file, before)?;
+    }
+    Ok(())
+}
+
+fn failed(command: &[OsString], output: Output) -> HostError {
+    HostError::Failed {
+        command: crate::host::shown(command),
+        output,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What `mdadm --detail --scan` 4.2 prints (mdadm(8), mdadm.conf(5)).
+    #[test]
+    fn an_array_is_found_by_its_uuid_however_the_digits_are_grouped() {
+        let scan = concat!(
+            "ARRAY /dev/md/a metadata=1.2 name=a UUID=01234567:89abcdef:80000000:00000001\n",
+            "INACTIVE-ARRAY /dev/md127 metadata=1.2 UUID=01234567:89abcdef:80000000:00000001\n",
+            "ARRAY /dev/md/b metadata=1.2 name=b UUID=01234567:89abcdef:80000000:00000002\n",
+        );
+        let uuid = "01234567-89ab-cdef-8000-000000000001";
+        assert_eq!(arrays(scan, uuid), ["/dev/md/a", "/dev/md127"]);
+        assert!(arrays(scan, "01234567").is_empty());
+    }
+
+    #[test]
+    fn a_signature_is_ours_by_uuid_or_label_alone() {
+        let shown = parse("DEVNAME=/dev/loop0\nUUID=012345-6789-ab\nLABEL=x\nTYPE=LVM2_member\n");
+        assert!(shown.bears("0123456789ab") && shown.bears("x"));
+        assert!(!shown.bears("LVM2_member") && !shown.bears(""));
+        assert!(parse("PTUUID=1\nPTTYPE=gpt\n").table);
+    }
+}

@@ -1,0 +1,82 @@
+//! Processor time of the kernel's own threads: `/proc/*/stat` (proc_pid_stat(5)).
+//!
+//! Work that a file system, a pool or a loop device hands to a thread of the kernel belongs to
+//! nobody's process; one of them that is never idle limits everything above it.
+
+use std::collections::BTreeMap;
+
+use crate::event::ThreadCounted;
+
+/// Every thread of the kernel is a child of `kthreadd`, whose number is 2.
+const KTHREADD: &str = "2";
+
+/// A tick of `/proc`, ns: 100 a second on every Linux in use, as ticks are an ABI.
+const TICK_NS: u64 = 10_000_000;
+
+/// Name and time used so far, ns, by number and time of start (numbers are used again).
+pub(super) type Threads = BTreeMap<(u64, u64), (String, u64)>;
+
+/// All of them now; empty where `/proc` shows only what is ours.
+pub(super) fn take() -> Threads {
+    let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
+    let mut threads = Threads::new();
+    for process in processes {
+        let number = process.file_name().to_string_lossy().parse::<u64>();
+        let Ok(number) = number else { continue };
+        let stat = std::fs::read_to_string(process.path().join("stat"));
+        if let Some((started, name, ns)) = stat.ok().as_deref().and_then(parse) {
+            threads.insert((number, started), (name, ns));
+        }
+    }
+    threads
+}
+
+/// Start, name and time of a thread of the kernel; none: it is something else.
+fn parse(stat: &str) -> Option<(u64, String, u64)> {
+    let (before, after) = stat.rsplit_once(')')?;
+    let name = before.split_once('(')?.1.to_owned();
+    // From the third field on: state, parent …
+    let fields: Vec<&str> = after.split_whitespace().collect();
+    if fields.get(1) != Some(&KTHREADD) {
+        return None;
+    }
+    let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    let ticks = number(11)?.saturating_add(number(12)?);
+    Some((number(19)?, name, ticks.saturating_mul(TICK_NS)))
+}
+
+/// The one that used the most between two moments; none: no thread was seen.
+pub(super) fn busiest(before: &Threads, after: &Threads) -> Option<ThreadCounted> {
+    let used = after.iter().map(|(key, (name, ns))| {
+        let began = before.get(key).map_or(0, |(_, ns)| *ns);
+        (ns.saturating_sub(began), name)
+    });
+    let (cpu_ns, name) = used.max_by_key(|(ns, _)| *ns)?;
+    Some(ThreadCounted {
+        name: name.clone(),
+        cpu_ns,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_children_of_kthreadd_are_threads_of_the_kernel() {
+        let stat = "77 (kworker/u8:2 (x)) I 2 0 0 0 -1 69238880 0 0 0 0 40 60 0 0 20 0 1 0 900 0 0";
+        let thread = (900, "kworker/u8:2 (x)".to_owned(), 1_000_000_000);
+        assert_eq!(parse(stat), Some(thread));
+        assert_eq!(parse(&stat.replace(" I 2 ", " S 1 ")), None);
+        assert_eq!(parse("77 (cut"), None);
+    }
+
+    #[test]
+    fn a_number_used_again_is_another_thread() {
+        let name = |name: &str, ns: u64| (name.to_owned(), ns);
+        let before = Threads::from([((7, 1), name("old", 500)), ((8, 1), name("busy", 100))]);
+        let after = Threads::from([((7, 2), name("new", 90)), ((8, 1), name("busy", 180))]);
+        let busiest = busiest(&before, &after).unwrap();
+        assert_eq!((busiest.name.as_str(), busiest.cpu_ns), ("new", 90));
+    }
+}

@@ -1,0 +1,171 @@
+//! What a run is doing at this moment, for those who watch it from outside.
+//!
+//! `now.json` beside the log (`docs/formats/now.md`) is a courtesy and never the truth: nothing that
+//! is judged comes from it, it may be missing, and it is removed when the run ends. It is written
+//! over in place, so that a second's news costs the disk nothing but a page that is written back
+//! once in a while; whoever reads it takes a shared lock, and the writer leaves a turn out rather
+//! than wait.
+//!
+//! Units: nanoseconds, seconds, operations, bytes.
+
+use std::fs::{File, OpenOptions};
+use std::io::Read;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+/// Name of the file in its run's directory.
+const NOW: &str = "now.json";
+/// Version of the file's format.
+const FORMAT: u32 = 1;
+/// More is never read: a file of this name need not be ours.
+const BYTES_MAX: u64 = 64 << 10;
+
+/// What a run is doing.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Now {
+    /// Version of the format.
+    pub(crate) format: u32,
+    /// The process that runs it.
+    pub(crate) pid: u32,
+    /// When this was written, RFC 3339.
+    pub(crate) at: String,
+    /// Round, from 1.
+    pub(crate) round: u32,
+    /// Treatment by index.
+    pub(crate) treatment: usize,
+    /// Workload by index; none while a stack is raised.
+    pub(crate) workload: Option<usize>,
+    /// `raise`, `prepare`, `settle`, or the name of the phase.
+    pub(crate) part: String,
+    /// Since the part began, ns.
+    pub(crate) elapsed_ns: u64,
+    /// Operations of the part so far.
+    pub(crate) ops: u64,
+    /// Bytes it moved so far.
+    pub(crate) bytes: u64,
+    /// Operations per second since the last time this was written.
+    pub(crate) ops_per_s: f64,
+    /// Bytes per second since then.
+    pub(crate) bytes_per_s: f64,
+    /// Unit of `recent`: `B/s`, or `op/s` where the part moves no bytes.
+    pub(crate) unit: String,
+    /// The last rates of the part, oldest first.
+    pub(crate) recent: Vec<f64>,
+    /// The run takes at most so much longer, s.
+    pub(crate) left_s: f64,
+}
+
+/// The file while its run goes on; removed when dropped.
+#[derive(Debug)]
+pub(crate) struct NowFile {
+    file: File,
+    path: PathBuf,
+    length: usize,
+}
+
+impl NowFile {
+    /// Makes the file in a run's directory; none where the system refuses, for a run goes on
+    /// without watchers.
+    pub(super) fn create(dir: &Path) -> Option<Self> {
+        let path = dir.join(NOW);
+        // One left by a killed run is of no use to anybody, and a reader may still have it open.
+        let _ = std::fs::remove_file(&path);
+        let file = OpenOptions::new()
+            .create_new(true)
+            .read(true)
+            .write(true)
+            .open(&path)
+            .ok()?;
+        Some(Self {
+            file,
+            path,
+            length: 0,
+        })
+    }
+
+    /// Writes the news over those before; where a reader looks at them just then, not.
+    pub(crate) fn write(&mut self, now: &Now) {
+        let now = Now {
+            format: FORMAT,
+            ..now.clone()
+        };
+        let Ok(mut text) = serde_json::to_vec(&now) else {
+            return;
+        };
+        // Blanks over the rest of a longer text: cutting the file would be work for the disk.
+        let padded = self.length.max(text.len() + 1) - 1;
+        text.resize(padded, b' ');
+        text.push(b'\n');
+        if flock(&self.file, FlockOperation::NonBlockingLockExclusive).is_err() {
+            return;
+        }
+        if self.file.write_all_at(&text, 0).is_ok() {
+            self.length = text.len();
+        }
+        let _ = flock(&self.file, FlockOperation::Unlock);
+    }
+}
+
+impl Drop for NowFile {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_file(&self.path);
+    }
+}
+
+/// The news in a run's directory; none: there are none, or they cannot be read.
+pub(super) fn read(dir: &Path) -> Option<Now> {
+    let file = File::open(dir.join(NOW)).ok()?;
+    // The writer holds its lock for the time of one write.
+    flock(&file, FlockOperation::LockShared).ok()?;
+    let mut text = Vec::new();
+    file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
+    serde_json::from_slice(&text).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn news(part: &str) -> Now {
+        Now {
+            pid: 7,
+            part: part.to_owned(),
+            recent: vec![1.5, 2.5],
+            ..Now::default()
+        }
+    }
+
+    #[test]
+    fn the_last_news_are_read_whatever_was_there_before() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(read(dir.path()), None);
+        std::fs::write(dir.path().join(NOW), "left by a killed run").unwrap();
+        let mut file = NowFile::create(dir.path()).unwrap();
+        for part in ["a part with a long name", "short", "prepare"] {
+            file.write(&news(part));
+            let read = read(dir.path()).unwrap();
+            assert_eq!((read.part.as_str(), read.format), (part, FORMAT));
+            assert_eq!(read.recent, [1.5, 2.5]);
+        }
+        drop(file);
+        assert_eq!(read(dir.path()), None);
+        assert!(!dir.path().join(NOW).exists());
+    }
+
+    #[test]
+    fn a_reader_never_sees_half_of_the_news() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut file = NowFile::create(dir.path()).unwrap();
+        file.write(&news("before"));
+        let reader = File::open(dir.path().join(NOW)).unwrap();
+        flock(&reader, FlockOperation::LockShared).unwrap();
+        file.write(&news("while somebody reads"));
+        drop(reader);
+        assert_eq!(read(dir.path()).unwrap().part, "before");
+        file.write(&news("after"));
+        assert_eq!(read(dir.path()).unwrap().part, "after");
+    }
+}

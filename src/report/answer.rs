@@ -1,0 +1,84 @@
+//! What stored results say to a question asked afterwards.
+
+use super::content::{self, Row, Table};
+use super::sheet::{Part, Sheet};
+use crate::verdict::Answer;
+
+/// The pages for a terminal, one for each run.
+pub(crate) fn answers(answers: &[Answer], colour: bool) -> String {
+    let pages: Vec<String> = answers.iter().map(|answer| page(answer, colour)).collect();
+    pages.join("\n")
+}
+
+fn page(answer: &Answer, colour: bool) -> String {
+    let mut lead = answer.sentences.clone();
+    lead.extend(worth(answer));
+    let mut facts = vec![("run".to_owned(), answer.run.clone())];
+    if !answer.imported {
+        facts.push(("rounds".to_owned(), rounds(answer)));
+        facts.push(("margin".to_owned(), content::share(answer.margin)));
+    }
+    let mut parts = Vec::new();
+    if !answer.contrasts.is_empty() {
+        parts.push(Part::Table(contrasts(answer)));
+    }
+    if !answer.notes.is_empty() {
+        parts.push(Part::List("Notes".to_owned(), answer.notes.clone()));
+    }
+    let sheet = Sheet {
+        title: answer.title.clone(),
+        lead,
+        facts,
+        parts,
+    };
+    String::from_utf8_lossy(&sheet.render("terminal", colour)).into_owned()
+}
+
+fn rounds(answer: &Answer) -> String {
+    match answer.look {
+        Some(look) if look < answer.rounds => {
+            format!("{look} of {}, the last planned look", answer.rounds)
+        }
+        _ => answer.rounds.to_string(),
+    }
+}
+
+/// How far the sentences can be relied on.
+fn worth(answer: &Answer) -> Option<String> {
+    if answer.imported {
+        return Some(
+            "Imported, not measured here: neither drawn at random nor made in turn, so no verdict follows. Intervals hold with 95 % each on their own."
+                .to_owned(),
+        );
+    }
+    let confidence = content::share(answer.confidence);
+    let together = match answer.family {
+        1 => format!("Holds with {confidence} confidence"),
+        n => format!("All {n} hold together with {confidence} confidence"),
+    };
+    answer.chosen_after.then(|| {
+        format!(
+            "Chosen after the run: exploratory. {together} at every look, if they were chosen without a look at the data; what was looked at before and left out is not paid for."
+        )
+    })
+}
+
+fn contrasts(answer: &Answer) -> Table {
+    let row = |contrast: &crate::verdict::Contrast| {
+        let mut cells = vec![
+            content::contrast_name(contrast),
+            content::contrast_place(contrast),
+        ];
+        cells.extend(content::ratio_cells(contrast));
+        Row::of(cells)
+    };
+    Table {
+        title: "Contrasts".to_owned(),
+        note: "A ratio above 1: the first named is better.".to_owned(),
+        head: ["contrast", "on", "ratio", "interval", "word"]
+            .map(str::to_owned)
+            .to_vec(),
+        text: vec![1, 4],
+        rows: answer.contrasts.iter().map(row).collect(),
+    }
+}

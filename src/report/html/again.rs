@@ -1,0 +1,78 @@
+//! How to do it again: the study as it was run, and the command.
+
+use base64::Engine as _;
+use maud::{Markup, html};
+
+use crate::event::{Observation, shell};
+use crate::record::Record;
+
+/// Name the study is saved under.
+const FILE: &str = "study.toml";
+
+/// The command that does a run again from its saved study: the same treatments, rounds, order, data
+/// and offsets.
+fn command(record: &Record) -> String {
+    let decide = &record.head.decide;
+    let share = |share: f64| format!("{} %", (share * 1e8).round() / 1e6);
+    let mut argv: Vec<String> = ["stackrace", "run", FILE].map(str::to_owned).to_vec();
+    // A study has its sizes twice; the words of the command said which were used.
+    if record.head.command.iter().any(|word| word == "--full") {
+        argv.push("--full".to_owned());
+    }
+    for (name, value) in [
+        ("--seed", record.head.seed.to_string()),
+        ("--margin", share(decide.margin)),
+        ("--confidence", share(decide.confidence)),
+        (
+            "--at-most",
+            format!("{} s", decide.time_max_ns as f64 / 1e9),
+        ),
+    ] {
+        argv.extend([name.to_owned(), value]);
+    }
+    shell(&argv)
+}
+
+/// The study, verbatim, and how to run it again.
+pub(super) fn study(record: &Record) -> Markup {
+    let head = &record.head;
+    let text = base64::engine::general_purpose::STANDARD.encode(&head.study);
+    let here = head
+        .environment
+        .iter()
+        .find(|fact| fact.name == "working directory");
+    html! {
+        p {
+            "From " code { (head.study_name) } ", seed " (head.seed)
+            ", BLAKE3 " code class="hash" { (head.study_hash) } "."
+        }
+        p { "Started as: " code { (shell(&head.command)) } }
+        @if !record.imported() && !head.study.is_empty() {
+            p {
+                "To do it again, "
+                a download=(FILE) href={ "data:application/toml;base64," (text) } { "save the study" }
+                @if let Some(here) = here { " and go to " code { (here.value) } " on the machine below" }
+                ". The seed gives the same order of treatments, the same data and the same offsets:"
+            }
+            pre class="copy" tabindex="0" { (command(record)) }
+        }
+        details {
+            summary { "The study, verbatim" }
+            pre tabindex="0" { (head.study) }
+        }
+    }
+}
+
+/// How to do one trial again: as part of its run.
+pub(super) fn trial(record: &Record, trial: &Observation) -> Markup {
+    if record.imported() || record.head.study.is_empty() {
+        return html! {};
+    }
+    html! {
+        p {
+            "To do it again, with " a href="#study" { "the study" } " saved as " code { (FILE) }
+            "; it comes as round " (trial.round) ", position " (trial.position + 1) ":"
+        }
+        pre class="copy" tabindex="0" { (command(record)) }
+    }
+}

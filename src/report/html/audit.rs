@@ -1,0 +1,188 @@
+//! What was really measured: treatments × checks in words, the evidence behind each to open.
+
+use maud::{Markup, html};
+
+use crate::audit::{ALL, Audit, Cell, Check, Grade};
+use crate::event::RunStarted;
+use crate::record::Record;
+use crate::report::{audited, figure};
+
+/// More cells than this show the evidence of what is more than "ok" only: a page of hundreds of
+/// treatments would be mostly that.
+const EVIDENCE_CELLS_MAX: usize = 60;
+
+/// A grid per workload.
+pub(super) fn audit(record: &Record) -> Markup {
+    let (audit, head) = (audited::audit(record), &record.head);
+    if audit.cells.is_empty() {
+        return html! {};
+    }
+    let whole = audit.cells.len() <= EVIDENCE_CELLS_MAX;
+    html! {
+        p {
+            "What set the pace of each treatment, and what each check says of its trials: the gravest "
+            "of all of them. Nothing is left out of a verdict for it. " (figure::MISSING) " means that "
+            "it cannot be told, or does not apply."
+        }
+        @for sentence in &audit.unlike { p { strong { "Not like with like: " } (sentence) "." } }
+        @for (at, workload) in head.workloads.iter().enumerate() {
+            @let cells: Vec<&Cell> = audit.cells.iter().filter(|cell| cell.workload == at).collect();
+            @if !cells.is_empty() {
+                h3 { (workload.name) }
+                (grid(&workload.name, &cells, head))
+                @for cell in &cells { (evidence(cell, head, whole)) }
+            }
+        }
+        (limits(&audit))
+    }
+}
+
+/// Checks that say something of any of these cells; limits are in a column of their own.
+fn said<'a>(cells: &'a [&Cell]) -> impl Iterator<Item = &'static Check> + use<'a> {
+    let said = |name: &str| cells.iter().any(|cell| cell.judgement(name).is_some());
+    ALL.iter()
+        .filter(move |check| !check.limits && said(check.name))
+}
+
+fn grid(workload: &str, cells: &[&Cell], head: &RunStarted) -> Markup {
+    html! {
+        div class="scroll" tabindex="0" role="region" aria-label={ "What was measured: " (workload) } {
+            table class="audit" {
+                thead {
+                    tr {
+                        th scope="col" class="text" { "treatment" }
+                        th scope="col" class="text" { "limited by" }
+                        @for check in said(cells) {
+                            th scope="col" title=(check.question) { (check.name) }
+                        }
+                    }
+                }
+                tbody {
+                    @for cell in cells {
+                        tr {
+                            th scope="row" class="text" { (treatment(cell, head)) }
+                            td class="text" {
+                                (audited::pace_word(cell))
+                                @if !cell.limited_how.is_empty() { br; small { (cell.limited_how) } }
+                            }
+                            @for check in said(cells) { (grade(cell, check)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn grade(cell: &Cell, check: &Check) -> Markup {
+    let Some(judgement) = cell.judgement(check.name) else {
+        return html! { td { (figure::MISSING) } };
+    };
+    let class = match judgement.grade {
+        Grade::Ok => "ok",
+        Grade::Note => "note",
+        Grade::NotAsAsked | Grade::Invalid => "grave",
+    };
+    html! { td class=(class) title=(judgement.words()) { (judgement.grade.word()) } }
+}
+
+fn treatment<'a>(cell: &Cell, head: &'a RunStarted) -> &'a str {
+    let treatment = head.treatments.get(cell.treatment);
+    treatment.map_or(figure::MISSING, |treatment| treatment.name.as_str())
+}
+
+/// Every sentence with its figures.
+fn evidence(cell: &Cell, head: &RunStarted, whole: bool) -> Markup {
+    let shown = cell
+        .judgements
+        .iter()
+        .filter(|judgement| whole || judgement.grade > Grade::Ok);
+    let shown: Vec<_> = shown.collect();
+    if shown.is_empty() {
+        return html! {};
+    }
+    html! {
+        details {
+            summary {
+                "Evidence: " (treatment(cell, head)) ", " (figure::counted(cell.trials, "trial"))
+            }
+            ul {
+                @for judgement in shown {
+                    li {
+                        strong { (judgement.check) " (" (judgement.grade.word()) "): " }
+                        (judgement.words()) ". "
+                        span class="faint" {
+                            "Round " (judgement.round) ": "
+                            @for (at, figure) in judgement.evidence.iter().enumerate() {
+                                @if at > 0 { "; " }
+                                (figure.words())
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn limits(audit: &Audit) -> Markup {
+    if audit.limits.is_empty() {
+        return html! {};
+    }
+    html! {
+        h3 { "Physical limits" }
+        p { "Drawn in the charts over time where they are near." }
+        ul {
+            @for limit in &audit.limits {
+                li { (limit.device) ": " (figure::value("B/s", limit.bytes_per_s)) ", " (limit.words) }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Fact;
+    use crate::record::sample;
+
+    #[test]
+    fn the_grid_says_in_words_what_each_check_found() {
+        let mut record = sample::record(&sample::small());
+        for line in &mut record.lines {
+            if let crate::event::Event::Trial(trial) = &mut line.event {
+                trial.counted.devices[0].busy_ns = trial.elapsed_ns;
+                if trial.treatment == 1 {
+                    trial.counted.cache_hit_bytes = Some(u64::MAX);
+                }
+            }
+        }
+        record
+            .head
+            .environment
+            .push(Fact::new("limit sda", "600000000 B/s, SATA 6.0 Gbit/s"));
+        let page = audit(&record).into_string();
+        for words in [
+            "<td class=\"ok\"",
+            "100 % of the bytes read came from the page cache",
+            ">not as asked</td>",
+            "device rate<br>",
+            "(threshold 10 %)",
+            "SATA 6.0 Gbit/s",
+        ] {
+            assert!(page.contains(words), "{words}: {page}");
+        }
+        assert_eq!(page.matches("<table").count(), 3, "one a workload");
+    }
+
+    #[test]
+    fn imported_figures_are_not_judged() {
+        let mut record = sample::record(&sample::small());
+        for line in &mut record.lines {
+            if let crate::event::Event::Trial(trial) = &mut line.event {
+                trial.settled.caches = "unknown".to_owned();
+            }
+        }
+        assert_eq!(audit(&record).into_string(), "");
+    }
+}

@@ -1,0 +1,145 @@
+//! The runs of one study over time: a chart and a table per workload, changes marked.
+
+use maud::{Markup, html};
+
+use super::plots::{facet_title, with_legend};
+use super::tables::table;
+use crate::record::Record;
+use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
+use crate::report::content::{Row, Table};
+use crate::report::figure::{self, MISSING};
+use crate::verdict::{HistoryLine, HistoryPoint};
+
+/// What has changed over these runs, oldest first; `courses` are of the same runs.
+pub(crate) fn history(runs: &[&Record], courses: &[HistoryLine]) -> Markup {
+    let mut workloads: Vec<&str> = Vec::new();
+    for course in courses {
+        if !workloads.contains(&course.workload.as_str()) {
+            workloads.push(&course.workload);
+        }
+    }
+    html! {
+        p {
+            "A ring marks a change: the run differs from the one before it by more than their "
+            "intervals allow (Welch, 95 % for each pair on its own: of twenty pairs without any "
+            "change about one is ringed). Runs at different times are not made in turn: whatever else changed "
+            "between them is in the figures."
+        }
+        @for (at, workload) in workloads.iter().enumerate() {
+            @let mine: Vec<&HistoryLine> = courses.iter().filter(|c| c.workload == *workload).collect();
+            h2 { (workload) }
+            @for (part, few) in mine.chunks(SERIES_MAX).enumerate() {
+                (chart(&format!("history-{at}-{part}"), workload, part, mine.len(), few, runs.len()))
+            }
+            (table(&figures(workload, runs, &mine)))
+        }
+        @if workloads.is_empty() {
+            p { "No run of this study has a figure yet." }
+        }
+    }
+}
+
+fn chart(
+    id: &str,
+    workload: &str,
+    part: usize,
+    all: usize,
+    courses: &[&HistoryLine],
+    runs: usize,
+) -> Markup {
+    let place = |point: &HistoryPoint| (point.run + 1) as f64;
+    let points = || courses.iter().flat_map(|course| &course.points);
+    let ends = points().flat_map(|point| {
+        [point.value.estimate, point.value.low, point.value.high]
+            .into_iter()
+            .filter(|end| end.is_finite() && *end > 0.0)
+    });
+    let ends: Vec<f64> = ends.collect();
+    let unit = courses
+        .first()
+        .map_or("", |course| course.metric.unit.as_str());
+    let metric = courses.first().map(|course| figure::metric(&course.metric));
+    let lines = courses.iter().map(|course| Line {
+        label: course.treatment.clone(),
+        points: course
+            .points
+            .iter()
+            .map(|p| (place(p), p.value.estimate))
+            .collect(),
+        band: course
+            .points
+            .iter()
+            .filter(|point| point.value.low.is_finite() && point.value.high.is_finite())
+            .map(|point| (place(point), point.value.low, point.value.high))
+            .collect(),
+        marked: true,
+    });
+    let rings = points()
+        .filter(|point| point.change.is_some_and(|change| change.differs))
+        .map(|point| (place(point), point.value.estimate));
+    with_legend(&LineChart {
+        id: id.to_owned(),
+        title: facet_title(workload, part, all <= SERIES_MAX),
+        desc: format!("{workload}: one point per run, one line per treatment, changes ringed."),
+        x: Axis::over(Scale::Linear, [0.5, runs as f64 + 0.5].into_iter()),
+        x_name: "run".to_owned(),
+        // Half a run is none.
+        x_label: &|value| match (value - value.round()).abs() < 1e-9 {
+            true => format!("{value:.0}"),
+            false => String::new(),
+        },
+        y: Axis::from_zero(ends.into_iter()),
+        y_name: metric.unwrap_or_default(),
+        y_label: &|value| figure::tick(unit, value),
+        lines: lines.collect(),
+        limits: Vec::new(),
+        rings: rings.collect(),
+    })
+}
+
+/// A row per run, a column per treatment.
+fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> Table {
+    let rows = runs.iter().enumerate().map(|(run, record)| {
+        let mut cells = vec![
+            (run + 1).to_string(),
+            record
+                .started_at()
+                .get(..16)
+                .unwrap_or_default()
+                .replace('T', " "),
+        ];
+        cells.extend(courses.iter().map(|course| {
+            let point = course.points.iter().find(|point| point.run == run);
+            point.map_or(MISSING.to_owned(), |point| cell(&course.metric.unit, point))
+        }));
+        Row::of(cells)
+    });
+    Table {
+        title: workload.to_owned(),
+        head: ["run", "began (UTC)"]
+            .map(str::to_owned)
+            .into_iter()
+            .chain(courses.iter().map(|course| course.treatment.clone()))
+            .collect(),
+        text: vec![1],
+        rows: rows.collect(),
+        ..Table::default()
+    }
+}
+
+/// `240 MB/s [231, 250] ◯ × 0.81 [0.76, 0.88]`
+fn cell(unit: &str, point: &HistoryPoint) -> String {
+    let mut text = format!(
+        "{} {}",
+        figure::value(unit, point.value.estimate),
+        figure::range(unit, point.value)
+    );
+    if let Some(change) = point.change.filter(|change| change.differs) {
+        text.push_str(&format!(
+            " ◯ × {} {}",
+            figure::ratio(change.ratio.estimate),
+            figure::ratio_range(change.ratio)
+        ));
+    }
+    text
+}

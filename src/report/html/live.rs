@@ -1,0 +1,100 @@
+//! A run that goes on: how far it is, where the treatments stand, what runs now.
+
+use maud::{Markup, html};
+
+use crate::record::{Now, Record};
+use crate::report::chart::spark;
+use crate::report::{figure, standings};
+use crate::unit;
+use crate::verdict::Verdict;
+
+/// How far the race is and where the treatments stand; changes with the record.
+pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
+    let done = verdict.rounds;
+    let most = record.head.decide.rounds_max;
+    let standings = standings(record, verdict);
+    let treatments = standings.rows.iter();
+    let live = treatments.filter(|row| row.out_after.is_none()).count();
+    let all = live.max(1) * record.head.workloads.len();
+    let trials = record
+        .trials()
+        .filter(|trial| trial.round == done + 1)
+        .count();
+    let trials = trials.min(all);
+    html! {
+        p {
+            label for="progress" {
+                "Round " (done + 1) " of at most " (most) ": " (trials) " of " (all) " trials done"
+            }
+            " "
+            progress id="progress" max=(u64::from(most) * all as u64)
+                value=(u64::from(done) * all as u64 + trials as u64) {}
+        }
+        div class="scroll" tabindex="0" role="region" aria-label="Where the treatments stand" {
+            table {
+                caption { (standings.of) }
+                thead {
+                    tr {
+                        th scope="col" class="text" { "treatment" }
+                        th scope="col" class="figure" { "so far" }
+                        th scope="col" class="figure" { (standings.interval) }
+                        th scope="col" class="text" { span class="unseen" { "in the race or out" } }
+                    }
+                }
+                tbody {
+                    @for row in &standings.rows {
+                        tr class=[row.out_after.map(|_| "dropped")] {
+                            th scope="row" class="text" { (row.name) }
+                            td class="figure" { (row.figure) }
+                            td class="figure" { (row.interval) }
+                            td class="text" {
+                                @if let Some(rounds) = row.out_after { "out after round " (rounds) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// What runs now; changes four times a second.
+pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
+    let Some(now) = now else {
+        return html! { p class="faint" { "It does not tell what it is doing right now." } };
+    };
+    let head = &record.head;
+    let treatment = head.treatments.get(now.treatment);
+    let workload = now.workload.and_then(|at| head.workloads.get(at));
+    let rate = now
+        .recent
+        .last()
+        .map(|rate| figure::value(&now.unit, *rate));
+    html! {
+        p class="doing" {
+            strong { (treatment.map_or("", |treatment| treatment.name.as_str())) }
+            @if let Some(workload) = workload.filter(|workload| workload.name != now.part) {
+                " · " (workload.name)
+            }
+            " · " (now.part) " · " (unit::long_time(now.elapsed_ns as f64 / 1e9))
+        }
+        p class="rate" {
+            @if let Some(rate) = &rate {
+                span class="figure" { (rate) } " "
+                (spark("spark", &spoken(now, rate), &now.recent))
+            } @else {
+                span class="faint" { "nothing is counted in this part" }
+            }
+        }
+        p class="faint" { "At most " (unit::long_time(now.left_s)) " left." }
+    }
+}
+
+/// What the little chart shows, in words.
+fn spoken(now: &Now, rate: &str) -> String {
+    let most = now.recent.iter().copied().fold(0.0, f64::max);
+    format!(
+        "Throughput of this part: {rate} now, {} at most of late",
+        figure::value(&now.unit, most)
+    )
+}

@@ -1,0 +1,81 @@
+//! Charts of different units and the switch between them.
+//!
+//! The switch is a group of radio buttons and a rule of the style sheet: no script. A browser that
+//! does not know the rule, and a reader without styles, has all charts below each other.
+
+use maud::{Markup, html};
+
+/// Charts that are shown without opening anything.
+const OPEN_MAX: usize = 12;
+
+/// A chart and what it shows.
+pub(super) struct Chart {
+    /// It shows what its workload is judged by.
+    pub(super) primary: bool,
+    /// Unit of the metric it shows.
+    pub(super) unit: String,
+    /// The drawing, with its caption.
+    pub(super) drawing: Markup,
+}
+
+/// What the reader can switch to: class, words, unit of the metrics.
+const VIEWS: [(&str, &str, &str); 3] = [
+    ("rate", "MB/s", "B/s"),
+    ("operations", "IOPS", "op/s"),
+    ("latency", "latency", "ns"),
+];
+
+impl Chart {
+    fn class(&self) -> String {
+        let mut class = String::from("view");
+        if self.primary {
+            class.push_str(" primary");
+        }
+        if let Some((name, _, _)) = VIEWS.iter().find(|(_, _, unit)| *unit == self.unit) {
+            class.push(' ');
+            class.push_str(name);
+        }
+        class
+    }
+}
+
+/// The charts of a section with their switch, if there is something to switch.
+pub(super) fn charts(section: &str, charts: &[Chart]) -> Markup {
+    let shown = |of: &dyn Fn(&Chart) -> bool| charts.iter().filter(|chart| of(chart)).count();
+    let primary = shown(&|chart| chart.primary);
+    let mut views = vec![("primary", "what is judged")];
+    for (name, words, unit) in VIEWS {
+        if shown(&|chart| chart.unit == unit) > 0 {
+            views.push((name, words));
+        }
+    }
+    views.push(("all", "all"));
+    let open = primary <= OPEN_MAX;
+    html! {
+        @if charts.len() > primary && primary > 0 {
+            fieldset class="switch" {
+                legend { "Show" }
+                @for (at, (name, words)) in views.iter().enumerate() {
+                    label {
+                        input type="radio" name={ (section) "-view" } value=(name) checked[at == 0];
+                        " " (words)
+                    }
+                }
+            }
+        }
+        @if open { (facets(charts)) } @else {
+            details {
+                summary { (charts.len()) " charts" }
+                (facets(charts))
+            }
+        }
+    }
+}
+
+fn facets(charts: &[Chart]) -> Markup {
+    html! {
+        div class="facets" {
+            @for chart in charts { div class=(chart.class()) { (chart.drawing) } }
+        }
+    }
+}

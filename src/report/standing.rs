@@ -1,0 +1,81 @@
+//! How the treatments of a run stand so far, for the live views: one figure each, with its interval.
+
+use super::{content, figure};
+use crate::record::Record;
+use crate::verdict::Verdict;
+
+/// Where every treatment stands.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Standings {
+    /// What the figure is: `ratio over all workloads`, `throughput of random write`.
+    pub(crate) of: String,
+    /// `95 % interval`.
+    pub(crate) interval: String,
+    /// Every treatment, in the verdict's order.
+    pub(crate) rows: Vec<Standing>,
+}
+
+/// Where one treatment stands.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Standing {
+    /// Treatment by index.
+    pub(crate) treatment: usize,
+    /// Its name.
+    pub(crate) name: String,
+    /// The figure; `–` where there is none yet.
+    pub(crate) figure: String,
+    /// Its interval; `–` alike.
+    pub(crate) interval: String,
+    /// After how many rounds it left the race; none: it is in.
+    pub(crate) out_after: Option<u32>,
+}
+
+/// The ratios over all workloads; before they can be had, the first workload's primary metric.
+pub(crate) fn standings(record: &Record, verdict: &Verdict) -> Standings {
+    let interval = content::interval_name(verdict);
+    // The one the others are compared with has a ratio from the beginning: it alone says nothing.
+    let ratios = verdict.overall.iter().any(|one| one.ratio.is_some());
+    let first = record.head.workloads.first();
+    let metric = first.and_then(|workload| workload.metrics.first());
+    let of = match (ratios, first, metric) {
+        (true, ..) => "ratio over all workloads; above 1 is better".to_owned(),
+        (false, Some(workload), Some(metric)) => {
+            format!("{}: {}", workload.name, figure::metric(metric))
+        }
+        _ => String::new(),
+    };
+    let unit = metric.map_or("", |metric| metric.unit.as_str());
+    let rows = verdict.treatments.iter().map(|row| {
+        let cell = content::primary(row, 0);
+        let value = if ratios {
+            row.overall
+        } else {
+            cell.and_then(|cell| cell.value)
+        };
+        let missing = figure::MISSING.to_owned();
+        let (figure, interval) = match (value, cell.and_then(|cell| cell.rounds.last())) {
+            (Some(value), _) if ratios => {
+                (figure::ratio(value.estimate), figure::ratio_range(value))
+            }
+            (Some(value), _) => (
+                figure::value(unit, value.estimate),
+                figure::range(unit, value),
+            ),
+            // One round has a value and no interval.
+            (None, Some((_, value))) if !ratios => (figure::value(unit, *value), missing),
+            (None, _) => (missing.clone(), missing),
+        };
+        Standing {
+            treatment: row.treatment,
+            name: figure::plain(&row.name),
+            figure,
+            interval,
+            out_after: row.dropped_after,
+        }
+    });
+    Standings {
+        of,
+        interval,
+        rows: rows.collect(),
+    }
+}

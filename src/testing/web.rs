@@ -1,0 +1,13 @@
+//! Requests of anybody to the live page.
+
+use crate::web;
+
+/// The head of a request, any bytes: it is understood, refused with a status, or not complete; and
+/// a stranger's is never let in.
+pub fn request(data: &[u8]) {
+    if let Some((status, let_in)) = web::judged(data) {
+        assert!((200..600).contains(&status), "{status}");
+        // No input names the token, which is longer than any that is kept.
+        assert!(!let_in, "a stranger is let in");
+    }
+}

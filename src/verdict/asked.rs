@@ -1,0 +1,494 @@
+//! Answers to what a study did not ask: any contrast, metric or workload of stored results.
+//!
+//! The rounds and the looks are those of the study, so stopping early stays paid for; the error is
+//! shared over everything asked at once. That somebody looked at the data before choosing cannot be
+//! paid for, so every such answer is marked as chosen after the run.
+
+use serde::Serialize;
+use stackrace_stats::Looks;
+
+use super::judge::{Sides, contrast, factor_sides, sides};
+use super::table::{Evidence, Response, Table};
+use super::{Contrast, judge, sentence};
+use crate::event::RunStarted;
+use crate::record::Record;
+
+/// What is asked; what is left out is as the study has it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Question {
+    /// What is set against what.
+    pub(crate) sought: Option<Sought>,
+    /// Name of a metric; none: the overall figure and each workload's primary metric.
+    pub(crate) metric: Option<String>,
+    /// Name of a workload; none: all.
+    pub(crate) workload: Option<String>,
+    /// Differences smaller than this ratio do not matter.
+    pub(crate) margin: Option<f64>,
+    /// Everything answered at once holds together with this probability.
+    pub(crate) confidence: Option<f64>,
+}
+
+/// What is set against what.
+#[derive(Debug, Clone)]
+pub(crate) enum Sought {
+    /// `A,B`: two treatments, or two levels of one factor; B against A.
+    Contrast(String),
+    /// Every level of a factor against its first.
+    Factor(String),
+}
+
+impl Question {
+    /// Nothing but what the study asks.
+    fn is_the_study_s(&self) -> bool {
+        self.sought.is_none()
+            && self.metric.is_none()
+            && self.workload.is_none()
+            && self.margin.is_none()
+            && self.confidence.is_none()
+    }
+}
+
+/// What a run says to a question.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Answer {
+    /// The run.
+    pub(crate) run: String,
+    /// Its title.
+    pub(crate) title: String,
+    /// Another tool measured it: no verdict follows.
+    pub(crate) imported: bool,
+    /// The question, or a part of it, was not the study's: exploratory.
+    pub(crate) chosen_after: bool,
+    /// How many contrasts share the error, over all runs asked at once; of the study's own
+    /// question, how many it has.
+    pub(crate) family: usize,
+    /// All of them hold together with at least this probability.
+    pub(crate) confidence: f64,
+    /// Differences smaller than this ratio do not matter.
+    pub(crate) margin: f64,
+    /// Complete rounds.
+    pub(crate) rounds: u32,
+    /// The look the statements hold at; none: too few rounds.
+    pub(crate) look: Option<u32>,
+    /// A sentence for each contrast; of the study's own question, its verdict.
+    pub(crate) sentences: Vec<String>,
+    /// The contrasts.
+    pub(crate) contrasts: Vec<Contrast>,
+    /// What the reader must know before believing the figures.
+    pub(crate) notes: Vec<String>,
+}
+
+/// Why a run cannot answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Unanswerable {
+    /// The run.
+    pub(crate) run: String,
+    /// `treatment`, `factor`, `metric`, `workload`.
+    pub(crate) what: &'static str,
+    /// As it was asked.
+    pub(crate) name: String,
+    /// What there is.
+    pub(crate) valid: Vec<String>,
+}
+
+/// Asks every run the same.
+///
+/// # Errors
+/// A run does not have what is asked about.
+pub(crate) fn ask(records: &[Record], question: &Question) -> Result<Vec<Answer>, Unanswerable> {
+    if question.is_the_study_s() {
+        return Ok(records.iter().map(own).collect());
+    }
+    let mut asked = Vec::new();
+    for record in records {
+        let mut head = record.head.clone();
+        head.decide.margin = question.margin.unwrap_or(head.decide.margin);
+        head.decide.confidence = question.confidence.unwrap_or(head.decide.confidence);
+        let part = Asked::of(record, &head, question)?;
+        asked.push((record, head, part));
+    }
+    let family = asked.iter().map(|(_, _, part)| part.family()).sum();
+    let answers = asked.iter();
+    Ok(answers
+        .map(|(record, head, part)| part.answer(record, head, family))
+        .collect())
+}
+
+/// The study's own verdict.
+fn own(record: &Record) -> Answer {
+    let verdict = judge(&Evidence::of(record));
+    let mut sentences = vec![verdict.sentence];
+    sentences.extend(verdict.details);
+    let whole = verdict
+        .workloads
+        .into_iter()
+        .filter(|c| c.within.is_empty());
+    let contrasts: Vec<Contrast> = verdict.overall.into_iter().chain(whole).collect();
+    Answer {
+        run: record.head.run.clone(),
+        title: record.head.title.clone(),
+        imported: record.imported(),
+        chosen_after: false,
+        family: contrasts.len(),
+        confidence: verdict.confidence,
+        margin: verdict.margin,
+        rounds: verdict.rounds,
+        look: verdict.look,
+        sentences,
+        contrasts,
+        notes: verdict.notes,
+    }
+}
+
+/// A question in terms of a run.
+struct Asked {
+    sides: Vec<Sides>,
+    figures: Vec<Response>,
+    /// The sides are the best one against each other one: which is best was read off the data.
+    ranked: bool,
+}
+
+impl Asked {
+    fn of(record: &Record, head: &RunStarted, question: &Question) -> Result<Self, Unanswerable> {
+        let evidence = Evidence::of(record);
+        let table = Table::new(&evidence);
+        let sides = match &question.sought {
+            Some(Sought::Contrast(words)) => vec![two_sides(head, words)?],
+            Some(Sought::Factor(name)) if head.factors.contains(name) => factor_sides(head, name),
+            Some(Sought::Factor(name)) => {
+                return Err(unanswerable(head, "factor", name, head.factors.iter()));
+            }
+            None => sides(&table),
+        };
+        let ranked = question.sought.is_none() && head.decide.contrast.is_none();
+        Ok(Self {
+            sides: sides.into_iter().filter(|s| s.within.is_empty()).collect(),
+            figures: figures(head, question)?,
+            ranked: ranked && head.treatments.len() > 2,
+        })
+    }
+
+    /// Contrasts that share the error: of a ranking every pair, since any could have been asked.
+    fn family(&self) -> usize {
+        let others = self.sides.len();
+        let sides = if self.ranked {
+            others * (others + 1) / 2
+        } else {
+            others
+        };
+        sides * self.figures.len()
+    }
+
+    fn answer(&self, record: &Record, head: &RunStarted, family: usize) -> Answer {
+        let mut evidence = Evidence::of(record);
+        evidence.head = head;
+        let looks = Looks::plan(head.decide.rounds_max);
+        let rounds = u32::try_from(evidence.rounds.len()).unwrap_or(u32::MAX);
+        let look = looks
+            .last_look_at_or_before(rounds)
+            .filter(|_| !evidence.imported);
+        let notes = judge(&evidence).notes;
+        evidence.rounds.truncate(look.unwrap_or(rounds) as usize);
+        let table = Table::new(&evidence);
+        let alpha = looks.alpha_per_look(1.0 - head.decide.confidence) / family.max(1) as f64;
+        let contrasts: Vec<Contrast> = self
+            .figures
+            .iter()
+            .flat_map(|figure| self.sides.iter().map(move |sides| (figure, sides)))
+            .map(|(figure, sides)| contrast(&table, sides, *figure, alpha, look))
+            .collect();
+        Answer {
+            run: head.run.clone(),
+            title: head.title.clone(),
+            imported: evidence.imported,
+            chosen_after: true,
+            family,
+            confidence: head.decide.confidence,
+            margin: head.decide.margin,
+            rounds,
+            look,
+            sentences: contrasts
+                .iter()
+                .map(|contrast| sentence::answer(contrast, head))
+                .collect(),
+            contrasts,
+            notes,
+        }
+    }
+}
+
+fn unanswerable<'a>(
+    head: &RunStarted,
+    what: &'static str,
+    name: &str,
+    valid: impl Iterator<Item = &'a String>,
+) -> Unanswerable {
+    Unanswerable {
+        run: head.run.clone(),
+        what,
+        name: name.to_owned(),
+        valid: crate::published::distinct(valid.cloned()),
+    }
+}
+
+/// `A,B`. Names of treatments may have commas: every comma is tried, treatments before levels.
+fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, Unanswerable> {
+    let places = words.match_indices(',').map(|(at, _)| at);
+    let pairs: Vec<(&str, &str)> = places
+        .map(|at| (words[..at].trim(), words[at + 1..].trim()))
+        .collect();
+    let treatment = |name: &str| head.treatments.iter().position(|t| t.name == name);
+    let treatments = pairs
+        .iter()
+        .find_map(|(a, b)| Some((treatment(a)?, treatment(b)?)))
+        .filter(|(a, b)| a != b);
+    if let Some((a, b)) = treatments {
+        return Ok(Sides {
+            a: vec![a],
+            b: vec![b],
+            a_name: head.treatments[a].name.clone(),
+            b_name: head.treatments[b].name.clone(),
+            within: String::new(),
+        });
+    }
+    let levels = pairs
+        .iter()
+        .find_map(|(a, b)| (0..head.factors.len()).find_map(|at| of_levels(head, at, a, b)));
+    levels.ok_or_else(|| {
+        let known = |name: &&str| {
+            let level = |t: &crate::event::TreatmentHead| t.levels.iter().any(|l| l == name);
+            treatment(name).is_some() || head.treatments.iter().any(level)
+        };
+        let wrong = match pairs.first() {
+            Some((a, b)) => [a, b].into_iter().find(|name| !known(name)),
+            None => None,
+        };
+        let names = head.treatments.iter().map(|treatment| &treatment.name);
+        let levels = head
+            .treatments
+            .iter()
+            .flat_map(|treatment| &treatment.levels);
+        unanswerable(
+            head,
+            "treatment or level",
+            wrong.copied().unwrap_or(words),
+            names.chain(levels),
+        )
+    })
+}
+
+/// Two levels of a factor, over all combinations of the others that have both.
+fn of_levels(head: &RunStarted, factor: usize, a: &str, b: &str) -> Option<Sides> {
+    let others = |t: usize| {
+        let levels = head.treatments[t].levels.iter().enumerate();
+        levels.filter(|(at, _)| *at != factor).collect::<Vec<_>>()
+    };
+    let of = |level: &str| {
+        let all = 0..head.treatments.len();
+        let level = level.to_owned();
+        all.filter(move |t| head.treatments[*t].levels[factor] == level)
+    };
+    let (mut side_a, mut side_b) = (Vec::new(), Vec::new());
+    for t in of(a).filter(|_| a != b) {
+        if let Some(partner) = of(b).find(|partner| others(*partner) == others(t)) {
+            side_a.push(t);
+            side_b.push(partner);
+        }
+    }
+    (!side_a.is_empty()).then(|| Sides {
+        a: side_a,
+        b: side_b,
+        a_name: a.to_owned(),
+        b_name: b.to_owned(),
+        within: String::new(),
+    })
+}
+
+/// What it is asked on.
+fn figures(head: &RunStarted, question: &Question) -> Result<Vec<Response>, Unanswerable> {
+    let workloads: Vec<usize> = (0..head.workloads.len())
+        .filter(|w| {
+            question
+                .workload
+                .as_ref()
+                .is_none_or(|name| *name == head.workloads[*w].name)
+        })
+        .collect();
+    if let (Some(name), []) = (&question.workload, workloads.as_slice()) {
+        let names = head.workloads.iter().map(|workload| &workload.name);
+        return Err(unanswerable(head, "workload", name, names));
+    }
+    let Some(name) = &question.metric else {
+        let mut figures: Vec<Response> = workloads.iter().map(|w| Response::primary(*w)).collect();
+        if question.workload.is_none() && head.workloads.len() > 1 {
+            figures.insert(0, Response::Overall);
+        }
+        return Ok(figures);
+    };
+    let named = |workload: &usize| {
+        let metrics = &head.workloads[*workload].metrics;
+        let metric = metrics.iter().position(|metric| metric.name == *name)?;
+        Some(Response::Metric {
+            workload: *workload,
+            metric,
+        })
+    };
+    let figures: Vec<Response> = workloads.iter().filter_map(named).collect();
+    if figures.is_empty() {
+        let metrics = workloads.iter().flat_map(|w| &head.workloads[*w].metrics);
+        return Err(unanswerable(
+            head,
+            "metric",
+            name,
+            metrics.map(|metric| &metric.name),
+        ));
+    }
+    Ok(figures)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::record::sample;
+    use crate::verdict::Word;
+
+    fn question() -> Question {
+        Question::default()
+    }
+
+    fn contrast(words: &str) -> Option<Sought> {
+        Some(Sought::Contrast(words.to_owned()))
+    }
+
+    #[test]
+    fn without_a_question_the_study_s_own_is_answered() {
+        let record = sample::record(&sample::small());
+        let verdict = judge(&Evidence::of(&record));
+        let answers = ask(&[record], &question()).unwrap();
+        assert!(!answers[0].chosen_after);
+        assert_eq!(answers[0].sentences[0], verdict.sentence);
+        assert_eq!(answers[0].contrasts[..1], verdict.overall[..]);
+    }
+
+    /// The same contrast as the study's, asked alone: a smaller family, so a narrower interval.
+    #[test]
+    fn what_is_asked_afterwards_says_so_and_shares_its_error_over_what_is_asked() {
+        let record = sample::record(&sample::small());
+        let own = judge(&Evidence::of(&record));
+        let browse = Question {
+            sought: contrast("ext4,xfs"),
+            workload: Some("browse".to_owned()),
+            ..question()
+        };
+        let one = ask(std::slice::from_ref(&record), &browse)
+            .unwrap()
+            .remove(0);
+        assert!(one.chosen_after && one.family == 1 && one.contrasts.len() == 1);
+        assert_eq!(one.look, Some(5));
+        let width = |c: &Contrast| c.ratio.map(|ratio| ratio.high / ratio.low).unwrap();
+        let known = own
+            .workloads
+            .iter()
+            .find(|c| c.workload == "browse")
+            .unwrap();
+        assert_eq!(known.rounds, one.contrasts[0].rounds);
+        assert!(width(&one.contrasts[0]) < width(known));
+        let twice = ask(&[record.clone(), record], &browse).unwrap();
+        assert_eq!((twice.len(), twice[0].family), (2, 2));
+        assert!(width(&twice[0].contrasts[0]) > width(&one.contrasts[0]));
+    }
+
+    #[test]
+    fn sides_may_be_turned_and_the_metric_any() {
+        let record = sample::record(&sample::small());
+        let turned = Question {
+            sought: contrast("xfs, ext4"),
+            metric: Some("elapsed".to_owned()),
+            workload: Some("import".to_owned()),
+            ..question()
+        };
+        let answer = ask(&[record], &turned).unwrap().remove(0);
+        let found = &answer.contrasts[0];
+        assert_eq!((found.a.as_str(), found.b.as_str()), ("xfs", "ext4"));
+        assert!(matches!(found.word, Word::Worse { .. }), "{found:?}");
+        assert!(
+            answer.sentences[0].starts_with("import, elapsed: xfs is faster by "),
+            "{:?}",
+            answer.sentences
+        );
+    }
+
+    /// 24 treatments whose names have commas, and levels of either factor.
+    #[test]
+    fn treatments_and_levels_are_found_by_their_names() {
+        let record = sample::record(&sample::sweep());
+        let asked = |words: &str| {
+            let question = Question {
+                sought: contrast(words),
+                ..question()
+            };
+            let answer = ask(std::slice::from_ref(&record), &question)?.remove(0);
+            Ok::<Contrast, Unanswerable>(answer.contrasts[0].clone())
+        };
+        let one = asked("ext4, 4 KiB,xfs, 4 KiB").unwrap();
+        assert_eq!(
+            (one.a.as_str(), one.b.as_str()),
+            ("ext4, 4 KiB", "xfs, 4 KiB")
+        );
+        let all = asked("ext4,xfs").unwrap();
+        assert_eq!((all.a.as_str(), all.b.as_str()), ("ext4", "xfs"));
+        assert!(matches!(all.word, Word::Better { .. }), "{all:?}");
+        assert_eq!(asked("4 KiB,8 KiB").unwrap().b, "8 KiB");
+        let wrong = asked("ext4,zfs").unwrap_err();
+        assert_eq!(
+            (wrong.what, wrong.name.as_str()),
+            ("treatment or level", "zfs")
+        );
+        assert!(wrong.valid.contains(&"xfs".to_owned()));
+        assert_eq!(asked("ext4,ext4").unwrap_err().name, "ext4,ext4");
+    }
+
+    #[test]
+    fn a_factor_asks_for_all_of_its_levels() {
+        let record = sample::record(&sample::sweep());
+        let factor = |name: &str| Question {
+            sought: Some(Sought::Factor(name.to_owned())),
+            ..question()
+        };
+        let answer = ask(std::slice::from_ref(&record), &factor("block-size")).unwrap();
+        assert_eq!((answer[0].contrasts.len(), answer[0].family), (11, 11));
+        let wrong = ask(&[record], &factor("blocksize")).unwrap_err();
+        assert_eq!((wrong.what, wrong.valid.len()), ("factor", 2));
+    }
+
+    /// Of three treatments every pair might have been the leader and another.
+    #[test]
+    fn a_ranking_pays_for_every_pair() {
+        let record = sample::record(&sample::workload_sweep());
+        let wider = Question {
+            margin: Some(0.10),
+            metric: Some("throughput".to_owned()),
+            ..question()
+        };
+        let answer = ask(&[record], &wider).unwrap().remove(0);
+        assert_eq!(answer.contrasts.len(), 2 * 5);
+        assert_eq!((answer.family, answer.margin), (3 * 5, 0.10));
+    }
+
+    #[test]
+    fn what_there_is_not_is_named() {
+        let record = sample::record(&sample::small());
+        let of = |question: Question| ask(std::slice::from_ref(&record), &question).unwrap_err();
+        let wrong = of(Question {
+            metric: Some("iops".to_owned()),
+            ..question()
+        });
+        assert_eq!(wrong.what, "metric");
+        assert_eq!(wrong.valid.len(), 4);
+        let wrong = of(Question {
+            workload: Some("imports".to_owned()),
+            ..question()
+        });
+        assert_eq!((wrong.what, wrong.valid.len()), ("workload", 3));
+    }
+}

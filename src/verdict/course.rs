@@ -1,0 +1,392 @@
+//! What the time series of the trials say about them: a change midway, a trial that never rests.
+//!
+//! Trials of one treatment, workload and phase are taken together, because a single one may look
+//! like anything: what at least half of them show, and at least two, is said. Nothing is left out
+//! of a figure because of it.
+
+use serde::Serialize;
+use stackrace_stats::Course;
+
+use super::table::Evidence;
+use crate::event::{Ended, PhaseObservation};
+use crate::unit;
+
+/// Workloads that do one thing from the first to the last moment of a phase, so that their rate
+/// ought to be level; a tree of files of all sizes need not be.
+const UNIFORM: [&str; 6] = [
+    "copy-file",
+    "fileio",
+    "random",
+    "read-file",
+    "sequential",
+    "stream-video",
+];
+/// Trials that must show the same.
+const TRIALS_MIN: usize = 2;
+
+/// What trials of one treatment on one phase of a workload went like.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct PhaseCourse {
+    /// Treatment by index.
+    pub(crate) treatment: usize,
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// Name of the phase.
+    pub(crate) phase: String,
+    /// Complete trials with a time series.
+    pub(crate) trials: usize,
+    /// Trials long enough to be judged, of a workload whose rate ought to be level.
+    pub(crate) judged: usize,
+    /// Of these, those that came to rest (MSER-5, then the SNIA criterion).
+    pub(crate) steady: usize,
+    /// Of those that did not, how many found no end of the warm-up in their first half.
+    pub(crate) warming: usize,
+    /// Largest range and steepest slope over the trials judged, shares of the mean; the slope is
+    /// negative where the rate falls.
+    pub(crate) worst: Option<(f64, f64)>,
+    /// Typical half-width (median) of the 95 % interval of a trial's mean rate, a share of it: how
+    /// much trials differ for being no longer than they are.
+    pub(crate) uncertainty: Option<f64>,
+    /// The change midway that most of the trials show.
+    pub(crate) change: Option<Change>,
+}
+
+/// A change midway; medians over the trials that show it.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Change {
+    /// Trials that show it.
+    pub(crate) trials: usize,
+    /// Time from the start of the phase, s.
+    pub(crate) after_s: f64,
+    /// Bytes moved until then.
+    pub(crate) after_bytes: f64,
+    /// Rate after it over the rate before it.
+    pub(crate) ratio: f64,
+    /// How many changes a trial has; this is the largest.
+    pub(crate) times: f64,
+}
+
+/// The course of one phase of one trial; none: it has no series, or nothing was done.
+///
+/// Of bytes where any were moved, else of operations. The last slice is left out unless the phase
+/// filled it.
+pub(crate) fn course(phase: &PhaseObservation) -> Option<Course> {
+    let whole = phase.elapsed_ns / phase.slice_ns.max(1);
+    let whole = usize::try_from(whole).unwrap_or(usize::MAX);
+    let series = &phase.series[..phase.series.len().min(whole)];
+    let moved = series.iter().any(|(_, bytes)| *bytes > 0);
+    let amounts: Vec<f64> = series
+        .iter()
+        .map(|(ops, bytes)| if moved { *bytes } else { *ops } as f64)
+        .collect();
+    Course::of(&amounts)
+}
+
+/// What the trials of each treatment, workload and phase went like, in this order.
+pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
+    let head = evidence.head;
+    let mut all = Vec::new();
+    for (w, workload) in head.workloads.iter().enumerate() {
+        for t in 0..head.treatments.len() {
+            let mut phases: Vec<(&str, Vec<&PhaseObservation>)> = Vec::new();
+            let mine = evidence.trials.iter().filter(|trial| {
+                (trial.treatment, trial.workload) == (t, w) && trial.ended == Ended::Complete
+            });
+            for phase in mine.flat_map(|trial| &trial.phases) {
+                match phases.iter_mut().find(|(name, _)| *name == phase.name) {
+                    Some((_, known)) => known.push(phase),
+                    None => phases.push((&phase.name, vec![phase])),
+                }
+            }
+            let uniform = UNIFORM.contains(&workload.kind.as_str());
+            all.extend(phases.into_iter().filter_map(|(name, phases)| {
+                let mut found = together(&phases, uniform)?;
+                (found.treatment, found.workload) = (t, w);
+                found.phase = name.to_owned();
+                Some(found)
+            }));
+        }
+    }
+    all
+}
+
+/// Trials of one phase; none: not one has a course.
+fn together(phases: &[&PhaseObservation], uniform: bool) -> Option<PhaseCourse> {
+    let trials: Vec<(&PhaseObservation, Course)> = phases
+        .iter()
+        .filter_map(|phase| Some((*phase, course(phase)?)))
+        .collect();
+    let judged: Vec<&Course> = trials
+        .iter()
+        .map(|(_, course)| course)
+        .filter(|course| uniform && course.steady().is_some())
+        .collect();
+    let levels = judged.iter().filter_map(|course| course.level);
+    let worst = levels.fold(None, |worst: Option<(f64, f64)>, level| {
+        let (range, slope) = worst.unwrap_or_default();
+        let steeper = level.slope.abs() > slope.abs();
+        let slope = if steeper { level.slope } else { slope };
+        Some((range.max(level.range), slope))
+    });
+    let widths = trials.iter().filter_map(|(_, course)| course.uncertainty);
+    (!trials.is_empty()).then(|| PhaseCourse {
+        treatment: 0,
+        workload: 0,
+        phase: String::new(),
+        trials: trials.len(),
+        judged: judged.len(),
+        steady: judged.iter().filter(|c| c.steady() == Some(true)).count(),
+        warming: judged
+            .iter()
+            .filter(|course| course.warm_up.is_some_and(|begin| !begin.ended))
+            .count(),
+        worst,
+        uncertainty: stackrace_stats::median(&widths.collect::<Vec<_>>()),
+        change: change(&trials),
+    })
+}
+
+/// The change that most of the trials show, in the same direction.
+fn change(trials: &[(&PhaseObservation, Course)]) -> Option<Change> {
+    let mut up = Vec::new();
+    let mut down = Vec::new();
+    for (phase, course) in trials {
+        let Some((before, after)) = course.change() else {
+            continue;
+        };
+        let bytes = phase.series[..after.start]
+            .iter()
+            .map(|slice| slice.1 as f64);
+        let shown = Change {
+            trials: 1,
+            after_s: after.start as f64 * phase.slice_ns as f64 / 1e9,
+            after_bytes: bytes.sum(),
+            ratio: after.level / before.level,
+            times: course.segments.len() as f64 - 1.0,
+        };
+        if shown.ratio > 1.0 {
+            &mut up
+        } else {
+            &mut down
+        }
+        .push(shown);
+    }
+    let most = if up.len() > down.len() { up } else { down };
+    if most.len() < TRIALS_MIN || 2 * most.len() < trials.len() {
+        return None;
+    }
+    let middle =
+        |of: fn(&Change) -> f64| stackrace_stats::median(&most.iter().map(of).collect::<Vec<_>>());
+    Some(Change {
+        trials: most.len(),
+        after_s: middle(|shown| shown.after_s)?,
+        after_bytes: middle(|shown| shown.after_bytes)?,
+        ratio: middle(|shown| shown.ratio)?,
+        times: middle(|shown| shown.times)?,
+    })
+}
+
+/// Sentences for the reader, one for each phase that changes, does not rest or is too short.
+pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<String> {
+    let head = evidence.head;
+    let note = |course: &PhaseCourse| {
+        let workload = &head.workloads[course.workload].name;
+        let several = courses.iter().any(|other| {
+            (other.treatment, other.workload) == (course.treatment, course.workload)
+                && other.phase != course.phase
+        });
+        let phase = match several {
+            true => format!(" ({})", course.phase),
+            false => String::new(),
+        };
+        let place = format!(
+            "{workload}{phase}, {}",
+            head.treatments[course.treatment].name
+        );
+        if let Some(change) = &course.change {
+            return Some(format!("{place}: {}", changed(change, course.trials)));
+        }
+        let text = restless(course).or_else(|| short(course, head.decide.margin))?;
+        Some(format!("{place}: {text}"))
+    };
+    courses.iter().filter_map(note).collect()
+}
+
+/// `the rate falls by 62 % after about 41 s (12 GiB) in 5 of 5 trials: …`
+fn changed(change: &Change, trials: usize) -> String {
+    let (word, size, why) = if change.ratio < 1.0 {
+        (
+            "falls",
+            1.0 - change.ratio,
+            "a cache that is full, throttling or garbage collection",
+        )
+    } else {
+        (
+            "rises",
+            change.ratio - 1.0,
+            "a cache that fills, or a start from rest",
+        )
+    };
+    let moved = match change.after_bytes {
+        bytes if bytes > 0.0 => format!(" ({})", unit::bytes(bytes as u64)),
+        _ => String::new(),
+    };
+    let fall = format!(
+        "{word} by {} after about {}{moved} in {} of {trials} trials",
+        unit::percent(size),
+        unit::time_ns(change.after_s * 1e9),
+        change.trials
+    );
+    if change.times > 2.0 {
+        return format!(
+            "the rate swings, about {:.0} times in a trial: at most it {fall}; the figure is a mean of unlike states",
+            change.times
+        );
+    }
+    format!("the rate {fall}: {why}; the figure is a mean of what was before and after")
+}
+
+fn restless(course: &PhaseCourse) -> Option<String> {
+    let restless = course.judged - course.steady;
+    if restless < TRIALS_MIN || 2 * restless < course.judged {
+        return None;
+    }
+    let (range, slope) = course.worst?;
+    let sign = if slope < 0.0 { "−" } else { "+" };
+    let warming = match course.warming {
+        0 => String::new(),
+        n => format!("{n} found no end of the warm-up in their first half; "),
+    };
+    Some(format!(
+        "{restless} of {} trials were not steady: {warming}at worst the rate ranges over {} of its mean (20 % allowed) and slopes by {sign}{} (10 % allowed)",
+        course.judged,
+        unit::percent(range),
+        unit::percent(slope.abs())
+    ))
+}
+
+/// Trials whose own length lets them differ by more than what matters.
+fn short(course: &PhaseCourse, margin: f64) -> Option<String> {
+    let uncertainty = course.uncertainty.filter(|width| *width > margin)?;
+    (course.trials >= TRIALS_MIN).then(|| {
+        format!(
+            "trials differ by ±{} for being no longer than they are (slices of one trial resemble each other); more than the margin of {}: longer trials need fewer rounds",
+            unit::percent(uncertainty),
+            unit::percent(margin)
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::event::Observation;
+    use crate::record::{Record, sample};
+
+    /// The sample run with a series for every trial of a workload, from the bytes of each slice.
+    fn noted(series: impl Fn(&Observation, usize) -> f64) -> Vec<String> {
+        let record: Record = sample::record(&sample::small());
+        let mut trials: Vec<Observation> = record.trials().cloned().collect();
+        for trial in &mut trials {
+            let slices = (0..200).map(|at| {
+                let wobble = 1.0 + 0.02 * f64::from((at * 7 % 5) as u8) - 0.04;
+                (1, (1e6 * wobble * series(trial, at)) as u64)
+            });
+            let series = slices.collect();
+            trial.phases[0].series = series;
+            trial.phases[0].elapsed_ns = 20_000_000_000;
+        }
+        let mut evidence = Evidence::of(&record);
+        evidence.trials = trials.iter().collect();
+        let courses = courses(&evidence);
+        assert_eq!(
+            courses.len(),
+            6,
+            "two treatments, three workloads, a phase each"
+        );
+        notes(&evidence, &courses)
+    }
+
+    #[test]
+    fn level_trials_need_no_note() {
+        assert_eq!(noted(|_, _| 1.0), Vec::<String>::new());
+    }
+
+    #[test]
+    fn a_change_midway_is_said_with_its_time_size_and_bytes() {
+        let full = |trial: &Observation, at: usize| {
+            let here = (trial.treatment, trial.workload) == (1, 0);
+            if here && at >= 120 { 0.4 } else { 1.0 }
+        };
+        let notes = noted(full);
+        assert_eq!(notes.len(), 1, "{notes:?}");
+        let expected = "import, xfs: the rate falls by 60 % after about 12.0 s (114.4 MiB) in 5 of 5 trials: a cache that is full";
+        assert!(notes[0].starts_with(expected), "{}", notes[0]);
+    }
+
+    #[test]
+    fn what_one_trial_in_five_shows_is_not_said() {
+        let once = |trial: &Observation, at: usize| {
+            if trial.round == 2 && at >= 120 {
+                0.4
+            } else {
+                1.0
+            }
+        };
+        assert_eq!(noted(once), Vec::<String>::new());
+    }
+
+    /// A slide of 18 % is no step, and not level either; only work that ought to be level is judged.
+    #[test]
+    fn a_slide_is_not_steady_where_the_work_is_uniform() {
+        let notes = noted(|_, at| 1.0 - 0.18 * at as f64 / 200.0);
+        assert_eq!(notes.len(), 2, "browse on both treatments: {notes:?}");
+        for note in notes {
+            assert!(note.starts_with("browse, "), "{note}");
+            assert!(note.contains("5 of 5 trials were not steady"), "{note}");
+            assert!(note.contains("no end of the warm-up"), "{note}");
+        }
+    }
+
+    #[test]
+    fn a_wave_is_no_single_change() {
+        let waves = noted(|_, at| if at / 20 % 2 == 0 { 1.2 } else { 0.8 });
+        assert_eq!(waves.len(), 6, "{waves:?}");
+        for note in waves {
+            assert!(note.contains("swings, about 9 times in a trial"), "{note}");
+        }
+    }
+
+    /// Slices anywhere between a tenth and nearly twice the mean, another draw in every trial.
+    #[test]
+    fn trials_that_scatter_by_more_than_the_margin_are_too_short() {
+        let anywhere = |trial: &Observation, at: usize| {
+            let place = [trial.round as usize, trial.treatment, trial.workload, at];
+            // FNV-1a, then its high bits: neighbours have nothing in common.
+            let mixed = place.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, part| {
+                (hash ^ *part as u64).wrapping_mul(0x0100_0000_01b3)
+            });
+            let mixed = (mixed ^ (mixed >> 29)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+            0.1 + 1.8 * ((mixed >> 40) as f64 / f64::from(1_u32 << 24))
+        };
+        let notes = noted(anywhere);
+        let short = notes
+            .iter()
+            .filter(|note| note.contains("for being no longer"));
+        assert!(short.clone().count() >= 4, "{notes:?}");
+        for note in short {
+            assert!(note.contains("more than the margin of 5.0 %"), "{note}");
+        }
+    }
+
+    #[test]
+    fn the_last_slice_counts_only_if_it_is_whole() {
+        let record = sample::record(&sample::small());
+        let mut phase = record.trials().next().unwrap().phases[0].clone();
+        phase.series = vec![(1, 100); 31];
+        phase.elapsed_ns = 3_050_000_000;
+        assert_eq!(course(&phase).unwrap().slices, 30);
+        phase.series.clear();
+        assert_eq!(course(&phase), None);
+    }
+}

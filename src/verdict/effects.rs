@@ -1,0 +1,195 @@
+//! The table of effects: what each factor does, and whether it does so everywhere.
+//!
+//! One table for the overall figure and one for each workload. All rows of a table share its error
+//! equally at every look; the tables share it as the contrasts do, half the overall one and half
+//! the workloads. Effects within levels of another factor are given for the factor the study
+//! contrasts, for every factor where it contrasts none.
+
+use serde::Serialize;
+use stackrace_stats::{Looks, Term};
+
+use super::table::{Response, Table};
+use super::{Interval, Word, sentence};
+use crate::event::{MetricHead, RunStarted};
+use crate::published::distinct;
+
+/// The effects on one figure.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Effects {
+    /// Name of the workload; empty: over all workloads.
+    pub(crate) workload: String,
+    /// Metric; none: the overall figure.
+    pub(crate) metric: Option<MetricHead>,
+    /// Main effects, then effects within levels, then interactions.
+    pub(crate) rows: Vec<Effect>,
+}
+
+/// One effect.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct Effect {
+    /// What kind.
+    pub(crate) kind: EffectKind,
+    /// The factor.
+    pub(crate) factor: String,
+    /// Its baseline.
+    pub(crate) a: String,
+    /// The level compared with it.
+    pub(crate) b: String,
+    /// The other factor; empty: a main effect.
+    pub(crate) other: String,
+    /// Levels of the other factor: the one this is within, or the baseline of an interaction and
+    /// the one compared with it.
+    pub(crate) at: Vec<String>,
+    /// B over A, above 1: better; of an interaction, the ratio there over the ratio at the other
+    /// factor's baseline. None: too few complete rounds.
+    pub(crate) ratio: Option<Interval>,
+    /// What follows.
+    pub(crate) word: Word,
+    /// The word as a sentence fragment.
+    pub(crate) text: String,
+    /// Complete rounds it rests on.
+    pub(crate) rounds: usize,
+}
+
+/// What an effect is about.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum EffectKind {
+    /// A level against the first, averaged over everything else.
+    Main,
+    /// The same at one level of another factor.
+    Within,
+    /// How much larger the effect is at a level of another factor than at its first.
+    Interaction,
+}
+
+/// The tables of a study that varies two factors or more, at a look; none of any other.
+pub(super) fn effects(table: &Table<'_>, looks: &Looks, look: Option<u32>) -> Vec<Effects> {
+    let head = table.evidence.head;
+    let factors: Vec<Factor> = (0..head.factors.len())
+        .map(|at| Factor::of(head, at))
+        .collect();
+    let varied = factors.iter().filter(|factor| factor.levels.len() > 1);
+    if varied.count() < 2 || table.evidence.imported || look.is_none() {
+        return Vec::new();
+    }
+    let treatments: Vec<Vec<usize>> = (0..table.treatments())
+        .map(|t| {
+            factors
+                .iter()
+                .map(|factor| factor.of_treatment[t])
+                .collect()
+        })
+        .collect();
+    let contrasted = head.decide.contrast.as_ref();
+    let asked = |term: Term| match term {
+        Term::Within { factor, .. } => contrasted.is_none_or(|name| *name == head.factors[factor]),
+        Term::Main { .. } | Term::Interaction { .. } => true,
+    };
+    let found = stackrace_stats::effects(&treatments);
+    let found: Vec<_> = found.iter().filter(|effect| asked(effect.term)).collect();
+    let spent = looks.alpha_per_look(1.0 - head.decide.confidence) / found.len().max(1) as f64;
+    let workloads = table.workloads();
+    let mut figures = vec![(
+        Response::Overall,
+        if workloads > 1 { spent / 2.0 } else { spent },
+    )];
+    if workloads > 1 {
+        let share = spent / 2.0 / workloads as f64;
+        figures.extend((0..workloads).map(|w| (Response::primary(w), share)));
+    }
+    figures
+        .into_iter()
+        .map(|(figure, alpha)| {
+            let values = values(table, figure);
+            let row =
+                |effect: &&stackrace_stats::Effect| row(head, &factors, effect, &values, alpha);
+            Effects {
+                workload: figure.workload_name(head),
+                metric: figure.metric(head).cloned(),
+                rows: found.iter().map(row).collect(),
+            }
+        })
+        .collect()
+}
+
+/// A factor's levels in the order of the study, and the level of each treatment.
+struct Factor {
+    levels: Vec<String>,
+    of_treatment: Vec<usize>,
+}
+
+impl Factor {
+    fn of(head: &RunStarted, at: usize) -> Self {
+        let of = |treatment: usize| head.treatments[treatment].levels[at].clone();
+        let levels = distinct((0..head.treatments.len()).map(of));
+        let place = |t: usize| levels.iter().position(|level| *level == of(t)).unwrap_or(0);
+        Self {
+            of_treatment: (0..head.treatments.len()).map(place).collect(),
+            levels,
+        }
+    }
+}
+
+/// `[treatment][round]`, as far as each was in the race; a missing one is not a number.
+fn values(table: &Table<'_>, figure: Response) -> Vec<Vec<f64>> {
+    let value = |t, at| table.ln(t, figure, at).unwrap_or(f64::NAN);
+    (0..table.treatments())
+        .map(|t| (0..table.rounds_of(t)).map(|at| value(t, at)).collect())
+        .collect()
+}
+
+fn row(
+    head: &RunStarted,
+    factors: &[Factor],
+    effect: &stackrace_stats::Effect,
+    values: &[Vec<f64>],
+    alpha: f64,
+) -> Effect {
+    let (kind, factor, level, other) = match effect.term {
+        Term::Main { factor, level } => (EffectKind::Main, factor, level, None),
+        Term::Within {
+            factor,
+            level,
+            other,
+            at,
+        } => (EffectKind::Within, factor, level, Some((other, vec![at]))),
+        Term::Interaction {
+            factor,
+            level,
+            other,
+            at,
+        } => (
+            EffectKind::Interaction,
+            factor,
+            level,
+            Some((other, vec![0, at])),
+        ),
+    };
+    let rounds = effect.rounds(values).len();
+    // Three rounds are the least an interval is made from, as everywhere.
+    let ratio = (rounds >= 3).then(|| effect.ratio(values, alpha)).flatten();
+    let word = ratio.map_or(Word::TooFew, |ratio| {
+        stackrace_stats::word(&ratio, head.decide.margin).into()
+    });
+    let ratio = ratio.map(Interval::from);
+    let (other, at) = other.map_or((String::new(), Vec::new()), |(other, at)| {
+        let level = |at: &usize| factors[other].levels[*at].clone();
+        (head.factors[other].clone(), at.iter().map(level).collect())
+    });
+    Effect {
+        kind,
+        factor: head.factors[factor].clone(),
+        a: factors[factor].levels[0].clone(),
+        b: factors[factor].levels[level].clone(),
+        other,
+        at,
+        ratio,
+        word,
+        text: match kind {
+            EffectKind::Interaction => sentence::interaction(word, ratio),
+            EffectKind::Main | EffectKind::Within => sentence::fragment(word, ratio),
+        },
+        rounds,
+    }
+}

@@ -1,0 +1,175 @@
+//! What has changed, sent as it happens: Server-Sent Events.
+//!
+//! A thread looks at the log's length and at `now.json` four times a second; a log that has not
+//! grown costs one `stat`. What follows from a log is worked out at most once a second, however many
+//! trials end, and only while somebody watches. Pieces of the page are sent as they are to stand
+//! there, so that the script need not know what they mean.
+
+use std::io::{self, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use maud::Markup;
+
+use super::http::{Request, Response};
+use super::{Site, run, runs};
+use crate::record::Now;
+use crate::report;
+
+/// How often is looked.
+const LOOK: Duration = Duration::from_millis(250);
+/// Between two pieces that cost work, ns.
+const WORK_NS: u64 = 1_000_000_000;
+/// Silence after which the visitor is asked whether it is still there, ns.
+const SILENCE_NS: u64 = 10_000_000_000;
+
+/// What is listened to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Stream {
+    /// The list of runs.
+    List,
+    /// One run.
+    Run {
+        /// Its id.
+        run: String,
+        /// Bytes of its log that the visitor has seen.
+        seen: u64,
+    },
+}
+
+impl Stream {
+    /// Of a run. A visitor that comes back says what it heard last; one that is new what its page
+    /// shows.
+    pub(super) fn of_run(run: &str, request: &Request) -> Self {
+        let last = request.header("last-event-id");
+        let seen = last.or_else(|| request.asked("seen"));
+        Self::Run {
+            run: run.to_owned(),
+            seen: seen.and_then(|seen| seen.parse().ok()).unwrap_or(0),
+        }
+    }
+}
+
+/// The visitor's end of the line.
+struct Line<'a> {
+    stream: &'a mut TcpStream,
+    site: &'a Site,
+    said_ns: u64,
+}
+
+impl Line<'_> {
+    /// Sends one event: a piece of the page.
+    fn say(&mut self, name: &str, id: Option<u64>, piece: &str) -> io::Result<()> {
+        let mut text = format!("event: {name}\n");
+        if let Some(id) = id {
+            text.push_str(&format!("id: {id}\n"));
+        }
+        for line in piece.split(['\n', '\r']) {
+            text.push_str(&format!("data: {line}\n"));
+        }
+        text.push('\n');
+        self.said_ns = self.site.clock.now_ns();
+        self.stream.write_all(text.as_bytes())
+    }
+
+    /// Finds out whether the visitor is still there, if nothing was said for long.
+    fn alive(&mut self) -> io::Result<()> {
+        let now_ns = self.site.clock.now_ns();
+        if now_ns.saturating_sub(self.said_ns) > SILENCE_NS {
+            self.said_ns = now_ns;
+            self.stream.write_all(b": still here\n\n")?;
+        }
+        Ok(())
+    }
+}
+
+/// Sends events until the visitor or the run is gone.
+///
+/// # Errors
+/// The visitor is gone.
+pub(super) fn send(site: &Site, stream_of: &Stream, stream: &mut TcpStream) -> io::Result<()> {
+    let head = Response::new(200, "text/event-stream", "").head();
+    // Whoever loses the line comes back after a second.
+    stream.write_all(format!("{head}\r\nretry: 1000\n\n").as_bytes())?;
+    let mut line = Line {
+        stream,
+        site,
+        said_ns: site.clock.now_ns(),
+    };
+    match stream_of {
+        Stream::List => list(site, &mut line),
+        Stream::Run { run, seen } => one(site, &mut line, run, *seen),
+    }
+}
+
+fn list(site: &Site, line: &mut Line<'_>) -> io::Result<()> {
+    let mut said = String::new();
+    loop {
+        let piece = runs::list(site).into_string();
+        if piece != said {
+            line.say("runs", None, &piece)?;
+            said = piece;
+        }
+        line.alive()?;
+        site.clock.sleep(Duration::from_nanos(WORK_NS));
+    }
+}
+
+fn one(site: &Site, line: &mut Line<'_>, run: &str, mut seen: u64) -> io::Result<()> {
+    let mut doing: Option<Now> = None;
+    let mut worked_ns = 0;
+    loop {
+        // Asked before the log is read: what was written until the end is then sent.
+        let goes_on = site.shelf.goes_on(run);
+        let bytes = site.shelf.version(run).map_or(seen, |(bytes, _)| bytes);
+        let due = site.clock.now_ns().saturating_sub(worked_ns) >= WORK_NS;
+        if bytes != seen && (due || !goes_on) {
+            seen = bytes;
+            worked_ns = site.clock.now_ns();
+            record(site, line, run, bytes)?;
+        }
+        if !goes_on {
+            return line.say("end", None, &end(site, run));
+        }
+        let now = site.shelf.now(run);
+        if now.is_some() && now != doing {
+            if let Ok(judged) = site.shelf.known(run) {
+                let piece = report::doing(&judged.record, now.as_ref());
+                line.say("doing", None, &piece.into_string())?;
+            }
+            doing = now;
+        }
+        line.alive()?;
+        site.clock.sleep(LOOK);
+    }
+}
+
+/// What stands above a run that has ended.
+fn end(site: &Site, run: &str) -> String {
+    let judged = site.shelf.judged(run);
+    judged.map_or_else(
+        |error| error.to_string(),
+        |judged| {
+            let ended = judged.record.ended().map(|ended| ended.reason);
+            run::stage_line(site, run, &site.shelf.stage(run, ended)).into_string()
+        },
+    )
+}
+
+/// Sends what follows from the log as it is.
+fn record(site: &Site, line: &mut Line<'_>, run: &str, bytes: u64) -> io::Result<()> {
+    let Ok(judged) = site.shelf.judged(run) else {
+        return Ok(());
+    };
+    let race = report::race(&judged.record, &judged.verdict);
+    let sentence = format!(
+        "{} of at most {} rounds done.",
+        judged.verdict.rounds, judged.record.head.decide.rounds_max
+    );
+    let pieces: [(&str, Markup); 2] = [("race", race), ("record", run::whole(&judged))];
+    for (name, piece) in pieces {
+        line.say(name, None, &piece.into_string())?;
+    }
+    // The number comes last: whoever heard it has heard all of the above.
+    line.say("status", Some(bytes), &sentence)
+}

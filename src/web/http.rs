@@ -1,0 +1,364 @@
+//! One request and one answer over HTTP/1.1, within limits.
+//!
+//! Heads are parsed by `httparse`, forms by `form_urlencoded`. Every connection carries one request
+//! and is closed after it: a page of ours is a handful of requests to the same machine, and what has
+//! no second request cannot be confused by one. Whoever sends too much, or too slowly, is answered
+//! and cut off.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::time::Duration;
+
+use crate::time::Clock;
+
+/// Bytes of a request line with its headers.
+const HEAD_MAX: usize = 16 << 10;
+/// Headers.
+const HEADERS_MAX: usize = 64;
+/// Bytes of a form: what other tools print is small, and three times as long in a form.
+pub(super) const BODY_MAX: usize = 48 << 20;
+/// Time for a whole request to arrive, ns.
+const REQUEST_NS: u64 = 30_000_000_000;
+/// Silence after which a reader or a writer is given up.
+const SILENCE: Duration = Duration::from_secs(10);
+
+/// What is asked.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Method {
+    /// Read; `HEAD` is one without the body.
+    Get,
+    /// Change, or a form too long for an address.
+    Post,
+}
+
+/// A request.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    /// What is asked.
+    pub(super) method: Method,
+    /// Only the head of the answer is wanted.
+    pub(super) head_only: bool,
+    /// The path as it was sent: begins with `/`, escapes and all.
+    pub(super) path: String,
+    /// What follows the `?`, read.
+    pub(super) query: Vec<(String, String)>,
+    /// Headers, names in small letters, in the order they came.
+    pub(super) headers: Vec<(String, String)>,
+    /// What a form holds.
+    pub(super) form: Vec<(String, String)>,
+}
+
+/// Why a request is not answered as it was meant.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Bad {
+    /// The other side went away, or was silent for too long.
+    Gone,
+    /// It is no request, too long, or nothing we speak: status and a sentence.
+    Refused(u16, &'static str),
+}
+
+impl Request {
+    /// The only header of this name; none where there is none, or more than one.
+    pub(super) fn header(&self, name: &str) -> Option<&str> {
+        let mut found = self.headers.iter().filter(|(known, _)| known == name);
+        let value = found.next()?.1.as_str();
+        found.next().is_none().then_some(value)
+    }
+
+    /// The first value of this name in the address.
+    pub(super) fn asked(&self, name: &str) -> Option<&str> {
+        first(&self.query, name)
+    }
+
+    /// The first value of this name in the form.
+    pub(super) fn filled(&self, name: &str) -> Option<&str> {
+        first(&self.form, name)
+    }
+}
+
+fn first<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
+    let found = pairs.iter().find(|(known, _)| known == name);
+    found.map(|(_, value)| value.as_str())
+}
+
+/// Reads a request.
+///
+/// # Errors
+/// See [`Bad`].
+pub(super) fn read(stream: &mut TcpStream, clock: &dyn Clock) -> Result<Request, Bad> {
+    let limits = stream
+        .set_read_timeout(Some(SILENCE))
+        .and_then(|()| stream.set_write_timeout(Some(SILENCE)));
+    limits.map_err(|_| Bad::Gone)?;
+    let until_ns = clock.now_ns() + REQUEST_NS;
+    let mut bytes = Vec::new();
+    let (mut request, begin) = loop {
+        if let Some(read) = head(&bytes)? {
+            break read;
+        }
+        if bytes.len() >= HEAD_MAX {
+            return Err(Bad::Refused(431, "The head of the request is too long."));
+        }
+        more(stream, &mut bytes, HEAD_MAX, clock, until_ns)?;
+    };
+    let length = length(&request)?;
+    if length > 0 && request.header("expect").is_some() {
+        let _ = stream.write_all(b"HTTP/1.1 100 Continue\r\n\r\n");
+    }
+    while bytes.len() - begin < length {
+        more(stream, &mut bytes, begin + length, clock, until_ns)?;
+    }
+    request.form = pairs(&bytes[begin..begin + length]);
+    Ok(request)
+}
+
+fn more(
+    stream: &mut TcpStream,
+    bytes: &mut Vec<u8>,
+    most: usize,
+    clock: &dyn Clock,
+    until_ns: u64,
+) -> Result<(), Bad> {
+    if clock.now_ns() > until_ns {
+        return Err(Bad::Refused(408, "The request took too long to arrive."));
+    }
+    let mut part = [0; 16 << 10];
+    let room = part.len().min(most - bytes.len());
+    match stream.read(&mut part[..room]) {
+        Ok(0) => Err(Bad::Gone),
+        Ok(read) => {
+            bytes.extend_from_slice(&part[..read]);
+            Ok(())
+        }
+        Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
+        Err(_) => Err(Bad::Gone),
+    }
+}
+
+/// The head, and where the body begins; none: it is not complete.
+fn head(bytes: &[u8]) -> Result<Option<(Request, usize)>, Bad> {
+    let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
+    let mut parsed = httparse::Request::new(&mut headers);
+    let begin = match parsed.parse(bytes) {
+        Ok(httparse::Status::Complete(begin)) => begin,
+        Ok(httparse::Status::Partial) => return Ok(None),
+        Err(httparse::Error::TooManyHeaders) => {
+            return Err(Bad::Refused(431, "The request has too many headers."));
+        }
+        Err(_) => return Err(Bad::Refused(400, "This is no request of HTTP/1.1.")),
+    };
+    let (method, head_only) = match parsed.method {
+        Some("GET") => (Method::Get, false),
+        Some("HEAD") => (Method::Get, true),
+        Some("POST") => (Method::Post, false),
+        _ => return Err(Bad::Refused(405, "Only GET, HEAD and POST are known here.")),
+    };
+    let target = parsed.path.unwrap_or_default();
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    if !path.starts_with('/') {
+        return Err(Bad::Refused(400, "The request names no path."));
+    }
+    let mut named = Vec::new();
+    for header in parsed.headers.iter() {
+        let value = std::str::from_utf8(header.value);
+        let value = value.map_err(|_| Bad::Refused(400, "A header is no text."))?;
+        named.push((header.name.to_ascii_lowercase(), value.trim().to_owned()));
+    }
+    let request = Request {
+        method,
+        head_only,
+        path: path.to_owned(),
+        query: pairs(query.as_bytes()),
+        headers: named,
+        form: Vec::new(),
+    };
+    Ok(Some((request, begin)))
+}
+
+/// A request without its body; none: its head is not complete.
+pub(super) fn understood(bytes: &[u8]) -> Result<Option<Request>, Bad> {
+    let Some((request, _)) = head(bytes)? else {
+        return Ok(None);
+    };
+    length(&request)?;
+    Ok(Some(request))
+}
+
+/// Bytes of the body.
+fn length(request: &Request) -> Result<usize, Bad> {
+    let named = |name: &str| request.headers.iter().any(|(known, _)| known == name);
+    if named("transfer-encoding") {
+        return Err(Bad::Refused(411, "Send the length of the form."));
+    }
+    if !named("content-length") {
+        return Ok(0);
+    }
+    let length = request.header("content-length");
+    match length.and_then(|length| length.parse::<usize>().ok()) {
+        None => Err(Bad::Refused(400, "The length of the form is no number.")),
+        Some(length) if length > BODY_MAX => {
+            Err(Bad::Refused(413, "The form is too long: at most 48 MiB."))
+        }
+        Some(length) => Ok(length),
+    }
+}
+
+fn pairs(text: &[u8]) -> Vec<(String, String)> {
+    form_urlencoded::parse(text).into_owned().collect()
+}
+
+/// An answer.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Response {
+    /// The status.
+    pub(super) status: u16,
+    /// The body's media type.
+    pub(super) kind: &'static str,
+    /// Further headers.
+    pub(super) headers: Vec<(&'static str, String)>,
+    /// The body.
+    pub(super) body: Vec<u8>,
+}
+
+/// A page may load from us alone, run our one script, be framed by nobody and send forms only here.
+pub(super) const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
+     connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; \
+     frame-ancestors 'none'";
+
+impl Response {
+    /// An answer with a body.
+    pub(super) fn new(status: u16, kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
+        Self {
+            status,
+            kind,
+            headers: Vec::new(),
+            body: body.into(),
+        }
+    }
+
+    /// Look there instead.
+    pub(super) fn see(place: impl Into<String>) -> Self {
+        Self::new(303, "text/plain; charset=utf-8", "").with("Location", place)
+    }
+
+    /// With another header.
+    pub(super) fn with(mut self, name: &'static str, value: impl Into<String>) -> Self {
+        self.headers.push((name, value.into()));
+        self
+    }
+
+    /// The head as it is sent, but for the length and what ends it.
+    pub(super) fn head(&self) -> String {
+        // Where no page may be named as the one before, browsers call our own forms those of nobody
+        // (`Origin: null`): to us it is named.
+        let mut head = format!(
+            "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\
+             X-Content-Type-Options: nosniff\r\nReferrer-Policy: same-origin\r\n\
+             Cross-Origin-Resource-Policy: same-origin\r\nCross-Origin-Opener-Policy: same-origin\r\n",
+            self.status,
+            reason(self.status),
+            self.kind
+        );
+        let policy = "Content-Security-Policy";
+        if !self.headers.iter().any(|(name, _)| *name == policy) {
+            head.push_str(&format!("{policy}: {POLICY}\r\n"));
+        }
+        for (name, value) in &self.headers {
+            // A line break would begin another header.
+            let value: String = value.chars().filter(|c| !c.is_control()).collect();
+            head.push_str(&format!("{name}: {value}\r\n"));
+        }
+        head
+    }
+
+    /// Sends it.
+    ///
+    /// # Errors
+    /// The other side went away.
+    pub(super) fn send(&self, stream: &mut TcpStream, head_only: bool) -> io::Result<()> {
+        let head = format!("{}Content-Length: {}\r\n\r\n", self.head(), self.body.len());
+        stream.write_all(head.as_bytes())?;
+        if !head_only {
+            stream.write_all(&self.body)?;
+        }
+        stream.flush()
+    }
+}
+
+fn reason(status: u16) -> &'static str {
+    match status {
+        200 => "OK",
+        303 => "See Other",
+        400 => "Bad Request",
+        401 => "Unauthorized",
+        403 => "Forbidden",
+        404 => "Not Found",
+        405 => "Method Not Allowed",
+        408 => "Request Timeout",
+        409 => "Conflict",
+        411 => "Length Required",
+        413 => "Content Too Large",
+        421 => "Misdirected Request",
+        422 => "Unprocessable Content",
+        431 => "Request Header Fields Too Large",
+        503 => "Service Unavailable",
+        _ => "Internal Server Error",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(text: &str) -> Request {
+        head(text.as_bytes()).unwrap().unwrap().0
+    }
+
+    #[test]
+    fn a_request_is_read_as_far_as_it_has_come() {
+        let text =
+            "GET /run/a%2fb?token=x+y&a=%C3%A4 HTTP/1.1\r\nHost: here\r\nX: 1\r\nx: 2\r\n\r\n";
+        for end in 0..text.len() {
+            assert!(head(&text.as_bytes()[..end]).unwrap().is_none(), "{end}");
+        }
+        let request = parsed(text);
+        assert_eq!(request.path, "/run/a%2fb");
+        assert_eq!(request.asked("token"), Some("x y"));
+        assert_eq!(request.asked("a"), Some("ä"));
+        assert_eq!(request.header("host"), Some("here"));
+        assert_eq!(request.header("x"), None, "which of the two?");
+    }
+
+    #[test]
+    fn what_is_no_request_is_refused() {
+        let refused = |text: &str| match head(text.as_bytes()) {
+            Err(Bad::Refused(status, _)) => status,
+            other => panic!("{other:?}"),
+        };
+        assert_eq!(refused("\u{1}\u{2}\r\n\r\n"), 400);
+        assert_eq!(refused("DELETE / HTTP/1.1\r\n\r\n"), 405);
+        assert_eq!(refused("GET http://a/ HTTP/1.1\r\n\r\n"), 400);
+        let many = format!("GET / HTTP/1.1\r\n{}\r\n", "a: b\r\n".repeat(65));
+        assert_eq!(refused(&many), 431);
+        let body = |header: &str| length(&parsed(&format!("POST / HTTP/1.1\r\n{header}\r\n\r\n")));
+        assert_eq!(body("Content-Length: 7"), Ok(7));
+        for (header, status) in [
+            ("Transfer-Encoding: chunked", 411),
+            ("Content-Length: -1", 400),
+            ("Content-Length: 1\r\nContent-Length: 2", 400),
+            ("Content-Length: 99999999999", 413),
+        ] {
+            assert!(
+                matches!(body(header), Err(Bad::Refused(s, _)) if s == status),
+                "{header}"
+            );
+        }
+    }
+
+    #[test]
+    fn a_header_cannot_begin_another_one() {
+        let head = Response::see("/a\r\nSet-Cookie: b=c").head();
+        assert!(head.contains("Location: /aSet-Cookie: b=c\r\n"), "{head}");
+        assert!(head.contains("default-src 'none'"), "{head}");
+    }
+}

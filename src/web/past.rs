@@ -1,0 +1,112 @@
+//! The history of a study: all runs of one title over time, changes marked.
+
+use std::sync::Arc;
+
+use maud::{Markup, html};
+
+use super::Site;
+use super::frame::{self, Page, ago, counted};
+use super::http::{Request, Response};
+use super::shelf::Judged;
+use crate::record::{Record, RunSummary};
+use crate::report;
+use crate::verdict::{self, Verdict};
+
+/// Runs that are shown, the newest of them.
+const RUNS_MAX: usize = 20;
+
+/// Where the history of a title is.
+pub(super) fn address(title: &str) -> String {
+    let query = form_urlencoded::Serializer::new(String::new())
+        .append_pair("study", title)
+        .finish();
+    format!("/history?{query}")
+}
+
+/// The page: of one study, or which there are.
+pub(super) fn page(site: &Site, request: &Request) -> Response {
+    let runs: Vec<RunSummary> = match site.shelf.list() {
+        Ok(list) => list.into_iter().map(|(run, _)| run).collect(),
+        Err(error) => return frame::sorry(site, 500, &error.to_string()),
+    };
+    let runs = || runs.iter().filter(|run| run.unreadable.is_none());
+    let (title, content) = match request.asked("study") {
+        None => ("History", studies(site, runs())),
+        Some(study) => {
+            let mine: Vec<&RunSummary> = runs().filter(|run| run.title == study).collect();
+            if mine.is_empty() {
+                return frame::sorry(site, 404, "No run on record is of this study.");
+            }
+            (study, one(site, study, &mine))
+        }
+    };
+    let page = Page {
+        here: "/history",
+        title,
+        events: String::new(),
+        content,
+    };
+    frame::page(site, 200, &page)
+}
+
+/// Every study with how often it was run; `runs` newest first.
+fn studies<'a>(site: &Site, runs: impl Iterator<Item = &'a RunSummary>) -> Markup {
+    let mut studies: Vec<(&str, &str, usize)> = Vec::new();
+    for run in runs {
+        match studies.iter_mut().find(|(title, ..)| *title == run.title) {
+            Some((.., count)) => *count += 1,
+            None => studies.push((&run.title, &run.started_at, 1)),
+        }
+    }
+    let today = site.clock.today();
+    html! {
+        h1 class="title" { "History" }
+        @if studies.is_empty() { p { "No runs on record yet." } }
+        ul class="runs" {
+            @for (title, last, count) in studies {
+                li class="run" {
+                    h2 { a href=(address(title)) { (title) } }
+                    ul class="facts" {
+                        li { (counted(count, "run")) }
+                        li { "the last began " (ago(last, &today)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// One study; `runs` newest first.
+fn one(site: &Site, title: &str, runs: &[&RunSummary]) -> Markup {
+    let shown: Vec<Arc<Judged>> = runs
+        .iter()
+        .take(RUNS_MAX)
+        .rev()
+        .filter_map(|run| site.shelf.judged(&run.run).ok())
+        .collect();
+    let records: Vec<&Record> = shown.iter().map(|judged| &judged.record).collect();
+    let pairs: Vec<(&Record, &Verdict)> = shown
+        .iter()
+        .map(|judged| (&judged.record, &judged.verdict))
+        .collect();
+    let courses = verdict::history(&pairs);
+    html! {
+        h1 class="title" { (title) }
+        @if runs.len() > RUNS_MAX {
+            p { "The newest " (RUNS_MAX) " of " (runs.len()) " runs." }
+        }
+        (report::history(&records, &courses))
+        h2 { "The runs" }
+        ol {
+            @for (at, judged) in shown.iter().enumerate() {
+                li {
+                    a href={ "/run/" (judged.record.head.run) } { (judged.record.head.run) }
+                    ": " (judged.verdict.sentence)
+                    @if at > 0 && judged.record.head.study_hash != shown[at - 1].record.head.study_hash {
+                        " " mark { "The study's text is not that of the run before." }
+                    }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! One run: its report, and while it goes on what it is doing.
+
+use maud::{Markup, html};
+
+use super::Site;
+use super::frame::{self, Page};
+use super::http::Response;
+use super::shelf::{Judged, Stage};
+use crate::record::RecordError;
+use crate::report;
+
+/// The page.
+pub(super) fn page(site: &Site, run: &str) -> Response {
+    let judged = match site.shelf.judged(run) {
+        Ok(judged) => judged,
+        Err(error) => return missing(site, &error),
+    };
+    let record = &judged.record;
+    let ended = record.ended().map(|ended| ended.reason);
+    let stage = site.shelf.stage(run, ended);
+    let events = match stage {
+        // What changed before the script listens is told too: it says what it has seen.
+        Stage::Running(_) => {
+            let seen = site.shelf.version(run).map_or(0, |(bytes, _)| bytes);
+            format!("/run/{run}/events?seen={seen}")
+        }
+        _ => String::new(),
+    };
+    let content = html! {
+        div class="stage" data-part="stage" { (stage_line(site, run, &stage)) }
+        @if let Stage::Running(now) = &stage {
+            section id="live" class="live" aria-label="What is running now" {
+                div data-part="doing" { (report::doing(record, now.as_deref())) }
+                div data-part="race" { (report::race(record, &judged.verdict)) }
+            }
+        }
+        p id="status" role="status" class="faint" {}
+        div id="record" data-part="record" { (whole(&judged)) }
+    };
+    let page = Page {
+        here: "/",
+        title: &record.head.title,
+        events,
+        content,
+    };
+    frame::page(site, 200, &page)
+}
+
+/// Everything the run's report says.
+pub(super) fn whole(judged: &Judged) -> Markup {
+    report::body(&judged.record, &judged.verdict, &report::Options::default())
+}
+
+/// How far it is, where else it is shown, and what may be done.
+pub(super) fn stage_line(site: &Site, run: &str, stage: &Stage) -> Markup {
+    html! {
+            p { "This run is " strong { (stage.word()) } "." }
+            p { a href={ "/run/" (run) "/report.html" } download={ (run) ".html" } { "Report as one file" } }
+            p { a href={ "/beside?b=" (run) "%2F0" } { "Put it beside another" } }
+            @if site.hands.is_some() {
+                @match stage {
+                    Stage::Running(_) => {
+                        form method="post" action={ "/run/" (run) "/stop" } {
+                            button { "Stop this run" }
+                        }
+                    }
+                    Stage::Interrupted => {
+                        form method="post" action={ "/run/" (run) "/resume" } {
+                            button { "Go on with this run" }
+                        }
+                    }
+                    Stage::Finished | Stage::Failed | Stage::Unreadable => {}
+                }
+            } @else if *stage == Stage::Interrupted {
+                p { code { "stackrace resume " (run) } " goes on with it." }
+            }
+    }
+}
+
+/// The report as a file of its own.
+pub(super) fn report(site: &Site, run: &str) -> Response {
+    let judged = match site.shelf.judged(run) {
+        Ok(judged) => judged,
+        Err(error) => return missing(site, &error),
+    };
+    let html = report::by_name("html").map_or_else(Vec::new, |kind| {
+        kind.render(&judged.record, &judged.verdict, &report::Options::default())
+    });
+    // One file has its style within.
+    Response::new(200, "text/html; charset=utf-8", html).with(
+        "Content-Security-Policy",
+        "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
+    )
+}
+
+/// There is no such run, or it cannot be read.
+pub(super) fn missing(site: &Site, error: &RecordError) -> Response {
+    let status = match error {
+        RecordError::Unknown { .. } | RecordError::NoRuns { .. } => 404,
+        _ => 500,
+    };
+    frame::sorry(site, status, &error.to_string())
+}

@@ -1,0 +1,76 @@
+//! The list of all runs.
+
+use maud::{Markup, html};
+
+use super::Site;
+use super::frame::{self, Page, ago, counted};
+use super::http::Response;
+use super::shelf::Stage;
+use crate::record::RunSummary;
+
+/// Runs that are listed.
+const RUNS_MAX: usize = 200;
+
+/// The page.
+pub(super) fn page(site: &Site) -> Response {
+    let content = html! {
+        h1 class="title" { "Runs" }
+        div data-part="runs" { (list(site)) }
+        p id="status" role="status" class="faint" {}
+    };
+    let page = Page {
+        here: "/",
+        title: "Runs",
+        events: "/events".to_owned(),
+        content,
+    };
+    frame::page(site, 200, &page)
+}
+
+/// The list alone.
+pub(super) fn list(site: &Site) -> Markup {
+    let runs = match site.shelf.list() {
+        Ok(runs) => runs,
+        Err(error) => return html! { p { "The runs cannot be listed: " (error) } },
+    };
+    let today = site.clock.today();
+    html! {
+        @if runs.is_empty() {
+            p { "No runs on record yet. " code { "stackrace run demo" } " makes one in a minute." }
+        }
+        ul class="runs" {
+            @for (run, stage) in runs.iter().take(RUNS_MAX) { (item(run, stage, &today)) }
+        }
+        @if runs.len() > RUNS_MAX {
+            p { "And " (runs.len() - RUNS_MAX) " older ones: " code { "stackrace runs" } " lists them all." }
+        }
+    }
+}
+
+fn item(run: &RunSummary, stage: &Stage, today: &str) -> Markup {
+    let title = match run.title.as_str() {
+        "" => run.run.as_str(),
+        title => title,
+    };
+    html! {
+        li class={ "run " (stage.word()) } {
+            p class="badge" { (stage.word()) }
+            h2 {
+                @if run.unreadable.is_some() { (title) } @else {
+                    a href={ "/run/" (run.run) } { (title) }
+                }
+            }
+            @if let Some(why) = &run.unreadable { p { (why) } }
+            @if let Some(sentence) = &run.sentence { p { (sentence) } }
+            @if run.unreadable.is_none() {
+                ul class="facts" {
+                    li { (run.run) }
+                    li { (counted(run.rounds, "round")) ", " (counted(run.trials, "trial")) }
+                    li { "began " (ago(&run.started_at, today)) }
+                    @if let Some(ended) = &run.ended { li { "ended: " (ended) } }
+                    li { a href=(super::past::address(&run.title)) aria-label={ "History of " (title) ", " (run.run) } { "history" } }
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,210 @@
+//! Exported tables as pandas and DuckDB read them: the same rows, sums and types from every form.
+//!
+//! The Python is that of `STACKRACE_PYTHON`, else `python3`; `.ci/run` makes one that has both.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "other tests use what this one does not")]
+mod support;
+
+use std::process::Command;
+
+use serde_json::Value;
+use support::{Ground, skipped};
+
+/// Two studies whose factors differ, small enough for any machine.
+const STUDIES: [&str; 2] = [
+    r#"
+title = "Synchronous, or not"
+[factors]
+fsync = [true, false]
+[[stack]]
+dir = { path = "data" }
+[[workload]]
+name = "small, \"files\""
+files = { count = 20, directories = 1, fsync = "{fsync}" }
+[[workload]]
+random = { mode = "read", size = "1 MiB", block-size = "4 KiB", time = "0.2 s" }
+[decide]
+rounds-at-most = 3
+at-most = "10 min"
+until = "never"
+"#,
+    r#"
+title = "How large, and how often"
+[factors]
+block-size = ["4 KiB", "16 KiB"]
+[[stack]]
+dir = { path = "data" }
+[[workload]]
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", time = "0.2 s" }
+[decide]
+rounds-at-most = 3
+at-most = "10 min"
+until = "never"
+"#,
+];
+
+const FORMS: [&str; 3] = ["csv", "json", "parquet"];
+
+fn ran() -> Ground {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    for (at, study) in STUDIES.iter().enumerate() {
+        let name = format!("study-{at}.toml");
+        ground.write(&name, study);
+        ground.stackrace(&["run", &name, "--quiet"]).ended(0);
+    }
+    ground
+}
+
+/// Ids of all runs, as `stackrace runs` lists them.
+fn ids(ground: &Ground) -> Vec<String> {
+    let said = ground.stackrace(&["runs"]);
+    let lines = said
+        .ended(0)
+        .out
+        .lines()
+        .filter(|line| line.starts_with("2"));
+    lines
+        .map(|line| line.split_whitespace().next().unwrap().to_owned())
+        .collect()
+}
+
+/// What the script says of these directories; none: Python or a library is missing.
+#[expect(clippy::disallowed_methods, reason = "pandas and DuckDB are processes")]
+fn readers(ground: &Ground, test: &str) -> Option<Value> {
+    let python = std::env::var("STACKRACE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
+    let output = Command::new(&python)
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/export.py"))
+        .arg(ground.path().join("tables"))
+        .output();
+    let Ok(output) = output else {
+        skipped(test, &format!("{python} cannot be started"));
+        return None;
+    };
+    let err = String::from_utf8_lossy(&output.stderr);
+    if output.status.code() == Some(77) {
+        skipped(test, &format!("{python}: {}", err.trim()));
+        return None;
+    }
+    assert!(output.status.success(), "{err}");
+    Some(serde_json::from_slice::<Value>(&output.stdout).unwrap()["tables"].take())
+}
+
+#[test]
+fn pandas_and_duckdb_read_the_same_from_every_form() {
+    let ground = ran();
+    let ids = ids(&ground);
+    assert_eq!(ids.len(), 2);
+    ground.make_dir("tables");
+    for form in FORMS {
+        let mut words = vec!["export", "--table", "all", "--format", form, "-o", "tables"];
+        words.extend(ids.iter().map(String::as_str));
+        ground.stackrace(&words).ended(0).err_has("observations");
+    }
+    let Some(found) = readers(&ground, "pandas_and_duckdb_read_the_same_from_every_form") else {
+        return;
+    };
+    let tables = found.as_object().unwrap();
+    assert_eq!(tables.len(), 10, "{:?}", tables.keys());
+    for (name, forms) in tables {
+        let truth = &forms["parquet"]["duckdb"];
+        for form in FORMS {
+            for reader in ["pandas", "duckdb"] {
+                let read = &forms[form][reader];
+                let place = format!("{name}.{form} by {reader}");
+                assert_eq!(read["rows"], truth["rows"], "{place}");
+                if form == "json" && truth["rows"] == 0 {
+                    // An array of no objects names no columns.
+                    continue;
+                }
+                let named = |table: &Value| -> Vec<String> {
+                    table["types"]
+                        .as_object()
+                        .unwrap()
+                        .keys()
+                        .cloned()
+                        .collect()
+                };
+                assert_eq!(named(read), named(truth), "{place}");
+                for (column, sum) in truth["sums"].as_object().unwrap() {
+                    // A column that is nowhere filled has no type but in Parquet.
+                    let there = read["sums"][column].as_f64().unwrap_or(0.0);
+                    let sum = sum.as_f64().unwrap();
+                    let near = (there - sum).abs() <= sum.abs() * 1e-9;
+                    assert!(near, "{place}: {column}: {there}, not {sum}");
+                }
+            }
+        }
+    }
+    types(&tables["observations"]);
+    let rows = tables["observations"]["csv"]["pandas"]["rows"].as_u64();
+    let printed = ground.stackrace(&["export", &ids[0], "-f", "json"]);
+    let one: Value = serde_json::from_str(&printed.ended(0).out).unwrap();
+    let printed = ground.stackrace(&["export", &ids[1], "-f", "json"]);
+    let other: Value = serde_json::from_str(&printed.ended(0).out).unwrap();
+    let both = one.as_array().unwrap().len() + other.as_array().unwrap().len();
+    assert_eq!(rows, Some(both as u64));
+}
+
+/// The types each reader gives the columns that matter.
+fn types(observations: &Value) {
+    let expected = [
+        ("csv", "pandas", "round", "int64"),
+        ("csv", "pandas", "value", "float64"),
+        ("csv", "pandas", "primary", "bool"),
+        ("csv", "duckdb", "round", "BIGINT"),
+        ("csv", "duckdb", "value", "DOUBLE"),
+        ("csv", "duckdb", "primary", "BOOLEAN"),
+        ("csv", "duckdb", "started_at", "TIMESTAMP WITH TIME ZONE"),
+        ("json", "pandas", "round", "int64"),
+        ("json", "pandas", "value", "float64"),
+        ("json", "pandas", "primary", "bool"),
+        ("json", "duckdb", "round", "BIGINT"),
+        ("json", "duckdb", "value", "DOUBLE"),
+        ("json", "duckdb", "primary", "BOOLEAN"),
+        ("parquet", "pandas", "round", "int64"),
+        ("parquet", "pandas", "value", "float64"),
+        ("parquet", "pandas", "started_at", "datetime64[us, UTC]"),
+        ("parquet", "duckdb", "round", "BIGINT"),
+        ("parquet", "duckdb", "value", "DOUBLE"),
+        ("parquet", "duckdb", "primary", "BOOLEAN"),
+        (
+            "parquet",
+            "duckdb",
+            "started_at",
+            "TIMESTAMP WITH TIME ZONE",
+        ),
+        ("parquet", "duckdb", "level_fsync", "VARCHAR"),
+        ("parquet", "duckdb", "level_block-size", "VARCHAR"),
+    ];
+    for (form, reader, column, kind) in expected {
+        let found = &observations[form][reader]["types"][column];
+        assert_eq!(found, kind, "{form}, {reader}: {column}");
+    }
+}
+
+#[test]
+fn what_cannot_be_written_is_refused() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.write("study.toml", STUDIES[1]);
+    ground.stackrace(&["run", "study.toml", "--quiet"]).ended(0);
+    let said = ground.stackrace(&["export", "--table", "trails"]);
+    said.ended(2)
+        .err_has("there is no table \"trails\"")
+        .err_has("did you mean \"trials\"?");
+    let said = ground.stackrace(&["export", "--format", "parqet"]);
+    said.ended(2).err_has("did you mean \"parquet\"?");
+    let said = ground.stackrace(&["export", "--table", "all", "-o", "nowhere"]);
+    said.ended(2).err_has("name a directory that exists");
+    let said = ground.stackrace(&["export", "-o", "o.parquet"]);
+    said.ended(0).err_has("rows  o.parquet");
+    let file = std::fs::read(ground.path().join("o.parquet")).unwrap();
+    assert_eq!(
+        (&file[..4], &file[file.len() - 4..]),
+        (&b"PAR1"[..], &b"PAR1"[..])
+    );
+    let said = ground.stackrace(&["export", "-o", "missing/o.csv"]);
+    said.ended(1).err_has("cannot write missing/o.csv");
+}

@@ -1,0 +1,150 @@
+//! The exit code of a gate, on results whose figures are written down: nothing is timed.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "other tests use what this one does not")]
+mod support;
+
+use serde_json::Value;
+use support::Ground;
+
+/// What dd says of a gigabyte in so many seconds.
+fn dd(ground: &Ground, name: &str, seconds: &[f64]) -> Vec<String> {
+    let files = seconds.iter().enumerate().map(|(at, seconds)| {
+        let file = format!("{name}-{at}.txt");
+        let rate = 1e3 / seconds;
+        let text = format!(
+            "1000+0 records in\n1000+0 records out\n1000000000 bytes (1.0 GB, 954 MiB) copied, {seconds} s, {rate:.1} MB/s\n"
+        );
+        ground.write(&file, text);
+        format!("{name}={file}")
+    });
+    files.collect()
+}
+
+fn imported(sides: [(&str, &[f64]); 2]) -> Ground {
+    let ground = Ground::new();
+    let mut words = vec!["import".to_owned()];
+    for (name, seconds) in sides {
+        words.extend(dd(&ground, name, seconds));
+    }
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    ground.stackrace(&words).ended(0);
+    ground
+}
+
+const OLD: (&str, &[f64]) = ("old", &[10.0, 10.1, 9.9, 10.05]);
+
+#[test]
+fn the_exit_code_is_the_verdict() {
+    let slower = imported([OLD, ("new", &[12.0, 12.1, 11.9, 12.05])]);
+    let said = slower.stackrace(&["gate", "--worse-than", "5%"]);
+    assert!(
+        said.ended(7)
+            .out
+            .starts_with("WORSE: new is worse than old by more than 5 %")
+    );
+    slower.stackrace(&["gate", "--worse-than", "30%"]).ended(0);
+    let same = imported([OLD, ("new", &[10.02, 9.95, 10.1, 9.98])]);
+    let said = same.stackrace(&["gate", "--worse-than", "5%", "--quiet"]);
+    assert!(
+        said.ended(0)
+            .out
+            .starts_with("PASSED: new is not worse than old")
+    );
+    assert!(said.out.contains("unpaired)."));
+    assert_eq!(said.out.matches("\n\n").count(), 0, "{}", said.out);
+    let wild = imported([OLD, ("new", &[8.0, 12.0, 10.0, 11.0])]);
+    let said = wild.stackrace(&["gate", "--worse-than", "5%"]);
+    assert!(
+        said.ended(6)
+            .out
+            .starts_with("UNDECIDED: it is open whether")
+    );
+    assert!(said.out.contains("further rounds would"), "{}", said.out);
+    wild.stackrace(&["gate", "--worse-than", "5%", "--undecided", "pass"])
+        .ended(0);
+    let few = imported([OLD, ("new", &[20.0])]);
+    few.stackrace(&["gate", "--worse-than", "5%"]).ended(6);
+}
+
+#[test]
+fn programs_and_summaries_get_the_same() {
+    let ground = imported([OLD, ("new", &[12.0, 12.1, 11.9, 12.05])]);
+    let said = ground.stackrace(&["gate", "--worse-than", "0.05", "--json"]);
+    let gate: Value = serde_json::from_str(&said.ended(7).out).unwrap();
+    assert_eq!(gate["outcome"], "worse");
+    assert_eq!(gate["paired"], false);
+    assert!(gate["answers"][0]["ratio"]["high"].as_f64().unwrap() < 0.95);
+    let said = ground.stackrace(&["gate", "--worse-than", "5%", "--markdown"]);
+    assert!(said.ended(7).out.starts_with("# WORSE: new is worse"));
+    assert!(
+        said.out.contains("| figure | ratio | interval |"),
+        "{}",
+        said.out
+    );
+    for line in ground
+        .stackrace(&["gate", "--worse-than", "5%"])
+        .out
+        .lines()
+    {
+        assert!(line.chars().count() <= 80, "{line}");
+    }
+}
+
+#[test]
+fn a_question_that_makes_no_sense_is_refused() {
+    let ground = imported([OLD, ("new", &[10.0, 10.0, 10.0])]);
+    let gate = |words: &[&str]| {
+        let words: Vec<&str> = std::iter::once("gate")
+            .chain(words.iter().copied())
+            .collect();
+        ground.stackrace(&words)
+    };
+    gate(&[]).ended(2).err_has("--worse-than");
+    gate(&["--worse-than", "5 apples"])
+        .ended(2)
+        .err_has("--worse-than");
+    gate(&["--worse-than", "120%"])
+        .ended(2)
+        .err_has("makes no sense");
+    gate(&["--worse-than", "5%", "--treatment", "knew"])
+        .ended(2)
+        .err_has("did you mean \"new\"?");
+    gate(&[
+        "--worse-than",
+        "5%",
+        "--treatment",
+        "old",
+        "--against",
+        "old",
+    ])
+    .ended(2)
+    .err_has("compared with itself");
+    gate(&["--worse-than", "5%", "--workload", "reading"])
+        .ended(2)
+        .err_has("there is no workload \"reading\"");
+    gate(&["--worse-than", "5%", "--metric", "speed"])
+        .ended(2)
+        .err_has("there is no metric \"speed\"");
+    // The other way round.
+    gate(&["--worse-than", "5%", "--treatment", "old"]).ended(0);
+    // A kept run: the treatment of the same name.
+    gate(&[
+        "--worse-than",
+        "5%",
+        "--treatment",
+        "new",
+        "--baseline",
+        "last",
+    ])
+    .ended(0);
+    gate(&[
+        "--worse-than",
+        "5%",
+        "--treatment",
+        "new",
+        "--baseline",
+        "last/old",
+    ])
+    .ended(0);
+}

@@ -1,0 +1,124 @@
+//! `stackrace verdict` through the whole program: own runs asked afterwards, imported ones asked
+//! for more than they carry. No figure is asserted, only what is said of it.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "shared with tests that mount file systems")]
+mod support;
+
+use std::fs;
+use std::path::Path;
+
+use support::{Ground, Said};
+
+fn ended(said: Said) -> String {
+    said.ended(0);
+    said.out
+}
+
+/// As one line: where lines are broken depends on the figures.
+fn flat(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
+
+/// Two factors in a directory, as fast as it goes.
+const STUDY: &str = r#"
+title = "Block sizes and threads"
+[factors]
+block-size = ["4 KiB", "8 KiB"]
+threads = [1, 2]
+[[stack]]
+dir = { path = "data" }
+[[workload]]
+name = "random write"
+random = { mode = "write", size = "1 MiB", block-size = "{block-size}", threads = "{threads}", access = "uniform", time = "10 ms" }
+[decide]
+contrast = "block-size"
+rounds-at-most = 3
+at-most = "10 min"
+until = "never"
+"#;
+
+#[test]
+fn an_own_run_is_asked_what_its_study_did_not_ask() {
+    let ground = Ground::new();
+    fs::create_dir(ground.path().join("data")).unwrap();
+    ground.write("study.toml", STUDY);
+    ended(ground.stackrace(&["run", "study.toml"]));
+    let said = ended(ground.stackrace(&["report", "last", "--format", "markdown"]));
+    for part in [
+        "Effects of the factors",
+        "| threads 2 against 1 |",
+        "| block-size 8 KiB against 4 KiB, threads 2 compared with 1 |",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    let own = flat(&ended(ground.stackrace(&["verdict"])));
+    assert!(
+        own.contains("8 KiB") && !own.contains("Chosen after the run"),
+        "{own}"
+    );
+    let asked = [
+        "verdict",
+        "last",
+        "--factor",
+        "threads",
+        "--metric",
+        "throughput",
+    ];
+    let page = ended(ground.stackrace(&asked));
+    assert!(
+        page.lines().all(|line| line.chars().count() <= 80),
+        "{page}"
+    );
+    let said = flat(&page);
+    for part in [
+        "Chosen after the run: exploratory",
+        "2 against 1",
+        "random write, throughput:",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    let json = [&asked[..], &["--json"]].concat();
+    let json: serde_json::Value = serde_json::from_str(&ended(ground.stackrace(&json))).unwrap();
+    assert_eq!(json[0]["chosen_after"], true);
+    assert_eq!(
+        (&json[0]["family"], &json[0]["look"]),
+        (&1.into(), &3.into())
+    );
+    assert!(json[0]["contrasts"][0]["ratio"]["low"].is_number());
+    let said = ground.stackrace(&["verdict", "last", "--factor", "thread"]);
+    said.ended(2);
+    said.err_has("did you mean \"threads\"? There are: block-size, threads");
+    let said = ground.stackrace(&["verdict", "last", "--margin", "0"]);
+    said.ended(2);
+    said.err_has("--margin 0 makes no sense");
+}
+
+#[test]
+fn single_imported_figures_get_a_ratio_and_no_interval() {
+    let ground = Ground::new();
+    let golden = "tests/golden/fio/fio-3.39_seqread_normal.txt";
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(golden);
+    ground.write("one.txt", fs::read(path).unwrap());
+    ended(ground.stackrace(&["import", "old=one.txt", "new=one.txt"]));
+    let asked = [
+        "verdict",
+        "last",
+        "--contrast",
+        "old,new",
+        "--metric",
+        "operations",
+    ];
+    let said = flat(&ended(ground.stackrace(&asked)));
+    for part in [
+        "new against old: ratio 1.00; one run each: no interval can be given.",
+        "Imported, not measured here",
+        "no verdict follows",
+    ] {
+        assert!(said.contains(part), "{part}\n{said}");
+    }
+    assert!(
+        !said.contains("faster") && !said.contains("confidence"),
+        "{said}"
+    );
+}
