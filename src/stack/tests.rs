@@ -166,6 +166,11 @@ fn what_does_not_fit_is_said_in_words() {
             "zvol takes a pool; there is no layer below: put it on zpool".to_string()
         )
     );
+    assert!(why_not(&[]).1.starts_with("a stack has at least one layer"));
+}
+
+#[test]
+fn what_machines_cannot_be_joined_by_is_said_in_words() {
     let drbd = "drbd = { role = \"dual\" }";
     let disk = "lab-disks = { size = \"1 GiB\" }";
     assert_eq!(
@@ -191,7 +196,6 @@ fn what_does_not_fit_is_said_in_words() {
                 .to_string()
         )
     );
-    assert!(why_not(&[]).1.starts_with("a stack has at least one layer"));
 }
 
 /// Every line is refused at a place, in these words, with help.
