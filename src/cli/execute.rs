@@ -261,7 +261,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
         Journal::create(path)
     }
     .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-    let host = LocalHost::new(Arc::new(|_| ()));
+    let host = super::host(Arc::new(|_| ()));
     super::clean::outlive(&host, path).map_err(|command| {
         let text = format!("a command of the interrupted run is still running: {command}");
         Failure::new(failure::CANNOT, text).next("wait until it has ended, or end it")
@@ -280,7 +280,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
 
 fn recording_host(shared: &Shared) -> LocalHost {
     let ledger = shared.clone();
-    LocalHost::new(Arc::new(move |command| {
+    super::host(Arc::new(move |command| {
         // A log that cannot be written is found out at the next result, which must not be lost;
         // the command itself has happened either way.
         let _ = ledger.lock().append(Event::Command(command));
