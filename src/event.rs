@@ -353,6 +353,10 @@ pub(crate) struct Counted {
     pub(crate) pressure_io_ns: Option<u64>,
     /// See `pressure_cpu_ns`.
     pub(crate) pressure_memory_ns: Option<u64>,
+    /// The network line the data take, as it was measured when the stack was raised: `line NAME`,
+    /// `NUMBER B/s, …`. None: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<Fact>,
     /// From the first reading of the counters to the last, ns: a little more than the measured part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) window_ns: Option<u64>,

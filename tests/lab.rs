@@ -313,7 +313,7 @@ fn replicated_devices_are_what_was_asked_on_two_machines() {
     for (raised, words) in raised.iter().zip([
         [
             "lab-disks on node2",
-            "line measured",
+            "line to the peer",
             "8000",
             "Primary/Secondary",
         ],
@@ -346,7 +346,7 @@ fn shares_are_served_by_a_peer_and_by_the_same_machine() {
     let (_ground, raised) = one_round(SHARED, 6);
     for (number, raised) in raised.iter().enumerate() {
         assert_eq!(raised.contains("ext4 on node2"), number < 3, "{raised}");
-        assert_eq!(raised.contains("line measured"), number < 3, "{raised}");
+        assert_eq!(raised.contains("line to the peer"), number < 3, "{raised}");
         let words = ["vers=3", "vers=4.2", "vers=3.1.1"][number % 3];
         assert!(raised.contains(words), "{words}: {raised}");
     }

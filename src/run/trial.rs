@@ -162,6 +162,7 @@ impl Trial<'_> {
             self.accept(&control, &outcome)?;
             outcomes.push(outcome);
         }
+        observation.counted.line = self.raised.line();
         observation.metrics = workload.evaluate(&outcomes);
         Ok(())
     }

@@ -11,6 +11,9 @@ use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::unit;
 use std::net::IpAddr;
 
+/// Name of the fact that says how fast a line was found to be; its value begins with `NUMBER B/s, `.
+pub(super) const MEASURED: &str = "line to the peer";
+
 /// Bytes that are sent to measure a line, where no rate is declared.
 const SENT: u64 = 4 << 20;
 
@@ -100,12 +103,12 @@ impl Line {
         )];
         if let Some(speed) = raising.peer()?.measure_line(bytes)? {
             facts.push(Fact::new(
-                "line measured",
+                MEASURED,
                 format!(
-                    "shortest of 20 round trips {}, one TCP connection {} ({} sent)",
-                    unit::time_ns(speed.round_trip_ns as f64),
-                    unit::bytes_per_second(speed.rate),
-                    unit::bytes(speed.bytes)
+                    "{:.0} B/s, one TCP connection, {} sent; shortest of 20 round trips {}",
+                    speed.rate,
+                    unit::bytes(speed.bytes),
+                    unit::time_ns(speed.round_trip_ns as f64)
                 ),
             ));
         }

@@ -2,8 +2,8 @@
 //! goes.
 
 use super::raising::appears;
-use super::{LayerError, Site, StackError};
-use crate::event::{LayerFacts, Settled};
+use super::{LayerError, Site, StackError, line};
+use crate::event::{Fact, LayerFacts, Settled};
 use crate::host::{Host, HostError, argv};
 use crate::journal::{EntryId, undo_entries, unmount, until_free};
 use std::ffi::OsString;
@@ -70,6 +70,12 @@ impl RaisedStack {
     /// then the whole disks under everything. Empty for file systems in memory.
     pub(crate) fn devices(&self) -> &[String] {
         &self.devices
+    }
+
+    /// The line to the peer as it was measured (see [`super::line`]); none: there is none.
+    pub(crate) fn line(&self) -> Option<Fact> {
+        let mut facts = self.facts.iter().flat_map(|layer| &layer.facts);
+        facts.find(|fact| fact.name == line::MEASURED).cloned()
     }
 
     /// Writes everything back, then makes the stack cold as far as asked and possible: unmounts and
