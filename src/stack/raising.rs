@@ -1,7 +1,7 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
 use super::{
-    Device, Gives, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError,
+    Bare, Device, Gives, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError,
     raised::{Mounted, Movable},
 };
 use crate::event::LayerFacts;
@@ -118,6 +118,12 @@ impl<'a> Raising<'a> {
             device: device.path.clone(),
             mark: mark.to_string(),
         })?;
+        Ok(())
+    }
+
+    /// Says in the journal what the workload may make.
+    pub(super) fn may_be_made(&mut self, undo: Undo) -> Result<(), LayerError> {
+        self.will(undo)?;
         Ok(())
     }
 
@@ -345,6 +351,7 @@ impl Stack {
         match self.build(&mut raising) {
             Ok(built) => Ok(RaisedStack {
                 directory: built.directory,
+                bare: built.bare,
                 facts: built.facts,
                 devices: built.devices,
                 entries: raising.entries,
@@ -382,9 +389,14 @@ impl Stack {
                 devices.push(disk);
             }
         }
+        let bare = match &below {
+            Gives::Bare(bare) => Some(bare.clone()),
+            _ => None,
+        };
         let directory = working_directory(raising, below).map_err(StackError::whole)?;
         Ok(Built {
             directory,
+            bare,
             facts,
             devices,
         })
@@ -393,6 +405,7 @@ impl Stack {
 
 struct Built {
     directory: PathBuf,
+    bare: Option<Bare>,
     facts: Vec<LayerFacts>,
     devices: Vec<String>,
 }
@@ -402,6 +415,7 @@ struct Built {
 fn working_directory(raising: &Raising<'_>, top: Gives) -> Result<PathBuf, LayerError> {
     match top {
         Gives::Private(path) => Ok(path),
+        Gives::Bare(bare) => Ok(bare.directory),
         Gives::Mounted(root) => {
             let path = root.join("work");
             raising.host().create_dir(&path)?;

@@ -21,6 +21,7 @@ fn run(line: &str) -> (Vec<Outcome>, Vec<(String, Option<f64>)>) {
     let control = Control::default();
     let place = Place {
         directory: base.path(),
+        bare: None,
         existing: None,
         ledger: &OnceLock::new(),
         seed: 7,
@@ -317,6 +318,7 @@ fn an_interrupt_ends_a_phase() {
     let control = Control::default();
     let place = Place {
         directory: base.path(),
+        bare: None,
         existing: None,
         ledger: &OnceLock::new(),
         seed: 1,
@@ -378,6 +380,7 @@ fn what_is_verified_is_read_back_whole_and_a_wrong_byte_fails_it() {
     let control = Control::default();
     let place = Place {
         directory: base.path(),
+        bare: None,
         existing: None,
         ledger: &OnceLock::new(),
         seed: 3,
