@@ -5,10 +5,10 @@
 
 use super::{
     DEVICES_MAX, Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes,
-    block, filesystem,
+    block, filesystem, zfs,
 };
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Needs, argv};
+use crate::host::Needs;
 use crate::journal::Undo;
 use crate::setting::{Refusal, Settings};
 use std::path::PathBuf;
@@ -87,8 +87,7 @@ impl Layer for BareDevices {
         for pool in &pools {
             raising.may_be_made(Undo::DestroyPool(pool.clone()))?;
         }
-        // Whatever it says, asking loads the module, without which no workload gets anywhere.
-        host.exec(&argv(["zpool", "list", "-H", "-o", "name"]))?;
+        zfs::load(host);
         let names: Vec<String> = devices
             .iter()
             .map(|device| block::kernel_name(host, &device.path))
