@@ -117,6 +117,9 @@ rounds-at-most = 1
 at-most = "20 min"
 until = "never"
 "#;
+/// Every shape of md, LVM and F2FS; then of ZFS.
+const ARRAYS: &str = include_str!("lab/arrays.toml");
+const POOLS: &str = include_str!("lab/pools.toml");
 
 /// Where images are kept; none: there is no QEMU, or no image of the kind, and the test was named as
 /// skipped.
@@ -388,4 +391,55 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
     let said = Said::of(&command.args(["--", "sh", "-c", script]).output().unwrap());
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert_eq!(said.out.matches("is healthy").count(), 3, "{}", said.out);
+}
+
+/// Runs a study in the lab: each treatment must be raised, described, used and lowered.
+fn every_treatment(study: &str, memory: &str, described: &[&str]) {
+    let ground = Ground::new();
+    ground.write("study.toml", study);
+    let said = ground.stackrace(&["run", "study.toml", "--lab", "--memory", memory]);
+    let log = log(&ground);
+    for trial in of_kind(&log, "trial") {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+    }
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let treatments = log[0]["treatments"].as_array().unwrap().len();
+    let workloads = log[0]["workloads"].as_array().unwrap().len();
+    let rounds = of_kind(&log, "round-finished").len();
+    assert!(rounds > 0);
+    for (kind, count) in [
+        ("stack-raised", treatments * rounds),
+        ("stack-lowered", treatments * rounds),
+        ("trial", treatments * workloads * rounds),
+    ] {
+        assert_eq!(of_kind(&log, kind).len(), count, "{kind}");
+    }
+    let raised: Vec<String> = of_kind(&log, "stack-raised")
+        .iter()
+        .map(|event| event.to_string())
+        .collect();
+    for words in described {
+        assert!(raised.iter().any(|one| one.contains(words)), "{words}");
+    }
+    assert_eq!(ground.left(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn arrays_volumes_and_f2fs_stand_on_disks_of_the_lab() {
+    if cache("md, LVM and F2FS", "image").is_some() {
+        every_treatment(ARRAYS, "512 MiB", &["raid10", "thin-pool", "extra_attr"]);
+    }
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn pools_datasets_and_volumes_of_zfs_stand_on_disks_of_the_lab() {
+    if cache("pools of ZFS", "zfs").is_some() {
+        every_treatment(
+            POOLS,
+            "1280 MiB",
+            &["raidz3", "draid2", "gzip-9", "special"],
+        );
+    }
 }

@@ -121,6 +121,7 @@ fn gives_words(gives: GivesKind) -> &'static str {
         GivesKind::Devices => "gives devices",
         GivesKind::Directory => "gives a directory",
         GivesKind::Pool => "gives a pool",
+        GivesKind::Bare => "leaves devices to the workload",
     }
 }
 

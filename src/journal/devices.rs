@@ -64,8 +64,11 @@ pub(super) fn blank(host: &dyn Host, device: &Path, mark: &str) -> Result<(), Ho
 }
 
 impl Shown {
+    /// Whether a name is the mark, or begins with it: one mark may stand for several pools.
     fn bears(&self, mark: &str) -> bool {
-        self.names.iter().any(|name| digits(name) == digits(mark))
+        let mark = digits(mark);
+        let bears = |name: &String| digits(name).starts_with(&mark);
+        !mark.is_empty() && self.names.iter().any(bears)
     }
 }
 

@@ -162,19 +162,35 @@ fn append(
 
 /// A disk in a file. The page cache of this machine is bypassed: what a disk forgets in a power cut
 /// and how fast it is would depend on it.
+///
+/// Where its sectors are larger than what the guest may write, QEMU reads the rest of a sector and
+/// writes the whole, as such a disk does (`blkdebug` with nothing but `align`); each of these
+/// requests counts. Bytes are counted above that: a throttle below would count what is discarded.
 fn drive(file: &str, disk: &LabDisk) -> String {
     let serial = &disk.serial;
-    let mut text = format!(
-        "-drive if=none,id={serial},file={file},format=raw,cache=none,aio=threads,discard=unmap"
-    );
+    let mut text = String::new();
+    let mut below = "image".to_string();
+    if let Some(requests) = disk.requests {
+        text.push_str(&format!(
+            "-object throttle-group,id={serial}-requests,x-iops-total={requests} "
+        ));
+    }
+    text.push_str(&format!(
+        "-drive if=none,id={serial},driver=blkdebug,align={},cache=none,discard=unmap",
+        disk.physical_sector
+    ));
     if let Some(rate) = disk.rate {
         text.push_str(&format!(",throttling.bps-total={rate}"));
     }
-    if let Some(requests) = disk.requests {
-        text.push_str(&format!(",throttling.iops-total={requests}"));
+    if disk.requests.is_some() {
+        text.push_str(&format!(
+            ",image.driver=throttle,image.throttle-group={serial}-requests"
+        ));
+        below.push_str(".file");
     }
     text.push_str(&format!(
-        " -device virtio-blk-pci,drive={serial},serial={serial},logical_block_size={},physical_block_size={}",
+        ",{below}.driver=file,{below}.filename={file},{below}.aio=threads \
+         -device virtio-blk-pci,drive={serial},serial={serial},logical_block_size={},physical_block_size={}",
         disk.logical_sector, disk.physical_sector
     ));
     text
@@ -220,7 +236,11 @@ mod tests {
         for pair in [
             [
                 "-drive",
-                "if=none,id=disk-1,file=node-2.disk-1,format=raw,cache=none,aio=threads,discard=unmap,throttling.bps-total=60000000,throttling.iops-total=120",
+                "if=none,id=disk-1,driver=blkdebug,align=4096,cache=none,discard=unmap,throttling.bps-total=60000000,image.driver=throttle,image.throttle-group=disk-1-requests,image.file.driver=file,image.file.filename=node-2.disk-1,image.file.aio=threads",
+            ],
+            [
+                "-object",
+                "throttle-group,id=disk-1-requests,x-iops-total=120",
             ],
             [
                 "-device",

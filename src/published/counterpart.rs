@@ -113,42 +113,40 @@ pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
             own: "topology",
             published: "topology",
             levels: &[
-                ("raid0-4", "stripe-4"),
+                ("stripe-4", "stripe-4"),
+                ("raidz1-4", "raidz1-4"),
                 ("raid10-4", "raid10-4"),
-                ("raid1-2", "mirror-2"),
+                ("mirror-2", "mirror-2"),
             ],
         },
         FactorPair {
-            own: "sector",
+            own: "ashift",
             published: "ashift",
-            levels: &[("512", "9"), ("4096", "12")],
+            levels: &[("9", "9"), ("12", "12")],
         },
     ],
     metrics: BONNIE,
-    stands_in: "no layer makes a ZFS pool: Btrfs profiles on loop devices stand for the pools, \
-                their sectors of 512 and 4096 B for ashift 9 and 12; a loop device has no 4 KiB \
-                sectors behind its 512 B ones, so that only the file system's side is seen; \
-                nothing stands for raidz1",
+    stands_in: "emulated disks of the lab, made slow, stand for the disks, OpenZFS 2.1 for ZFS on \
+                Linux 0.6, and single workloads for the phases of bonnie++",
 };
 
 pub(super) const ZFS_BLOCK_SIZE: Counterpart = Counterpart {
     factors: &[],
     metrics: &[],
-    stands_in: "no layer makes a ZFS pool and a study runs on one operating system: Btrfs, which \
-                copies on write too, against XFS, which writes in place, stand for the question",
+    stands_in: "an emulated disk of the lab, made slow, stands for the disk, and OpenZFS 2.1 on \
+                Linux for both systems",
 };
 
 pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
     factors: &[FactorPair {
         own: "compression",
         published: "compression",
-        levels: &[("none", "off"), ("lzo", "lz4")],
+        levels: &[("off", "off"), ("lz4", "lz4")],
     }],
     metrics: &[
         pair(("extract a tree", "elapsed"), ("extract-tar", "elapsed")),
         pair(("delete a tree", "elapsed"), ("delete-tree", "elapsed")),
     ],
-    stands_in: "no layer makes a ZFS pool and a study runs on one operating system: a Btrfs mirror \
-                stands for the pool, lzo for lz4, zstd is added; nothing stands for the other \
-                systems",
+    stands_in: "emulated disks of the lab, made slow, stand for the disks; zstd is added; nothing \
+                stands for the other systems",
 };

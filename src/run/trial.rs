@@ -15,7 +15,7 @@ use crate::event::{
 };
 use crate::observe::{self, Snapshot};
 use crate::stack::{RaisedStack, Site};
-use crate::workload::{Place, Workload};
+use crate::workload::{Bare, Place, Workload};
 
 /// Below this many operations a 99.9th percentile rests on fewer than ten of them.
 const OPERATIONS_FOR_P999: u64 = 10_000;
@@ -114,6 +114,11 @@ impl Trial<'_> {
         let workload: &dyn Workload =
             self.race.study.treatments[self.treatment].workloads[self.workload].as_ref();
         let seed = seed(self.race.study.seed, self.round, self.workload);
+        let bare = self.raised.bare().map(|bare| Bare {
+            host: self.race.host,
+            devices: &bare.devices,
+            pools: &bare.pools,
+        });
         let clock = &self.race.clock;
         let began = clock.now_ns();
         let ledger = OnceLock::new();
@@ -121,6 +126,7 @@ impl Trial<'_> {
         workload
             .prepare(&Place {
                 directory,
+                bare,
                 existing: None,
                 ledger: &ledger,
                 seed,
@@ -143,6 +149,7 @@ impl Trial<'_> {
                 phase,
                 &Place {
                     directory,
+                    bare,
                     existing: None,
                     ledger: &ledger,
                     seed,

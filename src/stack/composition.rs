@@ -4,7 +4,7 @@ use super::{Below, Danger, GivesKind, Layer, StackError, Takes};
 use crate::host::{Host, HostError, LabDisk};
 use std::path::PathBuf;
 
-/// Layers that fit, bottom up; the last gives a directory.
+/// Layers that fit, bottom up; the last gives a directory, or bare devices.
 pub(crate) struct Stack {
     /// Bottom up.
     pub(crate) layers: Vec<Box<dyn Layer>>,
@@ -40,7 +40,7 @@ impl Stack {
                     .to_string(),
             )),
             Some(top) => match top.gives() {
-                GivesKind::Directory => Ok(Self { layers }),
+                GivesKind::Directory | GivesKind::Bare => Ok(Self { layers }),
                 given => Err((
                     layers.len() - 1,
                     format!(
@@ -52,6 +52,12 @@ impl Stack {
                 )),
             },
         }
+    }
+
+    /// Whether it leaves bare devices to the workload, and no file system.
+    pub(crate) fn is_bare(&self) -> bool {
+        let top = self.layers.last();
+        top.is_some_and(|top| top.gives() == GivesKind::Bare)
     }
 
     /// Where raising this stack takes how many bytes of disk; an empty path is the site's scratch
@@ -171,6 +177,7 @@ fn plural(given: GivesKind) -> &'static str {
         GivesKind::Devices => "devices",
         GivesKind::Directory => "a directory",
         GivesKind::Pool => "a pool",
+        GivesKind::Bare => "devices to the workload alone",
     }
 }
 

@@ -241,7 +241,8 @@ impl Lvm {
 
     fn take_snapshot(&self, host: &dyn Host, group: &str) -> Result<(), LayerError> {
         let of = format!("{group}/data");
-        let mut command = argv(["lvcreate", "--yes", "--snapshot", "--name", "snapshot"]);
+        // LVM keeps names that begin with "snapshot" for itself.
+        let mut command = argv(["lvcreate", "--yes", "--snapshot", "--name", "held"]);
         if self.shape != Shape::Thin {
             command.extend(argv(["--extents", "100%FREE"]));
         }

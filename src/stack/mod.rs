@@ -5,6 +5,7 @@
 //! system, never copied from the study), *settled* between trials and *lowered* from the journal
 //! alone. A new layer is one file here and one line in [`ALL`].
 
+mod bare;
 mod bcachefs;
 mod block;
 mod btrfs;
@@ -36,6 +37,7 @@ mod zfs;
 mod zpool;
 mod zvol;
 
+pub(crate) use bare::Bare;
 pub(crate) use composition::Stack;
 pub(crate) use error::{LayerError, StackError};
 pub(crate) use raised::RaisedStack;
@@ -49,6 +51,7 @@ use std::path::PathBuf;
 
 /// Every kind of layer, alphabetical.
 pub(crate) const ALL: &[LayerKind] = &[
+    bare::KIND,
     bcachefs::KIND,
     btrfs::KIND,
     dataset::KIND,
@@ -120,6 +123,8 @@ pub(crate) enum GivesKind {
     Directory,
     /// A pool of ZFS, in which datasets and volumes are made.
     Pool,
+    /// Devices for the workload itself.
+    Bare,
 }
 
 /// Where the layers below one stand.
@@ -212,6 +217,8 @@ pub(crate) enum Gives {
     Private(PathBuf),
     /// A pool of ours.
     Pool(Pool),
+    /// Devices for the workload itself.
+    Bare(Bare),
 }
 
 /// One pool of ZFS.

@@ -2,7 +2,7 @@
 //! goes.
 
 use super::raising::appears;
-use super::{LayerError, Site, StackError, line};
+use super::{Bare, LayerError, Site, StackError, line};
 use crate::event::{Fact, LayerFacts, Settled};
 use crate::host::{Host, HostError, argv};
 use crate::journal::{EntryId, undo_entries, unmount, until_free};
@@ -40,6 +40,7 @@ pub(super) struct Movable {
 #[derive(Debug)]
 pub(crate) struct RaisedStack {
     pub(super) directory: PathBuf,
+    pub(super) bare: Option<Bare>,
     pub(super) facts: Vec<LayerFacts>,
     pub(super) devices: Vec<String>,
     pub(super) entries: Vec<EntryId>,
@@ -59,6 +60,11 @@ impl RaisedStack {
     /// A private directory, empty when the stack was raised.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Devices for the workload itself, where the stack leaves any to it.
+    pub(crate) fn bare(&self) -> Option<&Bare> {
+        self.bare.as_ref()
     }
 
     /// What each layer really got, bottom up.

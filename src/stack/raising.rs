@@ -1,7 +1,8 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
 use super::{
-    Below, Device, Gives, Layer, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError,
+    Bare, Below, Device, Gives, Layer, LayerError, RaisedLayer, RaisedStack, Site, Stack,
+    StackError,
     raised::{Mounted, Movable},
 };
 use crate::event::LayerFacts;
@@ -167,6 +168,12 @@ impl<'a> Raising<'a> {
             device: device.path.clone(),
             mark: mark.to_string(),
         })?;
+        Ok(())
+    }
+
+    /// Says in the journal what the workload may make.
+    pub(super) fn may_be_made(&mut self, undo: Undo) -> Result<(), LayerError> {
+        self.will(undo)?;
         Ok(())
     }
 
@@ -417,6 +424,7 @@ impl Stack {
         match self.build(&mut raising) {
             Ok(built) => Ok(RaisedStack {
                 directory: built.directory,
+                bare: built.bare,
                 facts: built.facts,
                 devices: built.devices,
                 entries: raising.entries,
@@ -464,9 +472,14 @@ impl Stack {
                 devices.push(disk);
             }
         }
+        let bare = match &below {
+            Gives::Bare(bare) => Some(bare.clone()),
+            _ => None,
+        };
         let directory = working_directory(raising, below).map_err(StackError::whole)?;
         Ok(Built {
             directory,
+            bare,
             facts,
             devices,
         })
@@ -488,6 +501,7 @@ fn raise_there(raising: &mut Raising<'_>, layer: &dyn Layer) -> Result<LayerFact
 
 struct Built {
     directory: PathBuf,
+    bare: Option<Bare>,
     facts: Vec<LayerFacts>,
     devices: Vec<String>,
 }
@@ -497,6 +511,7 @@ struct Built {
 fn working_directory(raising: &Raising<'_>, top: Gives) -> Result<PathBuf, LayerError> {
     match top {
         Gives::Private(path) => Ok(path),
+        Gives::Bare(bare) => Ok(bare.directory),
         Gives::Mounted(root) => {
             let path = root.join("work");
             raising.host().create_dir(&path)?;

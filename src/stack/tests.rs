@@ -493,6 +493,8 @@ const SHAPES: &[&[&str]] = &[
         "md = { raid = 1, metadata = \"1.0\" }",
         "ext4 = {}",
     ],
+    &["loop = { size = \"1 GiB\", count = 3 }", "bare = {}"],
+    &[DISKS[1], "bare = {}"],
     &[DISKS[0], "ext4 = {}"],
     &[DISKS[1], "btrfs = { profile = \"raid1\" }"],
     &[

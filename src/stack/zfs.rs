@@ -5,6 +5,7 @@ use crate::event::Fact;
 use crate::host::{Host, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::OsString;
+use std::path::Path;
 
 /// Properties there is no setting for.
 pub(super) const PROPERTIES: SettingDoc = SettingDoc::optional(
@@ -48,6 +49,14 @@ pub(super) const DEDUP: SettingDoc = SettingDoc::optional(
 
 /// Words of the shared settings.
 const SHARED: [&str; 5] = ["compression", "sync", "primarycache", "logbias", "dedup"];
+
+/// Loads the module, which no command of ZFS does by itself. A ZFS in user space has none; where
+/// there is no ZFS at all, the first command says so.
+pub(super) fn load(host: &dyn Host) {
+    if !host.exists(Path::new("/sys/module/zfs")) {
+        let _ = host.exec(&argv(["modprobe", "zfs"]));
+    }
+}
 
 /// What was found of a property.
 #[derive(Debug, Clone, PartialEq, Eq)]

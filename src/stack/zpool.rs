@@ -293,9 +293,8 @@ impl Layer for Zpool {
         for device in &devices {
             filesystem::ours_to_format(host, device)?;
         }
+        zfs::load(host);
         if let Some(ashift) = self.max_auto_ashift {
-            // Whatever it says, asking loads the module, without which there is no parameter.
-            host.exec(&argv(["zpool", "list", "-H", "-o", "name"]))?;
             raising.set_parameter(Path::new(MAX_AUTO_ASHIFT), &ashift.to_string())?;
         }
         let links = raising.scratch()?.join(format!(".{name}"));

@@ -75,6 +75,10 @@ pub(crate) const SHIPPED: &[(&str, &str)] = &[
         include_str!("../../studies/zfs-block-size.toml"),
     ),
     (
+        "zfs-migration",
+        include_str!("../../studies/zfs-migration.toml"),
+    ),
+    (
         "zfs-three-os",
         include_str!("../../studies/zfs-three-os.toml"),
     ),

@@ -1019,6 +1019,27 @@ fn a_metric_some_treatments_lack_has_no_value_there() {
 }
 
 #[test]
+fn bare_devices_are_for_workloads_that_want_them_alone() {
+    let bare = "lab-disks = { size = \"1 GiB\", count = 4 }\n[[stack]]\nbare = {}";
+    let read = |stack: &str, workload: &str| {
+        let text = format!("[[stack]]\n{stack}\n[[workload]]\n{workload}\n");
+        parse("t.toml", text.as_bytes(), &Kinds::real()).map(drop)
+    };
+    read(bare, "migrate-pool = {}").unwrap();
+    for (stack, workload, words) in [
+        (bare, "files = {}", "files works in a directory"),
+        (
+            "tmpfs = { size = \"1 GiB\" }",
+            "mend-pool = {}",
+            "mend-pool works on bare devices",
+        ),
+    ] {
+        let errors = read(stack, workload).unwrap_err();
+        assert!(all(&errors).contains(words), "{}", all(&errors));
+    }
+}
+
+#[test]
 fn the_studies_that_ship_can_be_read() {
     assert!(SHIPPED.is_sorted_by_key(|(name, _)| name));
     for (name, text) in SHIPPED {

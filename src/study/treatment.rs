@@ -75,6 +75,7 @@ impl<'a> Builder<'a> {
                 .collect();
             let workloads: Option<Vec<Box<dyn Workload>>> = workloads.into_iter().collect();
             if let (Some(stack), Some(workloads)) = (stack, workloads) {
+                self.fits(&stack, &workloads, levels);
                 treatments.push(Treatment {
                     name: match name.is_empty() {
                         true => kinds_of(&stack),
@@ -139,6 +140,28 @@ impl<'a> Builder<'a> {
                 self.find(refusal, &causes, levels);
                 None
             }
+        }
+    }
+
+    /// Bare devices are for workloads that work on them, and for no others.
+    fn fits(&mut self, stack: &Stack, workloads: &[Box<dyn Workload>], levels: &[usize]) {
+        for (entry, workload) in self.workloads.iter().zip(workloads) {
+            let (message, help) = match (workload.wants_bare(), stack.is_bare()) {
+                (true, false) => (
+                    format!("{} works on bare devices", entry.kind),
+                    "end the stack with bare = {}, and leave file systems out",
+                ),
+                (false, true) => (
+                    format!(
+                        "{} works in a directory, and the stack gives none",
+                        entry.kind
+                    ),
+                    "put a file system in place of bare",
+                ),
+                _ => continue,
+            };
+            let refusal = Refusal::at(&entry.entry.kind_span, message, help);
+            self.find(refusal, &[], levels);
         }
     }
 

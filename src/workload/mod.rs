@@ -13,7 +13,10 @@ mod delete_tree;
 mod extract_tar;
 mod fileio;
 mod files;
+mod mend_pool;
 mod metric;
+mod migrate_pool;
+mod pools;
 mod postmark;
 mod random;
 mod read_file;
@@ -26,12 +29,13 @@ mod tree;
 
 pub(crate) use postmark::tally as postmark_tally;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use stackrace_engine::{Control, Ledger, Outcome};
 
 use crate::event::MetricHead;
+use crate::host::Host;
 use crate::setting::{Refusal, SettingDoc, Settings};
 
 /// Width of one slice of every time series, ns: 100 ms.
@@ -41,6 +45,8 @@ pub(crate) const SLICE_NS: u64 = 100_000_000;
 pub(crate) struct Place<'a> {
     /// An empty directory of the trial's own.
     pub(crate) directory: &'a Path,
+    /// Bare devices, where the stack leaves them to the workload; the directory then lies elsewhere.
+    pub(crate) bare: Option<Bare<'a>>,
     /// A file or device that exists and is only read, in place of data of the workload's own; only
     /// for workloads whose [`Workload::on_existing`] allows it.
     pub(crate) existing: Option<&'a Path>,
@@ -50,6 +56,17 @@ pub(crate) struct Place<'a> {
     pub(crate) seed: u64,
     /// For stopping and watching.
     pub(crate) control: &'a Control,
+}
+
+/// Bare devices, for a workload that makes pools of ZFS on them: see [`Workload::wants_bare`].
+#[derive(Clone, Copy)]
+pub(crate) struct Bare<'a> {
+    /// The machine they are on.
+    pub(crate) host: &'a dyn Host,
+    /// The devices, all of which may be written over.
+    pub(crate) devices: &'a [PathBuf],
+    /// Names of the pools that may be made; the journal has them already.
+    pub(crate) pools: &'a [String; 2],
 }
 
 /// What a trial costs, for the plan. Bytes; ns.
@@ -93,6 +110,10 @@ pub(crate) trait Workload: Send + Sync {
     /// whose phases are to find what the one before left in memory says no, and never to the first.
     fn settles(&self, _phase: usize) -> bool {
         true
+    }
+    /// Whether it works on bare devices; if not, in a directory.
+    fn wants_bare(&self) -> bool {
+        false
     }
     /// Operations per second the open loop of a phase offers; none: a closed loop.
     fn offered_per_s(&self, _phase: usize) -> Option<f64> {
@@ -145,6 +166,8 @@ pub(crate) const ALL: &[WorkloadKind] = &[
     extract_tar::KIND,
     fileio::KIND,
     files::KIND,
+    mend_pool::KIND,
+    migrate_pool::KIND,
     postmark::KIND,
     random::KIND,
     read_file::KIND,

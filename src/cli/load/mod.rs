@@ -220,6 +220,7 @@ impl Asked<'_> {
     ) -> Place<'b> {
         Place {
             directory,
+            bare: None,
             existing,
             ledger: &self.ledger,
             seed: self.seed,

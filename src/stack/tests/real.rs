@@ -380,6 +380,8 @@ fn every_kind_of_layer_is_raised_here() {
     assert_eq!(
         names,
         [
+            // Used by tests/lab.rs.
+            "bare",
             "bcachefs",
             "btrfs",
             "dataset",

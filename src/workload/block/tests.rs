@@ -53,6 +53,7 @@ fn parse(lines: &[&str], read_share: f64, new_files: bool) -> Result<BlockIo, Re
 fn spec(io: &BlockIo, existing: Option<&Path>) -> Spec {
     io.spec(&Place {
         directory: Path::new("/d"),
+        bare: None,
         existing,
         ledger: &OnceLock::new(),
         seed: 7,

@@ -1,0 +1,111 @@
+//! Devices left as they are, for a workload that makes and destroys pools on them itself.
+//!
+//! What the workload may make is in the journal before it begins: pools whose names begin with a
+//! mark of ours, mounted in one directory. Whatever of that stands when the stack is lowered goes.
+
+use super::{
+    DEVICES_MAX, Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes,
+    block, filesystem, zfs,
+};
+use crate::event::{Fact, LayerFacts};
+use crate::host::Needs;
+use crate::journal::Undo;
+use crate::setting::{Refusal, Settings};
+use std::path::PathBuf;
+
+/// What a workload that needs bare devices is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bare {
+    /// The devices, in order.
+    pub(crate) devices: Vec<PathBuf>,
+    /// Names of the two pools that may be made of them, nobody else's.
+    pub(crate) pools: [String; 2],
+    /// Where files may be made and pools mounted.
+    pub(super) directory: PathBuf,
+}
+
+/// Bare devices.
+pub(super) const KIND: LayerKind = LayerKind {
+    name: "bare",
+    summary: "Devices left as they are, for a workload that makes pools of ZFS on them itself: migrate-pool, mend-pool.",
+    settings: &[],
+    takes: Takes::Devices {
+        min: 2,
+        max: DEVICES_MAX,
+    },
+    gives: GivesKind::Bare,
+    example: "bare = {}",
+    parse,
+};
+
+struct BareDevices;
+
+fn parse(_settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    Ok(Box::new(BareDevices))
+}
+
+impl Layer for BareDevices {
+    fn kind(&self) -> &'static str {
+        "bare"
+    }
+
+    fn describe_asked(&self) -> String {
+        "bare devices, for pools (ZFS) of the workload's".to_string()
+    }
+
+    fn takes(&self) -> Takes {
+        KIND.takes
+    }
+
+    fn gives(&self) -> GivesKind {
+        GivesKind::Bare
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["zpool", "zfs", "wipefs", "blkid"],
+            ..Needs::default()
+        }
+    }
+
+    fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
+        let host = raising.host();
+        let devices = filesystem::devices(below)?;
+        for device in &devices {
+            filesystem::ours_to_format(host, device)?;
+        }
+        let mark = raising.plain_name("pool");
+        let directory = raising.scratch()?.join(format!(".{mark}"));
+        raising.create_tree(&directory)?;
+        if raising.is_outlived() {
+            for device in &devices {
+                raising.will_carry(device, &mark)?;
+            }
+        }
+        let pools = ["-a", "-b"].map(|end| format!("{mark}{end}"));
+        for pool in &pools {
+            raising.may_be_made(Undo::DestroyPool(pool.clone()))?;
+        }
+        zfs::load(host);
+        let names: Vec<String> = devices
+            .iter()
+            .map(|device| block::kernel_name(host, &device.path))
+            .collect();
+        let mut facts = vec![Fact::new("devices", names.join(" "))];
+        facts.extend(block::kernel(host));
+        Ok(RaisedLayer {
+            facts: LayerFacts {
+                layer: "bare".to_string(),
+                facts,
+            },
+            gives: Gives::Bare(Bare {
+                devices: devices.into_iter().map(|device| device.path).collect(),
+                pools,
+                directory,
+            }),
+            devices: names,
+            disks: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,137 @@
+//! A pool of ZFS is scrubbed, loses a disk and gets another one.
+//!
+//! The last device is the spare one; the pool is made of the others, filled, scrubbed. Then its first
+//! disk is taken offline and replaced by the spare one, and every file is read again.
+
+use stackrace_engine::Outcome;
+
+use super::pools::{self, Background, Pool};
+use super::tree::Source;
+use super::{Cost, Place, Trouble, Workload, WorkloadKind};
+use crate::event::MetricHead;
+use crate::host::argv;
+use crate::setting::{Kind, SettingDoc};
+
+/// Steps, in order.
+const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];
+
+/// Which of them the resilvering is.
+const RESILVER: usize = 1;
+
+const SETTINGS: [SettingDoc; 1 + pools::TREE.len()] = {
+    let mut all = [SettingDoc::optional(
+        "topology",
+        Kind::Choice(&["mirror", "raid10", "raidz1", "raidz2", "raidz3"]),
+        "raidz1",
+        "How data is spread over all devices but the last; raid10: pairs of mirrors, in order.",
+    ); 1 + pools::TREE.len()];
+    let mut at = 0;
+    while at < pools::TREE.len() {
+        all[at + 1] = pools::TREE[at];
+        at += 1;
+    }
+    all
+};
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    name: "mend-pool",
+    summary: "a pool of ZFS scrubbed, then one disk replaced and resilvered, on `bare` devices",
+    source: "zpool-scrub(8), zpool-replace(8)",
+    settings: &SETTINGS,
+    example: "mend-pool = { topology = \"raidz1\", files = 2000, size-median = \"64 KiB\" }",
+    parse: |settings| {
+        Ok(Box::new(MendPool {
+            topology: settings
+                .text("topology")?
+                .unwrap_or_else(|| "raidz1".to_owned()),
+            source: Source::parse(settings)?,
+        }))
+    },
+};
+
+#[derive(Debug)]
+struct MendPool {
+    topology: String,
+    source: Source,
+}
+
+impl MendPool {
+    /// With the spare one.
+    fn devices_min(&self) -> usize {
+        match self.topology.as_str() {
+            "raidz2" => 4,
+            "raid10" | "raidz3" => 5,
+            _ => 3,
+        }
+    }
+}
+
+impl Workload for MendPool {
+    fn summary(&self) -> String {
+        format!(
+            "a {} with {} is scrubbed and gets another disk; every file is verified",
+            self.topology,
+            self.source.words()
+        )
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        pools::heads(&PHASES)
+    }
+
+    fn cost(&self) -> Cost {
+        let one = self.source.cost();
+        Cost {
+            // Scrubbed, resilvered, read.
+            measured_bytes: Some(one.prepare_bytes * 3),
+            ..one
+        }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        PHASES.to_vec()
+    }
+
+    fn settles(&self, phase: usize) -> bool {
+        phase == 0
+    }
+
+    fn wants_bare(&self) -> bool {
+        true
+    }
+
+    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+        let pool = Pool::new(place, 0, self.devices_min())?;
+        let mut devices = pool.devices();
+        devices.pop();
+        let mut vdevs = Vec::new();
+        let (vdev, disks) = match self.topology.as_str() {
+            "raid10" => ("mirror", 2),
+            topology => (topology, devices.len()),
+        };
+        for disks in devices.chunks_exact(disks) {
+            vdevs.extend(argv([vdev]));
+            vdevs.extend_from_slice(disks);
+        }
+        pool.create(&vdevs)?;
+        pool.fill(&self.source)
+    }
+
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+        let pool = Pool::new(place, 0, self.devices_min())?;
+        match PHASES[phase] {
+            "scrub" => pool.follow(Background::Scrub, &["scrub"], &[]),
+            "resilver" => {
+                let devices = pool.devices();
+                let (lost, spare) = (devices[0].clone(), devices[devices.len() - 1].clone());
+                pool.zpool(&["offline"], std::slice::from_ref(&lost))?;
+                pool.follow(Background::Resilver, &["replace", "-f"], &[lost, spare])
+            }
+            _ => pool.verify(&pool.mount().join("source")),
+        }
+    }
+
+    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+        pools::values(outcomes, &PHASES, RESILVER)
+    }
+}

@@ -1,0 +1,392 @@
+//! Pools of ZFS as a workload makes them itself: made, filled with a tree, scrubbed, resilvered and
+//! followed to the end, every file checked.
+
+use std::ffi::OsString;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use stackrace_engine::{Ended, Outcome, Slice};
+
+use super::block::words::{COMPRESS_RATIO, CONTENT};
+use super::metric;
+use super::tree::{
+    DIRECTORIES, FILES, FROM, PROFILE, SCALE, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source,
+};
+use super::{Bare, Place, SLICE_NS, Trouble, trouble};
+use crate::event::{Better, MetricHead};
+use crate::host::argv;
+use crate::setting::SettingDoc;
+use crate::time::{Clock, SystemClock};
+
+/// Settings of the tree that a pool is filled with.
+pub(super) const TREE: [SettingDoc; 10] = [
+    FILES,
+    DIRECTORIES,
+    SIZE_MEDIAN,
+    SIZE_SPREAD,
+    SIZE_MAX,
+    PROFILE,
+    SCALE,
+    FROM,
+    CONTENT,
+    COMPRESS_RATIO,
+];
+
+/// Blocks of 4 KiB: larger than the sectors of any common disk, so that ZFS takes it as asked.
+const ASHIFT: &str = "ashift=12";
+
+/// How often a pool is asked how far it is.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Name of the list of checksums in a trial's directory.
+const SUMS: &str = "sums";
+
+/// One of the two pools of a trial.
+pub(super) struct Pool<'a> {
+    place: &'a Place<'a>,
+    bare: Bare<'a>,
+    name: &'a str,
+    mount: PathBuf,
+}
+
+/// What a pool does in the background.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Background {
+    Scrub,
+    Resilver,
+}
+
+impl<'a> Pool<'a> {
+    /// The first or the second of a trial; not made yet.
+    ///
+    /// # Errors
+    /// When there are fewer bare devices than are needed.
+    pub(super) fn new(
+        place: &'a Place<'a>,
+        which: usize,
+        devices_min: usize,
+    ) -> Result<Self, Trouble> {
+        let bare = place
+            .bare
+            .filter(|bare| bare.devices.len() >= devices_min)
+            .ok_or_else(|| {
+                let given = place.bare.map_or(0, |bare| bare.devices.len());
+                trouble(format!(
+                    "{devices_min} bare devices are needed, and the stack gives {given}"
+                ))
+            })?;
+        Ok(Self {
+            place,
+            bare,
+            name: &bare.pools[which],
+            mount: place.directory.join(["a", "b"][which]),
+        })
+    }
+
+    /// The devices of the stack.
+    pub(super) fn devices(&self) -> Vec<OsString> {
+        let devices = self.bare.devices.iter();
+        devices.map(|device| device.clone().into()).collect()
+    }
+
+    /// The root of its file system.
+    pub(super) fn mount(&self) -> &Path {
+        &self.mount
+    }
+
+    /// `zpool VERB NAME WORDS…`.
+    pub(super) fn zpool(&self, verb: &[&str], words: &[OsString]) -> Result<String, Trouble> {
+        let mut command = argv(["zpool"]);
+        command.extend(argv(verb.iter().copied()));
+        command.push(self.name.into());
+        command.extend_from_slice(words);
+        let output = self.bare.host.must(&command).map_err(trouble)?;
+        Ok(output.stdout)
+    }
+
+    /// Makes it of these words: where which device goes.
+    pub(super) fn create(&self, vdevs: &[OsString]) -> Result<(), Trouble> {
+        let mut mount = OsString::from("mountpoint=");
+        mount.push(&self.mount);
+        // -f: that the devices may be written over was found out before.
+        let mut command = argv(["zpool", "create", "-f", "-o", "cachefile=none", "-o"]);
+        command.extend(argv([ASHIFT, "-O"]));
+        command.extend([mount, self.name.into()]);
+        command.extend_from_slice(vdevs);
+        self.bare.host.must(&command).map_err(trouble)?;
+        Ok(())
+    }
+
+    /// Fills it with a tree, notes the checksum of every file, and makes it cold.
+    pub(super) fn fill(&self, source: &Source) -> Result<(), Trouble> {
+        let within = Place {
+            directory: &self.mount,
+            ..*self.place
+        };
+        let root = source.build(&within)?;
+        let (sums, _) = sums(&root)?;
+        std::fs::write(self.place.directory.join(SUMS), sums).map_err(trouble)?;
+        self.take_away_and_back()
+    }
+
+    /// Exports and imports it: nothing of it is in memory then.
+    fn take_away_and_back(&self) -> Result<(), Trouble> {
+        self.zpool(&["export"], &[])?;
+        self.zpool(&["import", "-o", "cachefile=none", "-d", "/dev"], &[])?;
+        Ok(())
+    }
+
+    /// Does something that takes no longer than its commands.
+    pub(super) fn timed(
+        &self,
+        work: impl FnOnce() -> Result<(), Trouble>,
+    ) -> Result<Outcome, Trouble> {
+        let began = SystemClock.now_ns();
+        work()?;
+        Ok(outcome(SystemClock.now_ns().saturating_sub(began)))
+    }
+
+    /// Starts what goes on in the background by a command, and follows it to its end.
+    pub(super) fn follow(
+        &self,
+        what: Background,
+        verb: &[&str],
+        words: &[OsString],
+    ) -> Result<Outcome, Trouble> {
+        let began = SystemClock.now_ns();
+        self.zpool(verb, words)?;
+        let mut series: Vec<Slice> = Vec::new();
+        let mut before = 0;
+        loop {
+            let scan = Scan::of(&self.zpool(&["status"], &[])?, what);
+            let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
+            let slice = usize::try_from(elapsed_ns / SLICE_NS).unwrap_or(usize::MAX);
+            series.resize(series.len().max(slice + 1), Slice::default());
+            // What is shown is rounded, and can seem to go back.
+            let bytes = scan.bytes.unwrap_or(before).max(before);
+            series[slice].bytes += bytes - before;
+            self.place.control.bytes.store(bytes, Ordering::Relaxed);
+            before = bytes;
+            if let Some(errors) = scan.errors {
+                if errors != 0 {
+                    let words = format!("{what:?} ended with {errors} errors");
+                    return Err(Trouble(words.to_lowercase()));
+                }
+                return Ok(Outcome {
+                    series,
+                    ..outcome(elapsed_ns)
+                });
+            }
+            if self.place.control.stopped() {
+                return Ok(Outcome {
+                    ended: Ended::Stopped,
+                    series,
+                    ..outcome(elapsed_ns)
+                });
+            }
+            self.bare.host.pause(LOOK);
+        }
+    }
+
+    /// Reads every file again, from the devices, and destroys the pool after the clock has stopped.
+    ///
+    /// # Errors
+    /// The first file that is missing, or is not what it was.
+    pub(super) fn verify(&self, root: &Path) -> Result<Outcome, Trouble> {
+        self.take_away_and_back()?;
+        let expected = std::fs::read_to_string(self.place.directory.join(SUMS)).map_err(trouble)?;
+        let began = SystemClock.now_ns();
+        let (found, bytes) = sums(root)?;
+        let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
+        let lines = expected.lines().zip(found.lines());
+        if let Some((line, _)) = lines
+            .into_iter()
+            .find(|(expected, found)| expected != found)
+        {
+            let (_, name) = line.split_once(' ').unwrap_or_default();
+            return Err(trouble(format!("{name} is not what it was")));
+        }
+        if expected.len() != found.len() {
+            return Err(trouble(format!(
+                "{} files and links were there, now {}",
+                expected.lines().count(),
+                found.lines().count()
+            )));
+        }
+        self.zpool(&["destroy", "-f"], &[])?;
+        Ok(Outcome {
+            verified_bytes: bytes,
+            ..outcome(elapsed_ns)
+        })
+    }
+}
+
+/// How far a pool is with what it does in the background.
+#[derive(Debug, PartialEq, Eq)]
+struct Scan {
+    /// Resilvered, or scrubbed; none: not said.
+    bytes: Option<u64>,
+    /// None: it has not ended.
+    errors: Option<u64>,
+}
+
+impl Scan {
+    /// From what `zpool status` prints; numbers are rounded there.
+    fn of(status: &str, what: Background) -> Self {
+        let lines: Vec<&str> = status.lines().map(str::trim).collect();
+        let said = |start: &str| lines.iter().find_map(|line| line.strip_prefix(start));
+        let (ended, counted) = match what {
+            Background::Scrub => (said("scan: scrub repaired "), " issued"),
+            Background::Resilver => (said("scan: resilvered "), " resilvered"),
+        };
+        let amount = |line: &str| {
+            let (before, _) = line.split_once(counted)?;
+            bytes(before.rsplit([' ', ',']).next()?)
+        };
+        Self {
+            bytes: match (ended, what) {
+                (Some(line), Background::Resilver) => line.split(' ').next().and_then(bytes),
+                _ => lines.iter().find_map(|line| amount(line)),
+            },
+            errors: ended.and_then(|line| {
+                let (before, _) = line.split_once(" errors")?;
+                before.rsplit(' ').next()?.parse().ok()
+            }),
+        }
+    }
+}
+
+/// `49.0M`: in units of 1024.
+fn bytes(text: &str) -> Option<u64> {
+    let (number, unit) = text.split_at(text.find(|c: char| c.is_ascii_alphabetic())?);
+    let power = "BKMGTPE".find(unit)?;
+    let number: f64 = number.parse().ok()?;
+    Some((number * (1_u64 << (10 * power)) as f64) as u64)
+}
+
+/// A line for each file and link below a directory, sorted by name, with the BLAKE3 of what it
+/// holds or where it leads; and all bytes of the files.
+fn sums(root: &Path) -> Result<(String, u64), Trouble> {
+    let mut left = vec![root.to_path_buf()];
+    let mut found = Vec::new();
+    let mut bytes = 0;
+    while let Some(path) = left.pop() {
+        let failed = |error: std::io::Error| trouble(format!("{}: {error}", path.display()));
+        let about = path.symlink_metadata().map_err(failed)?;
+        let mut hash = blake3::Hasher::new();
+        if about.is_dir() {
+            for entry in path.read_dir().map_err(failed)? {
+                left.push(entry.map_err(failed)?.path());
+            }
+            continue;
+        } else if about.is_symlink() {
+            let target = path.read_link().map_err(failed)?;
+            hash.update(target.as_os_str().as_encoded_bytes());
+        } else {
+            let file = std::fs::File::open(&path).map_err(failed)?;
+            hash.update_reader(file).map_err(failed)?;
+            bytes += about.len();
+        }
+        let name = path.strip_prefix(root).unwrap_or(&path).to_path_buf();
+        found.push((name, hash.finalize().to_hex()));
+    }
+    found.sort_unstable();
+    let mut text = String::new();
+    for (name, hash) in found {
+        writeln!(text, "{hash} {}", name.display()).map_err(trouble)?;
+    }
+    Ok((text, bytes))
+}
+
+/// What is known of a phase that ZFS itself carried out.
+fn outcome(elapsed_ns: u64) -> Outcome {
+    Outcome {
+        ended: Ended::Complete,
+        elapsed_ns,
+        cpu_ns: None,
+        cpu_user_ns: 0,
+        cpu_system_ns: 0,
+        ops: Vec::new(),
+        threads: Vec::new(),
+        lateness: None,
+        unissued: 0,
+        verified_bytes: 0,
+        slice_ns: SLICE_NS,
+        series: Vec::new(),
+        stretches: Vec::new(),
+        error: None,
+        short: 0,
+        engine: "zpool",
+        engine_why: "ZFS does it".to_owned(),
+        depth_achieved: 0.0,
+        clock: "monotonic",
+        clock_error: 0.0,
+        clock_back: 0,
+    }
+}
+
+/// The metrics of phases that follow each other: all together, the rate of the resilvering, each.
+pub(super) fn heads(phases: &[&str]) -> Vec<MetricHead> {
+    let each = phases
+        .iter()
+        .map(|phase| metric::head(phase, "s", Better::Lower));
+    let rate = metric::head("resilver throughput", "B/s", Better::Higher);
+    [metric::elapsed_head(), rate]
+        .into_iter()
+        .chain(each)
+        .collect()
+}
+
+/// Their values; `resilver` is the place of that phase.
+pub(super) fn values(outcomes: &[Outcome], phases: &[&str], resilver: usize) -> Vec<Option<f64>> {
+    let all: u64 = outcomes.iter().map(|outcome| outcome.elapsed_ns).sum();
+    let rate = outcomes.get(resilver).and_then(|outcome| {
+        let bytes: u64 = outcome.series.iter().map(|slice| slice.bytes).sum();
+        (bytes > 0).then(|| bytes as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64)
+    });
+    let whole = (outcomes.len() == phases.len()).then(|| all as f64 / 1e9);
+    let each = (0..phases.len()).map(|phase| outcomes.get(phase).and_then(metric::elapsed));
+    [whole, rate].into_iter().chain(each).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What OpenZFS 2.1 prints (print_scan_scrub_resilver_status in zpool_main.c).
+    #[test]
+    fn how_far_a_pool_is_can_be_read() {
+        let of = |text: &str, what| {
+            let scan = Scan::of(text, what);
+            (scan.bytes, scan.errors)
+        };
+        let going = concat!(
+            "  scan: resilver in progress since Sat Nov 21 20:43:06 2026\n",
+            "\t49.0M scanned at 12.2M/s, 30.1M issued at 7.5M/s, 150M total\n",
+            "\t8.00M resilvered, 20.11% done, 00:00:15 to go\n",
+        );
+        assert_eq!(of(going, Background::Resilver), (Some(8 << 20), None));
+        let ended = "  scan: resilvered 1.50K in 00:00:04 with 0 errors on Sat Nov 21\n";
+        assert_eq!(of(ended, Background::Resilver), (Some(1536), Some(0)));
+        assert_eq!(of(ended, Background::Scrub), (None, None));
+        let going = going.replace("resilver in", "scrub in");
+        assert_eq!(of(&going, Background::Scrub), (bytes("30.1M"), None));
+        let ended = "  scan: scrub repaired 0B in 00:00:01 with 3 errors on Sat Nov 21\n";
+        assert_eq!(of(ended, Background::Scrub), (None, Some(3)));
+    }
+
+    #[test]
+    fn a_tree_that_changed_has_other_sums() {
+        let root = tempfile::tempdir().unwrap();
+        std::fs::create_dir(root.path().join("b")).unwrap();
+        std::fs::write(root.path().join("b/file"), b"12").unwrap();
+        std::os::unix::fs::symlink("b/file", root.path().join("a")).unwrap();
+        let (before, bytes) = sums(root.path()).unwrap();
+        assert_eq!((before.lines().count(), bytes), (2, 2));
+        assert_eq!(sums(root.path()).unwrap().0, before);
+        std::fs::write(root.path().join("b/file"), b"13").unwrap();
+        assert_ne!(sums(root.path()).unwrap().0, before);
+    }
+}
