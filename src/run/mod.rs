@@ -18,7 +18,7 @@ pub(crate) use trial::TrialStart;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::event::{Ended, Event, Until};
+use crate::event::{Ended, Event};
 use crate::host::Host;
 use crate::journal::Journal;
 use crate::plan;
@@ -139,13 +139,11 @@ impl Race<'_> {
                 1
             };
             if live.len() < enough {
-                return Ok((
-                    Reason::Failed,
-                    format!(
-                        "{} treatment(s) left: the others failed, see their errors",
-                        live.len()
-                    ),
-                ));
+                let detail = match live.len() {
+                    0 => "no treatment is left: all failed, see their errors",
+                    _ => "one treatment is left: the others failed, see their errors",
+                };
+                return Ok((Reason::Failed, detail.to_owned()));
             }
             if !self.round(done + 1, &live, standing)? {
                 return Ok((
@@ -180,11 +178,12 @@ impl Race<'_> {
             })?;
         }
         self.watcher.looked(&verdict);
-        let live = self.live().len();
-        let stops = self.study.decide.until != Until::Never;
-        let one_left =
-            stops && live == 1 && self.study.treatments.len() > 1 && verdict.state != State::TooFew;
-        let decided = verdict::may_stop(&verdict, &self.ledger.lock().record().head) || one_left;
+        let one_left = self.live().len() == 1 && verdict.state != State::TooFew;
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        // The last one of those that failed has beaten nobody.
+        let winner = one_left && !record.dropped().is_empty();
+        let decided = verdict::may_stop(&verdict, &record.head) || winner;
         Ok(decided.then_some((Reason::Decided, verdict.sentence)))
     }
 

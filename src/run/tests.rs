@@ -150,7 +150,11 @@ impl Workload for Told {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        vec![Some(outcomes.len() as f64)]
+        let place = ["a", "b", "c"]
+            .iter()
+            .position(|l| *l == self.level)
+            .unwrap();
+        vec![Some((outcomes.len() << place) as f64)]
     }
 }
 
@@ -495,4 +499,16 @@ fn stacks_provisioned_once_stand_from_their_first_round_to_the_end() {
     expected.extend(["    umount"; 3].map(str::to_owned));
     assert_eq!(run.story, expected);
     assert_eq!(run.left, [""; 0]);
+}
+
+#[test]
+fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_treatment_is_done() {
+    let five = STUDY.replace("rounds-at-most = 2", "rounds-at-most = 5");
+    let run = run_study(&five, Fault::Never, "");
+    assert_eq!(run.reason, Reason::Rounds);
+    assert_eq!(run.order(5).len(), 3, "nobody is dropped");
+    let until_decided = five.replace("never", "overall");
+    let run = run_study(&until_decided, Fault::Never, "");
+    assert_eq!(run.reason, Reason::Decided);
+    assert_eq!(run.record.complete_rounds(), [1, 2, 3]);
 }

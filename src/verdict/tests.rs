@@ -263,6 +263,16 @@ fn the_best_of_many_is_found_and_the_worst_is_dropped() {
     assert!(!to_drop(&proof).contains(&1));
 }
 
+/// "Every round" is asked of every treatment.
+#[test]
+fn nothing_is_dropped_from_a_study_that_wants_every_round() {
+    let mut head = head(&["x"], &[&["a"], &["b"], &["c"]], 2, None);
+    let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5][t]);
+    assert_eq!(to_drop(&evidence(&head, &data, 8)), [0, 2]);
+    head.decide.until = crate::event::Until::Never;
+    assert_eq!(to_drop(&evidence(&head, &data, 8)), [0; 0]);
+}
+
 #[test]
 fn a_tie_is_named_as_one() {
     let head = head(&["x"], &[&["a"], &["b"], &["c"]], 1, None);
