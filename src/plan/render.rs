@@ -3,7 +3,9 @@
 use crate::event::Until;
 use crate::unit;
 
-use super::{Between, LintWeight, NOISES, Plan, PlannedTreatment};
+use stackrace_stats::{PASSES_MAX, WINDOW};
+
+use super::{Between, FILLS, LintWeight, NOISES, Plan, PlannedTreatment};
 
 /// Columns of a line.
 const COLUMNS: usize = 80;
@@ -149,6 +151,23 @@ impl Plan {
                 unit::bytes(moved.total_bytes)
             ),
         );
+        if let Some(before) = &moved.precondition {
+            page.fold(
+                "  before  ",
+                "          ",
+                &format!(
+                    "preconditioning on top of that, {}: each stack written over {FILLS} times, \
+                     then each workload {WINDOW} to {PASSES_MAX} times until it is steady; at \
+                     least {}, at most {}{more}",
+                    match before.each_round {
+                        true => "in each round",
+                        false => "before the first round",
+                    },
+                    unit::bytes(before.least_bytes),
+                    unit::bytes(before.most_bytes)
+                ),
+            );
+        }
         page.fold(
             "  data    ",
             "          ",

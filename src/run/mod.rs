@@ -7,6 +7,7 @@
 
 mod interrupt;
 mod ledger;
+mod precondition;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -14,6 +15,8 @@ mod trial;
 pub(crate) use interrupt::Interrupt;
 pub(crate) use ledger::{Ledger, Shared};
 pub(crate) use trial::TrialStart;
+
+use trial::Before;
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -284,13 +287,16 @@ impl Race<'_> {
             seed: self.study.seed ^ u64::from(round),
             wipe: &self.wipe,
         };
-        let raised = match standing[treatment].take() {
+        let stands = standing[treatment].take();
+        let wears_in = stands.is_none() && self.study.policy.precondition;
+        let raised = match stands {
             Some(raised) => raised,
             None => match self.raise(&site, round, treatment, missing)? {
                 Some(raised) => raised,
                 None => return Ok(!self.interrupt.raised()),
             },
         };
+        let mut capacity = self.study.treatments[treatment].data_bytes();
         let mut going = true;
         for workload in missing.iter().copied() {
             let trial = trial::Trial {
@@ -301,7 +307,12 @@ impl Race<'_> {
                 position,
                 treatment,
                 workload,
+                before: match wears_in {
+                    true => Before::Preconditioning { capacity },
+                    false => Before::Nothing,
+                },
             };
+            capacity = 0;
             let observation = trial.run();
             let complete = observation.ended == Ended::Complete;
             let failed = matches!(observation.ended, Ended::Failed { .. });

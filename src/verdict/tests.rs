@@ -75,6 +75,7 @@ fn observation(round: u32, treatment: usize, workload: usize, value: f64) -> Obs
         prepare_ns: 0,
         settle_ns: 0,
         settled: Settled::default(),
+        preconditioned: None,
         elapsed_ns: 1,
         counted: Counted::default(),
         phases: Vec::new(),
@@ -269,7 +270,7 @@ fn nothing_is_dropped_from_a_study_that_wants_every_round() {
     let mut head = head(&["x"], &[&["a"], &["b"], &["c"]], 2, None);
     let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5][t]);
     assert_eq!(to_drop(&evidence(&head, &data, 8)), [0, 2]);
-    head.decide.until = crate::event::Until::Never;
+    head.decide.until = Until::Never;
     assert_eq!(to_drop(&evidence(&head, &data, 8)), [0; 0]);
 }
 
