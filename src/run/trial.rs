@@ -31,7 +31,8 @@ pub(crate) struct TrialStart<'a> {
     pub(crate) treatment: usize,
     /// Workload by index; none while a stack is raised.
     pub(crate) workload: Option<usize>,
-    /// `raise`, `prepare`, `settle`, or the name of the phase.
+    /// `raise`, `precondition`, `prepare`, `settle`, or the name of the phase, after `pass 3: ` where
+    /// it is a pass of preconditioning.
     pub(crate) part: &'a str,
     /// Counts what the phase does; none where nothing is counted.
     pub(crate) control: Option<Arc<Control>>,

@@ -11,7 +11,8 @@ use crate::report::chart::{
     line, rounds as rounds_chart,
 };
 use crate::report::{audited, content, figure};
-use crate::verdict::{Contrast, TreatmentRow, Verdict};
+use crate::unit;
+use crate::verdict::{Change, Contrast, TreatmentRow, Verdict};
 
 /// Rows of the first chart; further contrasts are in one that can be opened.
 const HERO_ROWS: usize = 12;
@@ -171,18 +172,27 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
         let phases = medians.iter().map(|(_, trial)| trial.phases.len()).max();
         for at in 0..phases.unwrap_or(0) {
             // Phases of one workload are the same in all treatments, as far as they got.
-            let found: Vec<(&str, &PhaseObservation)> = medians
+            let found: Vec<Timed<'_>> = medians
                 .iter()
-                .filter_map(|(row, trial)| Some((row.name.as_str(), trial.phases.get(at)?)))
+                .filter_map(|(row, trial)| {
+                    let phase = trial.phases.get(at)?;
+                    let course = verdict.courses.iter().find(|course| {
+                        (course.treatment, course.workload) == (row.treatment, w)
+                            && course.phase == phase.name
+                    });
+                    Some(Timed {
+                        name: &row.name,
+                        phase,
+                        change: course.and_then(|course| course.change.as_ref()),
+                    })
+                })
                 .collect();
             let name = match (phases, found.first()) {
-                (Some(2..), Some((_, phase))) => format!("{}: {}", workload.name, phase.name),
+                (Some(2..), Some(one)) => format!("{}: {}", workload.name, one.phase.name),
                 _ => workload.name.clone(),
             };
             let id = format!("time-{w}-{at}");
-            let moved = |(_, phase): &(&str, &PhaseObservation)| {
-                phase.series.iter().any(|&(_, bytes)| bytes > 0)
-            };
+            let moved = |one: &Timed<'_>| one.phase.series.iter().any(|&(_, bytes)| bytes > 0);
             let bytes = found.iter().any(moved);
             if bytes {
                 charts.extend(time_charts(&id, &name, &found, record, Amount::Bytes, true));
@@ -204,7 +214,11 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
         return html! {};
     }
     html! {
-        p { "The trial of the median value of each treatment, start to end of the measured part." }
+        p {
+            "The trial of the median value of each treatment, start to end of the measured part. An "
+            "upright is where the rate changes in at least half of a treatment's trials: by how much, "
+            "when, and after how many bytes (medians of these trials)."
+        }
         (view::charts("time", &charts))
         details {
             summary { "Which trials these are" }
@@ -222,6 +236,29 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
     }
 }
 
+/// One phase of one treatment's median trial.
+struct Timed<'a> {
+    /// Of the treatment.
+    name: &'a str,
+    phase: &'a PhaseObservation,
+    /// The change midway that most trials of the treatment show: of bytes where any were moved.
+    change: Option<&'a Change>,
+}
+
+/// `−60 % at 12.0 s, 114 MiB`.
+fn changed(change: &Change) -> (f64, String) {
+    let sign = if change.ratio < 1.0 { "−" } else { "+" };
+    let size = unit::percent((change.ratio - 1.0).abs());
+    let mut words = format!("{sign}{size} at {}", unit::time_ns(change.after_s * 1e9));
+    if change.after_bytes > 0.0 {
+        words.push_str(&format!(", {}", unit::bytes(change.after_bytes as u64)));
+    }
+    if change.times > 1.0 {
+        words.push_str(&format!(" (largest of {:.0})", change.times));
+    }
+    (change.after_s, words)
+}
+
 /// What is counted over time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
@@ -232,7 +269,7 @@ enum Amount {
 fn time_charts(
     id: &str,
     name: &str,
-    phases: &[(&str, &PhaseObservation)],
+    phases: &[Timed<'_>],
     record: &Record,
     amount: Amount,
     primary: bool,
@@ -243,7 +280,13 @@ fn time_charts(
     };
     let mut lines: Vec<Line> = phases
         .iter()
-        .filter_map(|(name, phase)| time_line(name, phase, amount))
+        .filter_map(|one| {
+            let change = one.change.filter(|_| primary).map(changed);
+            Some(Line {
+                change,
+                ..time_line(one, amount)?
+            })
+        })
         .collect();
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     // One scale for all charts of a phase, or they could not be compared.
@@ -305,7 +348,8 @@ fn median_trial(record: &Record, treatment: usize, workload: usize) -> Option<&O
 }
 
 /// Rate in each slice of a phase, s and bytes (or operations) per second; none: too short a phase.
-fn time_line(label: &str, phase: &PhaseObservation, amount: Amount) -> Option<Line> {
+fn time_line(one: &Timed<'_>, amount: Amount) -> Option<Line> {
+    let phase = one.phase;
     let width = phase.slice_ns as f64 / 1e9;
     let elapsed = phase.elapsed_ns as f64 / 1e9;
     if width <= 0.0 {
@@ -326,10 +370,11 @@ fn time_line(label: &str, phase: &PhaseObservation, amount: Amount) -> Option<Li
         .take_while(|(middle, _)| middle + width / 2.0 <= elapsed + width * 0.01)
         .collect();
     (points.len() >= 2).then(|| Line {
-        label: label.to_owned(),
+        label: one.name.to_owned(),
         points: thinned(&points),
         band: Vec::new(),
         marked: false,
+        change: None,
     })
 }
 
