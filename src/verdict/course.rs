@@ -133,30 +133,35 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<Change> {
     })
 }
 
-/// Sentences for the reader, one for each phase that changes or is too short.
+/// Sentences for the reader: one for each phase that changes midway, and one for all treatments
+/// whose trials of a phase are too short.
 pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<String> {
     let head = evidence.head;
-    let note = |course: &PhaseCourse| {
-        let workload = &head.workloads[course.workload].name;
-        let several = courses.iter().any(|other| {
-            (other.treatment, other.workload) == (course.treatment, course.workload)
-                && other.phase != course.phase
-        });
-        let phase = match several {
-            true => format!(" ({})", course.phase),
-            false => String::new(),
-        };
-        let place = format!(
-            "{workload}{phase}, {}",
-            head.treatments[course.treatment].name
-        );
-        if let Some(change) = &course.change {
-            return Some(format!("{place}: {}", changed(change, course.trials)));
+    let mut notes = Vec::new();
+    let same = |a: &PhaseCourse, b: &PhaseCourse| (a.workload, &a.phase) == (b.workload, &b.phase);
+    let mut phases: Vec<&PhaseCourse> = Vec::new();
+    for course in courses {
+        if !phases.iter().any(|known| same(known, course)) {
+            phases.push(course);
         }
-        let text = short(course, head.decide.margin)?;
-        Some(format!("{place}: {text}"))
-    };
-    courses.iter().filter_map(note).collect()
+    }
+    for phase in &phases {
+        let workload = &head.workloads[phase.workload].name;
+        let several = phases.iter().filter(|p| p.workload == phase.workload);
+        let place = match several.count() {
+            1 => workload.clone(),
+            _ => format!("{workload} ({})", phase.phase),
+        };
+        let mine = courses.iter().filter(|course| same(course, phase));
+        let mine: Vec<&PhaseCourse> = mine.collect();
+        notes.extend(mine.iter().filter_map(|course| {
+            let change = changed(course.change.as_ref()?, course.trials);
+            let treatment = &head.treatments[course.treatment].name;
+            Some(format!("{place}, {treatment}: {change}"))
+        }));
+        notes.extend(short(&mine, head.decide.margin).map(|text| format!("{place}: {text}")));
+    }
+    notes
 }
 
 /// `the rate falls by 62 % after about 41 s (12 GiB) in 5 of 5 trials: …`
@@ -193,16 +198,26 @@ fn changed(change: &Change, trials: usize) -> String {
     format!("the rate {fall}: {why}; the figure is a mean of what was before and after")
 }
 
-/// Trials whose own length lets them differ by more than what matters.
-fn short(course: &PhaseCourse, margin: f64) -> Option<String> {
-    let uncertainty = course.uncertainty.filter(|width| *width > margin)?;
-    (course.trials >= TRIALS_MIN).then(|| {
-        format!(
-            "trials differ by ±{} for being no longer than they are (slices of one trial resemble each other); more than the margin of {}: longer trials need fewer rounds",
-            unit::percent(uncertainty),
-            unit::percent(margin)
-        )
-    })
+/// Treatments whose trials' own length lets them differ by more than what matters. Where the rate
+/// changes midway, that is the reason, and is said.
+fn short(courses: &[&PhaseCourse], margin: f64) -> Option<String> {
+    let wide = courses
+        .iter()
+        .filter(|c| c.change.is_none() && c.trials >= TRIALS_MIN);
+    let wide: Vec<f64> = wide
+        .filter_map(|course| course.uncertainty.filter(|width| *width > margin))
+        .collect();
+    let widest = wide.iter().copied().reduce(f64::max)?;
+    let whose = match (wide.len(), courses.len()) {
+        (n, all) if n == all => "trials".to_owned(),
+        (n, all) => format!("trials of {n} of {all} treatments"),
+    };
+    let most = if wide.len() > 1 { "up to " } else { "" };
+    Some(format!(
+        "{whose} differ by {most}±{} for being no longer than they are (slices of one trial resemble each other); more than the margin of {}: longer trials need fewer rounds",
+        unit::percent(widest),
+        unit::percent(margin)
+    ))
 }
 
 #[cfg(test)]
@@ -289,7 +304,7 @@ mod tests {
         let short = notes
             .iter()
             .filter(|note| note.contains("for being no longer"));
-        assert!(short.clone().count() >= 4, "{notes:?}");
+        assert_eq!(short.clone().count(), 3, "one a workload: {notes:?}");
         for note in short {
             assert!(note.contains("more than the margin of 5.0 %"), "{note}");
         }

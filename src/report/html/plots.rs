@@ -172,21 +172,7 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
         let phases = medians.iter().map(|(_, trial)| trial.phases.len()).max();
         for at in 0..phases.unwrap_or(0) {
             // Phases of one workload are the same in all treatments, as far as they got.
-            let found: Vec<Timed<'_>> = medians
-                .iter()
-                .filter_map(|(row, trial)| {
-                    let phase = trial.phases.get(at)?;
-                    let course = verdict.courses.iter().find(|course| {
-                        (course.treatment, course.workload) == (row.treatment, w)
-                            && course.phase == phase.name
-                    });
-                    Some(Timed {
-                        name: &row.name,
-                        phase,
-                        change: course.and_then(|course| course.change.as_ref()),
-                    })
-                })
-                .collect();
+            let found = timed(verdict, w, &medians, at);
             let name = match (phases, found.first()) {
                 (Some(2..), Some(one)) => format!("{}: {}", workload.name, one.phase.name),
                 _ => workload.name.clone(),
@@ -245,6 +231,29 @@ struct Timed<'a> {
     change: Option<&'a Change>,
 }
 
+/// The phase at a position of each median trial that has it.
+fn timed<'a>(
+    verdict: &'a Verdict,
+    workload: usize,
+    medians: &[(&'a TreatmentRow, &'a Observation)],
+    at: usize,
+) -> Vec<Timed<'a>> {
+    let phases = medians.iter().filter_map(|(row, trial)| {
+        let phase = trial.phases.get(at)?;
+        let mut courses = verdict.courses.iter();
+        let course = courses.find(|course| {
+            (course.treatment, course.workload) == (row.treatment, workload)
+                && course.phase == phase.name
+        });
+        Some(Timed {
+            name: &row.name,
+            phase,
+            change: course.and_then(|course| course.change.as_ref()),
+        })
+    });
+    phases.collect()
+}
+
 /// `−60 % at 12.0 s, 114 MiB`.
 fn changed(change: &Change) -> (f64, String) {
     let sign = if change.ratio < 1.0 { "−" } else { "+" };
@@ -291,10 +300,16 @@ fn time_charts(
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     // One scale for all charts of a phase, or they could not be compared.
     let limits = audited::limits_near(record, unit, points().map(|point| point.1));
-    let y = Axis::from_zero(
+    let middles = lines.iter().filter_map(|line| {
+        let values: Vec<f64> = line.points.iter().map(|point| point.1).collect();
+        stackrace_stats::median(&values)
+    });
+    let y = Axis::from_zero_but(
         points()
             .map(|point| point.1)
             .chain(limits.iter().map(|limit| limit.0)),
+        // Of no lines there is nothing to draw.
+        middles.reduce(f64::min).unwrap_or(0.0),
     );
     let x = Axis::over(Scale::Linear, points().map(|point| point.0).chain([0.0]));
     let mut charts = Vec::new();
