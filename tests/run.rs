@@ -335,6 +335,75 @@ fn resumes(ground: &Ground, before: &[u8], workloads: u64) {
     assert_eq!(ground.left(), [""; 0]);
 }
 
+/// What trials were preceded by: round, workload, bytes written over.
+fn worn_in(log: &Log) -> Vec<(u64, u64, u64)> {
+    let trials = log.all("trial").into_iter();
+    let preceded = trials.filter_map(|trial| Some((trial, trial.get("preconditioned")?)));
+    let mut found: Vec<_> = preceded
+        .map(|(trial, before)| {
+            let passes = before["passes"].as_array().unwrap();
+            assert!(passes.iter().all(|pass| pass.as_f64().unwrap() > 0.0));
+            assert!(before["elapsed_ns"].as_u64().unwrap() > 0);
+            // Whether such short passes are level is chance; what follows from it is not.
+            let steady = before["steady"].as_bool().unwrap();
+            let few = if steady { 5 } else { 25 };
+            assert!((few..=25).contains(&passes.len()), "{before}");
+            let number = |value: &Value| value.as_u64().unwrap();
+            let (round, workload) = (number(&trial["round"]), number(&trial["workload"]));
+            (round, workload, number(&before["written_bytes"]))
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn a_directory_is_preconditioned_in_every_round() {
+    let ground = Ground::new();
+    let data = ground.make_dir("data");
+    let text = format!("{DIRECTORY}[trial]\nprecondition = \"snia\"\n");
+    ground.write("study.toml", text);
+    let plan = ground.stackrace(&["plan", "study.toml"]);
+    plan.ended(0);
+    assert!(
+        plan.out.contains("in each round: each stack"),
+        "{}",
+        plan.out
+    );
+    ground.stackrace(&["run", "study.toml"]).ended(0);
+    let log = Log::of(&ground);
+    assert_eq!(log.trials("complete"), design(2, 2, 1));
+    let both = |round| [(round, 0, 2 << 20); 2];
+    assert_eq!(worn_in(&log), [both(1), both(2)].concat());
+    assert_eq!(ground.left(), [""; 0]);
+    assert_eq!(fs::read_dir(data).unwrap().count(), 0);
+    let page = ground.stackrace(&["report", "--format", "html"]);
+    assert!(
+        page.out
+            .contains("2 MiB were written from beginning to end")
+    );
+}
+
+/// Written over once for all workloads, and only while the stacks are new.
+#[test]
+fn loop_devices_that_stand_are_preconditioned_once() {
+    if !root("loop_devices_that_stand_are_preconditioned_once") {
+        return;
+    }
+    let ground = Ground::new();
+    // Up to a hundred passes: without settling they are quick.
+    let text = format!(
+        "{SMALL}[trial]\nprecondition = \"snia\"\nprovision = \"once\"\nremount = false\ndrop-caches = false\n"
+    );
+    ground.write("study.toml", text);
+    ground.stackrace(&["run", "study.toml"]).ended(0);
+    let log = Log::of(&ground);
+    assert_eq!(log.trials("complete"), design(3, 2, 2));
+    let (first, second) = ((1, 0, 16 << 20), (1, 1, 0));
+    assert_eq!(worn_in(&log), [first, first, second, second]);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 #[test]
 fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
     if !root("killed_while_it_measures_it_can_be_cleaned_or_resumed") {
