@@ -402,5 +402,5 @@ fn every_kind_of_layer_is_raised_here() {
             "zvol"
         ]
     );
-    assert_eq!(settings(ALL[0].example).owner, "bcachefs");
+    assert_eq!(settings(ALL[0].example).owner, "bare");
 }
