@@ -297,6 +297,10 @@ pub(crate) struct Observation {
     pub(crate) settle_ns: u64,
     /// What settling did and found.
     pub(crate) settled: Settled,
+    /// How the stack was brought to rest before; none: the study does not ask for it, or the stack
+    /// has stood since an earlier round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) preconditioned: Option<Preconditioned>,
     /// The measured part, ns.
     pub(crate) elapsed_ns: u64,
     /// What the system counted meanwhile.
@@ -307,6 +311,21 @@ pub(crate) struct Observation {
     pub(crate) metrics: Vec<Option<f64>>,
     /// What the reader must know of this trial.
     pub(crate) notes: Vec<String>,
+}
+
+/// How a stack was brought to its steady state before a trial.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Preconditioned {
+    /// Bytes written from beginning to end first, all times together; 0: they were before an
+    /// earlier trial on the same stack.
+    pub(crate) written_bytes: u64,
+    /// How long all of it took, ns.
+    pub(crate) elapsed_ns: u64,
+    /// The primary metric in each pass of the workload that followed; none: it could not be had.
+    pub(crate) passes: Vec<Option<f64>>,
+    /// Whether the last five passes satisfy the criterion of the steady state; else as many were
+    /// done as the specification allows.
+    pub(crate) steady: bool,
 }
 
 /// What settling did before the clock started.
@@ -353,6 +372,10 @@ pub(crate) struct Counted {
     pub(crate) pressure_io_ns: Option<u64>,
     /// See `pressure_cpu_ns`.
     pub(crate) pressure_memory_ns: Option<u64>,
+    /// The network line the data take, as it was measured when the stack was raised: `line NAME`,
+    /// `NUMBER B/s, …`. None: there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) line: Option<Fact>,
     /// From the first reading of the counters to the last, ns: a little more than the measured part.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) window_ns: Option<u64>,

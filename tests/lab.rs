@@ -71,6 +71,71 @@ at-most = "30 min"
 until = "never"
 "#;
 
+/// DRBD and GFS2 on two guests, DLM between them.
+const REPLICATED: &str = r#"
+title = "two machines in the lab"
+[factors]
+stack = ["far", "torn", "copied", "shared"]
+[[stack]]
+lab-disks = { size = "300 MiB" }
+[[stack]]
+when = { stack = "far" }
+drbd = { protocol = "A", delay = "5 ms", rate = "12.5 MB", net = ["max-buffers 8000"] }
+[[stack]]
+when = { stack = "torn" }
+drbd = { protocol = "C", state = "disconnected" }
+[[stack]]
+when = { stack = "copied" }
+drbd = { protocol = "C", state = "resyncing", disk = ["resync-rate 1M", "c-plan-ahead 0"] }
+[[stack]]
+when = { stack = "shared" }
+drbd = { role = "dual" }
+[[stack]]
+when = { stack = "far" }
+ext3 = {}
+[[stack]]
+when = { stack = "torn" }
+ext3 = {}
+[[stack]]
+when = { stack = "copied" }
+gfs2 = {}
+[[stack]]
+when = { stack = "shared" }
+gfs2 = { lock = "dlm", mounted-on = 2 }
+[[workload]]
+files = { count = 20, fsync = true }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
+until = "never"
+"#;
+
+/// Shares, served by the peer and by the same machine.
+const SHARED: &str = r#"
+title = "shares in the lab"
+[factors]
+server = ["peer", "same"]
+share = ["nfs 3", "nfs 4", "smb"]
+[[stack]]
+lab-disks = { size = "128 MiB" }
+[[stack]]
+ext4 = {}
+[[stack]]
+when = { share = "nfs 3" }
+nfs = { version = "3", export = "async", server = "{server}" }
+[[stack]]
+when = { share = "nfs 4" }
+nfs = { version = "4", server = "{server}" }
+[[stack]]
+when = { share = "smb" }
+smb = { server = "{server}", options = ["strict sync = yes"] }
+[[workload]]
+files = { count = 20, fsync = true }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
+until = "never"
+"#;
 /// Every shape of md, LVM and F2FS; then of ZFS.
 const ARRAYS: &str = include_str!("lab/arrays.toml");
 const POOLS: &str = include_str!("lab/pools.toml");
@@ -232,6 +297,80 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_else() {
         assert!(machines(&ground).is_empty(), "{victim}");
         assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
         assert!(ground.stackrace(&["report", "last"]).code == Some(0));
+    }
+}
+
+/// Runs a study of one round in the lab, and returns the log, what was raised as text by treatment.
+fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
+    let ground = Ground::new();
+    ground.write("study.toml", study);
+    let outside = ground.stackrace(&["run", "study.toml"]);
+    assert_eq!(outside.code, Some(4), "{}", outside.err);
+    assert!(outside.err.contains("--lab"), "{}", outside.err);
+    let said = ground.stackrace(&["run", "study.toml", "--lab"]);
+    let log = log(&ground);
+    let trials = of_kind(&log, "trial");
+    assert_eq!(trials.len(), treatments, "{}{}", said.out, said.err);
+    for trial in trials {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+    }
+    assert_eq!(of_kind(&log, "stack-lowered").len(), treatments);
+    let mut raised: Vec<(u64, String)> = of_kind(&log, "stack-raised")
+        .iter()
+        .map(|raised| (raised["treatment"].as_u64().unwrap(), raised.to_string()))
+        .collect();
+    raised.sort();
+    assert!(machines(&ground).is_empty());
+    assert_eq!(ground.left(), Vec::<String>::new());
+    (ground, raised.into_iter().map(|(_, text)| text).collect())
+}
+
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn replicated_devices_are_what_was_asked_on_two_machines() {
+    if cache("DRBD and GFS2 in the lab", "image").is_none() {
+        return;
+    }
+    let (_ground, raised) = one_round(REPLICATED, 4);
+    for (raised, words) in raised.iter().zip([
+        [
+            "lab-disks on node2",
+            "line to the peer",
+            "8000",
+            "Primary/Secondary",
+        ],
+        ["StandAlone", "Primary/Unknown", "ext3", "UpToDate/"],
+        [
+            "SyncSource",
+            "UpToDate/Inconsistent",
+            "lock_nolock",
+            "under way",
+        ],
+        [
+            "Primary/Primary",
+            "lock_dlm",
+            "2 of 2 machines",
+            "Connected",
+        ],
+    ]) {
+        for word in words {
+            assert!(raised.contains(word), "{word}: {raised}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn shares_are_served_by_a_peer_and_by_the_same_machine() {
+    if cache("shares in the lab", "image").is_none() {
+        return;
+    }
+    let (_ground, raised) = one_round(SHARED, 6);
+    for (number, raised) in raised.iter().enumerate() {
+        assert_eq!(raised.contains("ext4 on node2"), number < 3, "{raised}");
+        assert_eq!(raised.contains("line to the peer"), number < 3, "{raised}");
+        let words = ["vers=3", "vers=4.2", "vers=3.1.1"][number % 3];
+        assert!(raised.contains(words), "{words}: {raised}");
     }
 }
 

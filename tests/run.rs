@@ -44,7 +44,7 @@ loop = { size = "320 MiB", laid-out = "no" }
 "{filesystem}" = {}
 [[workload]]
 name = "random write"
-random = { mode = "write", size = "4 MiB", access = "uniform", time = "500 ms" }
+random = { mode = "write", size = "4 MiB", access = "uniform", time = "2 s" }
 [decide]
 rounds-at-most = 3
 at-most = "10 min"
@@ -194,6 +194,35 @@ fn start_until(ground: &Ground, args: &[&str], wanted: impl Fn(&Log) -> bool) ->
     child
 }
 
+/// Starts a slow run and waits until a phase of its second round has done something.
+fn start_measuring(ground: &Ground) -> Child {
+    let mut child = start_until(ground, &["run", "slow.toml"], measuring_in_round_two);
+    while !is_measuring(ground) {
+        assert!(child.try_wait().unwrap().is_none(), "ended too early");
+        wait(2);
+    }
+    child
+}
+
+/// Whether the run tells of a phase of the second round that has done something; it tells of what it
+/// does four times a second.
+fn is_measuring(ground: &Ground) -> bool {
+    let runs = fs::read_dir(ground.store().join("runs"))
+        .into_iter()
+        .flatten();
+    let told = runs
+        .flatten()
+        .find_map(|run| fs::read(run.path().join("now.json")).ok());
+    // While it is written, half of it may be read.
+    let Ok(now) = serde_json::from_slice::<Value>(&told.unwrap_or_default()) else {
+        return false;
+    };
+    let is_phase = now["part"]
+        .as_str()
+        .is_some_and(|part| !["raise", "prepare", "settle"].contains(&part));
+    now["round"] == 2 && is_phase && now["ops"].as_u64() > Some(0)
+}
+
 fn pid(child: &Child) -> Pid {
     Pid::from_child(child)
 }
@@ -306,6 +335,75 @@ fn resumes(ground: &Ground, before: &[u8], workloads: u64) {
     assert_eq!(ground.left(), [""; 0]);
 }
 
+/// What trials were preceded by: round, workload, bytes written over.
+fn worn_in(log: &Log) -> Vec<(u64, u64, u64)> {
+    let trials = log.all("trial").into_iter();
+    let preceded = trials.filter_map(|trial| Some((trial, trial.get("preconditioned")?)));
+    let mut found: Vec<_> = preceded
+        .map(|(trial, before)| {
+            let passes = before["passes"].as_array().unwrap();
+            assert!(passes.iter().all(|pass| pass.as_f64().unwrap() > 0.0));
+            assert!(before["elapsed_ns"].as_u64().unwrap() > 0);
+            // Whether such short passes are level is chance; what follows from it is not.
+            let steady = before["steady"].as_bool().unwrap();
+            let few = if steady { 5 } else { 25 };
+            assert!((few..=25).contains(&passes.len()), "{before}");
+            let number = |value: &Value| value.as_u64().unwrap();
+            let (round, workload) = (number(&trial["round"]), number(&trial["workload"]));
+            (round, workload, number(&before["written_bytes"]))
+        })
+        .collect();
+    found.sort_unstable();
+    found
+}
+
+#[test]
+fn a_directory_is_preconditioned_in_every_round() {
+    let ground = Ground::new();
+    let data = ground.make_dir("data");
+    let text = format!("{DIRECTORY}[trial]\nprecondition = \"snia\"\n");
+    ground.write("study.toml", text);
+    let plan = ground.stackrace(&["plan", "study.toml"]);
+    plan.ended(0);
+    assert!(
+        plan.out.contains("in each round: each stack"),
+        "{}",
+        plan.out
+    );
+    ground.stackrace(&["run", "study.toml"]).ended(0);
+    let log = Log::of(&ground);
+    assert_eq!(log.trials("complete"), design(2, 2, 1));
+    let both = |round| [(round, 0, 2 << 20); 2];
+    assert_eq!(worn_in(&log), [both(1), both(2)].concat());
+    assert_eq!(ground.left(), [""; 0]);
+    assert_eq!(fs::read_dir(data).unwrap().count(), 0);
+    let page = ground.stackrace(&["report", "--format", "html"]);
+    assert!(
+        page.out
+            .contains("2 MiB were written from beginning to end")
+    );
+}
+
+/// Written over once for all workloads, and only while the stacks are new.
+#[test]
+fn loop_devices_that_stand_are_preconditioned_once() {
+    if !root("loop_devices_that_stand_are_preconditioned_once") {
+        return;
+    }
+    let ground = Ground::new();
+    // Up to a hundred passes: without settling they are quick.
+    let text = format!(
+        "{SMALL}[trial]\nprecondition = \"snia\"\nprovision = \"once\"\nremount = false\ndrop-caches = false\n"
+    );
+    ground.write("study.toml", text);
+    ground.stackrace(&["run", "study.toml"]).ended(0);
+    let log = Log::of(&ground);
+    assert_eq!(log.trials("complete"), design(3, 2, 2));
+    let (first, second) = ((1, 0, 16 << 20), (1, 1, 0));
+    assert_eq!(worn_in(&log), [first, first, second, second]);
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 #[test]
 fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
     if !root("killed_while_it_measures_it_can_be_cleaned_or_resumed") {
@@ -314,10 +412,7 @@ fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
     for clean in [true, false] {
         let ground = Ground::new();
         ground.write("slow.toml", SLOW);
-        let child = start_until(&ground, &["run", "slow.toml"], measuring_in_round_two);
-        // Into the phase, which takes half a second.
-        wait(100);
-        kill(child);
+        kill(start_measuring(&ground));
         let before = Log::whole(&ground);
         assert!(!ground.left().is_empty(), "nothing stood");
         if clean {
@@ -370,10 +465,7 @@ fn interrupted_it_lowers_what_stands_and_says_the_verdict_so_far() {
     }
     let ground = Ground::new();
     ground.write("slow.toml", SLOW);
-    let child = start_until(&ground, &["run", "slow.toml"], measuring_in_round_two);
-    // Into the phase, which takes half a second.
-    wait(100);
-    let said = interrupt(child);
+    let said = interrupt(start_measuring(&ground));
     said.ended(130).err_has("stopping: lowering what stands");
     assert!(said.out.starts_with("VERDICT"), "{}", said.out);
     assert_eq!(ground.left(), [""; 0]);

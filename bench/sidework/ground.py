@@ -9,7 +9,10 @@ from pathlib import Path
 
 
 def call(*words):
-    return subprocess.run(words, check=True, capture_output=True, text=True).stdout.strip()
+    done = subprocess.run(words, capture_output=True, text=True)
+    if done.returncode != 0:
+        sys.exit(f"{' '.join(map(str, words))}: exit {done.returncode}\n{done.stderr}")
+    return done.stdout.strip()
 
 
 class Ground:

@@ -137,6 +137,9 @@ pub(super) struct Finding {
     pub(super) limit: Option<LimitedBy>,
     /// How strong it is, for choosing the trial that is shown.
     pub(super) strength: f64,
+    /// Whether a trial may show it by chance: then it counts only where at least two trials do, and
+    /// half of all.
+    pub(super) by_chance: bool,
     /// One clause without a full stop, this trial's figures in it.
     pub(super) sentence: String,
     pub(super) evidence: Vec<Figure>,
@@ -150,8 +153,17 @@ impl Finding {
             grade,
             limit: None,
             strength,
+            by_chance: false,
             sentence,
             evidence,
+        }
+    }
+
+    /// The same, as what one trial alone may show by chance.
+    pub(super) fn by_chance(self) -> Self {
+        Self {
+            by_chance: true,
+            ..self
         }
     }
 

@@ -24,7 +24,8 @@ pub(crate) fn limits(environment: &[Fact]) -> Vec<Limit> {
     environment.iter().filter_map(limit).collect()
 }
 
-fn limit(fact: &Fact) -> Option<Limit> {
+/// The limit a fact states.
+pub(super) fn limit(fact: &Fact) -> Option<Limit> {
     let (kind, device) = fact.name.split_once(' ')?;
     let line = match kind {
         "limit" => false,

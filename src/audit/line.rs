@@ -1,8 +1,9 @@
 //! Whether the network line that the data take sets the pace. Where there is one, a fact `line NAME`
-//! of the run's environment says how fast it is.
+//! of the run's environment, or of the trial's stack, says how fast it is.
 
 use super::Check;
 use super::judgement::{Figure, Finding, Grade, LimitedBy, shown};
+use super::limit::limit;
 use super::reading::Reading;
 use crate::unit;
 
@@ -18,9 +19,11 @@ pub(super) const CHECK: Check = Check {
 
 fn judge(reading: &Reading<'_>) -> Option<Finding> {
     let window = reading.window_ns()?;
+    let own = reading.trial.counted.line.as_ref().and_then(limit);
     let slowest = reading
         .limits
         .iter()
+        .chain(&own)
         .filter(|limit| limit.line)
         .min_by(|a, b| a.bytes_per_s.total_cmp(&b.bytes_per_s))?;
     // A line carries both directions at once: the fuller one counts.
@@ -33,19 +36,15 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
         Figure::new("moved over it", rate, "B/s"),
         Figure::new(slowest.words.clone(), slowest.bytes_per_s, "B/s"),
     ];
-    let limit = (share >= LINE_SHARE).then_some(LimitedBy::Line);
-    let grade = if limit.is_some() {
-        Grade::Note
-    } else {
-        Grade::Ok
-    };
+    let by = (share >= LINE_SHARE).then_some(LimitedBy::Line);
+    let grade = if by.is_some() { Grade::Note } else { Grade::Ok };
     let sentence = format!(
-        "{} {} full, {}",
+        "line {} {} full, {}",
         slowest.device,
         unit::percent(share),
         shown(rate, "B/s")
     );
-    Some(Finding::new(grade, sentence, evidence).limiting(limit))
+    Some(Finding::new(grade, sentence, evidence).limiting(by))
 }
 
 #[cfg(test)]
@@ -53,6 +52,7 @@ mod tests {
     use super::super::Limit;
     use super::super::sample::{reading, trial};
     use super::*;
+    use crate::event::Fact;
 
     #[test]
     fn a_line_is_full_at_nine_tenths_of_its_rate() {
@@ -72,6 +72,9 @@ mod tests {
             let limit = judge(&reading).unwrap().limit;
             assert_eq!(limit, full.then_some(LimitedBy::Line));
         }
-        assert!(judge(&reading(&trial)).is_none(), "no stack has a line yet");
+        assert!(judge(&reading(&trial)).is_none(), "it has no line");
+        trial.counted.line = Some(Fact::new("line to the peer", "125000000 B/s, measured"));
+        let limit = judge(&reading(&trial)).unwrap().limit;
+        assert_eq!(limit, Some(LimitedBy::Line));
     }
 }

@@ -24,12 +24,14 @@ mod reading;
 #[cfg(test)]
 mod sample;
 mod short;
+mod steady;
 mod stolen;
 mod whole;
 
 pub(crate) use behind::not_achieved;
 pub(crate) use judgement::{Grade, Judgement, LimitedBy};
 pub(crate) use limit::{Limit, limits};
+pub(crate) use steady::course;
 pub(crate) use whole::{Audit, Cell, TrialAudit, notes};
 
 use judgement::Finding;
@@ -64,5 +66,6 @@ pub(crate) const ALL: &[Check] = &[
     neighbours::CHECK,
     processor::CHECK,
     short::CHECK,
+    steady::CHECK,
     stolen::CHECK,
 ];

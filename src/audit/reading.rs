@@ -13,6 +13,8 @@ const WINDOW_NS_MIN: f64 = 100e6;
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Reading<'a> {
     pub(super) trial: &'a Observation,
+    /// Kind of its workload.
+    pub(super) kind: &'a str,
     pub(super) limits: &'a [Limit],
     /// Memory of the machine, bytes.
     pub(super) memory_bytes: Option<f64>,

@@ -55,6 +55,7 @@ pub(super) fn trial() -> Observation {
             caches: "drop_caches".to_owned(),
             ..Settled::default()
         },
+        preconditioned: None,
         elapsed_ns: 1_000_000_000,
         counted: Counted {
             cpus: 2,
@@ -71,6 +72,7 @@ pub(super) fn trial() -> Observation {
 pub(super) fn reading(trial: &Observation) -> Reading<'_> {
     Reading {
         trial,
+        kind: "random",
         limits: &[],
         memory_bytes: None,
     }

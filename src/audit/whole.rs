@@ -12,6 +12,9 @@ use crate::event::{Ended, Fact, Observation, RunStarted};
 /// So many treatments are named in one note.
 const NAMED_MAX: usize = 3;
 
+/// Trials that must show the same where one may by chance.
+const TRIALS_MIN: usize = 2;
+
 /// More workloads than this with the same note share one.
 const WORKLOADS_APART_MAX: usize = 2;
 
@@ -95,6 +98,7 @@ impl Audit {
             if known && trial.ended == Ended::Complete && trial.settled.caches != "unknown" {
                 let reading = Reading {
                     trial,
+                    kind: &head.workloads[trial.workload].kind,
                     limits: &audit.limits,
                     memory_bytes,
                 };
@@ -119,8 +123,10 @@ impl Audit {
         if trial.ended != Ended::Complete || trial.settled.caches == "unknown" {
             return None;
         }
+        let workload = head.workloads.get(trial.workload)?;
         let findings = findings(&Reading {
             trial,
+            kind: &workload.kind,
             limits: &self.limits,
             memory_bytes: memory_bytes(&head.environment),
         });
@@ -173,8 +179,13 @@ fn cell(trials: &[Judged]) -> Cell {
 
 /// The gravest of all trials, shown by the one that shows it most.
 fn judgement(check: usize, found: &[(u32, &Finding)]) -> Option<Judgement> {
-    let grade = found.iter().map(|(_, finding)| finding.grade).max()?;
-    let of_grade = || found.iter().filter(|(_, finding)| finding.grade == grade);
+    let chances = found.iter().filter(|(_, finding)| finding.by_chance);
+    let chances = chances.count();
+    let often = chances >= TRIALS_MIN && 2 * chances >= found.len();
+    let counts = |finding: &Finding| often || !finding.by_chance;
+    let counted = found.iter().filter(|(_, finding)| counts(finding));
+    let grade = counted.map(|(_, finding)| finding.grade).max()?;
+    let of_grade = || found.iter().filter(|(_, f)| counts(f) && f.grade == grade);
     let (round, shown) = of_grade().max_by(|a, b| a.1.strength.total_cmp(&b.1.strength))?;
     Some(Judgement {
         check: ALL[check].name,

@@ -13,7 +13,7 @@ use crate::journal::{self, Journal, JournalError};
 use crate::time::{Clock, SystemClock};
 
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
-    let host = LocalHost::new(Arc::new(|_| ()));
+    let host = super::host(Arc::new(|_| ()));
     let mut text = String::new();
     let mut left = 0;
     for path in journals(setting)? {

@@ -24,7 +24,7 @@ use crate::verdict::{self, Evidence, State, Verdict};
 pub(super) const BEGUN_IN: &str = "working directory";
 
 /// Lines of the answer at the end of a run: with those that say where it is kept, a screen of 24.
-const ANSWER_LINES: usize = 20;
+pub(super) const ANSWER_LINES: usize = 20;
 
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
@@ -261,7 +261,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
         Journal::create(path)
     }
     .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-    let host = LocalHost::new(Arc::new(|_| ()));
+    let host = super::host(Arc::new(|_| ()));
     super::clean::outlive(&host, path).map_err(|command| {
         let text = format!("a command of the interrupted run is still running: {command}");
         Failure::new(failure::CANNOT, text).next("wait until it has ended, or end it")
@@ -280,7 +280,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
 
 fn recording_host(shared: &Shared) -> LocalHost {
     let ledger = shared.clone();
-    LocalHost::new(Arc::new(move |command| {
+    super::host(Arc::new(move |command| {
         // A log that cannot be written is found out at the next result, which must not be lost;
         // the command itself has happened either way.
         let _ = ledger.lock().append(Event::Command(command));
@@ -343,7 +343,7 @@ fn race(
     let ledger = shared.lock();
     let record = ledger.record();
     let verdict = verdict::judge(&Evidence::of(record));
-    show(setting, record, &verdict, output)?;
+    show(setting, record, &verdict, output, Some(ANSWER_LINES))?;
     where_it_is(setting, store, &ledger);
     let reason = ended.map_err(|broken| {
         Failure::internal(format!("the record cannot be written: {}", broken.0))
@@ -382,12 +382,14 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
     }
 }
 
-/// Shows a verdict in the terminal and writes the HTML report if one is asked for.
+/// Shows a verdict in the terminal, whole or in so many lines, and writes the HTML report if one is
+/// asked for.
 pub(super) fn show(
     setting: &Setting,
     record: &Record,
     verdict: &Verdict,
     output: &Output,
+    lines_max: Option<usize>,
 ) -> Result<(), Failure> {
     if setting.quiet {
         super::print(&format!("{}\n", verdict.sentence));
@@ -397,7 +399,7 @@ pub(super) fn show(
             None => format!("stackrace report {} --html report.html", record.head.run),
         };
         let options = report::Options {
-            lines_max: Some(ANSWER_LINES),
+            lines_max,
             colour: setting.colour,
             next,
             ..report::Options::default()

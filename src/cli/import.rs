@@ -40,7 +40,7 @@ pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
     let ledger = keep(&store, &sources, title, setting.command.clone()).map_err(broken)?;
     let record = ledger.record();
     let verdict = verdict::judge(&Evidence::of(record));
-    show(setting, record, &verdict, &verb.output)?;
+    show(setting, record, &verdict, &verb.output, None)?;
     where_it_is(setting, &store, &ledger);
     Ok(0)
 }

@@ -259,7 +259,9 @@ fn shell_disks(verb: &LabShell) -> Result<Vec<LabDisk>, Failure> {
 
 /// `stackrace run --lab`.
 pub(super) fn run(setting: &Setting, study: &Study, verb: &Run) -> Result<u8, Failure> {
+    let nodes = study.treatments.iter().map(|t| t.stack.nodes());
     let description = Description {
+        nodes: nodes.max().unwrap_or(1),
         memory_bytes: memory(&verb.memory)?,
         disks: disks(study)?,
         scratch_bytes: scratch(study),
@@ -331,7 +333,9 @@ fn follow(
 ) -> Result<crate::host::Output, LabError> {
     let node = machine.node(1)?;
     let store = if scratch(study).is_some() {
-        node.make_scratch()?;
+        for number in 1..=machine.nodes() {
+            machine.node(number)?.make_scratch()?;
+        }
         format!("{SCRATCH_DIR}/store")
     } else {
         "/run/store".to_string()
@@ -493,7 +497,13 @@ impl Relay<'_> {
         let ledger = kept.ledger.lock();
         let record = ledger.record();
         let verdict = verdict::judge(&Evidence::of(record));
-        execute::show(self.setting, record, &verdict, &verb.output)?;
+        execute::show(
+            self.setting,
+            record,
+            &verdict,
+            &verb.output,
+            Some(execute::ANSWER_LINES),
+        )?;
         execute::where_it_is(self.setting, self.store, &ledger);
         Ok(code.unwrap_or(1))
     }

@@ -140,6 +140,12 @@ fn store_dir(asked: Option<PathBuf>) -> Result<PathBuf, Failure> {
     std::path::absolute(&dir).map_err(|error| Failure::usage(format!("{}: {error}", dir.display())))
 }
 
+/// This machine with the peers it has; the sink is told of every command.
+fn host(sink: crate::host::local::Sink) -> crate::host::local::LocalHost {
+    let peers = crate::lab::peer::all(&sink);
+    crate::host::local::LocalHost::new(sink).with_peers(peers)
+}
+
 #[expect(
     clippy::disallowed_methods,
     reason = "this is the room that reads the environment"
@@ -153,7 +159,7 @@ fn print(text: &str) {
     print_bytes(text.as_bytes());
 }
 
-/// Writes bytes to standard output, as [`print`] does.
+/// Writes bytes to standard output, as [`print()`] does.
 fn print_bytes(bytes: &[u8]) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();

@@ -130,7 +130,7 @@ fn on_this_machine<T>(
     study: &Study,
     with: impl FnOnce(&Machine<'_>) -> T,
 ) -> Result<T, Failure> {
-    let host = LocalHost::new(Arc::new(|_| ()));
+    let host = super::host(Arc::new(|_| ()));
     let scratch = setting.store()?.join("runs").join("RUN").join("mnt");
     Ok(with(&Machine {
         commands: &|index, treatment| commands(&scratch, &study.policy, index, treatment),

@@ -109,6 +109,7 @@ fn layers(name: Option<&str>) -> Result<String, Failure> {
 fn takes_words(takes: Takes) -> String {
     match takes {
         Takes::Nothing => "stands at the bottom".to_owned(),
+        Takes::Directory => "takes a directory".to_owned(),
         Takes::Devices { min: 1, max: 1 } => "takes one device".to_owned(),
         Takes::Devices { min, max } => format!("takes {min} to {max} devices"),
         Takes::Pool => "takes a pool".to_owned(),

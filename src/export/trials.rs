@@ -187,6 +187,18 @@ fn trials(records: &[Record]) -> Table {
             ("elapsed_ns", Get::Whole(|t| t.own(t.seen.elapsed_ns))),
             ("prepare_ns", Get::Whole(|t| t.own(t.seen.prepare_ns))),
             ("settle_ns", Get::Whole(|t| t.own(t.seen.settle_ns))),
+            (
+                "precondition_ns",
+                Get::Whole(|t| Some(t.seen.preconditioned.as_ref()?.elapsed_ns)),
+            ),
+            (
+                "precondition_passes",
+                Get::Whole(|t| Some(t.seen.preconditioned.as_ref()?.passes.len() as u64)),
+            ),
+            (
+                "precondition_steady",
+                Get::Flag(|t| Some(t.seen.preconditioned.as_ref()?.steady)),
+            ),
             ("caches", Get::Text(|t| &t.seen.settled.caches)),
             ("remounted", Get::Flag(|t| t.own(t.seen.settled.remounted))),
             (

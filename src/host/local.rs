@@ -44,12 +44,21 @@ pub(crate) type Sink = Arc<dyn Fn(CommandRun) + Send + Sync>;
 /// This machine.
 pub(crate) struct LocalHost {
     sink: Sink,
+    peers: Vec<Box<dyn Host>>,
 }
 
 impl LocalHost {
     /// This machine; the sink is told of every command.
     pub(crate) fn new(sink: Sink) -> Self {
-        Self { sink }
+        Self {
+            sink,
+            peers: Vec::new(),
+        }
+    }
+
+    /// With these peers, from number 2 on.
+    pub(crate) fn with_peers(self, peers: Vec<Box<dyn Host>>) -> Self {
+        Self { peers, ..self }
     }
 
     /// Waits for commands that a killed program has left running and that name `part`: a `mount`
@@ -384,6 +393,33 @@ impl Host for LocalHost {
             cause: "it is still running".to_string(),
             kind: std::io::ErrorKind::ResourceBusy,
         })
+    }
+
+    fn end_daemon(&self, program: &str) -> Result<(), HostError> {
+        if !reading::exists(Path::new(super::LAB_MARK)) {
+            return Err(HostError::OutsideLab);
+        }
+        for _ in 0..ORPHAN_TRIES {
+            if process::ask_to_end(program) {
+                return Ok(());
+            }
+            self.pause(ORPHAN_PAUSE);
+        }
+        Err(HostError::Path {
+            what: "end",
+            path: PathBuf::from(program),
+            cause: "it is still running".to_string(),
+            kind: std::io::ErrorKind::ResourceBusy,
+        })
+    }
+
+    fn nodes(&self) -> usize {
+        1 + self.peers.len()
+    }
+
+    fn peer(&self, node: usize) -> Result<&dyn Host, HostError> {
+        let peer = node.checked_sub(2).and_then(|index| self.peers.get(index));
+        peer.map(|peer| &**peer).ok_or(HostError::NoPeer { node })
     }
 
     fn pause(&self, duration: Duration) {

@@ -14,12 +14,15 @@ pub(crate) mod process;
 mod reading;
 mod tools;
 mod tree;
+pub(crate) mod verb;
 
 pub(crate) use mountinfo::MountInfo;
 
 use crate::unit;
+use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -35,7 +38,8 @@ pub(crate) struct Output {
 }
 
 /// What a new file is filled with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
 pub(crate) enum Filling {
     /// Nothing: one hole; the file system below allocates at the first write.
     Sparse,
@@ -78,7 +82,7 @@ pub(crate) struct Driver {
 }
 
 /// A disk of the lab as it is asked for; the virtual machine is started with it.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct LabDisk {
     /// What the guest knows it by, at most 20 characters.
     pub(crate) serial: String,
@@ -114,9 +118,20 @@ impl LabDisk {
     }
 }
 
+/// How fast the line between two machines was found to be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct LineSpeed {
+    /// Shortest of several round trips of a short message, ns.
+    pub(crate) round_trip_ns: u64,
+    /// Throughput of one TCP connection from the first machine to this one, B/s.
+    pub(crate) rate: f64,
+    /// Bytes that were sent to find it.
+    pub(crate) bytes: u64,
+}
+
 /// A machine a stack can live on.
 pub(crate) trait Host: Send + Sync {
-    /// `local`, `plan`.
+    /// `local`, `plan`, `node2`.
     fn name(&self) -> &str;
 
     /// Runs a command to its end, whatever its exit status, and records it.
@@ -242,6 +257,40 @@ pub(crate) trait Host: Send + Sync {
     /// When it does not end.
     fn end_machine(&self, directory: &Path) -> Result<(), HostError>;
 
+    /// Ends every process of a name and waits until it is gone; none running is fine. Only in the
+    /// lab, where a daemon of that name can only be ours.
+    ///
+    /// # Errors
+    /// Outside of the lab, and when it does not end.
+    fn end_daemon(&self, program: &str) -> Result<(), HostError>;
+
+    /// How many machines a stack raised from here can live on: this one and its peers.
+    fn nodes(&self) -> usize {
+        1
+    }
+    /// A peer of this machine, from 2.
+    ///
+    /// # Errors
+    /// When it has none of that number.
+    fn peer(&self, node: usize) -> Result<&dyn Host, HostError> {
+        Err(HostError::NoPeer { node })
+    }
+    /// Addresses of the line to this machine as a peer: of the first machine, of this one.
+    ///
+    /// # Errors
+    /// When it is no peer, or cannot be reached.
+    fn line(&self) -> Result<[IpAddr; 2], HostError> {
+        Err(HostError::NoPeer { node: 1 })
+    }
+    /// Measures the line to this machine as a peer, with so many bytes; none: it is only planned.
+    ///
+    /// # Errors
+    /// When it is no peer, or the line fails.
+    fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        let _ = bytes;
+        Err(HostError::NoPeer { node: 1 })
+    }
+
     /// Waits.
     fn pause(&self, duration: Duration);
     /// 16 hexadecimal digits that nobody else has.
@@ -268,6 +317,22 @@ pub(crate) enum HostError {
     },
     /// Something that only the lab has.
     OutsideLab,
+    /// A stack needs a second machine and there is none.
+    NoPeer {
+        /// Its number, from 2.
+        node: usize,
+    },
+    /// Another machine could not do something.
+    Elsewhere {
+        /// Which.
+        host: String,
+        /// Its words.
+        said: String,
+        /// What to do about it.
+        next: String,
+        /// What kind of error it is.
+        kind: std::io::ErrorKind,
+    },
     /// A command could not be started.
     NotStarted {
         /// As it would be typed.
@@ -327,6 +392,11 @@ impl HostError {
                 format!("use a kernel that has {what}, or load its module")
             }
             Self::OutsideLab => "run the study in the lab: stackrace run STUDY --lab".to_string(),
+            Self::NoPeer { .. } => {
+                "run the study in the lab, which has as many as it needs: stackrace run STUDY --lab"
+                    .to_string()
+            }
+            Self::Elsewhere { next, .. } => next.clone(),
             Self::NotStarted { .. } => String::new(),
             Self::Failed { output, .. } if output.stderr.contains("ermission denied") => {
                 "run as root (sudo stackrace …)".to_string()
@@ -354,6 +424,9 @@ impl HostError {
             Self::Path {
                 kind: std::io::ErrorKind::AlreadyExists,
                 ..
+            } | Self::Elsewhere {
+                kind: std::io::ErrorKind::AlreadyExists,
+                ..
             }
         )
     }
@@ -366,6 +439,10 @@ impl fmt::Display for HostError {
             Self::NeedsRoot => write!(f, "this needs the rights of root"),
             Self::KernelLacks { what } => write!(f, "this kernel does not know {what}"),
             Self::OutsideLab => write!(f, "disks of the lab exist only in the lab"),
+            Self::NoPeer { node } => {
+                write!(f, "there is no machine of number {node} for this stack")
+            }
+            Self::Elsewhere { host, said, .. } => write!(f, "{host}: {said}"),
             Self::NotStarted { command, cause } => {
                 write!(f, "`{command}` could not be started: {cause}")
             }

@@ -3,13 +3,14 @@
 //! Paths are bytes: the kernel writes space, tab, newline and backslash as three octal digits and
 //! everything else as it is, UTF-8 or not.
 
+use serde::{Deserialize, Serialize};
 use std::collections::HashSet;
 use std::ffi::OsString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::PathBuf;
 
 /// One mount.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct MountInfo {
     /// The kernel's number of this mount.
     pub(crate) id: u64,

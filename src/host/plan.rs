@@ -7,11 +7,14 @@
 
 mod groups;
 
-use super::{Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, reading, shown, tree};
+use super::{
+    Filling, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output, reading, shown, tree,
+};
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// One thing that would be done.
@@ -21,12 +24,17 @@ pub(crate) struct Step {
     pub(crate) argv: Vec<OsString>,
     /// Whether a command is run; otherwise this program does it itself.
     pub(crate) command: bool,
+    /// On which machine; empty: this one.
+    pub(crate) host: &'static str,
 }
 
 impl Step {
     /// As it would be typed.
     pub(crate) fn shown(&self) -> String {
-        shown(&self.argv)
+        match self.host {
+            "" => shown(&self.argv),
+            host => format!("{host}: {}", shown(&self.argv)),
+        }
     }
 }
 
@@ -50,12 +58,20 @@ pub(crate) enum Fault {
 /// A host that only imagines.
 pub(crate) struct PlanHost {
     world: Mutex<World>,
+    /// Of this machine and its peer together.
+    log: Arc<Mutex<Log>>,
+    /// None: it is the peer.
+    peer: Option<Box<PlanHost>>,
 }
 
 #[derive(Debug)]
-struct World {
+struct Log {
     steps: Vec<Step>,
     fault: Fault,
+}
+
+#[derive(Debug, Default)]
+struct World {
     dirs: BTreeSet<PathBuf>,
     files: BTreeMap<PathBuf, u64>,
     loops: BTreeMap<OsString, LoopDevice>,
@@ -63,6 +79,16 @@ struct World {
     lab_disks: BTreeMap<OsString, LabDisk>,
     signatures: BTreeMap<OsString, Signature>,
     mounts: Vec<MountInfo>,
+    /// Replicated devices (DRBD) by resource: connection, configuration.
+    replicas: BTreeMap<String, (&'static str, String)>,
+    /// Texts that were written.
+    texts: BTreeMap<PathBuf, String>,
+    /// Daemons that run.
+    daemons: BTreeSet<String>,
+    /// What is exported (NFS).
+    exported: Option<String>,
+    /// Network cards that are slowed.
+    slowed: BTreeSet<String>,
     /// Directories inside file systems, by source, while those are not mounted.
     away: BTreeMap<OsString, Vec<PathBuf>>,
     /// Real disks, by their link.
@@ -103,34 +129,25 @@ impl PlanHost {
 
     /// An imagined machine that fails as told.
     pub(crate) fn failing(fault: Fault) -> Self {
-        Self {
-            world: Mutex::new(World {
-                steps: Vec::new(),
-                fault,
-                dirs: BTreeSet::new(),
-                files: BTreeMap::new(),
-                loops: BTreeMap::new(),
-                loops_made: 0,
-                lab_disks: BTreeMap::new(),
-                signatures: BTreeMap::new(),
-                mounts: Vec::new(),
-                away: BTreeMap::new(),
-                disks: BTreeMap::new(),
-                groups: BTreeMap::new(),
-                parameters: BTreeMap::new(),
-            }),
-        }
+        let steps = Vec::new();
+        let log = Arc::new(Mutex::new(Log { steps, fault }));
+        let machine = |peer| Self {
+            world: Mutex::new(World::default()),
+            log: Arc::clone(&log),
+            peer,
+        };
+        machine(Some(Box::new(machine(None))))
     }
 
     /// The steps until now, in order.
     pub(crate) fn steps(&self) -> Vec<Step> {
-        self.world().steps.clone()
+        self.log().steps.clone()
     }
 
     /// The machine works from now on: the program was started again.
     #[cfg(test)]
     pub(crate) fn recover(&self) {
-        self.world().fault = Fault::Never;
+        self.log().fault = Fault::Never;
     }
 
     /// Imagines a disk.
@@ -165,8 +182,14 @@ impl PlanHost {
                 .map(|name| name.to_string_lossy().into_owned()),
         );
         left.extend(world.mounts.iter().map(|mount| format!("{mount:?}")));
+        left.extend(world.replicas.keys().cloned());
+        left.extend(world.daemons.iter().chain(&world.slowed).cloned());
+        left.extend(world.exported.clone());
+        left.extend(self.peer.iter().flat_map(|peer| peer.left()));
         left.extend(world.groups.keys().cloned());
+        // Each raise empties the disks of the lab, and they end with the guest.
         let signed = world.signatures.iter();
+        let signed = signed.filter(|(device, _)| !world.lab_disks.contains_key(*device));
         left.extend(signed.map(|(device, signature)| format!("{signature:?} on {device:?}")));
         let changed = world
             .parameters
@@ -174,6 +197,10 @@ impl PlanHost {
             .filter(|(_, text)| *text != "{before}");
         left.extend(changed.map(|(file, text)| format!("{} in {}", text, file.display())));
         left
+    }
+
+    fn log(&self) -> MutexGuard<'_, Log> {
+        self.log.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn world(&self) -> MutexGuard<'_, World> {
@@ -191,14 +218,25 @@ impl PlanHost {
             command: step.shown(),
             cause: "told to fail here".to_string(),
         };
-        world.steps.push(step);
-        let number = world.steps.len();
-        match world.fault {
+        let (number, fault) = {
+            let mut log = self.log();
+            log.steps.push(step);
+            (log.steps.len(), log.fault)
+        };
+        match fault {
             Fault::Refused(at) if number == at => Err(refused),
             Fault::DiedBefore(at) if number >= at => Err(refused),
             Fault::DiedAfter(at) if number > at => Err(refused),
             Fault::DiedAfter(at) if number == at => effect(&mut world).and(Err(refused)),
             _ => effect(&mut world),
+        }
+    }
+
+    /// What steps on this machine are shown with.
+    fn prefix(&self) -> &'static str {
+        match self.peer {
+            Some(_) => "",
+            None => "node2",
         }
     }
 
@@ -210,6 +248,7 @@ impl PlanHost {
         let step = Step {
             argv: words.iter().map(|word| (*word).to_os_string()).collect(),
             command: false,
+            host: self.prefix(),
         };
         self.step(step, effect)
     }
@@ -292,6 +331,18 @@ impl World {
             }
             "bcachefs" => self.bcachefs(words),
             "btrfs" => self.btrfs(words),
+            "drbdadm" => self.drbdadm(words),
+            "drbdsetup" => self.drbdsetup(words),
+            "tc" => self.tc(words),
+            "ip" => said("10.77.0.2 dev {card} src 10.77.0.1\n"),
+            "uname" => said("{name}\n"),
+            "corosync-quorumtool" => said("Nodes: 2\n"),
+            "corosync" | "dlm_controld" | "smbd" | "rpcbind" | "rpc.mountd" => {
+                self.daemons.insert(tool.to_string_lossy().into_owned());
+                said("")
+            }
+            "ss" if self.daemons.contains("smbd") => said("LISTEN 0 50 *:445\n"),
+            "exportfs" => self.exportfs(words),
             _ => said(""),
         }
     }
@@ -364,9 +415,17 @@ impl World {
         let target = PathBuf::from(target);
         let file_system = after(words, "-t").map(|word| word.to_string_lossy().into_owned());
         let file_system = file_system.unwrap_or_default();
+        // It shows what the kernel has, and stays.
+        if file_system == "configfs" {
+            return said("");
+        }
+        // What a peer formatted or a server holds has no signature here.
+        let elsewhere = ["tmpfs", "nfs", "nfs4", "cifs", "gfs2"];
         let parts = source.to_string_lossy();
         let mut parts = parts.split(':').map(OsStr::new);
-        if file_system != "tmpfs" && !parts.all(|part| self.signatures.contains_key(part)) {
+        if !elsewhere.contains(&&*file_system)
+            && !parts.all(|part| self.signatures.contains_key(part))
+        {
             return complained(32, "wrong fs type, bad option, bad superblock");
         }
         if !self.dirs.contains(&target) {
@@ -403,6 +462,90 @@ impl World {
             file_system: file_system.to_string(),
             source: source.to_os_string(),
         });
+    }
+
+    /// `drbdadm --config-file FILE VERB [OPTION] RESOURCE`: the two ends are imagined apart, and
+    /// each finds the other at once.
+    fn drbdadm(&mut self, words: &[OsString]) -> Output {
+        let texts = words.iter().map(|word| word.to_string_lossy().into_owned());
+        let texts: Vec<String> = texts.collect();
+        let (Some(verb), Some(resource)) = (texts.get(2), texts.last()) else {
+            return complained(1, "bad usage");
+        };
+        if verb == "up" {
+            let file = after(words, "--config-file").map(PathBuf::from);
+            let text = file.and_then(|file| self.texts.get(&file));
+            let replica = ("Connected", text.cloned().unwrap_or_default());
+            self.replicas.insert(resource.clone(), replica);
+            return said("");
+        }
+        let Some((connection, _)) = self.replicas.get_mut(resource) else {
+            return match verb.as_str() {
+                "create-md" => said(""),
+                _ => complained(10, "Unknown resource"),
+            };
+        };
+        match verb.as_str() {
+            "primary" if words.iter().any(|word| word == "--force") => *connection = "SyncSource",
+            "disconnect" => *connection = "StandAlone",
+            _ => {}
+        }
+        said(match verb.as_str() {
+            "cstate" => *connection,
+            "dstate" => "UpToDate/UpToDate",
+            _ => "",
+        })
+    }
+
+    fn drbdsetup(&mut self, words: &[OsString]) -> Output {
+        let resource = words.last().map(|word| word.to_string_lossy().into_owned());
+        let resource = resource.unwrap_or_default();
+        let down = words.first().is_some_and(|verb| verb == "down");
+        let Some((_, configuration)) = self.replicas.get(&resource) else {
+            return complained(10, "Unknown resource");
+        };
+        let mounted = |mount: &MountInfo| mount.source.to_string_lossy().starts_with("/dev/drbd");
+        if !down {
+            return said(configuration.clone());
+        }
+        if self.mounts.iter().any(mounted) {
+            return complained(11, "State change failed: Device is held open by someone");
+        }
+        self.replicas.remove(&resource);
+        self.signatures
+            .retain(|device, _| !device.to_string_lossy().starts_with("/dev/drbd"));
+        said("")
+    }
+
+    fn tc(&mut self, words: &[OsString]) -> Output {
+        let card = after(words, "dev").map(|word| word.to_string_lossy().into_owned());
+        let card = card.unwrap_or_default();
+        match words.get(1).and_then(|verb| verb.to_str()) {
+            Some("show") if self.slowed.contains(&card) => return said("qdisc netem 8001: root"),
+            Some("add") => {
+                self.slowed.insert(card);
+            }
+            Some("del") => {
+                self.slowed.remove(&card);
+            }
+            _ => {}
+        }
+        said("")
+    }
+
+    /// `exportfs -o OPTIONS CLIENT:DIRECTORY`, and the list of that.
+    fn exportfs(&mut self, words: &[OsString]) -> Output {
+        let lossy = |word: &OsString| word.to_string_lossy().into_owned();
+        if let Some(options) = after(words, "-o").map(lossy) {
+            let place = words.last().map(lossy).unwrap_or_default();
+            let (client, directory) = place.split_once(':').unwrap_or_default();
+            self.exported = Some(format!("{directory}  {client}({options})\n"));
+        } else if words.first().is_some_and(|word| word == "-ua") {
+            self.exported = None;
+        } else if words.first().is_some_and(|word| word == "-s") {
+            return said(self.exported.clone().unwrap_or_default());
+        }
+        said("")
     }
 
     fn unmount(&mut self, words: &[OsString]) -> Output {
@@ -509,13 +652,17 @@ impl World {
 
 impl Host for PlanHost {
     fn name(&self) -> &str {
-        "plan"
+        match self.peer {
+            Some(_) => "plan",
+            None => "node2",
+        }
     }
 
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
         let step = Step {
             argv: argv.to_vec(),
             command: true,
+            host: self.prefix(),
         };
         self.step(step, |world| Ok(world.exec(argv)))
     }
@@ -601,6 +748,7 @@ impl Host for PlanHost {
             path.as_os_str(),
         ];
         self.own(&words, |world| {
+            world.texts.insert(path.to_path_buf(), text.to_string());
             if path.starts_with(groups::PARAMETERS) {
                 world
                     .parameters
@@ -689,6 +837,33 @@ impl Host for PlanHost {
     fn end_machine(&self, directory: &Path) -> Result<(), HostError> {
         let words = ["pkill".as_ref(), "--full".as_ref(), directory.as_os_str()];
         self.own(&words, |_| Ok(()))
+    }
+
+    fn end_daemon(&self, program: &str) -> Result<(), HostError> {
+        self.own(&["pkill".as_ref(), program.as_ref()], |world| {
+            world.daemons.remove(program);
+            Ok(())
+        })
+    }
+
+    fn nodes(&self) -> usize {
+        1 + usize::from(self.peer.is_some())
+    }
+
+    fn peer(&self, node: usize) -> Result<&dyn Host, HostError> {
+        match &self.peer {
+            Some(peer) if node == 2 => Ok(&**peer),
+            _ => Err(HostError::NoPeer { node }),
+        }
+    }
+
+    fn line(&self) -> Result<[IpAddr; 2], HostError> {
+        Ok([1, 2].map(|node| IpAddr::V4(Ipv4Addr::new(10, 77, 0, node))))
+    }
+
+    /// Nothing is measured in a plan.
+    fn measure_line(&self, _bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        Ok(None)
     }
 
     fn pause(&self, _duration: Duration) {}

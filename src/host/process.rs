@@ -149,6 +149,29 @@ pub(super) fn end(program: &str, path: &Path) -> bool {
     naming(program, path).is_empty()
 }
 
+/// Asks the processes of a name (at most 15 characters, as the kernel keeps it) to end. True: none
+/// is left; one that has ended and was not waited for counts as gone.
+pub(super) fn ask_to_end(program: &str) -> bool {
+    let processes = super::reading::list(Path::new("/proc")).unwrap_or_default();
+    let ids = processes
+        .iter()
+        .filter_map(|name| name.to_str()?.parse::<i32>().ok());
+    let mut left = false;
+    for id in ids {
+        let about = |what: &str| {
+            super::reading::text(&PathBuf::from(format!("/proc/{id}/{what}"))).unwrap_or_default()
+        };
+        if about("comm").trim_end() == program && !about("status").contains("State:\tZ") {
+            left = true;
+            if let Some(id) = Pid::from_raw(id) {
+                // One that ended meanwhile is what was wanted.
+                let _ = kill_process(id, Signal::TERM);
+            }
+        }
+    }
+    !left
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

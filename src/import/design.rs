@@ -342,6 +342,7 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
             caches: "unknown".to_owned(),
             ..Settled::default()
         },
+        preconditioned: None,
         elapsed_ns: 0,
         counted: Counted::default(),
         phases: Vec::new(),

@@ -13,6 +13,7 @@
 
 mod bytes;
 mod devices;
+mod peers;
 mod undo;
 
 pub(crate) use devices::{erase, partitions};
@@ -71,6 +72,21 @@ pub(crate) enum Undo {
     },
     /// End the virtual machine that keeps its files in a directory.
     EndMachine(#[serde(with = "bytes")] PathBuf),
+    /// Take down the replicated device (DRBD) of this name, chosen by us.
+    DownReplica(String),
+    /// Give the network card of this name its ordinary queue back.
+    PlainLine(String),
+    /// End the daemons of this name; only in the lab, where they can only be ours.
+    EndDaemon(String),
+    /// Export nothing any more and end the kernel's NFS server; only in the lab.
+    EndNfs,
+    /// Something on a peer.
+    OnPeer {
+        /// Its number, from 2.
+        node: usize,
+        /// What.
+        undo: Box<Undo>,
+    },
 }
 
 impl fmt::Display for Undo {
@@ -97,6 +113,11 @@ impl fmt::Display for Undo {
             Self::EndMachine(path) => {
                 write!(f, "end the virtual machine in {}", path.display())
             }
+            Self::DownReplica(name) => write!(f, "take down the replicated device {name}"),
+            Self::PlainLine(card) => write!(f, "give {card} its ordinary queue back"),
+            Self::EndDaemon(program) => write!(f, "end {program}"),
+            Self::EndNfs => f.write_str("end the NFS server"),
+            Self::OnPeer { node, undo } => write!(f, "{undo} on node{node}"),
         }
     }
 }

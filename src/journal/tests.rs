@@ -126,3 +126,35 @@ fn what_cannot_be_undone_keeps_the_older_of_its_group_and_no_other() {
     assert_eq!(report.undone, [Undo::RemoveDir(full), file("/never-made")]);
     assert!(journal.pending().is_empty());
 }
+
+#[test]
+fn what_was_made_on_a_peer_is_undone_there() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    let host = PlanHost::new();
+    let peer = host.peer(2).unwrap();
+    let made = base.path().join("made");
+    let journal = Journal::create(&path).unwrap();
+    let undo = Undo::OnPeer {
+        node: 2,
+        undo: Box::new(Undo::RemoveDir(made.clone())),
+    };
+    journal.will("a", undo.clone()).unwrap();
+    peer.create_dir(&made).unwrap();
+    drop(journal);
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(
+        text.contains("\"undo\":{\"on-peer\":{\"node\":2,\"undo\":{\"remove-dir\":"),
+        "{text}"
+    );
+    assert_eq!(
+        undo.to_string(),
+        format!("remove the directory {} on node2", made.display())
+    );
+    let journal = Journal::open(&path).unwrap();
+    // A machine without that peer cannot, and says so; nothing is forgotten.
+    let alone = crate::host::local::LocalHost::new(std::sync::Arc::new(|_| ()));
+    assert_eq!(undo_all(&alone, &journal).unwrap().failed.len(), 1);
+    assert_eq!(undo_all(&host, &journal).unwrap().undone, [undo]);
+    assert!(host.left().is_empty());
+}

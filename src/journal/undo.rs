@@ -3,7 +3,7 @@
 //! Nothing is forced: no lazy unmount, no detaching of what is in use. What cannot be undone stays
 //! in the journal with everything older of its group, and the report says who is in the way.
 
-use super::{Entry, EntryId, Journal, JournalError, Undo, devices};
+use super::{Entry, EntryId, Journal, JournalError, Undo, devices, peers};
 use crate::host::{Host, HostError, Output, argv};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -87,6 +87,11 @@ fn undo_one(host: &dyn Host, undo: &Undo) -> Result<(), HostError> {
         Undo::DestroyPool(name) => devices::destroy_pool(host, name),
         Undo::WriteBack { file, ours, before } => devices::write_back(host, file, ours, before),
         Undo::EndMachine(path) => host.end_machine(path),
+        Undo::DownReplica(name) => peers::down_replica(host, name),
+        Undo::PlainLine(card) => peers::plain_line(host, card),
+        Undo::EndDaemon(program) => host.end_daemon(program),
+        Undo::EndNfs => peers::end_nfs(host),
+        Undo::OnPeer { node, undo } => undo_one(host.peer(*node)?, undo),
     }
 }
 

@@ -5,7 +5,7 @@ use super::wire::{Numbered, Reply, Request, line};
 use crate::host::Output;
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,7 +16,7 @@ type Waiting = Arc<Mutex<Option<HashMap<u64, Sender<Reply>>>>>;
 
 /// The connection to one guest.
 pub(super) struct Agent {
-    port: Mutex<UnixStream>,
+    port: Mutex<Box<dyn Write + Send>>,
     next: Mutex<u64>,
     waiting: Waiting,
 }
@@ -28,18 +28,26 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Agent {
     /// Talks over a connected socket.
     pub(super) fn new(port: UnixStream) -> std::io::Result<Self> {
+        Ok(Self::over(port.try_clone()?, port))
+    }
+
+    /// Talks over two ends of a connection.
+    pub(super) fn over(
+        reading: impl Read + Send + 'static,
+        writing: impl Write + Send + 'static,
+    ) -> Self {
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
-        let (reading, told) = (port.try_clone()?, Arc::clone(&waiting));
+        let told = Arc::clone(&waiting);
         std::thread::spawn(move || {
             listen(reading, &told);
             // Whoever still waits hears that nothing will come.
             *held(&told) = None;
         });
-        Ok(Self {
-            port: Mutex::new(port),
+        Self {
+            port: Mutex::new(Box::new(writing)),
             next: Mutex::new(1),
             waiting,
-        })
+        }
     }
 
     /// Asks; the number, and where the replies come.
@@ -87,13 +95,13 @@ impl Agent {
                 stderr,
             }),
             Ok(Reply::Refused { why }) => Err(LabError::Refused(why)),
-            Ok(Reply::Done | Reply::Line { .. }) | Err(_) => Err(LabError::Ended),
+            Ok(_) | Err(_) => Err(LabError::Ended),
         }
     }
 }
 
 /// Hands each reply to the one who waits for it, until the guest has gone.
-fn listen(port: UnixStream, waiting: &Waiting) {
+fn listen(port: impl Read, waiting: &Waiting) {
     for text in BufReader::new(port).lines() {
         let Ok(text) = text else { return };
         let Ok(reply) = serde_json::from_str::<Numbered<Reply>>(&text) else {

@@ -1,16 +1,20 @@
-//! The agent: this program inside a guest, doing what the one outside asks.
+//! The agent: this program inside a guest, doing what the one outside asks, and, in node 2 and
+//! those after it, what node 1 asks over the private network.
 //!
 //! Every request has a thread of its own, so that a command under way can be interrupted. When the
 //! one outside has gone, the agent ends, and the guest with it: nobody is left to want it.
 
+use super::peer;
 use super::wire::{Numbered, PORT, Reply, Request, line};
 use crate::host::process::{Process, Streams};
+use crate::host::verb::{self, Told, Verb};
 use crate::host::{Host, local::LocalHost};
 use crate::time::{Clock, SystemClock};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::net::{TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -26,7 +30,7 @@ const OUTPUT_MAX: u64 = 1 << 20;
 
 /// What the threads share.
 struct Agent {
-    port: Mutex<File>,
+    port: Mutex<Box<dyn Write + Send>>,
     /// Commands that are followed, by the number of their request.
     followed: Mutex<HashMap<u64, Arc<Mutex<Process>>>>,
 }
@@ -43,31 +47,58 @@ pub(crate) fn serve() -> Result<(), String> {
         .write(true)
         .open(&path)
         .map_err(failed)?;
-    let agent = Arc::new(Agent {
-        port: Mutex::new(file.try_clone().map_err(failed)?),
-        followed: Mutex::new(HashMap::new()),
-    });
-    let mut lines = BufReader::new(file);
-    let mut asked = false;
-    loop {
-        let mut text = String::new();
-        if lines.read_line(&mut text).map_err(failed)? == 0 {
-            if asked {
-                return Ok(());
-            }
-            // Nobody has opened the other end yet.
-            SystemClock.sleep(IDLE);
-            continue;
-        }
-        asked = true;
-        let request: Numbered<Request> =
-            serde_json::from_str(&text).map_err(|error| format!("not understood: {error}"))?;
-        let agent = Arc::clone(&agent);
+    if let Some(address) = peer::own_address() {
+        let listener = TcpListener::bind(address).map_err(|error| format!("{address}: {error}"))?;
         std::thread::spawn(move || {
-            let reply = agent.answer(request.id, request.said);
-            agent.say(request.id, reply);
+            for stream in listener.incoming().flatten() {
+                // A connection that breaks is the end of that connection alone.
+                std::thread::spawn(move || of_peer(stream));
+            }
         });
     }
+    let agent = Agent::new(file.try_clone().map_err(failed)?);
+    let mut lines = BufReader::new(file);
+    while lines.fill_buf().map_err(failed)?.is_empty() {
+        // Nobody has opened the other end yet.
+        SystemClock.sleep(IDLE);
+    }
+    converse(&mut lines, &agent)
+}
+
+/// A connection from another guest.
+pub(super) fn of_peer(stream: TcpStream) -> Result<(), String> {
+    let words = |error: std::io::Error| error.to_string();
+    stream.set_nodelay(true).map_err(words)?;
+    let agent = Agent::new(stream.try_clone().map_err(words)?);
+    converse(&mut BufReader::new(stream), &agent)
+}
+
+/// Answers requests until there are no more.
+fn converse(lines: &mut impl BufRead, agent: &Arc<Agent>) -> Result<(), String> {
+    let words = |error: std::io::Error| error.to_string();
+    let mut text = String::new();
+    while lines.read_line(&mut text).map_err(words)? > 0 {
+        let request: Numbered<Request> =
+            serde_json::from_str(&text).map_err(|error| format!("not understood: {error}"))?;
+        text.clear();
+        match request.said {
+            // What takes no time, and what is measured, is not handed to another thread.
+            Request::Hello => agent.say(request.id, Reply::Done),
+            Request::Receive { bytes } => {
+                std::io::copy(&mut lines.by_ref().take(bytes), &mut std::io::sink())
+                    .map_err(words)?;
+                agent.say(request.id, Reply::Done);
+            }
+            said => {
+                let agent = Arc::clone(agent);
+                std::thread::spawn(move || {
+                    let reply = agent.answer(request.id, said);
+                    agent.say(request.id, reply);
+                });
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The port of our name.
@@ -88,6 +119,13 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Agent {
+    fn new(port: impl Write + Send + 'static) -> Arc<Self> {
+        Arc::new(Self {
+            port: Mutex::new(Box::new(port)),
+            followed: Mutex::new(HashMap::new()),
+        })
+    }
+
     fn say(&self, id: u64, reply: Reply) {
         if let Ok(bytes) = line(id, reply) {
             // If the one outside has gone, the reading thread finds out as well and ends.
@@ -98,7 +136,8 @@ impl Agent {
     fn answer(&self, id: u64, request: Request) -> Reply {
         let refused = |why: String| Reply::Refused { why };
         match request {
-            Request::Hello => Reply::Done,
+            Request::Hello | Request::Receive { .. } => Reply::Done,
+            Request::Do { verb } => perform(verb),
             Request::Exec { argv } => exec(&argv).unwrap_or_else(refused),
             Request::Write { path, text } => match write(Path::new(&path), &text) {
                 Ok(()) => Reply::Done,
@@ -145,6 +184,16 @@ impl Agent {
             stderr: beginning(&errors).map_err(words)?,
             elapsed_ns: SystemClock.now_ns().saturating_sub(began),
         })
+    }
+}
+
+fn perform(verb: Verb) -> Reply {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    match verb::perform(&host, verb) {
+        Ok(value) => Reply::Did { value },
+        Err(error) => Reply::Unable {
+            told: Told::of(&error),
+        },
     }
 }
 

@@ -215,6 +215,11 @@ impl Machine {
         Ok(())
     }
 
+    /// How many guests it has.
+    pub(crate) fn nodes(&self) -> usize {
+        self.nodes.len()
+    }
+
     /// A guest, from 1.
     ///
     /// # Errors
@@ -422,10 +427,8 @@ impl Node {
                     });
                 }
                 Ok(Reply::Refused { why }) => return Err(LabError::Refused(why)),
-                Ok(Reply::Done) | Err(RecvTimeoutError::Disconnected) => {
-                    return Err(LabError::Ended);
-                }
                 Err(RecvTimeoutError::Timeout) => {}
+                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(LabError::Ended),
             }
         }
     }

@@ -11,6 +11,7 @@ mod cpio;
 pub(crate) mod guest;
 pub(crate) mod image;
 pub(crate) mod machine;
+pub(crate) mod peer;
 mod short;
 mod switch;
 mod vmlinux;

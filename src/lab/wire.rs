@@ -1,6 +1,7 @@
 //! What the program outside of a guest and the one inside say to each other: one JSON object a line
-//! over a serial port, each reply with the number of the request it belongs to.
+//! over a serial port, or over TCP between guests, each reply with the number of the request it belongs to.
 
+use crate::host::verb::{Told, Verb};
 use serde::{Deserialize, Serialize};
 
 /// Name of the serial port, inside and outside.
@@ -26,6 +27,17 @@ pub(super) enum Request {
     Exec {
         /// Program and arguments.
         argv: Vec<String>,
+    },
+    /// Do what a host does: [`Reply::Did`] or [`Reply::Unable`].
+    Do {
+        /// What.
+        #[serde(flatten)]
+        verb: Verb,
+    },
+    /// Read so many bytes that follow this line, and drop them: [`Reply::Done`].
+    Receive {
+        /// How many.
+        bytes: u64,
     },
     /// Write a file, over another one if need be: [`Reply::Done`].
     Write {
@@ -70,6 +82,16 @@ pub(super) enum Reply {
         stderr: String,
         /// How long it took by the guest's clock, ns.
         elapsed_ns: u64,
+    },
+    /// A host did what was asked.
+    Did {
+        /// Its answer.
+        value: serde_json::Value,
+    },
+    /// A host could not do what was asked.
+    Unable {
+        /// Why.
+        told: Told,
     },
     /// It could not be done.
     Refused {

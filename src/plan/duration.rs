@@ -4,7 +4,9 @@ use crate::event::Until;
 use crate::study::{Provision, Study};
 use crate::workload::Cost;
 
-use super::{Between, Costs, Machine, PlannedLook, PlannedTreatment, TimeEstimate, seconds};
+use stackrace_stats::{PASSES_MAX, WINDOW};
+
+use super::{Between, Costs, FILLS, Machine, PlannedLook, PlannedTreatment, TimeEstimate, seconds};
 
 /// Bytes per second assumed where the storage has not been measured: a hard disk, a fast SSD.
 const RATES_ASSUMED: Between = Between {
@@ -48,21 +50,32 @@ pub(super) fn time(
             "data move at 100 MB/s to 1 GB/s (not measured)".to_owned(),
         ),
     };
-    let mut round = Between::default();
-    for (costs, treatment) in costs.0.iter().zip(treatments) {
-        if study.policy.provision == Provision::EachRound {
-            round = round.plus(COMMAND_SECONDS.times(treatment.commands.len()));
+    let (mut round, mut once) = (Between::default(), Between::default());
+    for ((costs, planned), treatment) in costs.0.iter().zip(treatments).zip(&study.treatments) {
+        let trials = costs.iter().fold(Between::default(), |sum, cost| {
+            sum.plus(SETTLE_SECONDS).plus(trial_seconds(cost, rates))
+        });
+        let mut raising = COMMAND_SECONDS.times(planned.commands.len());
+        if study.policy.precondition {
+            let fill = moved(treatment.data_bytes(), rates).times(FILLS as usize);
+            raising = raising.plus(fill).plus(Between {
+                least: trials.least * WINDOW as f64,
+                most: trials.most * PASSES_MAX as f64,
+            });
         }
-        for cost in costs {
-            round = round.plus(SETTLE_SECONDS).plus(trial_seconds(cost, rates));
-        }
+        let raised = match study.policy.provision {
+            Provision::EachRound => &mut round,
+            Provision::Once => &mut once,
+        };
+        *raised = raised.plus(raising);
+        round = round.plus(trials);
     }
     let time_max = seconds(study.decide.time_max_ns);
-    let fit = |round: f64| {
-        let rounds = (time_max / round.max(1e-3)).min(f64::from(study.decide.rounds_max));
-        rounds as u32
+    let fit = |once: f64, round: f64| {
+        let rounds = ((time_max - once) / round.max(1e-3)).max(0.0);
+        rounds.min(f64::from(study.decide.rounds_max)) as u32
     };
-    let rounds = (fit(round.most), fit(round.least));
+    let rounds = (fit(once.most, round.most), fit(once.least, round.least));
     let shortest = match (study.decide.until, looks.first()) {
         (Until::Never, _) | (_, None) => study.decide.rounds_max,
         (_, Some(look)) => look.rounds,
@@ -79,8 +92,8 @@ pub(super) fn time(
     TimeEstimate {
         round_seconds: round,
         run_seconds: Between {
-            least: (round.least * f64::from(shortest)).min(time_max),
-            most: (round.most * f64::from(study.decide.rounds_max)).min(time_max),
+            least: (once.least + round.least * f64::from(shortest)).min(time_max),
+            most: (once.most + round.most * f64::from(study.decide.rounds_max)).min(time_max),
         },
         rounds,
         unknown: unknown.map(|(_, head)| head.name.clone()).collect(),
@@ -92,12 +105,8 @@ pub(super) fn time(
 
 /// Seconds of one trial: its data laid out, then moved, for no longer than the clock allows.
 fn trial_seconds(cost: &Cost, rates: Between) -> Between {
-    let moved = |bytes: u64| Between {
-        least: bytes as f64 / rates.most,
-        most: bytes as f64 / rates.least,
-    };
     let clock = cost.measured_ns.map(seconds);
-    let measured = match (cost.measured_bytes.map(moved), clock) {
+    let measured = match (cost.measured_bytes.map(|bytes| moved(bytes, rates)), clock) {
         (None, None) => Between::default(),
         (Some(moved), None) => moved,
         (None, Some(clock)) => Between {
@@ -109,7 +118,15 @@ fn trial_seconds(cost: &Cost, rates: Between) -> Between {
             most: moved.most.min(clock),
         },
     };
-    moved(cost.prepare_bytes).plus(measured)
+    moved(cost.prepare_bytes, rates).plus(measured)
+}
+
+/// Seconds it takes to move so many bytes.
+fn moved(bytes: u64, rates: Between) -> Between {
+    Between {
+        least: bytes as f64 / rates.most,
+        most: bytes as f64 / rates.least,
+    }
 }
 
 impl Between {

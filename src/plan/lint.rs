@@ -20,7 +20,7 @@ pub(super) fn lints(
     let mut lints = Vec::new();
     lints.extend(too_few_rounds(study, plan));
     lints.extend(too_little_room(plan));
-    lints.extend(too_small_a_stack(study, costs));
+    lints.extend(too_small_a_stack(study));
     lints.extend(one_treatment(study));
     lints.extend(same_twice(study));
     lints.extend(unbalanced(study));
@@ -93,33 +93,29 @@ fn too_little_room(plan: &Plan) -> Vec<Lint> {
         .collect()
 }
 
-fn too_small_a_stack(study: &Study, costs: &Costs) -> Option<Lint> {
-    study
-        .treatments
-        .iter()
-        .enumerate()
-        .find_map(|(index, treatment)| {
-            let sizes: Vec<u64> = treatment
-                .stack
-                .disk_needed()
-                .into_iter()
-                .map(|(_, bytes)| bytes)
-                .collect();
-            // A place without a size of its own grows with the data.
-            if sizes.is_empty() || sizes.contains(&0) {
-                return None;
-            }
-            let size = sizes.into_iter().fold(0_u64, u64::saturating_add);
-            let needed = costs.disk_bytes(index);
-            (needed > size).then(|| {
-                problem(format!(
-                    "the workloads need {}, and the stack of {} has {}",
-                    unit::bytes(needed),
-                    treatment.name,
-                    unit::bytes(size)
-                ))
-            })
+fn too_small_a_stack(study: &Study) -> Option<Lint> {
+    study.treatments.iter().find_map(|treatment| {
+        let sizes: Vec<u64> = treatment
+            .stack
+            .disk_needed()
+            .into_iter()
+            .map(|(_, bytes)| bytes)
+            .collect();
+        // A place without a size of its own grows with the data.
+        if sizes.is_empty() || sizes.contains(&0) {
+            return None;
+        }
+        let size = sizes.into_iter().fold(0_u64, u64::saturating_add);
+        let needed = treatment.data_bytes();
+        (needed > size).then(|| {
+            problem(format!(
+                "the workloads need {}, and the stack of {} has {}",
+                unit::bytes(needed),
+                treatment.name,
+                unit::bytes(size)
+            ))
         })
+    })
 }
 
 fn one_treatment(study: &Study) -> Option<Lint> {

@@ -18,7 +18,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stackrace_stats::{Looks, detectable};
+use stackrace_stats::{Looks, PASSES_MAX, WINDOW, detectable};
 
 use crate::event::{Decide, WorkloadHead};
 use crate::study::{Provision, Study, Treatment};
@@ -27,6 +27,9 @@ use crate::workload::Cost;
 /// Standard deviations of the ratio of two treatments from round to round for which the
 /// detectable difference is shown: a quiet, an ordinary and a noisy storage.
 pub(crate) const NOISES: [f64; 3] = [0.01, 0.03, 0.10];
+/// Times a stack that is preconditioned is written over from beginning to end: twice its capacity,
+/// as the SNIA Solid State Storage Performance Test Specification has it.
+pub(crate) const FILLS: u32 = 2;
 /// Commands as they would be typed, or why there are none.
 pub(crate) type Commands = Result<Vec<String>, String>;
 
@@ -123,6 +126,21 @@ pub(crate) struct Moved {
     pub(crate) open_ended: bool,
     /// Room the data of the largest trial take.
     pub(crate) data_bytes: u64,
+    /// What the study asks for to bring its stacks to rest; none: it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) precondition: Option<PlannedPrecondition>,
+}
+
+/// What it takes to bring the stacks of all treatments to their steady state once, on top of what
+/// the trials move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct PlannedPrecondition {
+    /// In each round; else before the first one alone.
+    pub(crate) each_round: bool,
+    /// Bytes, with as few passes as there can be.
+    pub(crate) least_bytes: u64,
+    /// Bytes, with as many.
+    pub(crate) most_bytes: u64,
 }
 
 /// Room needed at once in one place.
@@ -191,7 +209,7 @@ impl Plan {
         let comparisons = comparisons(study);
         let looks = looks(&study.decide, comparisons, study.workload_heads.len());
         let time = duration::time(study, &costs, &treatments, &looks, machine);
-        let disk = disk(study, &costs, machine);
+        let disk = disk(study, machine);
         let mut plan = Self {
             title: study.title.clone(),
             question: study.question.clone(),
@@ -235,15 +253,6 @@ impl Costs {
     /// One workload in every treatment.
     fn of_workload(&self, workload: usize) -> impl Iterator<Item = &Cost> {
         self.0.iter().filter_map(move |costs| costs.get(workload))
-    }
-
-    /// Room the data of a treatment need; the data of one workload are gone before the next.
-    fn disk_bytes(&self, treatment: usize) -> u64 {
-        self.0[treatment]
-            .iter()
-            .map(|cost| cost.disk_bytes)
-            .max()
-            .unwrap_or(0)
     }
 }
 
@@ -313,18 +322,30 @@ fn moved(study: &Study, costs: &Costs) -> Moved {
         total_bytes: round_bytes.saturating_mul(study.decide.rounds_max.into()),
         open_ended: costs.all().any(|cost| cost.measured_bytes.is_none()),
         data_bytes: costs.all().map(|cost| cost.disk_bytes).max().unwrap_or(0),
+        precondition: study.policy.precondition.then(|| {
+            let data = study.treatments.iter().map(Treatment::data_bytes);
+            let sequential = data
+                .fold(0, u64::saturating_add)
+                .saturating_mul(FILLS.into());
+            let passes = |n: usize| sequential.saturating_add(round_bytes.saturating_mul(n as u64));
+            PlannedPrecondition {
+                each_round: study.policy.provision == Provision::EachRound,
+                least_bytes: passes(WINDOW),
+                most_bytes: passes(PASSES_MAX),
+            }
+        }),
     }
 }
 
 /// Room a study needs at once, place by place, and what is free there.
 pub(crate) fn room(study: &Study, machine: &Machine<'_>) -> Vec<DiskNeed> {
-    disk(study, &Costs::of(study), machine)
+    disk(study, machine)
 }
 
 /// Room needed at once: by the largest treatment, or by all where all stand at once.
-fn disk(study: &Study, costs: &Costs, machine: &Machine<'_>) -> Vec<DiskNeed> {
+fn disk(study: &Study, machine: &Machine<'_>) -> Vec<DiskNeed> {
     let mut places: BTreeMap<PathBuf, u64> = BTreeMap::new();
-    for (index, treatment) in study.treatments.iter().enumerate() {
+    for treatment in &study.treatments {
         let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
         for (path, bytes) in treatment.stack.disk_needed() {
             let path = match path.as_os_str().is_empty() {
@@ -333,7 +354,7 @@ fn disk(study: &Study, costs: &Costs, machine: &Machine<'_>) -> Vec<DiskNeed> {
             };
             // A place without a size of its own (a directory) holds the data themselves.
             let bytes = match bytes {
-                0 => costs.disk_bytes(index),
+                0 => treatment.data_bytes(),
                 bytes => bytes,
             };
             let need = needs.entry(path).or_default();

@@ -3,7 +3,9 @@
 use crate::event::Until;
 use crate::unit;
 
-use super::{Between, LintWeight, NOISES, Plan, PlannedTreatment};
+use stackrace_stats::{PASSES_MAX, WINDOW};
+
+use super::{Between, FILLS, LintWeight, NOISES, Plan, PlannedTreatment};
 
 /// Columns of a line.
 const COLUMNS: usize = 80;
@@ -149,6 +151,7 @@ impl Plan {
                 unit::bytes(moved.total_bytes)
             ),
         );
+        self.render_precondition(page, more);
         page.fold(
             "  data    ",
             "          ",
@@ -198,6 +201,28 @@ impl Plan {
             "          ",
             "          ",
             &format!("assumed: {}", time.assumed),
+        );
+    }
+
+    /// `more`: what is moved by the clock, on top of what is counted.
+    fn render_precondition(&self, page: &mut Page, more: &str) {
+        let Some(before) = &self.moved.precondition else {
+            return;
+        };
+        let when = match before.each_round {
+            true => "in each round",
+            false => "before the first round",
+        };
+        page.fold(
+            "  before  ",
+            "          ",
+            &format!(
+                "preconditioning on top of that, {when}: each stack written over {FILLS} times, \
+                 then each workload {WINDOW} to {PASSES_MAX} times until it is steady; at \
+                 least {}, at most {}{more}",
+                unit::bytes(before.least_bytes),
+                unit::bytes(before.most_bytes)
+            ),
         );
     }
 

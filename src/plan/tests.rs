@@ -85,6 +85,7 @@ fn bytes_and_room_are_summed() {
             total_bytes: 40 * GIB,
             open_ended: true,
             data_bytes: GIB,
+            precondition: None,
         }
     );
     let need = |needed_bytes| DiskNeed {
@@ -131,6 +132,38 @@ fn time_is_bytes_over_rate_and_what_is_said_to_be_assumed() {
     assert!(unknown.time.assumed.contains("not measured"));
     assert!(unknown.time.round_seconds.most > most);
     assert_eq!(unknown.disk[0].free_bytes, None);
+}
+
+/// Each treatment: 1 GiB written twice, then 5 to 25 times what a round moves.
+#[test]
+fn preconditioning_is_counted_in_bytes_and_time() {
+    let text = TWO.replace("[decide]", "[trial]\nprecondition = \"snia\"\n[decide]");
+    let (plan, without) = (planned(&text, 100 * GIB), planned(TWO, 100 * GIB));
+    let expected = |each_round| PlannedPrecondition {
+        each_round,
+        least_bytes: 4 * GIB + 5 * 4 * GIB,
+        most_bytes: 4 * GIB + 25 * 4 * GIB,
+    };
+    assert_eq!(plan.moved.precondition, Some(expected(true)));
+    assert_eq!(plan.moved.round_bytes, without.moved.round_bytes);
+    // Of the round without it, raising is not repeated.
+    let commands = 2.0 * 2.0 * 0.02;
+    let trials = without.time.round_seconds.least - commands;
+    let least = commands + 4.0 * GIB as f64 / 1e9 + 6.0 * trials;
+    let time = &plan.time;
+    assert!((time.round_seconds.least - least).abs() < 1e-9, "{time:?}");
+    let page = plan.render();
+    let words = page.split_whitespace().collect::<Vec<_>>().join(" ");
+    let said = "before preconditioning on top of that, in each round: each stack written over 2 times, \
+                then each workload 5 to 25 times until it is steady; at least 24 GiB, at most 104 GiB";
+    assert!(words.contains(said), "{page}");
+
+    let once = text.replace("[trial]", "[trial]\nprovision = \"once\"");
+    let once = planned(&once, 100 * GIB);
+    assert_eq!(once.moved.precondition, Some(expected(false)));
+    assert!((once.time.round_seconds.least - trials).abs() < 1e-9);
+    let run = once.time.run_seconds.least - 3.0 * trials;
+    assert!((run - (least - trials)).abs() < 1e-9, "{:?}", once.time);
 }
 
 #[test]

@@ -49,16 +49,23 @@ const BONNIE: &[MetricPair] = &[
 ];
 
 pub(super) const DRBD_GFS2: Counterpart = Counterpart {
-    factors: &[FactorPair {
-        own: "durability",
-        published: "drbd_protocol",
-        levels: &[("when asked", "none"), ("every write", "C")],
-    }],
+    factors: &[
+        FactorPair {
+            own: "replication",
+            published: "drbd_protocol",
+            levels: &[("none", "none"), ("A", "A"), ("B", "B"), ("C", "C")],
+        },
+        FactorPair {
+            own: "filesystem",
+            published: "filesystem",
+            levels: &[("ext3", "ext3"), ("gfs2", "gfs2")],
+        },
+    ],
     metrics: BONNIE,
-    lab: false,
-    stands_in: "no layer replicates over a network (DRBD) and none is a cluster file system \
-                (GFS2): a mount on which every write waits for the disk stands for protocol C, \
-                under which it waits for the peer; nothing stands for A, B and GFS2",
+    lab: true,
+    stands_in: "it runs in the lab (--lab), where the disks and the line between the hosts are \
+                emulated and slower than those published; GFS2 is mounted on both hosts, under \
+                protocol C alone",
 };
 
 pub(super) const NETATALK_CNID: Counterpart = Counterpart {

@@ -410,6 +410,7 @@ fn trial(
             resident_bytes: Some(0),
             prepared_bytes: Some(2 << 30),
         },
+        preconditioned: None,
         elapsed_ns: (seconds * 1e9) as u64,
         counted: counted(treatment, moved),
         phases: vec![PhaseObservation {

@@ -1,7 +1,7 @@
 //! What every report says, before it has a form: tables, notes, the facts of the run.
 
 use super::figure;
-use crate::event::{Ended, WorkloadHead};
+use crate::event::{Ended, Preconditioned, WorkloadHead};
 use crate::published::distinct;
 use crate::record::Record;
 use crate::unit;
@@ -119,6 +119,35 @@ pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
         .for_each(&mut add);
     record.notes.iter().cloned().for_each(&mut add);
     notes
+}
+
+/// How stacks were brought to rest, over all trials; none: the study did not ask for it.
+pub(super) fn preconditioning(record: &Record) -> Option<String> {
+    let done: Vec<&Preconditioned> = record
+        .trials()
+        .filter_map(|trial| trial.preconditioned.as_ref())
+        .collect();
+    let written = done.iter().map(|before| before.written_bytes).max()?;
+    let passes = || done.iter().map(|before| before.passes.len());
+    let (fewest, most) = (passes().min()?, passes().max()?);
+    let passes = match fewest == most {
+        true => format!("{most} passes"),
+        false => format!("{fewest} to {most} passes"),
+    };
+    let rested = done.iter().filter(|before| before.steady).count();
+    let state = match done.len() - rested {
+        0 => "Each time it did".to_owned(),
+        restless => format!("In {restless} of {} cases it never did", done.len()),
+    };
+    Some(format!(
+        "Stacks were preconditioned after the SNIA performance test specification when they were new: \
+         {} were written from beginning to end in two turns, then the workload was done again and \
+         again ({passes}, {} in all) until the last five values of its primary metric ranged over no \
+         more than 20 % of their mean and rose or fell by no more than 10 %. {state}. None of this \
+         is in the figures.",
+        unit::bytes(written),
+        unit::time_ns(done.iter().map(|before| before.elapsed_ns as f64).sum())
+    ))
 }
 
 /// One sentence per treatment and workload of which a trial failed.

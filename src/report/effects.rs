@@ -20,12 +20,16 @@ pub(super) fn short(verdict: &Verdict) -> Option<Table> {
     Some(table(verdict, first, ROWS_MAX))
 }
 
+/// What the effects of a table are on: `all workloads`, `browse: throughput`.
+pub(super) fn place(effects: &Effects) -> String {
+    match (&effects.metric, effects.workload.as_str()) {
+        (_, "") => "all workloads".to_owned(),
+        (Some(metric), workload) => format!("{workload}: {}", metric.name),
+        (None, workload) => workload.to_owned(),
+    }
+}
+
 fn table(verdict: &Verdict, effects: &Effects, rows_max: usize) -> Table {
-    let place = match (&effects.metric, effects.workload.as_str()) {
-        (_, "") => String::new(),
-        (Some(metric), workload) => format!(" on {workload}: {}", metric.name),
-        (None, workload) => format!(" on {workload}"),
-    };
     let shown: Vec<&Effect> = effects
         .rows
         .iter()
@@ -37,7 +41,7 @@ fn table(verdict: &Verdict, effects: &Effects, rows_max: usize) -> Table {
         n => format!(" {n} more rows are in the HTML report."),
     };
     Table {
-        title: format!("Effects of the factors{place}"),
+        title: format!("Effects of the factors on {}", place(effects)),
         note: format!(
             "A ratio above 1: better than the first level. All {} rows hold together with {} confidence.{more}",
             effects.rows.len(),

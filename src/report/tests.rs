@@ -1,7 +1,7 @@
 //! Every report on every kind of record: nothing lost, nothing that breaks out, the same bytes.
 
 use super::*;
-use crate::event::WorkloadHead;
+use crate::event::{Event, WorkloadHead};
 use crate::record::sample;
 use crate::verdict::{
     Beside, BesideRow, Cell, Contrast, Interval, More, State, TreatmentRow, Word,
@@ -573,6 +573,29 @@ fn published_ratios_stand_beside_own_ones() {
     assert_eq!(page["beside_published"]["rows"][0]["inside"], false);
     let page: serde_json::Value = serde_json::from_str(&rendered("json", &record)).unwrap();
     assert!(page.get("beside_published").is_none());
+}
+
+#[test]
+fn a_change_midway_is_drawn_where_it_is() {
+    let mut record = sample::record(&sample::small());
+    for line in &mut record.lines {
+        let Event::Trial(trial) = &mut line.event else {
+            continue;
+        };
+        let full = (trial.treatment, trial.workload) == (1, 0);
+        let bytes = |at: u64| match full && at >= 120 {
+            true => 400_000 + at % 5 * 1600,
+            false => 1_000_000 + at % 5 * 4000,
+        };
+        trial.phases[0].series = (0..200).map(|at| (1, bytes(at))).collect();
+        trial.phases[0].elapsed_ns = 20_000_000_000;
+    }
+    let verdict = crate::verdict::judge(&crate::verdict::Evidence::of(&record));
+    let report = by_name("html").unwrap();
+    let page = String::from_utf8(report.render(&record, &verdict, &Options::default())).unwrap();
+    assert_eq!(page.matches("<g class=\"change s1\">").count(), 1);
+    assert!(page.contains("xfs: −60 % at 12.0 s, 115.4 MiB</title>"));
+    assert!(!rendered("html", &sample::record(&sample::small())).contains("class=\"change"));
 }
 
 #[test]

@@ -7,6 +7,7 @@
 
 mod interrupt;
 mod ledger;
+mod precondition;
 #[cfg(test)]
 mod tests;
 mod trial;
@@ -15,10 +16,12 @@ pub(crate) use interrupt::Interrupt;
 pub(crate) use ledger::{Ledger, Shared};
 pub(crate) use trial::TrialStart;
 
+use trial::Before;
+
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use crate::event::{Ended, Event, Until};
+use crate::event::{Ended, Event};
 use crate::host::Host;
 use crate::journal::Journal;
 use crate::plan;
@@ -139,13 +142,11 @@ impl Race<'_> {
                 1
             };
             if live.len() < enough {
-                return Ok((
-                    Reason::Failed,
-                    format!(
-                        "{} treatment(s) left: the others failed, see their errors",
-                        live.len()
-                    ),
-                ));
+                let detail = match live.len() {
+                    0 => "no treatment is left: all failed, see their errors",
+                    _ => "one treatment is left: the others failed, see their errors",
+                };
+                return Ok((Reason::Failed, detail.to_owned()));
             }
             if !self.round(done + 1, &live, standing)? {
                 return Ok((
@@ -180,11 +181,12 @@ impl Race<'_> {
             })?;
         }
         self.watcher.looked(&verdict);
-        let live = self.live().len();
-        let stops = self.study.decide.until != Until::Never;
-        let one_left =
-            stops && live == 1 && self.study.treatments.len() > 1 && verdict.state != State::TooFew;
-        let decided = verdict::may_stop(&verdict, &self.ledger.lock().record().head) || one_left;
+        let one_left = self.live().len() == 1 && verdict.state != State::TooFew;
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        // The last one of those that failed has beaten nobody.
+        let winner = one_left && !record.dropped().is_empty();
+        let decided = verdict::may_stop(&verdict, &record.head) || winner;
         Ok(decided.then_some((Reason::Decided, verdict.sentence)))
     }
 
@@ -285,13 +287,16 @@ impl Race<'_> {
             seed: self.study.seed ^ u64::from(round),
             wipe: &self.wipe,
         };
-        let raised = match standing[treatment].take() {
+        let stands = standing[treatment].take();
+        let wears_in = stands.is_none() && self.study.policy.precondition;
+        let raised = match stands {
             Some(raised) => raised,
             None => match self.raise(&site, round, treatment, missing)? {
                 Some(raised) => raised,
                 None => return Ok(!self.interrupt.raised()),
             },
         };
+        let mut capacity = self.study.treatments[treatment].data_bytes();
         let mut going = true;
         for workload in missing.iter().copied() {
             let trial = trial::Trial {
@@ -302,7 +307,12 @@ impl Race<'_> {
                 position,
                 treatment,
                 workload,
+                before: match wears_in {
+                    true => Before::Preconditioning { capacity },
+                    false => Before::Nothing,
+                },
             };
+            capacity = 0;
             let observation = trial.run();
             let complete = observation.ended == Ended::Complete;
             let failed = matches!(observation.ended, Ended::Failed { .. });

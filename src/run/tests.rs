@@ -22,6 +22,8 @@ thread_local! {
     static STORY: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
     /// What is to fail: `prepare b`, `measure b`, or to interrupt: `interrupt b`; once.
     static FAILS: RefCell<String> = const { RefCell::new(String::new()) };
+    /// What figures are multiplied with, and by how much that changes from one to the next.
+    static SHRINKS: RefCell<(f64, f64)> = const { RefCell::new((1.0, 1.0)) };
     /// What an `interrupt` raises.
     static INTERRUPT: RefCell<Option<Arc<Interrupt>>> = const { RefCell::new(None) };
 }
@@ -150,7 +152,12 @@ impl Workload for Told {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        vec![Some(outcomes.len() as f64)]
+        let place = ["a", "b", "c"].iter().position(|l| *l == self.level);
+        let shrunk = SHRINKS.with_borrow_mut(|(now, by)| {
+            *now *= *by;
+            *now
+        });
+        vec![Some((outcomes.len() << place.unwrap()) as f64 * shrunk)]
     }
 }
 
@@ -494,5 +501,81 @@ fn stacks_provisioned_once_stand_from_their_first_round_to_the_end() {
     }
     expected.extend(["    umount"; 3].map(str::to_owned));
     assert_eq!(run.story, expected);
+    assert_eq!(run.left, [""; 0]);
+}
+
+#[test]
+fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_treatment_is_done() {
+    let five = STUDY.replace("rounds-at-most = 2", "rounds-at-most = 5");
+    let run = run_study(&five, Fault::Never, "");
+    assert_eq!(run.reason, Reason::Rounds);
+    assert_eq!(run.order(5).len(), 3, "nobody is dropped");
+    let until_decided = five.replace("never", "overall");
+    let run = run_study(&until_decided, Fault::Never, "");
+    assert_eq!(run.reason, Reason::Decided);
+    assert_eq!(run.record.complete_rounds(), [1, 2, 3]);
+}
+
+/// One treatment's story from raising to lowering, with so many passes before the trial.
+fn worn_in(level: &str, passes: usize) -> Vec<String> {
+    let whole = whole(level);
+    let (raised, rest) = whole.split_at(2);
+    let (trial, lowered) = rest.split_at(rest.len() - 1);
+    let mut story = raised.to_vec();
+    for pass in 1..=passes {
+        let named = |word: &String| match word.starts_with(' ') {
+            true => word.clone(),
+            false => format!("pass {pass}: {word}"),
+        };
+        story.extend(trial.iter().map(named));
+    }
+    story.extend_from_slice(trial);
+    story.extend_from_slice(lowered);
+    story
+}
+
+#[test]
+fn a_stack_raised_anew_does_passes_until_they_are_steady() {
+    let text = format!("{STUDY}[trial]\nprecondition = \"snia\"\n");
+    let run = run_study(&text, Fault::Never, "");
+    let orders = [run.order(1), run.order(2)].concat();
+    let expected: Vec<String> = orders.iter().flat_map(|level| worn_in(level, 5)).collect();
+    assert_eq!(run.story, expected);
+    for trial in run.record.trials() {
+        let before = trial.preconditioned.as_ref().unwrap();
+        assert!(before.steady && before.passes.len() == 5);
+        assert_eq!(before.passes[4], trial.metrics[0]);
+    }
+    assert_eq!(run.ended("a"), ["complete"; 2], "passes are no trials");
+    assert_eq!(run.left, [""; 0]);
+}
+
+#[test]
+fn a_stack_that_stands_is_not_preconditioned_again_and_one_that_never_rests_is_said_to() {
+    let text = format!("{STUDY}[trial]\nprecondition = \"snia\"\nprovision = \"once\"\n");
+    SHRINKS.set((1.0, 0.9));
+    let run = run_study(&text, Fault::Never, "");
+    SHRINKS.set((1.0, 1.0));
+    for trial in run.record.trials() {
+        let before = trial.preconditioned.as_ref();
+        assert_eq!(before.is_some(), trial.round == 1);
+        assert!(before.is_none_or(|before| !before.steady && before.passes.len() == 25));
+    }
+}
+
+#[test]
+fn a_pass_that_fails_or_is_interrupted_ends_the_trial_it_was_for() {
+    let text = format!("{STUDY}[trial]\nprecondition = \"snia\"\n");
+    let run = run_study(&text, Fault::Never, "measure b");
+    assert_eq!(run.ended("b"), ["failed"]);
+    let mut trials = run.record.trials().filter(|trial| trial.treatment == 1);
+    let Ended::Failed { error } = &trials.next().unwrap().ended else {
+        unreachable!("it failed")
+    };
+    assert_eq!(error, "preconditioning: pass 1: told to fail");
+    assert_eq!(run.left, [""; 0]);
+    let run = run_study(&text, Fault::Never, "interrupt b");
+    assert_eq!(run.ended("b"), ["interrupted"]);
+    assert_eq!(run.reason, Reason::Interrupted);
     assert_eq!(run.left, [""; 0]);
 }

@@ -31,13 +31,15 @@ pub(crate) struct TrialStart<'a> {
     pub(crate) treatment: usize,
     /// Workload by index; none while a stack is raised.
     pub(crate) workload: Option<usize>,
-    /// `raise`, `prepare`, `settle`, or the name of the phase.
+    /// `raise`, `precondition`, `prepare`, `settle`, or the name of the phase, after `pass 3: ` where
+    /// it is a pass of preconditioning.
     pub(crate) part: &'a str,
     /// Counts what the phase does; none where nothing is counted.
     pub(crate) control: Option<Arc<Control>>,
 }
 
 /// One workload on one raised stack.
+#[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
     pub(super) race: &'a Race<'a>,
     pub(super) site: &'a Site<'a>,
@@ -46,6 +48,24 @@ pub(super) struct Trial<'a> {
     pub(super) position: usize,
     pub(super) treatment: usize,
     pub(super) workload: usize,
+    /// What is to be done before.
+    pub(super) before: Before,
+}
+
+/// What is done to a stack before a trial.
+#[derive(Clone, Copy)]
+pub(super) enum Before {
+    /// Nothing.
+    Nothing,
+    /// It is written over from beginning to end if no earlier trial had that done, then used until
+    /// it is steady.
+    Preconditioning {
+        /// Bytes to write over; 0: it was done.
+        capacity: u64,
+    },
+    /// It is being used until it is steady, and this is the pass of that number, from 1: nothing of
+    /// it is kept but its figure.
+    Pass(u32),
 }
 
 /// A trial that could not begin.
@@ -67,6 +87,7 @@ pub(super) fn failed(
         prepare_ns: 0,
         settle_ns: 0,
         settled: Settled::default(),
+        preconditioned: None,
         elapsed_ns: 0,
         counted: Counted::default(),
         phases: Vec::new(),
@@ -88,6 +109,15 @@ impl Trial<'_> {
             String::new(),
         );
         observation.ended = Ended::Complete;
+        if let Before::Preconditioning { capacity } = self.before {
+            match self.precondition(capacity) {
+                Ok(done) => observation.preconditioned = Some(done),
+                Err(ended) => {
+                    observation.ended = ended;
+                    return observation;
+                }
+            }
+        }
         let directory = self
             .raised
             .directory()
@@ -113,7 +143,7 @@ impl Trial<'_> {
     fn measure(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
         let workload: &dyn Workload =
             self.race.study.treatments[self.treatment].workloads[self.workload].as_ref();
-        let seed = seed(self.race.study.seed, self.round, self.workload);
+        let seed = self.seed();
         let bare = self.raised.bare().map(|bare| Bare {
             host: self.race.host,
             devices: &bare.devices,
@@ -169,6 +199,7 @@ impl Trial<'_> {
             self.accept(&control, &outcome)?;
             outcomes.push(outcome);
         }
+        observation.counted.line = self.raised.line();
         observation.metrics = workload.evaluate(&outcomes);
         Ok(())
     }
@@ -221,8 +252,26 @@ impl Trial<'_> {
         Ok(())
     }
 
-    fn begins(&self, part: &str) -> Arc<Control> {
+    /// The same for every treatment of a round, different for each round, workload and pass.
+    pub(super) fn seed(&self) -> u64 {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.race.study.seed.to_le_bytes());
+        hasher.update(&self.round.to_le_bytes());
+        hasher.update(&(self.workload as u64).to_le_bytes());
+        if let Before::Pass(number) = self.before {
+            hasher.update(&number.to_le_bytes());
+        }
+        let mut bytes = [0; 8];
+        bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+        u64::from_le_bytes(bytes)
+    }
+
+    pub(super) fn begins(&self, part: &str) -> Arc<Control> {
         let control = self.race.interrupt.control();
+        let part = &match self.before {
+            Before::Pass(number) => format!("pass {number}: {part}"),
+            _ => part.to_owned(),
+        };
         self.race.watcher.begins(&TrialStart {
             round: self.round,
             treatment: self.treatment,
@@ -234,7 +283,7 @@ impl Trial<'_> {
     }
 
     /// An error after an interrupt is the interrupt's doing.
-    fn ended(&self, control: &Control, error: String) -> Ended {
+    pub(super) fn ended(&self, control: &Control, error: String) -> Ended {
         if control.stopped() {
             Ended::Interrupted
         } else {
@@ -242,24 +291,13 @@ impl Trial<'_> {
         }
     }
 
-    fn stopped(&self, control: &Control) -> Result<(), Ended> {
+    pub(super) fn stopped(&self, control: &Control) -> Result<(), Ended> {
         if control.stopped() {
             Err(Ended::Interrupted)
         } else {
             Ok(())
         }
     }
-}
-
-/// The same for every treatment of a round, different for each round and workload.
-fn seed(study: u64, round: u32, workload: usize) -> u64 {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update(&study.to_le_bytes());
-    hasher.update(&round.to_le_bytes());
-    hasher.update(&(workload as u64).to_le_bytes());
-    let mut bytes = [0; 8];
-    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-    u64::from_le_bytes(bytes)
 }
 
 /// Bytes the workload read, by whatever call.

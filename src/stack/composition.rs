@@ -1,6 +1,6 @@
 //! Whether layers fit on each other.
 
-use super::{Danger, GivesKind, Layer, StackError, Takes};
+use super::{Below, Danger, GivesKind, Layer, StackError, Takes};
 use crate::host::{Host, HostError, LabDisk};
 use std::path::PathBuf;
 
@@ -19,6 +19,18 @@ impl Stack {
         let mut below: Option<&dyn Layer> = None;
         for (index, layer) in layers.iter().enumerate() {
             fits(layer.as_ref(), below).map_err(|why| (index, why))?;
+            layer
+                .accepts(&layers[..index])
+                .map_err(|why| (index, why))?;
+            let apart = layers[..index].iter().find(|l| l.below() != Below::Here);
+            if let (Some(apart), true) = (apart, layer.below() != Below::Here) {
+                let why = format!(
+                    "{} and {} both need a peer: a stack reaches to one other machine, once",
+                    layer.kind(),
+                    apart.kind()
+                );
+                return Err((index, why));
+            }
             below = Some(layer.as_ref());
         }
         match below {
@@ -57,6 +69,21 @@ impl Stack {
             .collect()
     }
 
+    /// How many machines it needs.
+    pub(crate) fn nodes(&self) -> usize {
+        let nodes = self.layers.iter().map(|layer| layer.nodes());
+        nodes.max().unwrap_or(1)
+    }
+
+    /// Where a layer of it stands.
+    pub(super) fn place(&self, index: usize) -> Below {
+        let above = self.layers[index + 1..].iter().map(|layer| layer.below());
+        above.fold(Below::Here, |place, below| match below {
+            Below::Here => place,
+            other => other,
+        })
+    }
+
     /// Disks the virtual machine has to be started with.
     pub(crate) fn lab_disks(&self) -> Vec<LabDisk> {
         self.layers.iter().flat_map(|l| l.lab_disks()).collect()
@@ -65,6 +92,9 @@ impl Stack {
     /// What this machine lacks to raise this stack, none twice; empty: nothing.
     pub(crate) fn missing(&self, host: &dyn Host) -> Vec<HostError> {
         let mut missing: Vec<HostError> = Vec::new();
+        if self.nodes() > host.nodes() {
+            missing.push(HostError::NoPeer { node: self.nodes() });
+        }
         for error in self.layers.iter().flat_map(|l| host.missing(&l.needs())) {
             if !missing.contains(&error) {
                 missing.push(error);
@@ -82,6 +112,10 @@ impl Stack {
     }
 
     pub(super) fn check_needs(&self, host: &dyn Host) -> Result<(), StackError> {
+        if self.nodes() > host.nodes() {
+            let node = self.nodes();
+            return Err(StackError::whole(HostError::NoPeer { node }));
+        }
         for (index, layer) in self.layers.iter().enumerate() {
             if let Some(error) = host.missing(&layer.needs()).into_iter().next() {
                 return Err(StackError {
@@ -110,10 +144,12 @@ fn fits(layer: &dyn Layer, below: Option<&dyn Layer>) -> Result<(), String> {
         }
         Takes::Devices { min, max } => devices(min, max),
         Takes::Pool => "a pool".to_string(),
+        Takes::Directory => "a directory".to_string(),
     };
     let Some(below) = below else {
         let on = match layer.takes() {
             Takes::Pool => "zpool",
+            Takes::Directory => "a file system",
             _ => "loop",
         };
         return Err(format!(
@@ -127,7 +163,7 @@ fn fits(layer: &dyn Layer, below: Option<&dyn Layer>) -> Result<(), String> {
             layer.brief(),
             below.brief()
         )),
-        (Takes::Pool, GivesKind::Pool, _) => Ok(()),
+        (Takes::Pool, GivesKind::Pool, _) | (Takes::Directory, GivesKind::Directory, _) => Ok(()),
         (_, given, _) => Err(format!(
             "{kind} takes {taken}; the layer below ({}) gives {}",
             below.brief(),

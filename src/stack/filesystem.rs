@@ -57,6 +57,15 @@ pub(super) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), Lay
     match &device.origin {
         Origin::LoopOn(file) => still_on(host, device, file)?,
         Origin::Disk(identity) => return guard::blank(host, identity),
+        Origin::Replica(name) => {
+            let known = host.exec(&argv(["drbdsetup", "show", name]))?;
+            // `device minor 0;`, or as it was configured.
+            let number = block::name(&device.path).replace("drbd", "");
+            let shown = [format!("minor {number};"), format!("/dev/drbd{number};")];
+            if !shown.iter().any(|words| known.stdout.contains(words)) {
+                return Err(not_ours(device, &format!("it is not the device of {name}")));
+            }
+        }
         Origin::Made(name) => {
             if !device.path.to_string_lossy().contains(name) || !name.starts_with("stackrace-") {
                 return Err(not_ours(device, &format!("{name} is not ours")));

@@ -13,18 +13,24 @@ mod composition;
 mod dataset;
 mod devices;
 mod dir;
+mod drbd;
 mod error;
 mod ext;
 mod f2fs;
 mod filesystem;
+mod gfs2;
 mod guard;
 mod lab_disks;
+mod line;
 mod loops;
 mod lvm;
 mod md;
+mod nfs;
 mod options;
 mod raised;
 mod raising;
+mod share;
+mod smb;
 mod tmpfs;
 mod xfs;
 mod zfs;
@@ -51,14 +57,18 @@ pub(crate) const ALL: &[LayerKind] = &[
     dataset::KIND,
     devices::KIND,
     dir::KIND,
+    drbd::KIND,
     ext::EXT2,
     ext::EXT3,
     ext::EXT4,
     f2fs::KIND,
+    gfs2::KIND,
     lab_disks::KIND,
     loops::KIND,
     lvm::KIND,
     md::KIND,
+    nfs::KIND,
+    smb::KIND,
     tmpfs::KIND,
     xfs::KIND,
     zpool::KIND,
@@ -98,6 +108,8 @@ pub(crate) enum Takes {
         /// At most.
         max: usize,
     },
+    /// The root of a file system of ours, or a private directory.
+    Directory,
     /// A pool of ZFS.
     Pool,
 }
@@ -113,6 +125,17 @@ pub(crate) enum GivesKind {
     Pool,
     /// Devices for the workload itself.
     Bare,
+}
+
+/// Where the layers below one stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Below {
+    /// On this machine.
+    Here,
+    /// On the peer instead.
+    OnPeer,
+    /// On this machine and on the peer, alike.
+    OnBoth,
 }
 
 /// One layer with its settings.
@@ -137,6 +160,26 @@ pub(crate) trait Layer: Send + Sync {
             Some(_) => GivesKind::Devices,
             None => GivesKind::Directory,
         }
+    }
+    /// Where what it takes stands.
+    fn below(&self) -> Below {
+        Below::Here
+    }
+    /// Whether both machines may write what it gives at once.
+    fn is_shared(&self) -> bool {
+        false
+    }
+    /// How many machines it needs.
+    fn nodes(&self) -> usize {
+        if self.below() == Below::Here { 1 } else { 2 }
+    }
+    /// A layer it cannot do without somewhere below, or with settings that one does not have: why
+    /// not.
+    ///
+    /// # Errors
+    /// One clause.
+    fn accepts(&self, _below: &[Box<dyn Layer>]) -> Result<(), String> {
+        Ok(())
     }
     /// What must be there before it can be raised.
     fn needs(&self) -> Needs;
@@ -216,6 +259,8 @@ pub(crate) enum Origin {
     Made(String),
     /// A disk of the lab, by its serial: the guest and all its disks are disposable.
     Lab(String),
+    /// Of DRBD, by the name of its resource, which nobody else has.
+    Replica(String),
 }
 
 /// What raising a layer would do to what is there already.

@@ -2,9 +2,9 @@
 //! goes.
 
 use super::raising::appears;
-use super::{Bare, LayerError, Site, StackError};
-use crate::event::{LayerFacts, Settled};
-use crate::host::{Host, argv};
+use super::{Bare, LayerError, Site, StackError, line};
+use crate::event::{Fact, LayerFacts, Settled};
+use crate::host::{Host, HostError, argv};
 use crate::journal::{EntryId, undo_entries, unmount, until_free};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -15,6 +15,8 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 /// A mount of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mounted {
+    /// On which machine.
+    pub(super) node: usize,
     /// What mounted it, and mounts it again.
     pub(super) command: Vec<OsString>,
     /// Where.
@@ -45,7 +47,13 @@ pub(crate) struct RaisedStack {
     pub(super) mounts: Vec<Mounted>,
     pub(super) pools: Vec<Movable>,
     pub(super) awaited: Vec<PathBuf>,
-    pub(super) backing: Vec<PathBuf>,
+    pub(super) backing: Vec<(usize, PathBuf)>,
+    pub(super) nodes: usize,
+}
+
+/// A machine of the stack by its number.
+fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
+    if node == 1 { Ok(host) } else { host.peer(node) }
 }
 
 impl RaisedStack {
@@ -68,6 +76,12 @@ impl RaisedStack {
     /// then the whole disks under everything. Empty for file systems in memory.
     pub(crate) fn devices(&self) -> &[String] {
         &self.devices
+    }
+
+    /// The line to the peer as it was measured (see [`super::line`]); none: there is none.
+    pub(crate) fn line(&self) -> Option<Fact> {
+        let mut facts = self.facts.iter().flat_map(|layer| &layer.facts);
+        facts.find(|fact| fact.name == line::MEASURED).cloned()
     }
 
     /// Writes everything back, then makes the stack cold as far as asked and possible: unmounts and
@@ -103,7 +117,7 @@ impl RaisedStack {
             .filter(|mount| remount && mount.survives)
             .collect();
         for mount in again.iter().rev() {
-            unmount(host, &mount.path)?;
+            unmount(on(host, mount.node)?, &mount.path)?;
         }
         let away: &[Movable] = if remount { &self.pools } else { &[] };
         for movable in away.iter().rev() {
@@ -111,16 +125,21 @@ impl RaisedStack {
         }
         // Unmounting made the upper file system write to files of the lower one, whose pages are
         // dirty now and would survive the dropping.
-        for directory in &self.backing {
-            host.sync_file_system(directory)?;
+        for (node, directory) in &self.backing {
+            on(host, *node)?.sync_file_system(directory)?;
         }
-        let dropped = drop_caches
-            && host.is_root()
-            // A container may forbid it even to root: then the trial says that nothing was dropped.
-            && host.write_text(Path::new(DROP_CACHES), "3").is_ok();
+        let mut dropped = drop_caches;
+        for node in 1..=self.nodes {
+            let host = on(host, node)?;
+            dropped = dropped
+                && host.is_root()
+                // A container may forbid it even to root: then the trial says that nothing was
+                // dropped.
+                && host.write_text(Path::new(DROP_CACHES), "3").is_ok();
+        }
         self.come_back(host, away)?;
         for mount in &again {
-            host.must(&mount.command)?;
+            on(host, mount.node)?.must(&mount.command)?;
         }
         Ok(Settled {
             caches: if dropped { "drop_caches" } else { "none" }.to_string(),

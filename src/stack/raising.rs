@@ -1,7 +1,8 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
 use super::{
-    Bare, Device, Gives, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError,
+    Bare, Below, Device, Gives, Layer, LayerError, RaisedLayer, RaisedStack, Site, Stack,
+    StackError,
     raised::{Mounted, Movable},
 };
 use crate::event::LayerFacts;
@@ -26,7 +27,13 @@ pub(crate) struct Raising<'a> {
     mounts: Vec<Mounted>,
     pools: Vec<Movable>,
     awaited: Vec<PathBuf>,
-    backing: Vec<PathBuf>,
+    backing: Vec<(usize, PathBuf)>,
+    /// The machine that is built on now.
+    host: &'a dyn Host,
+    /// Its number; 1: the site's own.
+    node: usize,
+    /// What the layers below gave on the peer.
+    there: Gives,
 }
 
 /// How often a device that a tool has just made is looked for, and how long is waited between.
@@ -49,11 +56,54 @@ impl<'a> Raising<'a> {
             pools: Vec::new(),
             awaited: Vec::new(),
             backing: Vec::new(),
+            host: site.host,
+            node: 1,
+            there: Gives::Nothing,
         })
     }
 
     pub(super) fn host(&self) -> &'a dyn Host {
-        self.site.host
+        self.host
+    }
+
+    /// The peer.
+    pub(super) fn peer(&self) -> Result<&'a dyn Host, HostError> {
+        self.site.host.peer(PEER)
+    }
+
+    /// Builds on the peer for a while.
+    pub(super) fn on_peer<T>(
+        &mut self,
+        build: impl FnOnce(&mut Self) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError> {
+        let here = (self.host, self.node);
+        (self.host, self.node) = (self.peer()?, PEER);
+        let built = build(self);
+        (self.host, self.node) = here;
+        built
+    }
+
+    /// Builds on this machine, then the same on the peer.
+    pub(super) fn on_both(
+        &mut self,
+        build: impl Fn(&mut Self) -> Result<(), LayerError>,
+    ) -> Result<(), LayerError> {
+        build(self)?;
+        self.on_peer(build)
+    }
+
+    /// What the layers below gave on the peer.
+    pub(super) fn there(&mut self) -> Gives {
+        std::mem::replace(&mut self.there, Gives::Nothing)
+    }
+
+    /// What stands until now stays when settling: somebody serves it, or has it open.
+    pub(super) fn keep_standing(&mut self) {
+        self.pools.clear();
+        self.awaited.clear();
+        for mount in &mut self.mounts {
+            mount.survives = false;
+        }
     }
 
     pub(super) fn seed(&self) -> u64 {
@@ -186,7 +236,15 @@ impl<'a> Raising<'a> {
         Ok(host.canonical(scratch)?)
     }
 
-    fn will(&mut self, undo: Undo) -> Result<EntryId, LayerError> {
+    /// Says in the journal how what is about to be made is undone.
+    pub(super) fn will(&mut self, undo: Undo) -> Result<EntryId, LayerError> {
+        let undo = match self.node {
+            1 => undo,
+            node => Undo::OnPeer {
+                node,
+                undo: Box::new(undo),
+            },
+        };
         let id = self.site.journal.will(&self.site.tag, undo)?;
         self.entries.push(id);
         Ok(id)
@@ -238,9 +296,15 @@ impl<'a> Raising<'a> {
         self.create(path, undo, |host| host.create_file(path, bytes, filling))
     }
 
+    /// Creates a small text file.
+    pub(super) fn create_text(&mut self, path: &Path, text: &str) -> Result<(), LayerError> {
+        self.create_file(path, 0, Filling::Sparse)?;
+        Ok(self.host().write_text(path, text)?)
+    }
+
     /// Says that a directory's file system holds our data and is to be synced when settling.
     pub(super) fn lies_in(&mut self, directory: &Path) {
-        self.backing.push(directory.to_path_buf());
+        self.backing.push((self.node, directory.to_path_buf()));
     }
 
     /// Attaches a loop device to a file; the command is `losetup --find --show` and the options.
@@ -284,7 +348,13 @@ impl<'a> Raising<'a> {
 
     /// A new, empty directory to mount at.
     pub(super) fn mount_point(&mut self) -> Result<PathBuf, LayerError> {
-        let path = self.scratch()?.join(self.name("mnt"));
+        // A share is mounted beside what it serves.
+        let before = self.mounts.iter().filter(|mount| mount.node == self.node);
+        let name = match before.count() {
+            0 => "mnt".to_string(),
+            before => format!("mnt-{}", before + 1),
+        };
+        let path = self.scratch()?.join(self.name(&name));
         self.create_dir(&path)?;
         Ok(path)
     }
@@ -298,6 +368,7 @@ impl<'a> Raising<'a> {
     ) -> Result<(), LayerError> {
         self.make(Undo::Unmount(path.to_path_buf()), &command)?;
         self.mounts.push(Mounted {
+            node: self.node,
             command,
             path: path.to_path_buf(),
             survives: memory == Memory::No,
@@ -318,6 +389,8 @@ impl<'a> Raising<'a> {
     }
 }
 
+/// The one peer a stack reaches to.
+const PEER: usize = 2;
 /// Waits for a device: udev makes its name some time after the kernel made the device.
 pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
     for _ in 0..APPEARS_TRIES {
@@ -359,6 +432,7 @@ impl Stack {
                 pools: raising.pools,
                 awaited: raising.awaited,
                 backing: raising.backing,
+                nodes: self.nodes(),
             }),
             Err(error) => Err(StackError {
                 left: raising.lower(),
@@ -373,16 +447,25 @@ impl Stack {
         let mut devices: Vec<String> = Vec::new();
         let mut disks = Vec::new();
         for (index, layer) in self.layers.iter().enumerate() {
-            let raised: RaisedLayer = layer.raise(raising, below).map_err(|cause| StackError {
+            let failed = |cause| StackError {
                 layer: Some(index),
                 kind: layer.kind().to_string(),
                 cause: Box::new(cause),
                 left: Vec::new(),
-            })?;
-            below = raised.gives;
-            facts.push(raised.facts);
-            devices.splice(0..0, raised.devices);
-            disks.extend(raised.disks);
+            };
+            let place = self.place(index);
+            if place != Below::OnPeer {
+                let raised = layer.raise(raising, below).map_err(failed)?;
+                below = raised.gives;
+                facts.push(raised.facts);
+                devices.splice(0..0, raised.devices);
+                disks.extend(raised.disks);
+            } else {
+                below = Gives::Nothing;
+            }
+            if place != Below::Here {
+                facts.push(raise_there(raising, layer.as_ref()).map_err(failed)?);
+            }
         }
         for disk in disks {
             if !devices.contains(&disk) {
@@ -401,6 +484,19 @@ impl Stack {
             devices,
         })
     }
+}
+
+/// Raises a layer on the peer, on what the ones below gave there.
+fn raise_there(raising: &mut Raising<'_>, layer: &dyn Layer) -> Result<LayerFacts, LayerError> {
+    raising.on_peer(|raising| {
+        let below = raising.there();
+        let RaisedLayer { gives, facts, .. } = layer.raise(raising, below)?;
+        raising.there = gives;
+        Ok(LayerFacts {
+            layer: format!("{} on {}", facts.layer, raising.host().name()),
+            ..facts
+        })
+    })
 }
 
 struct Built {

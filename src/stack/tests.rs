@@ -86,7 +86,9 @@ fn the_list_keeps_its_rules() {
             kind.gives == GivesKind::Devices
         );
         match (kind.takes, layer.takes()) {
-            (Takes::Nothing, Takes::Nothing) | (Takes::Pool, Takes::Pool) => {}
+            (Takes::Nothing, Takes::Nothing)
+            | (Takes::Directory, Takes::Directory)
+            | (Takes::Pool, Takes::Pool) => {}
             (Takes::Devices { min, max }, Takes::Devices { min: a, max: b }) => {
                 assert!(min <= a && b <= max, "{}", kind.name);
             }
@@ -167,6 +169,35 @@ fn what_does_not_fit_is_said_in_words() {
     assert!(why_not(&[]).1.starts_with("a stack has at least one layer"));
 }
 
+#[test]
+fn what_machines_cannot_be_joined_by_is_said_in_words() {
+    let drbd = "drbd = { role = \"dual\" }";
+    let disk = "lab-disks = { size = \"1 GiB\" }";
+    assert_eq!(
+        why_not(&[disk, drbd, drbd, "xfs = {}"]),
+        (
+            2,
+            "drbd and drbd both need a peer: a stack reaches to one other machine, once"
+                .to_string()
+        )
+    );
+    assert_eq!(
+        why_not(&[disk, "drbd = {}", "gfs2 = { lock = \"dlm\" }"]),
+        (
+            2,
+            "gfs2 with DLM needs a device that both machines write: put it on drbd with role = \"dual\"".to_string()
+        )
+    );
+    assert_eq!(
+        why_not(&[disk, "nfs = {}"]),
+        (
+            1,
+            "nfs takes a directory; the layer below (lab-disks, count = 1) gives devices"
+                .to_string()
+        )
+    );
+}
+
 /// Every line is refused at a place, in these words, with help.
 fn assert_refused(lines: &[(&str, &str)]) {
     for (line, words) in lines {
@@ -216,6 +247,41 @@ fn settings_that_cannot_be_had_are_refused_where_they_stand() {
             "no compression \"lz4\"",
         ),
         ("tmpfs = { size = 0 }", "may fill the memory"),
+    ]);
+}
+
+#[test]
+fn what_machines_cannot_do_together_is_refused_where_it_stands() {
+    assert_refused(&[
+        (
+            "drbd = { protocol = \"A\", role = \"dual\" }",
+            "two primaries need protocol C",
+        ),
+        (
+            "drbd = { role = \"dual\", state = \"resyncing\" }",
+            "must be connected",
+        ),
+        (
+            "drbd = { net = [\"max-buffers 1; } disk {\"] }",
+            "no option that can be given here",
+        ),
+        (
+            "drbd = { net = [\"allow-two-primaries yes\"] }",
+            "no option that can be given here",
+        ),
+        ("drbd = { rate = 0 }", "nothing would pass"),
+        (
+            "gfs2 = { mounted-on = 2 }",
+            "cannot be mounted on 2 machines",
+        ),
+        (
+            "nfs = { server = \"same\", delay = \"1 ms\" }",
+            "no line between a server and a client on the same machine",
+        ),
+        (
+            "smb = { options = [\"path = /etc\"] }",
+            "no option that can be given here",
+        ),
     ]);
 }
 
@@ -353,6 +419,40 @@ const SHAPES: &[&[&str]] = &[
         "loop = { size = \"1 GiB\", count = 4 }",
         "btrfs = { profile = \"raid10\" }",
     ],
+    &[
+        "lab-disks = { size = \"1 GiB\" }",
+        "drbd = { protocol = \"A\", net = [\"max-buffers 8000\"], delay = \"1 ms\", rate = \"12.5 MB\" }",
+        "ext3 = {}",
+    ],
+    &[
+        "loop = { size = \"1 GiB\" }",
+        "drbd = { state = \"disconnected\" }",
+        "xfs = {}",
+    ],
+    &[
+        "lab-disks = { size = \"1 GiB\" }",
+        "drbd = { state = \"resyncing\", disk = [\"resync-rate 10M\"] }",
+        "gfs2 = {}",
+    ],
+    &[
+        "lab-disks = { size = \"1 GiB\" }",
+        "drbd = { role = \"dual\" }",
+        "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
+    ],
+    &[
+        "lab-disks = { size = \"1 GiB\" }",
+        "ext4 = {}",
+        "nfs = { version = \"3\", export = \"async\", delay = \"1 ms\" }",
+    ],
+    &[
+        "loop = { size = \"1 GiB\" }",
+        "xfs = {}",
+        "nfs = { server = \"same\" }",
+    ],
+    &[
+        "tmpfs = { size = \"1 MiB\" }",
+        "smb = { options = [\"strict sync = no\"] }",
+    ],
     &["tmpfs = { size = \"1 MiB\" }"],
     &["dir = { path = \"/tmp\" }"],
     &[
@@ -434,7 +534,11 @@ fn survive(shape: &[&str], fault: Fault) -> bool {
                 assert!(error.to_string().contains("told to fail here"), "{error}");
                 if matches!(fault, Fault::Refused(_)) {
                     // The program is alive: it must have cleaned up by itself.
-                    assert_eq!(error.left, Vec::<String>::new());
+                    assert_eq!(
+                        error.left,
+                        Vec::<String>::new(),
+                        "{shape:?} {fault:?}: {error}"
+                    );
                     assert_eq!(host.left(), Vec::<String>::new(), "{fault:?}");
                     assert!(journal.pending().is_empty());
                 }

@@ -81,6 +81,7 @@ pub(super) fn contrast(name: &str, span: &Span, factors: &[Factor]) -> Result<()
 pub(super) fn policy(words: &Settings) -> Policy {
     let flag = |name: &str| words.flag(name).ok().flatten().unwrap_or(true);
     let provision = words.text("provision").ok().flatten();
+    let precondition = words.text("precondition").ok().flatten();
     Policy {
         drop_caches: flag("drop-caches"),
         remount: flag("remount"),
@@ -88,5 +89,6 @@ pub(super) fn policy(words: &Settings) -> Policy {
             Some("once") => Provision::Once,
             _ => Provision::EachRound,
         },
+        precondition: precondition.as_deref() == Some("snia"),
     }
 }

@@ -171,6 +171,14 @@ pub(crate) struct Treatment {
     pub(crate) workloads: Vec<Box<dyn Workload>>,
 }
 
+impl Treatment {
+    /// Bytes its data need at once: the data of one workload are gone before the next.
+    pub(crate) fn data_bytes(&self) -> u64 {
+        let needs = self.workloads.iter().map(|w| w.cost().disk_bytes);
+        needs.max().unwrap_or(0)
+    }
+}
+
 /// How a trial is prepared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Policy {
@@ -180,6 +188,9 @@ pub(crate) struct Policy {
     pub(crate) remount: bool,
     /// How often stacks are built.
     pub(crate) provision: Provision,
+    /// Bring each stack to its steady state after it was built, by the method and the criterion of
+    /// the SNIA Solid State Storage Performance Test Specification.
+    pub(crate) precondition: bool,
 }
 
 /// How often stacks are built.

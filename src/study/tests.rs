@@ -275,6 +275,7 @@ fn a_good_study_is_its_treatments() {
             drop_caches: true,
             remount: true,
             provision: Provision::EachRound,
+            precondition: false,
         }
     );
     assert_eq!(study.seed, good(GOOD).seed);
@@ -286,7 +287,8 @@ fn a_good_study_is_its_treatments() {
 fn everything_written_in_decide_and_trial_is_read() {
     let study = good(&GOOD.replace(
         "[decide]\n",
-        "[trial]\nremount = false\ndrop-caches = false\nprovision = \"once\"\n[decide]\n\
+        "[trial]\nremount = false\ndrop-caches = false\nprovision = \"once\"\n\
+         precondition = \"snia\"\n[decide]\n\
          margin = \"2 %\"\nconfidence = 0.99\nrounds-at-most = 12\nat-most = \"2 h\"\nuntil = \"each\"\n",
     ));
     assert_eq!(study.decide.margin, 0.02);
@@ -295,7 +297,7 @@ fn everything_written_in_decide_and_trial_is_read() {
     assert_eq!(study.decide.time_max_ns, 7_200_000_000_000);
     assert_eq!(study.decide.until, crate::event::Until::Each);
     assert_eq!(study.policy.provision, Provision::Once);
-    assert!(!study.policy.remount && !study.policy.drop_caches);
+    assert!(!study.policy.remount && !study.policy.drop_caches && study.policy.precondition);
 }
 
 #[test]
@@ -865,6 +867,11 @@ fn decide_is_refused_out_of_range() {
         "[decide]",
         "[trial]\nremount = 1\n[decide]",
         &["remount takes true or false"],
+    );
+    refused(
+        "[decide]",
+        "[trial]\nprecondition = \"snai\"\n[decide]",
+        &["precondition cannot be \"snai\"", "snia", "file.toml:16:16"],
     );
     refused(
         "[decide]",

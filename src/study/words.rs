@@ -93,4 +93,10 @@ pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
         "each-round",
         "Build the stacks anew in each round, or once.",
     ),
+    SettingDoc::optional(
+        "precondition",
+        Kind::Choice(&["none", "snia"]),
+        "none",
+        "Bring each stack to its steady state after it was built: for flash, whose rate falls when it is worn in.",
+    ),
 ];

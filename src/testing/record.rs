@@ -304,6 +304,7 @@ fn trial(
             resident_bytes: Some(input.up_to_bits(64)),
             ..Settled::default()
         },
+        preconditioned: None,
         elapsed_ns: input.up_to_bits(64),
         counted: Counted {
             cpu_steal_ns: input.up_to_bits(64),

@@ -1,4 +1,5 @@
-//! What the time series of the trials say about them: a change midway, a trial that never rests.
+//! What the time series of the trials say about them together: a change midway, and how much they
+//! differ for being no longer than they are.
 //!
 //! Trials of one treatment, workload and phase are taken together, because a single one may look
 //! like anything: what at least half of them show, and at least two, is said. Nothing is left out
@@ -8,19 +9,10 @@ use serde::Serialize;
 use stackrace_stats::Course;
 
 use super::table::Evidence;
+use crate::audit::course;
 use crate::event::{Ended, PhaseObservation};
 use crate::unit;
 
-/// Workloads that do one thing from the first to the last moment of a phase, so that their rate
-/// ought to be level; a tree of files of all sizes need not be.
-const UNIFORM: [&str; 6] = [
-    "copy-file",
-    "fileio",
-    "random",
-    "read-file",
-    "sequential",
-    "stream-video",
-];
 /// Trials that must show the same.
 const TRIALS_MIN: usize = 2;
 
@@ -35,15 +27,6 @@ pub(crate) struct PhaseCourse {
     pub(crate) phase: String,
     /// Complete trials with a time series.
     pub(crate) trials: usize,
-    /// Trials long enough to be judged, of a workload whose rate ought to be level.
-    pub(crate) judged: usize,
-    /// Of these, those that came to rest (MSER-5, then the SNIA criterion).
-    pub(crate) steady: usize,
-    /// Of those that did not, how many found no end of the warm-up in their first half.
-    pub(crate) warming: usize,
-    /// Largest range and steepest slope over the trials judged, shares of the mean; the slope is
-    /// negative where the rate falls.
-    pub(crate) worst: Option<(f64, f64)>,
     /// Typical half-width (median) of the 95 % interval of a trial's mean rate, a share of it: how
     /// much trials differ for being no longer than they are.
     pub(crate) uncertainty: Option<f64>,
@@ -66,27 +49,11 @@ pub(crate) struct Change {
     pub(crate) times: f64,
 }
 
-/// The course of one phase of one trial; none: it has no series, or nothing was done.
-///
-/// Of bytes where any were moved, else of operations. The last slice is left out unless the phase
-/// filled it.
-pub(crate) fn course(phase: &PhaseObservation) -> Option<Course> {
-    let whole = phase.elapsed_ns / phase.slice_ns.max(1);
-    let whole = usize::try_from(whole).unwrap_or(usize::MAX);
-    let series = &phase.series[..phase.series.len().min(whole)];
-    let moved = series.iter().any(|(_, bytes)| *bytes > 0);
-    let amounts: Vec<f64> = series
-        .iter()
-        .map(|(ops, bytes)| if moved { *bytes } else { *ops } as f64)
-        .collect();
-    Course::of(&amounts)
-}
-
 /// What the trials of each treatment, workload and phase went like, in this order.
 pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
     let head = evidence.head;
     let mut all = Vec::new();
-    for (w, workload) in head.workloads.iter().enumerate() {
+    for w in 0..head.workloads.len() {
         for t in 0..head.treatments.len() {
             let mut phases: Vec<(&str, Vec<&PhaseObservation>)> = Vec::new();
             let mine = evidence.trials.iter().filter(|trial| {
@@ -98,9 +65,8 @@ pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
                     None => phases.push((&phase.name, vec![phase])),
                 }
             }
-            let uniform = UNIFORM.contains(&workload.kind.as_str());
             all.extend(phases.into_iter().filter_map(|(name, phases)| {
-                let mut found = together(&phases, uniform)?;
+                let mut found = together(&phases)?;
                 (found.treatment, found.workload) = (t, w);
                 found.phase = name.to_owned();
                 Some(found)
@@ -111,36 +77,17 @@ pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
 }
 
 /// Trials of one phase; none: not one has a course.
-fn together(phases: &[&PhaseObservation], uniform: bool) -> Option<PhaseCourse> {
+fn together(phases: &[&PhaseObservation]) -> Option<PhaseCourse> {
     let trials: Vec<(&PhaseObservation, Course)> = phases
         .iter()
         .filter_map(|phase| Some((*phase, course(phase)?)))
         .collect();
-    let judged: Vec<&Course> = trials
-        .iter()
-        .map(|(_, course)| course)
-        .filter(|course| uniform && course.steady().is_some())
-        .collect();
-    let levels = judged.iter().filter_map(|course| course.level);
-    let worst = levels.fold(None, |worst: Option<(f64, f64)>, level| {
-        let (range, slope) = worst.unwrap_or_default();
-        let steeper = level.slope.abs() > slope.abs();
-        let slope = if steeper { level.slope } else { slope };
-        Some((range.max(level.range), slope))
-    });
     let widths = trials.iter().filter_map(|(_, course)| course.uncertainty);
     (!trials.is_empty()).then(|| PhaseCourse {
         treatment: 0,
         workload: 0,
         phase: String::new(),
         trials: trials.len(),
-        judged: judged.len(),
-        steady: judged.iter().filter(|c| c.steady() == Some(true)).count(),
-        warming: judged
-            .iter()
-            .filter(|course| course.warm_up.is_some_and(|begin| !begin.ended))
-            .count(),
-        worst,
         uncertainty: stackrace_stats::median(&widths.collect::<Vec<_>>()),
         change: change(&trials),
     })
@@ -186,30 +133,35 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<Change> {
     })
 }
 
-/// Sentences for the reader, one for each phase that changes, does not rest or is too short.
+/// Sentences for the reader: one for each phase that changes midway, and one for all treatments
+/// whose trials of a phase are too short.
 pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<String> {
     let head = evidence.head;
-    let note = |course: &PhaseCourse| {
-        let workload = &head.workloads[course.workload].name;
-        let several = courses.iter().any(|other| {
-            (other.treatment, other.workload) == (course.treatment, course.workload)
-                && other.phase != course.phase
-        });
-        let phase = match several {
-            true => format!(" ({})", course.phase),
-            false => String::new(),
-        };
-        let place = format!(
-            "{workload}{phase}, {}",
-            head.treatments[course.treatment].name
-        );
-        if let Some(change) = &course.change {
-            return Some(format!("{place}: {}", changed(change, course.trials)));
+    let mut notes = Vec::new();
+    let same = |a: &PhaseCourse, b: &PhaseCourse| (a.workload, &a.phase) == (b.workload, &b.phase);
+    let mut phases: Vec<&PhaseCourse> = Vec::new();
+    for course in courses {
+        if !phases.iter().any(|known| same(known, course)) {
+            phases.push(course);
         }
-        let text = restless(course).or_else(|| short(course, head.decide.margin))?;
-        Some(format!("{place}: {text}"))
-    };
-    courses.iter().filter_map(note).collect()
+    }
+    for phase in &phases {
+        let workload = &head.workloads[phase.workload].name;
+        let several = phases.iter().filter(|p| p.workload == phase.workload);
+        let place = match several.count() {
+            1 => workload.clone(),
+            _ => format!("{workload} ({})", phase.phase),
+        };
+        let mine = courses.iter().filter(|course| same(course, phase));
+        let mine: Vec<&PhaseCourse> = mine.collect();
+        notes.extend(mine.iter().filter_map(|course| {
+            let change = changed(course.change.as_ref()?, course.trials);
+            let treatment = &head.treatments[course.treatment].name;
+            Some(format!("{place}, {treatment}: {change}"))
+        }));
+        notes.extend(short(&mine, head.decide.margin).map(|text| format!("{place}: {text}")));
+    }
+    notes
 }
 
 /// `the rate falls by 62 % after about 41 s (12 GiB) in 5 of 5 trials: …`
@@ -246,35 +198,26 @@ fn changed(change: &Change, trials: usize) -> String {
     format!("the rate {fall}: {why}; the figure is a mean of what was before and after")
 }
 
-fn restless(course: &PhaseCourse) -> Option<String> {
-    let restless = course.judged - course.steady;
-    if restless < TRIALS_MIN || 2 * restless < course.judged {
-        return None;
-    }
-    let (range, slope) = course.worst?;
-    let sign = if slope < 0.0 { "−" } else { "+" };
-    let warming = match course.warming {
-        0 => String::new(),
-        n => format!("{n} found no end of the warm-up in their first half; "),
+/// Treatments whose trials' own length lets them differ by more than what matters. Where the rate
+/// changes midway, that is the reason, and is said.
+fn short(courses: &[&PhaseCourse], margin: f64) -> Option<String> {
+    let wide = courses
+        .iter()
+        .filter(|c| c.change.is_none() && c.trials >= TRIALS_MIN);
+    let wide: Vec<f64> = wide
+        .filter_map(|course| course.uncertainty.filter(|width| *width > margin))
+        .collect();
+    let widest = wide.iter().copied().reduce(f64::max)?;
+    let whose = match (wide.len(), courses.len()) {
+        (n, all) if n == all => "trials".to_owned(),
+        (n, all) => format!("trials of {n} of {all} treatments"),
     };
+    let most = if wide.len() > 1 { "up to " } else { "" };
     Some(format!(
-        "{restless} of {} trials were not steady: {warming}at worst the rate ranges over {} of its mean (20 % allowed) and slopes by {sign}{} (10 % allowed)",
-        course.judged,
-        unit::percent(range),
-        unit::percent(slope.abs())
+        "{whose} differ by {most}±{} for being no longer than they are (slices of one trial resemble each other); more than the margin of {}: longer trials need fewer rounds",
+        unit::percent(widest),
+        unit::percent(margin)
     ))
-}
-
-/// Trials whose own length lets them differ by more than what matters.
-fn short(course: &PhaseCourse, margin: f64) -> Option<String> {
-    let uncertainty = course.uncertainty.filter(|width| *width > margin)?;
-    (course.trials >= TRIALS_MIN).then(|| {
-        format!(
-            "trials differ by ±{} for being no longer than they are (slices of one trial resemble each other); more than the margin of {}: longer trials need fewer rounds",
-            unit::percent(uncertainty),
-            unit::percent(margin)
-        )
-    })
 }
 
 #[cfg(test)]
@@ -336,18 +279,6 @@ mod tests {
         assert_eq!(noted(once), Vec::<String>::new());
     }
 
-    /// A slide of 18 % is no step, and not level either; only work that ought to be level is judged.
-    #[test]
-    fn a_slide_is_not_steady_where_the_work_is_uniform() {
-        let notes = noted(|_, at| 1.0 - 0.18 * at as f64 / 200.0);
-        assert_eq!(notes.len(), 2, "browse on both treatments: {notes:?}");
-        for note in notes {
-            assert!(note.starts_with("browse, "), "{note}");
-            assert!(note.contains("5 of 5 trials were not steady"), "{note}");
-            assert!(note.contains("no end of the warm-up"), "{note}");
-        }
-    }
-
     #[test]
     fn a_wave_is_no_single_change() {
         let waves = noted(|_, at| if at / 20 % 2 == 0 { 1.2 } else { 0.8 });
@@ -373,20 +304,9 @@ mod tests {
         let short = notes
             .iter()
             .filter(|note| note.contains("for being no longer"));
-        assert!(short.clone().count() >= 4, "{notes:?}");
+        assert_eq!(short.clone().count(), 3, "one a workload: {notes:?}");
         for note in short {
             assert!(note.contains("more than the margin of 5.0 %"), "{note}");
         }
-    }
-
-    #[test]
-    fn the_last_slice_counts_only_if_it_is_whole() {
-        let record = sample::record(&sample::small());
-        let mut phase = record.trials().next().unwrap().phases[0].clone();
-        phase.series = vec![(1, 100); 31];
-        phase.elapsed_ns = 3_050_000_000;
-        assert_eq!(course(&phase).unwrap().slices, 30);
-        phase.series.clear();
-        assert_eq!(course(&phase), None);
     }
 }

@@ -142,13 +142,16 @@ fn failure(evidence: &Evidence<'_>) -> Option<String> {
 }
 
 /// Treatments the data of a look say to drop: those that are worse than the leader. The best is
-/// ever dropped with at most the run's error probability. Only where a ranking is asked.
+/// ever dropped with at most the run's error probability. Only where a ranking is asked, and not
+/// where every round was: that is meant for every treatment.
 pub(crate) fn to_drop(evidence: &Evidence<'_>) -> Vec<usize> {
+    use crate::event::Until;
     let decide = &evidence.head.decide;
     let table = Table::new(evidence);
     let looks = Looks::plan(decide.rounds_max);
     let live: Vec<usize> = (0..table.treatments()).filter(|t| table.live(*t)).collect();
-    if decide.contrast.is_some() || table.treatments() < 3 || live.len() < 2 {
+    let ranking = decide.contrast.is_none() && decide.until != Until::Never;
+    if !ranking || table.treatments() < 3 || live.len() < 2 {
         return Vec::new();
     }
     stackrace_stats::eliminate(

@@ -18,7 +18,7 @@ mod unpaired;
 
 pub(crate) use asked::{Answer, Question, Sought, ask};
 pub(crate) use beside::{Beside, Row as BesideRow, beside};
-pub(crate) use course::PhaseCourse;
+pub(crate) use course::{Change, PhaseCourse};
 pub(crate) use effects::{Effect, EffectKind, Effects};
 pub(crate) use gate::{Gate, Outcome, Passing, Threshold, Unanswerable, gate, on};
 pub(crate) use history::{HistoryLine, HistoryPoint, history};

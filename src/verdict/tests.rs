@@ -75,6 +75,7 @@ fn observation(round: u32, treatment: usize, workload: usize, value: f64) -> Obs
         prepare_ns: 0,
         settle_ns: 0,
         settled: Settled::default(),
+        preconditioned: None,
         elapsed_ns: 1,
         counted: Counted::default(),
         phases: Vec::new(),
@@ -261,6 +262,16 @@ fn the_best_of_many_is_found_and_the_worst_is_dropped() {
     );
     assert!(to_drop(&proof).contains(&2));
     assert!(!to_drop(&proof).contains(&1));
+}
+
+/// "Every round" is asked of every treatment.
+#[test]
+fn nothing_is_dropped_from_a_study_that_wants_every_round() {
+    let mut head = head(&["x"], &[&["a"], &["b"], &["c"]], 2, None);
+    let data = trials(&head, 8, 0.01, 11, |t, _| [1.0, 1.3, 0.5][t]);
+    assert_eq!(to_drop(&evidence(&head, &data, 8)), [0, 2]);
+    head.decide.until = Until::Never;
+    assert_eq!(to_drop(&evidence(&head, &data, 8)), [0; 0]);
 }
 
 #[test]

@@ -48,3 +48,4 @@ pub use interval::{
 };
 pub use looks::Looks;
 pub use rank::{hodges_lehmann, median_interval};
+pub use steady::{Level, PASSES_MAX, RANGE_MAX, SLOPE_MAX, WINDOW, steady_after};

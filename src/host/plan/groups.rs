@@ -65,6 +65,7 @@ impl World {
         self.loops.contains_key(name)
             || self.disks.contains_key(name)
             || self.lab_disks.contains_key(name)
+            || name.to_string_lossy().starts_with("/dev/drbd")
             || self
                 .groups
                 .values()

@@ -28,6 +28,8 @@ mkdir -p "$tree/kit" "$tree/scratch"
 rm -rf "$tree"/var/lib/apt/lists/* "$tree"/var/cache/apt/* "$tree"/var/log/* "$tree"/tmp/* \
 	"$tree"/usr/share/doc "$tree"/usr/share/man "$tree"/usr/share/locale "$tree"/usr/share/info \
 	"$tree"/usr/share/lintian "$tree"/var/cache/ldconfig/aux-cache "$tree"/var/cache/debconf/*-old
+# Drawn at random when ZFS is installed; a guest makes its own of its number.
+rm -f "$tree/etc/hostid"
 : >"$tree/etc/machine-id"
 : >"$tree/etc/resolv.conf"
 echo lab >"$tree/etc/hostname"

@@ -47,8 +47,17 @@ impl Axis {
     /// Linear or logarithmic, as the values ask for: logarithmic where they span more than a
     /// factor of 15; a linear one begins at 0.
     pub(in crate::report) fn from_zero(values: impl Iterator<Item = f64> + Clone) -> Self {
+        Self::from_zero_but(values, 0.0)
+    }
+
+    /// The same, where values below `typical` are exceptions: one moment without work does not make
+    /// an axis logarithmic, which would press everything else together.
+    pub(in crate::report) fn from_zero_but(
+        values: impl Iterator<Item = f64> + Clone,
+        typical: f64,
+    ) -> Self {
         let log = Self::over(Scale::Log10, values.clone());
-        if log.high / log.low > 15.0 {
+        if log.high / log.low.max(typical) > 15.0 {
             return log.widened(0.03);
         }
         Self {
@@ -221,6 +230,17 @@ mod tests {
         .into_iter()
         .map(|(_, label)| label)
         .collect()
+    }
+
+    #[test]
+    fn one_stall_does_not_make_an_axis_logarithmic() {
+        let stalled = [100.0, 120.0, 0.1, 90.0];
+        assert_eq!(Axis::from_zero(stalled.into_iter()).scale, Scale::Log10);
+        let axis = Axis::from_zero_but(stalled.into_iter(), 95.0);
+        assert_eq!((axis.scale, axis.low), (Scale::Linear, 0.0));
+        let burst = [5000.0, 100.0, 100.0];
+        let axis = Axis::from_zero_but(burst.into_iter(), 100.0);
+        assert_eq!(axis.scale, Scale::Log10);
     }
 
     #[test]

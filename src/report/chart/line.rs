@@ -25,6 +25,8 @@ pub(in crate::report) struct Line {
     pub(in crate::report) band: Vec<(f64, f64, f64)>,
     /// Points are measured ones and are marked; else only some are, to tell the line.
     pub(in crate::report) marked: bool,
+    /// Where it changes, on the horizontal axis, and in words: an upright with a label.
+    pub(in crate::report) change: Option<(f64, String)>,
 }
 
 /// What is drawn.
@@ -87,6 +89,18 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
         }
         @for (series, line) in chart.lines.iter().take(SERIES_MAX).enumerate() {
             (draw(series, line, chart, &x, &y))
+        }
+        @let changes = chart.lines.iter().take(SERIES_MAX).enumerate();
+        @let changes = changes.filter_map(|(series, line)| Some((series, line, line.change.as_ref()?)));
+        @for (row, (series, line, (at, words))) in changes.enumerate() {
+            g class={ "change s" (series) } {
+                title { (line.label) ": " (words) }
+                line x1=(px(x(*at))) x2=(px(x(*at))) y1=(px(TOP)) y2=(px(floor)) {}
+                @let right = x(*at) + 5.0 + ems(words) * FONT <= WIDTH;
+                text text-anchor=(if right { "start" } else { "end" })
+                    x=(px(x(*at) + if right { 5.0 } else { -5.0 }))
+                    y=(px(TOP + 12.0 + 15.0 * row as f64)) { (fit(words, WIDTH - left)) }
+            }
         }
         @for (value, name) in chart.limits.iter().filter(|(value, _)| chart.y.holds(*value)) {
             g class="limit" {

@@ -18,8 +18,8 @@ pub(super) fn effects(verdict: &Verdict) -> Markup {
             "another factor. An interaction compares two of them: where it is not the same, read the effects "
             "within levels, not their mean."
         }
-        @for table in &found {
-            h3 { (table.title) }
+        @for (table, of) in found.iter().zip(&verdict.effects) {
+            h3 { "On " (effects::place(of)) }
             p { (table.note) }
             (tables::table(table))
         }

@@ -73,6 +73,7 @@ fn chart(
             .map(|point| (place(point), point.value.low, point.value.high))
             .collect(),
         marked: true,
+        change: None,
     });
     let rings = points()
         .filter(|point| point.change.is_some_and(|change| change.differs))

@@ -47,6 +47,7 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
                     points: tail(histogram),
                     band: Vec::new(),
                     marked: false,
+                    change: None,
                 })
             })
             .filter(|line| line.points.len() > 1)

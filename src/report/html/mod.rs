@@ -198,6 +198,7 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
             "treatments alike, and only values of the same round are compared with each other. "
             "Trials that failed or were interrupted are shown, never judged."
         }
+        @if let Some(words) = content::preconditioning(record) { p { (words) } }
         p {
             "Compared are ratios: the geometric mean over the rounds of one value over the other, with "
             "an interval. A ratio above 1 always means better, whichever way the metric points. "

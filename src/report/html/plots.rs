@@ -11,7 +11,8 @@ use crate::report::chart::{
     line, rounds as rounds_chart,
 };
 use crate::report::{audited, content, figure};
-use crate::verdict::{Contrast, TreatmentRow, Verdict};
+use crate::unit;
+use crate::verdict::{Change, Contrast, TreatmentRow, Verdict};
 
 /// Rows of the first chart; further contrasts are in one that can be opened.
 const HERO_ROWS: usize = 12;
@@ -171,18 +172,13 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
         let phases = medians.iter().map(|(_, trial)| trial.phases.len()).max();
         for at in 0..phases.unwrap_or(0) {
             // Phases of one workload are the same in all treatments, as far as they got.
-            let found: Vec<(&str, &PhaseObservation)> = medians
-                .iter()
-                .filter_map(|(row, trial)| Some((row.name.as_str(), trial.phases.get(at)?)))
-                .collect();
+            let found = timed(verdict, w, &medians, at);
             let name = match (phases, found.first()) {
-                (Some(2..), Some((_, phase))) => format!("{}: {}", workload.name, phase.name),
+                (Some(2..), Some(one)) => format!("{}: {}", workload.name, one.phase.name),
                 _ => workload.name.clone(),
             };
             let id = format!("time-{w}-{at}");
-            let moved = |(_, phase): &(&str, &PhaseObservation)| {
-                phase.series.iter().any(|&(_, bytes)| bytes > 0)
-            };
+            let moved = |one: &Timed<'_>| one.phase.series.iter().any(|&(_, bytes)| bytes > 0);
             let bytes = found.iter().any(moved);
             if bytes {
                 charts.extend(time_charts(&id, &name, &found, record, Amount::Bytes, true));
@@ -204,7 +200,11 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
         return html! {};
     }
     html! {
-        p { "The trial of the median value of each treatment, start to end of the measured part." }
+        p {
+            "The trial of the median value of each treatment, start to end of the measured part. An "
+            "upright is where the rate changes in at least half of a treatment's trials: by how much, "
+            "when, and after how many bytes (medians of these trials)."
+        }
         (view::charts("time", &charts))
         details {
             summary { "Which trials these are" }
@@ -222,6 +222,52 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
     }
 }
 
+/// One phase of one treatment's median trial.
+struct Timed<'a> {
+    /// Of the treatment.
+    name: &'a str,
+    phase: &'a PhaseObservation,
+    /// The change midway that most trials of the treatment show: of bytes where any were moved.
+    change: Option<&'a Change>,
+}
+
+/// The phase at a position of each median trial that has it.
+fn timed<'a>(
+    verdict: &'a Verdict,
+    workload: usize,
+    medians: &[(&'a TreatmentRow, &'a Observation)],
+    at: usize,
+) -> Vec<Timed<'a>> {
+    let phases = medians.iter().filter_map(|(row, trial)| {
+        let phase = trial.phases.get(at)?;
+        let mut courses = verdict.courses.iter();
+        let course = courses.find(|course| {
+            (course.treatment, course.workload) == (row.treatment, workload)
+                && course.phase == phase.name
+        });
+        Some(Timed {
+            name: &row.name,
+            phase,
+            change: course.and_then(|course| course.change.as_ref()),
+        })
+    });
+    phases.collect()
+}
+
+/// `−60 % at 12.0 s, 114 MiB`.
+fn changed(change: &Change) -> (f64, String) {
+    let sign = if change.ratio < 1.0 { "−" } else { "+" };
+    let size = unit::percent((change.ratio - 1.0).abs());
+    let mut words = format!("{sign}{size} at {}", unit::time_ns(change.after_s * 1e9));
+    if change.after_bytes > 0.0 {
+        words.push_str(&format!(", {}", unit::bytes(change.after_bytes as u64)));
+    }
+    if change.times > 1.0 {
+        words.push_str(&format!(" (largest of {:.0})", change.times));
+    }
+    (change.after_s, words)
+}
+
 /// What is counted over time.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Amount {
@@ -232,7 +278,7 @@ enum Amount {
 fn time_charts(
     id: &str,
     name: &str,
-    phases: &[(&str, &PhaseObservation)],
+    phases: &[Timed<'_>],
     record: &Record,
     amount: Amount,
     primary: bool,
@@ -243,15 +289,27 @@ fn time_charts(
     };
     let mut lines: Vec<Line> = phases
         .iter()
-        .filter_map(|(name, phase)| time_line(name, phase, amount))
+        .filter_map(|one| {
+            let change = one.change.filter(|_| primary).map(changed);
+            Some(Line {
+                change,
+                ..time_line(one, amount)?
+            })
+        })
         .collect();
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     // One scale for all charts of a phase, or they could not be compared.
     let limits = audited::limits_near(record, unit, points().map(|point| point.1));
-    let y = Axis::from_zero(
+    let middles = lines.iter().filter_map(|line| {
+        let values: Vec<f64> = line.points.iter().map(|point| point.1).collect();
+        stackrace_stats::median(&values)
+    });
+    let y = Axis::from_zero_but(
         points()
             .map(|point| point.1)
             .chain(limits.iter().map(|limit| limit.0)),
+        // Of no lines there is nothing to draw.
+        middles.reduce(f64::min).unwrap_or(0.0),
     );
     let x = Axis::over(Scale::Linear, points().map(|point| point.0).chain([0.0]));
     let mut charts = Vec::new();
@@ -305,7 +363,8 @@ fn median_trial(record: &Record, treatment: usize, workload: usize) -> Option<&O
 }
 
 /// Rate in each slice of a phase, s and bytes (or operations) per second; none: too short a phase.
-fn time_line(label: &str, phase: &PhaseObservation, amount: Amount) -> Option<Line> {
+fn time_line(one: &Timed<'_>, amount: Amount) -> Option<Line> {
+    let phase = one.phase;
     let width = phase.slice_ns as f64 / 1e9;
     let elapsed = phase.elapsed_ns as f64 / 1e9;
     if width <= 0.0 {
@@ -326,10 +385,11 @@ fn time_line(label: &str, phase: &PhaseObservation, amount: Amount) -> Option<Li
         .take_while(|(middle, _)| middle + width / 2.0 <= elapsed + width * 0.01)
         .collect();
     (points.len() >= 2).then(|| Line {
-        label: label.to_owned(),
+        label: one.name.to_owned(),
         points: thinned(&points),
         band: Vec::new(),
         marked: false,
+        change: None,
     })
 }
 

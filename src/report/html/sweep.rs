@@ -168,6 +168,7 @@ fn add(
                 points: Vec::new(),
                 band: Vec::new(),
                 marked: true,
+                change: None,
             });
             let last = lines.len() - 1;
             &mut lines[last]

@@ -197,6 +197,11 @@ fn card(record: &Record, at: usize, trial: &Observation, raised: &Raised<'_>) ->
                     " after preparing for " (unit::time_ns(trial.prepare_ns as f64))
                     " and settling for " (unit::time_ns(trial.settle_ns as f64))
                     " (caches: " (settled(trial)) ")"
+                    @if let Some(before) = &trial.preconditioned {
+                        "; preconditioned for " (unit::time_ns(before.elapsed_ns as f64)) ", "
+                        (before.passes.len()) " passes"
+                        @if before.steady { ", steady" } @else { ", never steady" }
+                    }
                 }
                 "."
             }

@@ -1,0 +1,205 @@
+//! Whether a trial, and the stack before it, had come to rest.
+//!
+//! Where the work is the same from the first to the last moment the rate ought to be level: the
+//! warm-up has ended, and five equal parts of what is left satisfy the criterion of the SNIA Solid
+//! State Storage Performance Test Specification. Slices of one trial resemble each other, so that a
+//! short one misses the criterion by chance now and then: one trial alone is not held against a
+//! treatment. A preconditioning that never got there is.
+
+use stackrace_stats::{Course, Level, RANGE_MAX, SLOPE_MAX, WINDOW};
+
+use super::Check;
+use super::judgement::{Figure, Finding, Grade};
+use super::reading::Reading;
+use crate::event::{PhaseObservation, Preconditioned};
+use crate::unit;
+
+/// Workloads that do one thing from the first to the last moment of a phase, so that their rate
+/// ought to be level; a tree of files of all sizes need not be.
+const UNIFORM: [&str; 6] = [
+    "copy-file",
+    "fileio",
+    "random",
+    "read-file",
+    "sequential",
+    "stream-video",
+];
+
+pub(super) const CHECK: Check = Check {
+    name: "steady state",
+    question: "Had it come to rest, and the storage before it?",
+    limits: false,
+    judge,
+};
+
+fn judge(reading: &Reading<'_>) -> Option<Finding> {
+    let before = reading.trial.preconditioned.as_ref();
+    let worn_in = before.map(worn_in);
+    match worn_in {
+        Some(found) if found.grade > Grade::Ok => Some(found),
+        worn_in => level(reading).or(worn_in),
+    }
+}
+
+/// The course of one phase of one trial; none: it has no series, or nothing was done.
+///
+/// Of bytes where any were moved, else of operations. The last slice is left out unless the phase
+/// filled it.
+pub(crate) fn course(phase: &PhaseObservation) -> Option<Course> {
+    let whole = phase.elapsed_ns / phase.slice_ns.max(1);
+    let whole = usize::try_from(whole).unwrap_or(usize::MAX);
+    let series = &phase.series[..phase.series.len().min(whole)];
+    let moved = series.iter().any(|(_, bytes)| *bytes > 0);
+    let amounts: Vec<f64> = series
+        .iter()
+        .map(|(ops, bytes)| if moved { *bytes } else { *ops } as f64)
+        .collect();
+    Course::of(&amounts)
+}
+
+/// Whether the phase that is furthest from level is level; none: it need not be, or is too short.
+fn level(reading: &Reading<'_>) -> Option<Finding> {
+    if !UNIFORM.contains(&reading.kind) {
+        return None;
+    }
+    let phases = reading.trial.phases.iter();
+    let judged = phases.filter_map(|phase| {
+        let course = course(phase)?;
+        Some((course.steady()?, course.warm_up?, course.level?, phase))
+    });
+    let (steady, warm_up, level, phase) =
+        judged.min_by(|a, b| a.0.cmp(&b.0).then(b.2.range.total_cmp(&a.2.range)))?;
+    let warming = Figure::new(
+        "warm-up",
+        warm_up.values as f64 * phase.slice_ns as f64,
+        "ns",
+    );
+    let mut evidence = shape(level);
+    evidence.push(warming);
+    if steady {
+        return Some(Finding::new(Grade::Ok, words("steady", level), evidence));
+    }
+    let warming = match warm_up.ended {
+        true => "not steady",
+        false => "not steady, with no end of the warm-up in the first half",
+    };
+    Some(Finding::new(Grade::Note, words(warming, level), evidence).by_chance())
+}
+
+/// What the passes before the trial came to.
+fn worn_in(before: &Preconditioned) -> Finding {
+    let passes = before.passes.len();
+    let figures: Vec<f64> = before
+        .passes
+        .iter()
+        .map(|v| v.unwrap_or(f64::NAN))
+        .collect();
+    let last = Level::of(&figures[passes.saturating_sub(WINDOW)..]);
+    let mut evidence = last.map_or(Vec::new(), shape);
+    evidence.push(Figure::new("passes", passes as f64, ""));
+    evidence.push(Figure::new(
+        "preconditioned for",
+        before.elapsed_ns as f64,
+        "ns",
+    ));
+    let (grade, state) = match before.steady {
+        true => (Grade::Ok, format!("steady after {passes} passes")),
+        false => (
+            Grade::NotAsAsked,
+            format!("no steady state after {passes} passes of preconditioning"),
+        ),
+    };
+    let sentence = last.map_or(state.clone(), |last| words(&state, last));
+    Finding::new(grade, sentence, evidence)
+}
+
+/// Range and slope beside what is allowed.
+fn shape(level: Level) -> Vec<Figure> {
+    vec![
+        Figure::new("range over the mean", level.range, "share").against(RANGE_MAX),
+        Figure::new(
+            "slope over the mean, either way",
+            level.slope.abs(),
+            "share",
+        )
+        .against(SLOPE_MAX),
+    ]
+}
+
+/// `steady: the rate ranges over 3.1 % of its mean and falls by 0.4 % of it`
+fn words(state: &str, level: Level) -> String {
+    format!(
+        "{state}: the figure ranges over {} of its mean and {} by {} of it",
+        unit::percent(level.range),
+        if level.slope < 0.0 { "falls" } else { "rises" },
+        unit::percent(level.slope.abs())
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{found, grade, reading, trial};
+    use super::*;
+    use crate::event::Observation;
+
+    /// A trial of 20 s whose slices have these bytes.
+    fn slices(bytes: impl Fn(usize) -> u64) -> Observation {
+        let mut trial = trial();
+        trial.phases[0].series = (0..200).map(|at| (1, bytes(at))).collect();
+        trial.phases[0].elapsed_ns = 20_000_000_000;
+        trial
+    }
+
+    #[test]
+    fn work_that_ought_to_be_level_is_level_or_not() {
+        let even = slices(|at| 1000 + at as u64 % 7);
+        assert_eq!(grade(&CHECK, &even), Some(Grade::Ok));
+        // A slide of 18 % is no step, and not level either.
+        let slide = slices(|at| 100_000 - 90 * at as u64);
+        let finding = found(&CHECK, &slide).unwrap();
+        assert_eq!(finding.grade, Grade::Note);
+        assert!(finding.by_chance);
+        let part = "not steady, with no end of the warm-up in the first half: the figure ranges";
+        assert!(finding.sentence.starts_with(part), "{}", finding.sentence);
+        let tree = Reading {
+            kind: "extract-tar",
+            ..reading(&slide)
+        };
+        assert!(judge(&tree).is_none(), "files of all sizes");
+        let mut short = even;
+        short.phases[0].series.truncate(40);
+        assert_eq!(grade(&CHECK, &short), None);
+    }
+
+    #[test]
+    fn a_stack_that_never_rested_was_not_what_was_asked_for() {
+        let passed = |passes: Vec<Option<f64>>, steady| {
+            let mut trial = slices(|_| 1000);
+            trial.preconditioned = Some(Preconditioned {
+                passes,
+                steady,
+                ..Preconditioned::default()
+            });
+            found(&CHECK, &trial).unwrap()
+        };
+        let falling = (0..25).map(|pass| Some(100.0 * 0.9_f64.powi(pass)));
+        let never = passed(falling.collect(), false);
+        assert_eq!(never.grade, Grade::NotAsAsked);
+        let part =
+            "no steady state after 25 passes of preconditioning: the figure ranges over 42 %";
+        assert!(never.sentence.starts_with(part), "{}", never.sentence);
+        assert_eq!(passed(vec![None; 25], false).grade, Grade::NotAsAsked);
+        let rested = passed(vec![Some(5.0); 5], true);
+        assert_eq!(rested.grade, Grade::Ok);
+    }
+
+    #[test]
+    fn the_last_slice_counts_only_if_it_is_whole() {
+        let mut phase = trial().phases.remove(0);
+        phase.series = vec![(1, 100); 31];
+        phase.elapsed_ns = 3_050_000_000;
+        assert_eq!(course(&phase).unwrap().slices, 30);
+        phase.series.clear();
+        assert_eq!(course(&phase), None);
+    }
+}

@@ -1,0 +1,213 @@
+//! What a host is asked, as data: so that this program on another machine does it there.
+
+use super::{Filling, Host, HostError, LabDisk};
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use std::io::ErrorKind;
+use std::path::PathBuf;
+
+/// One verb of [`Host`] with what it is done to; commands are asked for by their words instead.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(tag = "verb", rename_all = "kebab-case")]
+pub(crate) enum Verb {
+    /// [`Host::is_root`].
+    IsRoot,
+    /// Whether it has a program.
+    Finds {
+        /// Its name.
+        tool: String,
+    },
+    /// [`Host::create_dir`].
+    CreateDir {
+        /// Where.
+        path: PathBuf,
+    },
+    /// [`Host::create_file`].
+    CreateFile {
+        /// Where.
+        path: PathBuf,
+        /// Its size.
+        bytes: u64,
+        /// What it holds.
+        filling: Filling,
+    },
+    /// [`Host::remove_file`].
+    RemoveFile {
+        /// Which.
+        path: PathBuf,
+    },
+    /// [`Host::remove_dir`].
+    RemoveDir {
+        /// Which.
+        path: PathBuf,
+    },
+    /// [`Host::remove_tree`].
+    RemoveTree {
+        /// Which.
+        path: PathBuf,
+    },
+    /// [`Host::write_text`].
+    WriteText {
+        /// Where.
+        path: PathBuf,
+        /// What.
+        text: String,
+    },
+    /// [`Host::sync_file_system`].
+    SyncFileSystem {
+        /// In which.
+        path: PathBuf,
+    },
+    /// [`Host::read_text`].
+    ReadText {
+        /// Which.
+        path: PathBuf,
+    },
+    /// [`Host::list`].
+    List {
+        /// Which.
+        path: PathBuf,
+    },
+    /// [`Host::exists`].
+    Exists {
+        /// Which.
+        path: PathBuf,
+    },
+    /// [`Host::is_dir`].
+    IsDir {
+        /// Which.
+        path: PathBuf,
+    },
+    /// [`Host::canonical`].
+    Canonical {
+        /// Which.
+        path: PathBuf,
+    },
+    /// [`Host::free_bytes`].
+    FreeBytes {
+        /// Where.
+        path: PathBuf,
+    },
+    /// [`Host::mounts`].
+    Mounts,
+    /// [`Host::mount_of`].
+    MountOf {
+        /// What.
+        path: PathBuf,
+    },
+    /// [`Host::holders`].
+    Holders {
+        /// Of what.
+        path: PathBuf,
+    },
+    /// [`Host::lab_disk`].
+    LabDisk {
+        /// Which.
+        disk: LabDisk,
+    },
+    /// [`Host::end_daemon`].
+    EndDaemon {
+        /// Its name.
+        program: String,
+    },
+}
+
+/// Does what is asked; the answer as data, in the form [`super::MountInfo`] and its like have there.
+///
+/// # Errors
+/// The host's own.
+pub(crate) fn perform(host: &dyn Host, verb: Verb) -> Result<Value, HostError> {
+    Ok(match verb {
+        Verb::IsRoot => json!(host.is_root()),
+        Verb::Finds { tool } => json!(super::tools::find(&tool).is_some()),
+        Verb::CreateDir { path } => json!(host.create_dir(&path)?),
+        Verb::CreateFile {
+            path,
+            bytes,
+            filling,
+        } => json!(host.create_file(&path, bytes, filling)?),
+        Verb::RemoveFile { path } => json!(host.remove_file(&path)?),
+        Verb::RemoveDir { path } => json!(host.remove_dir(&path)?),
+        Verb::RemoveTree { path } => json!(host.remove_tree(&path)?),
+        Verb::WriteText { path, text } => json!(host.write_text(&path, &text)?),
+        Verb::SyncFileSystem { path } => json!(host.sync_file_system(&path)?),
+        Verb::ReadText { path } => json!(host.read_text(&path)?),
+        Verb::List { path } => {
+            let names = host.list(&path)?.into_iter();
+            let names = names.map(|name| name.to_string_lossy().into_owned());
+            json!(names.collect::<Vec<_>>())
+        }
+        Verb::Exists { path } => json!(host.exists(&path)),
+        Verb::IsDir { path } => json!(host.is_dir(&path)),
+        Verb::Canonical { path } => json!(host.canonical(&path)?),
+        Verb::FreeBytes { path } => json!(host.free_bytes(&path)?),
+        Verb::Mounts => json!(host.mounts()?),
+        Verb::MountOf { path } => json!(host.mount_of(&path)?),
+        Verb::Holders { path } => json!(host.holders(&path)),
+        Verb::LabDisk { disk } => json!(host.lab_disk(&disk)?),
+        Verb::EndDaemon { program } => json!(host.end_daemon(&program)?),
+    })
+}
+
+/// An error as it is told to another machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Told {
+    /// What went wrong.
+    said: String,
+    /// What to do about it.
+    next: String,
+    /// Whether something was in the way.
+    already_there: bool,
+}
+
+impl Told {
+    /// What is told of an error.
+    pub(crate) fn of(error: &HostError) -> Self {
+        Self {
+            said: error.to_string(),
+            next: error.next(),
+            already_there: error.is_already_there(),
+        }
+    }
+
+    /// The error where it is heard.
+    pub(crate) fn heard(self, host: &str) -> HostError {
+        HostError::Elsewhere {
+            host: host.to_string(),
+            said: self.said,
+            next: self.next,
+            kind: if self.already_there {
+                ErrorKind::AlreadyExists
+            } else {
+                ErrorKind::Other
+            },
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::MountInfo;
+    use crate::host::local::LocalHost;
+    use std::sync::Arc;
+
+    #[test]
+    fn what_is_asked_as_data_is_done_and_told() {
+        let host = LocalHost::new(Arc::new(|_| ()));
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("made");
+        let verb = Verb::CreateDir { path: path.clone() };
+        let text = serde_json::to_string(&verb).unwrap();
+        let verb: Verb = serde_json::from_str(&text).unwrap();
+        perform(&host, verb.clone()).unwrap();
+        assert!(path.is_dir());
+        let error = perform(&host, verb).unwrap_err();
+        let heard = Told::of(&error).heard("node2");
+        assert!(heard.is_already_there());
+        assert!(heard.to_string().starts_with("node2: cannot create"));
+        let mounts = perform(&host, Verb::Mounts).unwrap();
+        let mounts: Vec<MountInfo> = serde_json::from_value(mounts).unwrap();
+        assert_eq!(mounts.len(), host.mounts().unwrap().len());
+    }
+}

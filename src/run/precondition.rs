@@ -1,0 +1,91 @@
+//! Preconditioning: a stack brought to its steady state before it is measured.
+//!
+//! After the SNIA Solid State Storage Performance Test Specification. First, whatever the workload:
+//! twice the capacity is written from beginning to end. Capacity is what the data of the largest
+//! trial take, as one file: more of a file system is never used. Then the workload itself, again
+//! and again, until the last five values of its primary metric differ by no more than 20 % and
+//! the line through them rises or falls by no more than 10 % of their mean, for at most 25 passes.
+//! A pass is a trial in everything (data laid out, stack settled, phases, files removed), of which
+//! only the figure is kept, and the trial that is measured comes after the window that was chosen
+//! for being level.
+
+use stackrace_engine::spec::{Content, Target};
+use stackrace_stats::{PASSES_MAX, steady_after};
+
+use super::trial::{Before, Trial};
+use crate::event::{Ended, Preconditioned};
+use crate::plan::FILLS;
+
+impl Trial<'_> {
+    /// Writes `capacity` bytes over, then does passes until they are steady.
+    ///
+    /// # Errors
+    /// How the trial ended that cannot follow.
+    pub(super) fn precondition(&self, capacity: u64) -> Result<Preconditioned, Ended> {
+        let clock = &self.race.clock;
+        let began = clock.now_ns();
+        if capacity > 0 {
+            self.write_over(capacity)?;
+        }
+        let mut done = Preconditioned {
+            written_bytes: capacity.saturating_mul(FILLS.into()),
+            ..Preconditioned::default()
+        };
+        // What could not be had is not level either.
+        let mut figures: Vec<f64> = Vec::new();
+        for number in (1..).take(PASSES_MAX) {
+            let pass = Trial {
+                before: Before::Pass(number),
+                ..*self
+            };
+            let observation = pass.run();
+            match observation.ended {
+                Ended::Complete => {}
+                Ended::Interrupted => return Err(Ended::Interrupted),
+                Ended::Failed { error } => return Err(failed(&format!("pass {number}: {error}"))),
+            }
+            let figure = observation.metrics.first().copied().flatten();
+            done.passes.push(figure);
+            figures.push(figure.unwrap_or(f64::NAN));
+            done.steady = steady_after(&figures).is_some();
+            if done.steady {
+                break;
+            }
+        }
+        done.elapsed_ns = clock.now_ns().saturating_sub(began);
+        Ok(done)
+    }
+
+    /// Writes a file of so many bytes [`FILLS`] times, each time to the device, and removes it.
+    fn write_over(&self, bytes: u64) -> Result<(), Ended> {
+        let host = self.race.host;
+        let directory = self.raised.directory().join(".stackrace-fill");
+        let path = directory.join("data");
+        host.create_dir(&directory)
+            .map_err(|error| failed(&error.to_string()))?;
+        let control = self.begins("precondition");
+        for turn in 0..u64::from(FILLS) {
+            let target = Target {
+                path: path.clone(),
+                bytes,
+            };
+            // Other data each time: storage that keeps the same block once would write them once.
+            let seed = self.seed().wrapping_add(turn);
+            stackrace_engine::lay_out(&[target], Content::Random, seed, &control).map_err(
+                |error| match self.ended(&control, format!("{error}; {}", error.next())) {
+                    Ended::Failed { error } => failed(&error),
+                    ended => ended,
+                },
+            )?;
+            self.stopped(&control)?;
+        }
+        host.remove_tree(&directory)
+            .map_err(|error| failed(&error.to_string()))
+    }
+}
+
+fn failed(error: &str) -> Ended {
+    Ended::Failed {
+        error: format!("preconditioning: {error}"),
+    }
+}

@@ -1,0 +1,279 @@
+//! GFS2: a file system that several machines may mount from one device.
+//!
+//! Without locks between machines (`lock = "nolock"`) it is a local file system. With them (DLM) the
+//! machines are made a cluster for as long as the stack stands: corosync says who is there,
+//! dlm_controld keeps the locks. A machine has one of each, so that this is done in the lab alone.
+
+use super::{
+    Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes, block, filesystem,
+    options, raising::Memory,
+};
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Host, Needs, argv};
+use crate::journal::Undo;
+use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use std::net::IpAddr;
+use std::path::Path;
+use std::time::Duration;
+
+/// Name of the cluster.
+const CLUSTER: &str = "stackrace";
+
+/// Where the kernel's configuration file system belongs; dlm_controld talks to the kernel there.
+const CONFIGFS: &str = "/sys/kernel/config";
+
+/// How often, and with what pause, it is looked whether the cluster is complete.
+const LOOKS: usize = 150;
+const LOOK: Duration = Duration::from_millis(200);
+
+/// GFS2.
+pub(super) const KIND: LayerKind = LayerKind {
+    name: "gfs2",
+    summary: "GFS2 on one device: alone, or shared by two machines with locks between them (DLM, in the lab).",
+    settings: &[
+        SettingDoc::optional(
+            "lock",
+            Kind::Choice(&["nolock", "dlm"]),
+            "nolock",
+            "nolock: one machine, no locks between machines; dlm: locks between two, on drbd with role = \"dual\".",
+        ),
+        SettingDoc::optional(
+            "mounted-on",
+            Kind::Count,
+            "1",
+            "On how many machines it is mounted: 1 or, with dlm, 2; the workload runs on the first.",
+        ),
+        options::MKFS,
+        options::MOUNT,
+    ],
+    takes: Takes::Devices { min: 1, max: 1 },
+    gives: GivesKind::Directory,
+    example: "gfs2 = { lock = \"nolock\", mount = [\"noatime\"] }",
+    parse,
+};
+
+struct Gfs2 {
+    dlm: bool,
+    mounted_on: u64,
+    mkfs: Vec<String>,
+    mount: Vec<String>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let dlm = settings.text("lock")?.as_deref() == Some("dlm");
+    let mounted_on = settings.count("mounted-on")?.unwrap_or(1);
+    if mounted_on != 1 && !(dlm && mounted_on == 2) {
+        return Err(Refusal::at(
+            settings.span_of("mounted-on"),
+            format!("it cannot be mounted on {mounted_on} machines with these locks"),
+            "write 1, or 2 with lock = \"dlm\"",
+        ));
+    }
+    Ok(Box::new(Gfs2 {
+        dlm,
+        mounted_on,
+        mkfs: options::mkfs(settings)?,
+        mount: options::mount(settings)?,
+    }))
+}
+
+impl Layer for Gfs2 {
+    fn kind(&self) -> &'static str {
+        "gfs2"
+    }
+
+    fn describe_asked(&self) -> String {
+        let locks = match (self.dlm, self.mounted_on) {
+            (false, _) => "gfs2, no locks between machines",
+            (true, 1) => "gfs2 with DLM, mounted on one machine",
+            (true, _) => "gfs2 with DLM, mounted on both machines",
+        };
+        filesystem::asked(locks, &self.mkfs, &self.mount)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Devices { min: 1, max: 1 }
+    }
+
+    fn nodes(&self) -> usize {
+        if self.dlm { 2 } else { 1 }
+    }
+
+    fn accepts(&self, below: &[Box<dyn Layer>]) -> Result<(), String> {
+        if !self.dlm || below.last().is_some_and(|layer| layer.is_shared()) {
+            return Ok(());
+        }
+        Err("gfs2 with DLM needs a device that both machines write: put it on drbd with role = \"dual\"".to_string())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: if self.dlm {
+                &[
+                    "mkfs.gfs2",
+                    "wipefs",
+                    "mount",
+                    "umount",
+                    "modprobe",
+                    "corosync",
+                    "corosync-quorumtool",
+                    "dlm_controld",
+                ]
+            } else {
+                &["mkfs.gfs2", "wipefs", "mount", "umount"]
+            },
+            file_system: Some("gfs2"),
+            lab: self.dlm,
+            ..Needs::default()
+        }
+    }
+
+    fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
+        let devices = filesystem::devices(below)?;
+        let device = devices[0].path.clone();
+        let mut command = vec!["mkfs.gfs2".to_string(), "-O".to_string(), "-K".to_string()];
+        let locks = if self.dlm {
+            cluster(raising)?;
+            // One journal for each machine.
+            ["-p", "lock_dlm", "-j", "2", "-t", "stackrace:work"].as_slice()
+        } else {
+            ["-p", "lock_nolock", "-j", "1"].as_slice()
+        };
+        command.extend(locks.iter().map(|word| (*word).to_string()));
+        command.extend(self.mkfs.iter().cloned());
+        if raising.is_outlived() {
+            return Err(LayerError::refused(
+                "a GFS2 cannot be given a mark of ours, by which it would be wiped again",
+                "put it on loop, on lab-disks or on drbd",
+            ));
+        }
+        filesystem::format(raising, &command, |_| Vec::new(), &devices)?;
+        let root = raising.mount("gfs2", device.as_os_str(), &self.mount, Memory::No)?;
+        if self.mounted_on == 2 {
+            raising.on_peer(|raising| {
+                raising.mount("gfs2", device.as_os_str(), &self.mount, Memory::No)
+            })?;
+        }
+        let mut facts = filesystem::mount_facts(raising.host(), &root, "gfs2", &self.mount, &[])?;
+        facts.extend(self.locks(raising.host(), &block::name(&device)));
+        Ok(RaisedLayer {
+            gives: Gives::Mounted(root),
+            facts: LayerFacts {
+                layer: "gfs2".to_string(),
+                facts,
+            },
+            devices: vec![block::name(&device)],
+            disks: Vec::new(),
+        })
+    }
+}
+
+impl Gfs2 {
+    /// What the file system says of its locks.
+    fn locks(&self, host: &dyn Host, device: &str) -> Vec<Fact> {
+        let mounts = host.list(Path::new("/sys/fs/gfs2")).unwrap_or_default();
+        let mut facts = vec![Fact::new(
+            "mounted on",
+            format!("{} of 2 machines", self.mounted_on),
+        )];
+        if !self.dlm {
+            facts.clear();
+        }
+        for mount in mounts {
+            let about = Path::new("/sys/fs/gfs2").join(mount);
+            let ours = host.canonical(&about.join("device"));
+            if ours.is_ok_and(|path| block::name(&path) == device)
+                && let Ok(proto) = host.read_text(&about.join("lock_module/proto_name"))
+            {
+                facts.push(Fact::new("locks", proto.trim()));
+            }
+        }
+        facts
+    }
+}
+
+/// Makes the two machines a cluster with locks.
+fn cluster(raising: &mut Raising<'_>) -> Result<(), LayerError> {
+    let addresses = raising.peer()?.line()?;
+    let text = configuration(addresses);
+    let file = raising.scratch()?.join(raising.name("corosync.conf"));
+    raising.on_both(|raising| {
+        let host = raising.host();
+        host.must(&argv(["modprobe", "-a", "configfs", "dlm", "gfs2"]))?;
+        let mounts = host.mounts()?;
+        if !mounts
+            .iter()
+            .any(|mount| mount.mount_point == Path::new(CONFIGFS))
+        {
+            // It shows what the kernel has, like /sys itself, and stays.
+            host.must(&argv(["mount", "-t", "configfs", "configfs", CONFIGFS]))?;
+        }
+        raising.create_text(&file, &text)?;
+        raising.will(Undo::EndDaemon("corosync".to_string()))?;
+        let mut command = argv(["corosync", "-c"]);
+        command.push(file.clone().into());
+        raising.host().must(&command)?;
+        Ok(())
+    })?;
+    raising.on_both(|raising| complete(raising.host()))?;
+    raising.on_both(|raising| {
+        raising.will(Undo::EndDaemon("dlm_controld".to_string()))?;
+        // Nobody is fenced and a second machine is not waited for: the guests are disposable.
+        let command = ["dlm_controld", "-q0", "-f0", "-s0"];
+        raising.host().must(&argv(command))?;
+        Ok(())
+    })
+}
+
+/// Waits until both machines are members.
+fn complete(host: &dyn Host) -> Result<(), LayerError> {
+    let command = argv(["corosync-quorumtool", "-s"]);
+    let mut said = String::new();
+    for _ in 0..LOOKS {
+        // Its exit status says whether there is a quorum, and it fails while corosync starts.
+        said = host.exec(&command)?.stdout;
+        if members(&said) == Some(2) {
+            return Ok(());
+        }
+        host.pause(LOOK);
+    }
+    Err(LayerError::refused(
+        format!("the two machines did not become a cluster: {}", said.trim()),
+        "",
+    ))
+}
+
+/// How many machines `corosync-quorumtool -s` says there are.
+fn members(said: &str) -> Option<u32> {
+    let line = said.lines().find_map(|line| line.strip_prefix("Nodes:"))?;
+    line.trim().parse().ok()
+}
+
+/// corosync.conf(5): two machines, every word on a line of its own.
+fn configuration(addresses: [IpAddr; 2]) -> String {
+    let mut text = format!(
+        "totem {{\n  version: 2\n  cluster_name: {CLUSTER}\n  transport: udpu\n  token: 10000\n}}\n\
+         quorum {{\n  provider: corosync_votequorum\n  two_node: 1\n}}\n\
+         logging {{\n  to_syslog: no\n  to_stderr: no\n}}\nnodelist {{\n"
+    );
+    for (number, address) in (1..).zip(addresses) {
+        text.push_str(&format!(
+            "  node {{\n    ring0_addr: {address}\n    name: machine{number}\n    nodeid: {number}\n  }}\n"
+        ));
+    }
+    text.push_str("}\n");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn members_are_counted() {
+        let said = "Quorum information\n------------------\nDate:             Sat\nQuorum provider:  corosync_votequorum\nNodes:            2\nNode ID:          1\n";
+        assert_eq!(members(said), Some(2));
+        assert_eq!(members("Cannot initialize QUORUM service\n"), None);
+    }
+}

@@ -1,0 +1,161 @@
+//! The line between two machines: made slower where a study says so, and always measured.
+//!
+//! Delay and rate are queues of the kernel (tc-netem(8)) on both ends, so that each direction has
+//! them. What the line then does is measured with messages of our own and stands beside the results.
+
+use super::{LayerError, Raising};
+use crate::event::Fact;
+use crate::host::{Host, argv};
+use crate::journal::Undo;
+use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::unit;
+use std::net::IpAddr;
+
+/// Name of the fact that says how fast a line was found to be; its value begins with `NUMBER B/s, `.
+pub(super) const MEASURED: &str = "line to the peer";
+
+/// Bytes that are sent to measure a line, where no rate is declared.
+const SENT: u64 = 4 << 20;
+
+/// Fewest.
+const SENT_MIN: u64 = 64 << 10;
+
+/// The setting for a delay.
+pub(super) const DELAY: SettingDoc = SettingDoc::optional(
+    "delay",
+    Kind::Time,
+    "",
+    "Time a packet between the machines takes longer, each way; none unless given.",
+);
+
+/// The setting for a rate.
+pub(super) const RATE: SettingDoc = SettingDoc::optional(
+    "rate",
+    Kind::Bytes,
+    "",
+    "Most bytes per second between the machines, each way: \"12.5 MB\" is 100 Mbit/s; as fast as it goes unless given.",
+);
+
+/// What a study declares of a line.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Line {
+    delay_ns: Option<u64>,
+    rate: Option<u64>,
+}
+
+/// A line that is ready.
+pub(super) struct Ready {
+    /// Addresses of this machine and of the peer on it.
+    pub(super) addresses: [IpAddr; 2],
+    /// What it was found to do.
+    pub(super) facts: Vec<Fact>,
+}
+
+impl Line {
+    /// What the settings declare.
+    ///
+    /// # Errors
+    /// A rate at which nothing would pass.
+    pub(super) fn parse(settings: &Settings) -> Result<Self, Refusal> {
+        let rate = settings.bytes(RATE.name)?;
+        if rate == Some(0) {
+            return Err(Refusal::at(
+                settings.span_of(RATE.name),
+                "at a rate of 0 nothing would pass",
+                "write more, or leave it out",
+            ));
+        }
+        Ok(Self {
+            delay_ns: settings.time_ns(DELAY.name)?.filter(|delay| *delay > 0),
+            rate,
+        })
+    }
+
+    /// What is asked, in words that follow others; empty: nothing.
+    pub(super) fn asked(self) -> String {
+        let mut text = String::new();
+        if let Some(delay) = self.delay_ns {
+            text.push_str(&format!(", delay {} each way", unit::time_ns(delay as f64)));
+        }
+        if let Some(rate) = self.rate {
+            let rate = unit::bytes_per_second(rate as f64);
+            text.push_str(&format!(", at most {rate} between the machines"));
+        }
+        text
+    }
+
+    /// Makes the line to the peer as declared, and measures it.
+    ///
+    /// # Errors
+    /// When a queue is there already that is not ours, or the line fails.
+    pub(super) fn raise(self, raising: &mut Raising<'_>) -> Result<Ready, LayerError> {
+        let addresses = raising.peer()?.line()?;
+        let [here, there] = addresses;
+        self.slow(raising, there)?;
+        raising.on_peer(|raising| self.slow(raising, here))?;
+        let bytes = self.rate.unwrap_or(SENT).clamp(SENT_MIN, SENT);
+        let mut facts = vec![Fact::new(
+            "line asked for",
+            match self.asked().trim_start_matches(", ") {
+                "" => "as it is",
+                asked => asked,
+            },
+        )];
+        if let Some(speed) = raising.peer()?.measure_line(bytes)? {
+            facts.push(Fact::new(
+                MEASURED,
+                format!(
+                    "{:.0} B/s, one TCP connection, {} sent; shortest of 20 round trips {}",
+                    speed.rate,
+                    unit::bytes(speed.bytes),
+                    unit::time_ns(speed.round_trip_ns as f64)
+                ),
+            ));
+        }
+        Ok(Ready { addresses, facts })
+    }
+
+    /// One end: what leaves this machine for the other.
+    fn slow(self, raising: &mut Raising<'_>, other: IpAddr) -> Result<(), LayerError> {
+        if self.delay_ns.is_none() && self.rate.is_none() {
+            return Ok(());
+        }
+        let card = card(raising.host(), other)?;
+        let found = raising
+            .host()
+            .must(&argv(["tc", "qdisc", "show", "dev", &card, "root"]))?;
+        if found.stdout.contains("netem") {
+            return Err(LayerError::refused(
+                format!("{card} is already slowed: {}", found.stdout.trim()),
+                "let stacks that slow a line stand one after the other: provision = \"each-round\"",
+            ));
+        }
+        raising.will(Undo::PlainLine(card.clone()))?;
+        let mut words = vec!["tc", "qdisc", "add", "dev", &card, "root", "netem"];
+        // Room for what is on its way: a second of a gigabit line.
+        words.extend(["limit", "100000"]);
+        let delay = self.delay_ns.map(|ns| format!("{}us", ns / 1000));
+        if let Some(delay) = &delay {
+            words.extend(["delay", delay]);
+        }
+        // tc's `bps` are bytes per second.
+        let rate = self.rate.map(|rate| format!("{rate}bps"));
+        if let Some(rate) = &rate {
+            words.extend(["rate", rate]);
+        }
+        raising.host().must(&argv(words))?;
+        Ok(())
+    }
+}
+
+/// The network card that leads to an address.
+fn card(host: &dyn Host, address: IpAddr) -> Result<String, LayerError> {
+    let address = address.to_string();
+    let found = host.must(&argv(["ip", "-o", "route", "get", &address]))?;
+    let mut words = found.stdout.split_whitespace();
+    words.find(|word| *word == "dev");
+    words
+        .next()
+        .map(str::to_string)
+        .ok_or_else(|| LayerError::refused(format!("no network card leads to {address}"), ""))
+}
