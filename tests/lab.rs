@@ -52,6 +52,25 @@ at-most = "20 min"
 until = "never"
 "#;
 
+/// A mirror becomes a raidz1, and a disk is replaced; every file is verified by the workloads.
+const MIGRATION: &str = r#"
+title = "pools made by the workload"
+[factors]
+content = ["random", "zero"]
+[[stack]]
+lab-disks = { size = "256 MiB", count = 4, physical-sector = 4096 }
+[[stack]]
+bare = {}
+[[workload]]
+migrate-pool = { files = 50, directories = 5, content = "{content}" }
+[[workload]]
+mend-pool = { topology = "raidz1", files = 50, directories = 5, content = "{content}" }
+[decide]
+rounds-at-most = 1
+at-most = "30 min"
+until = "never"
+"#;
+
 /// DRBD and GFS2 on two guests, DLM between them.
 const REPLICATED: &str = r#"
 title = "two machines in the lab"
@@ -441,5 +460,13 @@ fn pools_datasets_and_volumes_of_zfs_stand_on_disks_of_the_lab() {
             "1280 MiB",
             &["raidz3", "draid2", "gzip-9", "special"],
         );
+    }
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn a_mirror_becomes_a_raidz1_and_a_disk_is_replaced() {
+    if cache("migration of a pool", "zfs").is_some() {
+        every_treatment(MIGRATION, "1280 MiB", &["bare"]);
     }
 }

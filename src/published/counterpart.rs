@@ -7,6 +7,8 @@ pub(crate) struct Counterpart {
     pub(crate) factors: &'static [FactorPair],
     /// Metrics of the study that ships, each with the published one.
     pub(crate) metrics: &'static [MetricPair],
+    /// Whether the study that ships runs in the lab alone.
+    pub(crate) lab: bool,
     /// What the stacks of the program lack, and what stands in for it.
     pub(crate) stands_in: &'static str,
 }
@@ -60,6 +62,7 @@ pub(super) const DRBD_GFS2: Counterpart = Counterpart {
         },
     ],
     metrics: BONNIE,
+    lab: true,
     stands_in: "it runs in the lab (--lab), where the disks and the line between the hosts are \
                 emulated and slower than those published; GFS2 is mounted on both hosts, under \
                 protocol C alone",
@@ -102,6 +105,7 @@ pub(super) const NETATALK_CNID: Counterpart = Counterpart {
         pair(("video", "write throughput"), ("stream-video", "write")),
         pair(("video", "read throughput"), ("stream-video", "read")),
     ],
+    lab: false,
     stands_in: "no layer serves AFP (netatalk) or stands on two devices: an fsync after each new \
                 file stands for the database on the volume, none for the database in memory; \
                 nothing stands for the database on another disk",
@@ -126,6 +130,7 @@ pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
         },
     ],
     metrics: BONNIE,
+    lab: true,
     stands_in: "emulated disks of the lab, made slow, stand for the disks, OpenZFS 2.1 for ZFS on \
                 Linux 0.6, and single workloads for the phases of bonnie++",
 };
@@ -133,6 +138,7 @@ pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
 pub(super) const ZFS_BLOCK_SIZE: Counterpart = Counterpart {
     factors: &[],
     metrics: &[],
+    lab: true,
     stands_in: "an emulated disk of the lab, made slow, stands for the disk, and OpenZFS 2.1 on \
                 Linux for both systems",
 };
@@ -147,6 +153,7 @@ pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
         pair(("extract a tree", "elapsed"), ("extract-tar", "elapsed")),
         pair(("delete a tree", "elapsed"), ("delete-tree", "elapsed")),
     ],
+    lab: true,
     stands_in: "emulated disks of the lab, made slow, stand for the disks; zstd is added; nothing \
                 stands for the other systems",
 };

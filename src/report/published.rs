@@ -67,7 +67,11 @@ fn sheet(card: &Card, table: &Table) -> Sheet {
     parts.push(Part::List(
         "To run it yourself".to_owned(),
         vec![
-            format!("stackrace run {}, at full size with --full", card.name),
+            format!(
+                "stackrace run {}{}, at full size with --full",
+                card.name,
+                if card.counterpart.lab { " --lab" } else { "" }
+            ),
             format!("What differs: {}", card.counterpart.stands_in),
         ],
     ));

@@ -1034,7 +1034,7 @@ fn bare_devices_are_for_workloads_that_want_them_alone() {
     };
     read(bare, "migrate-pool = {}").unwrap();
     for (stack, workload, words) in [
-        (bare, "files = { count = 4 }", "files works in a directory"),
+        (bare, "files = { count = 9 }", "files works in a directory"),
         (
             "tmpfs = { size = \"1 GiB\" }",
             "mend-pool = {}",

@@ -40,8 +40,9 @@ const ASHIFT: &str = "ashift=12";
 /// How often a pool is asked how far it is.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Name of the list of checksums in a trial's directory.
-const SUMS: &str = "sums";
+/// What the name of the list of checksums has after that of the trial's directory. It lies beside it,
+/// for what is in it is looked at to tell a cold start from a warm one.
+const SUMS: &str = ".sums";
 
 /// One of the two pools of a trial.
 pub(super) struct Pool<'a> {
@@ -127,8 +128,14 @@ impl<'a> Pool<'a> {
         };
         let root = source.build(&within)?;
         let (sums, _) = sums(&root)?;
-        std::fs::write(self.place.directory.join(SUMS), sums).map_err(trouble)?;
+        std::fs::write(self.sums_file(), sums).map_err(trouble)?;
         self.take_away_and_back()
+    }
+
+    fn sums_file(&self) -> PathBuf {
+        let mut name = self.place.directory.as_os_str().to_os_string();
+        name.push(SUMS);
+        PathBuf::from(name)
     }
 
     /// Exports and imports it: nothing of it is in memory then.
@@ -196,7 +203,7 @@ impl<'a> Pool<'a> {
     /// The first file that is missing, or is not what it was.
     pub(super) fn verify(&self, root: &Path) -> Result<Outcome, Trouble> {
         self.take_away_and_back()?;
-        let expected = std::fs::read_to_string(self.place.directory.join(SUMS)).map_err(trouble)?;
+        let expected = std::fs::read_to_string(self.sums_file()).map_err(trouble)?;
         let began = SystemClock.now_ns();
         let (found, bytes) = sums(root)?;
         let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
