@@ -153,7 +153,7 @@ fn print(text: &str) {
     print_bytes(text.as_bytes());
 }
 
-/// Writes bytes to standard output, as [`print`] does.
+/// Writes bytes to standard output, as [`print()`] does.
 fn print_bytes(bytes: &[u8]) {
     use std::io::Write;
     let mut out = std::io::stdout().lock();
