@@ -66,12 +66,12 @@ pub(super) fn digits(value: f64) -> String {
     }
 }
 
-/// A ratio.
+/// A ratio; one that no storage has (the end of an interval that knows nothing) without its digits.
 pub(super) fn ratio(value: f64) -> String {
-    if value.is_finite() {
-        digits(value)
-    } else {
-        MISSING.to_owned()
+    match value {
+        r if !r.is_finite() => MISSING.to_owned(),
+        r if r != 0.0 && !(0.0005..9999.5).contains(&r.abs()) => format!("{r:.0e}"),
+        r => digits(r),
     }
 }
 
@@ -115,6 +115,12 @@ pub(super) fn plain(text: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_ratio_beyond_reason_is_short() {
+        let shown = [1.2345, 0.002, 2e-7, 1_066_247_021.0, f64::NAN].map(ratio);
+        assert_eq!(shown, ["1.23", "0.002", "2e-7", "1e9", MISSING]);
+    }
 
     #[test]
     fn an_interval_shares_the_unit_of_its_estimate() {

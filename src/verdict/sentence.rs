@@ -91,6 +91,8 @@ fn span(low: f64, high: f64) -> String {
 
 fn times(ratio: f64) -> String {
     match ratio {
+        // Digits of what nobody knows would only be long.
+        r if r >= 9999.5 => format!("{r:.0e}"),
         r if r >= 99.5 => format!("{r:.0}"),
         r if r >= 9.95 => format!("{r:.1}"),
         r if r >= 0.0995 => format!("{r:.2}"),
