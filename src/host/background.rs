@@ -120,7 +120,9 @@ mod tests {
 
     #[test]
     fn only_the_process_that_holds_the_file_is_stopped() {
-        let (mut background, said) = started(&["/bin/sleep", "1000"]);
+        // Who starts us in the background may have SIGINT ignored, and that is inherited.
+        let sleeper = ["/usr/bin/env", "--default-signal=INT", "sleep", "1000"];
+        let (mut background, said) = started(&sleeper);
         let other = tempfile::NamedTempFile::new().unwrap();
         let refused = interrupt_holder(background.pid(), other.path()).unwrap_err();
         assert!(refused.contains("does not have"), "{refused}");
