@@ -569,13 +569,19 @@ fn the_manner_of_rsync_leaves_what_rsync_leaves() {
         kind: Kind::Directory,
         mode: 0,
     });
+    // rsync leaves the time of a directory or link that it made in the same second.
+    let old = rustix::fs::Timespec {
+        tv_sec: 1_000_000_000,
+        tv_nsec: 1,
+    };
+    let times = rustix::fs::Timestamps {
+        last_access: old,
+        last_modification: old,
+    };
     for entry in &entries {
-        if !matches!(entry.kind, Kind::Symlink { .. }) {
-            // rsync leaves the time of a directory that it made in the same second.
-            let old = std::time::UNIX_EPOCH + std::time::Duration::new(1_000_000_000, 1);
-            let file = std::fs::File::open(from.join(&entry.path)).unwrap();
-            file.set_modified(old).unwrap();
-        }
+        let path = from.join(&entry.path);
+        let itself = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::utimensat(rustix::fs::CWD, &path, &times, itself).unwrap();
     }
     if rustix::process::geteuid().is_root() {
         let somebody = Some(12_345);
