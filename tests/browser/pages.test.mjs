@@ -79,7 +79,7 @@ test("everything is reached by keyboard, in the order of the page, and is seen t
     await page.goto(at(path));
     const all = await page.evaluate(() => {
       const reached = "a[href], button, summary, select, input:not([type=hidden]), textarea, [tabindex='0']";
-      const seen = [...document.querySelectorAll(reached)].filter((node) => node.checkVisibility());
+      const seen = [...document.querySelectorAll(reached)].filter((node) => node.tabIndex >= 0 && node.checkVisibility());
       seen.forEach((node, at) => { node.dataset.order = at; });
       return seen.length;
     });
@@ -90,9 +90,9 @@ test("everything is reached by keyboard, in the order of the page, and is seen t
         const style = getComputedStyle(node);
         const box = node.getBoundingClientRect();
         const within = box.bottom > 0 && box.top < innerHeight && box.right > 0 && box.left < innerWidth;
-        return { order: Number(node.dataset.order), outline: style.outlineStyle, width: parseFloat(style.outlineWidth), within };
+        return { html: node.outerHTML.slice(0, 300), order: Number(node.dataset.order), outline: style.outlineStyle, width: parseFloat(style.outlineWidth), within };
       });
-      assert.equal(focus.order, next, `${path}: Tab does not lead to the next one`);
+      assert.equal(focus.order, next, `${path}: Tab leads to ${focus.html} and not to the next one`);
       assert.notEqual(focus.outline, "none", `${path}: number ${next} does not show the focus`);
       assert.ok(focus.width >= 2 && focus.within, `${path}: number ${next} cannot be seen`);
     }

@@ -580,8 +580,8 @@ fn the_manner_of_rsync_leaves_what_rsync_leaves() {
     };
     for entry in &entries {
         let path = from.join(&entry.path);
-        let itself = rustix::fs::AtFlags::SYMLINK_NOFOLLOW;
-        rustix::fs::utimensat(rustix::fs::CWD, &path, &times, itself).unwrap();
+        let itself = AtFlags::SYMLINK_NOFOLLOW;
+        rustix::fs::utimensat(CWD, &path, &times, itself).unwrap();
     }
     if rustix::process::geteuid().is_root() {
         let somebody = Some(12_345);
