@@ -2,24 +2,34 @@
 // Without it every page reads whole; it fetches from nowhere but the server it came from.
 "use strict";
 
-// Puts new content where a part of the page was. What a reader has opened stays open, and the
-// keyboard stays where it was: both are found again by their order.
+// Puts new content where a part of the page was, section by section. What a reader has opened stays
+// open, and the keyboard stays where it was: both are found again by their order in their section.
 function put(part, html) {
   const fresh = document.createElement("template");
   fresh.innerHTML = html;
-  const sections = (node) => new Map([...node.children].map((child, at) => [child.id || at, child]));
   const old = sections(part);
   const now = sections(fresh.content);
-  const same = old.size === now.size && [...now.keys()].every((key) => old.has(key));
-  if (!same) return swap(part, (node) => node.replaceChildren(...fresh.content.childNodes));
+  for (const [key, child] of old) if (!now.has(key)) child.remove();
+  let last = null;
   for (const [key, child] of now) {
-    const before = old.get(key);
-    if (text(before) === text(child)) continue;
-    swap(before, (node) => {
-      for (const { name, value } of child.attributes) node.setAttribute(name, value);
-      node.replaceChildren(...child.childNodes);
-    });
+    const node = old.get(key) ?? child;
+    if (node !== child && text(node) !== text(child)) {
+      swap(node, () => {
+        for (const { name, value } of child.attributes) node.setAttribute(name, value);
+        node.replaceChildren(...child.childNodes);
+      });
+    }
+    const next = last ? last.nextElementSibling : part.firstElementChild;
+    if (next !== node) part.insertBefore(node, next);
+    last = node;
   }
+}
+
+// The sections of a part by their ids; what has none, by its kind and number.
+function sections(part) {
+  const seen = {};
+  const key = ({ id, tagName }) => id || `${tagName} ${seen[tagName] = (seen[tagName] ?? 0) + 1}`;
+  return new Map([...part.children].map((child) => [key(child), child]));
 }
 
 // What a node says, but for what the reader opened.
