@@ -52,7 +52,8 @@ def cell(pairs):
     ratios = [own / other for own, other in pairs]
     held = interval(ratios)
     span = f"{held[0]:.2f} to {held[1]:.2f}" if held else "too few rounds"
-    return statistics.median(ratios), f"{statistics.median(ratios):.2f} ({span})"
+    middle = statistics.median(ratios)
+    return middle, held, f"{middle:.2f} ({span})"
 
 
 def table(told, why):
@@ -70,10 +71,9 @@ def table(told, why):
             if not kept:
                 lines.append(f"| {name} | not shown by the original | | | | |")
                 continue
-            middle, ours = cell([(r[OURS][name], r[ORIGINAL][name]) for r in kept])
-            itself, again = cell([(r[AGAIN][name], r[ORIGINAL][name]) for r in kept])
+            middle, held, ours = cell([(r[OURS][name], r[ORIGINAL][name]) for r in kept])
+            itself, _, again = cell([(r[AGAIN][name], r[ORIGINAL][name]) for r in kept])
             apart = abs(math.log(middle)) > math.log(1.05) and abs(math.log(middle)) > abs(math.log(itself))
-            held = interval([r[OURS][name] / r[ORIGINAL][name] for r in kept])
             apart &= held is not None and (held[0] > 1 or held[1] < 1)
             values = [statistics.median(r[entrant][name] for r in kept) for entrant in (ORIGINAL, OURS)]
             lines.append(f"| {name} | {ours} | {again} | {values[0]:.4g} | {values[1]:.4g} | {'●' if apart else ''} |")
