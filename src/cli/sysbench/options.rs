@@ -94,6 +94,9 @@ impl Options {
     pub(super) fn read(words: &[String]) -> Result<Self, String> {
         let old = words.iter().any(|word| word.starts_with("--test"));
         let mut options = Self::new(if old { Version::V0_4 } else { Version::V1_0 });
+        if words.iter().any(|word| word == "--help" || word == "-h") {
+            return Ok(options);
+        }
         let (mut plain, mut backlog, mut queued) = (Vec::new(), 128, false);
         for word in words {
             let Some(option) = word.strip_prefix("--") else {
@@ -287,6 +290,7 @@ mod tests {
         assert_eq!((old.plan.version, old.plan.events), (Version::V0_4, 10_000));
         assert_eq!((old.plan.time_ns, old.plan.total_bytes), (None, 3 << 30));
         assert!(old.seeded && old.command == Command::Prepare);
+        assert_eq!(read("fileio --help").unwrap().command, Command::Help);
     }
 
     #[test]
