@@ -321,6 +321,7 @@ fn race(
     let run = shared.lock().record().head.run.clone();
     let interrupt = Arc::new(Interrupt::default());
     let progress = progress(setting, study, store, &shared);
+    host.belong_to(&run);
     catch_interrupt(
         &interrupt,
         "lowering what stands, then the verdict so far",

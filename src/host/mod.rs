@@ -6,7 +6,6 @@
 //!
 //! Only this room starts processes.
 
-pub(crate) mod background;
 pub(crate) mod local;
 pub(crate) mod mountinfo;
 pub(crate) mod plan;
