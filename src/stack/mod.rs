@@ -188,6 +188,10 @@ pub(crate) trait Layer: Send + Sync {
         None
     }
     /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
+    /// Ids of the disks it is told to write over.
+    fn disk_ids(&self) -> Vec<&str> {
+        Vec::new()
+    }
     /// devices that may be wiped.
     fn dangers(&self, _host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
         Vec::new()
