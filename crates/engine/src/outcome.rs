@@ -250,11 +250,7 @@ impl std::fmt::Display for OpError {
             write!(f, " at offset {offset}")?;
         }
         if self.detail.is_empty() {
-            write!(
-                f,
-                " failed: {}",
-                std::io::Error::from_raw_os_error(self.errno)
-            )
+            write!(f, " failed: {}", crate::limit::words(self.errno))
         } else {
             write!(f, ": {}", self.detail)
         }
