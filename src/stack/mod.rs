@@ -27,6 +27,7 @@ mod lvm;
 mod md;
 mod nfs;
 mod options;
+mod plain;
 mod raised;
 mod raising;
 mod share;
@@ -187,11 +188,11 @@ pub(crate) trait Layer: Send + Sync {
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None
     }
-    /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
     /// Ids of the disks it is told to write over.
     fn disk_ids(&self) -> Vec<&str> {
         Vec::new()
     }
+    /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
     /// devices that may be wiped.
     fn dangers(&self, _host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
         Vec::new()
