@@ -312,7 +312,6 @@ fn outcome(elapsed_ns: u64) -> Outcome {
     Outcome {
         ended: Ended::Complete,
         elapsed_ns,
-        cpu_ns: None,
         cpu_user_ns: 0,
         cpu_system_ns: 0,
         ops: Vec::new(),
