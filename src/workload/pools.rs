@@ -15,6 +15,7 @@ use super::{Bare, Place, SLICE_NS, Trouble, trouble};
 use crate::event::{Better, MetricHead};
 use crate::host::argv;
 use crate::setting::SettingDoc;
+use crate::stack::create_pool;
 use crate::time::{Clock, SystemClock};
 
 /// Settings of the tree that a pool is filled with.
@@ -102,7 +103,7 @@ impl<'a> Pool<'a> {
         command.extend(argv([ASHIFT, "-O"]));
         command.extend([mount, self.name.into()]);
         command.extend_from_slice(vdevs);
-        self.bare.host.must(&command).map_err(trouble)?;
+        create_pool(self.bare.host, &command).map_err(trouble)?;
         Ok(())
     }
 
