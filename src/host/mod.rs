@@ -13,6 +13,7 @@ pub(crate) mod process;
 mod reading;
 mod tools;
 mod tree;
+pub(crate) mod udev;
 pub(crate) mod verb;
 
 pub(crate) use mountinfo::MountInfo;

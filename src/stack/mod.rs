@@ -43,7 +43,6 @@ pub(crate) use composition::Stack;
 pub(crate) use error::{LayerError, StackError};
 pub(crate) use raised::RaisedStack;
 pub(crate) use raising::Raising;
-pub(crate) use zfs::create_pool;
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, LabDisk, Needs};

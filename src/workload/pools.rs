@@ -13,9 +13,8 @@ use super::metric;
 use super::tree::{FROM, HELD, INVENTED, Source};
 use super::{Bare, Place, SLICE_NS, Trouble, trouble};
 use crate::event::{Better, MetricHead};
-use crate::host::argv;
+use crate::host::{argv, udev::create_pool};
 use crate::setting::SettingDoc;
-use crate::stack::create_pool;
 use crate::time::{Clock, SystemClock};
 
 /// Settings of the tree that a pool is filled with.
