@@ -64,7 +64,7 @@ fn the_study_that_is_spoilt_is_good_before() {
 fn permission_to_wipe_what_no_study_names_is_refused() {
     let ground = Ground::new();
     ground.write("none.toml", GOOD);
-    let disks = "devices = { ids = [\"ata-ONE_1\", \"ata-TWO_2\"], size = \"8 MiB\", model = \"ONE\" }\n[[stack]]\next4 = {}";
+    let disks = "devices = { ids = [\"ata-ONE_1\", \"ata-TWO_2\"], size = \"8 MiB\", model = \"ONE\" }\n[[stack]]\nbtrfs = {}";
     ground.write(
         "disks.toml",
         GOOD.replace("tmpfs = { size = \"16 MiB\" }", disks),
