@@ -72,6 +72,23 @@ at-most = "30 min"
 until = "never"
 "#;
 
+/// One device and two; the options are read back from the superblock.
+const BCACHEFS: &str = r#"
+title = "bcachefs in the lab"
+[factors]
+devices = [1, 2]
+[[stack]]
+lab-disks = { size = "256 MiB", count = "{devices}" }
+[[stack]]
+bcachefs = { replicas = "{devices}", compression = "lz4", mkfs = ["--data_checksum=xxhash"], mount = ["noatime"] }
+[[workload]]
+files = { count = 20 }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
+until = "never"
+"#;
+
 /// DRBD and GFS2 on two guests, DLM between them.
 const REPLICATED: &str = r#"
 title = "two machines in the lab"
@@ -468,6 +485,17 @@ fn every_treatment(study: &str, memory: &str, described: &[&str]) {
 fn arrays_volumes_and_f2fs_stand_on_disks_of_the_lab() {
     if cache("md, LVM and F2FS", "image").is_some() {
         every_treatment(ARRAYS, "512 MiB", &["raid10", "thin-pool", "extra_attr"]);
+    }
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn bcachefs_stands_on_disks_of_the_lab() {
+    if system() == "debian-12" {
+        skipped("bcachefs", "Linux 6.1 has none");
+    } else if cache("bcachefs", "image").is_some() {
+        let words = ["\"data_replicas\",\"value\":\"2\"", "xxhash", "lz4"];
+        every_treatment(BCACHEFS, "512 MiB", &words);
     }
 }
 

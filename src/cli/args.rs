@@ -331,9 +331,9 @@ pub(super) enum LabVerb {
     Shell(LabShell),
     /// Remove images that no recipe of this program makes any more, and damaged ones
     Clean {
-        /// Remove the others too
-        #[arg(long)]
-        all: bool,
+        /// Remove the image and the ZFS modules of this system too; may be repeated
+        #[arg(long = "system", value_name = "NAME")]
+        systems: Vec<String>,
     },
     /// The part inside a guest
     #[command(hide = true)]

@@ -47,7 +47,7 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Build { systems, zfs } => images::build(setting, &systems, zfs),
         LabVerb::List => images::list(setting),
         LabVerb::Shell(verb) => shell(setting, &verb),
-        LabVerb::Clean { all } => images::remove(all),
+        LabVerb::Clean { systems } => images::remove(&systems),
         LabVerb::Agent => guest::serve().map(|()| 0).map_err(Failure::internal),
     }
 }
