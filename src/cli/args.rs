@@ -89,8 +89,8 @@ pub(super) enum Verb {
     Serve(Serve),
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
-    /// Explain the words of a study (layers, workloads, purposes, studies, reports, schema), or
-    /// measure the engine on this machine
+    /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
+    /// schema, video-formats), or measure the engine on this machine
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
@@ -600,7 +600,7 @@ pub(super) struct Clean {
 /// `stackrace show`.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// layers, workloads, purposes, studies, reports, schema, engine
+    /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, engine
     pub(super) what: String,
     /// One of them, whole
     pub(super) name: Option<String>,

@@ -110,7 +110,10 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
             return Ok(0);
         }
         tell(setting, &up(&machine));
-        let node = machine.node(1).map_err(cannot)?;
+        let node = machine
+            .node(1)
+            .and_then(|node| node.agent())
+            .map_err(cannot)?;
         let output = node.exec(&verb.command).map_err(cannot)?;
         super::print(&output.stdout);
         super::error(&output.stderr);
@@ -234,7 +237,7 @@ fn follow(
     interrupt: &Interrupt,
     relay: &mut Relay<'_>,
 ) -> Result<crate::host::Output, LabError> {
-    let node = machine.node(1)?;
+    let node = machine.node(1)?.agent()?;
     let store = if scratch(study).is_some() {
         for number in 1..=machine.nodes() {
             machine.node(number)?.make_scratch()?;

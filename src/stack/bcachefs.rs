@@ -2,9 +2,9 @@
 
 use super::{
     DEVICES_MAX, Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes,
-    block, filesystem, options, raising::Memory,
+    filesystem, options, raising::Memory,
 };
-use crate::event::{Fact, LayerFacts};
+use crate::event::Fact;
 use crate::host::{Host, Needs, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::{OsStr, OsString};
@@ -172,18 +172,7 @@ impl Layer for Bcachefs {
             &self.mount,
             &[],
         )?);
-        Ok(RaisedLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "bcachefs".to_string(),
-                facts,
-            },
-            devices: devices
-                .iter()
-                .map(|device| block::kernel_name(host, &device.path))
-                .collect(),
-            disks: Vec::new(),
-        })
+        Ok(filesystem::raised(host, self.kind(), root, facts, &devices))
     }
 }
 

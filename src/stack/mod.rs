@@ -27,6 +27,7 @@ mod lvm;
 mod md;
 mod nfs;
 mod options;
+mod plain;
 mod raised;
 mod raising;
 mod share;
@@ -42,6 +43,7 @@ pub(crate) use composition::Stack;
 pub(crate) use error::{LayerError, StackError};
 pub(crate) use raised::RaisedStack;
 pub(crate) use raising::Raising;
+pub(crate) use zfs::create_pool;
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, LabDisk, Needs};
@@ -186,6 +188,10 @@ pub(crate) trait Layer: Send + Sync {
     /// Where it needs how many bytes of disk; an empty path is the site's scratch directory.
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None
+    }
+    /// Ids of the disks it is told to write over.
+    fn disk_ids(&self) -> Vec<&str> {
+        Vec::new()
     }
     /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
     /// devices that may be wiped.

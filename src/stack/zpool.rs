@@ -304,7 +304,8 @@ impl Layer for Zpool {
                 raising.will_carry(device, &name)?;
             }
         }
-        raising.make(Undo::DestroyPool(name.clone()), &create)?;
+        raising.will(Undo::DestroyPool(name.clone()))?;
+        zfs::create_pool(host, &create)?;
         for (index, device) in devices.iter().enumerate() {
             let target = leaf(host, &device.path).into_os_string();
             let link = links.join(format!("disk-{}", index + 1)).into_os_string();
