@@ -14,13 +14,14 @@ use super::clean;
 use super::execute;
 use super::failure::{self, Failure};
 use super::progress::Progress;
+use crate::agent::serve;
 use crate::event::{Ended, Event, Fact, Line};
 use crate::host::{Host, LabDisk, argv, local::LocalHost};
 use crate::journal::Journal;
 use crate::lab::LabError;
-use crate::lab::guest;
 use crate::lab::image::{self, Builder, Image};
 use crate::lab::machine::{self, Accelerator, Description, Machine, SCRATCH_DIR, Site};
+use crate::lab::peer;
 use crate::record::{Record, Store, run_id};
 use crate::run::{Interrupt, Ledger, Shared, TrialStart, Watcher};
 use crate::study::{Provision, Study};
@@ -47,7 +48,9 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::List => list(setting),
         LabVerb::Shell(verb) => shell(setting, &verb),
         LabVerb::Clean => remove(),
-        LabVerb::Agent => guest::serve().map(|()| 0).map_err(Failure::internal),
+        LabVerb::Agent => serve::guest(peer::own_address())
+            .map(|()| 0)
+            .map_err(Failure::internal),
     }
 }
 
@@ -342,7 +345,8 @@ fn follow(
     };
     let name = Path::new(&study.name).file_name().unwrap_or_default();
     let path = format!("/run/study/{}", name.to_string_lossy());
-    node.write(&path, &study.text)?;
+    let agent = node.agent()?;
+    agent.write(&path, &study.text)?;
     let mut command: Vec<OsString> =
         argv(["/kit/stackrace", "--store", &store, "--quiet", "run", &path]);
     let deciding = &verb.deciding;
@@ -360,9 +364,8 @@ fn follow(
     if deciding.decide {
         command.push("--decide".into());
     }
-    node.follow(&command, &store, &|| interrupt.raised(), &mut |text| {
-        relay.line(text).map_err(LabError::Refused)
-    })
+    let stop = || interrupt.raised();
+    Ok(agent.follow(&command, &store, &stop, &mut |text| relay.line(text))?)
 }
 
 /// Keeps on this machine what happens in the guest.

@@ -7,7 +7,7 @@
 
 use super::machine::Description;
 use super::switch;
-use super::wire::PORT;
+use crate::agent::wire::PORT;
 use crate::host::LabDisk;
 use std::path::Path;
 

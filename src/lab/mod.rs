@@ -5,18 +5,16 @@
 //! told what to do over a serial port ([`machine::Node`]); nothing of the host is visible in it, and
 //! nothing it does outlives it. `docs/lab.md` is the user's page.
 
-mod agent;
 mod command;
 mod cpio;
-pub(crate) mod guest;
 pub(crate) mod image;
 pub(crate) mod machine;
 pub(crate) mod peer;
 mod short;
 mod switch;
 mod vmlinux;
-mod wire;
 
+use crate::agent::AgentError;
 use crate::host::HostError;
 use crate::journal::JournalError;
 use std::fmt;
@@ -66,6 +64,16 @@ impl LabError {
             Self::NotUp(_) | Self::Ended | Self::Refused(_) => String::new(),
             Self::Host(error) => error.next(),
             Self::Journal(error) => error.next(),
+        }
+    }
+}
+
+impl From<AgentError> for LabError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Ended => Self::Ended,
+            AgentError::Refused(why) => Self::Refused(why),
+            AgentError::Host(error) => Self::Host(error),
         }
     }
 }

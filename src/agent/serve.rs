@@ -4,7 +4,6 @@
 //! Every request has a thread of its own, so that a command under way can be interrupted. When the
 //! one outside has gone, the agent ends, and the guest with it: nobody is left to want it.
 
-use super::peer;
 use super::wire::{Numbered, PORT, Reply, Request, line};
 use crate::host::process::{Process, Streams};
 use crate::host::verb::{self, Told, Verb};
@@ -14,7 +13,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
-use std::net::{TcpListener, TcpStream};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -35,11 +34,11 @@ struct Agent {
     followed: Mutex<HashMap<u64, Arc<Mutex<Process>>>>,
 }
 
-/// Serves until the one outside has gone.
+/// Serves in a guest, and for its peers at an address, until the one outside has gone.
 ///
 /// # Errors
 /// When there is no port, or it fails.
-pub(crate) fn serve() -> Result<(), String> {
+pub(crate) fn guest(listen: Option<SocketAddr>) -> Result<(), String> {
     let path = port()?;
     let failed = |error: std::io::Error| format!("{}: {error}", path.display());
     let file = File::options()
@@ -47,7 +46,7 @@ pub(crate) fn serve() -> Result<(), String> {
         .write(true)
         .open(&path)
         .map_err(failed)?;
-    if let Some(address) = peer::own_address() {
+    if let Some(address) = listen {
         let listener = TcpListener::bind(address).map_err(|error| format!("{address}: {error}"))?;
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
@@ -66,7 +65,7 @@ pub(crate) fn serve() -> Result<(), String> {
 }
 
 /// A connection from another guest.
-pub(super) fn of_peer(stream: TcpStream) -> Result<(), String> {
+pub(crate) fn of_peer(stream: TcpStream) -> Result<(), String> {
     let words = |error: std::io::Error| error.to_string();
     stream.set_nodelay(true).map_err(words)?;
     let agent = Agent::new(stream.try_clone().map_err(words)?);
