@@ -59,6 +59,9 @@ pub(super) enum Verb {
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
+    /// The part of a run that is done at one of its places, as its keeper orders
+    #[command(hide = true)]
+    InStep(InStep),
     /// PostMark 1.51 as a drop-in: its command language, its output; reads commands from standard
     /// input, as PostMark does, after CONFIG or .pmrc
     Postmark(Postmark),
@@ -266,10 +269,13 @@ pub(super) struct Run {
     /// At full size, where the study has a size for any machine and a full one
     #[arg(long)]
     pub(super) full: bool,
-    /// In a disposable virtual machine: see `stackrace lab`
+    /// In disposable virtual machines: see `stackrace lab`
     #[arg(long)]
     pub(super) lab: bool,
-    /// Memory of that machine
+    /// System of that machine; of several, each is a level of the factor `system`
+    #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
+    pub(super) systems: Vec<String>,
+    /// Memory of each machine
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
     /// How long it may take, instead of what the study says
@@ -284,6 +290,22 @@ pub(super) struct Run {
     pub(super) output: Output,
 }
 
+/// `stackrace in-step`.
+#[derive(Debug, Args)]
+pub(super) struct InStep {
+    /// The study's file
+    pub(super) study: String,
+    /// Seed of everything random
+    #[arg(long, value_name = "N")]
+    pub(super) seed: u64,
+    /// Which level of its factor of places this is
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) place: Option<String>,
+    /// The disk of this id may be wiped although it carries something; repeat it for each disk
+    #[arg(long, value_name = "DEVICE-ID")]
+    pub(super) wipe: Vec<String>,
+}
+
 /// `stackrace plan`.
 #[derive(Debug, Args)]
 pub(super) struct Plan {
@@ -295,6 +317,9 @@ pub(super) struct Plan {
     /// As it would be in the lab, where nothing is missing
     #[arg(long)]
     pub(super) lab: bool,
+    /// On this system of the lab; of several, each is a level of the factor `system`
+    #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
+    pub(super) systems: Vec<String>,
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,

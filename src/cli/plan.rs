@@ -17,8 +17,9 @@ use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let study = execute::read(&verb.study, verb.full)?;
+    let study = execute::on_systems(study, &verb.systems)?;
     let plan = on_this_machine(setting, &study, |machine| {
-        if !verb.lab {
+        if !verb.lab && study.places().is_none() {
             return crate::plan::Plan::of(&study, machine);
         }
         // What this machine lacks, or has, says nothing of a guest.

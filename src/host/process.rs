@@ -6,15 +6,15 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
 /// What a program's input and outputs are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Streams<'a> {
     /// No input; both outputs go to a new file in the directory it works in.
     File(&'a str),
-    /// No input; standard output and standard error go to two new files.
-    Files(&'a Path, &'a Path),
+    /// All three are read and written by this program: see [`Process::pipes`].
+    Pipes,
     /// Those of this program: it is used at the terminal, and shares its process group.
     Ours,
 }
@@ -54,7 +54,6 @@ impl Process {
                 tool: tool.clone().into_owned(),
             })?
         };
-        let new = |path: &Path| std::fs::File::create(path).map(Stdio::from);
         let mut start = std::process::Command::new(program);
         start
             .args(command.iter().skip(1))
@@ -67,10 +66,9 @@ impl Process {
                 start.stdin(Stdio::null()).stdout(file).stderr(errors);
                 start.process_group(0);
             }
-            Streams::Files(out, errors) => {
-                start.stdin(Stdio::null());
-                start.stdout(new(out).map_err(not_started)?);
-                start.stderr(new(errors).map_err(not_started)?);
+            Streams::Pipes => {
+                start.stdin(Stdio::piped());
+                start.stdout(Stdio::piped()).stderr(Stdio::piped());
                 start.process_group(0);
             }
             Streams::Ours => {}
@@ -85,6 +83,16 @@ impl Process {
     /// As it would be typed.
     pub(crate) fn command(&self) -> &str {
         &self.command
+    }
+
+    /// Its standard input, output and error where they are [`Streams::Pipes`]; once.
+    pub(crate) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+        let child = &mut self.child;
+        Some((
+            child.stdin.take()?,
+            child.stdout.take()?,
+            child.stderr.take()?,
+        ))
     }
 
     /// How it ended; none: it is running.
