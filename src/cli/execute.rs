@@ -15,6 +15,7 @@ use crate::observe;
 use crate::record::{Log, Record, RecordError, Store, run_id};
 use crate::report;
 use crate::run::{Broken, Here, Interrupt, Ledger, Race, Reason, Shared, Venue};
+use crate::setting::Refusal;
 use crate::study::{self, Kinds, SYSTEM, Study};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
@@ -60,11 +61,11 @@ fn one_place(study: &Study) -> Result<(), Failure> {
     let Some(factor) = study.places() else {
         return Ok(());
     };
-    let error = study.refusal(
+    let error = study.refusal(Refusal::at(
         &factor.span,
         format!("the levels of \"{}\" are systems of the lab", factor.name),
         format!("run it there: stackrace run {} --lab", study.name),
-    );
+    ));
     Err(Failure::refused(error.render(false)))
 }
 

@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use super::{Broken, Interrupt, Order, Venue, Said, Shared, TrialStart, Turn, Turned, Watcher};
+use super::{Broken, Interrupt, Order, Said, Shared, TrialStart, Turn, Turned, Venue, Watcher};
 use crate::event::Event;
 use crate::study::Study;
 

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::trial::{self, Before, TrialStart};
-use super::{Broken, Interrupt, Venue, Turn, Turned, Watcher};
+use super::{Broken, Interrupt, Turn, Turned, Venue, Watcher};
 use crate::event::{Ended, Event};
 use crate::host::Host;
 use crate::journal::Journal;

@@ -6,7 +6,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::{Broken, Venue, TrialStart, Turn, Turned, Watcher};
+use super::{Broken, TrialStart, Turn, Turned, Venue, Watcher};
 use crate::event::{Event, Fact};
 use crate::verdict::Verdict;
 

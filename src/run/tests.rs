@@ -166,14 +166,14 @@ impl Workload for Told {
 }
 
 /// Tells what begins, after what the host did until then.
-struct Teller<'a> {
+struct Storyteller<'a> {
     host: &'a PlanHost,
     told: AtomicUsize,
     ledger: Shared,
     log: PathBuf,
 }
 
-impl Teller<'_> {
+impl Storyteller<'_> {
     /// What the host did since the last time; making and removing directories is left out.
     fn steps(&self) {
         let steps = self.host.steps();
@@ -186,7 +186,7 @@ impl Teller<'_> {
     }
 }
 
-impl Watcher for Teller<'_> {
+impl Watcher for Storyteller<'_> {
     fn begins(&self, start: &TrialStart<'_>) {
         self.steps();
         if start.part == "raise" {
@@ -270,7 +270,7 @@ fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
     STORY.take();
     FAILS.set(fail.to_owned());
     INTERRUPT.set(Some(Arc::clone(&interrupt)));
-    let watcher = Teller {
+    let watcher = Storyteller {
         host: &host,
         told: AtomicUsize::new(0),
         ledger: ledger.clone(),
@@ -656,7 +656,7 @@ impl Imagined {
                 let event = Box::new(event);
                 say(&Said::Happened { event })
             };
-            let teller = super::Teller(&*say);
+            let teller = Teller(&*say);
             let mut here = here(&study, &host, &tell, &teller, stop);
             // That nobody listens any more is what some tests are about.
             let _ = in_step(&mut here, ordered.into_iter(), &*say);

@@ -22,6 +22,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use error::StudyError;
 pub(crate) use place::{SYSTEM, in_places};
 pub(crate) use read::parse;
 pub(crate) use schema::schema;

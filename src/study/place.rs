@@ -4,12 +4,10 @@
 //! `host` machines over SSH. Everything else of a factor holds for them as well: a contrast, a
 //! `when`, an `[[exclude]]`, a label.
 
-use std::sync::Arc;
-
 use super::document::{self, Field, Node};
 use super::error::StudyError;
 use super::{Factor, Study};
-use crate::setting::{Refusal, Span, Value};
+use crate::setting::{Refusal, Value};
 
 /// The factor whose levels are systems of the lab.
 pub(crate) const SYSTEM: &str = "system";
@@ -97,10 +95,8 @@ impl Study {
     }
 
     /// A refusal of something in its text, shown at its place there.
-    pub(crate) fn refusal(&self, at: &Span, message: String, help: String) -> StudyError {
-        let refusal = Refusal::at(at, message, help);
-        let (file, text): (Arc<str>, Arc<str>) =
-            (self.name.as_str().into(), self.text.as_str().into());
+    pub(crate) fn refusal(&self, refusal: Refusal) -> StudyError {
+        let (file, text) = (self.name.as_str().into(), self.text.as_str().into());
         StudyError::new(&file, &text, refusal, Vec::new())
     }
 }

@@ -10,14 +10,16 @@ use crate::cli::places::{self, Kit, Place};
 use crate::event::Fact;
 use crate::host::{LabDisk, argv};
 use crate::lab::machine::{Accelerator, Description, Machine, SCRATCH_DIR, Site};
+use crate::lab::system;
 use crate::record::{Record, Store};
 use crate::run::Interrupt;
-use crate::setting::Value;
-use crate::study::{Provision, SYSTEM, Study};
+use crate::setting::{Refusal, unknown_word};
+use crate::study::{Provision, SYSTEM, Study, StudyError};
 
 /// Names of the facts that say what a machine was started with.
 const IMAGE: &str = "lab image";
 const MEMORY: &str = "lab memory";
+const RUNS: &str = "lab system";
 
 /// What a guest's scratch disk holds besides what the study asks for, bytes.
 const SCRATCH_OVER: u64 = 1 << 30;
@@ -28,7 +30,7 @@ const ALONE: &str = "the lab";
 /// One place: a level of the study's factor, and the system its machine runs.
 struct Guest {
     place: Option<String>,
-    system: Option<String>,
+    system: String,
 }
 
 /// A run in the lab, new or resumed.
@@ -79,7 +81,7 @@ pub(in crate::cli) fn resume(
 ) -> Result<u8, Failure> {
     let known = stopped.record.head.environment.clone();
     let fact = |name: &str| known.iter().find(|fact| fact.name == name);
-    let system = fact(SYSTEM).map(|fact| fact.value.clone());
+    let system = fact(RUNS).map(|fact| fact.value.clone());
     let lab = LabRun {
         setting,
         study,
@@ -99,33 +101,43 @@ pub(in crate::cli) fn resume(
     })
 }
 
-/// The places of a study in the lab.
+/// The places of a study in the lab; `system` is that of the only one.
 fn guests(study: &Study, system: Option<&String>) -> Result<Vec<Guest>, Failure> {
     let Some(factor) = study.places() else {
         return Ok(vec![Guest {
             place: None,
-            system: system.cloned(),
+            system: system.map_or(system::DEFAULT, |system| system).to_owned(),
         }]);
     };
+    let refused = |error: StudyError| Failure::refused(error.render(false));
     if factor.name != SYSTEM {
-        let error = study.refusal(
-            &factor.span,
-            format!(
-                "the levels of \"{}\" are no systems of the lab",
-                factor.name
-            ),
-            format!("leave --lab out, or name systems: {SYSTEM} = [\"debian-12\", \"debian-13\"]"),
+        let message = format!(
+            "the levels of \"{}\" are no systems of the lab",
+            factor.name
         );
-        return Err(Failure::refused(error.render(false)));
+        let names: Vec<&str> = system::ALL.iter().map(|system| system.name).collect();
+        let help = format!("leave --lab out, or name systems: {SYSTEM} = {names:?}");
+        return Err(refused(study.refusal(Refusal::at(
+            &factor.span,
+            message,
+            help,
+        ))));
     }
-    let guests = factor.levels.iter().map(|level| Guest {
-        place: Some(level.label.clone()),
-        system: match &level.value {
-            Value::Text(system) => Some(system.clone()),
-            _ => None,
-        },
-    });
-    Ok(guests.collect())
+    let mut guests = Vec::new();
+    for level in &factor.levels {
+        let name = level.value.as_words();
+        if system::named(&name).is_none() {
+            let message = format!("there is no system \"{name}\" in the lab");
+            let names = system::ALL.iter().map(|system| system.name);
+            let refusal = unknown_word(&level.span, &message, &name, names, "systems");
+            return Err(refused(study.refusal(refusal)));
+        }
+        guests.push(Guest {
+            place: Some(level.label.clone()),
+            system: name,
+        });
+    }
+    Ok(guests)
 }
 
 impl LabRun<'_> {
@@ -147,7 +159,7 @@ impl LabRun<'_> {
             .iter()
             .map(|guest| self.description(guest))
             .collect::<Result<_, Failure>>()?;
-        let systems: Vec<Option<&str>> = self.guests.iter().map(|g| g.system.as_deref()).collect();
+        let systems: Vec<&str> = self.guests.iter().map(|guest| &*guest.system).collect();
         in_the_lab(self.setting, &systems, |sites, accelerator| {
             for (guest, site) in self.guests.iter().zip(sites) {
                 self.same_image(guest, site)?;
@@ -233,9 +245,7 @@ impl LabRun<'_> {
         let (speaks, mut facts) = places::ready(agent, self.study, guest.place.as_deref(), &kit)?;
         facts.extend(machine.facts().iter().cloned());
         facts.push(Fact::new(MEMORY, self.memory));
-        if let (None, Some(system)) = (&guest.place, &guest.system) {
-            facts.push(Fact::new(SYSTEM, system));
-        }
+        facts.push(Fact::new(RUNS, &*guest.system));
         Ok(Place {
             name: guest.place.clone().unwrap_or_else(|| ALONE.to_owned()),
             facts,
