@@ -15,8 +15,13 @@ use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// How long the one outside may be silent, where it says something every [`super::BEAT`], until it
+/// counts as gone.
+const SILENCE: Duration = Duration::from_secs(120);
 
 /// How often an idle port is looked at before the first request.
 const IDLE: Duration = Duration::from_millis(20);
@@ -25,7 +30,7 @@ const IDLE: Duration = Duration::from_millis(20);
 const LOOK: Duration = Duration::from_millis(50);
 
 /// Most bytes kept of each output of a command that is followed.
-const OUTPUT_MAX: u64 = 1 << 20;
+const OUTPUT_MAX: u64 = 1 << 24;
 
 /// What the threads share.
 struct Agent {
@@ -62,6 +67,51 @@ pub(crate) fn guest(listen: Option<SocketAddr>) -> Result<(), String> {
         SystemClock.sleep(IDLE);
     }
     converse(&mut lines, &agent)
+}
+
+/// Serves over standard input and output until the one outside has gone, or has been silent for two
+/// minutes. Commands that are followed are then interrupted, and this returns when they have ended:
+/// nothing goes on, and nothing stands, that nobody is left to want.
+///
+/// # Errors
+/// When standard input fails, or brings what is not understood.
+pub(crate) fn stdio() -> Result<(), String> {
+    let agent = Agent::new(std::io::stdout());
+    let heard = Arc::new(AtomicU64::new(SystemClock.now_ns()));
+    let (watched, last) = (Arc::clone(&agent), Arc::clone(&heard));
+    std::thread::spawn(move || {
+        let silent = || {
+            SystemClock
+                .now_ns()
+                .saturating_sub(last.load(Ordering::Relaxed))
+        };
+        while u128::from(silent()) < SILENCE.as_nanos() {
+            SystemClock.sleep(super::BEAT);
+        }
+        watched.end();
+        std::process::exit(1);
+    });
+    let input = Listened {
+        input: std::io::stdin(),
+        heard,
+    };
+    let conversed = converse(&mut BufReader::new(input), &agent);
+    agent.end();
+    conversed
+}
+
+/// Standard input, and when something last came from it.
+struct Listened {
+    input: std::io::Stdin,
+    heard: Arc<AtomicU64>,
+}
+
+impl Read for Listened {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.input.read(bytes);
+        self.heard.store(SystemClock.now_ns(), Ordering::Relaxed);
+        read
+    }
 }
 
 /// A connection from another guest.
@@ -132,6 +182,20 @@ impl Agent {
         }
     }
 
+    /// Interrupts what is followed and waits until it has ended.
+    fn end(&self) {
+        let followed: Vec<_> = held(&self.followed).values().cloned().collect();
+        for process in &followed {
+            held(process).interrupt();
+        }
+        while followed
+            .iter()
+            .any(|process| held(process).ended().is_none())
+        {
+            SystemClock.sleep(LOOK);
+        }
+    }
+
     fn answer(&self, id: u64, request: Request) -> Reply {
         let refused = |why: String| Reply::Refused { why };
         match request {
@@ -156,11 +220,12 @@ impl Agent {
 
     fn follow(&self, id: u64, argv: &[String], store: &Path) -> Result<Reply, String> {
         let words = |error: std::io::Error| error.to_string();
+        std::fs::create_dir_all(store).map_err(words)?;
         let [out, errors] =
-            ["out", "errors"].map(|name| PathBuf::from(format!("/run/followed-{id}.{name}")));
+            ["out", "errors"].map(|name| store.join(format!("followed-{id}.{name}")));
         let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
         let began = SystemClock.now_ns();
-        let process = Process::start(&argv, Path::new("/"), Streams::Files(&out, &errors))
+        let process = Process::start(&argv, Path::new("."), Streams::Files(&out, &errors))
             .map_err(|error| error.to_string())?;
         let process = Arc::new(Mutex::new(process));
         held(&self.followed).insert(id, Arc::clone(&process));

@@ -92,6 +92,13 @@ pub(super) enum Verb {
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
+    /// This program on another machine, as it is asked over SSH
+    #[command(hide = true)]
+    Agent {
+        /// What to do
+        #[command(subcommand)]
+        verb: AgentVerb,
+    },
     /// Do what sysbench's fileio test does, with its options, in the current directory
     #[command(disable_help_flag = true)]
     Sysbench(Sysbench),
@@ -100,6 +107,34 @@ pub(super) enum Verb {
         /// For which shell
         shell: Shell,
     },
+}
+
+/// What this program does on another machine.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(super) enum AgentVerb {
+    /// Do what is asked on standard input
+    Serve,
+    /// Say the BLAKE3 hash of this program
+    Hash,
+}
+
+/// Another machine.
+#[derive(Debug, Args)]
+pub(super) struct There {
+    /// On this machine instead, over SSH; this program is copied there, nothing else is needed
+    #[arg(long, value_name = "[USER@]HOST[:PORT]")]
+    pub(super) on: Option<String>,
+    /// How it is reached: the ssh command with options, words separated by spaces
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        env = "STACKRACE_SSH",
+        default_value = "ssh"
+    )]
+    pub(super) ssh: String,
+    /// Be root there, by sudo, which must ask for no password
+    #[arg(long, requires = "on")]
+    pub(super) sudo: bool,
 }
 
 /// `stackrace bonnie++`.
@@ -267,7 +302,7 @@ pub(super) struct Run {
     #[arg(long)]
     pub(super) full: bool,
     /// In a disposable virtual machine: see `stackrace lab`
-    #[arg(long)]
+    #[arg(long, conflicts_with = "on")]
     pub(super) lab: bool,
     /// Memory of that machine
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
@@ -278,6 +313,11 @@ pub(super) struct Run {
     /// The disk of this id may be wiped although it carries something; repeat it for each disk
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
+    /// End as at Ctrl-C when standard input ends: the one who wanted this run has gone
+    #[arg(long, hide = true)]
+    pub(super) attended: bool,
+    #[command(flatten)]
+    pub(super) there: There,
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
@@ -298,6 +338,8 @@ pub(super) struct Plan {
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) there: There,
 }
 
 /// `stackrace lab`.
@@ -579,6 +621,8 @@ pub(super) struct Clean {
     /// Only say what would be removed
     #[arg(long)]
     pub(super) list: bool,
+    #[command(flatten)]
+    pub(super) there: There,
 }
 
 /// `stackrace show`.

@@ -37,9 +37,13 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     if verb.lab {
         return super::lab::run(setting, &study, &verb);
     }
+    if let Some(way) = super::on::way(&verb.there)? {
+        return super::on::run(setting, &study, &verb, &way);
+    }
     let asked = Asked {
         decide: verb.deciding.decide,
         wipe: &verb.wipe,
+        attended: verb.attended,
     };
     start(setting, &study, &[], &asked, &verb.output)
 }
@@ -51,6 +55,8 @@ pub(super) struct Asked<'a> {
     pub(super) decide: bool,
     /// Ids of disks that may be wiped.
     pub(super) wipe: &'a [String],
+    /// Whether to end when standard input does.
+    pub(super) attended: bool,
 }
 
 /// A study: a file, or one that ships; at full size if asked.
@@ -220,6 +226,7 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
         &Asked {
             decide: false,
             wipe: &verb.wipe,
+            attended: false,
         },
         &Output { html },
     )
@@ -234,12 +241,16 @@ fn can_go_on(record: &Record) -> Result<(), Failure> {
         ))
         .next("stackrace import the further results together with these"));
     }
-    if record
-        .head
-        .environment
-        .iter()
-        .any(|fact| fact.name == super::lab::LAB)
-    {
+    let fact = |name: &str| {
+        let mut facts = record.head.environment.iter();
+        facts.find(|fact| fact.name == name)
+    };
+    if let Some(fact) = fact(super::on::OVER_SSH) {
+        let (to, study) = (&fact.value, &record.head.study_name);
+        return Err(Failure::refused(format!("{run} was made on {to}"))
+            .next(format!("begin anew: stackrace run {study} --on {to}")));
+    }
+    if fact(super::lab::LAB).is_some() {
         return Err(Failure::refused(format!(
             "{run} was made in the lab, and its machine is gone"
         ))
@@ -326,6 +337,14 @@ fn race(
         "lowering what stands, then the verdict so far",
         "`stackrace clean` removes what is left standing, `stackrace resume` goes on",
     )?;
+    if asked.attended {
+        let interrupt = Arc::clone(&interrupt);
+        std::thread::spawn(move || {
+            // An error ends it as well.
+            let _ = std::io::copy(&mut std::io::stdin(), &mut std::io::sink());
+            interrupt.raise();
+        });
+    }
     let race = Race {
         study,
         ledger: shared.clone(),

@@ -280,18 +280,13 @@ pub(super) fn run(setting: &Setting, study: &Study, verb: &Run) -> Result<u8, Fa
     let (relay, ended) = in_the_lab(setting, |site, accelerator| {
         let machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
         tell(setting, &up(&machine));
-        let mut relay = Relay {
-            setting,
-            study,
-            store: &store,
-            facts: machine.facts().to_vec(),
-            accelerator,
-            kept: None,
-        };
+        let mut relay = Relay::new(setting, study, &store, "in the lab");
+        relay.facts = machine.facts().to_vec();
+        relay.caution = Some(caution(accelerator));
         let ended = follow(&machine, study, verb, &interrupt, &mut relay);
         Ok((relay, ended))
     })?;
-    relay.finish(ended, verb)
+    relay.finish(ended.map_err(cannot), verb)
 }
 
 /// The disks of all treatments, each once.
@@ -349,6 +344,14 @@ fn follow(
     agent.write(&path, &study.text)?;
     let mut command: Vec<OsString> =
         argv(["/kit/stackrace", "--store", &store, "--quiet", "run", &path]);
+    command.extend(asked(verb));
+    let stop = || interrupt.raised();
+    Ok(agent.follow(&command, &store, &stop, &mut |text| relay.line(text))?)
+}
+
+/// What a command line asks of a run besides its study, said again to the program elsewhere.
+pub(super) fn asked(verb: &Run) -> Vec<OsString> {
+    let mut command = Vec::new();
     let deciding = &verb.deciding;
     let asked = [
         ("--at-most", &verb.at_most),
@@ -364,17 +367,25 @@ fn follow(
     if deciding.decide {
         command.push("--decide".into());
     }
-    let stop = || interrupt.raised();
-    Ok(agent.follow(&command, &store, &stop, &mut |text| relay.line(text))?)
+    for disk in &verb.wipe {
+        command.extend(argv(["--wipe", disk]));
+    }
+    command
 }
 
-/// Keeps on this machine what happens in the guest.
-struct Relay<'a> {
+/// Keeps on this machine what happens elsewhere.
+pub(super) struct Relay<'a> {
     setting: &'a Setting,
     study: &'a Study,
     store: &'a Store,
-    facts: Vec<Fact>,
-    accelerator: Accelerator,
+    /// The run's id here.
+    pub(super) run: String,
+    /// Of the place, besides what the program there says of it.
+    pub(super) facts: Vec<Fact>,
+    /// What a reader of its figures must know.
+    caution: Option<&'static str>,
+    /// `in the lab`, `on server`.
+    place: String,
     /// None: the run has not begun.
     kept: Option<Kept>,
 }
@@ -385,11 +396,30 @@ struct Kept {
     _journal: Journal,
 }
 
-impl Relay<'_> {
-    /// One line of the guest's log.
-    fn line(&mut self, text: &str) -> Result<(), String> {
+impl<'a> Relay<'a> {
+    /// For a run that is to be made in a place: `in the lab`.
+    pub(super) fn new(
+        setting: &'a Setting,
+        study: &'a Study,
+        store: &'a Store,
+        place: &str,
+    ) -> Self {
+        Self {
+            setting,
+            study,
+            store,
+            run: run_id(&SystemClock.today(), execute::entropy()),
+            facts: Vec::new(),
+            caution: None,
+            place: place.to_string(),
+            kept: None,
+        }
+    }
+
+    /// One line of the log there.
+    pub(super) fn line(&mut self, text: &str) -> Result<(), String> {
         let line: Line = serde_json::from_str(text)
-            .map_err(|error| format!("a line of the guest's log is damaged: {error}"))?;
+            .map_err(|error| format!("a line of the log there is damaged: {error}"))?;
         let Some(kept) = &self.kept else {
             self.kept = Some(self.begin(line.event)?);
             return Ok(());
@@ -406,10 +436,10 @@ impl Relay<'_> {
     /// The run begins: it gets an id of this machine, and says where it is made.
     fn begin(&self, event: Event) -> Result<Kept, String> {
         let Event::RunStarted(mut head) = event else {
-            return Err("the guest's log does not begin with its run".to_string());
+            return Err("the log there does not begin with its run".to_string());
         };
         let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        head.run = run_id(&clock.today(), execute::entropy());
+        head.run.clone_from(&self.run);
         head.command.clone_from(&self.setting.command);
         head.study_name.clone_from(&self.study.name);
         head.environment
@@ -422,11 +452,10 @@ impl Relay<'_> {
         let ledger = Shared::new(Ledger::new(log, self.store.index(), record));
         let journal = Journal::create(&self.store.run_dir(&run).join("journal.jsonl"))
             .map_err(|error| error.to_string())?;
-        let text = caution(self.accelerator).to_string();
-        ledger
-            .lock()
-            .append(Event::Warned { text })
-            .map_err(words)?;
+        if let Some(text) = self.caution.map(str::to_string) {
+            let warned = ledger.lock().append(Event::Warned { text });
+            warned.map_err(words)?;
+        }
         Ok(Kept {
             progress: execute::progress(self.setting, self.study, self.store, &ledger),
             ledger,
@@ -440,7 +469,7 @@ impl Relay<'_> {
                 round,
                 treatment,
                 workload: Some(workload),
-                part: "in the lab",
+                part: &self.place,
                 control: None,
             });
         };
@@ -469,26 +498,23 @@ impl Relay<'_> {
         }
     }
 
-    /// The verdict, and the exit code the guest's program gave.
-    fn finish(
+    /// The verdict, and the exit code of the program there.
+    pub(super) fn finish(
         self,
-        ended: Result<crate::host::Output, LabError>,
+        ended: Result<crate::host::Output, Failure>,
         verb: &Run,
     ) -> Result<u8, Failure> {
         let Some(kept) = &self.kept else {
-            return Err(match ended {
-                Ok(output) => {
-                    let code = output.status.and_then(|status| u8::try_from(status).ok());
-                    let said = output.stderr.trim_end();
-                    Failure::new(code.unwrap_or(1), said.trim_start_matches("error: "))
-                }
-                Err(error) => cannot(error),
-            });
+            let output = ended?;
+            let code = output.status.and_then(|status| u8::try_from(status).ok());
+            let said = output.stderr.trim_start_matches("error: ");
+            return Err(Failure::new(code.unwrap_or(1), said));
         };
         let code = match ended {
             Ok(output) => output.status.and_then(|status| u8::try_from(status).ok()),
-            Err(error) => {
-                let detail = format!("the lab: {error}; what was measured until then is kept");
+            Err(failure) => {
+                let (place, why) = (&self.place, failure.text());
+                let detail = format!("{place}: {why}; what was measured until then is kept");
                 kept.progress.warned(&detail);
                 let reason = "failed".to_string();
                 let event = Event::RunEnded { reason, detail };

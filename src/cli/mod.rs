@@ -14,6 +14,7 @@ mod gate;
 mod import;
 mod lab;
 mod load;
+mod on;
 mod plan;
 mod postmark;
 mod progress;
@@ -94,6 +95,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
             .collect(),
     };
     match arguments.verb {
+        Verb::Agent { verb } => on::there(verb),
         Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
         Verb::Lab(verb) => lab::exec(&setting, verb.verb),
         Verb::Load(verb) => load::exec(&setting, verb),

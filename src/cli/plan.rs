@@ -17,6 +17,9 @@ use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let study = execute::read(&verb.study, verb.full)?;
+    if let Some(way) = super::on::way(&verb.there)? {
+        return super::on::plan(setting, &study, &verb, &way);
+    }
     let plan = on_this_machine(setting, &study, |machine| {
         if !verb.lab {
             return crate::plan::Plan::of(&study, machine);

@@ -6,15 +6,18 @@ use rustix::process::{Pid, Signal, kill_process};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
 /// What a program's input and outputs are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Streams<'a> {
     /// No input; both outputs go to a new file in the directory it works in.
     File(&'a str),
-    /// No input; standard output and standard error go to two new files.
+    /// Standard output and standard error go to two new files; standard input ends when this
+    /// program does, however that comes about.
     Files(&'a Path, &'a Path),
+    /// All three are read and written by this program: see [`Process::pipes`].
+    Pipes,
     /// Those of this program: it is used at the terminal, and shares its process group.
     Ours,
 }
@@ -68,9 +71,14 @@ impl Process {
                 start.process_group(0);
             }
             Streams::Files(out, errors) => {
-                start.stdin(Stdio::null());
+                start.stdin(Stdio::piped());
                 start.stdout(new(out).map_err(not_started)?);
                 start.stderr(new(errors).map_err(not_started)?);
+                start.process_group(0);
+            }
+            Streams::Pipes => {
+                start.stdin(Stdio::piped());
+                start.stdout(Stdio::piped()).stderr(Stdio::piped());
                 start.process_group(0);
             }
             Streams::Ours => {}
@@ -85,6 +93,16 @@ impl Process {
     /// As it would be typed.
     pub(crate) fn command(&self) -> &str {
         &self.command
+    }
+
+    /// Its standard input, output and error where they are [`Streams::Pipes`]; once.
+    pub(crate) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+        let child = &mut self.child;
+        Some((
+            child.stdin.take()?,
+            child.stdout.take()?,
+            child.stderr.take()?,
+        ))
     }
 
     /// How it ended; none: it is running.
