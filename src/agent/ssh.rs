@@ -110,6 +110,11 @@ impl Destination {
             port: port.transpose()?,
         })
     }
+
+    /// Its host, without user and port.
+    pub(crate) fn host(&self) -> &str {
+        self.login.rsplit('@').next().unwrap_or_default()
+    }
 }
 
 impl fmt::Display for Destination {
@@ -621,7 +626,7 @@ impl SshError {
             Self::NotRunning { .. } => STATIC.to_string(),
             Self::Sudo { to, .. } => format!(
                 "log in as root: --on root@{}; or let sudo ask no password there",
-                to.login.rsplit('@').next().unwrap_or_default()
+                to.host()
             ),
             Self::Ended { to, .. } => {
                 format!("see that nothing is left there: stackrace clean --on {to}")
@@ -654,7 +659,7 @@ fn unreached(to: &Destination, said: &str) -> String {
 impl fmt::Display for SshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |said: &str| match said {
-            "" => "it said nothing".to_string(),
+            "" => "nothing was said".to_string(),
             said => said.to_string(),
         };
         match self {

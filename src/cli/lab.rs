@@ -508,7 +508,10 @@ impl<'a> Relay<'a> {
             let output = ended?;
             let code = output.status.and_then(|status| u8::try_from(status).ok());
             let said = output.stderr.trim_start_matches("error: ");
-            return Err(Failure::new(code.unwrap_or(1), said));
+            return Err(Failure::new(
+                code.unwrap_or(1),
+                format!("{}: {said}", self.place),
+            ));
         };
         let code = match ended {
             Ok(output) => output.status.and_then(|status| u8::try_from(status).ok()),

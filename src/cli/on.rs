@@ -18,9 +18,9 @@ use crate::agent::program::Program;
 use crate::agent::serve;
 use crate::agent::ssh::{Destination, Remote, SshError, Way};
 use crate::agent::{Agent, AgentError};
-use crate::event::{Fact, Line};
+use crate::event::{Ended, Fact, Line};
 use crate::host::verb::Verb;
-use crate::host::{Output, argv};
+use crate::host::{HostError, Output, argv};
 use crate::record::{Record, RecordError, Store};
 use crate::run::{Interrupt, Ledger};
 use crate::study::Study;
@@ -148,7 +148,25 @@ pub(super) fn run(setting: &Setting, study: &Study, verb: &Run, way: &Way) -> Re
         }
         Err(error) => Err(failed(&remote, error)),
     };
-    relay.finish(ended, verb)
+    let lost = ended.is_err();
+    let code = relay.finish(ended.map(|output| for_ssh(output, way)), verb)?;
+    if lost && !setting.quiet {
+        let to = remote.to();
+        super::error(&format!(
+            "what stood on {to} is lowered there as soon as this machine is missed\n  next: stackrace clean --on {to} says whether anything is left\n"
+        ));
+    }
+    Ok(code)
+}
+
+/// What the program there said, with what can be done from here.
+fn for_ssh(mut output: Output, way: &Way) -> Output {
+    let root = format!(
+        "log in as root: --on root@{}; or --sudo, where sudo asks no password",
+        way.to.host()
+    );
+    output.stderr = output.stderr.replace(&HostError::NeedsRoot.next(), &root);
+    output
 }
 
 /// Lowers what a run that has ended there left standing, if it did, and removes its store: everything
@@ -198,6 +216,7 @@ pub(super) fn plan(
     if !setting.quiet && !verb.json {
         super::print(&format!("on {}\n\n", remote.to()));
     }
+    let output = for_ssh(output, way);
     super::print(&output.stdout);
     super::error(&output.stderr);
     Ok(output
@@ -297,9 +316,9 @@ impl Leftover<'_> {
                 Some(Record::parse(log.as_bytes(), &self.place.store).map_err(execute::broken)?)
             }
         };
-        let trials = there.as_ref().map_or(0, |record| record.trials().count());
+        let trials = there.as_ref().map_or(0, complete);
         let here = store.read(&self.run).ok();
-        let known = here.as_ref().map_or(0, |record| record.trials().count());
+        let known = here.as_ref().map_or(0, complete);
         let there = match there {
             Some(there) if trials > known => there,
             _ => return Ok((text, true)),
@@ -323,6 +342,14 @@ impl Leftover<'_> {
         }
         Ok((text, true))
     }
+}
+
+/// How many trials measured what they were to measure.
+fn complete(record: &Record) -> usize {
+    let trials = record.trials();
+    trials
+        .filter(|trial| trial.ended == Ended::Complete)
+        .count()
 }
 
 /// Keeps a run that another store has kept, under its own id and with its own times.
@@ -369,4 +396,60 @@ impl Clock for Then {
     }
 
     fn sleep(&self, _duration: Duration) {}
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::cli::args::{Arguments, Verb as CliVerb};
+    use clap::Parser;
+
+    fn parsed(words: &[&str]) -> Arguments {
+        Arguments::parse_from([&["stackrace"], words].concat())
+    }
+
+    #[test]
+    fn what_is_asked_of_a_run_is_asked_of_it_there() {
+        let asked = [
+            "--at-most",
+            "9 min",
+            "--margin",
+            "3 %",
+            "--confidence",
+            "90 %",
+            "--seed",
+            "7",
+            "--decide",
+            "--wipe",
+            "wwn-1",
+            "--wipe",
+            "wwn-2",
+        ];
+        let words = [&["run", "study"], &asked[..]].concat();
+        let CliVerb::Run(verb) = parsed(&words).verb else {
+            panic!("not run");
+        };
+        assert_eq!(lab::asked(&verb), argv(asked));
+    }
+
+    #[test]
+    fn a_run_brought_home_has_the_times_it_was_made_at() {
+        let dir = tempfile::tempdir().unwrap();
+        let [there, here] =
+            ["there", "here"].map(|name| Store::open(&dir.path().join(name)).unwrap());
+        let record = crate::record::sample::with_failure();
+        let run = record.head.run.clone();
+        bring_home(&there, record).unwrap();
+        let first = there.read(&run).unwrap();
+        bring_home(&here, first.clone()).unwrap();
+        let again = here.read(&run).unwrap();
+        let lines = |record: &Record| -> Vec<String> {
+            let lines = record.lines.iter();
+            lines
+                .map(|line| serde_json::to_string(line).unwrap())
+                .collect()
+        };
+        assert_eq!(lines(&first), lines(&again));
+        assert!(!first.lines[0].at.is_empty());
+    }
 }
