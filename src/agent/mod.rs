@@ -1,11 +1,17 @@
-//! This program on another machine, asked over a line: a guest's serial port, TCP between guests.
+//! This program on another machine, asked over a line: a guest's serial port, TCP between guests,
+//! SSH to another machine.
 //!
-//! Here is the end that asks; [`serve`] is the one that does it, [`wire`] what they say.
+//! Here is the end that asks; [`serve`] is the one that does it, [`wire`] what they say. [`ssh`]
+//! brings this program to a machine and begins to talk there.
 
+pub(crate) mod program;
 pub(crate) mod serve;
+pub(crate) mod ssh;
 pub(crate) mod wire;
 
+use crate::host::verb::Verb;
 use crate::host::{HostError, Output, shown};
+use serde::de::DeserializeOwned;
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fmt;
@@ -18,6 +24,9 @@ use wire::{Numbered, Reply, Request, line};
 
 /// How long an agent may take to do what takes no time.
 const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often something is said over a line whose end listens for silence.
+pub(crate) const BEAT: Duration = Duration::from_secs(15);
 
 /// Who waits for replies, by the number of the request; none: the other end has gone.
 type Waiting = Arc<Mutex<Option<HashMap<u64, Sender<Reply>>>>>;
@@ -136,6 +145,23 @@ impl Agent {
                 stderr,
             }),
             Ok(Reply::Refused { why }) => Err(AgentError::Refused(why)),
+            Ok(_) | Err(_) => Err(AgentError::Ended),
+        }
+    }
+
+    /// Has done there what a [`Host`](crate::host::Host) does; `name` is that machine's in errors.
+    ///
+    /// # Errors
+    /// When it cannot be done, or the line breaks.
+    pub(crate) fn does<T: DeserializeOwned>(
+        &self,
+        name: &str,
+        verb: Verb,
+    ) -> Result<T, AgentError> {
+        match self.ask(Request::Do { verb })?.1.recv() {
+            Ok(Reply::Did { value }) => serde_json::from_value(value)
+                .map_err(|error| AgentError::Refused(error.to_string())),
+            Ok(Reply::Unable { told }) => Err(AgentError::Host(told.heard(name))),
             Ok(_) | Err(_) => Err(AgentError::Ended),
         }
     }

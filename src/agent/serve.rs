@@ -14,10 +14,16 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ChildStdin;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+
+/// How long the one outside may be silent, where it says something every [`super::BEAT`], until it
+/// counts as gone.
+const SILENCE: Duration = Duration::from_secs(120);
 
 /// How often an idle port is looked at before the first request.
 const IDLE: Duration = Duration::from_millis(20);
@@ -27,6 +33,17 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Most bytes kept of the standard error of a command that is followed.
 const ERRORS_MAX: u64 = 1 << 20;
+
+/// Serves in this very process, on a thread of its own: this machine as a place among others.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn here() -> std::io::Result<super::Agent> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let agent = Agent::new(theirs.try_clone()?);
+    std::thread::spawn(move || converse(&mut BufReader::new(theirs), &agent));
+    super::Agent::new(ours)
+}
 
 /// What the threads share.
 struct Agent {
@@ -69,6 +86,51 @@ pub(crate) fn guest(listen: Option<SocketAddr>) -> Result<(), String> {
         SystemClock.sleep(IDLE);
     }
     converse(&mut lines, &agent)
+}
+
+/// Serves over standard input and output until the one outside has gone, or has been silent for two
+/// minutes. Commands that are followed are then interrupted, and this returns when they have ended:
+/// nothing goes on, and nothing stands, that nobody is left to want.
+///
+/// # Errors
+/// When standard input fails, or brings what is not understood.
+pub(crate) fn stdio() -> Result<(), String> {
+    let agent = Agent::new(std::io::stdout());
+    let heard = Arc::new(AtomicU64::new(SystemClock.now_ns()));
+    let (watched, last) = (Arc::clone(&agent), Arc::clone(&heard));
+    std::thread::spawn(move || {
+        let silent = || {
+            SystemClock
+                .now_ns()
+                .saturating_sub(last.load(Ordering::Relaxed))
+        };
+        while u128::from(silent()) < SILENCE.as_nanos() {
+            SystemClock.sleep(super::BEAT);
+        }
+        watched.end();
+        std::process::exit(1);
+    });
+    let input = Listened {
+        input: std::io::stdin(),
+        heard,
+    };
+    let conversed = converse(&mut BufReader::new(input), &agent);
+    agent.end();
+    conversed
+}
+
+/// Standard input, and when something last came from it.
+struct Listened {
+    input: std::io::Stdin,
+    heard: Arc<AtomicU64>,
+}
+
+impl Read for Listened {
+    fn read(&mut self, bytes: &mut [u8]) -> std::io::Result<usize> {
+        let read = self.input.read(bytes);
+        self.heard.store(SystemClock.now_ns(), Ordering::Relaxed);
+        read
+    }
 }
 
 /// A connection from another guest.
@@ -144,6 +206,21 @@ impl Agent {
         if let Ok(bytes) = line(id, reply) {
             // If the one outside has gone, the reading thread finds out as well and ends.
             let _ = held(&self.port).write_all(&bytes);
+        }
+    }
+
+    /// Interrupts what is followed, which then reads the end, and waits until it has ended.
+    fn end(&self) {
+        let followed = std::mem::take(&mut *held(&self.followed));
+        let followed: Vec<_> = followed.into_values().map(|f| f.process).collect();
+        for process in &followed {
+            held(process).interrupt();
+        }
+        while followed
+            .iter()
+            .any(|process| held(process).ended().is_none())
+        {
+            SystemClock.sleep(LOOK);
         }
     }
 
@@ -254,23 +331,12 @@ fn beginning(mut errors: impl Read) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Agent as Outside, Heard};
+    use super::super::Heard;
     use super::*;
-    use std::os::unix::net::UnixStream;
-
-    /// An agent in this process and the one who asks it.
-    fn pair() -> Outside {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        std::thread::spawn(move || {
-            let agent = Agent::new(theirs.try_clone().unwrap());
-            converse(&mut BufReader::new(theirs), &agent)
-        });
-        Outside::new(ours).unwrap()
-    }
 
     #[test]
     fn a_command_is_told_and_heard_line_by_line_to_its_end() {
-        let outside = pair();
+        let outside = here().unwrap();
         let script = "echo ready; while read word; do echo heard $word; \
                       [ $word = stop ] && break; done; echo why >&2; exit 3";
         let argv: Vec<OsString> = ["sh", "-c", script].map(OsString::from).to_vec();
@@ -295,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_command_that_waits_can_be_interrupted() {
-        let outside = pair();
+        let outside = here().unwrap();
         let argv: Vec<OsString> = ["sleep", "1000"].map(OsString::from).to_vec();
         let talk = outside.follow(&argv).unwrap();
         // Asked until it has come so far that it can be.

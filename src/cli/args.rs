@@ -97,6 +97,13 @@ pub(super) enum Verb {
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
+    /// This program on another machine, as it is asked over SSH
+    #[command(hide = true)]
+    Agent {
+        /// What to do
+        #[command(subcommand)]
+        verb: AgentVerb,
+    },
     /// Do what sysbench's fileio test does, with its options, in the current directory
     #[command(disable_help_flag = true)]
     Sysbench(Sysbench),
@@ -105,6 +112,42 @@ pub(super) enum Verb {
         /// For which shell
         shell: Shell,
     },
+}
+
+/// What this program does on another machine.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(super) enum AgentVerb {
+    /// Do what is asked on standard input
+    Serve,
+    /// Say the BLAKE3 hash of this program
+    Hash,
+}
+
+/// Another machine.
+#[derive(Debug, Args)]
+pub(super) struct There {
+    /// On this machine instead, over SSH; this program is copied there, nothing else is needed. A
+    /// study is tried on each of several: `here` may be one
+    #[arg(long, value_name = "[USER@]HOST[:PORT]")]
+    pub(super) on: Vec<String>,
+    #[command(flatten)]
+    pub(super) reach: Reach,
+}
+
+/// How other machines are reached.
+#[derive(Debug, Args)]
+pub(super) struct Reach {
+    /// How another machine is reached: the ssh command with options, words separated by spaces
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        env = "STACKRACE_SSH",
+        default_value = "ssh"
+    )]
+    pub(super) ssh: String,
+    /// Be root there, by sudo, which must ask for no password
+    #[arg(long)]
+    pub(super) sudo: bool,
 }
 
 /// `stackrace bonnie++`.
@@ -272,7 +315,7 @@ pub(super) struct Run {
     #[arg(long)]
     pub(super) full: bool,
     /// In disposable virtual machines: see `stackrace lab`
-    #[arg(long)]
+    #[arg(long, conflicts_with = "on")]
     pub(super) lab: bool,
     /// System of that machine: debian-13 [default] or debian-12; repeat it to try the study on each:
     /// it is then a factor
@@ -287,6 +330,8 @@ pub(super) struct Run {
     /// The disk of this id may be wiped although it carries something; repeat it for each disk
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
+    #[command(flatten)]
+    pub(super) there: There,
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
@@ -326,6 +371,8 @@ pub(super) struct Plan {
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
+    #[command(flatten)]
+    pub(super) there: There,
 }
 
 /// `stackrace lab`.
@@ -398,6 +445,8 @@ pub(super) struct Resume {
     /// The disk of this id may be wiped although it carries something; repeat it for each disk
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
+    #[command(flatten)]
+    pub(super) reach: Reach,
     #[command(flatten)]
     pub(super) output: Output,
 }
@@ -618,6 +667,8 @@ pub(super) struct Clean {
     /// Only say what would be removed
     #[arg(long)]
     pub(super) list: bool,
+    #[command(flatten)]
+    pub(super) there: There,
 }
 
 /// `stackrace show`.

@@ -16,7 +16,7 @@ use crate::record::{Log, Record, RecordError, Store, run_id};
 use crate::report;
 use crate::run::{Broken, Here, Interrupt, Ledger, Race, Reason, Shared, Venue};
 use crate::setting::Refusal;
-use crate::study::{self, Kinds, SYSTEM, Study};
+use crate::study::{self, HOST, Kinds, SYSTEM, Study};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 use crate::verdict::{self, Evidence, State, Verdict};
@@ -30,7 +30,7 @@ pub(super) const ANSWER_LINES: usize = 20;
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     let mut study = read(&verb.study, verb.full)?;
-    study = on_systems(study, &verb.systems)?;
+    study = at_places(study, &verb.systems, &verb.there.on)?;
     deciding(&mut study, &verb.deciding)?;
     if let Some(time) = &verb.at_most {
         study.decide.time_max_ns =
@@ -39,7 +39,10 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     if verb.lab {
         return super::lab::run(setting, &study, &verb);
     }
-    one_place(&study)?;
+    if let Some(hosts) = super::on::hosts(&study, &verb.there)? {
+        return super::on::run(setting, &study, &verb, &hosts);
+    }
+    not_in_the_lab(&study)?;
     let asked = Asked {
         decide: verb.deciding.decide,
         wipe: &verb.wipe,
@@ -47,17 +50,25 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     start(setting, &study, &[], &asked, &verb.output)
 }
 
-/// The study on the systems that the command line names; with one alone, nothing is varied.
-pub(super) fn on_systems(study: Study, systems: &[String]) -> Result<Study, Failure> {
-    if systems.is_empty() || (systems.len() == 1 && study.places().is_none()) {
+/// The study at the places that the command line names; at one alone, nothing is varied.
+pub(super) fn at_places(
+    study: Study,
+    systems: &[String],
+    hosts: &[String],
+) -> Result<Study, Failure> {
+    let (factor, places) = match hosts {
+        [] => (SYSTEM, systems),
+        _ => (HOST, hosts),
+    };
+    if places.is_empty() || (places.len() == 1 && study.places().is_none()) {
         return Ok(study);
     }
-    let text = study::in_places(study.text.as_bytes(), SYSTEM, systems);
+    let text = study::in_places(study.text.as_bytes(), factor, places);
     parse(&study.name, &text)
 }
 
-/// Refuses a study that is to be tried elsewhere.
-fn one_place(study: &Study) -> Result<(), Failure> {
+/// Refuses a study that is to be tried in the lab.
+fn not_in_the_lab(study: &Study) -> Result<(), Failure> {
     let Some(factor) = study.places() else {
         return Ok(());
     };
@@ -229,6 +240,9 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
     let output = Output { html };
     if super::lab::made(&stopped.record) {
         return super::lab::resume(setting, &study, &store, stopped, &output);
+    }
+    if let Some(hosts) = super::on::known(&study, &stopped.record, &verb.reach)? {
+        return super::on::resume(setting, &study, &store, stopped, &verb, &hosts, &output);
     }
     go_back(&stopped.record)?;
     // Before the machine is asked: what the dead run left standing takes up the room needed.

@@ -15,6 +15,7 @@ mod import;
 mod in_step;
 mod lab;
 mod load;
+mod on;
 mod places;
 mod plan;
 mod postmark;
@@ -96,6 +97,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
             .collect(),
     };
     match arguments.verb {
+        Verb::Agent { verb } => on::there(verb),
         Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
         Verb::Lab(verb) => lab::exec(&setting, verb.verb),
         Verb::Load(verb) => load::exec(&setting, verb),

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use super::Setting;
 use super::args::Output;
-use super::execute::{self, Asked, Going};
+use super::execute::{self, Asked, Going, Stopped};
 use super::failure::{self, Failure};
+use crate::agent::ssh::Remote;
 use crate::agent::{Agent, AgentError, Heard as Came, Talk};
 use crate::event::{Event, Fact};
 use crate::record::Store;
@@ -31,16 +32,30 @@ pub(super) struct Place<'a> {
 }
 
 /// Speaks with `in-step` at the other end of an agent's line.
-pub(super) struct Speaks<'a>(Talk<'a>);
+pub(super) struct Speaks<'a> {
+    talk: Talk<'a>,
+    /// Who says why the line has broken; none: nobody knows more than that.
+    pub(super) broken: Option<&'a Remote>,
+}
+
+impl Speaks<'_> {
+    fn words(&self, error: &AgentError) -> String {
+        match (error, self.broken) {
+            (AgentError::Ended, Some(remote)) => remote.broken().to_string(),
+            _ => error.to_string(),
+        }
+    }
+}
 
 impl Messenger for Speaks<'_> {
     fn tell(&mut self, order: &Order) -> Result<(), String> {
         let text = serde_json::to_string(order).map_err(|error| error.to_string())?;
-        self.0.tell(&text).map_err(|error| error.to_string())
+        self.talk.tell(&text).map_err(|error| self.words(&error))
     }
 
     fn hear(&mut self) -> Result<Heard, String> {
-        match self.0.hear(MOMENT).map_err(|error| error.to_string())? {
+        let heard = self.talk.hear(MOMENT);
+        match heard.map_err(|error| self.words(&error))? {
             None => Ok(Heard::Nothing),
             Some(Came::Line(text)) => serde_json::from_str(&text)
                 .map(Heard::Said)
@@ -54,7 +69,7 @@ impl Messenger for Speaks<'_> {
 
     fn interrupt(&mut self) {
         // One who is gone is heard of at once.
-        let _ = self.0.interrupt();
+        let _ = self.talk.interrupt();
     }
 }
 
@@ -66,6 +81,10 @@ pub(super) struct Kit<'a> {
     pub(super) study: &'a str,
     /// Ids of disks that may be wiped there.
     pub(super) wipe: &'a [String],
+    /// Begins what is said of it: `on server`.
+    pub(super) called: &'a str,
+    /// What it says, with what can be done from here.
+    pub(super) advice: &'a dyn Fn(String) -> String,
 }
 
 /// Hands the study over and waits until the place is ready, which it is when everything that can be
@@ -89,7 +108,10 @@ pub(super) fn ready<'a>(
     for id in kit.wipe {
         command.extend(["--wipe", id].map(OsString::from));
     }
-    let mut speaks = Speaks(agent.follow(&command).map_err(cannot)?);
+    let mut speaks = Speaks {
+        talk: agent.follow(&command).map_err(cannot)?,
+        broken: None,
+    };
     loop {
         match speaks.hear() {
             Ok(Heard::Nothing) => {}
@@ -99,9 +121,12 @@ pub(super) fn ready<'a>(
             }
             Ok(Heard::Ended { status, stderr }) => {
                 let code = status.and_then(|status| u8::try_from(status).ok());
-                let said = stderr.trim_end().trim_start_matches("error: ").to_owned();
-                let said = place.map_or(said.clone(), |place| format!("{place}: {said}"));
-                return Err(Failure::new(code.unwrap_or(failure::CANNOT), said));
+                let said = (kit.advice)(stderr);
+                let said = said.trim_start_matches("error: ");
+                return Err(Failure::new(
+                    code.unwrap_or(failure::CANNOT),
+                    format!("{}: {said}", kit.called),
+                ));
             }
             Err(why) => return Err(Failure::new(failure::CANNOT, why)),
         }
@@ -110,6 +135,33 @@ pub(super) fn ready<'a>(
 
 fn cannot(error: AgentError) -> Failure {
     Failure::new(failure::CANNOT, error.to_string()).next(error.next())
+}
+
+/// All places, or none: where one is not ready, the others are told that they are not needed.
+pub(super) fn all<'a>(
+    places: impl Iterator<Item = Result<Place<'a>, Failure>>,
+) -> Result<Vec<Place<'a>>, Failure> {
+    let mut ready = Vec::new();
+    for place in places {
+        match place {
+            Ok(place) => ready.push(place),
+            Err(failure) => {
+                ready.iter_mut().for_each(Place::dismiss);
+                return Err(failure);
+            }
+        }
+    }
+    Ok(ready)
+}
+
+impl Place<'_> {
+    fn dismiss(&mut self) {
+        // One that is gone does not have to be told.
+        let mut there = self.speaks.tell(&Order::End).is_ok();
+        while there {
+            there = !matches!(self.speaks.hear(), Ok(Heard::Ended { .. }) | Err(_));
+        }
+    }
 }
 
 /// The treatments of one place, alone: what is to be checked there. Their indices are not those of
@@ -163,8 +215,14 @@ impl Run<'_> {
         self.go_on(places, shared)
     }
 
-    /// Goes on with a run at places that are ready, until it ends.
-    pub(super) fn go_on(&self, places: Vec<Place<'_>>, shared: Shared) -> Result<u8, Failure> {
+    /// Goes on with a run that stopped, at places that are ready.
+    pub(super) fn resume(&self, places: Vec<Place<'_>>, stopped: Stopped) -> Result<u8, Failure> {
+        let (_journal, leftovers) = stopped.take_over(self.store)?;
+        let shared = stopped.resumed(self.setting, self.store, leftovers)?;
+        self.go_on(places, shared)
+    }
+
+    fn go_on(&self, places: Vec<Place<'_>>, shared: Shared) -> Result<u8, Failure> {
         let progress = execute::progress(self.setting, self.study, self.store, &shared);
         let places = places.into_iter().map(|place| {
             let speaks: Box<dyn Messenger + '_> = Box::new(place.speaks);

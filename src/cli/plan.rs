@@ -17,7 +17,11 @@ use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let study = execute::read(&verb.study, verb.full)?;
-    let study = execute::on_systems(study, &verb.systems)?;
+    let study = execute::at_places(study, &verb.systems, &verb.there.on)?;
+    if let (None, [on]) = (study.places(), &*verb.there.on) {
+        let way = super::on::way(on, &verb.there.reach)?;
+        return super::on::plan(setting, &study, &verb, &way);
+    }
     let plan = on_this_machine(setting, &study, |machine| {
         if !verb.lab && study.places().is_none() {
             return crate::plan::Plan::of(&study, machine);

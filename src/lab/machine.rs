@@ -10,6 +10,7 @@ use super::cpio::Archive;
 use super::image::Image;
 use super::short::Short;
 use super::switch::Switch;
+use crate::agent::program::{libc_needed, version};
 use crate::agent::{Agent, wire::Request};
 use crate::event::Fact;
 use crate::host::process::{Process, Streams};
@@ -511,29 +512,6 @@ fn check_libc(site: &Site<'_>) -> Result<(), LabError> {
     }
 }
 
-/// The newest version of glibc a program names (`GLIBC_2.34`); none: it is static.
-fn libc_needed(program: &[u8]) -> Option<(u32, u32)> {
-    let mark = b"GLIBC_";
-    let places = program.windows(mark.len()).enumerate();
-    places
-        .filter(|(_, window)| window == mark)
-        .filter_map(|(at, _)| {
-            let rest = &program[at + mark.len()..];
-            let end = rest
-                .iter()
-                .position(|byte| !b"0123456789.".contains(byte))?;
-            version(std::str::from_utf8(&rest[..end]).ok()?)
-        })
-        .max()
-}
-
-/// `2.36-9+deb12u9` → (2, 36).
-fn version(text: &str) -> Option<(u32, u32)> {
-    let (major, rest) = text.split_once('.')?;
-    let minor: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
 /// The end of what a guest and its QEMU printed.
 fn last_words(dir: &Path, node: usize) -> String {
     let mut lines = Vec::new();
@@ -544,17 +522,4 @@ fn last_words(dir: &Path, node: usize) -> String {
     }
     let from = lines.len().saturating_sub(LAST_WORDS);
     lines[from..].join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_c_library_named_is_the_one_needed() {
-        let program = b"\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_PRIVATE\0GLIBC_2.9\0";
-        assert_eq!(libc_needed(program), Some((2, 34)));
-        assert_eq!(libc_needed(b"nothing"), None);
-        assert_eq!(version("2.36-9+deb12u9"), Some((2, 36)));
-    }
 }

@@ -3,7 +3,7 @@
 //! The agent of node 2 and of those after it listens at its own address there. There is nothing to
 //! be kept from anybody: the network ends in the machine's directory, and the guests are disposable.
 
-use crate::agent::wire::{Reply, Request, line};
+use crate::agent::wire::{Request, line};
 use crate::agent::{Agent, AgentError};
 use crate::event::CommandRun;
 use crate::host::local::Sink;
@@ -106,15 +106,12 @@ impl Peer {
     }
 
     fn ask<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, HostError> {
-        let asked = self.agent()?.ask(Request::Do { verb });
-        let (_, replies) = asked.map_err(|error| self.lost(error))?;
-        match replies.recv() {
-            Ok(Reply::Did { value }) => {
-                serde_json::from_value(value).map_err(|error| self.lost(error))
-            }
-            Ok(Reply::Unable { told }) => Err(told.heard(&self.name)),
-            other => Err(self.lost(format!("{other:?}"))),
-        }
+        self.agent()?
+            .does(&self.name, verb)
+            .map_err(|error| match error {
+                AgentError::Host(error) => error,
+                other => self.lost(other),
+            })
     }
 
     /// Sends so many bytes over a connection of their own; B/s until the other end had them.

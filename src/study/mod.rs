@@ -23,7 +23,7 @@ mod words;
 mod tests;
 
 pub(crate) use error::StudyError;
-pub(crate) use place::{SYSTEM, in_places};
+pub(crate) use place::{HOST, SYSTEM, in_places};
 pub(crate) use read::parse;
 pub(crate) use schema::schema;
 pub(crate) use size::full_size;
