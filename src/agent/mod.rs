@@ -28,9 +28,6 @@ const PATIENCE: Duration = Duration::from_secs(60);
 /// How often something is said over a line whose end listens for silence.
 pub(crate) const BEAT: Duration = Duration::from_secs(15);
 
-/// How often it is asked whether a command that is followed is to stop.
-const LOOK: Duration = Duration::from_millis(100);
-
 /// Who waits for replies, by the number of the request; none: the other end has gone.
 type Waiting = Arc<Mutex<Option<HashMap<u64, Sender<Reply>>>>>;
 
@@ -196,48 +193,79 @@ impl Agent {
         self.done(request, PATIENCE)
     }
 
-    /// Runs a command that keeps a run in a store there; every line of its log is handed to
-    /// `each` as it comes. As soon as `stop` says so, once, the command is interrupted.
+    /// Starts a command there that reads and prints lines.
     ///
     /// # Errors
-    /// When it cannot be started, the line breaks, or `each` refuses a line.
-    pub(crate) fn follow(
-        &self,
-        argv: &[OsString],
-        store: &str,
-        stop: &dyn Fn() -> bool,
-        each: &mut dyn FnMut(&str) -> Result<(), String>,
-    ) -> Result<Output, AgentError> {
+    /// When the other end has gone.
+    pub(crate) fn follow(&self, argv: &[OsString]) -> Result<Talk<'_>, AgentError> {
         let argv = argv.iter().map(|word| word.to_string_lossy().into_owned());
         let (id, replies) = self.ask(Request::Follow {
             argv: argv.collect(),
-            store: store.to_string(),
         })?;
-        let mut stopped = false;
-        loop {
-            if !stopped && stop() {
-                stopped = true;
-                self.done(Request::Interrupt { of: id }, PATIENCE)?;
-            }
-            match replies.recv_timeout(LOOK) {
-                Ok(Reply::Line { text }) => each(&text).map_err(AgentError::Refused)?,
-                Ok(Reply::Ended {
-                    status,
-                    stdout,
-                    stderr,
-                    ..
-                }) => {
-                    return Ok(Output {
-                        status,
-                        stdout,
-                        stderr,
-                    });
-                }
-                Ok(Reply::Refused { why }) => return Err(AgentError::Refused(why)),
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(AgentError::Ended),
-            }
+        Ok(Talk {
+            agent: self,
+            id,
+            replies,
+        })
+    }
+}
+
+/// A command under way at the other end, by [`Agent::follow`].
+pub(crate) struct Talk<'a> {
+    agent: &'a Agent,
+    id: u64,
+    replies: Receiver<Reply>,
+}
+
+/// What is heard of a command.
+#[derive(Debug)]
+pub(crate) enum Heard {
+    /// A line it printed.
+    Line(String),
+    /// It has ended, with what it wrote to standard error.
+    Ended(Output),
+}
+
+impl Talk<'_> {
+    /// Hands it a line.
+    ///
+    /// # Errors
+    /// It has ended, or the other end has gone.
+    pub(crate) fn tell(&self, text: &str) -> Result<(), AgentError> {
+        let (of, text) = (self.id, text.to_owned());
+        self.agent.done(Request::Tell { of, text }, PATIENCE)
+    }
+
+    /// What comes of it; none: nothing, for so long.
+    ///
+    /// # Errors
+    /// It could not be started, or the other end has gone.
+    pub(crate) fn hear(&self, patience: Duration) -> Result<Option<Heard>, AgentError> {
+        match self.replies.recv_timeout(patience) {
+            Ok(Reply::Line { text }) => Ok(Some(Heard::Line(text))),
+            Ok(Reply::Ended {
+                status,
+                stdout,
+                stderr,
+                ..
+            }) => Ok(Some(Heard::Ended(Output {
+                status,
+                stdout,
+                stderr,
+            }))),
+            Ok(Reply::Refused { why }) => Err(AgentError::Refused(why)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(AgentError::Ended),
         }
+    }
+
+    /// Asks it to end, as Ctrl-C would.
+    ///
+    /// # Errors
+    /// The other end has gone.
+    pub(crate) fn interrupt(&self) -> Result<(), AgentError> {
+        self.agent
+            .done(Request::Interrupt { of: self.id }, PATIENCE)
     }
 }
 

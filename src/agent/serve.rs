@@ -12,9 +12,10 @@ use crate::time::{Clock, SystemClock};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::fs::File;
-use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
+use std::process::ChildStdin;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -23,20 +24,30 @@ use std::time::Duration;
 /// counts as gone.
 const SILENCE: Duration = Duration::from_secs(120);
 
+/// How long commands may take to end then. One that cannot get rid of what it prints can when the
+/// agent has ended.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// How often an idle port is looked at before the first request.
 const IDLE: Duration = Duration::from_millis(20);
 
-/// How often the log of a command that is followed is looked at.
-const LOOK: Duration = Duration::from_millis(50);
+/// How often a command that prints no more is looked at until it has ended.
+const LOOK: Duration = Duration::from_millis(10);
 
-/// Most bytes kept of each output of a command that is followed.
-const OUTPUT_MAX: u64 = 1 << 24;
+/// Most bytes kept of the standard error of a command that is followed.
+const ERRORS_MAX: u64 = 1 << 20;
 
 /// What the threads share.
 struct Agent {
     port: Mutex<Box<dyn Write + Send>>,
     /// Commands that are followed, by the number of their request.
-    followed: Mutex<HashMap<u64, Arc<Mutex<Process>>>>,
+    followed: Mutex<HashMap<u64, Followed>>,
+}
+
+/// A command under way, and what it reads: the end, as soon as the agent has ended.
+struct Followed {
+    process: Arc<Mutex<Process>>,
+    input: ChildStdin,
 }
 
 /// Serves in a guest, and for its peers at an address, until the one outside has gone.
@@ -138,6 +149,14 @@ fn converse(lines: &mut impl BufRead, agent: &Arc<Agent>) -> Result<(), String> 
                     .map_err(words)?;
                 agent.say(request.id, Reply::Done);
             }
+            // In the order they came.
+            Request::Tell { of, text } => {
+                let reply = match agent.tell(of, &text) {
+                    Ok(()) => Reply::Done,
+                    Err(why) => Reply::Refused { why },
+                };
+                agent.say(request.id, reply);
+            }
             said => {
                 let agent = Arc::clone(agent);
                 std::thread::spawn(move || {
@@ -182,16 +201,19 @@ impl Agent {
         }
     }
 
-    /// Interrupts what is followed and waits until it has ended.
+    /// Ends what is followed, for want of one to want it, and waits until it has ended.
     fn end(&self) {
-        let followed: Vec<_> = held(&self.followed).values().cloned().collect();
-        for process in &followed {
-            held(process).interrupt();
-        }
-        while followed
-            .iter()
-            .any(|process| held(process).ended().is_none())
-        {
+        let followed: Vec<Followed> = held(&self.followed).drain().map(|(_, one)| one).collect();
+        let processes = followed.into_iter().map(|one| {
+            held(&one.process).interrupt();
+            // What it reads ends here.
+            one.process
+        });
+        let processes: Vec<_> = processes.collect();
+        let began = SystemClock.now_ns();
+        let waited = || u128::from(SystemClock.now_ns().saturating_sub(began));
+        let going = |process: &Arc<Mutex<Process>>| held(process).ended().is_none();
+        while processes.iter().any(going) && waited() < PATIENCE.as_nanos() {
             SystemClock.sleep(LOOK);
         }
     }
@@ -199,43 +221,45 @@ impl Agent {
     fn answer(&self, id: u64, request: Request) -> Reply {
         let refused = |why: String| Reply::Refused { why };
         match request {
-            Request::Hello | Request::Receive { .. } => Reply::Done,
+            Request::Hello | Request::Receive { .. } | Request::Tell { .. } => Reply::Done,
             Request::Do { verb } => perform(verb),
             Request::Exec { argv } => exec(&argv).unwrap_or_else(refused),
             Request::Write { path, text } => match write(Path::new(&path), &text) {
                 Ok(()) => Reply::Done,
                 Err(error) => refused(format!("cannot write {path}: {error}")),
             },
-            Request::Follow { argv, store } => self
-                .follow(id, &argv, Path::new(&store))
-                .unwrap_or_else(refused),
+            Request::Follow { argv } => self.follow(id, &argv).unwrap_or_else(refused),
             Request::Interrupt { of } => {
-                if let Some(process) = held(&self.followed).get(&of) {
-                    held(process).interrupt();
+                if let Some(followed) = held(&self.followed).get(&of) {
+                    held(&followed.process).interrupt();
                 }
                 Reply::Done
             }
         }
     }
 
-    fn follow(&self, id: u64, argv: &[String], store: &Path) -> Result<Reply, String> {
+    fn follow(&self, id: u64, argv: &[String]) -> Result<Reply, String> {
         let words = |error: std::io::Error| error.to_string();
-        std::fs::create_dir_all(store).map_err(words)?;
-        let [out, errors] =
-            ["out", "errors"].map(|name| store.join(format!("followed-{id}.{name}")));
         let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
         let began = SystemClock.now_ns();
-        let process = Process::start(&argv, Path::new("."), Streams::Files(&out, &errors))
+        let mut process = Process::start(&argv, Path::new("."), Streams::Pipes)
             .map_err(|error| error.to_string())?;
+        let pipes = process.pipes().ok_or("the command has no pipes")?;
+        let (input, output, errors) = pipes;
         let process = Arc::new(Mutex::new(process));
-        held(&self.followed).insert(id, Arc::clone(&process));
-        let mut log = Followed::default();
+        let followed = Followed {
+            process: Arc::clone(&process),
+            input,
+        };
+        held(&self.followed).insert(id, followed);
+        let errors = std::thread::spawn(move || beginning(errors));
+        for text in BufReader::new(output).lines() {
+            let text = text.map_err(words)?;
+            self.say(id, Reply::Line { text });
+        }
+        // It is not held while it is waited for: it can still be interrupted.
         let status = loop {
-            // Asked before the log is read: what it wrote until its end is then not missed.
             let ended = held(&process).ended();
-            for text in log.news(store).map_err(words)? {
-                self.say(id, Reply::Line { text });
-            }
             match ended {
                 Some(status) => break status,
                 None => SystemClock.sleep(LOOK),
@@ -244,10 +268,19 @@ impl Agent {
         held(&self.followed).remove(&id);
         Ok(Reply::Ended {
             status: status.code(),
-            stdout: beginning(&out).map_err(words)?,
-            stderr: beginning(&errors).map_err(words)?,
+            stdout: String::new(),
+            stderr: errors.join().unwrap_or_default(),
             elapsed_ns: SystemClock.now_ns().saturating_sub(began),
         })
+    }
+
+    /// Hands a line to a command that is followed.
+    fn tell(&self, of: u64, text: &str) -> Result<(), String> {
+        let mut all = held(&self.followed);
+        let followed = all.get_mut(&of).ok_or("that command has ended")?;
+        let line = format!("{text}\n");
+        let written = followed.input.write_all(line.as_bytes());
+        written.map_err(|error| format!("that command does not listen: {error}"))
     }
 }
 
@@ -281,64 +314,68 @@ fn write(path: &Path, text: &str) -> std::io::Result<()> {
     std::fs::write(path, text)
 }
 
-fn beginning(path: &Path) -> std::io::Result<String> {
+/// The beginning of what a command writes; all of it is read.
+fn beginning(mut errors: impl Read) -> String {
     let mut bytes = Vec::new();
-    File::open(path)?.take(OUTPUT_MAX).read_to_end(&mut bytes)?;
-    Ok(String::from_utf8_lossy(&bytes).into_owned())
-}
-
-/// A log that grows.
-#[derive(Default)]
-struct Followed {
-    path: Option<PathBuf>,
-    /// Bytes of whole lines that were read.
-    read: u64,
-}
-
-impl Followed {
-    /// Whole lines that are new; the log is the one of the only run in a store, as soon as there is
-    /// one.
-    fn news(&mut self, store: &Path) -> std::io::Result<Vec<String>> {
-        if self.path.is_none() {
-            let runs = std::fs::read_dir(store.join("runs"));
-            let logs = runs.into_iter().flatten().flatten();
-            self.path = logs
-                .map(|run| run.path().join("log.jsonl"))
-                .find(|log| log.exists());
-        }
-        let Some(path) = &self.path else {
-            return Ok(Vec::new());
-        };
-        let mut file = File::open(path)?;
-        file.seek(SeekFrom::Start(self.read))?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes)?;
-        let whole = bytes
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |at| at + 1);
-        self.read += whole as u64;
-        let text = String::from_utf8_lossy(&bytes[..whole]).into_owned();
-        Ok(text.lines().map(str::to_string).collect())
-    }
+    // What cannot be read is left out: it is told for a person.
+    let _ = errors.by_ref().take(ERRORS_MAX).read_to_end(&mut bytes);
+    let _ = std::io::copy(&mut errors, &mut std::io::sink());
+    String::from_utf8_lossy(&bytes).into_owned()
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::{Agent as Outside, Heard};
     use super::*;
+    use std::os::unix::net::UnixStream;
+
+    /// An agent in this process and the one who asks it.
+    fn pair() -> Outside {
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        std::thread::spawn(move || {
+            let agent = Agent::new(theirs.try_clone().unwrap());
+            converse(&mut BufReader::new(theirs), &agent)
+        });
+        Outside::new(ours).unwrap()
+    }
 
     #[test]
-    fn a_log_is_followed_by_whole_lines() {
-        let store = tempfile::tempdir().unwrap();
-        let mut log = Followed::default();
-        assert!(log.news(store.path()).unwrap().is_empty());
-        let run = store.path().join("runs/r");
-        std::fs::create_dir_all(&run).unwrap();
-        let mut file = File::create(run.join("log.jsonl")).unwrap();
-        file.write_all(b"{\"a\":1}\n{\"b\"").unwrap();
-        assert_eq!(log.news(store.path()).unwrap(), ["{\"a\":1}"]);
-        assert!(log.news(store.path()).unwrap().is_empty());
-        file.write_all(b":2}\n\n").unwrap();
-        assert_eq!(log.news(store.path()).unwrap(), ["{\"b\":2}", ""]);
+    fn a_command_is_told_and_heard_line_by_line_to_its_end() {
+        let outside = pair();
+        let script = "echo ready; while read word; do echo heard $word; \
+                      [ $word = stop ] && break; done; echo why >&2; exit 3";
+        let argv: Vec<OsString> = ["sh", "-c", script].map(OsString::from).to_vec();
+        let talk = outside.follow(&argv).unwrap();
+        let hear = || match talk.hear(Duration::from_secs(60)).unwrap() {
+            Some(Heard::Line(text)) => text,
+            other => panic!("not a line: {other:?}"),
+        };
+        assert_eq!(hear(), "ready");
+        for word in ["one", "two", "stop"] {
+            talk.tell(word).unwrap();
+            assert_eq!(hear(), format!("heard {word}"));
+        }
+        match talk.hear(Duration::from_secs(60)).unwrap() {
+            Some(Heard::Ended(output)) => {
+                assert_eq!((output.status, &*output.stderr), (Some(3), "why\n"));
+            }
+            other => panic!("not the end: {other:?}"),
+        }
+        assert!(talk.tell("late").is_err());
+    }
+
+    #[test]
+    fn a_command_that_waits_can_be_interrupted() {
+        let outside = pair();
+        let argv: Vec<OsString> = ["sleep", "1000"].map(OsString::from).to_vec();
+        let talk = outside.follow(&argv).unwrap();
+        // Asked until it has come so far that it can be.
+        loop {
+            talk.interrupt().unwrap();
+            if let Some(Heard::Ended(output)) = talk.hear(Duration::from_millis(1)).unwrap() {
+                assert_eq!(output.status, None);
+                break;
+            }
+        }
     }
 }

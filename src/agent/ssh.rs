@@ -156,7 +156,7 @@ struct Found {
     have: bool,
     /// Where it is, or will be.
     program: PathBuf,
-    /// The directory of the stores of runs that are made from elsewhere.
+    /// The directory of the stores of what is done there from elsewhere.
     stores: PathBuf,
 }
 
@@ -224,26 +224,17 @@ impl Remote {
         &self.found.program
     }
 
-    /// The directory in which each run that is made from elsewhere has a store of its own.
-    pub(crate) fn stores(&self) -> &Path {
-        &self.found.stores
+    /// A store there for something that is done now: a name of ours, so that it can be removed whole.
+    pub(crate) fn store(&self, id: &str) -> PathBuf {
+        self.found.stores.join(format!("{OURS}{id}"))
     }
 
-    /// The store of a run that has this id here: a name that the program there may remove whole.
-    pub(crate) fn store(&self, run: &str) -> PathBuf {
-        self.stores().join(format!("{OURS}{run}"))
-    }
-
-    /// The stores there, each with the id of its run here; none is fine.
+    /// The stores that are there, of whatever is done now or was left behind.
     ///
     /// # Errors
     /// When the line breaks.
-    pub(crate) fn runs(&self) -> Result<Vec<(String, PathBuf)>, AgentError> {
-        let names = self.ours(self.stores())?;
-        Ok(names
-            .into_iter()
-            .map(|name| (name[OURS.len()..].to_string(), self.stores().join(name)))
-            .collect())
+    pub(crate) fn stores(&self) -> Result<Vec<PathBuf>, AgentError> {
+        self.ours(&self.found.stores)
     }
 
     /// The directories there with a copy of this program, of whatever version.
@@ -254,19 +245,18 @@ impl Remote {
         let Some(copies) = self.program().ancestors().nth(2) else {
             return Ok(Vec::new());
         };
-        let names = self.ours(copies)?;
-        Ok(names.into_iter().map(|name| copies.join(name)).collect())
+        self.ours(copies)
     }
 
     /// What is ours in a directory, by name.
-    fn ours(&self, directory: &Path) -> Result<Vec<String>, AgentError> {
+    fn ours(&self, directory: &Path) -> Result<Vec<PathBuf>, AgentError> {
         let path = directory.to_path_buf();
         if !self.does(Verb::IsDir { path: path.clone() })? {
             return Ok(Vec::new());
         }
-        let mut names: Vec<String> = self.does(Verb::List { path })?;
-        names.retain(|name| name.starts_with(OURS));
-        Ok(names)
+        let names: Vec<String> = self.does(Verb::List { path })?;
+        let ours = names.iter().filter(|name| name.starts_with(OURS));
+        Ok(ours.map(|name| directory.join(name)).collect())
     }
 
     /// Has done there what a host does.
@@ -357,10 +347,10 @@ fn script(hash: &str, sudo: bool) -> String {
 /// Directory of the copies of this program, in the cache of the user there.
 const COPIES: &str = "bin";
 
-/// How the names of what is ours to remove begin; a copy's hash follows, or the id of a store's run.
+/// How the names of what is ours to remove begin; a copy's hash follows, or what a store is for.
 const OURS: &str = ".stackrace-";
 
-/// Directory of the stores of runs that are made from elsewhere, in the user's state there.
+/// Directory of the stores of what is done there from elsewhere, in the user's state there.
 const STORES: &str = "on";
 
 /// The connection while a shell is at its other end.

@@ -46,13 +46,18 @@ pub(crate) enum Request {
         /// All of it.
         text: String,
     },
-    /// Run a command that keeps a run in a store, and send each line of its log as it is written:
-    /// [`Reply::Line`] …, then [`Reply::Ended`].
+    /// Run a command, and send each line it prints as it is printed: [`Reply::Line`] …, then
+    /// [`Reply::Ended`], whose standard output is empty.
     Follow {
         /// Program and arguments.
         argv: Vec<String>,
-        /// The store, in which there is no run yet.
-        store: String,
+    },
+    /// Hand a line to the command of a [`Request::Follow`]: [`Reply::Done`].
+    Tell {
+        /// Its number.
+        of: u64,
+        /// Without its line break.
+        text: String,
     },
     /// Ask the command of a [`Request::Follow`] to end, as Ctrl-C would: [`Reply::Done`].
     Interrupt {
@@ -67,9 +72,9 @@ pub(crate) enum Request {
 pub(crate) enum Reply {
     /// It is done.
     Done,
-    /// A line of the log that is followed, without its line break.
+    /// A line that a command printed, without its line break.
     Line {
-        /// As it was written.
+        /// As it was printed.
         text: String,
     },
     /// A command ended.

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::lab::system;
+
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -59,6 +61,9 @@ pub(super) enum Verb {
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
+    /// The part of a run that is done at one of its places, as its keeper orders
+    #[command(hide = true)]
+    InStep(InStep),
     /// PostMark 1.51 as a drop-in: its command language, its output; reads commands from standard
     /// input, as PostMark does, after CONFIG or .pmrc
     Postmark(Postmark),
@@ -121,9 +126,17 @@ pub(super) enum AgentVerb {
 /// Another machine.
 #[derive(Debug, Args)]
 pub(super) struct There {
-    /// On this machine instead, over SSH; this program is copied there, nothing else is needed
+    /// On this machine instead, over SSH; this program is copied there, nothing else is needed. Repeat
+    /// it for several machines: which one is then the factor `host`
     #[arg(long, value_name = "[USER@]HOST[:PORT]")]
-    pub(super) on: Option<String>,
+    pub(super) on: Vec<String>,
+    #[command(flatten)]
+    pub(super) reach: Reach,
+}
+
+/// How other machines are reached.
+#[derive(Debug, Args)]
+pub(super) struct Reach {
     /// How it is reached: the ssh command with options, words separated by spaces
     #[arg(
         long,
@@ -133,7 +146,7 @@ pub(super) struct There {
     )]
     pub(super) ssh: String,
     /// Be root there, by sudo, which must ask for no password
-    #[arg(long, requires = "on")]
+    #[arg(long)]
     pub(super) sudo: bool,
 }
 
@@ -301,10 +314,14 @@ pub(super) struct Run {
     /// At full size, where the study has a size for any machine and a full one
     #[arg(long)]
     pub(super) full: bool,
-    /// In a disposable virtual machine: see `stackrace lab`
+    /// In disposable virtual machines: see `stackrace lab`
     #[arg(long, conflicts_with = "on")]
     pub(super) lab: bool,
-    /// Memory of that machine
+    /// System of that machine: debian-13 [default] or debian-12; repeat it to try the study on each:
+    /// it is then a factor
+    #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
+    pub(super) systems: Vec<String>,
+    /// Memory of each machine
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
     /// How long it may take, instead of what the study says
@@ -313,15 +330,28 @@ pub(super) struct Run {
     /// The disk of this id may be wiped although it carries something; repeat it for each disk
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
-    /// End as at Ctrl-C when standard input ends: the one who wanted this run has gone
-    #[arg(long, hide = true)]
-    pub(super) attended: bool,
     #[command(flatten)]
     pub(super) there: There,
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
     pub(super) output: Output,
+}
+
+/// `stackrace in-step`.
+#[derive(Debug, Args)]
+pub(super) struct InStep {
+    /// The study's file
+    pub(super) study: String,
+    /// Seed of everything random
+    #[arg(long, value_name = "N")]
+    pub(super) seed: u64,
+    /// Which level of its factor of places this is
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) place: Option<String>,
+    /// The disk of this id may be wiped although it carries something; repeat it for each disk
+    #[arg(long, value_name = "DEVICE-ID")]
+    pub(super) wipe: Vec<String>,
 }
 
 /// `stackrace plan`.
@@ -335,9 +365,15 @@ pub(super) struct Plan {
     /// As it would be in the lab, where nothing is missing
     #[arg(long)]
     pub(super) lab: bool,
+    /// On this system of the lab; repeat it to try the study on each
+    #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
+    pub(super) systems: Vec<String>,
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
+    /// Of the treatments of this level of its factor of places alone
+    #[arg(long, value_name = "LEVEL", hide = true)]
+    pub(super) place: Option<String>,
     #[command(flatten)]
     pub(super) there: There,
 }
@@ -352,8 +388,12 @@ pub(super) struct Lab {
 /// What to do with the lab.
 #[derive(Debug, Subcommand)]
 pub(super) enum LabVerb {
-    /// Build the image guests are made of from Debian's packages; as root, some minutes, once
+    /// Build the image guests are made of from the distribution's packages; as root, some minutes, once
     Build {
+        /// Of this operating system: debian-13 (Linux 6.12, OpenZFS 2.3) or debian-12 (Linux 6.1,
+        /// OpenZFS 2.1); may be repeated
+        #[arg(long = "system", value_name = "NAME", default_value = system::DEFAULT)]
+        systems: Vec<String>,
         /// Build the ZFS modules for it too, which Debian gives as source: ten minutes more
         #[arg(long)]
         zfs: bool,
@@ -362,8 +402,12 @@ pub(super) enum LabVerb {
     List,
     /// Use a guest by hand, at this terminal; nothing in it is kept
     Shell(LabShell),
-    /// Remove the images
-    Clean,
+    /// Remove images that no recipe of this program makes any more, and damaged ones
+    Clean {
+        /// Remove the others too
+        #[arg(long)]
+        all: bool,
+    },
     /// The part inside a guest
     #[command(hide = true)]
     Agent,
@@ -372,6 +416,9 @@ pub(super) enum LabVerb {
 /// `stackrace lab shell`.
 #[derive(Debug, Args)]
 pub(super) struct LabShell {
+    /// Operating system of the guests: debian-13 or debian-12
+    #[arg(long, value_name = "NAME", default_value = system::DEFAULT)]
+    pub(super) system: String,
     /// So many guests, node1, node2 …, on a network of their own; the shell is in node1
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) nodes: usize,
@@ -401,6 +448,8 @@ pub(super) struct Resume {
     /// The disk of this id may be wiped although it carries something; repeat it for each disk
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
+    #[command(flatten)]
+    pub(super) reach: Reach,
     #[command(flatten)]
     pub(super) output: Output,
 }

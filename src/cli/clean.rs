@@ -13,8 +13,8 @@ use crate::journal::{self, Journal, JournalError};
 use crate::time::{Clock, SystemClock};
 
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
-    if let Some(way) = super::on::way(&verb.there)? {
-        return super::on::clean(setting, &verb, &way);
+    if !verb.there.on.is_empty() {
+        return super::on::clean(&verb);
     }
     let host = super::host(Arc::new(|_| ()));
     let mut text = String::new();

@@ -96,7 +96,6 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         &execute::Asked {
             decide: verb.deciding.decide,
             wipe: &[],
-            attended: false,
         },
         &verb.output,
     )

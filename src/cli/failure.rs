@@ -58,9 +58,10 @@ impl Failure {
         self
     }
 
-    /// What went wrong.
-    pub(super) fn text(&self) -> &str {
-        &self.text
+    /// In other words.
+    pub(super) fn reworded(mut self, words: impl FnOnce(&str) -> String) -> Self {
+        self.text = words(&self.text);
+        self
     }
 
     /// As it is printed.

@@ -1,39 +1,31 @@
 //! `stackrace lab` and `stackrace run --lab`: disposable virtual machines.
 //!
-//! A study is run whole inside one guest, by this same program; every event of its run comes out as
-//! it happens and is kept here like that of any other run, so that whatever becomes of the guest,
-//! what was measured until then is on this machine's disk.
+//! The trials of a study are done inside guests, by this same program; the run itself, with its
+//! rounds, its record and its looks, is here, so that whatever becomes of a guest, what was measured
+//! until then is on this machine's disk.
 
-use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+mod images;
+mod run;
+
+pub(super) use run::{made, resume, run};
+
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Setting;
-use super::args::{LabShell, LabVerb, Run};
+use super::args::{LabShell, LabVerb};
 use super::clean;
 use super::execute;
 use super::failure::{self, Failure};
-use super::progress::Progress;
 use crate::agent::serve;
-use crate::event::{Ended, Event, Fact, Line};
-use crate::host::{Host, LabDisk, argv, local::LocalHost};
-use crate::journal::Journal;
+use crate::host::{Host, LabDisk, local::LocalHost};
 use crate::lab::LabError;
-use crate::lab::image::{self, Builder, Image};
-use crate::lab::machine::{self, Accelerator, Description, Machine, SCRATCH_DIR, Site};
+use crate::lab::machine::{self, Accelerator, Description, Machine, Site};
 use crate::lab::peer;
-use crate::record::{Record, Store, run_id};
-use crate::run::{Interrupt, Ledger, Shared, TrialStart, Watcher};
-use crate::study::{Provision, Study};
-use crate::time::{Clock, SystemClock};
 use crate::unit;
-use crate::verdict::{self, Evidence};
 
 /// Name of the fact that says a run was made in the lab.
 pub(super) const LAB: &str = "lab";
-
-/// What a guest's scratch disk holds besides what the study asks for, bytes.
-const SCRATCH_OVER: u64 = 1 << 30;
 
 /// Where in the store it is kept which accelerator works here.
 const ACCELERATOR: &str = "lab-accelerator";
@@ -44,29 +36,13 @@ const PROGRAM: &str = "/proc/self/exe";
 /// `stackrace lab`.
 pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
     match verb {
-        LabVerb::Build { zfs } => build(setting, zfs),
-        LabVerb::List => list(setting),
+        LabVerb::Build { systems, zfs } => images::build(setting, &systems, zfs),
+        LabVerb::List => images::list(setting),
         LabVerb::Shell(verb) => shell(setting, &verb),
-        LabVerb::Clean => remove(),
+        LabVerb::Clean { all } => images::remove(all),
         LabVerb::Agent => serve::guest(peer::own_address())
             .map(|()| 0)
             .map_err(Failure::internal),
-    }
-}
-
-/// Where images are for every user of a machine; root puts them there.
-const SHARED: &str = "/var/cache/stackrace/lab";
-
-/// Where images are kept.
-fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
-    let some = |name: &str| super::variable(name).filter(|value| !value.is_empty());
-    let shared = PathBuf::from(SHARED);
-    match (some("XDG_CACHE_HOME"), some("HOME")) {
-        (Some(cache), _) => Ok(PathBuf::from(cache).join("stackrace/lab")),
-        (None, _) if host.is_root() || host.is_dir(&shared) => Ok(shared),
-        (None, Some(home)) => Ok(PathBuf::from(home).join(".cache/stackrace/lab")),
-        (None, None) => Err(Failure::usage("no place for images: HOME is not set")
-            .next("name one: XDG_CACHE_HOME=DIR stackrace …")),
     }
 }
 
@@ -84,109 +60,34 @@ fn tell(setting: &Setting, text: &str) {
     }
 }
 
-fn build(setting: &Setting, zfs: bool) -> Result<u8, Failure> {
-    let host = quiet_host();
-    let cache = cache(&host)?;
-    std::fs::create_dir_all(&cache)
-        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.display())))?;
-    clean::passing(setting, &host, |journal, id| {
-        let builder = Builder {
-            host: &host,
-            journal,
-            cache: &cache,
-            mark: id,
-        };
-        tell(setting, "root file system and kernel …");
-        let image = builder.image().map_err(cannot)?;
-        super::print(&one_line(&image));
-        if zfs {
-            tell(setting, "ZFS modules …");
-            super::print(&one_line(&builder.zfs(&image).map_err(cannot)?));
-        }
-        Ok(0)
-    })
-}
-
-fn one_line(image: &Image) -> String {
-    format!(
-        "{}  {}, Linux {}, {}\n",
-        image.name(),
-        unit::bytes(image.bytes()),
-        image.kernel(),
-        image.dir().display()
-    )
-}
-
-fn list(setting: &Setting) -> Result<u8, Failure> {
-    let mut text = String::new();
-    let cache = cache(&quiet_host())?;
-    let images = image::all(&cache);
-    let wanted = image::find(&cache).ok();
-    for image in &images {
-        image.verify().map_err(cannot)?;
-        text.push_str(&one_line(image));
-    }
-    if wanted.is_none() {
-        text.push_str(&format!(
-            "{} of this program's recipe is not built: sudo stackrace lab build\n",
-            image::wanted()
-        ));
-    }
-    for machine in clean::passing_dirs(setting)? {
-        let dir = machine::dir_in(&machine);
-        if dir.is_dir() {
-            let state = match Journal::open(&machine.join("journal.jsonl")) {
-                Ok(_) => "left behind, `stackrace clean` removes it",
-                Err(_) => "running",
-            };
-            text.push_str(&format!(
-                "machine  {}, {state}, {}\n",
-                unit::bytes(machine::bytes_in(&dir)),
-                dir.display()
-            ));
-        }
-    }
-    super::print(&text);
-    Ok(0)
-}
-
-fn remove() -> Result<u8, Failure> {
-    let images = image::all(&cache(&quiet_host())?);
-    for image in &images {
-        let dir = image.dir();
-        std::fs::remove_dir_all(dir).map_err(|error| {
-            Failure::internal(format!("cannot remove {}: {error}", dir.display()))
-        })?;
-        super::print(&format!("removed {}", one_line(image)));
-    }
-    if images.is_empty() {
-        super::print("no images\n");
-    }
-    Ok(0)
-}
-
-/// Calls with what a machine is made with, and the accelerator that works; whatever is made is gone
-/// when this returns.
+/// Calls with what the machine of each system is made with, and the accelerator that works; whatever
+/// is made is gone when this returns.
 fn in_the_lab<T>(
     setting: &Setting,
-    work: impl FnOnce(&Site<'_>, Accelerator) -> Result<T, Failure>,
+    systems: &[&str],
+    work: impl FnOnce(&[Site<'_>], Accelerator) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let host = quiet_host();
-    let cache = cache(&host)?;
-    let image = image::find(&cache).map_err(cannot)?;
-    let zfs = image::find_zfs(&cache, &image).map_err(cannot)?;
+    let images = systems.iter().map(|system| images::of(system));
+    let images: Vec<_> = images.collect::<Result<_, Failure>>()?;
     let known = setting.store()?.join(ACCELERATOR);
     clean::passing(setting, &host, |journal, id| {
-        let site = Site {
-            host: &host,
-            journal,
-            dir: clean::passing_dir(setting, id)?,
-            image: &image,
-            zfs: zfs.as_ref(),
-            program: Path::new(PROGRAM),
-        };
-        let accelerator = machine::accelerator(&site, &known).map_err(cannot)?;
-        work(&site, accelerator)
+        let mut sites = Vec::new();
+        for (number, (image, zfs)) in (1..).zip(&images) {
+            let dir = clean::passing_dir(setting, id)?.join(format!("place-{number}"));
+            host.create_dir(&dir)
+                .map_err(|error| cannot(error.into()))?;
+            sites.push(Site {
+                host: &host,
+                journal,
+                dir,
+                image,
+                zfs: zfs.as_ref(),
+                program: Path::new(PROGRAM),
+            });
+        }
+        let accelerator = machine::accelerator(&sites[0], &known).map_err(cannot)?;
+        work(&sites, accelerator)
     })
 }
 
@@ -203,8 +104,8 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         shell_on: interactive.then_some(1),
         ..Description::default()
     };
-    in_the_lab(setting, |site, accelerator| {
-        let mut machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
+    in_the_lab(setting, &[&verb.system], |sites, accelerator| {
+        let mut machine = Machine::start(&sites[0], &description, accelerator).map_err(cannot)?;
         if interactive {
             machine.wait(1).map_err(cannot)?;
             return Ok(0);
@@ -258,299 +159,4 @@ fn shell_disks(verb: &LabShell) -> Result<Vec<LabDisk>, Failure> {
         })
     });
     disks.collect()
-}
-
-/// `stackrace run --lab`.
-pub(super) fn run(setting: &Setting, study: &Study, verb: &Run) -> Result<u8, Failure> {
-    let nodes = study.treatments.iter().map(|t| t.stack.nodes());
-    let description = Description {
-        nodes: nodes.max().unwrap_or(1),
-        memory_bytes: memory(&verb.memory)?,
-        disks: disks(study)?,
-        scratch_bytes: scratch(study),
-        ..Description::default()
-    };
-    let interrupt = Arc::new(Interrupt::default());
-    execute::catch_interrupt(
-        &interrupt,
-        "the guest lowers what stands, then the verdict so far",
-        "`stackrace clean` removes the machine",
-    )?;
-    let store = setting.open_store()?;
-    let (relay, ended) = in_the_lab(setting, |site, accelerator| {
-        let machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
-        tell(setting, &up(&machine));
-        let mut relay = Relay::new(setting, study, &store, "in the lab");
-        relay.facts = machine.facts().to_vec();
-        relay.caution = Some(caution(accelerator));
-        let ended = follow(&machine, study, verb, &interrupt, &mut relay);
-        Ok((relay, ended))
-    })?;
-    relay.finish(ended.map_err(cannot), verb)
-}
-
-/// The disks of all treatments, each once.
-fn disks(study: &Study) -> Result<Vec<LabDisk>, Failure> {
-    let mut disks: Vec<LabDisk> = Vec::new();
-    for treatment in &study.treatments {
-        for disk in treatment.stack.lab_disks() {
-            if !disks.contains(&disk) {
-                disks.push(disk);
-            } else if study.policy.provision == Provision::Once {
-                return Err(Failure::refused(
-                    "the stacks of this study stand all at once, and two treatments ask for the same disks of the lab",
-                )
-                .next("write provision = \"each-round\", or give each treatment disks of another size"));
-            }
-        }
-    }
-    Ok(disks)
-}
-
-/// Bytes of disk the guest needs for itself; none: its memory will do.
-fn scratch(study: &Study) -> Option<u64> {
-    let needed = study.treatments.iter().map(|treatment| {
-        let needed = treatment.stack.disk_needed();
-        needed.iter().map(|(_, bytes)| *bytes).sum::<u64>()
-    });
-    let needed: u64 = match study.policy.provision {
-        Provision::Once => needed.sum(),
-        Provision::EachRound => needed.max().unwrap_or(0),
-    };
-    // A file system keeps a twentieth for itself.
-    (needed > 0).then(|| (needed + needed / 10 + SCRATCH_OVER).next_multiple_of(1 << 20))
-}
-
-/// Runs the study in the guest and hands every event to the relay.
-fn follow(
-    machine: &Machine,
-    study: &Study,
-    verb: &Run,
-    interrupt: &Interrupt,
-    relay: &mut Relay<'_>,
-) -> Result<crate::host::Output, LabError> {
-    let node = machine.node(1)?;
-    let store = if scratch(study).is_some() {
-        for number in 1..=machine.nodes() {
-            machine.node(number)?.make_scratch()?;
-        }
-        format!("{SCRATCH_DIR}/store")
-    } else {
-        "/run/store".to_string()
-    };
-    let name = Path::new(&study.name).file_name().unwrap_or_default();
-    let path = format!("/run/study/{}", name.to_string_lossy());
-    let agent = node.agent()?;
-    agent.write(&path, &study.text)?;
-    let mut command: Vec<OsString> =
-        argv(["/kit/stackrace", "--store", &store, "--quiet", "run", &path]);
-    command.extend(asked(verb));
-    let stop = || interrupt.raised();
-    Ok(agent.follow(&command, &store, &stop, &mut |text| relay.line(text))?)
-}
-
-/// What a command line asks of a run besides its study, said again to the program elsewhere.
-pub(super) fn asked(verb: &Run) -> Vec<OsString> {
-    let mut command = Vec::new();
-    let deciding = &verb.deciding;
-    let asked = [
-        ("--at-most", &verb.at_most),
-        ("--margin", &deciding.margin),
-        ("--confidence", &deciding.confidence),
-        ("--seed", &deciding.seed.map(|seed| seed.to_string())),
-    ];
-    for (option, value) in asked {
-        if let Some(value) = value {
-            command.extend(argv([option, value]));
-        }
-    }
-    if deciding.decide {
-        command.push("--decide".into());
-    }
-    for disk in &verb.wipe {
-        command.extend(argv(["--wipe", disk]));
-    }
-    command
-}
-
-/// Keeps on this machine what happens elsewhere.
-pub(super) struct Relay<'a> {
-    setting: &'a Setting,
-    study: &'a Study,
-    store: &'a Store,
-    /// The run's id here.
-    pub(super) run: String,
-    /// Of the place, besides what the program there says of it.
-    pub(super) facts: Vec<Fact>,
-    /// What a reader of its figures must know.
-    caution: Option<&'static str>,
-    /// `in the lab`, `on server`.
-    place: String,
-    /// None: the run has not begun.
-    kept: Option<Kept>,
-}
-
-struct Kept {
-    ledger: Shared,
-    progress: Progress,
-    _journal: Journal,
-}
-
-impl<'a> Relay<'a> {
-    /// For a run that is to be made in a place: `in the lab`.
-    pub(super) fn new(
-        setting: &'a Setting,
-        study: &'a Study,
-        store: &'a Store,
-        place: &str,
-    ) -> Self {
-        Self {
-            setting,
-            study,
-            store,
-            run: run_id(&SystemClock.today(), execute::entropy()),
-            facts: Vec::new(),
-            caution: None,
-            place: place.to_string(),
-            kept: None,
-        }
-    }
-
-    /// One line of the log there.
-    pub(super) fn line(&mut self, text: &str) -> Result<(), String> {
-        let line: Line = serde_json::from_str(text)
-            .map_err(|error| format!("a line of the log there is damaged: {error}"))?;
-        let Some(kept) = &self.kept else {
-            self.kept = Some(self.begin(line.event)?);
-            return Ok(());
-        };
-        let event = line.event;
-        kept.ledger
-            .lock()
-            .append(event.clone())
-            .map_err(|error| error.to_string())?;
-        self.show(kept, &event);
-        Ok(())
-    }
-
-    /// The run begins: it gets an id of this machine, and says where it is made.
-    fn begin(&self, event: Event) -> Result<Kept, String> {
-        let Event::RunStarted(mut head) = event else {
-            return Err("the log there does not begin with its run".to_string());
-        };
-        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-        head.run.clone_from(&self.run);
-        head.command.clone_from(&self.setting.command);
-        head.study_name.clone_from(&self.study.name);
-        head.environment
-            .retain(|fact| fact.name != execute::BEGUN_IN);
-        head.environment.extend(self.facts.iter().cloned());
-        let run = head.run.clone();
-        let words = |error: crate::record::RecordError| error.to_string();
-        let (log, line) = self.store.create_run(*head, clock).map_err(words)?;
-        let record = Record::begin(line).ok_or("the run's first line is not its head")?;
-        let ledger = Shared::new(Ledger::new(log, self.store.index(), record));
-        let journal = Journal::create(&self.store.run_dir(&run).join("journal.jsonl"))
-            .map_err(|error| error.to_string())?;
-        if let Some(text) = self.caution.map(str::to_string) {
-            let warned = ledger.lock().append(Event::Warned { text });
-            warned.map_err(words)?;
-        }
-        Ok(Kept {
-            progress: execute::progress(self.setting, self.study, self.store, &ledger),
-            ledger,
-            _journal: journal,
-        })
-    }
-
-    fn show(&self, kept: &Kept, event: &Event) {
-        let begins = |round: u32, treatment: usize, workload: usize| {
-            kept.progress.begins(&TrialStart {
-                round,
-                treatment,
-                workload: Some(workload),
-                part: &self.place,
-                control: None,
-            });
-        };
-        match event {
-            Event::StackRaised {
-                round, treatment, ..
-            } => begins(*round, *treatment, 0),
-            Event::Trial(trial) => {
-                if let Ended::Failed { error } = &trial.ended {
-                    let treatment = &self.study.treatments[trial.treatment].name;
-                    kept.progress.warned(&format!("{treatment}: {error}"));
-                }
-                if trial.workload + 1 < self.study.workload_heads.len() {
-                    begins(trial.round, trial.treatment, trial.workload + 1);
-                }
-            }
-            Event::Looked { .. } => {
-                let verdict = {
-                    let ledger = kept.ledger.lock();
-                    verdict::judge(&Evidence::of(ledger.record()))
-                };
-                kept.progress.looked(&verdict);
-            }
-            Event::Warned { text } => kept.progress.warned(text),
-            _ => {}
-        }
-    }
-
-    /// The verdict, and the exit code of the program there.
-    pub(super) fn finish(
-        self,
-        ended: Result<crate::host::Output, Failure>,
-        verb: &Run,
-    ) -> Result<u8, Failure> {
-        let Some(kept) = &self.kept else {
-            let output = ended?;
-            let code = output.status.and_then(|status| u8::try_from(status).ok());
-            let said = output.stderr.trim_start_matches("error: ");
-            return Err(Failure::new(
-                code.unwrap_or(1),
-                format!("{}: {said}", self.place),
-            ));
-        };
-        let code = match ended {
-            Ok(output) => output.status.and_then(|status| u8::try_from(status).ok()),
-            Err(failure) => {
-                let (place, why) = (&self.place, failure.text());
-                let detail = format!("{place}: {why}; what was measured until then is kept");
-                kept.progress.warned(&detail);
-                let reason = "failed".to_string();
-                let event = Event::RunEnded { reason, detail };
-                kept.ledger.lock().append(event).map_err(execute::broken)?;
-                Some(failure::TRIAL_FAILED)
-            }
-        };
-        kept.progress.end();
-        let ledger = kept.ledger.lock();
-        let record = ledger.record();
-        let verdict = verdict::judge(&Evidence::of(record));
-        execute::show(
-            self.setting,
-            record,
-            &verdict,
-            &verb.output,
-            Some(execute::ANSWER_LINES),
-        )?;
-        execute::where_it_is(self.setting, self.store, &ledger);
-        Ok(code.unwrap_or(1))
-    }
-}
-
-/// What a reader of figures from the lab must know.
-fn caution(accelerator: Accelerator) -> &'static str {
-    match accelerator {
-        Accelerator::Kvm => {
-            "measured in the lab, on emulated disks: compare these figures with each other only"
-        }
-        Accelerator::Tcg => {
-            "measured in the lab under software emulation of the processor, on emulated disks: \
-             what the processor limits is many times slower than on bare metal; compare these \
-             figures with each other only, and best where the disks were the limit"
-        }
-    }
 }

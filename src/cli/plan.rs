@@ -7,26 +7,40 @@ use super::Setting;
 use super::args::Plan;
 use super::execute;
 use super::failure::{self, Failure};
+use super::places;
 use crate::host::plan::{PlanHost, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::Machine;
 use crate::stack::{Danger, Site, StackError};
-use crate::study::{Policy, Study, Treatment};
+use crate::study::{HOST, Policy, SYSTEM, Study, Treatment};
 use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let study = execute::read(&verb.study, verb.full)?;
-    if let Some(way) = super::on::way(&verb.there)? {
-        return super::on::plan(setting, &study, &verb, &way);
+    let study = execute::placed(study, SYSTEM, &verb.systems)?;
+    let study = execute::placed(study, HOST, &verb.there.on)?;
+    if verb.place.is_some() {
+        return here(
+            setting,
+            &places::part(&study, verb.place.as_deref())?,
+            &verb,
+        );
     }
-    let plan = on_this_machine(setting, &study, |machine| {
-        if !verb.lab {
-            return crate::plan::Plan::of(&study, machine);
+    if let Some(hosts) = super::on::hosts(&study, &verb.there)? {
+        return super::on::plan(setting, &study, &verb, &hosts);
+    }
+    here(setting, &study, &verb)
+}
+
+fn here(setting: &Setting, study: &Study, verb: &Plan) -> Result<u8, Failure> {
+    let plan = on_this_machine(setting, study, |machine| {
+        if verb.place.is_some() || (!verb.lab && study.places().is_none()) {
+            return crate::plan::Plan::of(study, machine);
         }
         // What this machine lacks, or has, says nothing of a guest.
         crate::plan::Plan::of(
-            &study,
+            study,
             &Machine {
                 missing: &|_| Vec::new(),
                 free_bytes: &|_| None,
@@ -38,7 +52,7 @@ pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     super::print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
     } else {
-        format!("{}{}", plan.render(), dangers(&study))
+        format!("{}{}", plan.render(), dangers(study))
     });
     Ok(0)
 }

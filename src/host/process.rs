@@ -13,9 +13,6 @@ use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdi
 pub(crate) enum Streams<'a> {
     /// No input; both outputs go to a new file in the directory it works in.
     File(&'a str),
-    /// Standard output and standard error go to two new files; standard input ends when this
-    /// program does, however that comes about.
-    Files(&'a Path, &'a Path),
     /// All three are read and written by this program: see [`Process::pipes`].
     Pipes,
     /// Those of this program: it is used at the terminal, and shares its process group.
@@ -57,7 +54,6 @@ impl Process {
                 tool: tool.clone().into_owned(),
             })?
         };
-        let new = |path: &Path| std::fs::File::create(path).map(Stdio::from);
         let mut start = std::process::Command::new(program);
         start
             .args(command.iter().skip(1))
@@ -68,12 +64,6 @@ impl Process {
                 let file = std::fs::File::create(directory.join(name)).map_err(not_started)?;
                 let errors = file.try_clone().map_err(not_started)?;
                 start.stdin(Stdio::null()).stdout(file).stderr(errors);
-                start.process_group(0);
-            }
-            Streams::Files(out, errors) => {
-                start.stdin(Stdio::piped());
-                start.stdout(new(out).map_err(not_started)?);
-                start.stderr(new(errors).map_err(not_started)?);
                 start.process_group(0);
             }
             Streams::Pipes => {

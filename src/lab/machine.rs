@@ -44,9 +44,11 @@ const LAST_WORDS: usize = 12;
 /// Where a guest keeps what is too large for its memory.
 pub(crate) const SCRATCH_DIR: &str = "/scratch";
 
-/// Where a machine begun in a directory has its files.
-pub(crate) fn dir_in(dir: &Path) -> PathBuf {
-    dir.join(DIR)
+/// Where machines begun in the subdirectories of a directory have their files.
+pub(crate) fn dirs_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let dirs = entries.map(|entry| entry.path().join(DIR));
+    dirs.filter(|dir| dir.is_dir()).collect()
 }
 
 /// What a machine's files take up, bytes.
