@@ -14,6 +14,7 @@ use std::ffi::OsString;
 use std::fs::File;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::process::ChildStdin;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -36,6 +37,17 @@ const LOOK: Duration = Duration::from_millis(10);
 
 /// Most bytes kept of the standard error of a command that is followed.
 const ERRORS_MAX: u64 = 1 << 20;
+
+/// Serves in this very process, on a thread of its own: this machine as a place among others.
+///
+/// # Errors
+/// The system's.
+pub(crate) fn here() -> std::io::Result<super::Agent> {
+    let (ours, theirs) = UnixStream::pair()?;
+    let agent = Agent::new(theirs.try_clone()?);
+    std::thread::spawn(move || converse(&mut BufReader::new(theirs), &agent));
+    super::Agent::new(ours)
+}
 
 /// What the threads share.
 struct Agent {
@@ -201,19 +213,17 @@ impl Agent {
         }
     }
 
-    /// Ends what is followed, for want of one to want it, and waits until it has ended.
+    /// Interrupts what is followed, which then reads the end, and waits until it has ended.
     fn end(&self) {
-        let followed: Vec<Followed> = held(&self.followed).drain().map(|(_, one)| one).collect();
-        let processes = followed.into_iter().map(|one| {
-            held(&one.process).interrupt();
-            // What it reads ends here.
-            one.process
-        });
-        let processes: Vec<_> = processes.collect();
+        let followed = std::mem::take(&mut *held(&self.followed));
+        let followed: Vec<_> = followed.into_values().map(|one| one.process).collect();
+        for process in &followed {
+            held(process).interrupt();
+        }
         let began = SystemClock.now_ns();
         let waited = || u128::from(SystemClock.now_ns().saturating_sub(began));
         let going = |process: &Arc<Mutex<Process>>| held(process).ended().is_none();
-        while processes.iter().any(going) && waited() < PATIENCE.as_nanos() {
+        while followed.iter().any(going) && waited() < PATIENCE.as_nanos() {
             SystemClock.sleep(LOOK);
         }
     }
@@ -325,23 +335,12 @@ fn beginning(mut errors: impl Read) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Agent as Outside, Heard};
+    use super::super::Heard;
     use super::*;
-    use std::os::unix::net::UnixStream;
-
-    /// An agent in this process and the one who asks it.
-    fn pair() -> Outside {
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        std::thread::spawn(move || {
-            let agent = Agent::new(theirs.try_clone().unwrap());
-            converse(&mut BufReader::new(theirs), &agent)
-        });
-        Outside::new(ours).unwrap()
-    }
 
     #[test]
     fn a_command_is_told_and_heard_line_by_line_to_its_end() {
-        let outside = pair();
+        let outside = here().unwrap();
         let script = "echo ready; while read word; do echo heard $word; \
                       [ $word = stop ] && break; done; echo why >&2; exit 3";
         let argv: Vec<OsString> = ["sh", "-c", script].map(OsString::from).to_vec();
@@ -366,7 +365,7 @@ mod tests {
 
     #[test]
     fn a_command_that_waits_can_be_interrupted() {
-        let outside = pair();
+        let outside = here().unwrap();
         let argv: Vec<OsString> = ["sleep", "1000"].map(OsString::from).to_vec();
         let talk = outside.follow(&argv).unwrap();
         // Asked until it has come so far that it can be.

@@ -126,8 +126,8 @@ pub(super) enum AgentVerb {
 /// Another machine.
 #[derive(Debug, Args)]
 pub(super) struct There {
-    /// On this machine instead, over SSH; this program is copied there, nothing else is needed. Repeat
-    /// it for several machines: which one is then the factor `host`
+    /// On this machine instead, over SSH; this program is copied there, nothing else is needed. A
+    /// study is tried on each of several: `here` may be one
     #[arg(long, value_name = "[USER@]HOST[:PORT]")]
     pub(super) on: Vec<String>,
     #[command(flatten)]
@@ -137,7 +137,7 @@ pub(super) struct There {
 /// How other machines are reached.
 #[derive(Debug, Args)]
 pub(super) struct Reach {
-    /// How it is reached: the ssh command with options, words separated by spaces
+    /// How another machine is reached: the ssh command with options, words separated by spaces
     #[arg(
         long,
         value_name = "COMMAND",
@@ -363,7 +363,7 @@ pub(super) struct Plan {
     #[arg(long)]
     pub(super) full: bool,
     /// As it would be in the lab, where nothing is missing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "on")]
     pub(super) lab: bool,
     /// On this system of the lab; repeat it to try the study on each
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]

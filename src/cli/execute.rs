@@ -30,8 +30,7 @@ pub(super) const ANSWER_LINES: usize = 20;
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     let mut study = read(&verb.study, verb.full)?;
-    study = placed(study, SYSTEM, &verb.systems)?;
-    study = placed(study, HOST, &verb.there.on)?;
+    study = at_places(study, &verb.systems, &verb.there.on)?;
     deciding(&mut study, &verb.deciding)?;
     if let Some(time) = &verb.at_most {
         study.decide.time_max_ns =
@@ -43,7 +42,7 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     if let Some(hosts) = super::on::hosts(&study, &verb.there)? {
         return super::on::run(setting, &study, &verb, &hosts);
     }
-    one_place(&study)?;
+    not_in_the_lab(&study)?;
     let asked = Asked {
         decide: verb.deciding.decide,
         wipe: &verb.wipe,
@@ -51,8 +50,16 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     start(setting, &study, &[], &asked, &verb.output)
 }
 
-/// The study at the places that the command line names; with one alone, nothing is varied.
-pub(super) fn placed(study: Study, factor: &str, places: &[String]) -> Result<Study, Failure> {
+/// The study at the places that the command line names; at one alone, nothing is varied.
+pub(super) fn at_places(
+    study: Study,
+    systems: &[String],
+    hosts: &[String],
+) -> Result<Study, Failure> {
+    let (factor, places) = match hosts {
+        [] => (SYSTEM, systems),
+        _ => (HOST, hosts),
+    };
     if places.is_empty() || (places.len() == 1 && study.places().is_none()) {
         return Ok(study);
     }
@@ -61,7 +68,7 @@ pub(super) fn placed(study: Study, factor: &str, places: &[String]) -> Result<St
 }
 
 /// Refuses a study that is to be tried in the lab.
-fn one_place(study: &Study) -> Result<(), Failure> {
+fn not_in_the_lab(study: &Study) -> Result<(), Failure> {
     let Some(factor) = study.places() else {
         return Ok(());
     };
@@ -234,9 +241,8 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
     if super::lab::made(&stopped.record) {
         return super::lab::resume(setting, &study, &store, stopped, &output);
     }
-    if let Some(hosts) = super::on::made(&study, &stopped.record, &verb.reach)? {
-        let wipe = &verb.wipe;
-        return super::on::resume(setting, &study, &store, stopped, &hosts, wipe, &output);
+    if let Some(hosts) = super::on::known(&study, &stopped.record, &verb.reach)? {
+        return super::on::resume(setting, &study, &store, stopped, &verb, &hosts, &output);
     }
     go_back(&stopped.record)?;
     // Before the machine is asked: what the dead run left standing takes up the room needed.

@@ -58,12 +58,6 @@ impl Failure {
         self
     }
 
-    /// In other words.
-    pub(super) fn reworded(mut self, words: impl FnOnce(&str) -> String) -> Self {
-        self.text = words(&self.text);
-        self
-    }
-
     /// As it is printed.
     pub(super) fn render(&self) -> String {
         // A refused study is rendered already, with its lines and carets.

@@ -9,7 +9,7 @@ use std::time::Duration;
 
 use super::Setting;
 use super::args::Output;
-use super::execute::{self, Asked, Going};
+use super::execute::{self, Asked, Going, Stopped};
 use super::failure::{self, Failure};
 use crate::agent::ssh::Remote;
 use crate::agent::{Agent, AgentError, Heard as Came, Talk};
@@ -34,14 +34,13 @@ pub(super) struct Place<'a> {
 /// Speaks with `in-step` at the other end of an agent's line.
 pub(super) struct Speaks<'a> {
     talk: Talk<'a>,
-    /// Whose line it is, where it is one over SSH.
-    over: Option<&'a Remote>,
+    /// Who says why the line has broken; none: nobody knows more than that.
+    pub(super) broken: Option<&'a Remote>,
 }
 
 impl Speaks<'_> {
-    /// What an agent's error is; that of a line that has broken in ssh's own words.
     fn words(&self, error: &AgentError) -> String {
-        match (error, self.over) {
+        match (error, self.broken) {
             (AgentError::Ended, Some(remote)) => remote.broken().to_string(),
             _ => error.to_string(),
         }
@@ -75,15 +74,17 @@ impl Messenger for Speaks<'_> {
 }
 
 /// How this program is started at a place.
-pub(super) struct Kit<'a, 'r> {
+pub(super) struct Kit<'a> {
     /// This program there, with what stands before its verb.
     pub(super) program: Vec<OsString>,
     /// Where the study is written there.
     pub(super) study: &'a str,
     /// Ids of disks that may be wiped there.
     pub(super) wipe: &'a [String],
-    /// Whose line it is, where it is one over SSH.
-    pub(super) over: Option<&'r Remote>,
+    /// Begins what is said of it: `on server`.
+    pub(super) called: &'a str,
+    /// What it says, with what can be done from here.
+    pub(super) advice: &'a dyn Fn(String) -> String,
 }
 
 /// Hands the study over and waits until the place is ready, which it is when everything that can be
@@ -95,7 +96,7 @@ pub(super) fn ready<'a>(
     agent: &'a Agent,
     study: &Study,
     place: Option<&str>,
-    kit: &Kit<'_, 'a>,
+    kit: &Kit<'_>,
 ) -> Result<(Speaks<'a>, Vec<Fact>), Failure> {
     agent.write(kit.study, &study.text).map_err(cannot)?;
     let mut command = kit.program.clone();
@@ -107,9 +108,10 @@ pub(super) fn ready<'a>(
     for id in kit.wipe {
         command.extend(["--wipe", id].map(OsString::from));
     }
-    let talk = agent.follow(&command).map_err(cannot)?;
-    let over = kit.over;
-    let mut speaks = Speaks { talk, over };
+    let mut speaks = Speaks {
+        talk: agent.follow(&command).map_err(cannot)?,
+        broken: None,
+    };
     loop {
         match speaks.hear() {
             Ok(Heard::Nothing) => {}
@@ -119,9 +121,12 @@ pub(super) fn ready<'a>(
             }
             Ok(Heard::Ended { status, stderr }) => {
                 let code = status.and_then(|status| u8::try_from(status).ok());
-                let said = stderr.trim_end().trim_start_matches("error: ").to_owned();
-                let said = place.map_or(said.clone(), |place| format!("{place}: {said}"));
-                return Err(Failure::new(code.unwrap_or(failure::CANNOT), said));
+                let said = (kit.advice)(stderr);
+                let said = said.trim_start_matches("error: ");
+                return Err(Failure::new(
+                    code.unwrap_or(failure::CANNOT),
+                    format!("{}: {said}", kit.called),
+                ));
             }
             Err(why) => return Err(Failure::new(failure::CANNOT, why)),
         }
@@ -130,6 +135,33 @@ pub(super) fn ready<'a>(
 
 fn cannot(error: AgentError) -> Failure {
     Failure::new(failure::CANNOT, error.to_string()).next(error.next())
+}
+
+/// All places, or none: where one is not ready, the others are told that they are not needed.
+pub(super) fn all<'a>(
+    places: impl Iterator<Item = Result<Place<'a>, Failure>>,
+) -> Result<Vec<Place<'a>>, Failure> {
+    let mut ready = Vec::new();
+    for place in places {
+        match place {
+            Ok(place) => ready.push(place),
+            Err(failure) => {
+                ready.iter_mut().for_each(Place::dismiss);
+                return Err(failure);
+            }
+        }
+    }
+    Ok(ready)
+}
+
+impl Place<'_> {
+    fn dismiss(&mut self) {
+        // One that is gone does not have to be told.
+        let mut there = self.speaks.tell(&Order::End).is_ok();
+        while there {
+            there = !matches!(self.speaks.hear(), Ok(Heard::Ended { .. }) | Err(_));
+        }
+    }
 }
 
 /// The treatments of one place, alone: what is to be checked there. Their indices are not those of
@@ -183,8 +215,14 @@ impl Run<'_> {
         self.go_on(places, shared)
     }
 
-    /// Goes on with a run at places that are ready, until it ends.
-    pub(super) fn go_on(&self, places: Vec<Place<'_>>, shared: Shared) -> Result<u8, Failure> {
+    /// Goes on with a run that stopped, at places that are ready.
+    pub(super) fn resume(&self, places: Vec<Place<'_>>, stopped: Stopped) -> Result<u8, Failure> {
+        let (_journal, leftovers) = stopped.take_over(self.store)?;
+        let shared = stopped.resumed(self.setting, self.store, leftovers)?;
+        self.go_on(places, shared)
+    }
+
+    fn go_on(&self, places: Vec<Place<'_>>, shared: Shared) -> Result<u8, Failure> {
         let progress = execute::progress(self.setting, self.study, self.store, &shared);
         let places = places.into_iter().map(|place| {
             let speaks: Box<dyn Messenger + '_> = Box::new(place.speaks);

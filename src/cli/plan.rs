@@ -13,29 +13,27 @@ use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::Machine;
 use crate::stack::{Danger, Site, StackError};
-use crate::study::{HOST, Policy, SYSTEM, Study, Treatment};
+use crate::study::{Policy, Study, Treatment};
 use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let study = execute::read(&verb.study, verb.full)?;
-    let study = execute::placed(study, SYSTEM, &verb.systems)?;
-    let study = execute::placed(study, HOST, &verb.there.on)?;
-    if verb.place.is_some() {
-        return here(
-            setting,
-            &places::part(&study, verb.place.as_deref())?,
-            &verb,
-        );
+    let study = execute::at_places(study, &verb.systems, &verb.there.on)?;
+    let place = verb.place.as_deref();
+    if place.is_some() {
+        return show(setting, &places::part(&study, place)?, &verb);
     }
-    if let Some(hosts) = super::on::hosts(&study, &verb.there)? {
-        return super::on::plan(setting, &study, &verb, &hosts);
+    match super::on::hosts(&study, &verb.there)? {
+        Some(hosts) => super::on::plan(setting, &study, &verb, &hosts),
+        None => show(setting, &study, &verb),
     }
-    here(setting, &study, &verb)
 }
 
-fn here(setting: &Setting, study: &Study, verb: &Plan) -> Result<u8, Failure> {
+fn show(setting: &Setting, study: &Study, verb: &Plan) -> Result<u8, Failure> {
+    // Asked for the part of one place, this is the place.
+    let here = verb.place.is_some() || (!verb.lab && study.places().is_none());
     let plan = on_this_machine(setting, study, |machine| {
-        if verb.place.is_some() || (!verb.lab && study.places().is_none()) {
+        if here {
             return crate::plan::Plan::of(study, machine);
         }
         // What this machine lacks, or has, says nothing of a guest.

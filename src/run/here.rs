@@ -57,13 +57,15 @@ impl Venue for Here<'_> {
                 None => return Ok(self.turned(true)),
             },
         };
-        let going = self.trials(&site, turn, &raised, wears_in)?;
-        if self.study.policy.provision == Provision::Once && going {
+        let going = self.trials(&site, turn, &raised, wears_in);
+        if self.study.policy.provision == Provision::Once && matches!(going, Ok(true)) {
             self.standing.push((treatment, raised));
         } else {
-            self.lower(round, treatment, raised)?;
+            // Also where nothing more can be told: what stands must not outlive this.
+            let lowered = self.lower(round, treatment, raised);
+            going.as_ref().map_or(Ok(()), |_| lowered)?;
         }
-        Ok(self.turned(going))
+        Ok(self.turned(going?))
     }
 
     fn end(&mut self) -> Result<(), Broken> {
@@ -149,13 +151,16 @@ impl Here<'_> {
         match self.study.treatments[treatment].stack.raise(site) {
             Ok(raised) => {
                 let elapsed_ns = self.clock.now_ns().saturating_sub(began);
-                (self.tell)(Event::StackRaised {
+                let told = (self.tell)(Event::StackRaised {
                     round,
                     treatment,
                     layers: raised.facts().to_vec(),
                     elapsed_ns,
-                })?;
-                Ok(Some(raised))
+                });
+                match told {
+                    Ok(()) => Ok(Some(raised)),
+                    Err(broken) => self.lower(round, treatment, raised).and(Err(broken)),
+                }
             }
             Err(error) => {
                 let next = error.next();

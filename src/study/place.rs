@@ -4,6 +4,8 @@
 //! `host` machines over SSH. Everything else of a factor holds for them as well: a contrast, a
 //! `when`, an `[[exclude]]`, a label.
 
+use std::path::Path;
+
 use super::document::{self, Field, Node};
 use super::error::StudyError;
 use super::{Factor, Study};
@@ -92,6 +94,12 @@ impl Study {
     pub(crate) fn place_of(&self, treatment: usize) -> Option<&str> {
         let factor = self.factors.iter().position(|f| is_place(&f.name))?;
         Some(&self.treatments.get(treatment)?.levels[factor])
+    }
+
+    /// Its file's name, without directories.
+    pub(crate) fn file_name(&self) -> String {
+        let name = Path::new(&self.name).file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
     }
 
     /// A refusal of something in its text, shown at its place there.

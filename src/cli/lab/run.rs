@@ -1,7 +1,6 @@
 //! `stackrace run --lab` and `stackrace resume` of such a run: machines started, one for each system
 //! the study is tried on, and the run made in them.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::{Failure, LAB, Setting, cannot, execute, in_the_lab, memory, tell, up};
@@ -25,7 +24,7 @@ const RUNS: &str = "lab system";
 const SCRATCH_OVER: u64 = 1 << 30;
 
 /// What a place of one machine is called where there is no other.
-const ALONE: &str = "the lab";
+const ALONE: &str = "in the lab";
 
 /// One place: a level of the study's factor, and the system its machine runs.
 struct Guest {
@@ -94,11 +93,7 @@ pub(in crate::cli) fn resume(
         decide: false,
         wipe: &[],
     };
-    lab.make(asked, output, |run, places, _| {
-        let (_journal, leftovers) = stopped.take_over(store)?;
-        let shared = stopped.resumed(setting, store, leftovers)?;
-        run.go_on(places, shared)
-    })
+    lab.make(asked, output, |run, places, _| run.resume(places, stopped))
 }
 
 /// The places of a study in the lab; `system` is that of the only one.
@@ -180,7 +175,7 @@ impl LabRun<'_> {
                 asked,
                 output,
             };
-            then(&run, places.collect::<Result<_, Failure>>()?, accelerator)
+            then(&run, places::all(places)?, accelerator)
         })
     }
 
@@ -235,12 +230,12 @@ impl LabRun<'_> {
         } else {
             "/run/store".to_string()
         };
-        let name = Path::new(&self.study.name).file_name().unwrap_or_default();
         let kit = Kit {
             program: argv(["/kit/stackrace", "--store", &store]),
-            study: &format!("/run/study/{}", name.to_string_lossy()),
+            study: &format!("/run/study/{}", self.study.file_name()),
             wipe: &[],
-            over: None,
+            called: guest.place.as_deref().unwrap_or(ALONE),
+            advice: &|said| said,
         };
         let agent = node.agent().map_err(cannot)?;
         let (speaks, mut facts) = places::ready(agent, self.study, guest.place.as_deref(), &kit)?;
