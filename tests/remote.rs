@@ -115,7 +115,10 @@ impl Server {
                 ),
             );
             let host = fs::read_to_string(ground.path().join("host.pub")).unwrap();
-            ground.write("known", format!("[127.0.0.1]:{port} {host}"));
+            ground.write(
+                "known",
+                format!("[127.0.0.1]:{port},[localhost]:{port} {host}"),
+            );
             if let Some(sshd) = listening(ground, port) {
                 return Some(Self { sshd, port });
             }
@@ -396,6 +399,10 @@ fn three_trials(ground: &Ground, to: &str) -> Child {
     program
 }
 
+/// Words of the agent on the other side, and of the program that takes turns there.
+const AGENT: &[&str] = &["/stackrace agent serve"];
+const IN_STEP: &[&str] = &["/stackrace --store", "in-step"];
+
 fn signal(id: i32, signal: Signal) {
     kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
 }
@@ -406,7 +413,7 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
     if !support::root(name) {
         return;
     }
-    for victim in ["ssh", "agent", "run", "program", "nobody"] {
+    for victim in ["ssh", "agent", "in-step", "program", "nobody"] {
         let ground = Ground::new();
         let Some(server) = Server::start(&ground, name) else {
             return;
@@ -418,16 +425,22 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
         let found = |words: &[&str]| {
             let ssh = processes(&ground, &["BatchMode"]);
             let mut found = processes(&ground, words);
-            found.retain(|id| words == ["BatchMode"] || !ssh.contains(id) && *id != here);
+            found.retain(|id| words == ["BatchMode"] || !ssh.contains(id));
             found
         };
-        let victims = match victim {
-            "ssh" => found(&["BatchMode"]),
-            "agent" => found(&["/stackrace agent serve"]),
-            "run" => found(&["/stackrace --store", "study.toml"]),
-            _ => vec![here],
+        let words: &[&str] = match victim {
+            "ssh" => &["BatchMode"],
+            "agent" => AGENT,
+            _ => IN_STEP,
         };
-        assert_eq!(victims.len(), 1, "{victim}");
+        let mut victims = vec![here];
+        if ["ssh", "agent", "in-step"].contains(&victim) {
+            // A command that is just being started has the words of the one that starts it.
+            until(|| {
+                victims = found(words);
+                victims.len() == 1
+            });
+        }
         let interrupted = victim == "nobody";
         signal(
             victims[0],
@@ -458,12 +471,57 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
             }
         }
         // Nobody is left to want it: it ends there by itself.
-        until(|| found(&["/stackrace --store", "study.toml"]).is_empty());
-        until(|| found(&["/stackrace agent serve"]).is_empty());
+        until(|| found(IN_STEP).is_empty());
+        until(|| found(AGENT).is_empty());
         stackrace(&ground, &["clean", "--on", &to]).ended(0);
         assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
         assert_eq!(stackrace(&ground, &["report", "last"]).code, Some(0));
+        if ["ssh", "program"].contains(&victim) {
+            let resumed = stackrace(&ground, &["resume", "last", "--more-time", "1 s"]);
+            resumed.ended(0);
+            let log = log(&ground);
+            assert_eq!(of_kind(&log, "run-resumed").len(), 1);
+            let ended = of_kind(&log, "run-ended");
+            assert_eq!(ended.last().unwrap()["reason"], "time", "{}", resumed.out);
+            stackrace(&ground, &["clean", "--on", &to]).ended(0);
+            assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
+        }
     }
+}
+
+#[test]
+fn the_machine_can_be_a_factor() {
+    let ground = Ground::new();
+    let Some(server) = Server::start(&ground, "two machines over SSH") else {
+        return;
+    };
+    ground.make_dir("here");
+    ground.make_dir("there");
+    let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
+    ground.write("study.toml", study);
+    // The same machine twice, by two names.
+    let machines = [server.to(), server.to().replace("127.0.0.1", "localhost")];
+    let on = ["--on", &machines[0], "--on", &machines[1]];
+    let planned = stackrace(&ground, &[&["plan", "study.toml"][..], &on].concat());
+    planned.ended(0);
+    for machine in &machines {
+        let on = format!("on {machine}\n");
+        assert!(planned.out.contains(&on), "{}", planned.out);
+    }
+    let said = stackrace(&ground, &[&["run", "study.toml"][..], &on].concat());
+    said.ended(0);
+    let log = log(&ground);
+    let head = &log[0];
+    assert_eq!(head["factors"], serde_json::json!(["place", "host"]));
+    assert_eq!(of_kind(&log, "trial").len(), 2 * 2);
+    let facts = head["environment"].as_array().unwrap();
+    for machine in &machines {
+        let name = format!("over ssh on {machine}");
+        let fact = facts.iter().find(|fact| fact["name"] == *name);
+        assert_eq!(fact.unwrap()["value"], **machine, "{facts:?}");
+    }
+    stackrace(&ground, &[&["clean"][..], &on].concat()).ended(0);
+    assert_eq!(ground.left(), Vec::<String>::new());
 }
 
 /// Killed in the middle, it goes on: every place of the design is filled once.

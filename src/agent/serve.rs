@@ -25,6 +25,10 @@ use std::time::Duration;
 /// counts as gone.
 const SILENCE: Duration = Duration::from_secs(120);
 
+/// How long commands may take to end then. One that cannot get rid of what it prints can when the
+/// agent has ended.
+const PATIENCE: Duration = Duration::from_secs(600);
+
 /// How often an idle port is looked at before the first request.
 const IDLE: Duration = Duration::from_millis(20);
 
@@ -212,14 +216,14 @@ impl Agent {
     /// Interrupts what is followed, which then reads the end, and waits until it has ended.
     fn end(&self) {
         let followed = std::mem::take(&mut *held(&self.followed));
-        let followed: Vec<_> = followed.into_values().map(|f| f.process).collect();
+        let followed: Vec<_> = followed.into_values().map(|one| one.process).collect();
         for process in &followed {
             held(process).interrupt();
         }
-        while followed
-            .iter()
-            .any(|process| held(process).ended().is_none())
-        {
+        let began = SystemClock.now_ns();
+        let waited = || u128::from(SystemClock.now_ns().saturating_sub(began));
+        let going = |process: &Arc<Mutex<Process>>| held(process).ended().is_none();
+        while followed.iter().any(going) && waited() < PATIENCE.as_nanos() {
             SystemClock.sleep(LOOK);
         }
     }

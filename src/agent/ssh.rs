@@ -7,13 +7,18 @@
 
 use super::program::{Program, libc_needed, version};
 use super::wire::Request;
+mod destination;
+mod error;
+
+pub(crate) use destination::Destination;
+pub(crate) use error::SshError;
+
 use super::{Agent, AgentError};
 use crate::host::process::{Process, Streams};
 use crate::host::verb::Verb;
 use crate::host::{HostError, argv};
 use crate::time::{Clock, SystemClock};
 use serde::de::DeserializeOwned;
-use std::fmt;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout};
@@ -53,76 +58,6 @@ const LOOK: Duration = Duration::from_millis(20);
 /// How ssh ends when it has failed itself (ssh(1)).
 const SSH_FAILED: i32 = 255;
 
-/// Where a machine is: `[USER@]HOST[:PORT]`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Destination {
-    /// As it was asked for.
-    text: String,
-    /// `user@host`, or a name of the user's ssh configuration.
-    login: String,
-    port: Option<u16>,
-}
-
-impl Destination {
-    /// Reads one. An IPv6 address with a port is in brackets.
-    ///
-    /// # Errors
-    /// One sentence.
-    pub(crate) fn parse(text: &str) -> Result<Self, String> {
-        let (user, place) = match text.rsplit_once('@') {
-            Some((user, place)) => (Some(user), place),
-            None => (None, text),
-        };
-        let (host, port) = match place.strip_prefix('[') {
-            Some(rest) => {
-                let (host, rest) = rest
-                    .split_once(']')
-                    .ok_or_else(|| format!("{text}: the bracket is not closed"))?;
-                (
-                    host,
-                    rest.strip_prefix(':')
-                        .or((!rest.is_empty()).then_some(rest)),
-                )
-            }
-            None => match place.split_once(':') {
-                // More than one colon: an IPv6 address.
-                Some((_, port)) if port.contains(':') => (place, None),
-                Some((host, port)) => (host, Some(port)),
-                None => (place, None),
-            },
-        };
-        let port = port.map(|port| match port.parse() {
-            Ok(port) if port > 0 => Ok(port),
-            _ => Err(format!("{text}: {port} is no port")),
-        });
-        // What begins with a hyphen would be an option of ssh.
-        let plain = |word: &str| {
-            !word.is_empty()
-                && !word.starts_with('-')
-                && !word.contains(|c: char| c.is_whitespace() || c.is_control())
-        };
-        if !plain(host) || !user.is_none_or(plain) {
-            return Err(format!("{text:?} is no [USER@]HOST[:PORT]"));
-        }
-        Ok(Self {
-            text: text.to_string(),
-            login: user.map_or_else(|| host.to_string(), |user| format!("{user}@{host}")),
-            port: port.transpose()?,
-        })
-    }
-
-    /// Its host, without user and port.
-    pub(crate) fn host(&self) -> &str {
-        self.login.rsplit('@').next().unwrap_or_default()
-    }
-}
-
-impl fmt::Display for Destination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.text)
-    }
-}
-
 /// How a machine is reached.
 #[derive(Debug, Clone)]
 pub(crate) struct Way {
@@ -156,7 +91,7 @@ struct Found {
     have: bool,
     /// Where it is, or will be.
     program: PathBuf,
-    /// The directory of the stores of runs that are made from elsewhere.
+    /// The directory of the stores of what is done there from elsewhere.
     stores: PathBuf,
 }
 
@@ -224,26 +159,17 @@ impl Remote {
         &self.found.program
     }
 
-    /// The directory in which each run that is made from elsewhere has a store of its own.
-    pub(crate) fn stores(&self) -> &Path {
-        &self.found.stores
+    /// A store there for something that is done now: a name of ours, so that it can be removed whole.
+    pub(crate) fn store(&self, id: &str) -> PathBuf {
+        self.found.stores.join(format!("{OURS}{id}"))
     }
 
-    /// The store of a run that has this id here: a name that the program there may remove whole.
-    pub(crate) fn store(&self, run: &str) -> PathBuf {
-        self.stores().join(format!("{OURS}{run}"))
-    }
-
-    /// The stores there, each with the id of its run here; none is fine.
+    /// The stores that are there, of whatever is done now or was left behind.
     ///
     /// # Errors
     /// When the line breaks.
-    pub(crate) fn runs(&self) -> Result<Vec<(String, PathBuf)>, AgentError> {
-        let names = self.ours(self.stores())?;
-        Ok(names
-            .into_iter()
-            .map(|name| (name[OURS.len()..].to_string(), self.stores().join(name)))
-            .collect())
+    pub(crate) fn stores(&self) -> Result<Vec<PathBuf>, AgentError> {
+        self.ours(&self.found.stores)
     }
 
     /// The directories there with a copy of this program, of whatever version.
@@ -254,19 +180,18 @@ impl Remote {
         let Some(copies) = self.program().ancestors().nth(2) else {
             return Ok(Vec::new());
         };
-        let names = self.ours(copies)?;
-        Ok(names.into_iter().map(|name| copies.join(name)).collect())
+        self.ours(copies)
     }
 
     /// What is ours in a directory, by name.
-    fn ours(&self, directory: &Path) -> Result<Vec<String>, AgentError> {
+    fn ours(&self, directory: &Path) -> Result<Vec<PathBuf>, AgentError> {
         let path = directory.to_path_buf();
         if !self.does(Verb::IsDir { path: path.clone() })? {
             return Ok(Vec::new());
         }
-        let mut names: Vec<String> = self.does(Verb::List { path })?;
-        names.retain(|name| name.starts_with(OURS));
-        Ok(names)
+        let names: Vec<String> = self.does(Verb::List { path })?;
+        let ours = names.iter().filter(|name| name.starts_with(OURS));
+        Ok(ours.map(|name| directory.join(name)).collect())
     }
 
     /// Has done there what a host does.
@@ -274,7 +199,7 @@ impl Remote {
     /// # Errors
     /// When it cannot be done, or the line breaks.
     pub(crate) fn does<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, AgentError> {
-        self.agent.does(&self.to.text, verb)
+        self.agent.does(&self.to(), verb)
     }
 
     /// Why the line has broken, in ssh's own words where it said any.
@@ -357,10 +282,10 @@ fn script(hash: &str, sudo: bool) -> String {
 /// Directory of the copies of this program, in the cache of the user there.
 const COPIES: &str = "bin";
 
-/// How the names of what is ours to remove begin; a copy's hash follows, or the id of a store's run.
+/// How the names of what is ours to remove begin; a copy's hash follows, or what a store is for.
 const OURS: &str = ".stackrace-";
 
-/// Directory of the stores of runs that are made from elsewhere, in the user's state there.
+/// Directory of the stores of what is done there from elsewhere, in the user's state there.
 const STORES: &str = "on";
 
 /// The connection while a shell is at its other end.
@@ -541,183 +466,9 @@ fn keep(text: &Mutex<String>, line: &str) {
     }
 }
 
-/// Why there is no line to a machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum SshError {
-    /// This machine cannot start ssh.
-    Here(HostError),
-    /// ssh did not get there.
-    Unreached {
-        /// Where.
-        to: Destination,
-        /// Its words.
-        said: String,
-    },
-    /// It is another kind of machine.
-    Unlike {
-        /// Where.
-        to: Destination,
-        /// System and processor there.
-        there: String,
-        /// System and processor here.
-        here: String,
-    },
-    /// This program needs a newer C library.
-    Libc {
-        /// Where.
-        to: Destination,
-        /// What the program needs.
-        needs: String,
-        /// What is there.
-        has: String,
-    },
-    /// This program could not be copied there.
-    NotCopied {
-        /// Where.
-        to: Destination,
-        /// What was said there.
-        said: String,
-    },
-    /// The copy does not run.
-    NotRunning {
-        /// Where.
-        to: Destination,
-        /// What was said there.
-        said: String,
-    },
-    /// `sudo` wants a password, or is not there.
-    Sudo {
-        /// Where.
-        to: Destination,
-        /// Its words.
-        said: String,
-    },
-    /// The line ended.
-    Ended {
-        /// Where to.
-        to: Destination,
-        /// ssh's words, or those of the shell there.
-        said: String,
-    },
-}
-
-/// How a program is made that needs no C library.
-const STATIC: &str = "use a stackrace that was built on that distribution or an older one, or statically: \
-                      RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target x86_64-unknown-linux-gnu";
-
-impl SshError {
-    /// What the user can do about it.
-    pub(crate) fn next(&self) -> String {
-        match self {
-            Self::Here(error) => error.next(),
-            Self::Unreached { to, said } => unreached(to, said),
-            Self::Unlike { .. } => {
-                "run a stackrace that was built for that machine there, and `stackrace import` or copy its run"
-                    .to_string()
-            }
-            Self::Libc { .. } => STATIC.to_string(),
-            Self::NotCopied { .. } => {
-                "make room there, or let the user write to ~/.cache and ~/.local/state".to_string()
-            }
-            Self::NotRunning { said, .. } if said.contains("Permission denied") => {
-                "~/.cache there may be mounted noexec: set XDG_CACHE_HOME there to a directory that is not"
-                    .to_string()
-            }
-            Self::NotRunning { .. } => STATIC.to_string(),
-            Self::Sudo { to, .. } => format!(
-                "log in as root: --on root@{}; or let sudo ask no password there",
-                to.host()
-            ),
-            Self::Ended { to, .. } => {
-                format!("see that nothing is left there: stackrace clean --on {to}")
-            }
-        }
-    }
-}
-
-/// What to do about a failure of ssh's own, by its words.
-fn unreached(to: &Destination, said: &str) -> String {
-    let by_hand = match to.port {
-        Some(port) => format!("ssh -p {port} {}", to.login),
-        None => format!("ssh {}", to.login),
-    };
-    if said.contains("Permission denied") {
-        format!(
-            "put your key there (ssh-copy-id), load it (ssh-add), or name it: --ssh \"ssh -i KEY\"; `{by_hand} true` must work without a question"
-        )
-    } else if said.contains("Host key verification failed") {
-        format!("connect once by hand and compare its key: {by_hand}")
-    } else if said.contains("Could not resolve") {
-        "check the name, or add it to ~/.ssh/config".to_string()
-    } else if said.contains("refused") || said.contains("timed out") {
-        "see that sshd runs there and listens on that port; another one is HOST:PORT".to_string()
-    } else {
-        format!("`{by_hand} true` must work without a question")
-    }
-}
-
-impl fmt::Display for SshError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = |said: &str| match said {
-            "" => "nothing was said".to_string(),
-            said => said.to_string(),
-        };
-        match self {
-            Self::Here(error) => error.fmt(f),
-            Self::Unreached { to, said } => write!(f, "cannot reach {to}: {}", quoted(said)),
-            Self::Unlike { to, there, here } => write!(
-                f,
-                "{to} is {there}, this program is for {here}: it cannot run there"
-            ),
-            Self::Libc { to, needs, has } => write!(
-                f,
-                "this program needs glibc {needs}, {to} has {has}: it cannot run there"
-            ),
-            Self::NotCopied { to, said } => {
-                write!(f, "cannot copy this program to {to}: {}", quoted(said))
-            }
-            Self::NotRunning { to, said } => {
-                write!(f, "this program does not run on {to}: {}", quoted(said))
-            }
-            Self::Sudo { to, said } => write!(f, "cannot be root on {to}: {}", quoted(said)),
-            Self::Ended { to, said } => write!(f, "the line to {to} has ended: {}", quoted(said)),
-        }
-    }
-}
-
-impl std::error::Error for SshError {}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_destination_is_read_as_ssh_users_write_it() {
-        let read = |text: &str| Destination::parse(text).map(|to| (to.login, to.port));
-        let is = |login: &str, port| Ok((login.to_string(), port));
-        assert_eq!(read("server"), is("server", None));
-        assert_eq!(read("root@server:2222"), is("root@server", Some(2222)));
-        assert_eq!(read("me@corp@host"), is("me@corp@host", None));
-        assert_eq!(read("::1"), is("::1", None));
-        assert_eq!(read("root@[fe80::1]:22"), is("root@fe80::1", Some(22)));
-        assert_eq!(read("[::1]"), is("::1", None));
-        for wrong in [
-            "",
-            "@host",
-            "root@",
-            "-oProxyCommand=x",
-            "root@-x",
-            "host:",
-            "host:0",
-            "host:ssh",
-            "[::1",
-            "[::1]22",
-            "a b",
-            "host:70000",
-        ] {
-            assert!(read(wrong).is_err(), "{wrong}");
-        }
-    }
 
     #[test]
     fn the_script_is_one_line_that_every_login_shell_hands_on() {

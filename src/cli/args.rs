@@ -363,7 +363,7 @@ pub(super) struct Plan {
     #[arg(long)]
     pub(super) full: bool,
     /// As it would be in the lab, where nothing is missing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "on")]
     pub(super) lab: bool,
     /// On this system of the lab; repeat it to try the study on each
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
@@ -371,6 +371,9 @@ pub(super) struct Plan {
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
+    /// Of the treatments of this level of its factor of places alone
+    #[arg(long, value_name = "LEVEL", hide = true)]
+    pub(super) place: Option<String>,
     #[command(flatten)]
     pub(super) there: There,
 }

@@ -49,7 +49,7 @@ pub(super) fn there(verb: AgentVerb) -> Result<u8, Failure> {
 }
 
 /// How another machine is reached.
-pub(super) fn way(on: &str, reach: &Reach) -> Result<Way, Failure> {
+fn way(on: &str, reach: &Reach) -> Result<Way, Failure> {
     let to = Destination::parse(on).map_err(|why| Failure::usage(format!("--on: {why}")))?;
     let ssh: Vec<String> = reach.ssh.split_whitespace().map(str::to_string).collect();
     if ssh.is_empty() {
@@ -186,6 +186,26 @@ impl<'a> Reached<'a> {
         }
     }
 
+    /// What it is called.
+    fn called(&self) -> String {
+        match &self.line {
+            Line::Here(_) => HERE.to_owned(),
+            Line::There(remote) => remote.to(),
+        }
+    }
+
+    /// What the program there said, with what can be done from here.
+    fn advice(&self, said: String) -> String {
+        let Some(way) = &self.host.way else {
+            return said;
+        };
+        let root = format!(
+            "log in as root: --on root@{}; or --sudo, where sudo asks no password",
+            way.to.host()
+        );
+        said.replace(&HostError::NeedsRoot.next(), &root)
+    }
+
     /// A command of the program there with that store.
     fn command(&self, words: &[&OsStr]) -> Vec<OsString> {
         let begin = [
@@ -198,19 +218,13 @@ impl<'a> Reached<'a> {
 
     /// Hands the study over and waits until the machine is ready.
     fn place(&self, study: &Study, wipe: &[String]) -> Result<Place<'_>, Failure> {
-        let to = match &self.line {
-            Line::Here(_) => HERE.to_owned(),
-            Line::There(remote) => remote.to(),
-        };
+        let to = self.called();
         let kit = Kit {
             program: self.command(&[]),
             study: &self.study.to_string_lossy(),
             wipe,
             called: &format!("on {to}"),
-            advice: &|said| match &self.host.way {
-                Some(way) => for_ssh(said, way),
-                None => said,
-            },
+            advice: &|said| self.advice(said),
         };
         let place = self.host.place.as_deref();
         let ready = places::ready(self.agent(), study, place, &kit);
@@ -251,15 +265,6 @@ impl<'a> Reached<'a> {
             ));
         }
     }
-}
-
-/// What the program there said, with what can be done from here.
-fn for_ssh(said: String, way: &Way) -> String {
-    let root = format!(
-        "log in as root: --on root@{}; or --sudo, where sudo asks no password",
-        way.to.host()
-    );
-    said.replace(&HostError::NeedsRoot.next(), &root)
 }
 
 /// Reaches the machines, calls with them when they are ready, and leaves nothing there.
@@ -359,45 +364,48 @@ fn collected(agent: &Agent, command: &[OsString]) -> Result<Output, AgentError> 
     }
 }
 
-/// `stackrace plan --on`.
+/// `stackrace plan --on`: what each machine says of what would be done there.
 pub(super) fn plan(
     setting: &Setting,
     study: &Study,
     verb: &Plan,
-    way: &Way,
+    hosts: &[Host],
 ) -> Result<u8, Failure> {
-    let host = Host {
-        place: None,
-        way: Some(way.clone()),
-    };
-    let there = Reached::new(setting, study, &host)?;
-    let Line::There(remote) = &there.line else {
-        return Ok(0);
-    };
-    let path = there.study.to_string_lossy();
-    let planned = there.agent().write(&path, &study.text).and_then(|()| {
-        let mut command = there.command(&["plan".as_ref(), there.study.as_os_str()]);
-        for (asked, option) in [(verb.lab, "--lab"), (verb.json, "--json")] {
-            if asked {
-                command.push(option.into());
-            }
+    let mut code = 0;
+    for host in hosts {
+        let there = Reached::new(setting, study, host)?;
+        let planned = there.plan(study, verb);
+        there.put_away();
+        let output = planned?;
+        if !setting.quiet && !verb.json {
+            super::print(&format!("on {}\n\n", there.called()));
         }
-        let output = collected(there.agent(), &command)?;
-        remote.does::<()>(Verb::RemoveTree {
-            path: there.store.clone(),
-        })?;
-        Ok(output)
-    });
-    let output = planned.map_err(|error| failed(remote, error))?;
-    if !setting.quiet && !verb.json {
-        super::print(&format!("on {}\n\n", remote.to()));
+        super::print(&output.stdout);
+        super::error(&there.advice(output.stderr));
+        let status = output.status.and_then(|status| u8::try_from(status).ok());
+        code = code.max(status.unwrap_or(1));
     }
-    super::print(&output.stdout);
-    super::error(&for_ssh(output.stderr, way));
-    Ok(output
-        .status
-        .and_then(|status| u8::try_from(status).ok())
-        .unwrap_or(1))
+    Ok(code)
+}
+
+impl Reached<'_> {
+    /// What the program there plans.
+    fn plan(&self, study: &Study, verb: &Plan) -> Result<Output, Failure> {
+        let mut command = self.command(&["plan".as_ref(), self.study.as_os_str()]);
+        if verb.json {
+            command.push("--json".into());
+        }
+        if let Some(place) = &self.host.place {
+            command.extend(argv(["--place", place]));
+        }
+        let path = self.study.to_string_lossy();
+        let written = self.agent().write(&path, &study.text);
+        let planned = written.and_then(|()| collected(self.agent(), &command));
+        planned.map_err(|error| match &self.line {
+            Line::There(remote) => failed(remote, error),
+            Line::Here(_) => Failure::internal(error.to_string()),
+        })
+    }
 }
 
 /// `stackrace clean --on`, for each machine.
@@ -414,7 +422,7 @@ fn clean_one(verb: &Clean, way: &Way) -> Result<u8, Failure> {
     let mut text = String::new();
     let mut left = 0;
     let words = |error| failed(&remote, error);
-    for (_, path) in remote.runs().map_err(words)? {
+    for path in remote.stores().map_err(words)? {
         let (said, gone) = leftover(&remote, &path, verb.list).map_err(words)?;
         text.push_str(&said);
         let shown = path.display().to_string();
