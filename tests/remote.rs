@@ -523,3 +523,50 @@ fn the_machine_can_be_a_factor() {
     stackrace(&ground, &[&["clean"][..], &on].concat()).ended(0);
     assert_eq!(ground.left(), Vec::<String>::new());
 }
+
+/// Killed in the middle, it goes on: every place of the design is filled once.
+#[test]
+fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
+    let ground = Ground::new();
+    let Some(server) = Server::start(&ground, "two hosts") else {
+        return;
+    };
+    for name in ["here", "there"] {
+        ground.make_dir(name);
+    }
+    let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
+    ground.write("study.toml", study.replace("most = 1\n", "most = 20\n"));
+    let to = server.to();
+    let mut command = program(&ground, &["run", "study.toml", "--on", &to, "--on", "here"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    until(|| {
+        assert_eq!(run.try_wait().unwrap(), None, "it has ended");
+        of_kind(&log(&ground), "trial").len() >= 3
+    });
+    run.kill().unwrap();
+    run.wait().unwrap();
+    until(|| processes(&ground, &["in-step"]).is_empty());
+    let before = log(&ground);
+    assert!(of_kind(&before, "run-ended").is_empty());
+    stackrace(&ground, &["resume"]).ended(0);
+    let log = log(&ground);
+    assert_eq!(log[..before.len()], before[..], "what was kept has changed");
+    let trials = of_kind(&log, "trial");
+    let places = trials.iter().map(|trial| {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+        ["round", "treatment"].map(|word| trial[word].as_u64().unwrap())
+    });
+    let places: std::collections::BTreeSet<_> = places.collect();
+    assert_eq!((places.len(), trials.len()), (80, 80));
+    let head = &log[0];
+    assert_eq!(head["factors"], serde_json::json!(["place", "host"]));
+    let facts = head["environment"].as_array().unwrap();
+    let names: Vec<&str> = facts.iter().map(|f| f["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"kernel"), "one kernel: {names:?}");
+    let over = format!("over ssh on {to}");
+    assert!(names.contains(&&*over), "{names:?}");
+    stackrace(&ground, &["clean", "--on", &to]).ended(0);
+    stackrace(&ground, &["clean"]).ended(0);
+    assert_eq!(ground.left(), Vec::<String>::new());
+}

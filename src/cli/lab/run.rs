@@ -160,9 +160,9 @@ impl LabRun<'_> {
                 self.same_image(guest, site)?;
             }
             let mut machines = Vec::new();
-            for (description, site) in descriptions.iter().zip(sites) {
+            for ((guest, description), site) in self.guests.iter().zip(&descriptions).zip(sites) {
                 let machine = Machine::start(site, description, accelerator).map_err(cannot)?;
-                tell(self.setting, &up(&machine));
+                tell(self.setting, &format!("{}, {}", up(&machine), guest.system));
                 machines.push(machine);
             }
             let places = self.guests.iter().zip(&machines);
