@@ -29,9 +29,10 @@
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
-//! of us), [`lab`] (disposable virtual machines), [`setting`], [`time`], [`mod@unit`],
-//! [`video`]; [`testing`] has a check for every parser.
+//! of us), [`agent`] (this program on another machine, asked over a line), [`lab`] (disposable virtual
+//! machines), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
 
+mod agent;
 mod audit;
 mod classic;
 mod cli;

@@ -13,6 +13,9 @@ use crate::journal::{self, Journal, JournalError};
 use crate::time::{Clock, SystemClock};
 
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
+    if !verb.there.on.is_empty() {
+        return super::on::clean(&verb);
+    }
     let host = super::host(Arc::new(|_| ()));
     let mut text = String::new();
     let mut left = 0;
@@ -50,11 +53,14 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
         }
     }
     if text.is_empty() {
-        text.push_str("nothing to clean\n");
+        text.push_str(&format!("{NOTHING}\n"));
     }
     super::print(&text);
     Ok(if left > 0 { failure::CANNOT } else { 0 })
 }
+
+/// Said where there is nothing to be done.
+pub(super) const NOTHING: &str = "nothing to clean";
 
 /// How often, and with what pause, a lock is tried for.
 const LOCK_TRIES: usize = 5;

@@ -7,6 +7,7 @@ use super::Setting;
 use super::args::Plan;
 use super::execute;
 use super::failure::{self, Failure};
+use super::places;
 use crate::host::plan::{PlanHost, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
@@ -18,13 +19,27 @@ use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let study = execute::read(&verb.study, verb.full)?;
-    let plan = on_this_machine(setting, &study, |machine| {
-        if !verb.lab {
-            return crate::plan::Plan::of(&study, machine);
+    let study = execute::at_places(study, &verb.systems, &verb.there.on)?;
+    let place = verb.place.as_deref();
+    if place.is_some() {
+        return show(setting, &places::part(&study, place)?, &verb);
+    }
+    match super::on::hosts(&study, &verb.there)? {
+        Some(hosts) => super::on::plan(setting, &study, &verb, &hosts),
+        None => show(setting, &study, &verb),
+    }
+}
+
+fn show(setting: &Setting, study: &Study, verb: &Plan) -> Result<u8, Failure> {
+    // Asked for the part of one place, this is the place.
+    let here = verb.place.is_some() || (!verb.lab && study.places().is_none());
+    let plan = on_this_machine(setting, study, |machine| {
+        if here {
+            return crate::plan::Plan::of(study, machine);
         }
         // What this machine lacks, or has, says nothing of a guest.
         crate::plan::Plan::of(
-            &study,
+            study,
             &Machine {
                 missing: &|_| Vec::new(),
                 free_bytes: &|_| None,
@@ -36,7 +51,7 @@ pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     super::print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
     } else {
-        format!("{}{}", plan.render(), dangers(&study))
+        format!("{}{}", plan.render(), dangers(study))
     });
     Ok(0)
 }

@@ -9,17 +9,17 @@ use std::fs::File;
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
 /// What a program's input and outputs are.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Streams<'a> {
     /// No input; both outputs, in the C locale, go to a new file in the directory it works in.
     File(&'a str),
-    /// The same, with standard output and standard error in two new files.
-    Files(&'a Path, &'a Path),
     /// No input; both outputs go to an open file, in the user's own language.
     Open(&'a File),
+    /// All three are read and written by this program: see [`Process::pipes`].
+    Pipes,
     /// Those of this program: it is used at the terminal, and shares its process group.
     Ours,
 }
@@ -61,19 +61,25 @@ impl Process {
         };
         let mut start = std::process::Command::new(program);
         start.args(command.iter().skip(1)).current_dir(directory);
-        let outputs = match streams {
-            Streams::File(name) => File::create(directory.join(name))
-                .and_then(|file| Ok(Some((file.try_clone()?, file)))),
-            Streams::Files(out, errors) => {
-                File::create(out).and_then(|out| Ok(Some((out, File::create(errors)?))))
-            }
-            Streams::Open(file) => file
-                .try_clone()
-                .and_then(|file| Ok(Some((file.try_clone()?, file)))),
-            Streams::Ours => Ok(None),
+        let to = |start: &mut std::process::Command, file: File| {
+            let errors = file.try_clone()?;
+            start.stdin(Stdio::null()).stdout(file).stderr(errors);
+            Ok(())
         };
-        if let Some((out, errors)) = outputs.map_err(not_started)? {
-            start.stdin(Stdio::null()).stdout(out).stderr(errors);
+        match streams {
+            Streams::File(name) => {
+                File::create(directory.join(name)).and_then(|file| to(&mut start, file))
+            }
+            Streams::Open(file) => file.try_clone().and_then(|file| to(&mut start, file)),
+            Streams::Pipes => {
+                start.stdin(Stdio::piped());
+                start.stdout(Stdio::piped()).stderr(Stdio::piped());
+                Ok(())
+            }
+            Streams::Ours => Ok(()),
+        }
+        .map_err(not_started)?;
+        if !matches!(streams, Streams::Ours) {
             start.process_group(0);
         }
         if !matches!(streams, Streams::Open(_)) {
@@ -94,6 +100,16 @@ impl Process {
     /// As it would be typed.
     pub(crate) fn command(&self) -> &str {
         &self.command
+    }
+
+    /// Its standard input, output and error where they are [`Streams::Pipes`]; once.
+    pub(crate) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+        let child = &mut self.child;
+        Some((
+            child.stdin.take()?,
+            child.stdout.take()?,
+            child.stderr.take()?,
+        ))
     }
 
     /// How it ended; none: it is running.

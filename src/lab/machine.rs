@@ -4,20 +4,21 @@
 //! is the end of whatever runs in it.
 
 use super::LabError;
-use super::agent::Agent;
 pub(crate) use super::command::Accelerator;
 use super::command::{self, DISKS_MAX, Files, SCRATCH};
 use super::cpio::Archive;
 use super::image::Image;
 use super::short::Short;
 use super::switch::Switch;
-use super::wire::Request;
+use crate::agent::program::{libc_needed, version};
+use crate::agent::{Agent, wire::Request};
 use crate::event::Fact;
 use crate::host::process::{Process, Streams};
-use crate::host::{Filling, Host, HostError, LabDisk, argv};
+use crate::host::{Filling, Host, HostError, LabDisk, Output, argv};
 use crate::journal::{Journal, Undo};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
+use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -43,9 +44,11 @@ const LAST_WORDS: usize = 12;
 /// Where a guest keeps what is too large for its memory.
 pub(crate) const SCRATCH_DIR: &str = "/scratch";
 
-/// Where a machine begun in a directory has its files.
-pub(crate) fn dir_in(dir: &Path) -> PathBuf {
-    dir.join(DIR)
+/// Where machines begun in the subdirectories of a directory have their files.
+pub(crate) fn dirs_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let dirs = entries.map(|entry| entry.path().join(DIR));
+    dirs.filter(|dir| dir.is_dir()).collect()
 }
 
 /// What a machine's files take up, bytes.
@@ -344,12 +347,28 @@ impl Drop for Machine {
 }
 
 impl Node {
-    /// Who does there what it is asked.
+    /// Who does in the guest what is asked.
     ///
     /// # Errors
-    /// When the guest has ended.
+    /// When the guest is not up.
     pub(crate) fn agent(&self) -> Result<&Agent, LabError> {
         self.agent.as_ref().ok_or(LabError::Ended)
+    }
+
+    /// Runs a command in the guest to its end, whatever its exit status.
+    ///
+    /// # Errors
+    /// When it cannot be started, or the guest ends.
+    pub(crate) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
+        Ok(self.agent()?.exec(argv)?)
+    }
+
+    /// Runs a command that has to succeed.
+    ///
+    /// # Errors
+    /// As [`Node::exec`], and when the exit status is not 0.
+    pub(crate) fn must(&self, argv: &[OsString]) -> Result<Output, LabError> {
+        Ok(self.agent()?.must(argv)?)
     }
 
     /// Makes a file system on the scratch disk and mounts it.
@@ -362,7 +381,7 @@ impl Node {
              mkfs.ext4 -q -E nodiscard,lazy_itable_init=1 /dev/$name; \
              mount /dev/$name {SCRATCH_DIR}"
         );
-        self.agent()?.must(&argv(["sh", "-c", &script])).map(|_| ())
+        self.must(&argv(["sh", "-c", &script])).map(|_| ())
     }
 
     /// Takes a disk away while it is in use, as if it had been pulled.
@@ -374,7 +393,7 @@ impl Node {
             "set -e; device=$(readlink -f $(dirname $(grep -lx {serial} /sys/block/*/serial))/device); \
              basename $device >/sys/bus/virtio/drivers/virtio_blk/unbind"
         );
-        self.agent()?.must(&argv(["sh", "-c", &script])).map(|_| ())
+        self.must(&argv(["sh", "-c", &script])).map(|_| ())
     }
 }
 
@@ -493,29 +512,6 @@ fn check_libc(site: &Site<'_>) -> Result<(), LabError> {
     }
 }
 
-/// The newest version of glibc a program names (`GLIBC_2.34`); none: it is static.
-fn libc_needed(program: &[u8]) -> Option<(u32, u32)> {
-    let mark = b"GLIBC_";
-    let places = program.windows(mark.len()).enumerate();
-    places
-        .filter(|(_, window)| window == mark)
-        .filter_map(|(at, _)| {
-            let rest = &program[at + mark.len()..];
-            let end = rest
-                .iter()
-                .position(|byte| !b"0123456789.".contains(byte))?;
-            version(std::str::from_utf8(&rest[..end]).ok()?)
-        })
-        .max()
-}
-
-/// `2.36-9+deb12u9` → (2, 36).
-fn version(text: &str) -> Option<(u32, u32)> {
-    let (major, rest) = text.split_once('.')?;
-    let minor: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
 /// The end of what a guest and its QEMU printed.
 fn last_words(dir: &Path, node: usize) -> String {
     let mut lines = Vec::new();
@@ -526,17 +522,4 @@ fn last_words(dir: &Path, node: usize) -> String {
     }
     let from = lines.len().saturating_sub(LAST_WORDS);
     lines[from..].join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_c_library_named_is_the_one_needed() {
-        let program = b"\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_PRIVATE\0GLIBC_2.9\0";
-        assert_eq!(libc_needed(program), Some((2, 34)));
-        assert_eq!(libc_needed(b"nothing"), None);
-        assert_eq!(version("2.36-9+deb12u9"), Some((2, 36)));
-    }
 }

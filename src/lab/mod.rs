@@ -5,10 +5,8 @@
 //! told what to do over a serial port ([`agent::Agent`]); nothing of the host is visible in it, and
 //! nothing it does outlives it. `docs/lab.md` is the user's page.
 
-pub(crate) mod agent;
 mod command;
 mod cpio;
-pub(crate) mod guest;
 pub(crate) mod image;
 pub(crate) mod machine;
 pub(crate) mod peer;
@@ -16,8 +14,8 @@ mod short;
 mod switch;
 pub(crate) mod system;
 mod vmlinux;
-mod wire;
 
+use crate::agent::AgentError;
 use crate::host::HostError;
 use crate::journal::JournalError;
 use std::fmt;
@@ -77,6 +75,16 @@ impl LabError {
             Self::NotUp(_) | Self::Ended | Self::Refused(_) => String::new(),
             Self::Host(error) => error.next(),
             Self::Journal(error) => error.next(),
+        }
+    }
+}
+
+impl From<AgentError> for LabError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Ended => Self::Ended,
+            AgentError::Refused(why) => Self::Refused(why),
+            AgentError::Host(error) => Self::Host(error),
         }
     }
 }

@@ -67,8 +67,7 @@ pub fn two_nodes(system: &str, program: &Path, cache: &Path, dir: &Path) -> Resu
 /// A command in a guest, through its shell.
 fn sh(machine: &Machine, node: usize, script: &str) -> Result<Output, String> {
     let node = machine.node(node).map_err(|error| error.to_string())?;
-    node.agent()
-        .and_then(|agent| agent.exec(&argv(["sh", "-c", script])))
+    node.exec(&argv(["sh", "-c", script]))
         .map_err(|error| error.to_string())
 }
 

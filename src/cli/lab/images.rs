@@ -113,8 +113,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
         }
     }
     for machine in clean::passing_dirs(setting)? {
-        let dir = machine::dir_in(&machine);
-        if dir.is_dir() {
+        for dir in machine::dirs_in(&machine) {
             let state = match Journal::open(&machine.join("journal.jsonl")) {
                 Ok(_) => "left behind, `stackrace clean` removes it",
                 Err(_) => "running",
