@@ -200,8 +200,8 @@ impl<'a> Reached<'a> {
             return said;
         };
         let root = format!(
-            "log in as root: --on root@{}; or --sudo, where sudo asks no password",
-            way.to.host()
+            "log in as root: --on {}; or --sudo, where sudo asks no password",
+            way.to.as_root()
         );
         said.replace(&HostError::NeedsRoot.next(), &root)
     }

@@ -88,8 +88,8 @@ impl SshError {
             }
             Self::NotRunning { .. } => STATIC.to_string(),
             Self::Sudo { to, .. } => format!(
-                "log in as root: --on root@{}; or let sudo ask no password there",
-                to.host()
+                "log in as root: --on {}; or let sudo ask no password there",
+                to.as_root()
             ),
             Self::Ended { to, .. } => {
                 format!("see that nothing is left there: stackrace clean --on {to}")
