@@ -27,7 +27,10 @@ pub(super) fn exec(setting: &Setting, verb: InStep) -> Result<u8, Failure> {
     plan::check_machine(setting, &part)?;
     plan::check_dangers(&part, &verb.wipe)?;
     let interrupt = Arc::new(Interrupt::default());
-    execute::catch_interrupt(&interrupt, "lowering what stands", "`stackrace clean`")?;
+    let raised = Arc::clone(&interrupt);
+    // However often it is asked to: it ends when nothing stands any more.
+    ctrlc::set_handler(move || raised.raise())
+        .map_err(|error| Failure::internal(format!("cannot be interrupted: {error}")))?;
     let output = Mutex::new(std::io::stdout());
     let say = move |said: &Said| {
         let mut text = serde_json::to_vec(said).map_err(|error| Broken(error.to_string()))?;

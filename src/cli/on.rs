@@ -5,7 +5,7 @@
 //! same `stackrace clean --on HOST` removes.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -150,7 +150,7 @@ struct Reached<'a> {
 
 enum Line {
     Here(Agent),
-    There(Remote),
+    There(Box<Remote>),
 }
 
 impl<'a> Reached<'a> {
@@ -175,7 +175,7 @@ impl<'a> Reached<'a> {
             program: remote.program().to_path_buf(),
             study: store.join(name),
             store,
-            line: Line::There(remote),
+            line: Line::There(Box::new(remote)),
         })
     }
 
@@ -452,7 +452,7 @@ fn clean_one(verb: &Clean, way: &Way) -> Result<u8, Failure> {
 
 /// Lowers what a run made from elsewhere left standing; what is to be said, and whether its store
 /// may go.
-fn leftover(remote: &Remote, store: &PathBuf, list: bool) -> Result<(String, bool), AgentError> {
+fn leftover(remote: &Remote, store: &Path, list: bool) -> Result<(String, bool), AgentError> {
     let program = remote.program().as_os_str();
     let mut command = argv([
         program,
@@ -470,7 +470,7 @@ fn leftover(remote: &Remote, store: &PathBuf, list: bool) -> Result<(String, boo
         text.push_str(&output.stderr);
         return Ok((text, false));
     }
-    let path = store.clone();
+    let path = store.to_path_buf();
     let holders: Vec<String> = remote.does(Verb::Holders { path })?;
     if let Some(holder) = holders.first() {
         let path = store.display();

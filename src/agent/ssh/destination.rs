@@ -29,8 +29,7 @@ impl Destination {
                     .ok_or_else(|| format!("{text}: the bracket is not closed"))?;
                 (
                     host,
-                    rest.strip_prefix(':')
-                        .or((!rest.is_empty()).then_some(rest)),
+                    rest.strip_prefix(':').or((!rest.is_empty()).then_some("")),
                 )
             }
             None => match place.split_once(':') {

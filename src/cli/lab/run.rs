@@ -241,7 +241,9 @@ impl LabRun<'_> {
         let (speaks, mut facts) = places::ready(agent, self.study, guest.place.as_deref(), &kit)?;
         facts.extend(machine.facts().iter().cloned());
         facts.push(Fact::new(MEMORY, self.memory));
-        facts.push(Fact::new(RUNS, &*guest.system));
+        if guest.place.as_ref() != Some(&guest.system) {
+            facts.push(Fact::new(RUNS, &*guest.system));
+        }
         Ok(Place {
             name: guest.place.clone().unwrap_or_else(|| ALONE.to_owned()),
             facts,
