@@ -425,6 +425,12 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
         let to = server.to();
         let mut program = three_trials(&ground, &to);
         let here = i32::try_from(program.id()).unwrap();
+        if victim == "nobody" {
+            let cleaned = stackrace(&ground, &["clean", "--on", &to]);
+            cleaned.ended(4);
+            assert!(cleaned.out.contains("is alive"), "{}", cleaned.out);
+            assert_eq!(copies(&ground).len(), 1, "it is in use");
+        }
         // The words of ssh hold those of the agent too.
         let found = |words: &[&str]| {
             let ssh = processes(&ground, &["BatchMode"]);

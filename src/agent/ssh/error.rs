@@ -123,7 +123,7 @@ impl fmt::Display for SshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |said: &str| match said {
             "" => "nothing was said".to_string(),
-            said => said.to_string(),
+            said => said.trim_end_matches('.').to_string(),
         };
         match self {
             Self::Here(error) => error.fmt(f),
