@@ -388,7 +388,10 @@ fn a_damaged_copy_is_copied_again() {
 /// Starts the study with a loop device, and returns when three trials are on record here.
 fn three_trials(ground: &Ground, to: &str) -> Child {
     ground.write("study.toml", LOOP);
-    let mut command = program(ground, &["run", "study.toml", "--on", to]);
+    let mut command = program(
+        ground,
+        &["run", "study.toml", "--on", to, "--wipe", "no-disk"],
+    );
     let out = fs::File::create(ground.path().join("out")).unwrap();
     command.stderr(out.try_clone().unwrap()).stdout(out);
     let mut program = command.spawn().unwrap();
@@ -399,9 +402,10 @@ fn three_trials(ground: &Ground, to: &str) -> Child {
     program
 }
 
-/// Words of the agent on the other side, and of the program that takes turns there.
+/// Words of the agent on the other side, and of the program that takes turns there, which is told what
+/// may be wiped.
 const AGENT: &[&str] = &["/stackrace agent serve"];
-const IN_STEP: &[&str] = &["/stackrace --store", "in-step"];
+const IN_STEP: &[&str] = &["/stackrace --store", "in-step", "--wipe no-disk"];
 
 fn signal(id: i32, signal: Signal) {
     kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
@@ -421,6 +425,12 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
         let to = server.to();
         let mut program = three_trials(&ground, &to);
         let here = i32::try_from(program.id()).unwrap();
+        if victim == "nobody" {
+            let cleaned = stackrace(&ground, &["clean", "--on", &to]);
+            cleaned.ended(4);
+            assert!(cleaned.out.contains("is alive"), "{}", cleaned.out);
+            assert_eq!(copies(&ground).len(), 1, "it is in use");
+        }
         // The words of ssh hold those of the agent too.
         let found = |words: &[&str]| {
             let ssh = processes(&ground, &["BatchMode"]);

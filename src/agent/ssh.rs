@@ -127,6 +127,8 @@ impl Remote {
             talk.copy(&mut input, &program.bytes)?;
         }
         talk.ready()?;
+        // What a login says to everybody is no reason why the line breaks later.
+        talk.said.forget();
         let Talk {
             lines,
             said,
@@ -442,6 +444,10 @@ impl Said {
 
     fn add(&self, line: &str) {
         keep(&self.text, line);
+    }
+
+    fn forget(&self) {
+        held(&self.text).clear();
     }
 
     /// All of it, when ssh has ended.

@@ -200,8 +200,8 @@ impl<'a> Reached<'a> {
             return said;
         };
         let root = format!(
-            "log in as root: --on root@{}; or --sudo, where sudo asks no password",
-            way.to.host()
+            "log in as root: --on {}; or --sudo, where sudo asks no password",
+            way.to.as_root()
         );
         said.replace(&HostError::NeedsRoot.next(), &root)
     }
@@ -231,7 +231,7 @@ impl<'a> Reached<'a> {
         let (mut speaks, mut facts) = ready?;
         if let Line::There(remote) = &self.line {
             facts.push(Fact::new(OVER_SSH, remote.to()));
-            speaks.broken = Some(remote);
+            speaks.broken = Some(&**remote);
         }
         Ok(Place {
             name: self.host.place.clone().unwrap_or(to),
@@ -421,30 +421,30 @@ fn clean_one(verb: &Clean, way: &Way) -> Result<u8, Failure> {
     let remote = Remote::connect(way).map_err(unreachable)?;
     let mut text = String::new();
     let mut left = 0;
+    let mut gone: Vec<(&str, PathBuf)> = Vec::new();
     let words = |error| failed(&remote, error);
     for path in remote.stores().map_err(words)? {
-        let (said, gone) = leftover(&remote, &path, verb.list).map_err(words)?;
+        let (said, free) = leftover(&remote, &path, verb.list).map_err(words)?;
         text.push_str(&said);
-        let shown = path.display().to_string();
-        match (gone, verb.list) {
-            (true, true) => text.push_str(&format!("would remove: {shown}\n")),
-            (true, false) => {
-                let removed = remote.does::<()>(Verb::RemoveTree { path });
-                removed.map_err(words)?;
-                text.push_str(&format!("removed: {shown}\n"));
-            }
-            (false, _) => left += 1,
+        match free {
+            true => gone.push(("", path)),
+            false => left += 1,
         }
     }
-    for path in remote.copies().map_err(words)? {
+    // What goes on there, or could not be lowered, needs the program to the end.
+    if left == 0 {
+        let copies = remote.copies().map_err(words)?;
+        gone.extend(copies.into_iter().map(|copy| ("the program's copy ", copy)));
+    }
+    for (what, path) in gone {
         let shown = path.display().to_string();
         if verb.list {
-            text.push_str(&format!("would remove: the program's copy {shown}\n"));
+            text.push_str(&format!("would remove: {what}{shown}\n"));
             continue;
         }
         let removed = remote.does::<()>(Verb::RemoveTree { path });
         removed.map_err(words)?;
-        text.push_str(&format!("removed: the program's copy {shown}\n"));
+        text.push_str(&format!("removed: {what}{shown}\n"));
     }
     super::print(&text);
     Ok(if left > 0 { failure::CANNOT } else { 0 })

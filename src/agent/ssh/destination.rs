@@ -59,9 +59,14 @@ impl Destination {
         })
     }
 
-    /// Its host, without user and port.
-    pub(crate) fn host(&self) -> &str {
-        self.login.rsplit('@').next().unwrap_or_default()
+    /// The same machine for root.
+    pub(crate) fn as_root(&self) -> String {
+        let host = self.login.rsplit('@').next().unwrap_or_default();
+        match self.port {
+            Some(port) if host.contains(':') => format!("root@[{host}]:{port}"),
+            Some(port) => format!("root@{host}:{port}"),
+            None => format!("root@{host}"),
+        }
     }
 }
 
@@ -85,6 +90,10 @@ mod tests {
         assert_eq!(read("::1"), is("::1", None));
         assert_eq!(read("root@[fe80::1]:22"), is("root@fe80::1", Some(22)));
         assert_eq!(read("[::1]"), is("::1", None));
+        for text in ["root@server:2222", "root@[fe80::1]:22", "root@server"] {
+            let user = text.replace("root@", "me@");
+            assert_eq!(Destination::parse(&user).unwrap().as_root(), text);
+        }
         for wrong in [
             "",
             "@host",

@@ -88,8 +88,8 @@ impl SshError {
             }
             Self::NotRunning { .. } => STATIC.to_string(),
             Self::Sudo { to, .. } => format!(
-                "log in as root: --on root@{}; or let sudo ask no password there",
-                to.host()
+                "log in as root: --on {}; or let sudo ask no password there",
+                to.as_root()
             ),
             Self::Ended { to, .. } => {
                 format!("see that nothing is left there: stackrace clean --on {to}")
@@ -123,7 +123,7 @@ impl fmt::Display for SshError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let quoted = |said: &str| match said {
             "" => "nothing was said".to_string(),
-            said => said.to_string(),
+            said => said.trim_end_matches('.').to_string(),
         };
         match self {
             Self::Here(error) => error.fmt(f),
