@@ -411,6 +411,25 @@ fn signal(id: i32, signal: Signal) {
     kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
 }
 
+/// How a run ends, by what was killed.
+fn ended_as(victim: &str, code: Option<i32>, ended: &[&Value], said: &str) {
+    match victim {
+        "program" => assert!(ended.is_empty(), "{said}"),
+        "nobody" => {
+            assert_eq!(code, Some(130), "{said}");
+            assert_eq!(ended[0]["reason"], "interrupted", "{said}");
+        }
+        _ => {
+            assert_eq!(code, Some(5), "{victim}: {said}");
+            assert_eq!(ended[0]["reason"], "failed", "{victim}: {said}");
+            assert!(
+                said.contains("what was measured until then is kept"),
+                "{said}"
+            );
+        }
+    }
+}
+
 #[test]
 fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
     let name = "kills over SSH";
@@ -465,21 +484,7 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
         let kept = log(&ground);
         assert!(of_kind(&kept, "trial").len() >= 3, "{victim}: {said}");
         let ended = of_kind(&kept, "run-ended");
-        match victim {
-            "program" => assert!(ended.is_empty(), "{said}"),
-            "nobody" => {
-                assert_eq!(code, Some(130), "{said}");
-                assert_eq!(ended[0]["reason"], "interrupted", "{said}");
-            }
-            _ => {
-                assert_eq!(code, Some(5), "{victim}: {said}");
-                assert_eq!(ended[0]["reason"], "failed", "{victim}: {said}");
-                assert!(
-                    said.contains("what was measured until then is kept"),
-                    "{said}"
-                );
-            }
-        }
+        ended_as(victim, code, &ended, &said);
         // Nobody is left to want it: it ends there by itself.
         until(|| found(IN_STEP).is_empty());
         until(|| found(AGENT).is_empty());
