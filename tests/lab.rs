@@ -110,6 +110,29 @@ at-most = "20 min"
 until = "never"
 "#;
 
+/// The same workloads from one machine and from both at once.
+const BOTH: &str = r#"
+title = "one file system, one machine or two"
+[factors]
+load = [1, 2]
+[[stack]]
+lab-disks = { size = "300 MiB", rate = "4 MB" }
+[[stack]]
+drbd = { role = "dual" }
+[[stack]]
+gfs2 = { lock = "dlm", mounted-on = 2, load-from = "{load}" }
+[[workload]]
+name = "small files"
+files = { count = 10, fsync = true }
+[[workload]]
+name = "streaming write"
+sequential = { mode = "write", size = "2 MiB" }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
+until = "never"
+"#;
+
 /// Shares, served by the peer and by the same machine.
 const SHARED: &str = r#"
 title = "shares in the lab"
@@ -310,7 +333,14 @@ fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
     let said = ground.stackrace(&["run", "study.toml", "--lab"]);
     let log = log(&ground);
     let trials = of_kind(&log, "trial");
-    assert_eq!(trials.len(), treatments, "{}{}", said.out, said.err);
+    let workloads = log[0]["workloads"].as_array().unwrap().len();
+    assert_eq!(
+        trials.len(),
+        treatments * workloads,
+        "{}{}",
+        said.out,
+        said.err
+    );
     for trial in trials {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");
     }
@@ -355,6 +385,55 @@ fn replicated_devices_are_what_was_asked_on_two_machines() {
     ]) {
         for word in words {
             assert!(raised.contains(word), "{word}: {raised}");
+        }
+    }
+}
+
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn two_machines_load_one_file_system_at_once() {
+    if cache("load from both machines in the lab", "image").is_none() {
+        return;
+    }
+    let (ground, raised) = one_round(BOTH, 2);
+    assert!(raised[0].contains("1 of 2 machines") && raised[1].contains("2 of 2 machines"));
+    let log = log(&ground);
+    let heads = log[0]["workloads"].as_array().unwrap();
+    for trial in of_kind(&log, "trial") {
+        let heads = heads[trial["workload"].as_u64().unwrap() as usize]["metrics"].clone();
+        let others = trial["others"].as_array().cloned().unwrap_or_default();
+        assert_eq!(others.len() as u64, trial["treatment"].as_u64().unwrap());
+        let names: Vec<&str> = heads
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|head| head["name"].as_str().unwrap())
+            .collect();
+        let mut sums = 0;
+        for (at, name) in names.iter().enumerate() {
+            let Some(of_one) = name.strip_suffix(", all nodes") else {
+                continue;
+            };
+            let of_one = names.iter().position(|name| *name == of_one).unwrap();
+            let value = |list: &Value, at: usize| list[at].as_f64().unwrap();
+            let each = others.iter().map(|other| value(&other["metrics"], of_one));
+            let sum = value(&trial["metrics"], of_one) + each.sum::<f64>();
+            assert!(
+                (value(&trial["metrics"], at) / sum - 1.0).abs() < 1e-9,
+                "{name}"
+            );
+            sums += 1;
+        }
+        assert!(sums > 0);
+        for other in &others {
+            assert_eq!(other["host"], "node2");
+            assert!(other["elapsed_ns"].as_u64().unwrap() > 0);
+            assert!(
+                trial["notes"][0]
+                    .as_str()
+                    .unwrap()
+                    .starts_with("node2 did the same")
+            );
         }
     }
 }

@@ -325,6 +325,12 @@ pub(super) enum LabVerb {
     /// The part inside a guest
     #[command(hide = true)]
     Agent,
+    /// The part of a trial on another machine
+    #[command(hide = true)]
+    Load {
+        /// Where it is told
+        order: PathBuf,
+    },
 }
 
 /// `stackrace lab shell`.

@@ -48,6 +48,9 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Shell(verb) => shell(setting, &verb),
         LabVerb::Clean => remove(),
         LabVerb::Agent => guest::serve().map(|()| 0).map_err(Failure::internal),
+        LabVerb::Load { order } => crate::run::carry_out(&order)
+            .map(|()| 0)
+            .map_err(Failure::internal),
     }
 }
 

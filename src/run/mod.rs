@@ -7,6 +7,7 @@
 
 mod interrupt;
 mod ledger;
+mod other;
 mod precondition;
 #[cfg(test)]
 mod tests;
@@ -14,6 +15,7 @@ mod trial;
 
 pub(crate) use interrupt::Interrupt;
 pub(crate) use ledger::{Ledger, Shared};
+pub(crate) use other::carry_out;
 pub(crate) use trial::TrialStart;
 
 use trial::Before;

@@ -18,6 +18,14 @@ impl Stack {
     pub(crate) fn new(layers: Vec<Box<dyn Layer>>) -> Result<Self, (usize, String)> {
         let mut below: Option<&dyn Layer> = None;
         for (index, layer) in layers.iter().enumerate() {
+            if let Some(loaded) = below.filter(|below| below.loaded_from() > 1) {
+                let (below, nodes) = (loaded.kind(), loaded.loaded_from());
+                let why = format!(
+                    "{below} with load-from = {nodes} gives its directory to the workload alone: leave load-from out below {}",
+                    layer.kind()
+                );
+                return Err((index, why));
+            }
             fits(layer.as_ref(), below).map_err(|why| (index, why))?;
             layer
                 .accepts(&layers[..index])
@@ -73,6 +81,11 @@ impl Stack {
     pub(crate) fn nodes(&self) -> usize {
         let nodes = self.layers.iter().map(|layer| layer.nodes());
         nodes.max().unwrap_or(1)
+    }
+
+    /// On how many machines the workload runs at once.
+    pub(crate) fn loaded_from(&self) -> usize {
+        self.layers.last().map_or(1, |top| top.loaded_from())
     }
 
     /// Where a layer of it stands.

@@ -48,6 +48,7 @@ pub(crate) struct RaisedStack {
     pub(super) pools: Vec<Movable>,
     pub(super) awaited: Vec<PathBuf>,
     pub(super) backing: Vec<(usize, PathBuf)>,
+    pub(super) others: Vec<(usize, PathBuf)>,
     pub(super) nodes: usize,
 }
 
@@ -60,6 +61,12 @@ impl RaisedStack {
     /// A private directory, empty when the stack was raised.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Other machines on which the workload runs at the same time, by number, each with its private
+    /// directory there.
+    pub(crate) fn others(&self) -> &[(usize, PathBuf)] {
+        &self.others
     }
 
     /// Devices for the workload itself, where the stack leaves any to it.
@@ -111,6 +118,9 @@ impl RaisedStack {
         remount: bool,
     ) -> Result<Settled, LayerError> {
         host.sync_file_system(&self.directory)?;
+        for (node, directory) in &self.others {
+            on(host, *node)?.sync_file_system(directory)?;
+        }
         let again: Vec<&Mounted> = self
             .mounts
             .iter()

@@ -28,6 +28,7 @@ pub(crate) struct Raising<'a> {
     pools: Vec<Movable>,
     awaited: Vec<PathBuf>,
     backing: Vec<(usize, PathBuf)>,
+    others: Vec<(usize, PathBuf)>,
     /// The machine that is built on now.
     host: &'a dyn Host,
     /// Its number; 1: the site's own.
@@ -56,6 +57,7 @@ impl<'a> Raising<'a> {
             pools: Vec::new(),
             awaited: Vec::new(),
             backing: Vec::new(),
+            others: Vec::new(),
             host: site.host,
             node: 1,
             there: Gives::Nothing,
@@ -307,6 +309,15 @@ impl<'a> Raising<'a> {
         self.backing.push((self.node, directory.to_path_buf()));
     }
 
+    /// Says that the workload runs on this machine too, in a directory of its own below `root`. Like
+    /// the first one it ends with the file system it lies in.
+    pub(super) fn also_loaded(&mut self, root: &Path) -> Result<(), LayerError> {
+        let directory = root.join(format!("work-{}", self.node));
+        self.host().create_dir(&directory)?;
+        self.others.push((self.node, directory));
+        Ok(())
+    }
+
     /// Attaches a loop device to a file; the command is `losetup --find --show` and the options.
     /// Returns the device.
     pub(super) fn attach_loop(
@@ -432,6 +443,7 @@ impl Stack {
                 pools: raising.pools,
                 awaited: raising.awaited,
                 backing: raising.backing,
+                others: raising.others,
                 nodes: self.nodes(),
             }),
             Err(error) => Err(StackError {
