@@ -6,7 +6,7 @@
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Setting;
 use super::args::{LabShell, LabVerb, Run};
@@ -15,9 +15,10 @@ use super::execute;
 use super::failure::{self, Failure};
 use super::progress::Progress;
 use crate::event::{Ended, Event, Fact, Line};
-use crate::host::{Host, LabDisk, argv, local::LocalHost};
+use crate::host::{Host, LabDisk, Output, argv, local::LocalHost};
 use crate::journal::Journal;
 use crate::lab::LabError;
+use crate::lab::fault;
 use crate::lab::guest;
 use crate::lab::image::{self, Builder, Image};
 use crate::lab::machine::{self, Accelerator, Description, Machine, SCRATCH_DIR, Site};
@@ -46,6 +47,7 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Build { zfs } => build(setting, zfs),
         LabVerb::List => list(setting),
         LabVerb::Shell(verb) => shell(setting, &verb),
+        LabVerb::Fault(verb) => super::fault::exec(setting, &verb),
         LabVerb::Clean => remove(),
         LabVerb::Agent => guest::serve().map(|()| 0).map_err(Failure::internal),
         LabVerb::Load { order } => crate::run::carry_out(&order)
@@ -70,7 +72,7 @@ fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
     }
 }
 
-fn cannot(error: LabError) -> Failure {
+pub(super) fn cannot(error: LabError) -> Failure {
     Failure::new(failure::CANNOT, error.to_string()).next(error.next())
 }
 
@@ -204,14 +206,17 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         ..Description::default()
     };
     in_the_lab(setting, |site, accelerator| {
-        let mut machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
+        let machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
+        let open = |work: &mut dyn FnMut() -> Result<Output, LabError>| {
+            fault::while_open_to(&machine, site, &description, &|_| (), work).map_err(cannot)
+        };
         if interactive {
-            machine.wait(1).map_err(cannot)?;
-            return Ok(0);
+            let ended = open(&mut || machine.wait(1).map(|()| Output::default()))?;
+            return ended.map(|_| 0).map_err(cannot);
         }
         tell(setting, &up(&machine));
         let node = machine.node(1).map_err(cannot)?;
-        let output = node.exec(&verb.command).map_err(cannot)?;
+        let output = open(&mut || node.exec(&verb.command))?.map_err(cannot)?;
         super::print(&output.stdout);
         super::error(&output.stderr);
         Ok(output
@@ -255,6 +260,7 @@ fn shell_disks(verb: &LabShell) -> Result<Vec<LabDisk>, Failure> {
             physical_sector,
             rate: None,
             requests: None,
+            latency_ns: None,
         })
     });
     disks.collect()
@@ -277,6 +283,7 @@ pub(super) fn run(setting: &Setting, study: &Study, verb: &Run) -> Result<u8, Fa
         "`stackrace clean` removes the machine",
     )?;
     let store = setting.open_store()?;
+    let open = Mutex::new(None);
     let (relay, ended) = in_the_lab(setting, |site, accelerator| {
         let machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
         tell(setting, &up(&machine));
@@ -286,10 +293,21 @@ pub(super) fn run(setting: &Setting, study: &Study, verb: &Run) -> Result<u8, Fa
             store: &store,
             facts: machine.facts().to_vec(),
             accelerator,
+            open: &open,
             kept: None,
         };
-        let ended = follow(&machine, study, verb, &interrupt, &mut relay);
-        Ok((relay, ended))
+        // Nothing is on record before the run has begun; a ledger that fails ends the run elsewhere.
+        let told = |text: &str| {
+            let open = open.lock().unwrap_or_else(PoisonError::into_inner);
+            if let Some(ledger) = &*open {
+                let text = format!("fault on request: {text}");
+                let _ = ledger.lock().append(Event::Warned { text });
+            }
+        };
+        let ended = fault::while_open_to(&machine, site, &description, &told, || {
+            follow(&machine, study, verb, &interrupt, &mut relay)
+        });
+        Ok((relay, ended.map_err(cannot)?))
     })?;
     relay.finish(ended, verb)
 }
@@ -333,7 +351,7 @@ fn follow(
     verb: &Run,
     interrupt: &Interrupt,
     relay: &mut Relay<'_>,
-) -> Result<crate::host::Output, LabError> {
+) -> Result<Output, LabError> {
     let node = machine.node(1)?;
     let store = if scratch(study).is_some() {
         for number in 1..=machine.nodes() {
@@ -375,6 +393,8 @@ struct Relay<'a> {
     store: &'a Store,
     facts: Vec<Fact>,
     accelerator: Accelerator,
+    /// The same ledger for whoever else has something to say; none: the run has not begun.
+    open: &'a Mutex<Option<Shared>>,
     /// None: the run has not begun.
     kept: Option<Kept>,
 }
@@ -391,7 +411,11 @@ impl Relay<'_> {
         let line: Line = serde_json::from_str(text)
             .map_err(|error| format!("a line of the guest's log is damaged: {error}"))?;
         let Some(kept) = &self.kept else {
-            self.kept = Some(self.begin(line.event)?);
+            let kept = self.begin(line.event)?;
+            let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
+            *open = Some(kept.ledger.clone());
+            drop(open);
+            self.kept = Some(kept);
             return Ok(());
         };
         let event = line.event;
@@ -470,11 +494,7 @@ impl Relay<'_> {
     }
 
     /// The verdict, and the exit code the guest's program gave.
-    fn finish(
-        self,
-        ended: Result<crate::host::Output, LabError>,
-        verb: &Run,
-    ) -> Result<u8, Failure> {
+    fn finish(self, ended: Result<Output, LabError>, verb: &Run) -> Result<u8, Failure> {
         let Some(kept) = &self.kept else {
             return Err(match ended {
                 Ok(output) => {

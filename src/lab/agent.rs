@@ -79,24 +79,34 @@ impl Agent {
 
     /// Runs a command to its end, whatever its exit status.
     pub(super) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
+        let (_, replies) = self.begin(argv)?;
+        output(replies.recv().map_err(|_| LabError::Ended)?)
+    }
+
+    /// Begins a command; what it came to is the [`output`] of the only reply.
+    pub(super) fn begin(&self, argv: &[OsString]) -> Result<(u64, Receiver<Reply>), LabError> {
         let argv = argv.iter().map(|word| word.to_string_lossy().into_owned());
-        let request = Request::Exec {
+        self.ask(Request::Exec {
             argv: argv.collect(),
-        };
-        match self.ask(request)?.1.recv() {
-            Ok(Reply::Ended {
-                status,
-                stdout,
-                stderr,
-                ..
-            }) => Ok(Output {
-                status,
-                stdout,
-                stderr,
-            }),
-            Ok(Reply::Refused { why }) => Err(LabError::Refused(why)),
-            Ok(_) | Err(_) => Err(LabError::Ended),
-        }
+        })
+    }
+}
+
+/// What a command came to.
+pub(super) fn output(reply: Reply) -> Result<Output, LabError> {
+    match reply {
+        Reply::Ended {
+            status,
+            stdout,
+            stderr,
+            ..
+        } => Ok(Output {
+            status,
+            stdout,
+            stderr,
+        }),
+        Reply::Refused { why } => Err(LabError::Refused(why)),
+        _ => Err(LabError::Ended),
     }
 }
 

@@ -138,6 +138,15 @@ impl Agent {
         match request {
             Request::Hello | Request::Receive { .. } => Reply::Done,
             Request::Do { verb } => perform(verb),
+            Request::Measure { address, bytes } => {
+                let speed = peer::measure(address, bytes);
+                speed.map_or_else(
+                    |error| refused(format!("the line to {address} cannot be measured: {error}")),
+                    |speed| Reply::Did {
+                        value: serde_json::json!(speed),
+                    },
+                )
+            }
             Request::Exec { argv } => exec(&argv).unwrap_or_else(refused),
             Request::Write { path, text } => match write(Path::new(&path), &text) {
                 Ok(()) => Reply::Done,

@@ -8,6 +8,8 @@
 mod agent;
 mod command;
 mod cpio;
+mod disk;
+pub(crate) mod fault;
 pub(crate) mod guest;
 pub(crate) mod image;
 pub(crate) mod machine;

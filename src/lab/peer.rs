@@ -4,7 +4,7 @@
 //! be kept from anybody: the network ends in the machine's directory, and the guests are disposable.
 
 use super::LabError;
-use super::agent::Agent;
+use super::agent::{self, Agent};
 use super::wire::{Reply, Request, line};
 use crate::event::CommandRun;
 use crate::host::local::Sink;
@@ -18,6 +18,7 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -26,6 +27,9 @@ const PORT: u16 = 7077;
 
 /// How long a peer may take to let itself be connected to.
 const CONNECT: Duration = Duration::from_secs(30);
+
+/// How long a peer may say nothing before it is looked whether it is still there.
+const SILENCE: Duration = Duration::from_secs(30);
 
 /// How often a short message goes there and back when the line is measured.
 const ROUND_TRIPS: usize = 20;
@@ -107,47 +111,77 @@ impl Peer {
     }
 
     fn ask<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, HostError> {
-        let asked = self.agent()?.ask(Request::Do { verb });
-        let (_, replies) = asked.map_err(|error| self.lost(error))?;
-        match replies.recv() {
-            Ok(Reply::Did { value }) => {
-                serde_json::from_value(value).map_err(|error| self.lost(error))
+        self.request(Request::Do { verb })
+    }
+
+    /// Waits for a reply for as long as the peer is there: one without power, or behind a cut link,
+    /// says nothing, and its end of the connection neither.
+    fn hear(&self, replies: &Receiver<Reply>) -> Result<Reply, HostError> {
+        loop {
+            match replies.recv_timeout(SILENCE) {
+                Ok(reply) => return Ok(reply),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(self.lost("the connection has ended"));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.connect()?;
+                    // One that was started again knows nothing of this connection, and ends it.
+                    let still = self.agent()?.ask(Request::Hello);
+                    still.map_err(|error| self.lost(error))?;
+                }
             }
-            Ok(Reply::Unable { told }) => Err(told.heard(&self.name)),
-            other => Err(self.lost(format!("{other:?}"))),
         }
     }
 
-    /// Sends so many bytes over a connection of their own; B/s until the other end had them.
-    fn send(&self, bytes: u64) -> std::io::Result<(u64, f64)> {
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.set_nodelay(true)?;
-        let mut replies = BufReader::new(stream.try_clone()?);
-        let mut text = String::new();
-        let mut round_trip_ns = u64::MAX;
-        for number in 0..ROUND_TRIPS as u64 {
-            let began = SystemClock.now_ns();
-            stream.write_all(&line(number, Request::Hello)?)?;
-            text.clear();
-            replies.read_line(&mut text)?;
-            round_trip_ns = round_trip_ns.min(SystemClock.now_ns().saturating_sub(began));
+    fn request<T: DeserializeOwned>(&self, request: Request) -> Result<T, HostError> {
+        let asked = self.agent()?.ask(request);
+        let (_, replies) = asked.map_err(|error| self.lost(error))?;
+        match self.hear(&replies)? {
+            Reply::Did { value } => serde_json::from_value(value).map_err(|error| self.lost(error)),
+            Reply::Unable { told } => Err(told.heard(&self.name)),
+            other => Err(self.lost(format!("{other:?}"))),
         }
-        let zeros = [0; CHUNK];
-        let mut left = bytes;
-        let began = SystemClock.now_ns();
-        stream.write_all(&line(0, Request::Receive { bytes })?)?;
-        while left > 0 {
-            let now = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
-            stream.write_all(&zeros[..now])?;
-            left -= now as u64;
-        }
-        text.clear();
-        if replies.read_line(&mut text)? == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        let seconds = SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
-        Ok((round_trip_ns, bytes as f64 / seconds))
     }
+}
+
+/// Measures the line to the guest whose agent listens at an address, over a connection of its own:
+/// until the other end had the last of so many bytes.
+pub(super) fn measure(address: IpAddr, bytes: u64) -> std::io::Result<LineSpeed> {
+    speed_to(SocketAddr::new(address, PORT), bytes)
+}
+
+fn speed_to(address: SocketAddr, bytes: u64) -> std::io::Result<LineSpeed> {
+    let mut stream = TcpStream::connect(address)?;
+    stream.set_nodelay(true)?;
+    let mut replies = BufReader::new(stream.try_clone()?);
+    let mut text = String::new();
+    let mut round_trip_ns = u64::MAX;
+    for number in 0..ROUND_TRIPS as u64 {
+        let began = SystemClock.now_ns();
+        stream.write_all(&line(number, Request::Hello)?)?;
+        text.clear();
+        replies.read_line(&mut text)?;
+        round_trip_ns = round_trip_ns.min(SystemClock.now_ns().saturating_sub(began));
+    }
+    let zeros = [0; CHUNK];
+    let mut left = bytes;
+    let began = SystemClock.now_ns();
+    stream.write_all(&line(0, Request::Receive { bytes })?)?;
+    while left > 0 {
+        let now = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
+        stream.write_all(&zeros[..now])?;
+        left -= now as u64;
+    }
+    text.clear();
+    if replies.read_line(&mut text)? == 0 {
+        return Err(std::io::ErrorKind::UnexpectedEof.into());
+    }
+    let seconds = SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
+    Ok(LineSpeed {
+        round_trip_ns,
+        rate: bytes as f64 / seconds,
+        bytes,
+    })
 }
 
 impl Host for Peer {
@@ -157,7 +191,9 @@ impl Host for Peer {
 
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
         let began = SystemClock.now_ns();
-        let ended = self.agent()?.exec(argv);
+        let begun = self.agent()?.begin(argv);
+        let (_, replies) = begun.map_err(|error| self.lost(error))?;
+        let ended = agent::output(self.hear(&replies)?);
         let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
         let output = ended.map_err(|error| match error {
             LabError::Refused(cause) => HostError::NotStarted {
@@ -297,12 +333,13 @@ impl Host for Peer {
     }
 
     fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
-        let (round_trip_ns, rate) = self.send(bytes).map_err(|error| self.lost(error))?;
-        Ok(Some(LineSpeed {
-            round_trip_ns,
-            rate,
-            bytes,
-        }))
+        let speed = speed_to(self.address, bytes);
+        speed.map(Some).map_err(|error| self.lost(error))
+    }
+
+    fn measure_line_to(&self, other: IpAddr, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        let address = other;
+        self.request(Request::Measure { address, bytes }).map(Some)
     }
 
     fn pause(&self, duration: Duration) {

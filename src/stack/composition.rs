@@ -30,14 +30,20 @@ impl Stack {
             layer
                 .accepts(&layers[..index])
                 .map_err(|why| (index, why))?;
-            let apart = layers[..index].iter().find(|l| l.below() != Below::Here);
-            if let (Some(apart), true) = (apart, layer.below() != Below::Here) {
-                let why = format!(
-                    "{} and {} both need a peer: a stack reaches to one other machine, once",
-                    layer.kind(),
-                    apart.kind()
-                );
-                return Err((index, why));
+            if layer.below() != Below::Here {
+                let apart = layers[..index].iter().find(|other| {
+                    // What is replicated may be served by a peer; nothing more goes on another.
+                    (other.below(), layer.below()) != (Below::OnBoth, Below::OnPeer)
+                        && other.below() != Below::Here
+                });
+                if let Some(apart) = apart {
+                    let why = format!(
+                        "{} and {} both need a peer: a stack is replicated once, and served by a peer once",
+                        layer.kind(),
+                        apart.kind()
+                    );
+                    return Err((index, why));
+                }
             }
             below = Some(layer.as_ref());
         }
@@ -79,7 +85,8 @@ impl Stack {
 
     /// How many machines it needs.
     pub(crate) fn nodes(&self) -> usize {
-        let nodes = self.layers.iter().map(|layer| layer.nodes());
+        let layers = self.layers.iter().enumerate();
+        let nodes = layers.map(|(index, layer)| self.home(index) - 1 + layer.nodes());
         nodes.max().unwrap_or(1)
     }
 
@@ -88,13 +95,20 @@ impl Stack {
         self.layers.last().map_or(1, |top| top.loaded_from())
     }
 
-    /// Where a layer of it stands.
-    pub(super) fn place(&self, index: usize) -> Below {
-        let above = self.layers[index + 1..].iter().map(|layer| layer.below());
-        above.fold(Below::Here, |place, below| match below {
-            Below::Here => place,
-            other => other,
-        })
+    /// The machine a layer of it stands on, from 1; its peer is the next one.
+    pub(super) fn home(&self, index: usize) -> usize {
+        1 + self.above(index, Below::OnPeer)
+    }
+
+    /// Whether a layer of it stands on the peer too, alike.
+    pub(super) fn is_doubled(&self, index: usize) -> bool {
+        self.above(index, Below::OnBoth) > 0
+    }
+
+    /// How many layers above one have what they take there.
+    fn above(&self, index: usize, place: Below) -> usize {
+        let above = self.layers[index + 1..].iter();
+        above.filter(|layer| layer.below() == place).count()
     }
 
     /// Disks the virtual machine has to be started with.

@@ -222,7 +222,7 @@ impl Gfs2 {
 
 /// Makes the two machines a cluster with locks.
 fn cluster(raising: &mut Raising<'_>) -> Result<(), LayerError> {
-    let addresses = raising.peer()?.line()?;
+    let addresses = raising.ends()?;
     let text = configuration(addresses);
     let file = raising.scratch()?.join(raising.name("corosync.conf"));
     raising.on_both(|raising| {
