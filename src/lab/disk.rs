@@ -14,6 +14,7 @@ use crate::time::{Clock, SystemClock};
 use rustix::fs::{FallocateFlags, OFlags};
 use std::fs::File;
 use std::io::{Error, ErrorKind, Read, Write};
+use std::net::Shutdown;
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
@@ -30,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(20);
 /// What is read and written past the page cache is aligned to this in the file and in memory, bytes.
 const BLOCK: usize = 4096;
 
-/// Longest request that is served, bytes; QEMU sends no longer ones.
+/// Longest read or write that is served, bytes; QEMU sends no longer ones.
 const LENGTH_MAX: u32 = 64 << 20;
 
 /// Longest option of a handshake, bytes: a name has at most 4096.
@@ -170,8 +171,9 @@ impl Disk {
             let (disk, reading, writing) =
                 (Arc::clone(self), Arc::clone(&reading), Arc::clone(&writing));
             std::thread::spawn(move || {
-                // The end of the connection is the end of its threads.
                 while disk.one(&reading, &writing).is_ok() {}
+                // The end of one is the end of all, and nobody waits for an answer.
+                let _ = held(&writing).shutdown(Shutdown::Both);
             });
         }
         Ok(())
@@ -226,7 +228,8 @@ impl Disk {
         let (request, due) = {
             let mut stream = held(reading);
             let request = next(&mut *stream)?;
-            if request.length > LENGTH_MAX {
+            // What is discarded does not come with the request.
+            if request.kind < 2 && request.length > LENGTH_MAX {
                 return Err(ErrorKind::InvalidData.into());
             }
             if request.kind == 1 {
@@ -441,6 +444,11 @@ mod tests {
         }
         ask(&mut stream, 0, 1, BYTES - 1, 2);
         assert_eq!(answer(&mut stream), (EINVAL, 1), "beyond the end");
+        // Longer than any read is, and refused for its place alone.
+        ask(&mut stream, 4, 2, 0, u32::MAX);
+        assert_eq!(answer(&mut stream), (EINVAL, 2));
+        ask(&mut stream, 0, 3, 0, u32::MAX);
+        assert!(get_u32(&mut stream).is_err(), "the connection has ended");
     }
 
     #[test]
