@@ -375,6 +375,7 @@ fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
     let said = ground.stackrace(&["run", "study.toml", "--lab"]);
     let log = log(&ground);
     let trials = of_kind(&log, "trial");
+    assert!(!log.is_empty(), "{}{}", said.out, said.err);
     let workloads = log[0]["workloads"].as_array().unwrap().len();
     assert_eq!(
         trials.len(),

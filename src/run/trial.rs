@@ -171,6 +171,10 @@ impl Trial<'_> {
         measured
     }
 
+    fn workload(&self) -> &dyn Workload {
+        self.race.study.treatments[self.treatment].workloads[self.workload].as_ref()
+    }
+
     /// Tells another machine what to do in its directory.
     fn lay_out(&self, host: &dyn Host, node: usize, root: &Path) -> Result<Desk, String> {
         let mut hasher = blake3::Hasher::new();
@@ -194,8 +198,7 @@ impl Trial<'_> {
         observation: &mut Observation,
         others: &mut [Other<'_>],
     ) -> Result<(), Ended> {
-        let workload: &dyn Workload =
-            self.race.study.treatments[self.treatment].workloads[self.workload].as_ref();
+        let workload = self.workload();
         let seed = self.seed();
         let bare = self.raised.bare().map(|bare| Bare {
             host: self.race.host,
@@ -218,10 +221,8 @@ impl Trial<'_> {
             .map_err(|trouble| self.ended(&control, trouble.0))?;
         self.stopped(&control)?;
         let stopped = || self.race.interrupt.raised();
-        for other in &*others {
-            let prepared = other.prepared(&stopped);
-            prepared.map_err(|error| self.elsewhere(&control, error))?;
-        }
+        let prepared = others.iter().try_for_each(|other| other.prepared(&stopped));
+        prepared.map_err(|error| self.elsewhere(&control, error))?;
         observation.prepare_ns = clock.now_ns().saturating_sub(began);
         let mut outcomes = Vec::new();
         for (phase, name) in workload.phases().into_iter().enumerate() {
@@ -233,10 +234,8 @@ impl Trial<'_> {
                 observation.started_at = clock.today();
             }
             let before = Snapshot::take(self.raised.devices());
-            for other in &*others {
-                let released = other.release(phase);
-                released.map_err(|error| self.elsewhere(&control, error))?;
-            }
+            let released = others.iter().try_for_each(|other| other.release(phase));
+            released.map_err(|error| self.elsewhere(&control, error))?;
             let outcome = workload.measure(
                 phase,
                 &Place {
@@ -260,10 +259,9 @@ impl Trial<'_> {
                 .push(phase_observation(name, &outcome, offered));
             self.accept(&control, &outcome)?;
             outcomes.push(outcome);
-            for other in &mut *others {
-                let measured = other.measured(phase, &stopped);
-                measured.map_err(|error| self.elsewhere(&control, error))?;
-            }
+            let mut each = others.iter_mut();
+            let measured = each.try_for_each(|other| other.measured(phase, &stopped));
+            measured.map_err(|error| self.elsewhere(&control, error))?;
         }
         observation.counted.line = self.raised.line();
         observation.metrics = workload.evaluate(&outcomes);

@@ -141,17 +141,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     };
     let rate = some("rate", settings.bytes("rate")?)?;
     let requests = some("requests", settings.count("requests")?)?;
-    let latency_ns = settings.time_ns("latency")?.filter(|latency| *latency > 0);
-    if latency_ns.is_some_and(|latency| latency > LATENCY_MAX_NS) {
-        return Err(Refusal::at(
-            settings.span_of("latency"),
-            format!(
-                "a disk that takes longer than {} for a request would be taken for dead",
-                unit::time_ns(LATENCY_MAX_NS as f64)
-            ),
-            "write less, like \"4 ms\"",
-        ));
-    }
+    let latency_ns = latency(settings)?;
     let disks = (1..=count).map(|number| LabDisk {
         serial: serial(
             &[
@@ -174,6 +164,20 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     Ok(Box::new(LabDisks {
         disks: disks.collect(),
     }))
+}
+
+/// How long each request is to take at least, ns.
+fn latency(settings: &Settings) -> Result<Option<u64>, Refusal> {
+    let latency = settings.time_ns("latency")?.filter(|latency| *latency > 0);
+    if latency.is_none_or(|latency| latency <= LATENCY_MAX_NS) {
+        return Ok(latency);
+    }
+    let most = unit::time_ns(LATENCY_MAX_NS as f64);
+    Err(Refusal::at(
+        settings.span_of("latency"),
+        format!("a disk that takes longer than {most} for a request would be taken for dead"),
+        "write less, like \"4 ms\"",
+    ))
 }
 
 /// `disk-1f83a90c-03`: what the disk is like, and which of those it is.

@@ -85,9 +85,10 @@ impl RaisedStack {
         &self.devices
     }
 
-    /// The line to the peer as it was measured (see [`super::line`]); none: there is none.
+    /// The line to the peer as it was measured (see [`super::line`]), the nearest to the workload where
+    /// there are two; none: there is none.
     pub(crate) fn line(&self) -> Option<Fact> {
-        let mut facts = self.facts.iter().flat_map(|layer| &layer.facts);
+        let mut facts = self.facts.iter().rev().flat_map(|layer| &layer.facts);
         facts.find(|fact| fact.name == line::MEASURED).cloned()
     }
 
