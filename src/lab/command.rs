@@ -149,8 +149,9 @@ fn append(
     );
     if accelerator == Accelerator::Tcg {
         // The emulated time-stamp counter is calibrated wrongly on a busy machine, tenfold at worst;
-        // the HPET follows the host's clock.
-        text.push_str(" tsc=unstable clocksource=hpet");
+        // the HPET follows the host's clock. And where the guest gets no processor for a while, the
+        // kernel finds that its timer does not tick, and panics, unless it is told not to look.
+        text.push_str(" tsc=unstable clocksource=hpet no_timer_check");
     }
     if files.zfs.is_some() {
         text.push_str(" lab.zfs");
