@@ -1,5 +1,6 @@
 //! The lab for real: `cargo test --test lab -- --ignored`. Needs QEMU, and the image that
-//! `stackrace lab build` makes; where one is missing, each test says `skipped: …`.
+//! `stackrace lab build` makes; where one is missing, each test says `skipped: …`. The guests have
+//! the default system, or the one that STACKRACE_LAB_SYSTEM names.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
@@ -68,6 +69,23 @@ mend-pool = { topology = "raidz1", files = 50, directories = 5, content = "{cont
 [decide]
 rounds-at-most = 1
 at-most = "30 min"
+until = "never"
+"#;
+
+/// One device and two; the options are read back from the superblock.
+const BCACHEFS: &str = r#"
+title = "bcachefs in the lab"
+[factors]
+devices = [1, 2]
+[[stack]]
+lab-disks = { size = "256 MiB", count = "{devices}" }
+[[stack]]
+bcachefs = { replicas = "{devices}", compression = "lz4", mkfs = ["--data_checksum=xxhash"], mount = ["noatime"] }
+[[workload]]
+files = { count = 20 }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
 until = "never"
 "#;
 
@@ -205,8 +223,14 @@ until = "never"
 const ARRAYS: &str = include_str!("lab/arrays.toml");
 const POOLS: &str = include_str!("lab/pools.toml");
 
-/// Where images are kept; none: there is no QEMU, or no image of the kind, and the test was named as
-/// skipped.
+/// The system of the guests.
+#[expect(clippy::disallowed_methods, reason = "the test's own setting")]
+fn system() -> String {
+    std::env::var("STACKRACE_LAB_SYSTEM").unwrap_or_else(|_| "debian-13".to_string())
+}
+
+/// Where images are kept; none: there is no QEMU, or no image of the kind (`zfs`: with ZFS modules),
+/// and the test was named as skipped.
 #[expect(clippy::disallowed_methods, reason = "as the program itself looks")]
 fn cache(test: &str, kind: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -218,12 +242,17 @@ fn cache(test: &str, kind: &str) -> Option<PathBuf> {
         );
         return None;
     }
+    let system = system();
+    let begin = match kind {
+        "zfs" => format!("{system}  zfs-"),
+        _ => format!("{system}  {system}-"),
+    };
     let listed = Ground::new().stackrace(&["lab", "list"]).out;
-    let image = listed.lines().find(|line| line.starts_with(kind));
+    let image = listed.lines().find(|line| line.starts_with(&begin));
     let Some(dir) = image.and_then(|line| line.rsplit(", ").next()) else {
         skipped(
             test,
-            &format!("needs the lab's {kind} (stackrace lab build --zfs)"),
+            &format!("needs the lab's {kind} (stackrace lab build --system {system} --zfs)"),
         );
         return None;
     };
@@ -283,7 +312,7 @@ fn a_study_on_disks_of_the_lab_goes_from_start_to_verdict() {
     let outside = ground.stackrace(&["run", "study.toml"]);
     assert_eq!(outside.code, Some(4), "{}", outside.err);
     assert!(outside.err.contains("--lab"), "{}", outside.err);
-    let said = ground.stackrace(&["run", "study.toml", "--lab"]);
+    let said = ground.stackrace(&["run", "study.toml", "--lab", "--system", &system()]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let log = log(&ground);
     assert_eq!(of_kind(&log, "trial").len(), 2 * 2 * 3);
@@ -321,7 +350,7 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_else() {
     for victim in ["guest", "program", "nobody"] {
         let ground = Ground::new();
         ground.write("study.toml", LOOP);
-        let mut command = ground.program(&["run", "study.toml", "--lab"]);
+        let mut command = ground.program(&["run", "study.toml", "--lab", "--system", &system()]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut program = command.spawn().unwrap();
         until(&mut program, "three trials", || {
@@ -372,7 +401,7 @@ fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
     let outside = ground.stackrace(&["run", "study.toml"]);
     assert_eq!(outside.code, Some(4), "{}", outside.err);
     assert!(outside.err.contains("--lab"), "{}", outside.err);
-    let said = ground.stackrace(&["run", "study.toml", "--lab"]);
+    let said = ground.stackrace(&["run", "study.toml", "--lab", "--system", &system()]);
     let log = log(&ground);
     let trials = of_kind(&log, "trial");
     assert!(!log.is_empty(), "{}{}", said.out, said.err);
@@ -537,7 +566,7 @@ fn two_guests_have_a_network_and_survive_what_is_done_to_them() {
     };
     let ground = Ground::new();
     let program = Path::new(env!("CARGO_BIN_EXE_stackrace"));
-    stackrace::testing::two_nodes(program, &cache, ground.path()).unwrap();
+    stackrace::testing::two_nodes(&system(), program, &cache, ground.path()).unwrap();
     assert!(machines(&ground).is_empty());
     assert_eq!(ground.left(), Vec::<String>::new());
 }
@@ -636,7 +665,7 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
     let disk = ["--disk", "256 MiB"];
     let mut command = ground.program(&[]);
     command
-        .args(["lab", "shell"])
+        .args(["lab", "shell", "--system", &system()])
         .args(disk)
         .args(disk)
         .args(disk);
@@ -649,7 +678,15 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
 fn every_treatment(study: &str, memory: &str, described: &[&str]) {
     let ground = Ground::new();
     ground.write("study.toml", study);
-    let said = ground.stackrace(&["run", "study.toml", "--lab", "--memory", memory]);
+    let said = ground.stackrace(&[
+        "run",
+        "study.toml",
+        "--lab",
+        "--system",
+        &system(),
+        "--memory",
+        memory,
+    ]);
     let log = log(&ground);
     for trial in of_kind(&log, "trial") {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");
@@ -681,6 +718,17 @@ fn every_treatment(study: &str, memory: &str, described: &[&str]) {
 fn arrays_volumes_and_f2fs_stand_on_disks_of_the_lab() {
     if cache("md, LVM and F2FS", "image").is_some() {
         every_treatment(ARRAYS, "512 MiB", &["raid10", "thin-pool", "extra_attr"]);
+    }
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn bcachefs_stands_on_disks_of_the_lab() {
+    if system() == "debian-12" {
+        skipped("bcachefs", "Linux 6.1 has none");
+    } else if cache("bcachefs", "image").is_some() {
+        let words = ["\"data_replicas\",\"value\":\"2\"", "xxhash", "lz4"];
+        every_treatment(BCACHEFS, "512 MiB", &words);
     }
 }
 

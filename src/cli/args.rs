@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
+use crate::lab::system;
+
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -87,8 +89,8 @@ pub(super) enum Verb {
     Serve(Serve),
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
-    /// Explain the words of a study (layers, workloads, purposes, studies, reports, schema), or
-    /// measure the engine on this machine
+    /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
+    /// schema, video-formats), or measure the engine on this machine
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
@@ -269,6 +271,9 @@ pub(super) struct Run {
     /// In a disposable virtual machine: see `stackrace lab`
     #[arg(long)]
     pub(super) lab: bool,
+    /// Operating system of that machine: debian-13 or debian-12
+    #[arg(long, value_name = "NAME", default_value = system::DEFAULT, requires = "lab")]
+    pub(super) system: String,
     /// Memory of that machine
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
@@ -310,8 +315,12 @@ pub(super) struct Lab {
 /// What to do with the lab.
 #[derive(Debug, Subcommand)]
 pub(super) enum LabVerb {
-    /// Build the image guests are made of from Debian's packages; as root, some minutes, once
+    /// Build the image guests are made of from the distribution's packages; as root, some minutes, once
     Build {
+        /// Of this operating system: debian-13 (Linux 6.12, OpenZFS 2.3) or debian-12 (Linux 6.1,
+        /// OpenZFS 2.1); may be repeated
+        #[arg(long = "system", value_name = "NAME", default_value = system::DEFAULT)]
+        systems: Vec<String>,
         /// Build the ZFS modules for it too, which Debian gives as source: ten minutes more
         #[arg(long)]
         zfs: bool,
@@ -322,8 +331,12 @@ pub(super) enum LabVerb {
     Shell(LabShell),
     /// Let something happen to a machine that runs: to the power or the link of a guest, to a disk
     Fault(LabFault),
-    /// Remove the images
-    Clean,
+    /// Remove images that no recipe of this program makes any more, and damaged ones
+    Clean {
+        /// Remove the image and the ZFS modules of this system too; may be repeated
+        #[arg(long = "system", value_name = "NAME")]
+        systems: Vec<String>,
+    },
     /// The part inside a guest
     #[command(hide = true)]
     Agent,
@@ -411,6 +424,9 @@ pub(super) enum DiskWord {
 /// `stackrace lab shell`.
 #[derive(Debug, Args)]
 pub(super) struct LabShell {
+    /// Operating system of the guests: debian-13 or debian-12
+    #[arg(long, value_name = "NAME", default_value = system::DEFAULT)]
+    pub(super) system: String,
     /// So many guests, node1, node2 …, on a network of their own; the shell is in node1
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) nodes: usize,
@@ -665,7 +681,7 @@ pub(super) struct Clean {
 /// `stackrace show`.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// layers, workloads, purposes, studies, reports, schema, engine
+    /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, engine
     pub(super) what: String,
     /// One of them, whole
     pub(super) name: Option<String>,

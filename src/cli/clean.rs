@@ -8,7 +8,7 @@ use std::time::Duration;
 use super::Setting;
 use super::args::Clean;
 use super::failure::{self, Failure};
-use crate::host::{Host, local::LocalHost};
+use crate::host::local::LocalHost;
 use crate::journal::{self, Journal, JournalError};
 use crate::time::{Clock, SystemClock};
 
@@ -73,14 +73,14 @@ pub(super) fn patiently<T>(lock: impl Fn() -> T, held: impl Fn(&T) -> bool) -> T
     lock()
 }
 
-/// Waits for the commands of the dead run that wrote a journal; everything it makes bears its id.
+/// Waits for the commands of the dead run that wrote a journal.
 ///
 /// # Errors
 /// The command that does not end.
 pub(super) fn outlive(host: &LocalHost, journal: &Path) -> Result<(), String> {
     let run = journal.parent().and_then(Path::file_name);
     match run.and_then(OsStr::to_str) {
-        Some(run) => host.outlive(&format!("stackrace-{run}-")),
+        Some(run) => host.outlive(run),
         None => Ok(()),
     }
 }
@@ -93,10 +93,11 @@ pub(super) fn outlive(host: &LocalHost, journal: &Path) -> Result<(), String> {
 /// Those of the work; what could not be undone.
 pub(super) fn passing<T>(
     setting: &Setting,
-    host: &dyn Host,
+    host: &LocalHost,
     work: impl FnOnce(&Journal, &str) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let id = format!("{:016x}", super::execute::entropy());
+    host.belong_to(&id);
     let dir = passing_dir(setting, &id)?;
     std::fs::create_dir_all(&dir).map_err(|error| {
         Failure::refused(format!("cannot make {}: {error}", dir.display()))

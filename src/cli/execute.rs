@@ -34,6 +34,7 @@ pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
         study.decide.time_max_ns =
             unit::parse_time_ns(time).map_err(|why| Failure::usage(format!("--at-most: {why}")))?;
     }
+    super::plan::check_wipe(&study, &verb.wipe)?;
     if verb.lab {
         return super::lab::run(setting, &study, &verb);
     }
@@ -175,6 +176,7 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
     let record = store.read(&run).map_err(broken)?;
     can_go_on(&record)?;
     let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
+    super::plan::check_wipe(&study, &verb.wipe)?;
     // The head says what was really asked: words on the command line are not in the study's text.
     study.decide = record.head.decide.clone();
     study.seed = record.head.seed;
@@ -319,6 +321,7 @@ fn race(
 ) -> Result<u8, Failure> {
     let host = recording_host(&shared);
     let run = shared.lock().record().head.run.clone();
+    host.belong_to(&run);
     let interrupt = Arc::new(Interrupt::default());
     let progress = progress(setting, study, store, &shared);
     catch_interrupt(

@@ -61,6 +61,8 @@ impl Setting {
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
+    // A limit on the size of files is an error that says so, and no sudden end.
+    stackrace_engine::limit::fail_beyond();
     let arguments = Arguments::parse();
     match dispatch(arguments) {
         Ok(code) => ExitCode::from(code),

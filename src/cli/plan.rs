@@ -11,6 +11,7 @@ use crate::host::plan::{PlanHost, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::Machine;
+use crate::setting::nearest;
 use crate::stack::{Danger, Site, StackError};
 use crate::study::{Policy, Study, Treatment};
 use crate::unit;
@@ -67,6 +68,28 @@ fn all_dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
         }
     }
     all
+}
+
+/// Refuses permission to wipe a disk that no treatment names: a word that would be ignored.
+pub(super) fn check_wipe(study: &Study, wipe: &[String]) -> Result<(), Failure> {
+    let treatments = study.treatments.iter();
+    let mut named: Vec<&str> = treatments.flat_map(|t| t.stack.disk_ids()).collect();
+    named.sort_unstable();
+    named.dedup();
+    let Some(unnamed) = wipe.iter().find(|id| !named.contains(&id.as_str())) else {
+        return Ok(());
+    };
+    // A disk may be meant by its link: /dev/disk/by-id/ID.
+    let word = unnamed.rsplit('/').next().unwrap_or(unnamed);
+    let next = match (nearest(word, named.iter().copied()), named.is_empty()) {
+        (Some(near), _) => format!("did you mean {near}?"),
+        (None, false) => format!("the study names {}", named.join(", ")),
+        (None, true) => "leave it out: the study names no disks".to_owned(),
+    };
+    Err(Failure::usage(format!(
+        "--wipe {unnamed}: the study names no disk of that id"
+    ))
+    .next(next))
 }
 
 /// Refuses a study that names a disk which may not be written over, before anything is touched.

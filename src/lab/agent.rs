@@ -2,20 +2,26 @@
 
 use super::LabError;
 use super::wire::{Numbered, Reply, Request, line};
-use crate::host::Output;
+use crate::host::{HostError, Output};
 use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
-use std::sync::mpsc::{Receiver, Sender, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Who waits for replies, by the number of the request; none: the guest has gone.
 type Waiting = Arc<Mutex<Option<HashMap<u64, Sender<Reply>>>>>;
 
-/// The connection to one guest.
-pub(super) struct Agent {
+/// How long an agent may take to do what takes no time.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// How often it is looked whether a command that is followed is to stop.
+const LOOK: Duration = Duration::from_millis(100);
+
+/// The connection to one who does there what it is asked: a guest.
+pub(crate) struct Agent {
     port: Mutex<Box<dyn Write + Send>>,
     next: Mutex<u64>,
     waiting: Waiting,
@@ -77,8 +83,11 @@ impl Agent {
         }
     }
 
-    /// Runs a command to its end, whatever its exit status.
-    pub(super) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
+    /// Runs a command there to its end, whatever its exit status.
+    ///
+    /// # Errors
+    /// When it cannot be started, or the one asked has gone.
+    pub(crate) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
         let (_, replies) = self.begin(argv)?;
         output(replies.recv().map_err(|_| LabError::Ended)?)
     }
@@ -89,6 +98,65 @@ impl Agent {
         self.ask(Request::Exec {
             argv: argv.collect(),
         })
+    }
+
+    /// Runs a command that has to succeed.
+    ///
+    /// # Errors
+    /// As [`Agent::exec`], and when the exit status is not 0.
+    pub(crate) fn must(&self, argv: &[OsString]) -> Result<Output, LabError> {
+        let output = self.exec(argv)?;
+        if output.status == Some(0) {
+            return Ok(output);
+        }
+        Err(LabError::Host(HostError::Failed {
+            command: crate::host::shown(argv),
+            output,
+        }))
+    }
+
+    /// Writes a file there; its directory is made.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the one asked has gone.
+    pub(crate) fn write(&self, path: &str, text: &str) -> Result<(), LabError> {
+        let request = Request::Write {
+            path: path.to_string(),
+            text: text.to_string(),
+        };
+        self.done(request, PATIENCE)
+    }
+
+    /// Runs a command that keeps a run in a store there; every line of its log is handed to
+    /// `each` as it comes. As soon as `stop` says so, once, the command is interrupted.
+    ///
+    /// # Errors
+    /// When it cannot be started, the one asked has gone, or `each` refuses a line.
+    pub(crate) fn follow(
+        &self,
+        argv: &[OsString],
+        store: &str,
+        stop: &dyn Fn() -> bool,
+        each: &mut dyn FnMut(&str) -> Result<(), LabError>,
+    ) -> Result<Output, LabError> {
+        let argv = argv.iter().map(|word| word.to_string_lossy().into_owned());
+        let (id, replies) = self.ask(Request::Follow {
+            argv: argv.collect(),
+            store: store.to_string(),
+        })?;
+        let mut stopped = false;
+        loop {
+            if !stopped && stop() {
+                stopped = true;
+                self.done(Request::Interrupt { of: id }, PATIENCE)?;
+            }
+            match replies.recv_timeout(LOOK) {
+                Ok(Reply::Line { text }) => each(&text)?,
+                Ok(last) => return output(last),
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(LabError::Ended),
+            }
+        }
     }
 }
 

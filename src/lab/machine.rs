@@ -12,19 +12,17 @@ use super::disk::{Failing, Served};
 use super::image::Image;
 use super::short::Short;
 use super::switch::Switch;
-use super::wire::{Reply, Request};
+use super::wire::Request;
 use crate::event::Fact;
 use crate::host::process::{Process, Streams};
-use crate::host::{Filling, Host, HostError, LabDisk, Output, argv};
+use crate::host::{Filling, Host, HostError, LabDisk, argv};
 use crate::journal::{Journal, Undo};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 use std::collections::BTreeMap;
-use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::RecvTimeoutError;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -42,9 +40,6 @@ const PROBE: Duration = Duration::from_secs(15);
 
 /// How often a guest that comes up is looked at.
 const LOOK: Duration = Duration::from_millis(20);
-
-/// How long an agent may take to do what takes no time.
-const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Lines of a guest's console that are shown when it did not come up.
 const LAST_WORDS: usize = 12;
@@ -434,88 +429,12 @@ impl Drop for Machine {
 }
 
 impl Node {
-    fn agent(&self) -> Result<Arc<Agent>, LabError> {
+    /// Who does there what it is asked.
+    ///
+    /// # Errors
+    /// When the guest has ended.
+    pub(crate) fn agent(&self) -> Result<Arc<Agent>, LabError> {
         held(&self.agent).clone().ok_or(LabError::Ended)
-    }
-
-    /// Runs a command in the guest to its end, whatever its exit status.
-    ///
-    /// # Errors
-    /// When it cannot be started, or the guest ends.
-    pub(crate) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
-        self.agent()?.exec(argv)
-    }
-
-    /// Runs a command that has to succeed.
-    ///
-    /// # Errors
-    /// As [`Node::exec`], and when the exit status is not 0.
-    pub(crate) fn must(&self, argv: &[OsString]) -> Result<Output, LabError> {
-        let output = self.exec(argv)?;
-        if output.status == Some(0) {
-            return Ok(output);
-        }
-        Err(LabError::Host(HostError::Failed {
-            command: crate::host::shown(argv),
-            output,
-        }))
-    }
-
-    /// Writes a file in the guest; its directory is made.
-    ///
-    /// # Errors
-    /// When the guest cannot, or ends.
-    pub(crate) fn write(&self, path: &str, text: &str) -> Result<(), LabError> {
-        let request = Request::Write {
-            path: path.to_string(),
-            text: text.to_string(),
-        };
-        self.agent()?.done(request, PATIENCE)
-    }
-
-    /// Runs a command that keeps a run in a store in the guest; every line of its log is handed to
-    /// `each` as it comes. As soon as `stop` says so, once, the command is interrupted.
-    ///
-    /// # Errors
-    /// When it cannot be started, the guest ends, or `each` refuses a line.
-    pub(crate) fn follow(
-        &self,
-        argv: &[OsString],
-        store: &str,
-        stop: &dyn Fn() -> bool,
-        each: &mut dyn FnMut(&str) -> Result<(), LabError>,
-    ) -> Result<Output, LabError> {
-        let agent = self.agent()?;
-        let argv = argv.iter().map(|word| word.to_string_lossy().into_owned());
-        let (id, replies) = agent.ask(Request::Follow {
-            argv: argv.collect(),
-            store: store.to_string(),
-        })?;
-        let mut stopped = false;
-        loop {
-            if !stopped && stop() {
-                stopped = true;
-                agent.done(Request::Interrupt { of: id }, PATIENCE)?;
-            }
-            match replies.recv_timeout(LOOK * 5) {
-                Ok(Reply::Line { text }) => each(&text)?,
-                Ok(Reply::Ended {
-                    status,
-                    stdout,
-                    stderr,
-                    ..
-                }) => {
-                    return Ok(Output {
-                        status,
-                        stdout,
-                        stderr,
-                    });
-                }
-                Ok(Reply::Refused { why }) => return Err(LabError::Refused(why)),
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(LabError::Ended),
-            }
-        }
     }
 
     /// Makes a file system on the scratch disk and mounts it.
@@ -528,7 +447,7 @@ impl Node {
              mkfs.ext4 -q -E nodiscard,lazy_itable_init=1 /dev/$name; \
              mount /dev/$name {SCRATCH_DIR}"
         );
-        self.must(&argv(["sh", "-c", &script])).map(|_| ())
+        self.agent()?.must(&argv(["sh", "-c", &script])).map(|_| ())
     }
 
     /// Takes a disk away while it is in use, as if it had been pulled.
@@ -540,7 +459,7 @@ impl Node {
             "set -e; device=$(readlink -f $(dirname $(grep -lx {serial} /sys/block/*/serial))/device); \
              basename $device >/sys/bus/virtio/drivers/virtio_blk/unbind"
         );
-        self.must(&argv(["sh", "-c", &script])).map(|_| ())
+        self.agent()?.must(&argv(["sh", "-c", &script])).map(|_| ())
     }
 }
 

@@ -2,10 +2,10 @@
 //!
 //! A guest is made of an [`image`] (kernel and read-only root file system from the distribution's
 //! packages, memory over it) and of this very program, handed over in the first file system. It is
-//! told what to do over a serial port ([`machine::Node`]); nothing of the host is visible in it, and
+//! told what to do over a serial port ([`agent::Agent`]); nothing of the host is visible in it, and
 //! nothing it does outlives it. `docs/lab.md` is the user's page.
 
-mod agent;
+pub(crate) mod agent;
 mod command;
 mod cpio;
 mod disk;
@@ -16,6 +16,7 @@ pub(crate) mod machine;
 pub(crate) mod peer;
 mod short;
 mod switch;
+pub(crate) mod system;
 mod vmlinux;
 mod wire;
 
@@ -23,16 +24,22 @@ use crate::host::HostError;
 use crate::journal::JournalError;
 use std::fmt;
 use std::path::PathBuf;
+use system::System;
 
 /// Why the lab could not do something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LabError {
-    /// The image was not built.
-    NoImage,
+    /// The image of a system was not built.
+    NoImage(&'static System),
     /// A file of an image is missing or is not what was built.
     Damaged(PathBuf),
     /// The distribution has something else by now than the image has.
-    MovedOn(String),
+    MovedOn {
+        /// The system whose image it is.
+        system: &'static System,
+        /// What the distribution has.
+        now: String,
+    },
     /// This program needs a newer C library than the image has.
     Libc {
         /// What the program needs.
@@ -56,10 +63,14 @@ impl LabError {
     /// What the user can do about it.
     pub(crate) fn next(&self) -> String {
         match self {
-            Self::NoImage => "build it once: sudo stackrace lab build".to_string(),
-            Self::Damaged(_) | Self::MovedOn(_) => {
-                "build it again: stackrace lab clean, then stackrace lab build".to_string()
+            Self::NoImage(system) => format!("build it once: {}", system.build()),
+            Self::Damaged(_) => {
+                "remove what is damaged, and build it again: sudo stackrace lab clean, then sudo stackrace lab build".to_string()
             }
+            Self::MovedOn { system, .. } => format!(
+                "build both again: sudo stackrace lab clean --system {system}, then {} --zfs",
+                system.build()
+            ),
             Self::Libc { .. } => {
                 "use a stackrace that was built on that distribution or an older one, or statically: \
                  RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target x86_64-unknown-linux-gnu"
@@ -87,11 +98,11 @@ impl From<JournalError> for LabError {
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoImage => f.write_str("there is no image for the lab"),
+            Self::NoImage(system) => write!(f, "the lab has no image of {system}"),
             Self::Damaged(path) => write!(f, "{} is not what was built", path.display()),
-            Self::MovedOn(what) => write!(
+            Self::MovedOn { system, now } => write!(
                 f,
-                "the distribution now has {what}, which does not fit the image"
+                "the distribution now has {now}, which does not fit the image of {system}"
             ),
             Self::Libc { needs, has } => write!(
                 f,

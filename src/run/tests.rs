@@ -129,7 +129,6 @@ impl Workload for Told {
         Ok(Outcome {
             ended,
             elapsed_ns: 1_000_000,
-            cpu_ns: None,
             cpu_user_ns: 0,
             cpu_system_ns: 0,
             ops: Vec::new(),
