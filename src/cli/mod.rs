@@ -9,6 +9,7 @@ mod engine;
 mod execute;
 mod export;
 mod failure;
+mod fault;
 mod fio;
 mod gate;
 mod import;

@@ -170,6 +170,10 @@ pub(crate) trait Layer: Send + Sync {
     fn is_shared(&self) -> bool {
         false
     }
+    /// On how many machines the workload runs at once, each in a directory of its own.
+    fn loaded_from(&self) -> usize {
+        1
+    }
     /// How many machines it needs.
     fn nodes(&self) -> usize {
         if self.below() == Below::Here { 1 } else { 2 }
