@@ -181,8 +181,13 @@ fn log(ground: &Ground) -> Vec<Value> {
     let logs = runs.flatten().flatten().map(|run| run.path());
     let text = logs.map(|run| fs::read_to_string(run.join("log.jsonl")).unwrap_or_default());
     let text: String = text.collect();
-    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
-    lines.collect()
+    // The last line may be on its way.
+    let whole = text
+        .split_inclusive('\n')
+        .filter(|line| line.ends_with('\n'));
+    whole
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect()
 }
 
 fn of_kind<'a>(log: &'a [Value], kind: &str) -> Vec<&'a Value> {
@@ -379,7 +384,10 @@ fn a_damaged_copy_is_copied_again() {
     let to = server.to();
     stackrace(&ground, &["plan", "demo", "--on", &to]).ended(0);
     let copy = copies(&ground).remove(0);
+    // It may still be in use for a moment.
+    fs::remove_file(&copy).unwrap();
     fs::write(&copy, "#!/bin/sh\necho whatever\n").unwrap();
+    tool("chmod", &["700", copy.to_str().unwrap()]);
     stackrace(&ground, &["plan", "demo", "--on", &to]).ended(0);
     let whole = fs::metadata(env!("CARGO_BIN_EXE_stackrace")).unwrap().len();
     assert_eq!(fs::metadata(&copy).unwrap().len(), whole);

@@ -317,7 +317,7 @@ pub(super) struct Run {
     /// In disposable virtual machines: see `stackrace lab`
     #[arg(long, conflicts_with = "on")]
     pub(super) lab: bool,
-    /// System of that machine: debian-13 [default] or debian-12; repeat it to try the study on each:
+    /// System of that machine: debian-13 (the default) or debian-12; repeat it to try the study on each:
     /// it is then a factor
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
     pub(super) systems: Vec<String>,

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use super::Setting;
 use super::args::{AgentVerb, Clean, Output as Shown, Plan, Reach, Resume, Run, There};
-use super::clean::NOTHING;
+use super::clean::{NOTHING, passing_dir};
 use super::execute;
 use super::failure::{self, Failure};
 use super::places::{self, Kit, Place};
@@ -164,7 +164,7 @@ impl<'a> Reached<'a> {
                 host,
                 line: Line::Here(agent),
                 program: PathBuf::from("/proc/self/exe"),
-                study: store.join(format!(".stackrace-{id}")).join(name),
+                study: passing_dir(setting, &id)?.join(name),
                 store,
             });
         };
