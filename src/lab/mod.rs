@@ -2,7 +2,7 @@
 //!
 //! A guest is made of an [`image`] (kernel and read-only root file system from the distribution's
 //! packages, memory over it) and of this very program, handed over in the first file system. It is
-//! told what to do over a serial port ([`crate::agent::Agent`]); nothing of the host is visible in it, and
+//! told what to do over a serial port ([`crate::agent`]); nothing of the host is visible in it, and
 //! nothing it does outlives it. `docs/lab.md` is the user's page.
 
 mod command;

@@ -97,3 +97,14 @@ pub(super) fn trial(record: &Record, trial: &Observation) -> Markup {
         pre class="copy" tabindex="0" { (command(record)) }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn a_run_is_made_again_where_it_was_made() {
+        let typed = "stackrace run x --lab --system a --seed 3 --on=b --sudo --html y --memory";
+        let typed: Vec<String> = typed.split(' ').map(str::to_owned).collect();
+        let again = super::places(&typed).join(" ");
+        assert_eq!(again, "--lab --system a --on=b --sudo --memory");
+    }
+}
