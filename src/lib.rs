@@ -31,8 +31,9 @@
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
-//! of us), [`lab`] (disposable virtual machines), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
+//! of us), [`lab`] (disposable virtual machines), [`afp`] (a client for AFP), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
 
+mod afp;
 mod audit;
 mod classic;
 mod cli;

@@ -9,6 +9,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::Setting;
+use super::afp;
 use super::args::{LabShell, LabVerb, Run};
 use super::clean;
 use super::execute;
@@ -48,6 +49,7 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Shell(verb) => shell(setting, &verb),
         LabVerb::Clean => remove(),
         LabVerb::Agent => guest::serve().map(|()| 0).map_err(Failure::internal),
+        LabVerb::MountAfp(verb) => afp::exec(&verb),
     }
 }
 
