@@ -1,5 +1,6 @@
 //! The lab for real: `cargo test --test lab -- --ignored`. Needs QEMU, and the image that
-//! `stackrace lab build` makes; where one is missing, each test says `skipped: …`.
+//! `stackrace lab build` makes; where one is missing, each test says `skipped: …`. The guests have
+//! the default system, or the one that STACKRACE_LAB_SYSTEM names.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
@@ -140,8 +141,14 @@ until = "never"
 const ARRAYS: &str = include_str!("lab/arrays.toml");
 const POOLS: &str = include_str!("lab/pools.toml");
 
-/// Where images are kept; none: there is no QEMU, or no image of the kind, and the test was named as
-/// skipped.
+/// The system of the guests.
+#[expect(clippy::disallowed_methods, reason = "the test's own setting")]
+fn system() -> String {
+    std::env::var("STACKRACE_LAB_SYSTEM").unwrap_or_else(|_| "debian-13".to_string())
+}
+
+/// Where images are kept; none: there is no QEMU, or no image of the kind (`zfs`: with ZFS modules),
+/// and the test was named as skipped.
 #[expect(clippy::disallowed_methods, reason = "as the program itself looks")]
 fn cache(test: &str, kind: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -153,12 +160,17 @@ fn cache(test: &str, kind: &str) -> Option<PathBuf> {
         );
         return None;
     }
+    let system = system();
+    let begin = match kind {
+        "zfs" => format!("{system}  zfs-"),
+        _ => format!("{system}  {system}-"),
+    };
     let listed = Ground::new().stackrace(&["lab", "list"]).out;
-    let image = listed.lines().find(|line| line.starts_with(kind));
+    let image = listed.lines().find(|line| line.starts_with(&begin));
     let Some(dir) = image.and_then(|line| line.rsplit(", ").next()) else {
         skipped(
             test,
-            &format!("needs the lab's {kind} (stackrace lab build --zfs)"),
+            &format!("needs the lab's {kind} (stackrace lab build --system {system} --zfs)"),
         );
         return None;
     };
@@ -218,7 +230,7 @@ fn a_study_on_disks_of_the_lab_goes_from_start_to_verdict() {
     let outside = ground.stackrace(&["run", "study.toml"]);
     assert_eq!(outside.code, Some(4), "{}", outside.err);
     assert!(outside.err.contains("--lab"), "{}", outside.err);
-    let said = ground.stackrace(&["run", "study.toml", "--lab"]);
+    let said = ground.stackrace(&["run", "study.toml", "--lab", "--system", &system()]);
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     let log = log(&ground);
     assert_eq!(of_kind(&log, "trial").len(), 2 * 2 * 3);
@@ -256,7 +268,7 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_else() {
     for victim in ["guest", "program", "nobody"] {
         let ground = Ground::new();
         ground.write("study.toml", LOOP);
-        let mut command = ground.program(&["run", "study.toml", "--lab"]);
+        let mut command = ground.program(&["run", "study.toml", "--lab", "--system", &system()]);
         command.stdout(Stdio::null()).stderr(Stdio::null());
         let mut program = command.spawn().unwrap();
         until(&mut program, "three trials", || {
@@ -307,7 +319,7 @@ fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
     let outside = ground.stackrace(&["run", "study.toml"]);
     assert_eq!(outside.code, Some(4), "{}", outside.err);
     assert!(outside.err.contains("--lab"), "{}", outside.err);
-    let said = ground.stackrace(&["run", "study.toml", "--lab"]);
+    let said = ground.stackrace(&["run", "study.toml", "--lab", "--system", &system()]);
     let log = log(&ground);
     let trials = of_kind(&log, "trial");
     assert_eq!(trials.len(), treatments, "{}{}", said.out, said.err);
@@ -382,7 +394,7 @@ fn two_guests_have_a_network_and_survive_what_is_done_to_them() {
     };
     let ground = Ground::new();
     let program = Path::new(env!("CARGO_BIN_EXE_stackrace"));
-    stackrace::testing::two_nodes(program, &cache, ground.path()).unwrap();
+    stackrace::testing::two_nodes(&system(), program, &cache, ground.path()).unwrap();
     assert!(machines(&ground).is_empty());
     assert_eq!(ground.left(), Vec::<String>::new());
 }
@@ -403,7 +415,7 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
     let disk = ["--disk", "256 MiB"];
     let mut command = ground.program(&[]);
     command
-        .args(["lab", "shell"])
+        .args(["lab", "shell", "--system", &system()])
         .args(disk)
         .args(disk)
         .args(disk);
@@ -416,7 +428,7 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
 fn every_treatment(study: &str, memory: &str, described: &[&str]) {
     let ground = Ground::new();
     ground.write("study.toml", study);
-    let said = ground.stackrace(&["run", "study.toml", "--lab", "--memory", memory]);
+    let said = ground.stackrace(&["run", "study.toml", "--lab", "--system", &system(), "--memory", memory]);
     let log = log(&ground);
     for trial in of_kind(&log, "trial") {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");

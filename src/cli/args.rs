@@ -6,6 +6,8 @@ use std::path::PathBuf;
 use clap::{Args, Parser, Subcommand};
 use clap_complete::Shell;
 
+use crate::lab::system;
+
 /// Exit codes, shown under `--help`.
 const EXIT_CODES: &str = "\
 Exit codes:
@@ -270,6 +272,9 @@ pub(super) struct Run {
     /// In a disposable virtual machine: see `stackrace lab`
     #[arg(long)]
     pub(super) lab: bool,
+    /// Operating system of that machine: debian-13 or debian-12
+    #[arg(long, value_name = "NAME", default_value = system::DEFAULT, requires = "lab")]
+    pub(super) system: String,
     /// Memory of that machine
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
@@ -311,8 +316,12 @@ pub(super) struct Lab {
 /// What to do with the lab.
 #[derive(Debug, Subcommand)]
 pub(super) enum LabVerb {
-    /// Build the image guests are made of from Debian's packages; as root, some minutes, once
+    /// Build the image guests are made of from the distribution's packages; as root, some minutes, once
     Build {
+        /// Of this operating system: debian-13 (Linux 6.12, OpenZFS 2.3) or debian-12 (Linux 6.1,
+        /// OpenZFS 2.1); may be repeated
+        #[arg(long = "system", value_name = "NAME", default_value = system::DEFAULT)]
+        systems: Vec<String>,
         /// Build the ZFS modules for it too, which Debian gives as source: ten minutes more
         #[arg(long)]
         zfs: bool,
@@ -321,8 +330,12 @@ pub(super) enum LabVerb {
     List,
     /// Use a guest by hand, at this terminal; nothing in it is kept
     Shell(LabShell),
-    /// Remove the images
-    Clean,
+    /// Remove images that no recipe of this program makes any more, and damaged ones
+    Clean {
+        /// Remove the others too
+        #[arg(long)]
+        all: bool,
+    },
     /// The part inside a guest
     #[command(hide = true)]
     Agent,
@@ -348,6 +361,9 @@ pub(super) struct MountAfp {
 /// `stackrace lab shell`.
 #[derive(Debug, Args)]
 pub(super) struct LabShell {
+    /// Operating system of the guests: debian-13 or debian-12
+    #[arg(long, value_name = "NAME", default_value = system::DEFAULT)]
+    pub(super) system: String,
     /// So many guests, node1, node2 …, on a network of their own; the shell is in node1
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub(super) nodes: usize,

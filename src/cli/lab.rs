@@ -4,8 +4,10 @@
 //! it happens and is kept here like that of any other run, so that whatever becomes of the guest,
 //! what was measured until then is on this machine's disk.
 
+mod images;
+
 use std::ffi::OsString;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 
 use super::Setting;
@@ -16,11 +18,10 @@ use super::execute;
 use super::failure::{self, Failure};
 use super::progress::Progress;
 use crate::event::{Ended, Event, Fact, Line};
-use crate::host::{Host, LabDisk, argv, local::LocalHost};
+use crate::host::{LabDisk, argv, local::LocalHost};
 use crate::journal::Journal;
 use crate::lab::LabError;
 use crate::lab::guest;
-use crate::lab::image::{self, Builder, Image};
 use crate::lab::machine::{self, Accelerator, Description, Machine, SCRATCH_DIR, Site};
 use crate::record::{Record, Store, run_id};
 use crate::run::{Interrupt, Ledger, Shared, TrialStart, Watcher};
@@ -44,28 +45,12 @@ const PROGRAM: &str = "/proc/self/exe";
 /// `stackrace lab`.
 pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
     match verb {
-        LabVerb::Build { zfs } => build(setting, zfs),
-        LabVerb::List => list(setting),
+        LabVerb::Build { systems, zfs } => images::build(setting, &systems, zfs),
+        LabVerb::List => images::list(setting),
         LabVerb::Shell(verb) => shell(setting, &verb),
-        LabVerb::Clean => remove(),
+        LabVerb::Clean { all } => images::remove(all),
         LabVerb::Agent => guest::serve().map(|()| 0).map_err(Failure::internal),
         LabVerb::MountAfp(verb) => afp::exec(&verb),
-    }
-}
-
-/// Where images are for every user of a machine; root puts them there.
-const SHARED: &str = "/var/cache/stackrace/lab";
-
-/// Where images are kept.
-fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
-    let some = |name: &str| super::variable(name).filter(|value| !value.is_empty());
-    let shared = PathBuf::from(SHARED);
-    match (some("XDG_CACHE_HOME"), some("HOME")) {
-        (Some(cache), _) => Ok(PathBuf::from(cache).join("stackrace/lab")),
-        (None, _) if host.is_root() || host.is_dir(&shared) => Ok(shared),
-        (None, Some(home)) => Ok(PathBuf::from(home).join(".cache/stackrace/lab")),
-        (None, None) => Err(Failure::usage("no place for images: HOME is not set")
-            .next("name one: XDG_CACHE_HOME=DIR stackrace …")),
     }
 }
 
@@ -83,97 +68,15 @@ fn tell(setting: &Setting, text: &str) {
     }
 }
 
-fn build(setting: &Setting, zfs: bool) -> Result<u8, Failure> {
-    let host = quiet_host();
-    let cache = cache(&host)?;
-    std::fs::create_dir_all(&cache)
-        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.display())))?;
-    clean::passing(setting, &host, |journal, id| {
-        let builder = Builder {
-            host: &host,
-            journal,
-            cache: &cache,
-            mark: id,
-        };
-        tell(setting, "root file system and kernel …");
-        let image = builder.image().map_err(cannot)?;
-        super::print(&one_line(&image));
-        if zfs {
-            tell(setting, "ZFS modules …");
-            super::print(&one_line(&builder.zfs(&image).map_err(cannot)?));
-        }
-        Ok(0)
-    })
-}
-
-fn one_line(image: &Image) -> String {
-    format!(
-        "{}  {}, Linux {}, {}\n",
-        image.name(),
-        unit::bytes(image.bytes()),
-        image.kernel(),
-        image.dir().display()
-    )
-}
-
-fn list(setting: &Setting) -> Result<u8, Failure> {
-    let mut text = String::new();
-    let cache = cache(&quiet_host())?;
-    let images = image::all(&cache);
-    let wanted = image::find(&cache).ok();
-    for image in &images {
-        image.verify().map_err(cannot)?;
-        text.push_str(&one_line(image));
-    }
-    if wanted.is_none() {
-        text.push_str(&format!(
-            "{} of this program's recipe is not built: sudo stackrace lab build\n",
-            image::wanted()
-        ));
-    }
-    for machine in clean::passing_dirs(setting)? {
-        let dir = machine::dir_in(&machine);
-        if dir.is_dir() {
-            let state = match Journal::open(&machine.join("journal.jsonl")) {
-                Ok(_) => "left behind, `stackrace clean` removes it",
-                Err(_) => "running",
-            };
-            text.push_str(&format!(
-                "machine  {}, {state}, {}\n",
-                unit::bytes(machine::bytes_in(&dir)),
-                dir.display()
-            ));
-        }
-    }
-    super::print(&text);
-    Ok(0)
-}
-
-fn remove() -> Result<u8, Failure> {
-    let images = image::all(&cache(&quiet_host())?);
-    for image in &images {
-        let dir = image.dir();
-        std::fs::remove_dir_all(dir).map_err(|error| {
-            Failure::internal(format!("cannot remove {}: {error}", dir.display()))
-        })?;
-        super::print(&format!("removed {}", one_line(image)));
-    }
-    if images.is_empty() {
-        super::print("no images\n");
-    }
-    Ok(0)
-}
-
 /// Calls with what a machine is made with, and the accelerator that works; whatever is made is gone
 /// when this returns.
 fn in_the_lab<T>(
     setting: &Setting,
+    system: &str,
     work: impl FnOnce(&Site<'_>, Accelerator) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let host = quiet_host();
-    let cache = cache(&host)?;
-    let image = image::find(&cache).map_err(cannot)?;
-    let zfs = image::find_zfs(&cache, &image).map_err(cannot)?;
+    let (image, zfs) = images::of(system)?;
     let known = setting.store()?.join(ACCELERATOR);
     clean::passing(setting, &host, |journal, id| {
         let site = Site {
@@ -202,7 +105,7 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         shell_on: interactive.then_some(1),
         ..Description::default()
     };
-    in_the_lab(setting, |site, accelerator| {
+    in_the_lab(setting, &verb.system, |site, accelerator| {
         let mut machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
         if interactive {
             machine.wait(1).map_err(cannot)?;
@@ -276,7 +179,7 @@ pub(super) fn run(setting: &Setting, study: &Study, verb: &Run) -> Result<u8, Fa
         "`stackrace clean` removes the machine",
     )?;
     let store = setting.open_store()?;
-    let (relay, ended) = in_the_lab(setting, |site, accelerator| {
+    let (relay, ended) = in_the_lab(setting, &verb.system, |site, accelerator| {
         let machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
         tell(setting, &up(&machine));
         let mut relay = Relay {

@@ -8,29 +8,13 @@
 //! are whole, never before.
 
 use super::LabError;
+use super::system::{self, EPOCH, System};
 use super::vmlinux::{self, Packing};
 use crate::host::{Host, HostError, Needs, argv};
 use crate::journal::{Journal, Undo};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
-
-/// Parts of the recipe of the root file system, by file name.
-const ROOT: &[(&str, &str)] = &[
-    ("image.sh", include_str!("recipe/image.sh")),
-    ("kernel.sh", include_str!("recipe/kernel.sh")),
-    ("packages", include_str!("recipe/packages")),
-    ("sources.list", include_str!("recipe/sources.list")),
-];
-
-/// Parts of the recipe of the ZFS modules, besides those of the root file system.
-const ZFS: &[(&str, &str)] = &[("zfs.sh", include_str!("recipe/zfs.sh"))];
-
-/// The distribution's release.
-const SUITE: &str = "bookworm";
-
-/// Time of every file in an image, s since 1970: the same packages give the same bytes.
-const EPOCH: &str = "1700000000";
 
 /// What building needs.
 const NEEDS: Needs = Needs {
@@ -44,9 +28,6 @@ const NEEDS: Needs = Needs {
 
 /// Name of the list of an image's files.
 const MANIFEST: &str = "manifest.json";
-
-/// Characters of the recipe's hash in an image's name.
-const HASH_LEN: usize = 12;
 
 /// One file of an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -73,24 +54,13 @@ pub(crate) struct Image {
     manifest: Manifest,
 }
 
-/// Name of the image this program's recipe gives.
-pub(crate) fn wanted() -> String {
-    let mut hash = blake3::Hasher::new();
-    for (name, text) in ROOT {
-        hash.update(name.as_bytes()).update(&[0]);
-        hash.update(text.as_bytes()).update(&[0]);
-    }
-    hash.update(SUITE.as_bytes()).update(EPOCH.as_bytes());
-    format!("image-{}", &hash.finalize().to_hex()[..HASH_LEN])
-}
-
 impl Image {
     /// Where its files are.
     pub(crate) fn dir(&self) -> &Path {
         &self.dir
     }
 
-    /// `image-…` or `zfs-…`.
+    /// `debian-13-…` or `zfs-…`.
     pub(crate) fn name(&self) -> String {
         let name = self.dir.file_name().unwrap_or_default();
         name.to_string_lossy().into_owned()
@@ -152,16 +122,16 @@ impl Image {
     }
 }
 
-/// The image of this program's recipe, its files looked at by size alone.
+/// A system's image of this program's recipe, its files looked at by size alone.
 ///
 /// # Errors
 /// When it was not built, or a file is missing.
-pub(crate) fn find(cache: &Path) -> Result<Image, LabError> {
-    let dir = cache.join(wanted());
+pub(crate) fn find(cache: &Path, system: &'static System) -> Result<Image, LabError> {
+    let dir = cache.join(system.image_name());
     if dir.is_dir() {
         Image::open(&dir)
     } else {
-        Err(LabError::NoImage)
+        Err(LabError::NoImage(system))
     }
 }
 
@@ -182,14 +152,54 @@ fn zfs_name(image: &Image) -> Result<String, LabError> {
     Ok(format!("zfs-{version}-{}", image.kernel()))
 }
 
-/// Everything in the cache that is whole, by name.
-pub(crate) fn all(cache: &Path) -> Vec<Image> {
-    let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
-    let mut images: Vec<Image> = entries
-        .filter_map(|entry| Image::open(&entry.path()).ok())
+/// What something in the cache is to this program.
+#[derive(Debug)]
+pub(crate) enum Stocked {
+    /// The image of a system, or the ZFS modules for it.
+    Used(&'static System, Image),
+    /// Of another recipe than this program's, or of a version that no image has.
+    Unneeded(Image),
+    /// A file is missing, or is not what was built.
+    Damaged(PathBuf),
+}
+
+impl Stocked {
+    /// Where it is.
+    pub(crate) fn dir(&self) -> &Path {
+        match self {
+            Self::Used(_, image) | Self::Unneeded(image) => image.dir(),
+            Self::Damaged(dir) => dir,
+        }
+    }
+}
+
+/// Everything in the cache, by name; every file is read.
+pub(crate) fn stock(cache: &Path) -> Vec<Stocked> {
+    let used: Vec<(&System, String)> = system::ALL
+        .iter()
+        .flat_map(|system| {
+            let zfs = find(cache, system).and_then(|image| zfs_name(&image));
+            let names = [Some(system.image_name()), zfs.ok()];
+            names.into_iter().flatten().map(move |name| (system, name))
+        })
         .collect();
-    images.sort_by_key(Image::name);
-    images
+    let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
+    let mut stock: Vec<Stocked> = entries
+        .map(|entry| entry.path())
+        .filter(|dir| dir.join(MANIFEST).is_file())
+        .map(|dir| {
+            let whole = Image::open(&dir).and_then(|image| image.verify().map(|()| image));
+            let Ok(image) = whole else {
+                return Stocked::Damaged(dir);
+            };
+            match used.iter().find(|(_, name)| *name == image.name()) {
+                Some((system, _)) => Stocked::Used(system, image),
+                None => Stocked::Unneeded(image),
+            }
+        })
+        .collect();
+    stock.sort_by(|a, b| a.dir().cmp(b.dir()));
+    stock
 }
 
 /// Where an image is built, and with what.
@@ -205,21 +215,18 @@ pub(crate) struct Builder<'a> {
 }
 
 impl Builder<'_> {
-    /// Builds the image of this program's recipe, or finds it.
+    /// Builds the image of a system after this program's recipe, or finds it.
     ///
     /// # Errors
     /// When a package cannot be had, or a tool is missing or fails.
-    pub(crate) fn image(&self) -> Result<Image, LabError> {
-        match find(self.cache) {
-            Err(LabError::NoImage) => {}
+    pub(crate) fn image(&self, system: &'static System) -> Result<Image, LabError> {
+        match find(self.cache, system) {
+            Err(LabError::NoImage(_)) => {}
             found => return found,
         }
-        self.build(&wanted(), |work| {
-            let packages: Vec<&str> = include_str!("recipe/packages")
-                .lines()
-                .filter(|line| !line.starts_with('#'))
-                .collect();
-            self.bootstrap(work, &packages.join(","), "image.sh")?;
+        let image = system.image_name();
+        self.build(system, &image, |work| {
+            self.bootstrap(system, work, &system.packages().join(","), "image.sh")?;
             unpack_kernel(self.host, work)?;
             let mut names = vec!["packages".to_string(), "root.squashfs".to_string()];
             names.push("vmlinux".to_string());
@@ -227,22 +234,22 @@ impl Builder<'_> {
                 names.push(format!("boot/{}", name.to_string_lossy()));
             }
             let kernel = self.host.read_text(&work.join("release"))?;
-            Ok((kernel.trim().to_string(), wanted(), names))
+            Ok((kernel.trim().to_string(), image.clone(), names))
         })
     }
 
-    /// Builds the ZFS modules for an image, or finds them.
+    /// Builds the ZFS modules for the image of a system, or finds them.
     ///
     /// # Errors
     /// As [`Builder::image`]; also when the distribution has moved on to another kernel or another
     /// version of ZFS than the image has.
-    pub(crate) fn zfs(&self, image: &Image) -> Result<Image, LabError> {
+    pub(crate) fn zfs(&self, system: &System, image: &Image) -> Result<Image, LabError> {
         if let Some(found) = find_zfs(self.cache, image)? {
             return Ok(found);
         }
         let name = zfs_name(image)?;
-        self.build(&name, |work| {
-            self.bootstrap(work, "kmod,zfs-dkms", "zfs.sh")?;
+        self.build(system, &name, |work| {
+            self.bootstrap(system, work, "kmod,zfs-dkms", "zfs.sh")?;
             let text = self.host.read_text(&work.join("zfs"))?;
             let mut lines = text.lines();
             let [kernel, version] = [lines.next(), lines.next()].map(Option::unwrap_or_default);
@@ -258,6 +265,7 @@ impl Builder<'_> {
     /// version and names of the files.
     fn build(
         &self,
+        system: &System,
         name: &str,
         make: impl FnOnce(&Path) -> Result<(String, String, Vec<String>), LabError>,
     ) -> Result<Image, LabError> {
@@ -268,7 +276,7 @@ impl Builder<'_> {
         let tree = Undo::RemoveTree(work.clone());
         let entry = self.journal.will("lab build", tree)?;
         self.host.create_dir(&work)?;
-        for (name, text) in ROOT.iter().chain(ZFS) {
+        for (name, text) in system.files() {
             let path = work.join(name);
             std::fs::write(&path, text).map_err(|error| HostError::path("write", &path, error))?;
         }
@@ -286,7 +294,13 @@ impl Builder<'_> {
 
     /// Installs packages into a tree and runs a part of the recipe on it, which leaves its results in
     /// the working directory; the tree goes again.
-    fn bootstrap(&self, work: &Path, packages: &str, script: &str) -> Result<(), LabError> {
+    fn bootstrap(
+        &self,
+        system: &System,
+        work: &Path,
+        packages: &str,
+        script: &str,
+    ) -> Result<(), LabError> {
         let work = work.to_string_lossy();
         let words = [
             // What is mounted in the tree is gone with the last program that sees it.
@@ -304,7 +318,7 @@ impl Builder<'_> {
             "--aptopt=APT::Install-Recommends \"false\"".to_string(),
             format!("--include={packages}"),
             format!("--customize-hook=sh '{work}/{script}' \"$1\" '{work}'"),
-            SUITE.to_string(),
+            system.suite.to_string(),
             "/dev/null".to_string(),
             format!("{work}/sources.list"),
         ];
@@ -397,24 +411,45 @@ mod tests {
             std::fs::write(work.join(name), "zfsutils-linux 2.1\nlibc6 2.36\n").unwrap();
         }
         let names = ["packages".to_string(), "boot/busybox".to_string()];
-        let dir = cache.path().join("image-0");
+        let dir = cache.path().join(system::ALL[0].image_name());
         keep(&work, &dir, "6.1".to_string(), "0".to_string(), &names).unwrap();
-        let image = Image::open(&dir).unwrap();
+        let image = find(cache.path(), &system::ALL[0]).unwrap();
         image.verify().unwrap();
         assert_eq!(image.package("libc6").unwrap(), "2.36");
-        assert_eq!(zfs_name(&image).unwrap(), "zfs-2.1-6.1");
-        assert_eq!(all(cache.path()).len(), 1);
+        let state = || stock(cache.path());
+        assert!(matches!(&state()[..], [Stocked::Used(system, _)] if *system == &system::ALL[0]));
         let busybox = image.file("boot/busybox");
         std::fs::write(&busybox, "zfsutils-linux 2.2\nlibc6 2.36\n").unwrap();
         assert!(matches!(image.verify(), Err(LabError::Damaged(path)) if path == busybox));
+        assert!(matches!(&state()[..], [Stocked::Damaged(_)]));
         std::fs::write(&busybox, "short").unwrap();
         assert!(matches!(Image::open(&dir), Err(LabError::Damaged(path)) if path == busybox));
-        assert!(all(cache.path()).is_empty());
+        assert!(matches!(&state()[..], [Stocked::Damaged(found)] if *found == dir));
     }
 
     #[test]
-    fn an_image_that_was_not_built_is_said_so() {
+    fn what_no_recipe_makes_any_more_is_unneeded() {
         let cache = tempfile::tempdir().unwrap();
-        assert!(matches!(find(cache.path()), Err(LabError::NoImage)));
+        let made = |name: &str| {
+            let work = cache.path().join(".work");
+            std::fs::create_dir_all(&work).unwrap();
+            std::fs::write(work.join("packages"), "zfsutils-linux 2.1\n").unwrap();
+            let names = ["packages".to_string()];
+            let kept = cache.path().join(name);
+            keep(&work, &kept, "6.1".to_string(), "0".to_string(), &names).unwrap();
+        };
+        let system = &system::ALL[1];
+        assert!(matches!(find(cache.path(), system), Err(LabError::NoImage(none)) if none == system));
+        for name in [&system.image_name(), "image-0036df089b3a", "zfs-2.1-6.1", "zfs-2.0-6.1"] {
+            made(name);
+        }
+        let image = find(cache.path(), system).unwrap();
+        assert!(find_zfs(cache.path(), &image).unwrap().is_some());
+        let stock = stock(cache.path());
+        let used = |stocked: &&Stocked| matches!(stocked, Stocked::Used(_, _));
+        let used: Vec<_> = stock.iter().filter(used).map(Stocked::dir).collect();
+        let zfs = cache.path().join("zfs-2.1-6.1");
+        assert_eq!(used, [image.dir(), &zfs]);
+        assert_eq!(stock.len(), 4);
     }
 }

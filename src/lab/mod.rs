@@ -14,6 +14,7 @@ pub(crate) mod machine;
 pub(crate) mod peer;
 mod short;
 mod switch;
+pub(crate) mod system;
 mod vmlinux;
 mod wire;
 
@@ -21,12 +22,13 @@ use crate::host::HostError;
 use crate::journal::JournalError;
 use std::fmt;
 use std::path::PathBuf;
+use system::System;
 
 /// Why the lab could not do something.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum LabError {
-    /// The image was not built.
-    NoImage,
+    /// The image of a system was not built.
+    NoImage(&'static System),
     /// A file of an image is missing or is not what was built.
     Damaged(PathBuf),
     /// The distribution has something else by now than the image has.
@@ -54,7 +56,7 @@ impl LabError {
     /// What the user can do about it.
     pub(crate) fn next(&self) -> String {
         match self {
-            Self::NoImage => "build it once: sudo stackrace lab build".to_string(),
+            Self::NoImage(system) => format!("build it once: {}", system.build()),
             Self::Damaged(_) | Self::MovedOn(_) => {
                 "build it again: stackrace lab clean, then stackrace lab build".to_string()
             }
@@ -85,7 +87,7 @@ impl From<JournalError> for LabError {
 impl fmt::Display for LabError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoImage => f.write_str("there is no image for the lab"),
+            Self::NoImage(system) => write!(f, "the lab has no image of {system}"),
             Self::Damaged(path) => write!(f, "{} is not what was built", path.display()),
             Self::MovedOn(what) => write!(
                 f,

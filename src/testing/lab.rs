@@ -5,6 +5,7 @@ use crate::journal::{Journal, undo_all};
 use crate::lab::LabError;
 use crate::lab::image;
 use crate::lab::machine::{self, Description, Machine, Site};
+use crate::lab::system;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -16,14 +17,15 @@ fn wrong(what: &str, found: &Output) -> String {
     format!("{what}: {found:?}")
 }
 
-/// Starts two guests of the image in `cache`, each `program` inside, in the directory `dir`; tries
+/// Starts two guests of a system whose image is in `cache`, each `program` inside, in the directory `dir`; tries
 /// the network between them (delay, a cut link), a power cut, and a disk that is pulled.
 ///
 /// # Errors
 /// What did not go as it must.
-pub fn two_nodes(program: &Path, cache: &Path, dir: &Path) -> Result<(), String> {
+pub fn two_nodes(system: &str, program: &Path, cache: &Path, dir: &Path) -> Result<(), String> {
     let words = |error: LabError| error.to_string();
-    let image = image::find(cache).map_err(words)?;
+    let system = system::named(system).ok_or_else(|| format!("no system {system}"))?;
+    let image = image::find(cache, system).map_err(words)?;
     let host = LocalHost::new(Arc::new(|_| ()));
     let journal = Journal::create(&dir.join("journal.jsonl")).map_err(|error| error.to_string())?;
     let site = Site {

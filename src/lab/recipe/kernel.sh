@@ -8,7 +8,11 @@ package=$(chroot "$tree" apt-cache depends linux-image-amd64 |
 mkdir "$tree/tmp/kernel"
 (cd "$tree/tmp/kernel" && chroot "$tree" sh -c "cd /tmp/kernel && apt-get --quiet=2 download $package" >&2)
 dpkg-deb --extract "$tree"/tmp/kernel/*.deb "$tree/tmp/kernel"
+# From Debian 13 on the package has its modules below /usr.
+[ -d "$tree/tmp/kernel/lib" ] || ln -s usr/lib "$tree/tmp/kernel/lib"
 release=$(ls "$tree/tmp/kernel/lib/modules")
+# A guest whose processor is emulated need not unpack each module it loads.
+find "$tree/tmp/kernel/lib/modules/" -name '*.ko.xz' -exec xz --decompress {} +
 mkdir -p "$tree/usr/lib/modules"
 rm -rf "$tree/usr/lib/modules/$release.image"
 mv "$tree/tmp/kernel/boot/vmlinuz-$release" "$tree/boot/vmlinuz"

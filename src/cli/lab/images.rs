@@ -1,0 +1,149 @@
+//! What guests are made of: built, listed, found by the name of the system, removed.
+
+use std::path::PathBuf;
+
+use super::{cannot, quiet_host, tell};
+use crate::cli::Setting;
+use crate::cli::clean;
+use crate::cli::failure::Failure;
+use crate::cli::show::unknown;
+use crate::host::Host;
+use crate::journal::Journal;
+use crate::lab::image::{self, Builder, Image, Stocked};
+use crate::lab::machine;
+use crate::lab::system::{self, System};
+use crate::unit;
+
+/// Where images are for every user of a machine; root puts them there.
+const SHARED: &str = "/var/cache/stackrace/lab";
+
+/// Where images are kept.
+fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
+    let some = |name: &str| crate::cli::variable(name).filter(|value| !value.is_empty());
+    let shared = PathBuf::from(SHARED);
+    match (some("XDG_CACHE_HOME"), some("HOME")) {
+        (Some(cache), _) => Ok(PathBuf::from(cache).join("stackrace/lab")),
+        (None, _) if host.is_root() || host.is_dir(&shared) => Ok(shared),
+        (None, Some(home)) => Ok(PathBuf::from(home).join(".cache/stackrace/lab")),
+        (None, None) => Err(Failure::usage("no place for images: HOME is not set")
+            .next("name one: XDG_CACHE_HOME=DIR stackrace …")),
+    }
+}
+
+fn named(name: &str) -> Result<&'static System, Failure> {
+    system::named(name).ok_or_else(|| {
+        let names: Vec<&str> = system::ALL.iter().map(|system| system.name).collect();
+        unknown("system of the lab", name, &names)
+    })
+}
+
+/// What the guests of a system are made of: its image and, where they were built, its ZFS modules.
+///
+/// # Errors
+/// When there is no such system: the nearest is named. When its image was not built: how to.
+pub(in crate::cli) fn of(name: &str) -> Result<(Image, Option<Image>), Failure> {
+    let system = named(name)?;
+    let cache = cache(&quiet_host())?;
+    let image = image::find(&cache, system).map_err(cannot)?;
+    let zfs = image::find_zfs(&cache, &image).map_err(cannot)?;
+    Ok((image, zfs))
+}
+
+/// `stackrace lab build`.
+pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8, Failure> {
+    let systems: Vec<&'static System> =
+        names.iter().map(|name| named(name)).collect::<Result<_, _>>()?;
+    let host = quiet_host();
+    let cache = cache(&host)?;
+    std::fs::create_dir_all(&cache)
+        .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.display())))?;
+    clean::passing(setting, &host, |journal, id| {
+        let builder = Builder {
+            host: &host,
+            journal,
+            cache: &cache,
+            mark: id,
+        };
+        for system in systems {
+            tell(setting, &format!("{system}: root file system and kernel …"));
+            let image = builder.image(system).map_err(cannot)?;
+            crate::cli::print(&line(system.name, &image));
+            if zfs {
+                tell(setting, &format!("{system}: ZFS modules …"));
+                let zfs = builder.zfs(system, &image).map_err(cannot)?;
+                crate::cli::print(&line(system.name, &zfs));
+            }
+        }
+        Ok(0)
+    })
+}
+
+/// `debian-13  debian-13-57ab01c9f3d2, 312 MB, Linux 6.12.57+deb13-amd64, /var/…`.
+fn line(what: &str, image: &Image) -> String {
+    format!(
+        "{what:<10} {}, {}, Linux {}, {}\n",
+        image.name(),
+        unit::bytes(image.bytes()),
+        image.kernel(),
+        image.dir().display()
+    )
+}
+
+fn stocked(stocked: &Stocked) -> String {
+    match stocked {
+        Stocked::Used(system, image) => line(system.name, image),
+        Stocked::Unneeded(image) => line("unneeded", image),
+        Stocked::Damaged(dir) => format!("{:<10} {}\n", "damaged", dir.display()),
+    }
+}
+
+/// `stackrace lab list`.
+pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
+    let cache = cache(&quiet_host())?;
+    let stock = image::stock(&cache);
+    let mut text: String = stock.iter().map(stocked).collect();
+    for system in system::ALL {
+        let dir = cache.join(system.image_name());
+        if !stock.iter().any(|stocked| stocked.dir() == dir) {
+            let what = system.name;
+            text.push_str(&format!("{what:<10} not built: {}\n", system.build()));
+        }
+    }
+    for machine in clean::passing_dirs(setting)? {
+        let dir = machine::dir_in(&machine);
+        if dir.is_dir() {
+            let state = match Journal::open(&machine.join("journal.jsonl")) {
+                Ok(_) => "left behind, `stackrace clean` removes it",
+                Err(_) => "running",
+            };
+            text.push_str(&format!(
+                "{:<10} {}, {state}, {}\n",
+                "machine",
+                unit::bytes(machine::bytes_in(&dir)),
+                dir.display()
+            ));
+        }
+    }
+    if stock.iter().any(|stocked| !matches!(stocked, Stocked::Used(_, _))) {
+        text.push_str("what is unneeded or damaged, `stackrace lab clean` removes\n");
+    }
+    crate::cli::print(&text);
+    Ok(0)
+}
+
+/// `stackrace lab clean`.
+pub(super) fn remove(all: bool) -> Result<u8, Failure> {
+    let mut stock = image::stock(&cache(&quiet_host())?);
+    stock.retain(|stocked| all || !matches!(stocked, Stocked::Used(_, _)));
+    for each in &stock {
+        let dir = each.dir();
+        std::fs::remove_dir_all(dir).map_err(|error| {
+            Failure::internal(format!("cannot remove {}: {error}", dir.display()))
+        })?;
+        crate::cli::print(&format!("removed {}", stocked(each)));
+    }
+    if stock.is_empty() {
+        crate::cli::print("nothing to remove\n");
+    }
+    Ok(0)
+}
