@@ -428,7 +428,15 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
 fn every_treatment(study: &str, memory: &str, described: &[&str]) {
     let ground = Ground::new();
     ground.write("study.toml", study);
-    let said = ground.stackrace(&["run", "study.toml", "--lab", "--system", &system(), "--memory", memory]);
+    let said = ground.stackrace(&[
+        "run",
+        "study.toml",
+        "--lab",
+        "--system",
+        &system(),
+        "--memory",
+        memory,
+    ]);
     let log = log(&ground);
     for trial in of_kind(&log, "trial") {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");

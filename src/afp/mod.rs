@@ -5,7 +5,7 @@
 //! symbolic links; no resource forks, no locks, no reconnecting.
 //!
 //! Nothing that is written is held back: a write has reached the server, and may be in its memory,
-//! when the call returns; fsync has the server sync. What is read is in the kernel's page cache
+//! when the call returns; fsync has the server sync the file, fsync of a directory all it has. What is read is in the kernel's page cache
 //! until the file is opened again, names and attributes for [`mount::TRUSTED`]. Renaming over a file
 //! is deleting it first, since the protocol has no other way.
 //!

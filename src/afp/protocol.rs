@@ -294,7 +294,7 @@ pub(super) mod session {
 /// Requests about names in a volume.
 pub(super) mod catalog {
     use super::{
-        At, Change, Command, EPOCH, FINDER, MODIFIED, NAME, OF_DIRECTORY, OF_FILE, Request,
+        At, Change, Command, EPOCH, FINDER, MODIFIED, NAME, OF_DIRECTORY, OF_FILE, ROOT, Request,
         SYMBOLIC_LINK, UNIX,
     };
 
@@ -392,9 +392,9 @@ pub(super) mod catalog {
         request
     }
 
-    /// Makes a directory last.
-    pub(in crate::afp) fn sync(volume: u16, directory: u32) -> Request {
-        Request::new(Command::SyncDir, 0).u16(volume).u32(directory)
+    /// Makes all of a volume last: what syncing its root means.
+    pub(in crate::afp) fn sync_all(volume: u16) -> Request {
+        Request::new(Command::SyncDir, 0).u16(volume).u32(ROOT)
     }
 }
 

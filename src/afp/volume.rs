@@ -113,9 +113,10 @@ impl Volume {
         Ok(())
     }
 
-    pub(super) fn sync_directory(&self, directory: u32) -> Result<(), AfpError> {
-        let request = catalog::sync(self.id, directory);
-        self.session.ask(Command::SyncDir, request.bytes())?;
+    /// Makes everything on the volume last.
+    pub(super) fn sync_all(&self) -> Result<(), AfpError> {
+        self.session
+            .ask(Command::SyncDir, catalog::sync_all(self.id).bytes())?;
         Ok(())
     }
 

@@ -23,6 +23,7 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
         "qemu-system-x86_64" => "qemu-system-x86",
         "mmdebstrap" => "mmdebstrap",
         "mksquashfs" => "squashfs-tools",
+        "netatalk" => "netatalk",
         "xz" => "xz-utils",
         _ => return None,
     })

@@ -439,8 +439,15 @@ mod tests {
             keep(&work, &kept, "6.1".to_string(), "0".to_string(), &names).unwrap();
         };
         let system = &system::ALL[1];
-        assert!(matches!(find(cache.path(), system), Err(LabError::NoImage(none)) if none == system));
-        for name in [&system.image_name(), "image-0036df089b3a", "zfs-2.1-6.1", "zfs-2.0-6.1"] {
+        assert!(
+            matches!(find(cache.path(), system), Err(LabError::NoImage(none)) if none == system)
+        );
+        for name in [
+            &system.image_name(),
+            "image-0036df089b3a",
+            "zfs-2.1-6.1",
+            "zfs-2.0-6.1",
+        ] {
             made(name);
         }
         let image = find(cache.path(), system).unwrap();

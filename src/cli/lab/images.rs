@@ -51,8 +51,10 @@ pub(in crate::cli) fn of(name: &str) -> Result<(Image, Option<Image>), Failure> 
 
 /// `stackrace lab build`.
 pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8, Failure> {
-    let systems: Vec<&'static System> =
-        names.iter().map(|name| named(name)).collect::<Result<_, _>>()?;
+    let systems: Vec<&'static System> = names
+        .iter()
+        .map(|name| named(name))
+        .collect::<Result<_, _>>()?;
     let host = quiet_host();
     let cache = cache(&host)?;
     std::fs::create_dir_all(&cache)
@@ -124,7 +126,10 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
             ));
         }
     }
-    if stock.iter().any(|stocked| !matches!(stocked, Stocked::Used(_, _))) {
+    if stock
+        .iter()
+        .any(|stocked| !matches!(stocked, Stocked::Used(_, _)))
+    {
         text.push_str("what is unneeded or damaged, `stackrace lab clean` removes\n");
     }
     crate::cli::print(&text);
