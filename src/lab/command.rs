@@ -148,8 +148,9 @@ fn append(
     );
     if accelerator == Accelerator::Tcg {
         // The emulated time-stamp counter is calibrated wrongly on a busy machine, tenfold at worst;
-        // the HPET follows the host's clock.
-        text.push_str(" tsc=unstable clocksource=hpet");
+        // the HPET follows the host's clock. A kernel that looks whether timer interrupts arrive finds
+        // none for a moment there, and panics.
+        text.push_str(" tsc=unstable clocksource=hpet no_timer_check");
     }
     if files.zfs.is_some() {
         text.push_str(" lab.zfs");

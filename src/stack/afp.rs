@@ -286,14 +286,13 @@ impl Afp {
     fn lies_where_asked(&self, host: &dyn Host, file: &Path) -> Result<Fact, LayerError> {
         host.must(&words(["ls", "-l"], file))?;
         let found = host.mount_of(file)?;
-        let share = file.ancestors().nth(4).unwrap_or(file).join("share");
-        let files = host.mount_of(&share)?;
-        let beside = found.source == files.source;
-        let right = match &self.database {
-            Database::Volume => beside,
-            Database::Disk(disk) => !beside && found.source == host.lab_disk(disk)?,
-            Database::Memory(_) => found.file_system == "tmpfs",
-        };
+        let own = file.ancestors().nth(4).unwrap_or(file);
+        let right = found.mount_point == own.join("cnid")
+            && match &self.database {
+                Database::Volume => found.source == host.mount_of(&own.join("share"))?.source,
+                Database::Disk(disk) => found.source == host.lab_disk(disk)?,
+                Database::Memory(_) => found.file_system == "tmpfs",
+            };
         let text = format!(
             "{} on {}",
             found.file_system,
