@@ -253,8 +253,10 @@ impl Afp {
                 raising.mount_with(command, &database, Memory::Yes)?;
             }
         }
-        let file = raising.scratch()?.join(raising.name("afp.conf"));
+        let file = own.join("afp.conf");
         raising.create_text(&file, &self.configuration(&own, &share, &database))?;
+        // The part of the server that has let a guest in reads it again, with that guest's rights.
+        raising.host().must(&words(["chmod", "0644"], &file))?;
         raising.will(Undo::EndDaemon("netatalk".to_string()))?;
         let host = raising.host();
         host.must(&words(["netatalk", "-F"], &file))?;

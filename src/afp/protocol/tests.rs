@@ -82,7 +82,7 @@ proptest! {
 
     #[test]
     fn any_bytes_are_understood_or_refused(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        super::check(&bytes);
+        check(&bytes);
     }
 
     #[test]
