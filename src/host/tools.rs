@@ -23,10 +23,15 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
         "qemu-system-x86_64" => "qemu-system-x86",
         "mmdebstrap" => "mmdebstrap",
         "mksquashfs" => "squashfs-tools",
-        "netatalk" => "netatalk",
         "xz" => "xz-utils",
         _ => return None,
     })
+}
+
+/// The lab's system that has a program which not all of them have.
+pub(super) fn lab_system(tool: &str) -> Option<&'static str> {
+    // Debian 12 came without it.
+    (tool == "netatalk").then_some("debian-13")
 }
 
 /// Where a program is.
