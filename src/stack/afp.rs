@@ -7,7 +7,7 @@
 
 use super::{
     Below, Device, Gives, GivesKind, Layer, LayerError, LayerKind, Origin, RaisedLayer, Raising,
-    Takes, filesystem, lab_disks, line,
+    Takes, ext, filesystem, lab_disks, line,
     raising::Memory,
     share::{self, Place},
 };
@@ -337,7 +337,7 @@ fn own_file_system(
         path: path.clone(),
         origin: Origin::Lab(disk.serial.clone()),
     };
-    let format = ["mkfs.ext4", "-q"].map(String::from);
+    let format = ["mkfs.ext4", "-q", "-E", ext::EXTENDED].map(String::from);
     filesystem::format(raising, &format, |_| Vec::new(), &[device])?;
     let mut command = words(["mount", "-t", "ext4"], &path);
     command.push(point.into());
