@@ -18,7 +18,7 @@ database = [{ label = "on the volume", value = true }, { label = "on tmpfs", val
 dir = { path = "data" }
 [[workload]]
 name = "postmark"
-postmark = { number = "{count}", transactions = 200, sync-at-end = "{database}" }
+postmark = { number = 100, transactions = "{count}", sync-at-end = "{database}" }
 [decide]
 contrast = "database"
 rounds-at-most = 3
