@@ -10,9 +10,11 @@
 //! is deleting it first, since the protocol has no other way.
 //!
 //! Bytes go through three files: [`dsi`] carries a command and its answer, [`protocol`] says what is
-//! in them, [`volume`] asks for one thing. [`mount`] makes a file system of it.
+//! in them, [`volume`] asks for one thing; [`files`] does what the kernel wants with that, and [`mount`]
+//! hands it through.
 
 mod dsi;
+mod files;
 mod mount;
 mod nodes;
 pub(crate) mod protocol;
