@@ -1,3 +1,5 @@
+//! Bytes as the reference describes them, sent and understood.
+
 use super::*;
 use proptest::prelude::*;
 
