@@ -13,7 +13,6 @@
 //! | [`purpose`] | what people use storage for, as lists of workloads |
 //! | [`plan`] | order of the rounds, commands, duration, what it needs |
 //! | [`stack`] | layers: raise, describe, settle, lower |
-//! | [`classic`] | the reports of the classic tools, printed and read as they print them |
 //! | [`workload`] | what is done to a stack, with exact semantics |
 //! | [`classic`] | the reports of the classic tools: printed, read |
 //! | [`run`] | the study in execution |
@@ -26,14 +25,15 @@
 //! | [`verdict`] | contrasts judged |
 //! | [`export`] | long tables for other programs: CSV, JSON, Parquet |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
-//! | [`classic`] | reports of the classic tools as data |
 //! | [`web`] | the live page |
 //! | [`cli`] | the command line |
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
-//! of us), [`lab`] (disposable virtual machines), [`afp`] (a client for AFP), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
+//! of us), [`agent`] (this program on another machine, asked over a line), [`lab`] (disposable virtual
+//! machines), [`afp`] (a client for AFP), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
 
 mod afp;
+mod agent;
 mod audit;
 mod classic;
 mod cli;

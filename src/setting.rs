@@ -107,6 +107,22 @@ impl SettingDoc {
             doc,
         }
     }
+
+    /// The settings of several lists, which are `N` together.
+    pub(crate) const fn joined<const N: usize>(lists: &[&[Self]]) -> [Self; N] {
+        let mut all = [lists[0][0]; N];
+        let (mut list, mut at, mut filled) = (0, 0, 0);
+        while list < lists.len() {
+            if at < lists[list].len() {
+                all[filled] = lists[list][at];
+                (at, filled) = (at + 1, filled + 1);
+            } else {
+                (list, at) = (list + 1, 0);
+            }
+        }
+        assert!(filled == N);
+        all
+    }
 }
 
 /// One setting as written.

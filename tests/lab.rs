@@ -72,6 +72,23 @@ at-most = "30 min"
 until = "never"
 "#;
 
+/// One device and two; the options are read back from the superblock.
+const BCACHEFS: &str = r#"
+title = "bcachefs in the lab"
+[factors]
+devices = [1, 2]
+[[stack]]
+lab-disks = { size = "256 MiB", count = "{devices}" }
+[[stack]]
+bcachefs = { replicas = "{devices}", compression = "lz4", mkfs = ["--data_checksum=xxhash"], mount = ["noatime"] }
+[[workload]]
+files = { count = 20 }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
+until = "never"
+"#;
+
 /// DRBD and GFS2 on two guests, DLM between them.
 const REPLICATED: &str = r#"
 title = "two machines in the lab"
@@ -286,8 +303,81 @@ fn a_study_on_disks_of_the_lab_goes_from_start_to_verdict() {
     assert!(raised.contains("physical sector 4096 B"), "{raised}");
     assert_eq!(ground.left(), Vec::<String>::new());
     assert!(machines(&ground).is_empty());
-    let resumed = ground.stackrace(&["resume", "last"]);
-    assert_eq!(resumed.code, Some(3), "{}", resumed.err);
+}
+
+/// Two kernels, and one round more than can be done before the program is killed.
+const SYSTEMS: &str = r#"
+title = "two systems of the lab"
+[factors]
+filesystem = ["ext4"]
+system = [{ label = "older", value = "debian-12" }, { label = "newer", value = "debian-13" }]
+[[stack]]
+lab-disks = { size = "300 MiB", rate = "60 MB" }
+[[stack]]
+"{filesystem}" = {}
+[[workload]]
+files = { count = 20 }
+[[workload]]
+sequential = { mode = "write", size = "4 MiB" }
+[decide]
+contrast = "system"
+rounds-at-most = 3
+at-most = "30 min"
+until = "never"
+"#;
+
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn a_race_of_two_systems_goes_on_after_a_kill() {
+    if cache("two systems of the lab", "image").is_none() {
+        return;
+    }
+    let listed = Ground::new().stackrace(&["lab", "list"]).out;
+    if listed.contains("not built") {
+        skipped("two systems of the lab", "needs both images");
+        return;
+    }
+    let ground = Ground::new();
+    ground.write("study.toml", SYSTEMS);
+    ground
+        .stackrace(&["run", "study.toml"])
+        .ended(3)
+        .err_has("--lab");
+    let mut command = ground.program(&["run", "study.toml", "--lab"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut program = command.spawn().unwrap();
+    until(&mut program, "five trials", || {
+        of_kind(&log(&ground), "trial").len() >= 5
+    });
+    program.kill().unwrap();
+    program.wait().unwrap();
+    ground.stackrace(&["clean"]).ended(0);
+    let before = log(&ground);
+    assert!(of_kind(&before, "run-ended").is_empty());
+    let said = ground.stackrace(&["resume"]);
+    said.ended(0);
+    assert!(said.out.contains("newer against older"), "{}", said.out);
+    let log = log(&ground);
+    assert_eq!(log[..before.len()], before[..], "what was kept has changed");
+    assert_eq!(of_kind(&log, "run-resumed").len(), 1);
+    // Every place of the design is filled once: nothing was lost, nothing done again.
+    let trials = of_kind(&log, "trial");
+    let places = trials.iter().map(|trial| {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+        ["round", "treatment", "workload"].map(|word| trial[word].as_u64().unwrap())
+    });
+    let places: std::collections::BTreeSet<_> = places.collect();
+    assert_eq!((places.len(), trials.len()), (12, 12));
+    let facts = log[0]["environment"].as_array().unwrap();
+    let fact = |name: &str| {
+        let fact = facts.iter().find(|fact| fact["name"] == name);
+        fact.map_or("", |fact| fact["value"].as_str().unwrap())
+    };
+    assert!(fact("kernel on older").starts_with("Linux 6.1."));
+    assert!(fact("kernel on newer").starts_with("Linux 6.12."));
+    assert!(fact("lab").contains("QEMU"), "what is common is said once");
+    assert!(machines(&ground).is_empty());
+    assert_eq!(ground.left(), Vec::<String>::new());
 }
 
 #[test]
@@ -520,6 +610,17 @@ fn every_treatment(study: &str, memory: &str, described: &[&str]) {
 fn arrays_volumes_and_f2fs_stand_on_disks_of_the_lab() {
     if cache("md, LVM and F2FS", "image").is_some() {
         every_treatment(ARRAYS, "512 MiB", &["raid10", "thin-pool", "extra_attr"]);
+    }
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn bcachefs_stands_on_disks_of_the_lab() {
+    if system() == "debian-12" {
+        skipped("bcachefs", "Linux 6.1 has none");
+    } else if cache("bcachefs", "image").is_some() {
+        let words = ["\"data_replicas\",\"value\":\"2\"", "xxhash", "lz4"];
+        every_treatment(BCACHEFS, "512 MiB", &words);
     }
 }
 

@@ -428,6 +428,32 @@ fn a_phase_that_fails_is_shown_with_its_error() {
     assert!(said.out.contains("failed     read of "), "{}", said.out);
 }
 
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a shell sets the limit for the program under test"
+)]
+fn a_limit_on_the_size_of_files_is_an_error_that_says_so() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let program = ground.program(&["load", "data", "sequential", "mode=write", "size=2MiB"]);
+    // 2048 units of 512 bytes.
+    let limited = std::process::Command::new("sh")
+        .args(["-c", "ulimit -f 2048; exec \"$0\" \"$@\""])
+        .arg(program.get_program())
+        .args(program.get_args())
+        .current_dir(ground.path())
+        .output();
+    let said = Said::of(&limited.unwrap());
+    said.ended(5);
+    let all = format!("{}{}", said.out, said.err);
+    assert!(
+        all.contains("File too large") && all.contains("1048576 bytes (ulimit -f)"),
+        "{all}"
+    );
+    assert_eq!(ground.left(), [""; 0]);
+}
+
 /// Each of these has to be refused with a code and a word before anything is touched.
 #[track_caller]
 fn refused(ground: &Ground, cases: &[(&[&str], i32, &str)]) {

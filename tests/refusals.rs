@@ -61,6 +61,34 @@ fn the_study_that_is_spoilt_is_good_before() {
 }
 
 #[test]
+fn permission_to_wipe_what_no_study_names_is_refused() {
+    let ground = Ground::new();
+    ground.write("none.toml", GOOD);
+    let disks = "devices = { ids = [\"ata-ONE_1\", \"ata-TWO_2\"], size = \"8 MiB\", model = \"ONE\" }\n[[stack]]\nbtrfs = {}";
+    ground.write(
+        "disks.toml",
+        GOOD.replace("tmpfs = { size = \"16 MiB\" }", disks),
+    );
+    for (study, id, advice) in [
+        (
+            "none.toml",
+            "ata-ONE_1",
+            "leave it out: the study names no disks",
+        ),
+        ("disks.toml", "ata-ONE_11", "did you mean ata-ONE_1?"),
+        (
+            "disks.toml",
+            "/dev/disk/by-id/ata-TWO_2",
+            "did you mean ata-TWO_2?",
+        ),
+        ("disks.toml", "sdb", "the study names ata-ONE_1, ata-TWO_2"),
+    ] {
+        let parts = ["the study names no disk of that id", id, advice];
+        refused(&ground, &["run", study, "--wipe", id], 2, &parts);
+    }
+}
+
+#[test]
 fn unknown_words_are_refused_with_their_place_and_the_nearest() {
     spoilt(
         "tmpfs",

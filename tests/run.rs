@@ -806,11 +806,14 @@ fn commands_that_outlive_their_run_are_waited_for() {
         kill(start_until(&ground, &["run", "dir.toml"], raised));
         let log = Log::of(&ground);
         let run = log.0[0]["run"].as_str().unwrap();
-        // As a mount that was under way when the run was killed.
-        let late = ground.path().join(format!(".stackrace-{run}-late"));
+        // As an mdadm that was under way when the run was killed: the run is not among its words.
+        let late = ground.path().join("late");
+        let status = fs::read_to_string("/proc/self/stat").unwrap();
+        let session = status.split_whitespace().nth(5).unwrap();
         let mut command = std::process::Command::new("sh")
             .args(["-c", "sleep 1; touch \"$0\""])
             .arg(&late)
+            .env("STACKRACE_RUN", format!("{run} in session {session}"))
             .spawn()
             .unwrap();
         let store = ground.store();

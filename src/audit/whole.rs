@@ -288,11 +288,16 @@ fn named(head: &RunStarted, treatments: &[usize]) -> String {
     }
 }
 
-/// Bytes of the fact `memory`: `24684084 kB`, where the kernel means KiB.
+/// Bytes of the fact `memory`: `24684084 kB`, where the kernel means KiB; of several places, whose
+/// facts are `memory on PLACE`, the largest: it can hold most.
 fn memory_bytes(environment: &[Fact]) -> Option<f64> {
-    let fact = environment.iter().find(|fact| fact.name == "memory")?;
-    let kib: f64 = fact.value.strip_suffix("kB")?.trim().parse().ok()?;
-    Some(kib * 1024.0)
+    let kib = environment.iter().filter_map(|fact| {
+        let place = fact.name.strip_prefix("memory")?;
+        (place.is_empty() || place.starts_with(" on ")).then_some(())?;
+        let kib: f64 = fact.value.strip_suffix("kB")?.trim().parse().ok()?;
+        Some(kib * 1024.0)
+    });
+    kib.max_by(f64::total_cmp)
 }
 
 /// Sentences about a run's trials: what the reader must know before believing the figures. Limits
@@ -492,5 +497,21 @@ mod tests {
         let names: BTreeSet<&str> = ALL.iter().map(|check| check.name).collect();
         assert_eq!(names.len(), ALL.len());
         assert!(ALL.iter().all(|check| check.question.ends_with('?')));
+    }
+
+    #[test]
+    fn the_memory_of_several_places_is_that_of_the_largest() {
+        let facts = [
+            ("memory available at the start", "9 kB"),
+            ("memory on a", "2 kB"),
+            ("memory on b", "3 kB"),
+        ];
+        let facts = facts.map(|(name, value)| Fact::new(name, value));
+        assert_eq!(memory_bytes(&facts), Some(3.0 * 1024.0));
+        assert_eq!(memory_bytes(&facts[..1]), None);
+        assert_eq!(
+            memory_bytes(&[Fact::new("memory", "5 kB")]),
+            Some(5.0 * 1024.0)
+        );
     }
 }

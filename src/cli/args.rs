@@ -62,6 +62,9 @@ pub(super) enum Verb {
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
+    /// The part of a run that is done at one of its places, as its keeper orders
+    #[command(hide = true)]
+    InStep(InStep),
     /// PostMark 1.51 as a drop-in: its command language, its output; reads commands from standard
     /// input, as PostMark does, after CONFIG or .pmrc
     Postmark(Postmark),
@@ -90,11 +93,18 @@ pub(super) enum Verb {
     Serve(Serve),
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
-    /// Explain the words of a study (layers, workloads, purposes, studies, reports, schema), or
-    /// measure the engine on this machine
+    /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
+    /// schema, video-formats), or measure the engine on this machine
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
+    /// This program on another machine, as it is asked over SSH
+    #[command(hide = true)]
+    Agent {
+        /// What to do
+        #[command(subcommand)]
+        verb: AgentVerb,
+    },
     /// Do what sysbench's fileio test does, with its options, in the current directory
     #[command(disable_help_flag = true)]
     Sysbench(Sysbench),
@@ -103,6 +113,42 @@ pub(super) enum Verb {
         /// For which shell
         shell: Shell,
     },
+}
+
+/// What this program does on another machine.
+#[derive(Debug, Clone, Copy, Subcommand)]
+pub(super) enum AgentVerb {
+    /// Do what is asked on standard input
+    Serve,
+    /// Say the BLAKE3 hash of this program
+    Hash,
+}
+
+/// Another machine.
+#[derive(Debug, Args)]
+pub(super) struct There {
+    /// On this machine instead, over SSH; this program is copied there, nothing else is needed. A
+    /// study is tried on each of several: `here` may be one
+    #[arg(long, value_name = "[USER@]HOST[:PORT]")]
+    pub(super) on: Vec<String>,
+    #[command(flatten)]
+    pub(super) reach: Reach,
+}
+
+/// How other machines are reached.
+#[derive(Debug, Args)]
+pub(super) struct Reach {
+    /// How another machine is reached: the ssh command with options, words separated by spaces
+    #[arg(
+        long,
+        value_name = "COMMAND",
+        env = "STACKRACE_SSH",
+        default_value = "ssh"
+    )]
+    pub(super) ssh: String,
+    /// Be root there, by sudo, which must ask for no password
+    #[arg(long)]
+    pub(super) sudo: bool,
 }
 
 /// `stackrace bonnie++`.
@@ -269,13 +315,14 @@ pub(super) struct Run {
     /// At full size, where the study has a size for any machine and a full one
     #[arg(long)]
     pub(super) full: bool,
-    /// In a disposable virtual machine: see `stackrace lab`
-    #[arg(long)]
+    /// In disposable virtual machines: see `stackrace lab`
+    #[arg(long, conflicts_with = "on")]
     pub(super) lab: bool,
-    /// Operating system of that machine: debian-13 or debian-12
-    #[arg(long, value_name = "NAME", default_value = system::DEFAULT, requires = "lab")]
-    pub(super) system: String,
-    /// Memory of that machine
+    /// System of that machine: debian-13 [default] or debian-12; repeat it to try the study on each:
+    /// it is then a factor
+    #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
+    pub(super) systems: Vec<String>,
+    /// Memory of each machine
     #[arg(long, value_name = "BYTES", default_value = "1 GiB", requires = "lab")]
     pub(super) memory: String,
     /// How long it may take, instead of what the study says
@@ -285,9 +332,27 @@ pub(super) struct Run {
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
     #[command(flatten)]
+    pub(super) there: There,
+    #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
     pub(super) output: Output,
+}
+
+/// `stackrace in-step`.
+#[derive(Debug, Args)]
+pub(super) struct InStep {
+    /// The study's file
+    pub(super) study: String,
+    /// Seed of everything random
+    #[arg(long, value_name = "N")]
+    pub(super) seed: u64,
+    /// Which level of its factor of places this is
+    #[arg(long, value_name = "LEVEL")]
+    pub(super) place: Option<String>,
+    /// The disk of this id may be wiped although it carries something; repeat it for each disk
+    #[arg(long, value_name = "DEVICE-ID")]
+    pub(super) wipe: Vec<String>,
 }
 
 /// `stackrace plan`.
@@ -299,11 +364,19 @@ pub(super) struct Plan {
     #[arg(long)]
     pub(super) full: bool,
     /// As it would be in the lab, where nothing is missing
-    #[arg(long)]
+    #[arg(long, conflicts_with = "on")]
     pub(super) lab: bool,
+    /// On this system of the lab; repeat it to try the study on each
+    #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]
+    pub(super) systems: Vec<String>,
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
+    /// Of the treatments of this level of its factor of places alone
+    #[arg(long, value_name = "LEVEL", hide = true)]
+    pub(super) place: Option<String>,
+    #[command(flatten)]
+    pub(super) there: There,
 }
 
 /// `stackrace lab`.
@@ -332,9 +405,9 @@ pub(super) enum LabVerb {
     Shell(LabShell),
     /// Remove images that no recipe of this program makes any more, and damaged ones
     Clean {
-        /// Remove the others too
-        #[arg(long)]
-        all: bool,
+        /// Remove the image and the ZFS modules of this system too; may be repeated
+        #[arg(long = "system", value_name = "NAME")]
+        systems: Vec<String>,
     },
     /// The part inside a guest
     #[command(hide = true)]
@@ -393,6 +466,8 @@ pub(super) struct Resume {
     /// The disk of this id may be wiped although it carries something; repeat it for each disk
     #[arg(long, value_name = "DEVICE-ID")]
     pub(super) wipe: Vec<String>,
+    #[command(flatten)]
+    pub(super) reach: Reach,
     #[command(flatten)]
     pub(super) output: Output,
 }
@@ -613,12 +688,14 @@ pub(super) struct Clean {
     /// Only say what would be removed
     #[arg(long)]
     pub(super) list: bool,
+    #[command(flatten)]
+    pub(super) there: There,
 }
 
 /// `stackrace show`.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// layers, workloads, purposes, studies, reports, schema, engine
+    /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, engine
     pub(super) what: String,
     /// One of them, whole
     pub(super) name: Option<String>,

@@ -8,11 +8,14 @@ use std::time::Duration;
 use super::Setting;
 use super::args::Clean;
 use super::failure::{self, Failure};
-use crate::host::{Host, local::LocalHost};
+use crate::host::local::LocalHost;
 use crate::journal::{self, Journal, JournalError};
 use crate::time::{Clock, SystemClock};
 
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
+    if !verb.there.on.is_empty() {
+        return super::on::clean(&verb);
+    }
     let host = super::host(Arc::new(|_| ()));
     let mut text = String::new();
     let mut left = 0;
@@ -50,11 +53,14 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
         }
     }
     if text.is_empty() {
-        text.push_str("nothing to clean\n");
+        text.push_str(&format!("{NOTHING}\n"));
     }
     super::print(&text);
     Ok(if left > 0 { failure::CANNOT } else { 0 })
 }
+
+/// Said where there is nothing to be done.
+pub(super) const NOTHING: &str = "nothing to clean";
 
 /// How often, and with what pause, a lock is tried for.
 const LOCK_TRIES: usize = 5;
@@ -73,14 +79,14 @@ pub(super) fn patiently<T>(lock: impl Fn() -> T, held: impl Fn(&T) -> bool) -> T
     lock()
 }
 
-/// Waits for the commands of the dead run that wrote a journal; everything it makes bears its id.
+/// Waits for the commands of the dead run that wrote a journal.
 ///
 /// # Errors
 /// The command that does not end.
 pub(super) fn outlive(host: &LocalHost, journal: &Path) -> Result<(), String> {
     let run = journal.parent().and_then(Path::file_name);
     match run.and_then(OsStr::to_str) {
-        Some(run) => host.outlive(&format!("stackrace-{run}-")),
+        Some(run) => host.outlive(run),
         None => Ok(()),
     }
 }
@@ -93,10 +99,11 @@ pub(super) fn outlive(host: &LocalHost, journal: &Path) -> Result<(), String> {
 /// Those of the work; what could not be undone.
 pub(super) fn passing<T>(
     setting: &Setting,
-    host: &dyn Host,
+    host: &LocalHost,
     work: impl FnOnce(&Journal, &str) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let id = format!("{:016x}", super::execute::entropy());
+    host.belong_to(&id);
     let dir = passing_dir(setting, &id)?;
     std::fs::create_dir_all(&dir).map_err(|error| {
         Failure::refused(format!("cannot make {}: {error}", dir.display()))

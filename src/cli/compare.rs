@@ -197,7 +197,7 @@ fn cache_warning(study: &crate::study::Study, warm: bool) -> Option<String> {
 }
 
 /// How fast the slowest directory is, roughly: sizes the trials, is never reported.
-fn probe(setting: &Setting, host: &dyn Host, sides: &[Side]) -> Result<Pace, Failure> {
+fn probe(setting: &Setting, host: &LocalHost, sides: &[Side]) -> Result<Pace, Failure> {
     super::clean::passing(setting, host, |journal, id| {
         let mut pace = Pace {
             write_rate: f64::INFINITY,

@@ -53,7 +53,7 @@ pub(super) fn render(as_json: bool) -> String {
             "time-stamp counter, {:.0} ppm off the monotonic clock",
             apart * 1e6
         ),
-        name => format!("{name}: the time-stamp counter is not invariant here"),
+        name => format!("{name}: processor or kernel does not vouch for the time-stamp counter"),
     };
     let ring = match ring {
         Ok(()) => "available".to_owned(),

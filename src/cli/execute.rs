@@ -12,10 +12,11 @@ use crate::event::{Event, Fact, RunStarted, TreatmentHead};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{self, Journal};
 use crate::observe;
-use crate::record::{Record, RecordError, Store, run_id};
+use crate::record::{Log, Record, RecordError, Store, run_id};
 use crate::report;
-use crate::run::{Interrupt, Ledger, Race, Reason, Shared};
-use crate::study::{self, Kinds, Study};
+use crate::run::{Broken, Here, Interrupt, Ledger, Race, Reason, Shared, Venue};
+use crate::setting::Refusal;
+use crate::study::{self, HOST, Kinds, SYSTEM, Study};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 use crate::verdict::{self, Evidence, State, Verdict};
@@ -29,19 +30,55 @@ pub(super) const ANSWER_LINES: usize = 20;
 /// `stackrace run`.
 pub(super) fn exec_run(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     let mut study = read(&verb.study, verb.full)?;
+    study = at_places(study, &verb.systems, &verb.there.on)?;
     deciding(&mut study, &verb.deciding)?;
     if let Some(time) = &verb.at_most {
         study.decide.time_max_ns =
             unit::parse_time_ns(time).map_err(|why| Failure::usage(format!("--at-most: {why}")))?;
     }
+    super::plan::check_wipe(&study, &verb.wipe)?;
     if verb.lab {
         return super::lab::run(setting, &study, &verb);
     }
+    if let Some(hosts) = super::on::hosts(&study, &verb.there)? {
+        return super::on::run(setting, &study, &verb, &hosts);
+    }
+    not_in_the_lab(&study)?;
     let asked = Asked {
         decide: verb.deciding.decide,
         wipe: &verb.wipe,
     };
     start(setting, &study, &[], &asked, &verb.output)
+}
+
+/// The study at the places that the command line names; at one alone, nothing is varied.
+pub(super) fn at_places(
+    study: Study,
+    systems: &[String],
+    hosts: &[String],
+) -> Result<Study, Failure> {
+    let (factor, places) = match hosts {
+        [] => (SYSTEM, systems),
+        _ => (HOST, hosts),
+    };
+    if places.is_empty() || (places.len() == 1 && study.places().is_none()) {
+        return Ok(study);
+    }
+    let text = study::in_places(study.text.as_bytes(), factor, places);
+    parse(&study.name, &text)
+}
+
+/// Refuses a study that is to be tried in the lab.
+fn not_in_the_lab(study: &Study) -> Result<(), Failure> {
+    let Some(factor) = study.places() else {
+        return Ok(());
+    };
+    let error = study.refusal(Refusal::at(
+        &factor.span,
+        format!("the levels of \"{}\" are systems of the lab", factor.name),
+        format!("run it there: stackrace run {} --lab", study.name),
+    ));
+    Err(Failure::refused(error.render(false)))
 }
 
 /// What the command line asks of a run besides its study.
@@ -138,18 +175,8 @@ pub(super) fn start(
     super::plan::check_places(study)?;
     super::plan::check_machine(setting, study)?;
     super::plan::check_dangers(study, asked.wipe)?;
-    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let store = setting.open_store()?;
-    let run = run_id(&clock.today(), entropy());
-    let (log, line) = store
-        .create_run(head(setting, study, &run), Arc::clone(&clock))
-        .map_err(broken)?;
-    let record = Record::begin(line)
-        .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
-    let shared = Shared::new(Ledger::new(log, store.index(), record));
-    let path = store.run_dir(&run).join("journal.jsonl");
-    let journal = Journal::create(&path)
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let (shared, journal) = begin(setting, study, &store, environment())?;
     for text in warnings {
         shared
             .lock()
@@ -157,6 +184,26 @@ pub(super) fn start(
             .map_err(broken)?;
     }
     race(setting, study, &store, shared, &journal, asked, output)
+}
+
+/// Begins to keep a new run: its record, and the journal of what it makes.
+pub(super) fn begin(
+    setting: &Setting,
+    study: &Study,
+    store: &Store,
+    environment: Vec<Fact>,
+) -> Result<(Shared, Journal), Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let run = run_id(&clock.today(), entropy());
+    let head = head(setting, study, &run, environment);
+    let (log, line) = store.create_run(head, clock).map_err(broken)?;
+    let record = Record::begin(line)
+        .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
+    let shared = Shared::new(Ledger::new(log, store.index(), record));
+    let path = store.run_dir(&run).join("journal.jsonl");
+    let journal = Journal::create(&path)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    Ok((shared, journal))
 }
 
 /// `stackrace resume`.
@@ -175,6 +222,7 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
     let record = store.read(&run).map_err(broken)?;
     can_go_on(&record)?;
     let mut study = parse(&record.head.study_name, record.head.study.as_bytes())?;
+    super::plan::check_wipe(&study, &verb.wipe)?;
     // The head says what was really asked: words on the command line are not in the study's text.
     study.decide = record.head.decide.clone();
     study.seed = record.head.seed;
@@ -183,46 +231,79 @@ pub(super) fn exec_resume(setting: &Setting, verb: Resume) -> Result<u8, Failure
             .map_err(|why| Failure::usage(format!("--more-time: {why}")))?;
         study.decide.time_max_ns = (record.elapsed_seconds() * 1e9) as u64 + more;
     }
-    let html = verb.output.html.map(std::path::absolute).transpose();
+    let html = verb
+        .output
+        .html
+        .clone()
+        .map(std::path::absolute)
+        .transpose();
     let html = html.map_err(|error| Failure::usage(format!("--html: {error}")))?;
-    go_back(&record)?;
+    let stopped = Stopped { log, torn, record };
+    let output = Output { html };
+    if super::lab::made(&stopped.record) {
+        return super::lab::resume(setting, &study, &store, stopped, &output);
+    }
+    if let Some(hosts) = super::on::known(&study, &stopped.record, &verb.reach)? {
+        return super::on::resume(setting, &study, &store, stopped, &verb, &hosts, &output);
+    }
+    go_back(&stopped.record)?;
     // Before the machine is asked: what the dead run left standing takes up the room needed.
-    let (journal, leftovers) = take_over(&store.run_dir(&run).join("journal.jsonl"))?;
+    let (journal, leftovers) = stopped.take_over(&store)?;
     super::plan::check_machine(setting, &study)?;
     super::plan::check_dangers(&study, &verb.wipe)?;
-    let rounds = record.complete_rounds().len();
-    let shared = Shared::new(Ledger::new(log, store.index(), record));
-    let resumed = Event::RunResumed {
-        stackrace: env!("CARGO_PKG_VERSION").to_owned(),
-        rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+    let shared = stopped.resumed(setting, &store, leftovers)?;
+    let asked = Asked {
+        decide: false,
+        wipe: &verb.wipe,
     };
-    shared.lock().append(resumed).map_err(broken)?;
-    if torn > 0 {
-        let text = format!(
-            "the log ended in a line of {torn} bytes that was not complete; it was set aside"
-        );
-        shared
-            .lock()
-            .append(Event::Warned { text })
-            .map_err(broken)?;
+    race(setting, &study, &store, shared, &journal, &asked, &output)
+}
+
+/// A run that stopped, and that nobody else writes.
+pub(super) struct Stopped {
+    log: Log,
+    /// Bytes of a last line that was not complete.
+    torn: u64,
+    /// What it left behind.
+    pub(super) record: Record,
+}
+
+impl Stopped {
+    /// Its journal, with what it had left standing removed, and how many things that were.
+    pub(super) fn take_over(&self, store: &Store) -> Result<(Journal, usize), Failure> {
+        let dir = store.run_dir(&self.record.head.run);
+        take_over(&dir.join("journal.jsonl"))
     }
-    if !setting.quiet {
-        super::error(&format!(
-            "resuming {run}: {rounds} complete round(s) on record, {leftovers} leftover(s) removed\n"
-        ));
+
+    /// Writes down that it goes on.
+    pub(super) fn resumed(
+        self,
+        setting: &Setting,
+        store: &Store,
+        leftovers: usize,
+    ) -> Result<Shared, Failure> {
+        let run = self.record.head.run.clone();
+        let rounds = self.record.complete_rounds().len();
+        let shared = Shared::new(Ledger::new(self.log, store.index(), self.record));
+        let resumed = Event::RunResumed {
+            stackrace: env!("CARGO_PKG_VERSION").to_owned(),
+            rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+        };
+        shared.tell(resumed).map_err(unwritten)?;
+        if self.torn > 0 {
+            let text = format!(
+                "the log ended in a line of {} bytes that was not complete; it was set aside",
+                self.torn
+            );
+            shared.tell(Event::Warned { text }).map_err(unwritten)?;
+        }
+        if !setting.quiet {
+            super::error(&format!(
+                "resuming {run}: {rounds} complete round(s) on record, {leftovers} leftover(s) removed\n"
+            ));
+        }
+        Ok(shared)
     }
-    race(
-        setting,
-        &study,
-        &store,
-        shared,
-        &journal,
-        &Asked {
-            decide: false,
-            wipe: &verb.wipe,
-        },
-        &Output { html },
-    )
 }
 
 /// Refuses a run that nobody can go on with.
@@ -233,20 +314,6 @@ fn can_go_on(record: &Record) -> Result<(), Failure> {
             "{run} was imported: there is nothing to go on with"
         ))
         .next("stackrace import the further results together with these"));
-    }
-    if record
-        .head
-        .environment
-        .iter()
-        .any(|fact| fact.name == super::lab::LAB)
-    {
-        return Err(Failure::refused(format!(
-            "{run} was made in the lab, and its machine is gone"
-        ))
-        .next(format!(
-            "begin anew: stackrace run {} --lab",
-            record.head.study_name
-        )));
     }
     Ok(())
 }
@@ -319,6 +386,7 @@ fn race(
 ) -> Result<u8, Failure> {
     let host = recording_host(&shared);
     let run = shared.lock().record().head.run.clone();
+    host.belong_to(&run);
     let interrupt = Arc::new(Interrupt::default());
     let progress = progress(setting, study, store, &shared);
     catch_interrupt(
@@ -326,30 +394,78 @@ fn race(
         "lowering what stands, then the verdict so far",
         "`stackrace clean` removes what is left standing, `stackrace resume` goes on",
     )?;
-    let race = Race {
+    let tell = |event| shared.tell(event);
+    let mut here = Here {
         study,
-        ledger: shared.clone(),
+        tell: &tell,
         host: &host,
         journal,
         scratch: store.run_dir(&run).join("mnt"),
         clock: Arc::new(SystemClock),
         watcher: &progress,
-        interrupt: Arc::clone(&interrupt),
+        interrupt,
         execution: format!("{run}-{:04x}", entropy() & 0xffff),
         wipe: asked.wipe.to_vec(),
+        standing: Vec::new(),
     };
-    let ended = race.run();
-    progress.end();
-    let ledger = shared.lock();
-    let record = ledger.record();
-    let verdict = verdict::judge(&Evidence::of(record));
-    show(setting, record, &verdict, output, Some(ANSWER_LINES))?;
-    where_it_is(setting, store, &ledger);
-    let reason = ended.map_err(|broken| {
-        Failure::internal(format!("the record cannot be written: {}", broken.0))
-            .next("free space where the store is, then: stackrace resume")
-    })?;
-    Ok(exit_code(reason, record, &verdict, asked.decide))
+    let going = Going {
+        setting,
+        study,
+        store,
+        shared: shared.clone(),
+        asked: *asked,
+        output,
+    };
+    going.race(&progress, &mut here)
+}
+
+/// A run that goes on, wherever its trials are done.
+pub(super) struct Going<'a> {
+    pub(super) setting: &'a Setting,
+    pub(super) study: &'a Study,
+    pub(super) store: &'a Store,
+    pub(super) shared: Shared,
+    pub(super) asked: Asked<'a>,
+    pub(super) output: &'a Output,
+}
+
+impl Going<'_> {
+    /// Races to the end, and says what came of it.
+    pub(super) fn race(&self, progress: &Progress, place: &mut dyn Venue) -> Result<u8, Failure> {
+        let race = Race {
+            study: self.study,
+            ledger: self.shared.clone(),
+            watcher: progress,
+        };
+        let ended = race.run(place);
+        progress.end();
+        let ledger = self.shared.lock();
+        let record = ledger.record();
+        let verdict = verdict::judge(&Evidence::of(record));
+        show(
+            self.setting,
+            record,
+            &verdict,
+            self.output,
+            Some(ANSWER_LINES),
+        )?;
+        where_it_is(self.setting, self.store, &ledger);
+        let reason = ended.map_err(unwritten)?;
+        if reason == Reason::Lost && !self.setting.quiet {
+            let detail = record.ended().map_or("", |ended| ended.detail);
+            super::error(&format!(
+                "{detail}\n  next: stackrace resume {}\n",
+                record.head.run
+            ));
+        }
+        Ok(exit_code(reason, record, &verdict, self.asked.decide))
+    }
+}
+
+/// The record takes no more.
+pub(super) fn unwritten(broken: Broken) -> Failure {
+    Failure::internal(format!("the record cannot be written: {}", broken.0))
+        .next("free space where the store is, then: stackrace resume")
 }
 
 /// Says where a run is kept.
@@ -376,6 +492,7 @@ fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -
         .any(|trial| matches!(trial.ended, crate::event::Ended::Failed { .. }));
     match reason {
         Reason::Interrupted => failure::INTERRUPTED,
+        Reason::Lost => failure::TRIAL_FAILED,
         _ if failed => failure::TRIAL_FAILED,
         _ if decide && verdict.state != State::Decided => failure::UNDECIDED,
         _ => 0,
@@ -435,7 +552,7 @@ pub(super) fn catch_interrupt(
     .map_err(|error| Failure::internal(format!("cannot catch Ctrl-C: {error}")))
 }
 
-fn head(setting: &Setting, study: &Study, run: &str) -> RunStarted {
+fn head(setting: &Setting, study: &Study, run: &str, environment: Vec<Fact>) -> RunStarted {
     RunStarted {
         format: crate::event::FORMAT,
         run: run.to_owned(),
@@ -461,7 +578,7 @@ fn head(setting: &Setting, study: &Study, run: &str) -> RunStarted {
         workloads: study.workload_heads.clone(),
         decide: study.decide.clone(),
         seed: study.seed,
-        environment: environment(),
+        environment,
     }
 }
 

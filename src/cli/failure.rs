@@ -15,6 +15,9 @@ pub(super) const WORSE: u8 = 7;
 /// Interrupted.
 pub(super) const INTERRUPTED: u8 = 130;
 
+/// Ends a refusal.
+const UNCHANGED: &str = "nothing was changed\n";
+
 /// One failure.
 #[derive(Debug)]
 pub(super) struct Failure {
@@ -69,8 +72,9 @@ impl Failure {
         if !self.next.is_empty() {
             text.push_str(&format!("  next: {}\n", self.next));
         }
-        if self.code == REFUSED {
-            text.push_str("nothing was changed\n");
+        // What another machine refused it has said itself.
+        if self.code == REFUSED && !text.ends_with(UNCHANGED) {
+            text.push_str(UNCHANGED);
         }
         text
     }

@@ -13,8 +13,11 @@ mod failure;
 mod fio;
 mod gate;
 mod import;
+mod in_step;
 mod lab;
 mod load;
+mod on;
+mod places;
 mod plan;
 mod postmark;
 mod progress;
@@ -61,6 +64,8 @@ impl Setting {
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
+    // A limit on the size of files is an error that says so, and no sudden end.
+    stackrace_engine::limit::fail_beyond();
     let arguments = Arguments::parse();
     match dispatch(arguments) {
         Ok(code) => ExitCode::from(code),
@@ -95,12 +100,14 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
             .collect(),
     };
     match arguments.verb {
+        Verb::Agent { verb } => on::there(verb),
         Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
         Verb::Lab(verb) => lab::exec(&setting, verb.verb),
         Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
         Verb::Fio(verb) => fio::exec(verb),
         Verb::Run(verb) => execute::exec_run(&setting, verb),
+        Verb::InStep(verb) => in_step::exec(&setting, verb),
         Verb::Resume(verb) => execute::exec_resume(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Postmark(verb) => postmark::exec(&setting, verb),

@@ -7,23 +7,39 @@ use super::Setting;
 use super::args::Plan;
 use super::execute;
 use super::failure::{self, Failure};
+use super::places;
 use crate::host::plan::{PlanHost, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::Machine;
+use crate::setting::nearest;
 use crate::stack::{Danger, Site, StackError};
 use crate::study::{Policy, Study, Treatment};
 use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     let study = execute::read(&verb.study, verb.full)?;
-    let plan = on_this_machine(setting, &study, |machine| {
-        if !verb.lab {
-            return crate::plan::Plan::of(&study, machine);
+    let study = execute::at_places(study, &verb.systems, &verb.there.on)?;
+    let place = verb.place.as_deref();
+    if place.is_some() {
+        return show(setting, &places::part(&study, place)?, &verb);
+    }
+    match super::on::hosts(&study, &verb.there)? {
+        Some(hosts) => super::on::plan(setting, &study, &verb, &hosts),
+        None => show(setting, &study, &verb),
+    }
+}
+
+fn show(setting: &Setting, study: &Study, verb: &Plan) -> Result<u8, Failure> {
+    // Asked for the part of one place, this is the place.
+    let here = verb.place.is_some() || (!verb.lab && study.places().is_none());
+    let plan = on_this_machine(setting, study, |machine| {
+        if here {
+            return crate::plan::Plan::of(study, machine);
         }
         // What this machine lacks, or has, says nothing of a guest.
         crate::plan::Plan::of(
-            &study,
+            study,
             &Machine {
                 missing: &|_| Vec::new(),
                 free_bytes: &|_| None,
@@ -35,7 +51,7 @@ pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
     super::print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
     } else {
-        format!("{}{}", plan.render(), dangers(&study))
+        format!("{}{}", plan.render(), dangers(study))
     });
     Ok(0)
 }
@@ -67,6 +83,28 @@ fn all_dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
         }
     }
     all
+}
+
+/// Refuses permission to wipe a disk that no treatment names: a word that would be ignored.
+pub(super) fn check_wipe(study: &Study, wipe: &[String]) -> Result<(), Failure> {
+    let treatments = study.treatments.iter();
+    let mut named: Vec<&str> = treatments.flat_map(|t| t.stack.disk_ids()).collect();
+    named.sort_unstable();
+    named.dedup();
+    let Some(unnamed) = wipe.iter().find(|id| !named.contains(&id.as_str())) else {
+        return Ok(());
+    };
+    // A disk may be meant by its link: /dev/disk/by-id/ID.
+    let word = unnamed.rsplit('/').next().unwrap_or(unnamed);
+    let next = match (nearest(word, named.iter().copied()), named.is_empty()) {
+        (Some(near), _) => format!("did you mean {near}?"),
+        (None, false) => format!("the study names {}", named.join(", ")),
+        (None, true) => "leave it out: the study names no disks".to_owned(),
+    };
+    Err(Failure::usage(format!(
+        "--wipe {unnamed}: the study names no disk of that id"
+    ))
+    .next(next))
 }
 
 /// Refuses a study that names a disk which may not be written over, before anything is touched.

@@ -5,16 +5,18 @@ use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
+use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::Setting;
 use super::args::Serve;
 use super::execute::entropy;
 use super::failure::{CANNOT, Failure};
-use crate::host::Host;
-use crate::host::background::{Background, interrupt_holder};
 use crate::host::local::LocalHost;
+use crate::host::process::{Process, Streams, interrupt_holder};
+use crate::host::{Host, HostError};
 use crate::import::Source;
 use crate::record::Store;
 use crate::time::SystemClock;
@@ -186,7 +188,7 @@ fn open(link: &str, store: &Store, secret: bool) -> Result<(), Failure> {
         link.into()
     };
     let said = unnamed(store).map_err(failed)?;
-    Background::start(&["xdg-open".into(), place], &said)
+    start(&["xdg-open".into(), place], &said)
         .map(|_| ())
         .map_err(|error| failed(format!("no browser is opened: {error}")))
 }
@@ -214,10 +216,24 @@ struct Owner {
     stopped: Mutex<Vec<(String, u32)>>,
 }
 
+/// Starts a program in this process's directory.
+fn start(argv: &[OsString], said: &File) -> Result<Process, HostError> {
+    Process::start(argv, Path::new("."), Streams::Open(said))
+}
+
+/// How a program ended.
+fn in_words(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(0), _) => "It ended well.".to_owned(),
+        (Some(code), _) => format!("It ended with exit code {code}."),
+        (None, signal) => format!("It was ended by signal {}.", signal.unwrap_or(0)),
+    }
+}
+
 /// A program of ours that was started.
 struct Program {
     what: String,
-    background: Background,
+    process: Process,
     said: File,
 }
 
@@ -229,17 +245,15 @@ impl Owner {
         argv.push(self.store.dir().as_os_str().to_owned());
         argv.extend_from_slice(words);
         let said = unnamed(&self.store)?;
-        let background = Background::start(&argv, &said).map_err(|error| error.to_string())?;
+        let process = start(&argv, &said).map_err(|error| error.to_string())?;
         let mut begun = held(&self.begun);
         begun.push(Program {
             what,
-            background,
+            process,
             said,
         });
         if begun.len() > BEGUN_MAX
-            && let Some(old) = begun
-                .iter_mut()
-                .position(|p| p.background.ended().is_some())
+            && let Some(old) = begun.iter_mut().position(|p| p.process.ended().is_some())
         {
             begun.remove(old);
         }
@@ -312,8 +326,8 @@ impl Hands for Owner {
             .iter_mut()
             .map(|program| Begun {
                 what: program.what.clone(),
-                pid: program.background.pid(),
-                ended: program.background.ended(),
+                pid: program.process.id(),
+                ended: program.process.ended().map(in_words),
                 said: tail(&program.said),
             })
             .collect()

@@ -2,7 +2,8 @@
 //!
 //! Commands run with `LC_ALL=C`, no input, `/` as working directory and a process group of their
 //! own: an interrupt at the terminal reaches this program alone, which then lowers what stands with
-//! commands that nobody interrupts. Every command is handed to the sink as it ended.
+//! commands that nobody interrupts. Every command is handed to the sink as it ended, and carries the
+//! run it belongs to in its environment.
 
 use super::{
     Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, argv, process, reading, shown,
@@ -12,14 +13,14 @@ use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
-use rustix::process::Signal;
+use rustix::process::{Pid, Signal, getpid};
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Most bytes kept of each of a command's two outputs; what comes after is read and counted.
@@ -31,6 +32,9 @@ const SIGNALLED_TRIES: usize = 3;
 /// How often, and with what pause, commands of a dead program are waited for: half a minute.
 const ORPHAN_TRIES: usize = 300;
 const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
+
+/// Names, in the environment of a command, the run it belongs to: `ID in session 4711`.
+const MARK: &str = "STACKRACE_RUN";
 
 /// Most holders named in an error.
 const HOLDERS_MAX: usize = 8;
@@ -45,6 +49,7 @@ pub(crate) type Sink = Arc<dyn Fn(CommandRun) + Send + Sync>;
 pub(crate) struct LocalHost {
     sink: Sink,
     peers: Vec<Box<dyn Host>>,
+    mark: Mutex<Option<String>>,
 }
 
 impl LocalHost {
@@ -53,6 +58,7 @@ impl LocalHost {
         Self {
             sink,
             peers: Vec::new(),
+            mark: Mutex::default(),
         }
     }
 
@@ -61,19 +67,28 @@ impl LocalHost {
         Self { peers, ..self }
     }
 
-    /// Waits for commands that a killed program has left running and that name `part`: a `mount`
-    /// or `losetup` among them may still make what is about to be removed.
+    /// Every command from here on is one of this run's: [`LocalHost::outlive`] finds it.
+    pub(crate) fn belong_to(&self, run: &str) {
+        *self.mark() = Some(mark(run, getpid()));
+    }
+
+    fn mark(&self) -> MutexGuard<'_, Option<String>> {
+        self.mark.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits for the commands that a killed run has left running: a `mount` or `mdadm` among them
+    /// may still make what is about to be removed.
     ///
     /// # Errors
     /// The command line of one that does not end.
-    pub(crate) fn outlive(&self, part: &str) -> Result<(), String> {
+    pub(crate) fn outlive(&self, run: &str) -> Result<(), String> {
         for _ in 0..ORPHAN_TRIES {
-            if command_naming(part).is_none() {
+            if command_of(run).is_none() {
                 return Ok(());
             }
             self.pause(ORPHAN_PAUSE);
         }
-        command_naming(part).map_or(Ok(()), Err)
+        command_of(run).map_or(Ok(()), Err)
     }
 
     fn knows_file_system(name: &str) -> bool {
@@ -92,21 +107,21 @@ impl LocalHost {
     }
 }
 
-/// The command line of another process in which `part` occurs, if there is one.
-fn command_naming(part: &str) -> Option<String> {
-    let own = std::process::id().to_string();
-    let processes = reading::list(Path::new("/proc")).unwrap_or_default();
-    processes
-        .iter()
-        .filter(|name| {
-            name.as_encoded_bytes()
-                .first()
-                .is_some_and(u8::is_ascii_digit)
-        })
-        .filter(|name| **name != *own)
-        .filter_map(|name| reading::text(&Path::new("/proc").join(name).join("cmdline")).ok())
-        .map(|line| line.trim_end_matches('\0').replace('\0', " "))
-        .find(|line| line.contains(part))
+/// The mark of a run's commands. A daemon that one of them started inherits it, but has made itself
+/// a session of its own: nobody waits for that.
+fn mark(run: &str, of: Pid) -> String {
+    format!("{run} in session {}", process::session(of))
+}
+
+/// The command line of a command of a run that is still running, if there is one.
+fn command_of(run: &str) -> Option<String> {
+    let of_run = |id: &Pid| {
+        let mark = format!("{MARK}={}", mark(run, *id));
+        let environment = process::about(*id, "environ");
+        environment.split('\0').any(|variable| variable == mark)
+    };
+    let line = process::about(process::all().find(of_run)?, "cmdline");
+    Some(line.trim_end_matches('\0').replace('\0', " "))
 }
 
 /// Reads to the end, keeps the beginning and says how much was left out.
@@ -127,10 +142,15 @@ fn kept(mut stream: impl Read) -> String {
     clippy::disallowed_methods,
     reason = "the one place that starts processes"
 )]
-fn run_once(program: &Path, arguments: &[OsString]) -> std::io::Result<(Output, Option<i32>)> {
+fn run_once(
+    program: &Path,
+    arguments: &[OsString],
+    mark: Option<&str>,
+) -> std::io::Result<(Output, Option<i32>)> {
     let mut child = std::process::Command::new(program)
         .args(arguments)
         .env("LC_ALL", "C")
+        .envs(mark.map(|mark| (MARK, mark)))
         .current_dir("/")
         .process_group(0)
         .stdin(Stdio::null())
@@ -155,15 +175,15 @@ fn run_once(program: &Path, arguments: &[OsString]) -> std::io::Result<(Output, 
 /// Runs a command that Ctrl-C cannot reach. A new process belongs to our group for a moment until
 /// it has one of its own; a signal to the group in that moment ends it before its program has
 /// begun, so that beginning again is right.
-fn run(program: &Path, arguments: &[OsString]) -> std::io::Result<Output> {
+fn run(program: &Path, arguments: &[OsString], mark: Option<&str>) -> std::io::Result<Output> {
     for _ in 0..SIGNALLED_TRIES {
-        let (output, signal) = run_once(program, arguments)?;
+        let (output, signal) = run_once(program, arguments, mark)?;
         let ours = [Signal::INT, Signal::TERM, Signal::HUP].map(Signal::as_raw);
         if !signal.is_some_and(|signal| ours.contains(&signal)) {
             return Ok(output);
         }
     }
-    run_once(program, arguments).map(|(output, _)| output)
+    run_once(program, arguments, mark).map(|(output, _)| output)
 }
 
 impl Host for LocalHost {
@@ -183,7 +203,8 @@ impl Host for LocalHost {
             tool: tool.clone().into_owned(),
         })?;
         let start_ns = SystemClock.now_ns();
-        let ended = run(&program, arguments);
+        let mark = self.mark().clone();
+        let ended = run(&program, arguments, mark.as_deref());
         let elapsed_ns = SystemClock.now_ns().saturating_sub(start_ns);
         let shown_output = match &ended {
             Ok(output) => output.clone(),
@@ -491,7 +512,7 @@ fn holders(path: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Mutex;
+    use rustix::process::kill_process;
 
     fn host() -> (LocalHost, Arc<Mutex<Vec<CommandRun>>>) {
         let log = Arc::new(Mutex::new(Vec::new()));
@@ -514,6 +535,45 @@ mod tests {
         assert_eq!(log[0].stderr, "no\n");
         assert_eq!(log[0].status, Some(3));
         assert_eq!(log[0].argv[0], "sh");
+    }
+
+    #[test]
+    fn a_command_of_a_run_is_waited_for_and_a_daemon_it_started_is_not() {
+        let (host, _) = host();
+        host.belong_to("of-this-test");
+        let said = tempfile::NamedTempFile::new().unwrap();
+        let script = "setsid sleep 61 > /dev/null 2>&1 & echo $$ $! > $0; exec sleep 60";
+        let command = argv([
+            "sh".as_ref(),
+            "-c".as_ref(),
+            script.as_ref(),
+            said.path().as_os_str(),
+        ]);
+        std::thread::scope(|scope| {
+            let command = scope.spawn(|| host.exec(&command));
+            let (id, daemon) = loop {
+                let said = std::fs::read_to_string(said.path()).unwrap();
+                let mut ids = said
+                    .split_whitespace()
+                    .map(|id| Pid::from_raw(id.parse().unwrap()));
+                if let (Some(Some(id)), Some(Some(daemon))) = (ids.next(), ids.next()) {
+                    break (id, daemon);
+                }
+                std::thread::yield_now();
+            };
+            // Until it has a session of its own, a daemon is a command like any other.
+            while process::session(daemon) != daemon.to_string()
+                || command_of("of-this-test").as_deref() != Some("sleep 60")
+            {
+                std::thread::yield_now();
+            }
+            // Any other signal that may have been meant for us has the command begun again.
+            kill_process(id, Signal::KILL).unwrap();
+            command.join().unwrap().unwrap();
+            assert!(process::about(daemon, "environ").contains("of-this-test"));
+            assert_eq!(command_of("of-this-test"), None);
+            kill_process(daemon, Signal::KILL).unwrap();
+        });
     }
 
     #[test]

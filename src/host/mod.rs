@@ -6,7 +6,6 @@
 //!
 //! Only this room starts processes.
 
-pub(crate) mod background;
 pub(crate) mod local;
 pub(crate) mod mountinfo;
 pub(crate) mod plan;
@@ -14,6 +13,7 @@ pub(crate) mod process;
 mod reading;
 mod tools;
 mod tree;
+pub(crate) mod udev;
 pub(crate) mod verb;
 
 pub(crate) use mountinfo::MountInfo;
@@ -414,6 +414,9 @@ impl HostError {
                     format!("run as a user who may write to {}", path.display())
                 }
                 std::io::ErrorKind::StorageFull => "free some space, or ask for less".to_string(),
+                std::io::ErrorKind::FileTooLarge => {
+                    "raise the limit on the size of a file (ulimit -f), or ask for less".to_string()
+                }
                 _ => String::new(),
             },
             Self::NotOurs { .. } => "look at it and remove it yourself".to_string(),

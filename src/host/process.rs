@@ -1,20 +1,25 @@
 //! A program that goes on while this one does something else: a virtual machine, a command that is
-//! followed. Like every command it has a process group of its own, which Ctrl-C does not reach.
+//! followed, a run the page began. Like every command it has a process group of its own, which
+//! Ctrl-C does not reach. And processes that are not ours to wait for: found, asked to end, ended.
 
-use super::{HostError, shown, tools};
-use rustix::process::{Pid, Signal, kill_process};
+use super::{HostError, reading, shown, tools};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::os::unix::fs::MetadataExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
-use std::process::{Child, ExitStatus, Stdio};
+use std::process::{Child, ChildStderr, ChildStdin, ChildStdout, ExitStatus, Stdio};
 
 /// What a program's input and outputs are.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy)]
 pub(crate) enum Streams<'a> {
-    /// No input; both outputs go to a new file in the directory it works in.
+    /// No input; both outputs, in the C locale, go to a new file in the directory it works in.
     File(&'a str),
-    /// No input; standard output and standard error go to two new files.
-    Files(&'a Path, &'a Path),
+    /// No input; both outputs go to an open file, in the user's own language.
+    Open(&'a File),
+    /// All three are read and written by this program: see [`Process::pipes`].
+    Pipes,
     /// Those of this program: it is used at the terminal, and shares its process group.
     Ours,
 }
@@ -54,26 +59,31 @@ impl Process {
                 tool: tool.clone().into_owned(),
             })?
         };
-        let new = |path: &Path| std::fs::File::create(path).map(Stdio::from);
         let mut start = std::process::Command::new(program);
-        start
-            .args(command.iter().skip(1))
-            .env("LC_ALL", "C")
-            .current_dir(directory);
+        start.args(command.iter().skip(1)).current_dir(directory);
+        let to = |start: &mut std::process::Command, file: File| {
+            let errors = file.try_clone()?;
+            start.stdin(Stdio::null()).stdout(file).stderr(errors);
+            Ok(())
+        };
         match streams {
             Streams::File(name) => {
-                let file = std::fs::File::create(directory.join(name)).map_err(not_started)?;
-                let errors = file.try_clone().map_err(not_started)?;
-                start.stdin(Stdio::null()).stdout(file).stderr(errors);
-                start.process_group(0);
+                File::create(directory.join(name)).and_then(|file| to(&mut start, file))
             }
-            Streams::Files(out, errors) => {
-                start.stdin(Stdio::null());
-                start.stdout(new(out).map_err(not_started)?);
-                start.stderr(new(errors).map_err(not_started)?);
-                start.process_group(0);
+            Streams::Open(file) => file.try_clone().and_then(|file| to(&mut start, file)),
+            Streams::Pipes => {
+                start.stdin(Stdio::piped());
+                start.stdout(Stdio::piped()).stderr(Stdio::piped());
+                Ok(())
             }
-            Streams::Ours => {}
+            Streams::Ours => Ok(()),
+        }
+        .map_err(not_started)?;
+        if !matches!(streams, Streams::Ours) {
+            start.process_group(0);
+        }
+        if !matches!(streams, Streams::Open(_)) {
+            start.env("LC_ALL", "C");
         }
         let child = start.spawn().map_err(not_started)?;
         Ok(Self {
@@ -82,9 +92,24 @@ impl Process {
         })
     }
 
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// As it would be typed.
     pub(crate) fn command(&self) -> &str {
         &self.command
+    }
+
+    /// Its standard input, output and error where they are [`Streams::Pipes`]; once.
+    pub(crate) fn pipes(&mut self) -> Option<(ChildStdin, ChildStdout, ChildStderr)> {
+        let child = &mut self.child;
+        Some((
+            child.stdin.take()?,
+            child.stdout.take()?,
+            child.stderr.take()?,
+        ))
     }
 
     /// How it ended; none: it is running.
@@ -118,26 +143,45 @@ impl Process {
     }
 }
 
+/// Every process there is.
+pub(super) fn all() -> impl Iterator<Item = Pid> {
+    let names = reading::list(Path::new("/proc")).unwrap_or_default();
+    names
+        .into_iter()
+        .filter_map(|name| Pid::from_raw(name.to_str()?.parse().ok()?))
+}
+
+/// What `/proc` has of a process under a name; empty: it is gone, or somebody else's.
+pub(super) fn about(id: Pid, what: &str) -> String {
+    let path = format!("/proc/{}/{what}", id.as_raw_nonzero());
+    reading::text(Path::new(&path)).unwrap_or_default()
+}
+
+/// The session a process is in; empty: it is gone. Not by getsid(2), which says 0 of a session that
+/// this name space of processes does not have, and 0 is no process.
+pub(super) fn session(id: Pid) -> String {
+    let status = about(id, "stat");
+    // `4711 (name) S PARENT GROUP SESSION …`; a name may have brackets of its own.
+    let after_name = status.rsplit(')').next().unwrap_or_default();
+    after_name
+        .split_whitespace()
+        .nth(3)
+        .unwrap_or_default()
+        .to_owned()
+}
+
 /// Processes whose program is called `program…` and whose command line names a path.
 pub(super) fn naming(program: &str, path: &Path) -> Vec<Pid> {
     let path = path.to_string_lossy();
-    let processes = super::reading::list(Path::new("/proc")).unwrap_or_default();
-    let ids = processes
-        .iter()
-        .filter_map(|name| name.to_str()?.parse::<i32>().ok());
-    ids.filter(|id| {
-        let file = PathBuf::from(format!("/proc/{id}/cmdline"));
-        let Ok(text) = super::reading::text(&file) else {
-            return false;
-        };
-        let mut words = text.split('\0');
+    let names_it = |id: &Pid| {
+        let line = about(*id, "cmdline");
+        let mut words = line.split('\0');
         let name = words.next().map(Path::new).and_then(Path::file_name);
         name.and_then(OsStr::to_str)
             .is_some_and(|name| name.starts_with(program))
             && words.any(|word| word.contains(&*path))
-    })
-    .filter_map(Pid::from_raw)
-    .collect()
+    };
+    all().filter(names_it).collect()
 }
 
 /// Ends the processes [`naming`] finds; none is fine. True: none is left.
@@ -152,30 +196,51 @@ pub(super) fn end(program: &str, path: &Path) -> bool {
 /// Asks the processes of a name (at most 15 characters, as the kernel keeps it) to end. True: none
 /// is left; one that has ended and was not waited for counts as gone.
 pub(super) fn ask_to_end(program: &str) -> bool {
-    let processes = super::reading::list(Path::new("/proc")).unwrap_or_default();
-    let ids = processes
-        .iter()
-        .filter_map(|name| name.to_str()?.parse::<i32>().ok());
     let mut left = false;
-    for id in ids {
-        let about = |what: &str| {
-            super::reading::text(&PathBuf::from(format!("/proc/{id}/{what}"))).unwrap_or_default()
-        };
-        if about("comm").trim_end() == program && !about("status").contains("State:\tZ") {
+    for id in all() {
+        if about(id, "comm").trim_end() == program && !about(id, "status").contains("State:\tZ") {
             left = true;
-            if let Some(id) = Pid::from_raw(id) {
-                // One that ended meanwhile is what was wanted.
-                let _ = kill_process(id, Signal::TERM);
-            }
+            // One that ended meanwhile is what was wanted.
+            let _ = kill_process(id, Signal::TERM);
         }
     }
     !left
+}
+
+/// Sends SIGINT, as Ctrl-C does, to a process that has a file open; to another one that has come to
+/// its number meanwhile, never.
+///
+/// # Errors
+/// There is no such process, it does not have the file open as far as we may see, or the system
+/// refuses; one sentence.
+pub(crate) fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
+    let number = i32::try_from(pid).ok().and_then(Pid::from_raw);
+    let number = number.ok_or_else(|| format!("{pid} is no process"))?;
+    // Held from here on, so that the number cannot come to mean another process.
+    let held = pidfd_open(number, PidfdFlags::empty())
+        .map_err(|errno| format!("process {pid} cannot be reached: {errno}"))?;
+    let wanted = std::fs::metadata(file).map_err(|error| format!("{}: {error}", file.display()))?;
+    let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
+        .map_err(|error| format!("process {pid} cannot be looked at: {error}"))?;
+    let holds = open.flatten().any(|entry| {
+        std::fs::metadata(entry.path())
+            .is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
+    });
+    if !holds {
+        return Err(format!(
+            "process {pid} does not have {} open",
+            file.display()
+        ));
+    }
+    pidfd_send_signal(&held, Signal::INT)
+        .map_err(|errno| format!("process {pid} cannot be signalled: {errno}"))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::host::argv;
+    use std::os::unix::process::ExitStatusExt;
 
     #[test]
     fn a_process_is_found_by_what_it_names_and_ended() {
@@ -193,5 +258,36 @@ mod tests {
         assert!(!process.wait().unwrap().success());
         assert!(end("tail", &mark));
         assert!(process.ended().is_some());
+    }
+
+    fn started(words: &[&str]) -> (Process, tempfile::NamedTempFile) {
+        let said = tempfile::NamedTempFile::new().unwrap();
+        let streams = Streams::Open(said.as_file());
+        let process = Process::start(&argv(words), Path::new("."), streams).unwrap();
+        (process, said)
+    }
+
+    #[test]
+    fn what_a_program_says_and_how_it_ended_is_kept() {
+        let (mut process, said) = started(&["sh", "-c", "echo out; echo err >&2; exit 3"]);
+        assert_eq!(process.wait().unwrap().code(), Some(3));
+        assert_eq!(std::fs::read_to_string(said.path()).unwrap(), "out\nerr\n");
+        let nowhere = argv(["/nowhere"]);
+        Process::start(&nowhere, Path::new("."), Streams::Ours).unwrap_err();
+    }
+
+    #[test]
+    fn only_the_process_that_holds_the_file_is_stopped() {
+        // Who starts us in the background may have SIGINT ignored, and that is inherited.
+        let sleeper = ["env", "--default-signal=INT", "sleep", "1000"];
+        let (mut process, said) = started(&sleeper);
+        let other = tempfile::NamedTempFile::new().unwrap();
+        let refused = interrupt_holder(process.id(), other.path()).unwrap_err();
+        assert!(refused.contains("does not have"), "{refused}");
+        assert_eq!(process.ended(), None);
+        // Its standard output is the file.
+        interrupt_holder(process.id(), said.path()).unwrap();
+        assert_eq!(process.wait().unwrap().signal(), Some(Signal::INT.as_raw()));
+        assert!(interrupt_holder(process.id(), said.path()).is_err());
     }
 }

@@ -7,7 +7,7 @@
 
 use super::machine::Description;
 use super::switch;
-use super::wire::PORT;
+use crate::agent::wire::PORT;
 use crate::host::LabDisk;
 use std::path::Path;
 
@@ -148,8 +148,8 @@ fn append(
     );
     if accelerator == Accelerator::Tcg {
         // The emulated time-stamp counter is calibrated wrongly on a busy machine, tenfold at worst;
-        // the HPET follows the host's clock. A kernel that looks whether timer interrupts arrive finds
-        // none for a moment there, and panics.
+        // the HPET follows the host's clock. Where the guest is kept waiting too long, the kernel takes
+        // the timer to be broken and panics, unless told not to try it.
         text.push_str(" tsc=unstable clocksource=hpet no_timer_check");
     }
     if files.zfs.is_some() {

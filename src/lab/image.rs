@@ -243,7 +243,7 @@ impl Builder<'_> {
     /// # Errors
     /// As [`Builder::image`]; also when the distribution has moved on to another kernel or another
     /// version of ZFS than the image has.
-    pub(crate) fn zfs(&self, system: &System, image: &Image) -> Result<Image, LabError> {
+    pub(crate) fn zfs(&self, system: &'static System, image: &Image) -> Result<Image, LabError> {
         if let Some(found) = find_zfs(self.cache, image)? {
             return Ok(found);
         }
@@ -254,7 +254,10 @@ impl Builder<'_> {
             let mut lines = text.lines();
             let [kernel, version] = [lines.next(), lines.next()].map(Option::unwrap_or_default);
             if format!("zfs-{version}-{kernel}") != name {
-                return Err(LabError::MovedOn(format!("ZFS {version} for {kernel}")));
+                return Err(LabError::MovedOn {
+                    system,
+                    now: format!("ZFS {version} for {kernel}"),
+                });
             }
             let names = vec!["zfs.squashfs".to_string()];
             Ok((kernel.to_string(), version.to_string(), names))

@@ -4,14 +4,14 @@
 //! is the end of whatever runs in it.
 
 use super::LabError;
-use super::agent::Agent;
 pub(crate) use super::command::Accelerator;
 use super::command::{self, DISKS_MAX, Files, SCRATCH};
 use super::cpio::Archive;
 use super::image::Image;
 use super::short::Short;
 use super::switch::Switch;
-use super::wire::{Reply, Request};
+use crate::agent::program::{libc_needed, version};
+use crate::agent::{Agent, wire::Request};
 use crate::event::Fact;
 use crate::host::process::{Process, Streams};
 use crate::host::{Filling, Host, HostError, LabDisk, Output, argv};
@@ -21,7 +21,6 @@ use crate::unit;
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::RecvTimeoutError;
 use std::time::Duration;
 
 /// Name of a machine's directory.
@@ -39,18 +38,17 @@ const PROBE: Duration = Duration::from_secs(15);
 /// How often a guest that comes up is looked at.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long an agent may take to do what takes no time.
-const PATIENCE: Duration = Duration::from_secs(60);
-
 /// Lines of a guest's console that are shown when it did not come up.
 const LAST_WORDS: usize = 12;
 
 /// Where a guest keeps what is too large for its memory.
 pub(crate) const SCRATCH_DIR: &str = "/scratch";
 
-/// Where a machine begun in a directory has its files.
-pub(crate) fn dir_in(dir: &Path) -> PathBuf {
-    dir.join(DIR)
+/// Where machines begun in the subdirectories of a directory have their files.
+pub(crate) fn dirs_in(dir: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(dir).into_iter().flatten().flatten();
+    let dirs = entries.map(|entry| entry.path().join(DIR));
+    dirs.filter(|dir| dir.is_dir()).collect()
 }
 
 /// What a machine's files take up, bytes.
@@ -349,7 +347,11 @@ impl Drop for Machine {
 }
 
 impl Node {
-    fn agent(&self) -> Result<&Agent, LabError> {
+    /// Who does in the guest what is asked.
+    ///
+    /// # Errors
+    /// When the guest is not up.
+    pub(crate) fn agent(&self) -> Result<&Agent, LabError> {
         self.agent.as_ref().ok_or(LabError::Ended)
     }
 
@@ -358,7 +360,7 @@ impl Node {
     /// # Errors
     /// When it cannot be started, or the guest ends.
     pub(crate) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
-        self.agent()?.exec(argv)
+        Ok(self.agent()?.exec(argv)?)
     }
 
     /// Runs a command that has to succeed.
@@ -366,71 +368,7 @@ impl Node {
     /// # Errors
     /// As [`Node::exec`], and when the exit status is not 0.
     pub(crate) fn must(&self, argv: &[OsString]) -> Result<Output, LabError> {
-        let output = self.exec(argv)?;
-        if output.status == Some(0) {
-            return Ok(output);
-        }
-        Err(LabError::Host(HostError::Failed {
-            command: crate::host::shown(argv),
-            output,
-        }))
-    }
-
-    /// Writes a file in the guest; its directory is made.
-    ///
-    /// # Errors
-    /// When the guest cannot, or ends.
-    pub(crate) fn write(&self, path: &str, text: &str) -> Result<(), LabError> {
-        let request = Request::Write {
-            path: path.to_string(),
-            text: text.to_string(),
-        };
-        self.agent()?.done(request, PATIENCE)
-    }
-
-    /// Runs a command that keeps a run in a store in the guest; every line of its log is handed to
-    /// `each` as it comes. As soon as `stop` says so, once, the command is interrupted.
-    ///
-    /// # Errors
-    /// When it cannot be started, the guest ends, or `each` refuses a line.
-    pub(crate) fn follow(
-        &self,
-        argv: &[OsString],
-        store: &str,
-        stop: &dyn Fn() -> bool,
-        each: &mut dyn FnMut(&str) -> Result<(), LabError>,
-    ) -> Result<Output, LabError> {
-        let agent = self.agent()?;
-        let argv = argv.iter().map(|word| word.to_string_lossy().into_owned());
-        let (id, replies) = agent.ask(Request::Follow {
-            argv: argv.collect(),
-            store: store.to_string(),
-        })?;
-        let mut stopped = false;
-        loop {
-            if !stopped && stop() {
-                stopped = true;
-                agent.done(Request::Interrupt { of: id }, PATIENCE)?;
-            }
-            match replies.recv_timeout(LOOK * 5) {
-                Ok(Reply::Line { text }) => each(&text)?,
-                Ok(Reply::Ended {
-                    status,
-                    stdout,
-                    stderr,
-                    ..
-                }) => {
-                    return Ok(Output {
-                        status,
-                        stdout,
-                        stderr,
-                    });
-                }
-                Ok(Reply::Refused { why }) => return Err(LabError::Refused(why)),
-                Err(RecvTimeoutError::Timeout) => {}
-                Ok(_) | Err(RecvTimeoutError::Disconnected) => return Err(LabError::Ended),
-            }
-        }
+        Ok(self.agent()?.must(argv)?)
     }
 
     /// Makes a file system on the scratch disk and mounts it.
@@ -574,29 +512,6 @@ fn check_libc(site: &Site<'_>) -> Result<(), LabError> {
     }
 }
 
-/// The newest version of glibc a program names (`GLIBC_2.34`); none: it is static.
-fn libc_needed(program: &[u8]) -> Option<(u32, u32)> {
-    let mark = b"GLIBC_";
-    let places = program.windows(mark.len()).enumerate();
-    places
-        .filter(|(_, window)| window == mark)
-        .filter_map(|(at, _)| {
-            let rest = &program[at + mark.len()..];
-            let end = rest
-                .iter()
-                .position(|byte| !b"0123456789.".contains(byte))?;
-            version(std::str::from_utf8(&rest[..end]).ok()?)
-        })
-        .max()
-}
-
-/// `2.36-9+deb12u9` → (2, 36).
-fn version(text: &str) -> Option<(u32, u32)> {
-    let (major, rest) = text.split_once('.')?;
-    let minor: String = rest.chars().take_while(char::is_ascii_digit).collect();
-    Some((major.parse().ok()?, minor.parse().ok()?))
-}
-
 /// The end of what a guest and its QEMU printed.
 fn last_words(dir: &Path, node: usize) -> String {
     let mut lines = Vec::new();
@@ -607,17 +522,4 @@ fn last_words(dir: &Path, node: usize) -> String {
     }
     let from = lines.len().saturating_sub(LAST_WORDS);
     lines[from..].join("\n")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_newest_c_library_named_is_the_one_needed() {
-        let program = b"\0GLIBC_2.2.5\0GLIBC_2.34\0GLIBC_PRIVATE\0GLIBC_2.9\0";
-        assert_eq!(libc_needed(program), Some((2, 34)));
-        assert_eq!(libc_needed(b"nothing"), None);
-        assert_eq!(version("2.36-9+deb12u9"), Some((2, 36)));
-    }
 }

@@ -2,13 +2,11 @@
 //!
 //! A guest is made of an [`image`] (kernel and read-only root file system from the distribution's
 //! packages, memory over it) and of this very program, handed over in the first file system. It is
-//! told what to do over a serial port ([`machine::Node`]); nothing of the host is visible in it, and
+//! told what to do over a serial port ([`agent::Agent`]); nothing of the host is visible in it, and
 //! nothing it does outlives it. `docs/lab.md` is the user's page.
 
-mod agent;
 mod command;
 mod cpio;
-pub(crate) mod guest;
 pub(crate) mod image;
 pub(crate) mod machine;
 pub(crate) mod peer;
@@ -16,8 +14,8 @@ mod short;
 mod switch;
 pub(crate) mod system;
 mod vmlinux;
-mod wire;
 
+use crate::agent::AgentError;
 use crate::host::HostError;
 use crate::journal::JournalError;
 use std::fmt;
@@ -32,7 +30,12 @@ pub(crate) enum LabError {
     /// A file of an image is missing or is not what was built.
     Damaged(PathBuf),
     /// The distribution has something else by now than the image has.
-    MovedOn(String),
+    MovedOn {
+        /// The system whose image it is.
+        system: &'static System,
+        /// What the distribution has.
+        now: String,
+    },
     /// This program needs a newer C library than the image has.
     Libc {
         /// What the program needs.
@@ -57,9 +60,13 @@ impl LabError {
     pub(crate) fn next(&self) -> String {
         match self {
             Self::NoImage(system) => format!("build it once: {}", system.build()),
-            Self::Damaged(_) | Self::MovedOn(_) => {
-                "build it again: stackrace lab clean, then stackrace lab build".to_string()
+            Self::Damaged(_) => {
+                "remove what is damaged, and build it again: sudo stackrace lab clean, then sudo stackrace lab build".to_string()
             }
+            Self::MovedOn { system, .. } => format!(
+                "build both again: sudo stackrace lab clean --system {system}, then {} --zfs",
+                system.build()
+            ),
             Self::Libc { .. } => {
                 "use a stackrace that was built on that distribution or an older one, or statically: \
                  RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target x86_64-unknown-linux-gnu"
@@ -68,6 +75,16 @@ impl LabError {
             Self::NotUp(_) | Self::Ended | Self::Refused(_) => String::new(),
             Self::Host(error) => error.next(),
             Self::Journal(error) => error.next(),
+        }
+    }
+}
+
+impl From<AgentError> for LabError {
+    fn from(error: AgentError) -> Self {
+        match error {
+            AgentError::Ended => Self::Ended,
+            AgentError::Refused(why) => Self::Refused(why),
+            AgentError::Host(error) => Self::Host(error),
         }
     }
 }
@@ -89,9 +106,9 @@ impl fmt::Display for LabError {
         match self {
             Self::NoImage(system) => write!(f, "the lab has no image of {system}"),
             Self::Damaged(path) => write!(f, "{} is not what was built", path.display()),
-            Self::MovedOn(what) => write!(
+            Self::MovedOn { system, now } => write!(
                 f,
-                "the distribution now has {what}, which does not fit the image"
+                "the distribution now has {now}, which does not fit the image of {system}"
             ),
             Self::Libc { needs, has } => write!(
                 f,

@@ -3,9 +3,8 @@
 //! The agent of node 2 and of those after it listens at its own address there. There is nothing to
 //! be kept from anybody: the network ends in the machine's directory, and the guests are disposable.
 
-use super::LabError;
-use super::agent::Agent;
-use super::wire::{Reply, Request, line};
+use crate::agent::wire::{Request, line};
+use crate::agent::{Agent, AgentError};
 use crate::event::CommandRun;
 use crate::host::local::Sink;
 use crate::host::verb::Verb;
@@ -48,7 +47,7 @@ fn option(name: &str) -> Option<u8> {
 }
 
 /// Where this guest's agent listens; none: nobody needs it.
-pub(super) fn own_address() -> Option<SocketAddr> {
+pub(crate) fn own_address() -> Option<SocketAddr> {
     let node = option("lab.node")?;
     (node > 1).then(|| address(node))
 }
@@ -107,15 +106,12 @@ impl Peer {
     }
 
     fn ask<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, HostError> {
-        let asked = self.agent()?.ask(Request::Do { verb });
-        let (_, replies) = asked.map_err(|error| self.lost(error))?;
-        match replies.recv() {
-            Ok(Reply::Did { value }) => {
-                serde_json::from_value(value).map_err(|error| self.lost(error))
-            }
-            Ok(Reply::Unable { told }) => Err(told.heard(&self.name)),
-            other => Err(self.lost(format!("{other:?}"))),
-        }
+        self.agent()?
+            .does(&self.name, verb)
+            .map_err(|error| match error {
+                AgentError::Host(error) => error,
+                other => self.lost(other),
+            })
     }
 
     /// Sends so many bytes over a connection of their own; B/s until the other end had them.
@@ -160,7 +156,7 @@ impl Host for Peer {
         let ended = self.agent()?.exec(argv);
         let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
         let output = ended.map_err(|error| match error {
-            LabError::Refused(cause) => HostError::NotStarted {
+            AgentError::Refused(cause) => HostError::NotStarted {
                 command: format!("{} on {}", shown(argv), self.name),
                 cause,
             },
@@ -327,7 +323,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || super::super::guest::of_peer(stream));
+                std::thread::spawn(move || crate::agent::serve::of_peer(stream));
             }
         });
         Peer {

@@ -26,6 +26,8 @@ pub(crate) struct System {
     pub(super) sources: &'static str,
     /// Packages that it alone has, one a line.
     packages: &'static str,
+    /// Packages that the distribution lacks: address and SHA-256, one a line.
+    pinned: &'static str,
 }
 
 /// All of them; the first is used where none is named.
@@ -35,12 +37,14 @@ pub(crate) const ALL: &[System] = &[
         suite: "trixie",
         sources: include_str!("recipe/debian-13/sources.list"),
         packages: include_str!("recipe/debian-13/packages"),
+        pinned: include_str!("recipe/debian-13/pinned"),
     },
     System {
         name: "debian-12",
         suite: "bookworm",
         sources: include_str!("recipe/debian-12/sources.list"),
         packages: "",
+        pinned: "",
     },
 ];
 
@@ -56,8 +60,9 @@ impl System {
     /// Name of the image that this program's recipe gives.
     pub(crate) fn image_name(&self) -> String {
         let mut hash = blake3::Hasher::new();
-        let own = [("sources.list", self.sources), ("packages", self.packages)];
-        for (name, text) in COMMON.iter().chain(&own) {
+        let own = self.own();
+        let packages = ("packages", self.packages);
+        for (name, text) in COMMON.iter().chain(&own).chain([&packages]) {
             hash.update(name.as_bytes()).update(&[0]);
             hash.update(text.as_bytes()).update(&[0]);
         }
@@ -82,8 +87,12 @@ impl System {
     /// The files its image is built with, by name.
     pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
         let zfs = ("zfs.sh", include_str!("recipe/zfs.sh"));
-        let own = [("sources.list", self.sources), zfs];
-        COMMON.iter().copied().chain(own)
+        COMMON.iter().copied().chain(self.own()).chain([zfs])
+    }
+
+    /// Files that it alone has, by name.
+    fn own(&self) -> [(&'static str, &'static str); 2] {
+        [("sources.list", self.sources), ("pinned", self.pinned)]
     }
 }
 

@@ -128,7 +128,7 @@ fn one_treatment(study: &Study) -> Option<Lint> {
 fn same_twice(study: &Study) -> Vec<Lint> {
     let mut seen: BTreeMap<Vec<String>, &str> = BTreeMap::new();
     let mut lints = Vec::new();
-    for treatment in &study.treatments {
+    for (index, treatment) in study.treatments.iter().enumerate() {
         let layers = treatment.stack.layers.iter();
         let asked = layers
             .map(|layer| layer.describe_asked())
@@ -138,6 +138,7 @@ fn same_twice(study: &Study) -> Vec<Lint> {
                     .iter()
                     .map(|workload| workload.summary()),
             )
+            .chain(study.place_of(index).map(str::to_owned))
             .collect();
         match seen.get(&asked) {
             Some(first) => lints.push(note(format!(

@@ -71,6 +71,9 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// What is asked and when to stop.
     pub(crate) decide: Decide,
+    /// Where treatments are tried; none: at one place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) places: Option<PlannedPlaces>,
     /// Every treatment with its commands.
     pub(crate) treatments: Vec<PlannedTreatment>,
     /// What each treatment goes through, in order.
@@ -89,6 +92,15 @@ pub(crate) struct Plan {
     pub(crate) looks: Vec<PlannedLook>,
     /// What the reader should think about first.
     pub(crate) lints: Vec<Lint>,
+}
+
+/// The places a study is tried at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct PlannedPlaces {
+    /// The factor they are the levels of.
+    pub(crate) factor: String,
+    /// What they are called.
+    pub(crate) levels: Vec<String>,
 }
 
 /// One treatment.
@@ -216,6 +228,10 @@ impl Plan {
             study_name: study.name.clone(),
             seed: study.seed,
             decide: study.decide.clone(),
+            places: study.places().map(|factor| PlannedPlaces {
+                factor: factor.name.clone(),
+                levels: factor.levels.iter().map(|l| l.label.clone()).collect(),
+            }),
             treatments,
             workloads: workloads(study, &costs),
             first_order: order(study.seed, &study.hash(), 1, &everyone),

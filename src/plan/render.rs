@@ -53,6 +53,15 @@ impl Plan {
             (None, _) => "which treatment is best".to_owned(),
         };
         page.fold("", "  ", &asked);
+        if let Some(places) = &self.places {
+            let text = format!(
+                "{}, the factor {}: {}; a round tries one treatment at a time",
+                counted(places.levels.len(), "place"),
+                places.factor,
+                places.levels.join(", ")
+            );
+            page.fold("", "  ", &text);
+        }
         let order: Vec<&str> = self
             .first_order
             .iter()

@@ -160,6 +160,6 @@ pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
         pair(("delete a tree", "elapsed"), ("delete-tree", "elapsed")),
     ],
     lab: true,
-    stands_in: "emulated disks of the lab, made slow, stand for the disks; zstd is added; nothing \
-                stands for the other systems",
+    stands_in: "emulated disks of the lab, made slow, stand for the disks, two versions of Linux and \
+                OpenZFS for the three systems: the ratio of systems has no published one beside it",
 };

@@ -1,6 +1,7 @@
 //! The figures of a study as one list, whatever form they were published in.
 
 use super::card::{Card, Source};
+use crate::classic::bonnie::{self, Column};
 use crate::event::{Better, MetricHead};
 
 /// Every figure of a study.
@@ -78,7 +79,7 @@ impl Table {
                 version,
                 results,
                 levels,
-            } => bonnie(card, version, results, levels)?,
+            } => of_bonnie(card, version, results, levels)?,
             Source::Long(text) => long(card, text)?,
             Source::None => Self::default(),
         };
@@ -155,25 +156,23 @@ fn head(name: &str, unit: &str, better: Better) -> MetricHead {
     }
 }
 
-/// Phases of bonnie++ 1.03 in the order of its CSV: name, and whether it counts bytes.
-const PHASES: [(&str, &str); 12] = [
-    ("per-character output", "K/sec"),
-    ("block output", "K/sec"),
-    ("rewrite", "K/sec"),
-    ("per-character input", "K/sec"),
-    ("block input", "K/sec"),
-    ("random seeks", "/sec"),
-    ("sequential create", "/sec"),
-    ("sequential stat", "/sec"),
-    ("sequential delete", "/sec"),
-    ("random create", "/sec"),
-    ("random stat", "/sec"),
-    ("random delete", "/sec"),
+/// Phases of bonnie++ 1.03 in the order of its CSV.
+const PHASES: [&str; 12] = [
+    "per-character output",
+    "block output",
+    "rewrite",
+    "per-character input",
+    "block input",
+    "random seeks",
+    "sequential create",
+    "sequential stat",
+    "sequential delete",
+    "random create",
+    "random stat",
+    "random delete",
 ];
-/// Seeks a bonnie++ 1.03 run makes, whatever the size.
-const SEEKS: f64 = 8192.0;
 
-fn bonnie(card: &Card, version: &str, results: &str, levels: &str) -> Result<Table, String> {
+fn of_bonnie(card: &Card, version: &str, results: &str, levels: &str) -> Result<Table, String> {
     let mut names = levels.lines();
     let factors: Vec<&str> = names
         .next()
@@ -190,81 +189,31 @@ fn bonnie(card: &Card, version: &str, results: &str, levels: &str) -> Result<Tab
         let wrong = |what: &str| format!("line {}: {what}", at + 1);
         let levels = names.next().ok_or_else(|| wrong("has no levels"))?;
         let levels: Vec<String> = levels.split(',').skip(1).map(str::to_owned).collect();
-        let row = bonnie_row(line).map_err(|what| wrong(&what))?;
-        for ((name, unit), (reading, cpu_percent)) in PHASES.iter().zip(row.phases) {
-            let Some(reading) = reading else { continue };
-            let bytes = *unit == "K/sec";
-            let work = match *name {
-                "random seeks" => Some(SEEKS),
-                _ if bytes => Some(row.data_bytes as f64),
-                _ => row.files,
+        let report = bonnie::csv_line(line, at + 1).map_err(|misread| misread.to_string())?;
+        let data_bytes = report.data.map(|data| data.size_mib << 20);
+        let files = report.files.map(|files| files.number * bonnie::FILES_UNIT);
+        for ((column, name), cell) in Column::ALL.into_iter().zip(PHASES).zip(report.cells) {
+            let Some(figure) = cell.figure else { continue };
+            let (unit, original, factor, work) = match column {
+                Column::Seeks => ("op/s", "/sec", 1.0, Some(bonnie::SEEKS.into())),
+                column if column.moves_data() => ("B/s", "K/sec", 1024.0, data_bytes),
+                _ => ("op/s", "/sec", 1.0, files),
             };
+            let value = figure.per_s().map(|value| Reading::Value(value * factor));
             table.figures.push(Figure {
                 workload: format!("bonnie++ {version}"),
-                metric: head(name, if bytes { "B/s" } else { "op/s" }, Better::Higher),
-                original: (*unit).to_owned(),
+                metric: head(name, unit, Better::Higher),
+                original: original.to_owned(),
                 levels: levels.clone(),
-                machine: row.machine.clone(),
-                reading: match reading {
-                    Reading::Value(value) if bytes => Reading::Value(value * 1024.0),
-                    reading => reading,
-                },
-                cpu_percent,
-                work,
-                data_bytes: Some(row.data_bytes),
+                machine: report.name.clone(),
+                reading: value.unwrap_or(Reading::TooShort),
+                cpu_percent: figure.cpu_percent(),
+                work: work.map(|work| work as f64),
+                data_bytes,
             });
         }
     }
     Ok(table)
-}
-
-/// One line of bonnie++ 1.03.
-struct BonnieRow {
-    machine: String,
-    data_bytes: u64,
-    files: Option<f64>,
-    /// As printed (K/sec or /sec), with the per cent of CPU.
-    phases: Vec<(Option<Reading>, Option<f64>)>,
-}
-
-/// Reads the 27 columns of a CSV line of bonnie++ 1.03.
-fn bonnie_row(line: &str) -> Result<BonnieRow, String> {
-    let cells: Vec<&str> = line.split(',').collect();
-    if cells.len() != 27 {
-        return Err(format!("{} columns, expected 27", cells.len()));
-    }
-    let number = |text: &str| -> Result<f64, String> {
-        text.parse().map_err(|_| format!("\"{text}\" is no number"))
-    };
-    let size = cells[1];
-    let data_bytes = match (size.strip_suffix('G'), size.strip_suffix('M')) {
-        (Some(digits), _) => number(digits)? * 1024.0 * 1024.0 * 1024.0,
-        (_, Some(digits)) => number(digits)? * 1024.0 * 1024.0,
-        _ => return Err(format!("\"{size}\" is no size")),
-    };
-    let mut phases = Vec::new();
-    for pair in cells[2..14].chunks(2).chain(cells[15..].chunks(2)) {
-        let reading = match pair[0] {
-            "" => None,
-            "+++++" => Some(Reading::TooShort),
-            text => Some(Reading::Value(number(text)?)),
-        };
-        let cpu = match pair[1] {
-            "" | "+++" => None,
-            text => Some(number(text)?),
-        };
-        phases.push((reading, cpu));
-    }
-    Ok(BonnieRow {
-        machine: cells[0].to_owned(),
-        data_bytes: data_bytes as u64,
-        // bonnie++ counts files in units of 1024.
-        files: match cells[14] {
-            "" => None,
-            text => Some(number(text)? * 1024.0),
-        },
-        phases,
-    })
 }
 
 /// `workload,<factors>,metric,value,unit`.

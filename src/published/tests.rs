@@ -436,13 +436,11 @@ fn damaged_data_are_refused_with_their_line() {
         bonnie("m,1G,1,2,3,4,5,6,7,8,9,10,11,12,16,1,2,+++++,+++,5,6,,,9,10,11,12"),
         Ok(11)
     );
-    assert_eq!(
-        bonnie("m,1G,1,2"),
-        Err("line 1: 4 columns, expected 27".to_owned())
-    );
+    let short = bonnie("m,1G,1,2").unwrap_err();
+    assert!(short.starts_with("line 1: 4 fields"), "{short}");
     assert!(
         bonnie("m,1T,1,2,3,4,5,6,7,8,9,10,11,12,16,1,2,3,4,5,6,7,8,9,10,11,12")
             .unwrap_err()
-            .contains("no size")
+            .contains("not a size")
     );
 }

@@ -100,6 +100,10 @@ impl RecordError {
     /// What the user can do: one sentence that begins with a verb; empty: nothing to advise.
     pub(crate) fn next(&self) -> String {
         match self {
+            Self::System { source, .. } if source.kind() == io::ErrorKind::FileTooLarge => {
+                "raise the limit on the size of a file (ulimit -f), then go on with: stackrace resume"
+                    .to_owned()
+            }
             Self::System { .. } => "check that the store's directory can be written".to_owned(),
             Self::Full { .. } => {
                 "free some space, then go on with: stackrace resume; every line written before is kept".to_owned()

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::Broken;
 use crate::event::Event;
 use crate::record::{Index, Log, Record, RecordError};
 
@@ -79,5 +80,14 @@ impl Shared {
     /// The ledger, for as long as the guard lives.
     pub(crate) fn lock(&self) -> MutexGuard<'_, Ledger> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Writes one event.
+    ///
+    /// # Errors
+    /// As for [`Ledger::append`].
+    pub(crate) fn tell(&self, event: Event) -> Result<(), Broken> {
+        let written = self.lock().append(event);
+        written.map_err(|error| Broken(error.to_string()))
     }
 }

@@ -1,33 +1,34 @@
 //! A study in execution: rounds, trials, looks, and when to stop.
 //!
-//! Everything that happens becomes an event in the ledger, and nothing else leaves this room. The
-//! order of one trial is: raise the stack, prepare, settle, measure, observe, lower. Whatever
+//! Everything that happens becomes an event in the ledger, and nothing else leaves this room. One
+//! loop ([`Race`]) draws the order of a round, looks, and says when to stop; it hands each turn, the
+//! trials of one treatment in one round, to a [`Venue`]: this machine ([`Here`]) or others
+//! ([`Elsewhere`], which speaks with [`in_step`] there). The order of one trial is: raise the stack, prepare, settle, measure, observe, lower. Whatever
 //! fails is recorded with what was measured until then; a treatment that failed leaves the race,
 //! because a race in which one side sometimes does not arrive has no fair result.
 
+mod elsewhere;
+mod here;
 mod interrupt;
 mod ledger;
 mod precondition;
+mod step;
 #[cfg(test)]
 mod tests;
 mod trial;
 
+pub(crate) use elsewhere::{Elsewhere, Heard, Messenger};
+pub(crate) use here::Here;
 pub(crate) use interrupt::Interrupt;
 pub(crate) use ledger::{Ledger, Shared};
+pub(crate) use step::{Order, Said, Say, Teller, in_step};
 pub(crate) use trial::TrialStart;
 
-use trial::Before;
-
-use std::path::PathBuf;
-use std::sync::Arc;
+use serde::{Deserialize, Serialize};
 
 use crate::event::{Ended, Event};
-use crate::host::Host;
-use crate::journal::Journal;
 use crate::plan;
-use crate::stack::{RaisedStack, Site};
-use crate::study::{Provision, Study};
-use crate::time::Clock;
+use crate::study::Study;
 use crate::verdict::{self, Evidence, State, Verdict};
 use stackrace_stats::Looks;
 
@@ -54,6 +55,8 @@ pub(crate) enum Reason {
     Interrupted,
     /// Too few treatments are left to compare, or the record cannot be written.
     Failed,
+    /// A place is gone.
+    Lost,
 }
 
 impl Reason {
@@ -63,33 +66,60 @@ impl Reason {
             Self::Rounds => "rounds",
             Self::Time => "time",
             Self::Interrupted => "interrupted",
-            Self::Failed => "failed",
+            Self::Failed | Self::Lost => "failed",
         }
     }
 }
 
-/// What a race needs.
+/// The missing trials of one treatment in one round: what a place does at a time.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    /// From 1.
+    pub(crate) round: u32,
+    /// Position in the round's order, from 0.
+    pub(crate) position: usize,
+    /// Treatment by index.
+    pub(crate) treatment: usize,
+    /// Workloads by index that have no complete trial in this round yet.
+    pub(crate) missing: Vec<usize>,
+}
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Turned {
+    /// Its trials were done, well or not.
+    Done,
+    /// Somebody stopped it.
+    Interrupted,
+    /// The place is gone: what happened.
+    Lost(String),
+}
+
+/// Where turns are taken: this machine, or others that are told to.
+///
+/// Every event of a turn is on record before the turn is over.
+pub(crate) trait Venue {
+    /// Takes one turn.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    fn take(&mut self, turn: &Turn) -> Result<Turned, Broken>;
+
+    /// Lowers what still stands.
+    ///
+    /// # Errors
+    /// As for [`Venue::take`].
+    fn end(&mut self) -> Result<(), Broken>;
+}
+
+/// The loop: who takes a turn when, and when it is over.
 pub(crate) struct Race<'a> {
     /// The question.
     pub(crate) study: &'a Study,
     /// Where results go.
     pub(crate) ledger: Shared,
-    /// Where stacks live.
-    pub(crate) host: &'a dyn Host,
-    /// What exists because of us.
-    pub(crate) journal: &'a Journal,
-    /// Where mount points are made.
-    pub(crate) scratch: PathBuf,
-    /// Where time comes from.
-    pub(crate) clock: Arc<dyn Clock>,
     /// Who watches.
     pub(crate) watcher: &'a dyn Watcher,
-    /// How to stop it.
-    pub(crate) interrupt: Arc<Interrupt>,
-    /// Distinguishes the stacks of this execution from those of an earlier one of the same run.
-    pub(crate) execution: String,
-    /// Ids of devices that may be wiped, repeated on the command line.
-    pub(crate) wipe: Vec<String>,
 }
 
 /// Why a race could not go on.
@@ -101,16 +131,11 @@ impl Race<'_> {
     ///
     /// # Errors
     /// The record cannot be written: nothing measured after that would survive.
-    pub(crate) fn run(&self) -> Result<Reason, Broken> {
-        let mut standing: Vec<Option<RaisedStack>> =
-            self.study.treatments.iter().map(|_| None).collect();
-        let ended = self.rounds(&mut standing);
-        for (treatment, raised) in standing.iter_mut().enumerate() {
-            if let Some(raised) = raised.take() {
-                self.lower(0, treatment, raised)?;
-            }
-        }
+    pub(crate) fn run(&self, place: &mut dyn Venue) -> Result<Reason, Broken> {
+        let ended = self.rounds(place);
+        let lowered = place.end();
         let (reason, detail) = ended?;
+        lowered?;
         self.append(Event::RunEnded {
             reason: reason.word().to_owned(),
             detail,
@@ -118,7 +143,7 @@ impl Race<'_> {
         Ok(reason)
     }
 
-    fn rounds(&self, standing: &mut [Option<RaisedStack>]) -> Result<(Reason, String), Broken> {
+    fn rounds(&self, place: &mut dyn Venue) -> Result<(Reason, String), Broken> {
         let decide = &self.study.decide;
         let looks = Looks::plan(decide.rounds_max);
         loop {
@@ -148,11 +173,16 @@ impl Race<'_> {
                 };
                 return Ok((Reason::Failed, detail.to_owned()));
             }
-            if !self.round(done + 1, &live, standing)? {
-                return Ok((
-                    Reason::Interrupted,
-                    format!("stopped by the user in round {}", done + 1),
-                ));
+            match self.round(done + 1, &live, place)? {
+                Turned::Done => {}
+                Turned::Interrupted => {
+                    let detail = format!("stopped by the user in round {}", done + 1);
+                    return Ok((Reason::Interrupted, detail));
+                }
+                Turned::Lost(why) => {
+                    let detail = format!("{why}; what was measured until then is kept");
+                    return Ok((Reason::Lost, detail));
+                }
             }
         }
     }
@@ -221,13 +251,8 @@ impl Race<'_> {
             .collect()
     }
 
-    /// One round. False: it was interrupted.
-    fn round(
-        &self,
-        round: u32,
-        live: &[usize],
-        standing: &mut [Option<RaisedStack>],
-    ) -> Result<bool, Broken> {
+    /// One round, up to the turn that was not done.
+    fn round(&self, round: u32, live: &[usize], place: &mut dyn Venue) -> Result<Turned, Broken> {
         let order = match self.ledger.lock().record().order_of(round) {
             Some(order) => order,
             None => plan::order(self.study.seed, &self.study.hash(), round, live),
@@ -240,16 +265,22 @@ impl Race<'_> {
             if !live.contains(&treatment) {
                 continue;
             }
-            let missing = self.missing(round, treatment);
-            if missing.is_empty() {
+            let turn = Turn {
+                round,
+                position,
+                treatment,
+                missing: self.missing(round, treatment),
+            };
+            if turn.missing.is_empty() {
                 continue;
             }
-            if !self.treatment(round, position, treatment, &missing, standing)? {
-                return Ok(false);
+            match place.take(&turn)? {
+                Turned::Done => {}
+                ended => return Ok(ended),
             }
         }
         self.append(Event::RoundFinished { round })?;
-        Ok(true)
+        Ok(Turned::Done)
     }
 
     /// Workloads of a treatment that have no complete trial in a round yet.
@@ -269,153 +300,7 @@ impl Race<'_> {
             .collect()
     }
 
-    /// All missing trials of one treatment in one round. False: interrupted.
-    fn treatment(
-        &self,
-        round: u32,
-        position: usize,
-        treatment: usize,
-        missing: &[usize],
-        standing: &mut [Option<RaisedStack>],
-    ) -> Result<bool, Broken> {
-        let tag = format!("{}-r{round}-t{treatment}", self.execution);
-        let site = Site {
-            host: self.host,
-            journal: self.journal,
-            scratch: self.scratch.clone(),
-            tag,
-            seed: self.study.seed ^ u64::from(round),
-            wipe: &self.wipe,
-        };
-        let stands = standing[treatment].take();
-        let wears_in = stands.is_none() && self.study.policy.precondition;
-        let raised = match stands {
-            Some(raised) => raised,
-            None => match self.raise(&site, round, treatment, missing)? {
-                Some(raised) => raised,
-                None => return Ok(!self.interrupt.raised()),
-            },
-        };
-        let mut capacity = self.study.treatments[treatment].data_bytes();
-        let mut going = true;
-        for workload in missing.iter().copied() {
-            let trial = trial::Trial {
-                race: self,
-                site: &site,
-                raised: &raised,
-                round,
-                position,
-                treatment,
-                workload,
-                before: match wears_in {
-                    true => Before::Preconditioning { capacity },
-                    false => Before::Nothing,
-                },
-            };
-            capacity = 0;
-            let observation = trial.run();
-            let complete = observation.ended == Ended::Complete;
-            let failed = matches!(observation.ended, Ended::Failed { .. });
-            if let Ended::Failed { error } = &observation.ended {
-                self.watcher.warned(&format!(
-                    "{}: {error}",
-                    self.study.treatments[treatment].name
-                ));
-            }
-            self.append(Event::Trial(Box::new(observation)))?;
-            if !complete {
-                going = failed && !self.interrupt.raised();
-                break;
-            }
-        }
-        if self.study.policy.provision == Provision::Once && going {
-            standing[treatment] = Some(raised);
-        } else {
-            self.lower(round, treatment, raised)?;
-        }
-        Ok(going && !self.interrupt.raised()
-            || (going && self.missing(round, treatment).is_empty() && !self.interrupt.raised()))
-    }
-
-    /// Raises a treatment's stack; a failure is recorded as a failed trial of its first workload.
-    fn raise(
-        &self,
-        site: &Site<'_>,
-        round: u32,
-        treatment: usize,
-        missing: &[usize],
-    ) -> Result<Option<RaisedStack>, Broken> {
-        self.watcher.begins(&TrialStart {
-            round,
-            treatment,
-            workload: None,
-            part: "raise",
-            control: None,
-        });
-        let began = self.clock.now_ns();
-        match self.study.treatments[treatment].stack.raise(site) {
-            Ok(raised) => {
-                let elapsed_ns = self.clock.now_ns().saturating_sub(began);
-                self.append(Event::StackRaised {
-                    round,
-                    treatment,
-                    layers: raised.facts().to_vec(),
-                    elapsed_ns,
-                })?;
-                Ok(Some(raised))
-            }
-            Err(error) => {
-                let next = error.next();
-                let advice = if next.is_empty() {
-                    String::new()
-                } else {
-                    format!("; next: {next}")
-                };
-                let error = format!("cannot raise the stack: {error}{advice}");
-                self.watcher.warned(&format!(
-                    "{}: {error}",
-                    self.study.treatments[treatment].name
-                ));
-                let workload = missing.first().copied().unwrap_or(0);
-                self.append(Event::Trial(Box::new(trial::failed(
-                    round,
-                    0,
-                    treatment,
-                    workload,
-                    &self.clock.today(),
-                    error,
-                ))))?;
-                Ok(None)
-            }
-        }
-    }
-
-    fn lower(&self, round: u32, treatment: usize, raised: RaisedStack) -> Result<(), Broken> {
-        let site = Site {
-            host: self.host,
-            journal: self.journal,
-            scratch: self.scratch.clone(),
-            tag: String::new(),
-            seed: 0,
-            wipe: &[],
-        };
-        match raised.lower(&site) {
-            Ok(()) => self.append(Event::StackLowered { round, treatment }),
-            Err(error) => {
-                let text = format!(
-                    "{}: cannot lower the stack: {error}; `stackrace clean` tries again",
-                    self.study.treatments[treatment].name
-                );
-                self.watcher.warned(&text);
-                self.append(Event::Warned { text })
-            }
-        }
-    }
-
     fn append(&self, event: Event) -> Result<(), Broken> {
-        self.ledger
-            .lock()
-            .append(event)
-            .map_err(|error| Broken(error.to_string()))
+        self.ledger.tell(event)
     }
 }

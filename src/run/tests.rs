@@ -2,9 +2,11 @@
 //! only tells that it was called.
 
 use std::cell::RefCell;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
 use stackrace_engine::Outcome;
@@ -12,9 +14,11 @@ use stackrace_engine::Outcome;
 use super::*;
 use crate::event::{Better, MetricHead, RunStarted, TreatmentHead};
 use crate::host::plan::{Fault, PlanHost};
+use crate::journal::Journal;
 use crate::record::{Record, Store};
 use crate::setting::{Kind, SettingDoc};
 use crate::study::Kinds;
+use crate::time::Clock;
 use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
 
 thread_local! {
@@ -129,7 +133,6 @@ impl Workload for Told {
         Ok(Outcome {
             ended,
             elapsed_ns: 1_000_000,
-            cpu_ns: None,
             cpu_user_ns: 0,
             cpu_system_ns: 0,
             ops: Vec::new(),
@@ -162,14 +165,14 @@ impl Workload for Told {
 }
 
 /// Tells what begins, after what the host did until then.
-struct Teller<'a> {
+struct Storyteller<'a> {
     host: &'a PlanHost,
     told: AtomicUsize,
     ledger: Shared,
     log: PathBuf,
 }
 
-impl Teller<'_> {
+impl Storyteller<'_> {
     /// What the host did since the last time; making and removing directories is left out.
     fn steps(&self) {
         let steps = self.host.steps();
@@ -182,7 +185,7 @@ impl Teller<'_> {
     }
 }
 
-impl Watcher for Teller<'_> {
+impl Watcher for Storyteller<'_> {
     fn begins(&self, start: &TrialStart<'_>) {
         self.steps();
         if start.part == "raise" {
@@ -198,11 +201,9 @@ impl Watcher for Teller<'_> {
                 "{order} is not in the log yet\n{text}"
             );
         }
-        tell(format!(
-            "{} {}",
-            start.part,
-            ["a", "b", "c"][start.treatment]
-        ));
+        let ledger = self.ledger.lock();
+        let treatment = &ledger.record().head.treatments[start.treatment];
+        tell(format!("{} {}", start.part, treatment.levels[0]));
     }
 
     fn looked(&self, _verdict: &Verdict) {}
@@ -241,25 +242,34 @@ fn run(fault: Fault, fail: &str) -> Run {
     run_study(STUDY, fault, fail)
 }
 
-fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
-    let base = tempfile::tempdir().unwrap();
+fn parsed(text: &str) -> Study {
     let kinds = Kinds {
         layers: crate::stack::ALL,
         workloads: &[TOLD],
     };
-    let study = crate::study::parse("told.toml", text.as_bytes(), &kinds).unwrap();
-    let clock: Arc<dyn Clock> = Arc::new(MadeUp::default());
+    crate::study::parse("told.toml", text.as_bytes(), &kinds).unwrap()
+}
+
+/// A study, and a run of it in a store of its own.
+fn begin(text: &str) -> (tempfile::TempDir, Study, Shared) {
+    let base = tempfile::tempdir().unwrap();
+    let study = parsed(text);
     let store = Store::open(base.path()).unwrap();
-    let (log, line) = store.create_run(head(&study), Arc::clone(&clock)).unwrap();
+    let clock: Arc<dyn Clock> = Arc::new(MadeUp::default());
+    let (log, line) = store.create_run(head(&study), clock).unwrap();
     let record = Record::begin(line).unwrap();
     let ledger = Shared::new(Ledger::new(log, store.index(), record));
+    (base, study, ledger)
+}
+
+fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
+    let (base, study, ledger) = begin(text);
     let host = PlanHost::failing(fault);
     let interrupt = Arc::new(Interrupt::default());
-    let journal = Journal::nowhere();
     STORY.take();
     FAILS.set(fail.to_owned());
     INTERRUPT.set(Some(Arc::clone(&interrupt)));
-    let watcher = Teller {
+    let watcher = Storyteller {
         host: &host,
         told: AtomicUsize::new(0),
         ledger: ledger.clone(),
@@ -268,16 +278,11 @@ fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
     let race = Race {
         study: &study,
         ledger: ledger.clone(),
-        host: &host,
-        journal: &journal,
-        scratch: base.path().to_owned(),
-        clock,
         watcher: &watcher,
-        interrupt,
-        execution: "told".to_owned(),
-        wipe: Vec::new(),
     };
-    let reason = race.run().unwrap();
+    let tell = |event| ledger.tell(event);
+    let reason = race.run(&mut here(&study, &host, &tell, &watcher, interrupt));
+    let reason = reason.unwrap();
     watcher.steps();
     assert!(ledger.lock().index_trouble().is_none());
     let record = ledger.lock().record().clone();
@@ -297,6 +302,29 @@ fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
     }
 }
 
+fn here<'a>(
+    study: &'a Study,
+    host: &'a PlanHost,
+    tell: &'a dyn Fn(Event) -> Result<(), Broken>,
+    watcher: &'a dyn Watcher,
+    interrupt: Arc<Interrupt>,
+) -> Here<'a> {
+    Here {
+        study,
+        tell,
+        host,
+        journal: Box::leak(Box::new(Journal::nowhere())),
+        // Of this machine, which the imagined one knows, so that it is not made.
+        scratch: PathBuf::from("/tmp"),
+        clock: Arc::new(MadeUp::default()),
+        watcher,
+        interrupt,
+        execution: "told".to_owned(),
+        wipe: Vec::new(),
+        standing: Vec::new(),
+    }
+}
+
 fn head(study: &Study) -> RunStarted {
     RunStarted {
         format: crate::event::FORMAT,
@@ -307,7 +335,7 @@ fn head(study: &Study) -> RunStarted {
         study_name: study.name.clone(),
         study_hash: study.hash(),
         title: study.title.clone(),
-        factors: vec!["level".to_owned()],
+        factors: study.factors.iter().map(|f| f.name.clone()).collect(),
         treatments: study
             .treatments
             .iter()
@@ -578,4 +606,238 @@ fn a_pass_that_fails_or_is_interrupted_ends_the_trial_it_was_for() {
     assert_eq!(run.ended("b"), ["interrupted"]);
     assert_eq!(run.reason, Reason::Interrupted);
     assert_eq!(run.left, [""; 0]);
+}
+
+/// Two workloads on three levels, each at two places.
+const PLACES: &str = r#"title = "Told at two places"
+seed = 7
+[factors]
+level = ["a", "b", "c"]
+system = ["x", "y"]
+[[stack]]
+tmpfs = { size = "16 MiB" }
+[[workload]]
+name = "one"
+told = { level = "{level}" }
+[[workload]]
+name = "two"
+told = { level = "{level}" }
+[decide]
+rounds-at-most = 3
+at-most = "1 h"
+until = "never"
+"#;
+
+/// A place in a thread of its own, spoken with in lines of JSON; it is gone after so many of them.
+struct Imagined {
+    orders: Sender<Order>,
+    said: Receiver<String>,
+    left: usize,
+    interrupt: Arc<Interrupt>,
+}
+
+impl Imagined {
+    /// The place, and what it leaves standing. `fail`: what goes wrong there.
+    fn new(text: &str, fail: &str, left: usize) -> (Self, JoinHandle<Vec<String>>) {
+        let (orders, ordered) = channel();
+        let (saying, said) = channel();
+        let interrupt = Arc::new(Interrupt::default());
+        let (text, fail, stop) = (text.to_owned(), fail.to_owned(), Arc::clone(&interrupt));
+        let thread = std::thread::spawn(move || {
+            FAILS.set(fail);
+            INTERRUPT.set(Some(Arc::clone(&stop)));
+            let (study, host) = (parsed(&text), PlanHost::new());
+            let say: Box<Say<'_>> = Box::new(move |said: &Said| {
+                let text = serde_json::to_string(said).unwrap();
+                saying.send(text).map_err(|gone| Broken(gone.to_string()))
+            });
+            let tell = |event| {
+                let event = Box::new(event);
+                say(&Said::Happened { event })
+            };
+            let teller = Teller(&*say);
+            let mut here = here(&study, &host, &tell, &teller, stop);
+            // That nobody listens any more is what some tests are about.
+            let _ = in_step(&mut here, ordered.into_iter(), &*say);
+            host.left()
+        });
+        let place = Self {
+            orders,
+            said,
+            left,
+            interrupt,
+        };
+        (place, thread)
+    }
+}
+
+impl Messenger for Imagined {
+    fn tell(&mut self, order: &Order) -> Result<(), String> {
+        let order = serde_json::to_string(order).unwrap();
+        let order = serde_json::from_str(&order).unwrap();
+        match self.left {
+            0 => Err("gone".to_owned()),
+            _ => self.orders.send(order).map_err(|gone| gone.to_string()),
+        }
+    }
+
+    fn hear(&mut self) -> Result<Heard, String> {
+        if self.left == 0 {
+            return Err("gone".to_owned());
+        }
+        self.left -= 1;
+        Ok(match self.said.recv() {
+            Ok(text) => Heard::Said(serde_json::from_str(&text).unwrap()),
+            Err(_) => Heard::Ended {
+                status: Some(0),
+                stderr: String::new(),
+            },
+        })
+    }
+
+    fn interrupt(&mut self) {
+        self.interrupt.raise();
+    }
+}
+
+/// Watches nothing.
+struct Nobody;
+
+impl Watcher for Nobody {
+    fn begins(&self, _start: &TrialStart<'_>) {}
+    fn looked(&self, _verdict: &Verdict) {}
+    fn warned(&self, _text: &str) {}
+}
+
+/// Goes on with a run at two places, of which `x` is gone after so many lines.
+fn race_at_places(study: &Study, ledger: &Shared, fail: &str, left: usize) -> Reason {
+    let (x, x_left) = Imagined::new(PLACES, fail, left);
+    let (y, y_left) = Imagined::new(PLACES, fail, usize::MAX);
+    let race = Race {
+        study,
+        ledger: ledger.clone(),
+        watcher: &Nobody,
+    };
+    let mut places = Elsewhere {
+        study,
+        ledger: ledger.clone(),
+        watcher: &Nobody,
+        interrupt: Arc::default(),
+        places: vec![("x".to_owned(), Box::new(x)), ("y".to_owned(), Box::new(y))],
+    };
+    let reason = race.run(&mut places).unwrap();
+    drop(places);
+    assert_eq!(x_left.join().unwrap(), [""; 0]);
+    assert_eq!(y_left.join().unwrap(), [""; 0]);
+    reason
+}
+
+/// Orders of the rounds, and the figures of every trial that counts, by its place in the design.
+type Outcomes = (Vec<Option<Vec<usize>>>, Vec<(u32, usize, usize, String)>);
+
+fn result(record: &Record) -> Outcomes {
+    let orders = (1..=3).map(|round| record.order_of(round)).collect();
+    let complete = record.trials().filter(|t| t.ended == Ended::Complete);
+    let mut figures: Vec<_> = complete
+        .map(|t| (t.round, t.treatment, t.workload, format!("{:?}", t.metrics)))
+        .collect();
+    figures.sort();
+    (orders, figures)
+}
+
+/// The order, the trials and their figures are those of a run at one place; each place is asked
+/// for its own treatments alone.
+#[test]
+fn where_turns_are_taken_changes_nothing_of_the_run() {
+    let here = run_study(PLACES, Fault::Never, "");
+    let (_base, study, ledger) = begin(PLACES);
+    assert_eq!(
+        race_at_places(&study, &ledger, "", usize::MAX),
+        Reason::Rounds
+    );
+    let record = ledger.lock().record().clone();
+    assert_eq!(result(&record), result(&here.record));
+    assert_eq!(result(&record).1.len(), 3 * 6 * 2);
+    let kinds = |record: &Record| -> Vec<_> {
+        let lines = record
+            .lines
+            .iter()
+            .map(|line| std::mem::discriminant(&line.event));
+        lines.collect()
+    };
+    assert_eq!(kinds(&record), kinds(&here.record));
+}
+
+/// However far a place had come when it was lost, the run goes on to the same result.
+#[test]
+fn a_run_that_lost_a_place_is_resumed_to_the_same_result() {
+    let whole = run_study(PLACES, Fault::Never, "").record;
+    let mut lost = 0;
+    for left in (0..).step_by(11) {
+        let (_base, study, ledger) = begin(PLACES);
+        let reason = race_at_places(&study, &ledger, "", left);
+        if reason == Reason::Rounds {
+            break;
+        }
+        assert_eq!(reason, Reason::Lost, "{left}");
+        lost += 1;
+        let record = ledger.lock().record().clone();
+        let detail = record.ended().unwrap().detail;
+        assert!(detail.starts_with("x: gone"), "{detail}");
+        let reason = race_at_places(&study, &ledger, "", usize::MAX);
+        assert_eq!(reason, Reason::Rounds, "{left}");
+        assert_eq!(result(ledger.lock().record()), result(&whole), "{left}");
+    }
+    assert!(lost > 10, "lost {lost} times only");
+}
+
+#[test]
+fn a_trial_that_fails_at_a_place_takes_its_treatment_out_and_no_other() {
+    let (_base, study, ledger) = begin(PLACES);
+    // Each place fails at its own first trial of the level.
+    assert_eq!(
+        race_at_places(&study, &ledger, "measure b", usize::MAX),
+        Reason::Rounds
+    );
+    let record = ledger.lock().record().clone();
+    let failed = record
+        .trials()
+        .filter(|t| matches!(t.ended, Ended::Failed { .. }));
+    let mut failed: Vec<usize> = failed.map(|trial| trial.treatment).collect();
+    failed.sort_unstable();
+    let names = |treatment: &usize| study.treatments[*treatment].name.as_str();
+    assert_eq!(
+        failed.iter().map(names).collect::<Vec<_>>(),
+        ["b, x", "b, y"]
+    );
+    assert_eq!(record.order_of(3).unwrap().len(), 4);
+}
+
+#[test]
+fn an_interrupt_reaches_the_place_that_is_at_work() {
+    let (_base, study, ledger) = begin(PLACES);
+    let reason = race_at_places(&study, &ledger, "interrupt b", usize::MAX);
+    assert_eq!(reason, Reason::Interrupted);
+    let (_base, study, ledger) = begin(PLACES);
+    let (x, left) = Imagined::new(PLACES, "", usize::MAX);
+    let (interrupt, there) = (Arc::new(Interrupt::default()), Arc::clone(&x.interrupt));
+    interrupt.raise();
+    let mut places = Elsewhere {
+        study: &study,
+        ledger,
+        watcher: &Nobody,
+        interrupt,
+        places: vec![("x".to_owned(), Box::new(x))],
+    };
+    let turn = Turn {
+        round: 1,
+        position: 0,
+        treatment: 0,
+        missing: vec![0, 1],
+    };
+    assert_eq!(places.take(&turn).unwrap(), Turned::Interrupted);
+    assert!(there.raised());
+    places.end().unwrap();
+    drop(places);
+    assert_eq!(left.join().unwrap(), [""; 0]);
 }

@@ -8,7 +8,7 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use stackrace_engine::{Control, Op, OpOutcome, Outcome, Timing, residency};
 
-use super::Race;
+use super::Here;
 use crate::event::{
     Counted, Ended, Observation, OperationObservation, PhaseObservation, Settled, ThreadOperation,
     TimingObservation,
@@ -41,7 +41,7 @@ pub(crate) struct TrialStart<'a> {
 /// One workload on one raised stack.
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
-    pub(super) race: &'a Race<'a>,
+    pub(super) here: &'a Here<'a>,
     pub(super) site: &'a Site<'a>,
     pub(super) raised: &'a RaisedStack,
     pub(super) round: u32,
@@ -99,7 +99,7 @@ pub(super) fn failed(
 impl Trial<'_> {
     /// Runs it to whatever end.
     pub(super) fn run(&self) -> Observation {
-        let today = self.race.clock.today();
+        let today = self.here.clock.today();
         let mut observation = failed(
             self.round,
             self.position,
@@ -122,7 +122,7 @@ impl Trial<'_> {
             .raised
             .directory()
             .join(format!(".stackrace-{}", self.workload));
-        if let Err(error) = self.race.host.create_dir(&directory) {
+        if let Err(error) = self.here.host.create_dir(&directory) {
             observation.ended = Ended::Failed {
                 error: error.to_string(),
             };
@@ -132,7 +132,7 @@ impl Trial<'_> {
             observation.ended = ended;
         }
         // The stack's own journal entry covers the directory: a failure here is undone with it.
-        if let Err(error) = self.race.host.remove_tree(&directory) {
+        if let Err(error) = self.here.host.remove_tree(&directory) {
             observation.notes.push(format!(
                 "the trial's files could not be removed right after it: {error}"
             ));
@@ -142,14 +142,14 @@ impl Trial<'_> {
 
     fn measure(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
         let workload: &dyn Workload =
-            self.race.study.treatments[self.treatment].workloads[self.workload].as_ref();
+            self.here.study.treatments[self.treatment].workloads[self.workload].as_ref();
         let seed = self.seed();
         let bare = self.raised.bare().map(|bare| Bare {
-            host: self.race.host,
+            host: self.here.host,
             devices: &bare.devices,
             pools: &bare.pools,
         });
-        let clock = &self.race.clock;
+        let clock = &self.here.clock;
         let began = clock.now_ns();
         let ledger = OnceLock::new();
         let control = self.begins("prepare");
@@ -215,9 +215,9 @@ impl Trial<'_> {
 
     /// Empties caches as the study's policy says and finds out whether it worked.
     fn settle(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
-        let policy = &self.race.study.policy;
+        let policy = &self.here.study.policy;
         self.begins("settle");
-        let began = self.race.clock.now_ns();
+        let began = self.here.clock.now_ns();
         let mut settled = self
             .raised
             .settle(self.site, policy.drop_caches, policy.remount)
@@ -248,14 +248,14 @@ impl Trial<'_> {
             resident.map(|(_, total)| total),
         );
         observation.settled = settled;
-        observation.settle_ns += self.race.clock.now_ns().saturating_sub(began);
+        observation.settle_ns += self.here.clock.now_ns().saturating_sub(began);
         Ok(())
     }
 
     /// The same for every treatment of a round, different for each round, workload and pass.
     pub(super) fn seed(&self) -> u64 {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(&self.race.study.seed.to_le_bytes());
+        hasher.update(&self.here.study.seed.to_le_bytes());
         hasher.update(&self.round.to_le_bytes());
         hasher.update(&(self.workload as u64).to_le_bytes());
         if let Before::Pass(number) = self.before {
@@ -267,12 +267,12 @@ impl Trial<'_> {
     }
 
     pub(super) fn begins(&self, part: &str) -> Arc<Control> {
-        let control = self.race.interrupt.control();
+        let control = self.here.interrupt.control();
         let part = &match self.before {
             Before::Pass(number) => format!("pass {number}: {part}"),
             _ => part.to_owned(),
         };
-        self.race.watcher.begins(&TrialStart {
+        self.here.watcher.begins(&TrialStart {
             round: self.round,
             treatment: self.treatment,
             workload: Some(self.workload),

@@ -71,10 +71,7 @@ impl Layer for BareDevices {
 
     fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
         let host = raising.host();
-        let devices = filesystem::devices(below)?;
-        for device in &devices {
-            filesystem::ours_to_format(host, device)?;
-        }
+        let devices = filesystem::to_format(host, below)?;
         let mark = raising.plain_name("pool");
         let directory = raising.scratch()?.join(format!(".{mark}"));
         raising.create_tree(&directory)?;

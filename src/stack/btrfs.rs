@@ -2,9 +2,9 @@
 
 use super::{
     DEVICES_MAX, Device, Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising,
-    Takes, block, filesystem, options, raising::Memory,
+    Takes, filesystem, options, raising::Memory,
 };
-use crate::event::{Fact, LayerFacts};
+use crate::event::Fact;
 use crate::host::{Host, Needs, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::OsStr;
@@ -182,18 +182,13 @@ impl Layer for Btrfs {
             &asked,
             &[],
         )?);
-        Ok(RaisedLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "btrfs".to_string(),
-                facts,
-            },
-            devices: devices
-                .iter()
-                .map(|device| block::kernel_name(raising.host(), &device.path))
-                .collect(),
-            disks: Vec::new(),
-        })
+        Ok(filesystem::raised(
+            raising.host(),
+            self.kind(),
+            root,
+            facts,
+            &devices,
+        ))
     }
 }
 

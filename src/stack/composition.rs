@@ -103,6 +103,11 @@ impl Stack {
         missing
     }
 
+    /// Ids of the disks it is told to write over.
+    pub(crate) fn disk_ids(&self) -> impl Iterator<Item = &str> {
+        self.layers.iter().flat_map(|layer| layer.disk_ids())
+    }
+
     /// What is on devices this stack would write over, on this machine as it is now.
     pub(crate) fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
         self.layers

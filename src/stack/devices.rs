@@ -181,6 +181,10 @@ impl Layer for Disks {
         }
     }
 
+    fn disk_ids(&self) -> Vec<&str> {
+        self.disks.iter().map(|disk| disk.id.as_str()).collect()
+    }
+
     fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
         let mut dangers = Vec::new();
         for disk in &self.disks {

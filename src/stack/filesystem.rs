@@ -1,12 +1,12 @@
 //! What all file systems on block devices share: the permission to format, formatting, reading back
 //! how they are mounted.
 
-use super::{Device, Gives, LayerError, Origin, Raising, block, guard, options};
-use crate::event::Fact;
+use super::{Device, Gives, LayerError, Origin, RaisedLayer, Raising, block, guard, options};
+use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, MountInfo, argv};
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The devices given from below.
 ///
@@ -17,6 +17,18 @@ pub(super) fn devices(below: Gives) -> Result<Vec<Device>, LayerError> {
         Gives::Devices(devices) if !devices.is_empty() => Ok(devices),
         _ => Err(LayerError::refused("there are no devices below", "")),
     }
+}
+
+/// The devices given from below, if all of them are ours to format.
+///
+/// # Errors
+/// When one of them is not.
+pub(super) fn to_format(host: &dyn Host, below: Gives) -> Result<Vec<Device>, LayerError> {
+    let devices = devices(below)?;
+    for device in &devices {
+        ours_to_format(host, device)?;
+    }
+    Ok(devices)
 }
 
 /// Makes a file system on devices of ours: `command`, then the devices. Where they outlive the
@@ -151,6 +163,26 @@ pub(super) fn mount_facts(
     facts.extend(options::missing(asked, &in_force));
     facts.extend(block::kernel(host));
     Ok(facts)
+}
+
+/// A file system on these devices, as it came to stand at its root.
+pub(super) fn raised(
+    host: &dyn Host,
+    layer: &str,
+    root: PathBuf,
+    facts: Vec<Fact>,
+    devices: &[Device],
+) -> RaisedLayer {
+    let name = |device: &Device| block::kernel_name(host, &device.path);
+    RaisedLayer {
+        gives: Gives::Mounted(root),
+        facts: LayerFacts {
+            layer: layer.to_string(),
+            facts,
+        },
+        devices: devices.iter().map(name).collect(),
+        disks: Vec::new(),
+    }
 }
 
 /// What is mounted at a directory.

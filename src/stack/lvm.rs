@@ -438,10 +438,7 @@ impl Layer for Lvm {
 
     fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
         let host = raising.host();
-        let devices = filesystem::devices(below)?;
-        for device in &devices {
-            filesystem::ours_to_format(host, device)?;
-        }
+        let devices = filesystem::to_format(host, below)?;
         for device in &devices {
             let uuid = regrouped(&raising.uuid());
             // Also of loop devices: udev would activate the group again while they are detached.

@@ -342,10 +342,7 @@ impl Layer for Md {
 
     fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
         let host = raising.host();
-        let devices = filesystem::devices(below)?;
-        for device in &devices {
-            filesystem::ours_to_format(host, device)?;
-        }
+        let devices = filesystem::to_format(host, below)?;
         let (name, uuid) = (raising.short_name(), raising.uuid());
         let device = PathBuf::from("/dev/md").join(&name);
         // Also of loop devices: udev would put the array together again while they are detached.

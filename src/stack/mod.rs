@@ -28,6 +28,7 @@ mod lvm;
 mod md;
 mod nfs;
 mod options;
+mod plain;
 mod raised;
 mod raising;
 mod share;
@@ -188,6 +189,10 @@ pub(crate) trait Layer: Send + Sync {
     /// Where it needs how many bytes of disk; an empty path is the site's scratch directory.
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None
+    }
+    /// Ids of the disks it is told to write over.
+    fn disk_ids(&self) -> Vec<&str> {
+        Vec::new()
     }
     /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
     /// devices that may be wiped.

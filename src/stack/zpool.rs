@@ -8,7 +8,7 @@ use super::{
     Raising, Takes, block, filesystem, zfs,
 };
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, Needs, argv};
+use crate::host::{Host, Needs, argv, udev::create_pool};
 use crate::journal::{Undo, partitions};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::{OsStr, OsString};
@@ -304,7 +304,8 @@ impl Layer for Zpool {
                 raising.will_carry(device, &name)?;
             }
         }
-        raising.make(Undo::DestroyPool(name.clone()), &create)?;
+        raising.will(Undo::DestroyPool(name.clone()))?;
+        create_pool(host, &create)?;
         for (index, device) in devices.iter().enumerate() {
             let target = leaf(host, &device.path).into_os_string();
             let link = links.join(format!("disk-{}", index + 1)).into_os_string();

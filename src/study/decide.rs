@@ -4,6 +4,7 @@ use crate::event::{Decide, Until};
 use crate::setting::{Refusal, Settings, Span};
 
 use super::factor::find_factor;
+use super::place::is_place;
 use super::{Factor, Policy, Provision};
 
 /// Most rounds that can be asked for.
@@ -66,6 +67,13 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
 /// # Errors
 /// It does not.
 pub(super) fn contrast(name: &str, span: &Span, factors: &[Factor]) -> Result<(), Refusal> {
+    if is_place(name) && factors.iter().all(|factor| factor.name != name) {
+        return Err(Refusal::at(
+            span,
+            format!("there is no factor \"{name}\""),
+            format!("name the places to contrast: [factors] {name} = [\"one\", \"another\"]"),
+        ));
+    }
     let factor = &factors[find_factor(factors, name, span)?];
     if factor.levels.len() == 1 {
         return Err(Refusal::at(

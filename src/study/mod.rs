@@ -11,6 +11,7 @@ mod document;
 mod entry;
 mod error;
 mod factor;
+mod place;
 mod placeholder;
 mod read;
 mod schema;
@@ -21,6 +22,8 @@ mod words;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use error::StudyError;
+pub(crate) use place::{HOST, SYSTEM, in_places};
 pub(crate) use read::parse;
 pub(crate) use schema::schema;
 pub(crate) use size::full_size;

@@ -13,6 +13,7 @@ use super::document::{self, Field};
 use super::entry::{self, Entry, keep};
 use super::error::StudyError;
 use super::factor::{self, Selection};
+use super::place;
 use super::placeholder::Template;
 use super::size;
 use super::treatment::{Builder, Finding, WorkloadEntry};
@@ -187,7 +188,11 @@ impl<'a> Reader<'a> {
 
     fn factors(&mut self, text: &str) -> Vec<Factor> {
         match self.field("factors") {
-            Some(field) => factor::factors(text, &field.item, &mut self.refusals),
+            Some(field) => {
+                let factors = factor::factors(text, &field.item, &mut self.refusals);
+                place::check(&factors, &mut self.refusals);
+                factors
+            }
             None => Vec::new(),
         }
     }
@@ -456,7 +461,7 @@ impl<'a> Reader<'a> {
             return;
         }
         for (index, factor) in factors.iter().enumerate() {
-            if !used.contains(&index) {
+            if !used.contains(&index) && !place::is_place(&factor.name) {
                 self.refusals.push(Refusal::at(
                     &factor.span,
                     format!("no layer and no workload uses factor \"{}\"", factor.name),

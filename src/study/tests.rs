@@ -1189,3 +1189,64 @@ fn studies_after_published_ones_match_their_counterparts() {
         }
     }
 }
+
+/// However the factors of a study are written, a place named beside it is one more of them.
+#[test]
+fn places_named_beside_a_study_are_a_factor_of_it() {
+    let rest = "[[stack]]\nloop = {}\n[[workload]]\nrandom = { block-size = \"4 KiB\" }\n";
+    let used = "[[stack]]\nwhen = { one = 1 }\nloop = {}\n[[stack]]\nwhen = { one = 2 }\nloop = {}\n\
+                [[workload]]\nrandom = { block-size = \"4 KiB\" }\n";
+    for text in [
+        rest.to_owned(),
+        format!("[factors]\none = [1, 2] # a comment\n{used}"),
+        format!("factors = {{ one = [1, 2] }}\n{used}"),
+        format!("factors.one = [1, 2]\n{used}"),
+        format!("[factors]\nsystem = [\"x\"]\none = [1, 2]\n{used}"),
+    ] {
+        let before = good(&text);
+        let places = ["debian-12", "it's \"the\" \\ other"].map(str::to_owned);
+        let after = in_places(text.as_bytes(), SYSTEM, &places);
+        let after = good(std::str::from_utf8(&after).unwrap());
+        let labels: Vec<String> = after
+            .places()
+            .unwrap()
+            .levels
+            .iter()
+            .map(|l| l.label.clone())
+            .collect();
+        assert_eq!(labels, places, "{text}");
+        let others = |study: &Study| -> Vec<Vec<String>> {
+            let others = study.factors.iter().filter(|factor| factor.name != SYSTEM);
+            others
+                .map(|f| f.levels.iter().map(|l| l.label.clone()).collect())
+                .collect()
+        };
+        assert_eq!(others(&after), others(&before), "{text}");
+        let tried: Vec<_> = (0..after.treatments.len())
+            .map(|t| after.place_of(t).unwrap())
+            .collect();
+        let half = after.treatments.len() / 2;
+        for place in &places {
+            assert_eq!(tried.iter().filter(|tried| *tried == place).count(), half);
+        }
+    }
+}
+
+#[test]
+fn places_are_texts_of_one_kind_and_a_contrast_must_have_them() {
+    refused(
+        "[factors]",
+        "[factors]\nsystem = [12, 13]",
+        &["a system is named by a text", "file.toml:3:11"],
+    );
+    refused(
+        "[factors]",
+        "[factors]\nsystem = [\"a\", \"b\"]\nhost = [\"a\", \"b\"]",
+        &["not on both", "take system or host out", "file.toml:4:1"],
+    );
+    refused(
+        "[decide]",
+        "[decide]\ncontrast = \"system\"",
+        &["there is no factor \"system\"", "[factors] system = ["],
+    );
+}

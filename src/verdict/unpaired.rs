@@ -78,8 +78,12 @@ pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
     ];
     for trial in &evidence.trials {
         if let Some(workload) = evidence.head.workloads.get(trial.workload) {
-            let named = |note: &String| format!("{}: {note}", workload.name);
-            notes.extend(trial.notes.iter().map(named));
+            for note in &trial.notes {
+                let named = format!("{}: {note}", workload.name);
+                if !notes.contains(&named) {
+                    notes.push(named);
+                }
+            }
         }
     }
     notes

@@ -139,7 +139,7 @@ pub(crate) fn cell(plan: &Bonnie, phase: Phase, outcome: &Outcome) -> Cell {
         figure: Some(Figure::Measured {
             amount,
             elapsed_ns: outcome.elapsed_ns,
-            cpu_ns: outcome.cpu_ns.unwrap_or(0),
+            cpu_ns: outcome.cpu_ns(),
         }),
         latency_ns: longest.max(),
     }

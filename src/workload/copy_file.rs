@@ -14,7 +14,7 @@ use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{content, size};
-use super::metric;
+use super::metric::{self, Figure};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
@@ -114,6 +114,20 @@ fn source(place: &Place<'_>) -> PathBuf {
     place.directory.join("source")
 }
 
+impl CopyFile {
+    /// What it reports, and how that follows from its one phase.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        // The file once, not bytes read plus bytes written: that is what "copied at" means.
+        let copied = |outcome: &Outcome| metric::per_second(self.size, outcome.elapsed_ns);
+        let mut figures = vec![
+            Figure::elapsed(),
+            Figure::of(metric::throughput_head(), copied),
+        ];
+        figures.extend(Figure::cpu());
+        figures
+    }
+}
+
 impl Workload for CopyFile {
     fn summary(&self) -> String {
         format!(
@@ -125,13 +139,7 @@ impl Workload for CopyFile {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let [user, system] = metric::cpu_heads();
-        vec![
-            metric::elapsed_head(),
-            metric::throughput_head(),
-            user,
-            system,
-        ]
+        metric::heads(self.figures())
     }
 
     fn cost(&self) -> Cost {
@@ -171,13 +179,6 @@ impl Workload for CopyFile {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else {
-            return vec![None; 4];
-        };
-        // The file once, not bytes read plus bytes written: that is what "copied at" means.
-        let copied =
-            (outcome.elapsed_ns > 0).then(|| self.size as f64 * 1e9 / outcome.elapsed_ns as f64);
-        let [user, system] = metric::cpu(outcome);
-        vec![metric::elapsed(outcome), copied, user, system]
+        metric::values(&self.figures(), outcomes)
     }
 }

@@ -7,41 +7,31 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree::{self, CopyMethod, Manner, RSYNC_BUFFER_BYTES};
 use stackrace_engine::{Op, Outcome};
 
-use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
-use super::metric;
-use super::tree::{
-    DIRECTORIES, FILES, FROM, PROFILE, SCALE, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source,
-};
+use super::metric::{self, Figure};
+use super::tree::{FROM, HELD, INVENTED, Source};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
-use crate::event::{Better, MetricHead};
+use crate::event::MetricHead;
 use crate::setting::{Kind, SettingDoc};
+
+/// As rsync does it.
+const AS_RSYNC: SettingDoc = SettingDoc {
+    name: "as-rsync",
+    kind: Kind::Flag,
+    default: "false",
+    required: false,
+    doc: "Temporary name, mode and times set, renamed.",
+};
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "copy-tree",
     summary: "a tree of files copied within the stack",
     source: "cp -r and rsync -a as traced on Linux",
-    settings: &[
-        FILES,
-        DIRECTORIES,
-        SIZE_MEDIAN,
-        SIZE_SPREAD,
-        SIZE_MAX,
-        PROFILE,
-        SCALE,
-        FROM,
-        METHOD,
-        SettingDoc {
-            name: "as-rsync",
-            kind: Kind::Flag,
-            default: "false",
-            required: false,
-            doc: "Temporary name, mode and times set, renamed.",
-        },
-        SYNC_AT_END,
-        CONTENT,
-        COMPRESS_RATIO,
-    ],
+    settings: &SettingDoc::joined::<13>(&[
+        &INVENTED,
+        &[FROM, METHOD, AS_RSYNC, SYNC_AT_END],
+        &HELD,
+    ]),
     example: "copy-tree = { files = 2000, size-median = \"8 KiB\" }",
     parse: |settings| {
         let mut method = method(settings)?;
@@ -69,6 +59,19 @@ struct CopyTree {
     at_end: AtEnd,
 }
 
+impl CopyTree {
+    /// What it reports, and how that follows from its one phase.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![
+            Figure::elapsed(),
+            Figure::throughput(),
+            Figure::rate("files", &[Op::Copy]),
+        ];
+        figures.extend(Figure::cpu());
+        figures
+    }
+}
+
 impl Workload for CopyTree {
     fn summary(&self) -> String {
         format!(
@@ -85,13 +88,7 @@ impl Workload for CopyTree {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let mut heads = vec![
-            metric::elapsed_head(),
-            metric::throughput_head(),
-            metric::head("files", "op/s", Better::Higher),
-        ];
-        heads.extend(metric::cpu_heads());
-        heads
+        metric::heads(self.figures())
     }
 
     fn cost(&self) -> Cost {
@@ -126,15 +123,6 @@ impl Workload for CopyTree {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else {
-            return vec![None; 5];
-        };
-        let mut values = vec![
-            metric::elapsed(outcome),
-            metric::throughput(outcome),
-            metric::operations_of(outcome, &[Op::Copy]),
-        ];
-        values.extend(metric::cpu(outcome));
-        values
+        metric::values(&self.figures(), outcomes)
     }
 }

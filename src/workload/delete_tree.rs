@@ -7,32 +7,18 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree;
 use stackrace_engine::{Op, Outcome};
 
-use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::copy_file::{SYNC_AT_END, at_end, durable};
-use super::metric::{self, Latency};
-use super::tree::{
-    DIRECTORIES, FILES, FROM, PROFILE, SCALE, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source,
-};
+use super::metric::{self, Figure, Latency};
+use super::tree::{FROM, HELD, INVENTED, Source};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
-use crate::event::{Better, MetricHead};
+use crate::event::MetricHead;
+use crate::setting::SettingDoc;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "delete-tree",
     summary: "a tree of files deleted",
     source: "rm -rf of coreutils 9.1 as traced on Linux",
-    settings: &[
-        FILES,
-        DIRECTORIES,
-        SIZE_MEDIAN,
-        SIZE_SPREAD,
-        SIZE_MAX,
-        PROFILE,
-        SCALE,
-        FROM,
-        SYNC_AT_END,
-        CONTENT,
-        COMPRESS_RATIO,
-    ],
+    settings: &SettingDoc::joined::<11>(&[&INVENTED, &[FROM, SYNC_AT_END], &HELD]),
     example: "delete-tree = { files = 2000 }",
     parse: |settings| {
         Ok(Box::new(DeleteTree {
@@ -48,19 +34,26 @@ struct DeleteTree {
     at_end: AtEnd,
 }
 
+impl DeleteTree {
+    /// What it reports, and how that follows from its one phase.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![
+            Figure::elapsed(),
+            Figure::rate("entries", &[Op::Unlink, Op::Rmdir]),
+            Figure::latency(Op::Unlink, Latency::P99),
+        ];
+        figures.extend(Figure::cpu());
+        figures
+    }
+}
+
 impl Workload for DeleteTree {
     fn summary(&self) -> String {
         format!("delete {}{}", self.source.words(), durable(self.at_end))
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let mut heads = vec![
-            metric::elapsed_head(),
-            metric::head("entries", "op/s", Better::Higher),
-            metric::latency_head(Op::Unlink, Latency::P99),
-        ];
-        heads.extend(metric::cpu_heads());
-        heads
+        metric::heads(self.figures())
     }
 
     fn cost(&self) -> Cost {
@@ -86,15 +79,6 @@ impl Workload for DeleteTree {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else {
-            return vec![None; 5];
-        };
-        let mut values = vec![
-            metric::elapsed(outcome),
-            metric::operations_of(outcome, &[Op::Unlink, Op::Rmdir]),
-            metric::latency(outcome, Op::Unlink, Latency::P99),
-        ];
-        values.extend(metric::cpu(outcome));
-        values
+        metric::values(&self.figures(), outcomes)
     }
 }

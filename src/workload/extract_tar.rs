@@ -8,31 +8,17 @@ use std::path::PathBuf;
 use stackrace_engine::files::AtEnd;
 use stackrace_engine::{Op, Outcome, tree};
 
-use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::copy_file::{SYNC_AT_END, at_end, durable};
-use super::metric;
+use super::metric::{self, Figure};
 use super::read_file::{bring, real_file};
-use super::tree::{
-    DIRECTORIES, ENTRY_BYTES, FILES, PROFILE, SCALE, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source,
-    alone,
-};
+use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
-use crate::event::{Better, MetricHead};
+use crate::event::MetricHead;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::unit;
 
 /// What describes the tree in an archive that is made.
-const MADE: [SettingDoc; 9] = [
-    FILES,
-    DIRECTORIES,
-    SIZE_MEDIAN,
-    SIZE_SPREAD,
-    SIZE_MAX,
-    PROFILE,
-    SCALE,
-    CONTENT,
-    COMPRESS_RATIO,
-];
+const MADE: [SettingDoc; 9] = SettingDoc::joined(&[&INVENTED, &HELD]);
 const FROM: SettingDoc = SettingDoc {
     name: "from",
     kind: Kind::Text,
@@ -45,19 +31,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "extract-tar",
     summary: "a tar archive unpacked within the stack",
     source: "tar -x of GNU tar 1.34 as traced on Linux",
-    settings: &[
-        FILES,
-        DIRECTORIES,
-        SIZE_MEDIAN,
-        SIZE_SPREAD,
-        SIZE_MAX,
-        PROFILE,
-        SCALE,
-        FROM,
-        SYNC_AT_END,
-        CONTENT,
-        COMPRESS_RATIO,
-    ],
+    settings: &SettingDoc::joined::<11>(&[&INVENTED, &[FROM, SYNC_AT_END], &HELD]),
     example: "extract-tar = { profile = \"source-code\", scale = 0.5 }",
     parse: |settings| {
         Ok(Box::new(ExtractTar {
@@ -89,6 +63,19 @@ struct ExtractTar {
     at_end: AtEnd,
 }
 
+impl ExtractTar {
+    /// What it reports, and how that follows from its one phase.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![
+            Figure::elapsed(),
+            Figure::throughput(),
+            Figure::rate("files", &[Op::Create, Op::Link]),
+        ];
+        figures.extend(Figure::cpu());
+        figures
+    }
+}
+
 impl Workload for ExtractTar {
     fn summary(&self) -> String {
         let what = match &self.archive {
@@ -101,13 +88,7 @@ impl Workload for ExtractTar {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let mut heads = vec![
-            metric::elapsed_head(),
-            metric::throughput_head(),
-            metric::head("files", "op/s", Better::Higher),
-        ];
-        heads.extend(metric::cpu_heads());
-        heads
+        metric::heads(self.figures())
     }
 
     fn cost(&self) -> Cost {
@@ -150,15 +131,6 @@ impl Workload for ExtractTar {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else {
-            return vec![None; 5];
-        };
-        let mut values = vec![
-            metric::elapsed(outcome),
-            metric::throughput(outcome),
-            metric::operations_of(outcome, &[Op::Create, Op::Link]),
-        ];
-        values.extend(metric::cpu(outcome));
-        values
+        metric::values(&self.figures(), outcomes)
     }
 }

@@ -15,9 +15,9 @@ use exact::Exact;
 
 use super::block::words::{self as word, block_size, files, fsync_every, time};
 use super::block::{BlockIo, Frame};
-use super::metric::{self, Latency};
+use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
-use crate::event::{Better, MetricHead};
+use crate::event::MetricHead;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::unit;
 
@@ -147,6 +147,23 @@ impl FileIo {
     }
 }
 
+impl FileIo {
+    /// What it reports, and how that follows from its one phase.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![Figure::operations(), Figure::throughput()];
+        for op in self.ops() {
+            figures.extend(
+                [Latency::Min, Latency::Mean, Latency::P95]
+                    .map(|which| Figure::latency(*op, which)),
+            );
+        }
+        if self.io.read_share < 1.0 {
+            figures.push(Figure::rate("fsyncs", &[Op::Fsync]));
+        }
+        self.io.figures(figures, PRIMARY_OPEN, self.ops())
+    }
+}
+
 impl Workload for FileIo {
     fn summary(&self) -> String {
         format!(
@@ -162,17 +179,7 @@ impl Workload for FileIo {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let mut heads = vec![metric::operations_head(), metric::throughput_head()];
-        for op in self.ops() {
-            heads.extend(
-                [Latency::Min, Latency::Mean, Latency::P95]
-                    .map(|which| metric::latency_head(*op, which)),
-            );
-        }
-        if self.io.read_share < 1.0 {
-            heads.push(metric::head("fsyncs", "op/s", Better::Higher));
-        }
-        self.io.open_heads(heads, PRIMARY_OPEN, self.ops())
+        metric::heads(self.figures())
     }
 
     fn cost(&self) -> Cost {
@@ -199,23 +206,6 @@ impl Workload for FileIo {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else {
-            return vec![None; self.metrics().len()];
-        };
-        let mut values = vec![metric::operations(outcome), metric::throughput(outcome)];
-        for op in self.ops() {
-            values.extend(
-                [Latency::Min, Latency::Mean, Latency::P95]
-                    .map(|which| metric::latency(outcome, *op, which)),
-            );
-        }
-        if self.io.read_share < 1.0 {
-            values.push(
-                metric::of(outcome, Op::Fsync)
-                    .map(|entry| entry.count as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64),
-            );
-        }
-        self.io
-            .open_values(values, PRIMARY_OPEN, self.ops(), outcome)
+        metric::values(&self.figures(), outcomes)
     }
 }

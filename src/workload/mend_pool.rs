@@ -18,26 +18,18 @@ const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];
 /// Which of them the resilvering is.
 const RESILVER: usize = 1;
 
-const SETTINGS: [SettingDoc; 1 + pools::TREE.len()] = {
-    let mut all = [SettingDoc::optional(
-        "topology",
-        Kind::Choice(&["mirror", "raid10", "raidz1", "raidz2", "raidz3"]),
-        "raidz1",
-        "How data is spread over all devices but the last; raid10: pairs of mirrors, in order.",
-    ); 1 + pools::TREE.len()];
-    let mut at = 0;
-    while at < pools::TREE.len() {
-        all[at + 1] = pools::TREE[at];
-        at += 1;
-    }
-    all
-};
+const TOPOLOGY: SettingDoc = SettingDoc::optional(
+    "topology",
+    Kind::Choice(&["mirror", "raid10", "raidz1", "raidz2", "raidz3"]),
+    "raidz1",
+    "How data is spread over all devices but the last; raid10: pairs of mirrors, in order.",
+);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "mend-pool",
     summary: "a pool of ZFS scrubbed, then one disk replaced and resilvered, on `bare` devices",
     source: "zpool-scrub(8), zpool-replace(8)",
-    settings: &SETTINGS,
+    settings: &SettingDoc::joined::<11>(&[&[TOPOLOGY], &pools::TREE]),
     example: "mend-pool = { topology = \"raidz1\", files = 2000, size-median = \"64 KiB\" }",
     parse: |settings| {
         Ok(Box::new(MendPool {

@@ -14,6 +14,81 @@ pub(super) fn head(name: &str, unit: &str, better: Better) -> MetricHead {
     }
 }
 
+/// A metric of a workload of one phase, and how it follows from the outcome: the two stand together,
+/// so that heads and values cannot come apart.
+pub(super) struct Figure<'a> {
+    head: MetricHead,
+    value: Box<Value<'a>>,
+}
+
+/// A figure of an outcome; none: it has none.
+type Value<'a> = dyn Fn(&Outcome) -> Option<f64> + 'a;
+
+impl<'a> Figure<'a> {
+    /// A metric of its own.
+    pub(super) fn of(head: MetricHead, value: impl Fn(&Outcome) -> Option<f64> + 'a) -> Self {
+        let value = Box::new(value);
+        Self { head, value }
+    }
+
+    /// Bytes moved per second, SI.
+    pub(super) fn throughput() -> Self {
+        Self::of(throughput_head(), throughput)
+    }
+
+    /// Operations per second, fsyncs not counted.
+    pub(super) fn operations() -> Self {
+        Self::of(operations_head(), operations)
+    }
+
+    /// Operations of these kinds per second, under a name for them.
+    pub(super) fn rate(name: &str, kinds: &'static [Op]) -> Self {
+        let head = head(name, "op/s", Better::Higher);
+        Self::of(head, |outcome| operations_of(outcome, kinds))
+    }
+
+    /// Wall time of fixed work.
+    pub(super) fn elapsed() -> Self {
+        Self::of(elapsed_head(), elapsed)
+    }
+
+    /// Processor time of the process, in user mode and in the kernel.
+    pub(super) fn cpu() -> [Self; 2] {
+        let [user, system] = cpu_heads();
+        [
+            Self::of(user, |outcome| cpu(outcome)[0]),
+            Self::of(system, |outcome| cpu(outcome)[1]),
+        ]
+    }
+
+    /// A latency of one kind of operation.
+    pub(super) fn latency(op: Op, which: Latency) -> Self {
+        let value = move |outcome: &Outcome| latency(outcome, op, which);
+        Self::of(latency_head(op, which), value)
+    }
+
+    /// A service time of one kind of operation: from its issue, where an open loop counts latency
+    /// from the intended start; none: a closed loop, whose latency is just that.
+    pub(super) fn service(op: Op, which: Latency) -> Self {
+        let name = format!("{} service time {}", op.name(), which.name());
+        Self::of(head(&name, "ns", Better::Lower), move |outcome| {
+            let service = of(outcome, op)?.service.as_ref()?;
+            Some(figure(&service.histogram, service.sum_ns, which))
+        })
+    }
+}
+
+/// The heads of figures.
+pub(super) fn heads(figures: Vec<Figure<'_>>) -> Vec<MetricHead> {
+    figures.into_iter().map(|figure| figure.head).collect()
+}
+
+/// The values of figures; without an outcome, none.
+pub(super) fn values(figures: &[Figure<'_>], outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    let value = |figure: &Figure<'_>| outcomes.first().and_then(|outcome| (figure.value)(outcome));
+    figures.iter().map(value).collect()
+}
+
 /// Bytes moved per second, SI.
 pub(super) fn throughput_head() -> MetricHead {
     head("throughput", "B/s", Better::Higher)
@@ -43,16 +118,6 @@ pub(super) fn latency_head(op: Op, which: Latency) -> MetricHead {
 pub(super) fn named_latency_head(name: &str, which: Latency) -> MetricHead {
     head(
         &format!("{name} latency {}", which.name()),
-        "ns",
-        Better::Lower,
-    )
-}
-
-/// A service time of one kind of operation: from its issue, where an open loop counts latency from
-/// the intended start.
-pub(super) fn service_head(op: Op, which: Latency) -> MetricHead {
-    head(
-        &format!("{} service time {}", op.name(), which.name()),
         "ns",
         Better::Lower,
     )
@@ -148,12 +213,6 @@ pub(super) fn latency_of_all(outcome: &Outcome, ops: &[Op], which: Latency) -> O
     Some(figure(&all, sum_ns, which))
 }
 
-/// A figure of the service time, ns; none: a closed loop, whose latency is just that.
-pub(super) fn service(outcome: &Outcome, op: Op, which: Latency) -> Option<f64> {
-    let service = of(outcome, op)?.service.as_ref()?;
-    Some(figure(&service.histogram, service.sum_ns, which))
-}
-
 /// A figure of a distribution of times, ns.
 pub(super) fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -> f64 {
     let value = match which {
@@ -168,6 +227,7 @@ pub(super) fn figure(histogram: &Histogram<u64>, sum_ns: u128, which: Latency) -
     value.max(1.0)
 }
 
-fn per_second(amount: u64, elapsed_ns: u64) -> Option<f64> {
+/// So much in so many ns, per second; none: nothing, or in no time.
+pub(super) fn per_second(amount: u64, elapsed_ns: u64) -> Option<f64> {
     (amount > 0 && elapsed_ns > 0).then(|| amount as f64 * 1e9 / elapsed_ns as f64)
 }

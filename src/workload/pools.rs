@@ -9,30 +9,16 @@ use std::time::Duration;
 
 use stackrace_engine::{Ended, Outcome, Slice};
 
-use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::metric;
-use super::tree::{
-    DIRECTORIES, FILES, FROM, PROFILE, SCALE, SIZE_MAX, SIZE_MEDIAN, SIZE_SPREAD, Source,
-};
+use super::tree::{FROM, HELD, INVENTED, Source};
 use super::{Bare, Place, SLICE_NS, Trouble, trouble};
 use crate::event::{Better, MetricHead};
-use crate::host::argv;
+use crate::host::{argv, udev::create_pool};
 use crate::setting::SettingDoc;
 use crate::time::{Clock, SystemClock};
 
 /// Settings of the tree that a pool is filled with.
-pub(super) const TREE: [SettingDoc; 10] = [
-    FILES,
-    DIRECTORIES,
-    SIZE_MEDIAN,
-    SIZE_SPREAD,
-    SIZE_MAX,
-    PROFILE,
-    SCALE,
-    FROM,
-    CONTENT,
-    COMPRESS_RATIO,
-];
+pub(super) const TREE: [SettingDoc; 10] = SettingDoc::joined(&[&INVENTED, &[FROM], &HELD]);
 
 /// Blocks of 4 KiB: larger than the sectors of any common disk, so that ZFS takes it as asked.
 const ASHIFT: &str = "ashift=12";
@@ -116,7 +102,7 @@ impl<'a> Pool<'a> {
         command.extend(argv([ASHIFT, "-O"]));
         command.extend([mount, self.name.into()]);
         command.extend_from_slice(vdevs);
-        self.bare.host.must(&command).map_err(trouble)?;
+        create_pool(self.bare.host, &command).map_err(trouble)?;
         Ok(())
     }
 
@@ -312,7 +298,6 @@ fn outcome(elapsed_ns: u64) -> Outcome {
     Outcome {
         ended: Ended::Complete,
         elapsed_ns,
-        cpu_ns: None,
         cpu_user_ns: 0,
         cpu_system_ns: 0,
         ops: Vec::new(),

@@ -8,7 +8,7 @@ use stackrace_engine::{Op, Outcome};
 
 use super::block::words::{self as word, block_size, files, fsync_every, time};
 use super::block::{BlockIo, Frame, access};
-use super::metric::{self, Latency};
+use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
@@ -110,6 +110,19 @@ impl Random {
     }
 }
 
+impl Random {
+    /// What it reports, and how that follows from its one phase.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![Figure::operations(), Figure::throughput()];
+        for op in self.ops() {
+            figures.extend(
+                [Latency::P50, Latency::P95, Latency::P99].map(|which| Figure::latency(op, which)),
+            );
+        }
+        self.io.figures(figures, PRIMARY_OPEN, &self.ops())
+    }
+}
+
 impl Workload for Random {
     fn summary(&self) -> String {
         let what = match self.io.read_share {
@@ -134,14 +147,7 @@ impl Workload for Random {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let mut heads = vec![metric::operations_head(), metric::throughput_head()];
-        for op in self.ops() {
-            heads.extend(
-                [Latency::P50, Latency::P95, Latency::P99]
-                    .map(|which| metric::latency_head(op, which)),
-            );
-        }
-        self.io.open_heads(heads, PRIMARY_OPEN, &self.ops())
+        metric::heads(self.figures())
     }
 
     fn cost(&self) -> Cost {
@@ -173,17 +179,6 @@ impl Workload for Random {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else {
-            return vec![None; self.metrics().len()];
-        };
-        let mut values = vec![metric::operations(outcome), metric::throughput(outcome)];
-        for op in self.ops() {
-            values.extend(
-                [Latency::P50, Latency::P95, Latency::P99]
-                    .map(|which| metric::latency(outcome, op, which)),
-            );
-        }
-        self.io
-            .open_values(values, PRIMARY_OPEN, &self.ops(), outcome)
+        metric::values(&self.figures(), outcomes)
     }
 }

@@ -12,7 +12,7 @@ use stackrace_engine::{Op, Outcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, block_size};
 use super::block::{content, size};
-use super::metric::{self, Latency};
+use super::metric::{self, Figure, Latency};
 use super::tree::alone;
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
@@ -119,6 +119,19 @@ impl ReadFile {
     }
 }
 
+impl ReadFile {
+    /// What it reports, and how that follows from its one phase.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![
+            Figure::throughput(),
+            Figure::elapsed(),
+            Figure::latency(Op::Read, Latency::P99),
+        ];
+        figures.extend(Figure::cpu());
+        figures
+    }
+}
+
 impl Workload for ReadFile {
     fn summary(&self) -> String {
         let what = self.from.as_ref().map_or("a file".to_owned(), |from| {
@@ -133,14 +146,7 @@ impl Workload for ReadFile {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let [user, system] = metric::cpu_heads();
-        vec![
-            metric::throughput_head(),
-            metric::elapsed_head(),
-            metric::latency_head(Op::Read, Latency::P99),
-            user,
-            system,
-        ]
+        metric::heads(self.figures())
     }
 
     fn cost(&self) -> Cost {
@@ -188,16 +194,6 @@ impl Workload for ReadFile {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else {
-            return vec![None; 5];
-        };
-        let [user, system] = metric::cpu(outcome);
-        vec![
-            metric::throughput(outcome),
-            metric::elapsed(outcome),
-            metric::latency(outcome, Op::Read, Latency::P99),
-            user,
-            system,
-        ]
+        metric::values(&self.figures(), outcomes)
     }
 }

@@ -9,7 +9,7 @@ use stackrace_engine::{Op, Outcome};
 
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
-use super::metric::{self, Latency};
+use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
@@ -97,6 +97,19 @@ impl Sequential {
     }
 }
 
+impl Sequential {
+    /// What it reports, and how that follows from its one phase.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let figures = vec![
+            Figure::throughput(),
+            Figure::operations(),
+            Figure::latency(self.op(), Latency::P50),
+            Figure::latency(self.op(), Latency::P99),
+        ];
+        self.io.figures(figures, PRIMARY_OPEN, &[self.op()])
+    }
+}
+
 impl Workload for Sequential {
     fn summary(&self) -> String {
         let what = match self.mode {
@@ -115,13 +128,7 @@ impl Workload for Sequential {
     }
 
     fn metrics(&self) -> Vec<MetricHead> {
-        let heads = vec![
-            metric::throughput_head(),
-            metric::operations_head(),
-            metric::latency_head(self.op(), Latency::P50),
-            metric::latency_head(self.op(), Latency::P99),
-        ];
-        self.io.open_heads(heads, PRIMARY_OPEN, &[self.op()])
+        metric::heads(self.figures())
     }
 
     fn cost(&self) -> Cost {
@@ -159,16 +166,6 @@ impl Workload for Sequential {
     }
 
     fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let Some(outcome) = outcomes.first() else {
-            return vec![None; self.metrics().len()];
-        };
-        let values = vec![
-            metric::throughput(outcome),
-            metric::operations(outcome),
-            metric::latency(outcome, self.op(), Latency::P50),
-            metric::latency(outcome, self.op(), Latency::P99),
-        ];
-        self.io
-            .open_values(values, PRIMARY_OPEN, &[self.op()], outcome)
+        metric::values(&self.figures(), outcomes)
     }
 }

@@ -17,7 +17,7 @@ use crate::setting::{Kind, Refusal, Setting, SettingDoc, Settings};
 use crate::unit;
 
 /// Number of files.
-pub(super) const FILES: SettingDoc = SettingDoc {
+const FILES: SettingDoc = SettingDoc {
     name: "files",
     kind: Kind::Count,
     default: "1000",
@@ -25,7 +25,7 @@ pub(super) const FILES: SettingDoc = SettingDoc {
     doc: "Number of files generated.",
 };
 /// Number of directories.
-pub(super) const DIRECTORIES: SettingDoc = SettingDoc {
+const DIRECTORIES: SettingDoc = SettingDoc {
     name: "directories",
     kind: Kind::Count,
     default: "50",
@@ -33,7 +33,7 @@ pub(super) const DIRECTORIES: SettingDoc = SettingDoc {
     doc: "Number of directories generated.",
 };
 /// Median size.
-pub(super) const SIZE_MEDIAN: SettingDoc = SettingDoc {
+const SIZE_MEDIAN: SettingDoc = SettingDoc {
     name: "size-median",
     kind: Kind::Bytes,
     default: "16 KiB",
@@ -41,7 +41,7 @@ pub(super) const SIZE_MEDIAN: SettingDoc = SettingDoc {
     doc: "Median size of a file.",
 };
 /// Spread.
-pub(super) const SIZE_SPREAD: SettingDoc = SettingDoc {
+const SIZE_SPREAD: SettingDoc = SettingDoc {
     name: "size-spread",
     kind: Kind::Number,
     default: "1.5",
@@ -49,7 +49,7 @@ pub(super) const SIZE_SPREAD: SettingDoc = SettingDoc {
     doc: "Standard deviation of the natural logarithm of the sizes; 0: all equal.",
 };
 /// Largest size.
-pub(super) const SIZE_MAX: SettingDoc = SettingDoc {
+const SIZE_MAX: SettingDoc = SettingDoc {
     name: "size-max",
     kind: Kind::Bytes,
     default: "64 MiB",
@@ -65,7 +65,7 @@ pub(super) const FROM: SettingDoc = SettingDoc {
     doc: "A real directory whose tree is used instead of a generated one (it is only read).",
 };
 /// A profile.
-pub(super) const PROFILE: SettingDoc = SettingDoc {
+const PROFILE: SettingDoc = SettingDoc {
     name: "profile",
     kind: Kind::Choice(&PROFILES),
     default: "",
@@ -73,7 +73,7 @@ pub(super) const PROFILE: SettingDoc = SettingDoc {
     doc: "A tree invented after a real one: `stackrace show profiles`.",
 };
 /// How much of it.
-pub(super) const SCALE: SettingDoc = SettingDoc {
+const SCALE: SettingDoc = SettingDoc {
     name: "scale",
     kind: Kind::Number,
     default: "1",
@@ -91,16 +91,14 @@ pub(super) const PROFILES: [&str; profile::ALL.len()] = {
     names
 };
 
+/// Sizes of a tree of the settings' own.
+const SIZES: [SettingDoc; 5] = [FILES, DIRECTORIES, SIZE_MEDIAN, SIZE_SPREAD, SIZE_MAX];
+/// What the files of an invented tree hold.
+pub(super) const HELD: [SettingDoc; 2] = [CONTENT, COMPRESS_RATIO];
 /// Words that describe a tree of the settings' own.
-const GENERATED: [SettingDoc; 7] = [
-    FILES,
-    DIRECTORIES,
-    SIZE_MEDIAN,
-    SIZE_SPREAD,
-    SIZE_MAX,
-    CONTENT,
-    COMPRESS_RATIO,
-];
+const GENERATED: [SettingDoc; 7] = SettingDoc::joined(&[&SIZES, &HELD]);
+/// Words that describe an invented tree, but for what its files hold.
+pub(super) const INVENTED: [SettingDoc; 7] = SettingDoc::joined(&[&SIZES, &[PROFILE, SCALE]]);
 
 /// Refuses words that another one makes meaningless: they would be ignored.
 pub(super) fn alone(settings: &Settings, name: &str, others: &[SettingDoc]) -> Result<(), Refusal> {

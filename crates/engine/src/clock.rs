@@ -2,7 +2,9 @@
 //!
 //! Where the processor's time-stamp counter runs at a constant rate in every power state (CPUID
 //! leaf 8000_0007h, EDX bit 8, "invariant TSC"), one reading costs about half of a reading of the
-//! monotonic clock. Its rate is measured against `CLOCK_MONOTONIC`, and compared with it again at
+//! monotonic clock. The processor's word is not enough: an emulated one may claim it while its counter
+//! follows the emulator, or several processors may disagree. The kernel watches the counter from boot
+//! on and takes another clock source then, and so does this file. The rate is measured against `CLOCK_MONOTONIC`, and compared with it again at
 //! the end of each phase: a disagreement is reported, never corrected silently.
 //!
 //! Units: nanoseconds since the clock's origin; ticks are whatever the counter counts.
@@ -57,12 +59,18 @@ fn counter() -> u64 {
     monotonic_ns()
 }
 
+/// Where the kernel says which clock source it keeps time by.
+#[cfg(target_arch = "x86_64")]
+const CHOICE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
 /// Whether the counter may be believed.
 #[cfg(target_arch = "x86_64")]
 fn invariant() -> bool {
     use core::arch::x86_64::__cpuid;
     const LEAF: u32 = 0x8000_0007;
-    __cpuid(0x8000_0000).eax >= LEAF && __cpuid(LEAF).edx & (1 << 8) != 0
+    let claimed = __cpuid(0x8000_0000).eax >= LEAF && __cpuid(LEAF).edx & (1 << 8) != 0;
+    // Where the kernel does not tell, nobody has vouched for the counter.
+    claimed && std::fs::read_to_string(CHOICE).is_ok_and(|choice| choice.trim() == "tsc")
 }
 
 #[cfg(not(target_arch = "x86_64"))]

@@ -11,7 +11,6 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{Builder, ScopedJoinHandle};
 
 use rustix::io::Errno;
-use rustix::time::{ClockId, clock_gettime};
 
 use crate::clock::{Calibration, Clock, Readings};
 use crate::control::Control;
@@ -84,12 +83,6 @@ impl Watch<'_> {
     }
 }
 
-/// Processor time of the calling thread, user and system, ns.
-fn thread_cpu_ns() -> u64 {
-    let time = clock_gettime(ClockId::ThreadCPUTime);
-    time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
-}
-
 /// What a thread works with: its notebook, its clock, and the news of whether to go on.
 pub(crate) struct Hand<'a> {
     recorder: Recorder,
@@ -98,14 +91,11 @@ pub(crate) struct Hand<'a> {
     failed: &'a AtomicBool,
     batch_ops: u64,
     batch_bytes: u64,
-    /// Processor time of the thread when it began.
-    cpu_ns: u64,
 }
 
 /// What a thread leaves behind.
 struct Report {
     recorder: Recorder,
-    cpu_ns: u64,
     halt: Option<Halt>,
     back: u64,
     end_ns: u64,
@@ -125,7 +115,6 @@ impl<'a> Hand<'a> {
             failed,
             batch_ops: 0,
             batch_bytes: 0,
-            cpu_ns: thread_cpu_ns(),
         }
     }
 
@@ -202,7 +191,6 @@ impl<'a> Hand<'a> {
         }
         Report {
             recorder: self.recorder,
-            cpu_ns: thread_cpu_ns().saturating_sub(self.cpu_ns),
             halt: result.err(),
             back: self.time.back,
             end_ns,
@@ -216,7 +204,6 @@ impl<'a> Hand<'a> {
 /// law). `why` says in a clause how the operations were done.
 fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, cpu: Cpu, why: String) -> Outcome {
     let (mut ended, mut elapsed_ns, mut clock_back) = (Ended::Complete, 0, 0);
-    let cpu_ns = reports.iter().map(|report| report.cpu_ns).sum();
     let mut first: Option<(u64, OpError)> = None;
     let mut recorders = Vec::with_capacity(reports.len());
     for report in reports {
@@ -243,7 +230,6 @@ fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, cpu: Cpu, why: Strin
     Outcome {
         ended,
         elapsed_ns,
-        cpu_ns: Some(cpu_ns),
         cpu_user_ns: cpu.user_ns,
         cpu_system_ns: cpu.system_ns,
         ops: merged.ops,

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use rustix::io::Errno;
 
+use crate::limit::words;
 use crate::outcome::OpError;
 
 /// The phase could not begin. Nothing was measured.
@@ -59,11 +60,6 @@ pub enum StartError {
     },
     /// Laying out files failed on the way.
     LayOut(OpError),
-}
-
-/// The system's words for an errno.
-fn words(errno: i32) -> std::io::Error {
-    std::io::Error::from_raw_os_error(errno)
 }
 
 impl fmt::Display for StartError {
@@ -144,7 +140,10 @@ impl StartError {
 fn room_or_device(errno: Errno) -> &'static str {
     match errno {
         Errno::NOSPC | Errno::DQUOT => "free some space, or lower the size of the working set",
-        Errno::FBIG => "lower the size of the working set, or spread it over more files",
+        Errno::FBIG => {
+            "lower the size of the working set, spread it over more files, or raise the limit on \
+             the size of a file (ulimit -f)"
+        }
         _ => "look at the device's state and the kernel's messages (dmesg)",
     }
 }

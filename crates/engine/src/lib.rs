@@ -18,6 +18,7 @@ pub mod files;
 mod gate;
 mod io;
 mod layout;
+pub mod limit;
 pub mod memory;
 mod outcome;
 mod pace;

@@ -250,11 +250,7 @@ impl std::fmt::Display for OpError {
             write!(f, " at offset {offset}")?;
         }
         if self.detail.is_empty() {
-            write!(
-                f,
-                " failed: {}",
-                std::io::Error::from_raw_os_error(self.errno)
-            )
+            write!(f, " failed: {}", crate::limit::words(self.errno))
         } else {
             write!(f, ": {}", self.detail)
         }
@@ -290,9 +286,6 @@ pub struct Outcome {
     pub ended: Ended,
     /// From the common start of all threads to the end of the last one, closing fsync included, ns.
     pub elapsed_ns: u64,
-    /// Processor time, user and system, of the threads that made the calls of a phase of whole
-    /// files, ns; none: not taken.
-    pub cpu_ns: Option<u64>,
     /// Processor time of the process meanwhile, in user mode, all threads together, ns. Whatever
     /// else the process does at that time is in it.
     pub cpu_user_ns: u64,
@@ -338,6 +331,13 @@ pub struct Outcome {
     pub clock_error: f64,
     /// How many times a clock reading was before the one preceding it.
     pub clock_back: u64,
+}
+
+impl Outcome {
+    /// Processor time of the process, in user mode and in the kernel, ns.
+    pub fn cpu_ns(&self) -> u64 {
+        self.cpu_user_ns + self.cpu_system_ns
+    }
 }
 
 /// Time-weighted mean of outstanding operations: the sum of the times they were, over the elapsed

@@ -168,6 +168,41 @@ pub struct Run {
 }
 
 impl Plan {
+    /// What a version does in the working directory if nothing is asked of it but a mode; without
+    /// one, random reads.
+    pub fn of(version: Version) -> Plan {
+        let (events, time_ns) = match version {
+            Version::V0_4 => (10_000, None),
+            Version::V1_0 => (0, Some(10_000_000_000)),
+        };
+        Plan {
+            directory: ".".into(),
+            version,
+            mode: Mode::RandomRead,
+            transfer: Transfer::Sync,
+            files: 128,
+            total_bytes: 2 << 30,
+            block_size: 16_384,
+            merged: 0,
+            open_sync: false,
+            open_dsync: false,
+            direct: false,
+            fsync_every: 100,
+            fsync_each: false,
+            fsync_at_end: true,
+            data_only: false,
+            ratio: 1.5,
+            validate: false,
+            content: Content::Zero,
+            threads: 1,
+            events,
+            time_ns,
+            rate: None,
+            seed: 0,
+            slice_ns: 1_000_000_000,
+        }
+    }
+
     /// Bytes of one file.
     pub fn file_bytes(&self) -> u64 {
         self.total_bytes / u64::from(self.files.max(1))

@@ -517,7 +517,6 @@ impl Phase<'_> {
         Outcome {
             ended,
             elapsed_ns,
-            cpu_ns: None,
             cpu_user_ns: cpu.user_ns,
             cpu_system_ns: cpu.system_ns,
             ops: merged.ops,

@@ -16,7 +16,7 @@ mod table;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use parse::parse;
+pub(crate) use parse::{csv_line, parse};
 pub(crate) use print::{csv, csv_header, text};
 
 use crate::event::{Better, MetricHead};
@@ -162,7 +162,7 @@ pub(crate) enum Figure {
 
 impl Figure {
     /// KiB/s, or operations per second; none: too fast to tell, or not shown.
-    fn per_s(self) -> Option<f64> {
+    pub(crate) fn per_s(self) -> Option<f64> {
         match self {
             Figure::TooFast | Figure::Garbage { .. } => None,
             Figure::Rate { per_s, .. } => Some(per_s),
@@ -173,7 +173,7 @@ impl Figure {
     }
 
     /// Percent of one processor.
-    fn cpu_percent(self) -> Option<f64> {
+    pub(crate) fn cpu_percent(self) -> Option<f64> {
         match self {
             Figure::TooFast => None,
             Figure::Rate { cpu_percent, .. } | Figure::Garbage { cpu_percent, .. } => {

@@ -39,7 +39,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
             continue;
         }
         if line.matches(',').count() >= COMMAS {
-            let report = csv(line, at)?;
+            let report = csv_line(line, at)?;
             match reports.last_mut().filter(|_| above) {
                 Some(last) if same_run(last, &report) => {
                     agree(last, &report, at)?;
@@ -255,8 +255,11 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// One line of CSV.
-fn csv(text: &str, line: usize) -> Result<Report, Misread> {
+/// One line of CSV, which has this number in its text.
+///
+/// # Errors
+/// It cannot be understood.
+pub(crate) fn csv_line(text: &str, line: usize) -> Result<Report, Misread> {
     let mut fields = Fields {
         rest: text.split(','),
         line,

@@ -30,6 +30,10 @@ fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
     }
 }
 
+fn all(names: &[String]) -> Result<Vec<&'static System>, Failure> {
+    names.iter().map(|name| named(name)).collect()
+}
+
 fn named(name: &str) -> Result<&'static System, Failure> {
     system::named(name).ok_or_else(|| {
         let names: Vec<&str> = system::ALL.iter().map(|system| system.name).collect();
@@ -51,10 +55,7 @@ pub(in crate::cli) fn of(name: &str) -> Result<(Image, Option<Image>), Failure> 
 
 /// `stackrace lab build`.
 pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8, Failure> {
-    let systems: Vec<&'static System> = names
-        .iter()
-        .map(|name| named(name))
-        .collect::<Result<_, _>>()?;
+    let systems = all(names)?;
     let host = quiet_host();
     let cache = cache(&host)?;
     std::fs::create_dir_all(&cache)
@@ -112,8 +113,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
         }
     }
     for machine in clean::passing_dirs(setting)? {
-        let dir = machine::dir_in(&machine);
-        if dir.is_dir() {
+        for dir in machine::dirs_in(&machine) {
             let state = match Journal::open(&machine.join("journal.jsonl")) {
                 Ok(_) => "left behind, `stackrace clean` removes it",
                 Err(_) => "running",
@@ -137,9 +137,13 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
 }
 
 /// `stackrace lab clean`.
-pub(super) fn remove(all: bool) -> Result<u8, Failure> {
+pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
+    let systems = all(names)?;
     let mut stock = image::stock(&cache(&quiet_host())?);
-    stock.retain(|stocked| all || !matches!(stocked, Stocked::Used(_, _)));
+    stock.retain(|stocked| match stocked {
+        Stocked::Used(system, _) => systems.contains(system),
+        Stocked::Unneeded(_) | Stocked::Damaged(_) => true,
+    });
     for each in &stock {
         let dir = each.dir();
         std::fs::remove_dir_all(dir).map_err(|error| {

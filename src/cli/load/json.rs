@@ -36,7 +36,7 @@ fn phase(measured: &Measured, outcome: &Outcome, offered: Option<f64>) -> Value 
         "name": measured.name,
         "ended": ended(outcome.ended),
         "elapsed_ns": outcome.elapsed_ns,
-        "cpu_ns": outcome.cpu_user_ns + outcome.cpu_system_ns,
+        "cpu_ns": outcome.cpu_ns(),
         "cpu_user_ns": outcome.cpu_user_ns,
         "cpu_system_ns": outcome.cpu_system_ns,
         "engine": outcome.engine,

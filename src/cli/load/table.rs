@@ -187,7 +187,7 @@ fn facts(
 /// What the processor did for it, and how much of that was the generator's own work.
 fn cpu(outcome: &Outcome, own_ns: f64) -> String {
     let ops: u64 = outcome.ops.iter().map(|op| op.count).sum();
-    let cpu_ns = (outcome.cpu_user_ns + outcome.cpu_system_ns) as f64;
+    let cpu_ns = outcome.cpu_ns() as f64;
     let each_ns = cpu_ns / ops.max(1) as f64;
     format!(
         "{} of one processor, {} per operation; of it the generator itself {} ({})",

@@ -1,6 +1,5 @@
 //! sysbench's options: `--name=value`, a test, a command.
 
-use stackrace_engine::spec::Content;
 use stackrace_engine::sysbench::{Mode, Plan, Transfer, Version};
 
 use crate::classic::sysbench::MODES;
@@ -49,34 +48,8 @@ pub(super) enum Command {
 
 impl Options {
     fn new(version: Version) -> Self {
-        let old = version == Version::V0_4;
         Self {
-            plan: Plan {
-                directory: ".".into(),
-                version,
-                mode: Mode::RandomRead,
-                transfer: Transfer::Sync,
-                files: 128,
-                total_bytes: 2 << 30,
-                block_size: 16_384,
-                merged: 0,
-                open_sync: false,
-                open_dsync: false,
-                direct: false,
-                fsync_every: 100,
-                fsync_each: false,
-                fsync_at_end: true,
-                data_only: false,
-                ratio: 1.5,
-                validate: false,
-                content: Content::Zero,
-                threads: 1,
-                events: if old { 10_000 } else { 0 },
-                time_ns: if old { None } else { Some(10_000_000_000) },
-                rate: None,
-                seed: 0,
-                slice_ns: 1_000_000_000,
-            },
+            plan: Plan::of(version),
             command: Command::Help,
             mode: None,
             seed: 0,
@@ -94,6 +67,9 @@ impl Options {
     pub(super) fn read(words: &[String]) -> Result<Self, String> {
         let old = words.iter().any(|word| word.starts_with("--test"));
         let mut options = Self::new(if old { Version::V0_4 } else { Version::V1_0 });
+        if words.iter().any(|word| word == "--help" || word == "-h") {
+            return Ok(options);
+        }
         let (mut plain, mut backlog, mut queued) = (Vec::new(), 128, false);
         for word in words {
             let Some(option) = word.strip_prefix("--") else {
@@ -287,6 +263,7 @@ mod tests {
         assert_eq!((old.plan.version, old.plan.events), (Version::V0_4, 10_000));
         assert_eq!((old.plan.time_ns, old.plan.total_bytes), (None, 3 << 30));
         assert!(old.seeded && old.command == Command::Prepare);
+        assert_eq!(read("fileio --help").unwrap().command, Command::Help);
     }
 
     #[test]

@@ -7,9 +7,12 @@ release=$(sh "${0%/*}/kernel.sh" "$tree")
 version=$(chroot "$tree" dpkg-query --show --showformat '${Version}' zfs-dkms)
 module=$(ls "$tree/usr/src" | sed -n 's/^zfs-//p')
 chroot "$tree" apt-get --quiet=2 install --yes --no-install-recommends "linux-headers-$release" >&2
-chroot "$tree" dkms install -m zfs -v "$module" -k "$release" >&2
-chroot "$tree" depmod "$release"
 modules=$tree/usr/lib/modules/$release
+chroot "$tree" dkms install -m zfs -v "$module" -k "$release" >&2
+# The headers of Debian 13 bring the kernel with them: its packed modules are here already, unpacked.
+find "$modules/kernel" -name '*.ko.xz' -delete
+find "$modules/updates" -name '*.ko.xz' -exec xz --decompress {} +
+chroot "$tree" depmod "$release"
 layer=$tree/tmp/layer/usr/lib/modules/$release
 mkdir -p "$layer"
 cp -a "$modules/updates" "$modules"/modules.* "$layer/"

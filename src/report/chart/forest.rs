@@ -75,11 +75,13 @@ pub(in crate::report) fn forest(
                     }
                 }
                 Item::Row(row) => {
-                    // Behind the interval alone: the line of text above it stays clear.
-                    rect class="band" x=(px(place(band[0]))) y=(px(top + TEXT)) height=(px(ROW - TEXT))
-                        width=(px(place(band[1]) - place(band[0]))) {}
-                    line class="one" x1=(px(place(1.0))) x2=(px(place(1.0)))
-                        y1=(px(top + TEXT)) y2=(px(top + ROW)) {}
+                    // Behind an interval alone: text, above it or in its place, stays clear.
+                    @if row.ratio.is_some() {
+                        rect class="band" x=(px(place(band[0]))) y=(px(top + TEXT)) height=(px(ROW - TEXT))
+                            width=(px(place(band[1]) - place(band[0]))) {}
+                        line class="one" x1=(px(place(1.0))) x2=(px(place(1.0)))
+                            y1=(px(top + TEXT)) y2=(px(top + ROW)) {}
+                    }
                     (draw(row, axis, top))
                 }
             }

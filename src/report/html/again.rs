@@ -19,6 +19,7 @@ fn command(record: &Record) -> String {
     if record.head.command.iter().any(|word| word == "--full") {
         argv.push("--full".to_owned());
     }
+    argv.extend(places(&record.head.command));
     for (name, value) in [
         ("--seed", record.head.seed.to_string()),
         ("--margin", share(decide.margin)),
@@ -31,6 +32,26 @@ fn command(record: &Record) -> String {
         argv.extend([name.to_owned(), value]);
     }
     shell(&argv)
+}
+
+/// The words of a command that say where its run is made.
+fn places(command: &[String]) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut rest = command.iter();
+    while let Some(word) = rest.next() {
+        match word.split_once('=').map_or(&**word, |(name, _)| name) {
+            "--lab" | "--sudo" => words.push(word.clone()),
+            "--system" | "--memory" | "--on" | "--ssh" if word.contains('=') => {
+                words.push(word.clone());
+            }
+            "--system" | "--memory" | "--on" | "--ssh" => {
+                words.push(word.clone());
+                words.extend(rest.next().cloned());
+            }
+            _ => {}
+        }
+    }
+    words
 }
 
 /// The study, verbatim, and how to run it again.

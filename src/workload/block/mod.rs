@@ -17,9 +17,9 @@ use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, 
 use stackrace_engine::verify::{self, Ledger};
 use stackrace_engine::{Op, Outcome, StartError};
 
-use super::metric::{self, Latency};
+use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, SLICE_NS, Trouble, trouble};
-use crate::event::{Better, MetricHead};
+use crate::event::Better;
 use crate::unit;
 
 /// What a workload says before the settings are read: its mode, and defaults of its own.
@@ -240,36 +240,24 @@ impl BlockIo {
         }
     }
 
-    /// The heads of an open loop: one latency first, as the operations per second follow from the
+    /// The figures of an open loop: one latency first, as the operations per second follow from the
     /// schedule; and besides, how much of it was achieved, and the service times.
-    pub(super) fn open_heads(
+    pub(super) fn figures<'a>(
         &self,
-        mut heads: Vec<MetricHead>,
+        mut figures: Vec<Figure<'a>>,
         primary: usize,
         ops: &[Op],
-    ) -> Vec<MetricHead> {
-        if self.offered_per_s().is_some() {
-            heads[..=primary].rotate_right(1);
-            heads.push(metric::head("offered load achieved", "%", Better::Higher));
-            heads.extend(services(ops).map(|(op, which)| metric::service_head(op, which)));
-        }
-        heads
-    }
-
-    /// Their values, in the same order.
-    pub(super) fn open_values(
-        &self,
-        mut values: Vec<Option<f64>>,
-        primary: usize,
-        ops: &[Op],
-        outcome: &Outcome,
-    ) -> Vec<Option<f64>> {
+    ) -> Vec<Figure<'a>> {
         if let Some(offered) = self.offered_per_s() {
-            values[..=primary].rotate_right(1);
-            values.push(metric::operations(outcome).map(|rate| rate / offered * 100.0));
-            values.extend(services(ops).map(|(op, which)| metric::service(outcome, op, which)));
+            figures[..=primary].rotate_right(1);
+            let head = metric::head("offered load achieved", "%", Better::Higher);
+            let achieved = move |outcome: &Outcome| {
+                metric::operations(outcome).map(|rate| rate / offered * 100.0)
+            };
+            figures.push(Figure::of(head, achieved));
+            figures.extend(services(ops).map(|(op, which)| Figure::service(op, which)));
         }
-        values
+        figures
     }
 
     /// What is not said of every phase: fsync cadence, durability, pacing, the cache.

@@ -1,36 +1,20 @@
 //! The order of requests is the one that was seen, documented, or reported.
 
 use super::*;
-use crate::spec::Content;
-use crate::sysbench::Transfer;
 use proptest::prelude::*;
 
 fn plan(version: Version, mode: Mode) -> Plan {
     Plan {
         directory: "/nowhere".into(),
-        version,
         mode,
-        transfer: Transfer::Sync,
         files: 3,
         total_bytes: 1_000_000,
         block_size: 4096,
-        merged: 0,
-        open_sync: false,
-        open_dsync: false,
-        direct: false,
         fsync_every: 0,
-        fsync_each: false,
-        fsync_at_end: true,
-        data_only: false,
-        ratio: 1.5,
-        validate: false,
-        content: Content::Zero,
-        threads: 1,
         events: 0,
         time_ns: None,
-        rate: None,
-        seed: 0,
         slice_ns: 1,
+        ..Plan::of(version)
     }
 }
 

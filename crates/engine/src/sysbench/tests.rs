@@ -8,29 +8,12 @@ use crate::outcome::Ended;
 fn plan(directory: &Path, mode: Mode) -> Plan {
     Plan {
         directory: directory.to_owned(),
-        version: Version::V1_0,
         mode,
-        transfer: Transfer::Sync,
         files: 4,
         total_bytes: 1 << 20,
-        block_size: 16 << 10,
-        merged: 0,
-        open_sync: false,
-        open_dsync: false,
-        direct: false,
-        fsync_every: 100,
-        fsync_each: false,
-        fsync_at_end: true,
-        data_only: false,
-        ratio: 1.5,
-        validate: false,
-        content: Content::Zero,
-        threads: 1,
-        events: 0,
         time_ns: None,
-        rate: None,
-        seed: 0,
         slice_ns: 1_000_000,
+        ..Plan::of(Version::V1_0)
     }
 }
 

@@ -5,22 +5,22 @@ use crate::host::verb::{Told, Verb};
 use serde::{Deserialize, Serialize};
 
 /// Name of the serial port, inside and outside.
-pub(super) const PORT: &str = "stackrace";
+pub(crate) const PORT: &str = "stackrace";
 
 /// A request or a reply with its number.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub(super) struct Numbered<T> {
+pub(crate) struct Numbered<T> {
     /// Of the request.
-    pub(super) id: u64,
+    pub(crate) id: u64,
     /// What is said.
     #[serde(flatten)]
-    pub(super) said: T,
+    pub(crate) said: T,
 }
 
 /// What a guest is asked to do.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "do", rename_all = "kebab-case")]
-pub(super) enum Request {
+pub(crate) enum Request {
     /// Say that it is there: [`Reply::Done`].
     Hello,
     /// Run a command to its end: [`Reply::Ended`].
@@ -46,13 +46,18 @@ pub(super) enum Request {
         /// All of it.
         text: String,
     },
-    /// Run a command that keeps a run in a store, and send each line of its log as it is written:
-    /// [`Reply::Line`] …, then [`Reply::Ended`].
+    /// Run a command, and send each line it prints as it is printed: [`Reply::Line`] …, then
+    /// [`Reply::Ended`], whose standard output is empty.
     Follow {
         /// Program and arguments.
         argv: Vec<String>,
-        /// The store, in which there is no run yet.
-        store: String,
+    },
+    /// Hand a line to the command of a [`Request::Follow`]: [`Reply::Done`].
+    Tell {
+        /// Its number.
+        of: u64,
+        /// Without its line break.
+        text: String,
     },
     /// Ask the command of a [`Request::Follow`] to end, as Ctrl-C would: [`Reply::Done`].
     Interrupt {
@@ -64,12 +69,12 @@ pub(super) enum Request {
 /// What a guest answers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(tag = "reply", rename_all = "kebab-case")]
-pub(super) enum Reply {
+pub(crate) enum Reply {
     /// It is done.
     Done,
-    /// A line of the log that is followed, without its line break.
+    /// A line that a command printed, without its line break.
     Line {
-        /// As it was written.
+        /// As it was printed.
         text: String,
     },
     /// A command ended.
@@ -101,7 +106,7 @@ pub(super) enum Reply {
 }
 
 /// One line, with its line break.
-pub(super) fn line<T: Serialize>(id: u64, said: T) -> std::io::Result<Vec<u8>> {
+pub(crate) fn line<T: Serialize>(id: u64, said: T) -> std::io::Result<Vec<u8>> {
     let mut bytes = serde_json::to_vec(&Numbered { id, said })?;
     bytes.push(b'\n');
     Ok(bytes)

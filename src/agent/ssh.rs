@@ -1,0 +1,527 @@
+//! The line to another machine: the system's own `ssh`, with the user's keys, agent and settings.
+//!
+//! One connection does it all. A line of shell says what is there; this program is copied if it is
+//! not there yet, under a temporary name, and renamed once it runs and says that it is whole; then
+//! the shell becomes the agent, and the connection is the line to it. Nothing but a POSIX shell is
+//! needed there.
+
+use super::program::{Program, libc_needed, version};
+use super::wire::Request;
+mod destination;
+mod error;
+
+pub(crate) use destination::Destination;
+pub(crate) use error::SshError;
+
+use super::{Agent, AgentError};
+use crate::host::process::{Process, Streams};
+use crate::host::verb::Verb;
+use crate::host::{HostError, argv};
+use crate::time::{Clock, SystemClock};
+use serde::de::DeserializeOwned;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{ChildStdin, ChildStdout};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::Duration;
+
+/// What is asked of ssh besides what the user asks: never a question at the terminal, an end to
+/// waiting for a machine that does not answer, and for one that has fallen silent, after as long as
+/// the agent there waits ([`super::serve::stdio`]).
+const OPTIONS: [&str; 8] = [
+    "-o",
+    "BatchMode=yes",
+    "-o",
+    "ConnectTimeout=15",
+    "-o",
+    "ServerAliveInterval=20",
+    "-o",
+    "ServerAliveCountMax=6",
+];
+
+/// Begins each line of the shell there that is meant for us; a login may print others.
+const MARK: &str = "stackrace: ";
+
+/// Most lines a login may print before the shell answers.
+const GREETING_MAX: usize = 1000;
+
+/// Most bytes kept of what ssh and the shell there say, the last ones.
+const SAID_MAX: usize = 4096;
+
+/// How long an ssh whose connection has ended may take to say why and end.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// How often it is looked at meanwhile.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How ssh ends when it has failed itself (ssh(1)).
+const SSH_FAILED: i32 = 255;
+
+/// How a machine is reached.
+#[derive(Debug, Clone)]
+pub(crate) struct Way {
+    /// Where it is.
+    pub(crate) to: Destination,
+    /// The ssh command with options of the user's: `ssh -i key`.
+    pub(crate) ssh: Vec<String>,
+    /// Whether to be root there, by `sudo`.
+    pub(crate) sudo: bool,
+}
+
+/// A machine that is connected to, with this program on it. The line ends when this is dropped; what
+/// the agent there still follows is then interrupted.
+pub(crate) struct Remote {
+    to: Destination,
+    agent: Arc<Agent>,
+    /// Dropping it does not end ssh: it ends when the agent there has.
+    ssh: Mutex<Process>,
+    said: Said,
+    found: Found,
+}
+
+/// What the shell there says of its machine.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+struct Found {
+    /// `Linux x86_64`.
+    system: String,
+    /// `glibc 2.36`; empty: it does not say.
+    libc: String,
+    /// Whether this very program is there and runs.
+    have: bool,
+    /// Where it is, or will be.
+    program: PathBuf,
+    /// The directory of the stores of what is done there from elsewhere.
+    stores: PathBuf,
+}
+
+impl Remote {
+    /// Connects, copies this program there unless it is there, and begins to talk to it.
+    ///
+    /// # Errors
+    /// When ssh cannot, or this program cannot run there.
+    pub(crate) fn connect(way: &Way) -> Result<Self, SshError> {
+        let program = Program::own().map_err(|error| {
+            SshError::Here(HostError::path("read", Path::new("/proc/self/exe"), error))
+        })?;
+        let mut process = Process::start(
+            &argv(command(way, &program.hash)),
+            Path::new("/"),
+            Streams::Pipes,
+        )
+        .map_err(SshError::Here)?;
+        // They were asked for.
+        let (mut input, output, errors) = process.pipes().ok_or_else(|| SshError::Ended {
+            to: way.to.clone(),
+            said: String::new(),
+        })?;
+        let mut talk = Talk {
+            to: &way.to,
+            lines: BufReader::new(output),
+            said: Said::of(errors),
+            process: Mutex::new(process),
+        };
+        let found = talk.found()?;
+        if !found.have {
+            check(&way.to, &found, &program)?;
+            talk.copy(&mut input, &program.bytes)?;
+        }
+        talk.ready()?;
+        // What a login says to everybody is no reason why the line breaks later.
+        talk.said.forget();
+        let Talk {
+            lines,
+            said,
+            process,
+            ..
+        } = talk;
+        let agent = Arc::new(Agent::over(lines, input));
+        beat(&agent);
+        Ok(Self {
+            to: way.to.clone(),
+            agent,
+            ssh: process,
+            said,
+            found,
+        })
+    }
+
+    /// Where it is, as it was asked for.
+    pub(crate) fn to(&self) -> String {
+        self.to.to_string()
+    }
+
+    /// This program there.
+    pub(crate) fn agent(&self) -> &Agent {
+        &self.agent
+    }
+
+    /// The file it runs from.
+    pub(crate) fn program(&self) -> &Path {
+        &self.found.program
+    }
+
+    /// A store there for something that is done now: a name of ours, so that it can be removed whole.
+    pub(crate) fn store(&self, id: &str) -> PathBuf {
+        self.found.stores.join(format!("{OURS}{id}"))
+    }
+
+    /// The stores that are there, of whatever is done now or was left behind.
+    ///
+    /// # Errors
+    /// When the line breaks.
+    pub(crate) fn stores(&self) -> Result<Vec<PathBuf>, AgentError> {
+        self.ours(&self.found.stores)
+    }
+
+    /// The directories there with a copy of this program, of whatever version.
+    ///
+    /// # Errors
+    /// When the line breaks.
+    pub(crate) fn copies(&self) -> Result<Vec<PathBuf>, AgentError> {
+        let Some(copies) = self.program().ancestors().nth(2) else {
+            return Ok(Vec::new());
+        };
+        self.ours(copies)
+    }
+
+    /// What is ours in a directory, by name.
+    fn ours(&self, directory: &Path) -> Result<Vec<PathBuf>, AgentError> {
+        let path = directory.to_path_buf();
+        if !self.does(Verb::IsDir { path: path.clone() })? {
+            return Ok(Vec::new());
+        }
+        let names: Vec<String> = self.does(Verb::List { path })?;
+        let ours = names.iter().filter(|name| name.starts_with(OURS));
+        Ok(ours.map(|name| directory.join(name)).collect())
+    }
+
+    /// Has done there what a host does.
+    ///
+    /// # Errors
+    /// When it cannot be done, or the line breaks.
+    pub(crate) fn does<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, AgentError> {
+        self.agent.does(&self.to(), verb)
+    }
+
+    /// Why the line has broken, in ssh's own words where it said any.
+    pub(crate) fn broken(&self) -> SshError {
+        status(&self.ssh);
+        SshError::Ended {
+            to: self.to.clone(),
+            said: self.said.whole(),
+        }
+    }
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Says something over a line every now and then, as long as there is one.
+fn beat(agent: &Arc<Agent>) {
+    let agent = Arc::downgrade(agent);
+    std::thread::spawn(move || {
+        loop {
+            SystemClock.sleep(super::BEAT);
+            let Some(agent) = agent.upgrade() else { return };
+            if agent.ask(Request::Hello).is_err() {
+                return;
+            }
+        }
+    });
+}
+
+/// The words of the local command.
+fn command(way: &Way, hash: &str) -> Vec<String> {
+    let mut words = way.ssh.clone();
+    words.extend(OPTIONS.map(str::to_string));
+    if let Some(port) = way.to.port {
+        words.extend(["-p".to_string(), port.to_string()]);
+    }
+    words.extend(["-T".to_string(), way.to.login.clone()]);
+    words.push(script(hash, way.sudo));
+    words
+}
+
+/// What the shell there is to do, as one line that any login shell hands on as it is: neither a single
+/// quote nor a backslash, line break or exclamation mark is in it.
+///
+/// Lines of ours that it prints begin with [`MARK`]. The program is read by `head`, which may read
+/// further than it must: nothing more is sent until the shell has said `ready`. Directories on the
+/// way are made as the user who logs in, also where the agent is then root.
+fn script(hash: &str, sudo: bool) -> String {
+    let agent = match sudo {
+        true => "exec sudo -n \"$p\" agent serve",
+        false => "exec \"$p\" agent serve",
+    };
+    let allowed = match sudo {
+        true => "sudo -n true || { echo \"stackrace: sudo no\"; exit 1; }; ",
+        false => "",
+    };
+    format!(
+        "exec sh -c 'u=$(umask); umask 077; \
+         d=\"${{XDG_CACHE_HOME:-$HOME/.cache}}/stackrace/{COPIES}/{OURS}{hash}\"; p=\"$d/stackrace\"; \
+         s=\"${{XDG_STATE_HOME:-$HOME/.local/state}}/stackrace/{STORES}\"; \
+         {allowed}\
+         h=no; if [ -x \"$p\" ] && [ \"$(\"$p\" agent hash 2>/dev/null)\" = {hash} ]; then h=yes; fi; \
+         echo \"stackrace: system $(uname -sm)\"; \
+         echo \"stackrace: libc $(getconf GNU_LIBC_VERSION 2>/dev/null)\"; \
+         echo \"stackrace: program $p\"; echo \"stackrace: stores $s\"; \
+         echo \"stackrace: have $h\"; \
+         mkdir -p \"$s\" || exit 1; \
+         if [ $h = no ]; then \
+         read -r n && [ -n \"$n\" ] || exit 1; \
+         t=\"$p.$(uname -n).$$\"; mkdir -p \"$d\" && head -c \"$n\" >\"$t\" && chmod 700 \"$t\" || \
+         {{ rm -f \"$t\"; echo \"stackrace: copied no\"; exit 1; }}; \
+         f=\"$(\"$t\" agent hash 2>&1)\"; \
+         if [ \"$f\" = {hash} ]; then mv -f \"$t\" \"$p\" || exit 1; \
+         else rm -f \"$t\"; echo \"$f\" >&2; echo \"stackrace: runs no\"; exit 1; fi; fi; \
+         umask $u; echo \"stackrace: ready yes\"; {agent}'"
+    )
+}
+
+/// Directory of the copies of this program, in the cache of the user there.
+const COPIES: &str = "bin";
+
+/// How the names of what is ours to remove begin; a copy's hash follows, or what a store is for.
+const OURS: &str = ".stackrace-";
+
+/// Directory of the stores of what is done there from elsewhere, in the user's state there.
+const STORES: &str = "on";
+
+/// The connection while a shell is at its other end.
+struct Talk<'a> {
+    to: &'a Destination,
+    lines: BufReader<ChildStdout>,
+    said: Said,
+    process: Mutex<Process>,
+}
+
+impl Talk<'_> {
+    /// The next word and value that is meant for us; none: the shell has ended.
+    fn next(&mut self) -> Option<(String, String)> {
+        let mut line = Vec::new();
+        for _ in 0..GREETING_MAX {
+            line.clear();
+            if self.lines.read_until(b'\n', &mut line).ok()? == 0 {
+                return None;
+            }
+            let text = String::from_utf8_lossy(&line);
+            let text = text.trim_end();
+            if let Some((word, value)) = text
+                .strip_prefix(MARK)
+                .and_then(|text| text.split_once(' '))
+            {
+                return Some((word.to_string(), value.trim().to_string()));
+            }
+            self.said.add(text);
+        }
+        None
+    }
+
+    fn found(&mut self) -> Result<Found, SshError> {
+        let mut found = Found::default();
+        while let Some((word, value)) = self.next() {
+            match word.as_str() {
+                "system" => found.system = value,
+                "libc" => found.libc = value,
+                "program" => found.program = value.into(),
+                "stores" => found.stores = value.into(),
+                "have" => {
+                    found.have = value == "yes";
+                    return Ok(found);
+                }
+                _ => return Err(self.failed(&word)),
+            }
+        }
+        Err(self.failed(""))
+    }
+
+    fn copy(&mut self, input: &mut ChildStdin, program: &[u8]) -> Result<(), SshError> {
+        let length = format!("{}\n", program.len());
+        let sent = input
+            .write_all(length.as_bytes())
+            .and_then(|()| input.write_all(program))
+            .and_then(|()| input.flush());
+        // Why it was not taken is what the shell there says.
+        sent.or_else(|_| self.ready())
+    }
+
+    /// Waits until the shell there is about to become the agent.
+    fn ready(&mut self) -> Result<(), SshError> {
+        match self.next() {
+            Some((word, _)) if word == "ready" => Ok(()),
+            Some((word, _)) => Err(self.failed(&word)),
+            None => Err(self.failed("")),
+        }
+    }
+
+    /// Why it did not come to an agent; `word` is the last thing the shell there said.
+    fn failed(&mut self, word: &str) -> SshError {
+        let status = status(&self.process);
+        let (to, said) = (self.to.clone(), self.said.whole());
+        match word {
+            "sudo" => SshError::Sudo { to, said },
+            "copied" => SshError::NotCopied { to, said },
+            "runs" => SshError::NotRunning { to, said },
+            _ if status == Some(SSH_FAILED) => SshError::Unreached { to, said },
+            _ => SshError::Ended { to, said },
+        }
+    }
+}
+
+/// Refuses a machine on which this program cannot run.
+fn check(to: &Destination, found: &Found, program: &Program) -> Result<(), SshError> {
+    let here = rustix::system::uname();
+    let here = [here.sysname(), here.machine()].map(|word| word.to_string_lossy().into_owned());
+    if found.system != here.join(" ") {
+        return Err(SshError::Unlike {
+            to: to.clone(),
+            there: found.system.clone(),
+            here: here.join(" "),
+        });
+    }
+    let has = found.libc.strip_prefix("glibc ").and_then(version);
+    match (libc_needed(&program.bytes), has) {
+        (Some(needs), Some(has)) if needs > has => Err(SshError::Libc {
+            to: to.clone(),
+            needs: format!("{}.{}", needs.0, needs.1),
+            has: format!("{}.{}", has.0, has.1),
+        }),
+        _ => Ok(()),
+    }
+}
+
+/// Asks again and again, for so long at most.
+fn wait<T>(patience: Duration, answer: impl Fn() -> Option<T>) -> Option<T> {
+    let began = SystemClock.now_ns();
+    loop {
+        let answered = answer();
+        let waited = u128::from(SystemClock.now_ns().saturating_sub(began));
+        if answered.is_some() || waited >= patience.as_nanos() {
+            return answered;
+        }
+        SystemClock.sleep(LOOK);
+    }
+}
+
+/// The exit status of an ssh whose connection has ended; none: a signal ended it.
+fn status(ssh: &Mutex<Process>) -> Option<i32> {
+    if wait(LAST_WORDS, || held(ssh).ended()).is_none() {
+        // It has nothing more to do.
+        held(ssh).kill();
+    }
+    held(ssh).ended().and_then(|status| status.code())
+}
+
+/// What ssh, and the shell there, say for people; the end of it.
+struct Said {
+    text: Arc<Mutex<String>>,
+    reading: Mutex<Option<JoinHandle<()>>>,
+}
+
+impl Said {
+    fn of(errors: impl Read + Send + 'static) -> Self {
+        let text = Arc::new(Mutex::new(String::new()));
+        let kept = Arc::clone(&text);
+        let reading = std::thread::spawn(move || {
+            let mut lines = BufReader::new(errors);
+            let mut line = Vec::new();
+            while lines
+                .read_until(b'\n', &mut line)
+                .is_ok_and(|read| read > 0)
+            {
+                keep(&kept, String::from_utf8_lossy(&line).trim_end());
+                line.clear();
+            }
+        });
+        Self {
+            text,
+            reading: Mutex::new(Some(reading)),
+        }
+    }
+
+    fn add(&self, line: &str) {
+        keep(&self.text, line);
+    }
+
+    fn forget(&self) {
+        held(&self.text).clear();
+    }
+
+    /// All of it, when ssh has ended.
+    fn whole(&self) -> String {
+        let ended = |reading: &Option<JoinHandle<()>>| match reading {
+            Some(reading) => reading.is_finished(),
+            None => true,
+        };
+        // A process that ssh left in the background may still hold its end.
+        wait(LAST_WORDS, || ended(&held(&self.reading)).then_some(()));
+        held(&self.text).trim().to_string()
+    }
+}
+
+fn keep(text: &Mutex<String>, line: &str) {
+    let mut text = held(text);
+    text.push_str(line);
+    text.push('\n');
+    if let Some(over) = text.len().checked_sub(SAID_MAX) {
+        let from = text.ceil_char_boundary(over);
+        text.drain(..from);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_script_is_one_line_that_every_login_shell_hands_on() {
+        for sudo in [false, true] {
+            let script = script("00ff", sudo);
+            let inside = script.strip_prefix("exec sh -c '").unwrap();
+            let inside = inside.strip_suffix('\'').unwrap();
+            assert!(!inside.contains(['\'', '\\', '\n', '!']), "{inside}");
+            assert_eq!(inside.contains("sudo -n"), sudo);
+        }
+    }
+
+    #[test]
+    fn what_is_said_is_kept_to_its_end() {
+        let said = Said::of(std::io::Cursor::new("ä\n".repeat(SAID_MAX)));
+        said.whole();
+        said.add("last");
+        let whole = said.whole();
+        assert!(whole.len() <= SAID_MAX && whole.contains("last"), "{whole}");
+    }
+
+    #[test]
+    fn another_processor_and_an_older_library_are_refused() {
+        let to = Destination::parse("server").unwrap();
+        let program = Program {
+            bytes: b"\0GLIBC_2.34\0".to_vec(),
+            hash: String::new(),
+        };
+        let here = rustix::system::uname();
+        let like = format!(
+            "{} {}",
+            here.sysname().to_string_lossy(),
+            here.machine().to_string_lossy()
+        );
+        let found = |system: &str, libc: &str| Found {
+            system: system.to_string(),
+            libc: libc.to_string(),
+            ..Found::default()
+        };
+        for (libc, fits) in [("glibc 2.34", true), ("glibc 2.31", false), ("", true)] {
+            assert_eq!(
+                check(&to, &found(&like, libc), &program).is_ok(),
+                fits,
+                "{libc}"
+            );
+        }
+        let error = check(&to, &found("Linux s390x", ""), &program).unwrap_err();
+        assert!(error.to_string().contains("is Linux s390x"), "{error}");
+    }
+}

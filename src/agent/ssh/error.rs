@@ -1,0 +1,151 @@
+//! Why another machine is not reached, or this program cannot be there; and what to do about it.
+
+use super::Destination;
+use crate::host::HostError;
+use std::fmt;
+
+/// Why there is no line to a machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum SshError {
+    /// This machine cannot start ssh.
+    Here(HostError),
+    /// ssh did not get there.
+    Unreached {
+        /// Where.
+        to: Destination,
+        /// Its words.
+        said: String,
+    },
+    /// It is another kind of machine.
+    Unlike {
+        /// Where.
+        to: Destination,
+        /// System and processor there.
+        there: String,
+        /// System and processor here.
+        here: String,
+    },
+    /// This program needs a newer C library.
+    Libc {
+        /// Where.
+        to: Destination,
+        /// What the program needs.
+        needs: String,
+        /// What is there.
+        has: String,
+    },
+    /// This program could not be copied there.
+    NotCopied {
+        /// Where.
+        to: Destination,
+        /// What was said there.
+        said: String,
+    },
+    /// The copy does not run.
+    NotRunning {
+        /// Where.
+        to: Destination,
+        /// What was said there.
+        said: String,
+    },
+    /// `sudo` wants a password, or is not there.
+    Sudo {
+        /// Where.
+        to: Destination,
+        /// Its words.
+        said: String,
+    },
+    /// The line ended.
+    Ended {
+        /// Where to.
+        to: Destination,
+        /// ssh's words, or those of the shell there.
+        said: String,
+    },
+}
+
+/// How a program is made that needs no C library.
+const STATIC: &str = "use a stackrace that was built on that distribution or an older one, or statically: \
+                      RUSTFLAGS='-C target-feature=+crt-static' cargo build --release --target x86_64-unknown-linux-gnu";
+
+impl SshError {
+    /// What the user can do about it.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::Here(error) => error.next(),
+            Self::Unreached { to, said } => unreached(to, said),
+            Self::Unlike { .. } => {
+                "run a stackrace that was built for that machine there, and `stackrace import` or copy its run"
+                    .to_string()
+            }
+            Self::Libc { .. } => STATIC.to_string(),
+            Self::NotCopied { .. } => {
+                "make room there, or let the user write to ~/.cache and ~/.local/state".to_string()
+            }
+            Self::NotRunning { said, .. } if said.contains("Permission denied") => {
+                "~/.cache there may be mounted noexec: set XDG_CACHE_HOME there to a directory that is not"
+                    .to_string()
+            }
+            Self::NotRunning { .. } => STATIC.to_string(),
+            Self::Sudo { to, .. } => format!(
+                "log in as root: --on {}; or let sudo ask no password there",
+                to.as_root()
+            ),
+            Self::Ended { to, .. } => {
+                format!("see that nothing is left there: stackrace clean --on {to}")
+            }
+        }
+    }
+}
+
+/// What to do about a failure of ssh's own, by its words.
+fn unreached(to: &Destination, said: &str) -> String {
+    let by_hand = match to.port {
+        Some(port) => format!("ssh -p {port} {}", to.login),
+        None => format!("ssh {}", to.login),
+    };
+    if said.contains("Permission denied") {
+        format!(
+            "put your key there (ssh-copy-id), load it (ssh-add), or name it: --ssh \"ssh -i KEY\"; `{by_hand} true` must work without a question"
+        )
+    } else if said.contains("Host key verification failed") {
+        format!("connect once by hand and compare its key: {by_hand}")
+    } else if said.contains("Could not resolve") {
+        "check the name, or add it to ~/.ssh/config".to_string()
+    } else if said.contains("refused") || said.contains("timed out") {
+        "see that sshd runs there and listens on that port; another one is HOST:PORT".to_string()
+    } else {
+        format!("`{by_hand} true` must work without a question")
+    }
+}
+
+impl fmt::Display for SshError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let quoted = |said: &str| match said {
+            "" => "nothing was said".to_string(),
+            said => said.trim_end_matches('.').to_string(),
+        };
+        match self {
+            Self::Here(error) => error.fmt(f),
+            Self::Unreached { to, said } => write!(f, "cannot reach {to}: {}", quoted(said)),
+            Self::Unlike { to, there, here } => write!(
+                f,
+                "{to} is {there}, this program is for {here}: it cannot run there"
+            ),
+            Self::Libc { to, needs, has } => write!(
+                f,
+                "this program needs glibc {needs}, {to} has {has}: it cannot run there"
+            ),
+            Self::NotCopied { to, said } => {
+                write!(f, "cannot copy this program to {to}: {}", quoted(said))
+            }
+            Self::NotRunning { to, said } => {
+                write!(f, "this program does not run on {to}: {}", quoted(said))
+            }
+            Self::Sudo { to, said } => write!(f, "cannot be root on {to}: {}", quoted(said)),
+            Self::Ended { to, said } => write!(f, "the line to {to} has ended: {}", quoted(said)),
+        }
+    }
+}
+
+impl std::error::Error for SshError {}

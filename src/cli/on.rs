@@ -1,0 +1,481 @@
+//! `--on HOST`: a study on other machines, over SSH.
+//!
+//! The program there takes turns, and has for them a store of its own, in which nothing is but the
+//! journal of what stands; what the line breaks off is lowered there, and whatever is left all the
+//! same `stackrace clean --on HOST` removes.
+
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::Setting;
+use super::args::{AgentVerb, Clean, Output as Shown, Plan, Reach, Resume, Run, There};
+use super::clean::NOTHING;
+use super::execute;
+use super::failure::{self, Failure};
+use super::places::{self, Kit, Place};
+use crate::agent::program::Program;
+use crate::agent::serve;
+use crate::agent::ssh::{Destination, Remote, SshError, Way};
+use crate::agent::{Agent, AgentError, Heard};
+use crate::event::Fact;
+use crate::host::verb::Verb;
+use crate::host::{HostError, Output, argv};
+use crate::record::{Record, Store};
+use crate::run::Interrupt;
+use crate::setting::Refusal;
+use crate::study::{HOST, Study};
+
+/// Name of the fact that says on which machine, from this one, a run was made.
+const OVER_SSH: &str = "over ssh";
+
+/// What this machine is called among hosts.
+const HERE: &str = "here";
+
+/// How often a command there is listened to.
+const MOMENT: Duration = Duration::from_secs(1);
+
+/// `stackrace agent`: the part on the other machine.
+pub(super) fn there(verb: AgentVerb) -> Result<u8, Failure> {
+    match verb {
+        AgentVerb::Serve => serve::stdio().map_err(Failure::internal)?,
+        AgentVerb::Hash => {
+            let program = Program::own().map_err(|error| Failure::internal(error.to_string()))?;
+            super::print(&format!("{}\n", program.hash));
+        }
+    }
+    Ok(0)
+}
+
+/// How another machine is reached.
+fn way(on: &str, reach: &Reach) -> Result<Way, Failure> {
+    let to = Destination::parse(on).map_err(|why| Failure::usage(format!("--on: {why}")))?;
+    let ssh: Vec<String> = reach.ssh.split_whitespace().map(str::to_string).collect();
+    if ssh.is_empty() {
+        return Err(Failure::usage("--ssh names no command").next("--ssh \"ssh -i KEY\""));
+    }
+    let sudo = reach.sudo;
+    Ok(Way { to, ssh, sudo })
+}
+
+fn unreachable(error: SshError) -> Failure {
+    Failure::new(failure::CANNOT, error.to_string()).next(error.next())
+}
+
+/// A failure of the agent; where the line has broken, in ssh's words.
+fn failed(remote: &Remote, error: AgentError) -> Failure {
+    match error {
+        AgentError::Ended => unreachable(remote.broken()),
+        other => Failure::new(failure::CANNOT, other.to_string()).next(other.next()),
+    }
+}
+
+/// One machine of a run.
+pub(super) struct Host {
+    /// Its level of the study's factor of hosts; none: it is the only one.
+    place: Option<String>,
+    /// How it is reached; none: it is this one.
+    way: Option<Way>,
+}
+
+/// The machines a study is to be tried on; none: this one alone.
+pub(super) fn hosts(study: &Study, there: &There) -> Result<Option<Vec<Host>>, Failure> {
+    if let Some(hosts) = of_study(study, &there.reach)? {
+        return Ok(Some(hosts));
+    }
+    match (study.places(), there.on.first()) {
+        (None, Some(on)) => Ok(Some(vec![only(on, &there.reach)?])),
+        _ => Ok(None),
+    }
+}
+
+/// The machines a run was made on; none: not over SSH.
+pub(super) fn known(
+    study: &Study,
+    record: &Record,
+    reach: &Reach,
+) -> Result<Option<Vec<Host>>, Failure> {
+    if let Some(hosts) = of_study(study, reach)? {
+        return Ok(Some(hosts));
+    }
+    let mut facts = record.head.environment.iter();
+    let over = facts.find(|fact| fact.name == OVER_SSH);
+    over.map(|fact| Ok(vec![only(&fact.value, reach)?]))
+        .transpose()
+}
+
+fn only(on: &str, reach: &Reach) -> Result<Host, Failure> {
+    Ok(Host {
+        place: None,
+        way: Some(way(on, reach)?),
+    })
+}
+
+/// The levels of a study's factor of hosts, if it has one.
+fn of_study(study: &Study, reach: &Reach) -> Result<Option<Vec<Host>>, Failure> {
+    let Some(factor) = study.places().filter(|factor| factor.name == HOST) else {
+        return Ok(None);
+    };
+    let mut hosts = Vec::new();
+    for level in &factor.levels {
+        let to = level.value.as_words();
+        if let Err(why) = Destination::parse(&to) {
+            let help = "write it like \"root@server\", or \"here\" for this machine";
+            let error = study.refusal(Refusal::at(&level.span, why, help));
+            return Err(Failure::refused(error.render(false)));
+        }
+        hosts.push(Host {
+            place: Some(level.label.clone()),
+            way: match to == HERE {
+                true => None,
+                false => Some(way(&to, reach)?),
+            },
+        });
+    }
+    Ok(Some(hosts))
+}
+
+/// A machine that is reached, with a directory of its own for a run.
+struct Reached<'a> {
+    host: &'a Host,
+    line: Line,
+    /// This program there.
+    program: PathBuf,
+    /// The store of the program there.
+    store: PathBuf,
+    /// Where the study is written there.
+    study: PathBuf,
+}
+
+enum Line {
+    Here(Agent),
+    There(Box<Remote>),
+}
+
+impl<'a> Reached<'a> {
+    fn new(setting: &Setting, study: &Study, host: &'a Host) -> Result<Self, Failure> {
+        let id = format!("{:016x}", execute::entropy());
+        let name = study.file_name();
+        let Some(way) = &host.way else {
+            let agent = serve::here().map_err(|error| Failure::internal(error.to_string()))?;
+            let store = setting.store()?;
+            return Ok(Self {
+                host,
+                line: Line::Here(agent),
+                program: PathBuf::from("/proc/self/exe"),
+                study: store.join(format!(".stackrace-{id}")).join(name),
+                store,
+            });
+        };
+        let remote = Remote::connect(way).map_err(unreachable)?;
+        let store = remote.store(&id);
+        Ok(Self {
+            host,
+            program: remote.program().to_path_buf(),
+            study: store.join(name),
+            store,
+            line: Line::There(Box::new(remote)),
+        })
+    }
+
+    fn agent(&self) -> &Agent {
+        match &self.line {
+            Line::Here(agent) => agent,
+            Line::There(remote) => remote.agent(),
+        }
+    }
+
+    /// What it is called.
+    fn called(&self) -> String {
+        match &self.line {
+            Line::Here(_) => HERE.to_owned(),
+            Line::There(remote) => remote.to(),
+        }
+    }
+
+    /// What the program there said, with what can be done from here.
+    fn advice(&self, said: String) -> String {
+        let Some(way) = &self.host.way else {
+            return said;
+        };
+        let root = format!(
+            "log in as root: --on {}; or --sudo, where sudo asks no password",
+            way.to.as_root()
+        );
+        said.replace(&HostError::NeedsRoot.next(), &root)
+    }
+
+    /// A command of the program there with that store.
+    fn command(&self, words: &[&OsStr]) -> Vec<OsString> {
+        let begin = [
+            self.program.as_os_str(),
+            "--store".as_ref(),
+            self.store.as_os_str(),
+        ];
+        argv(begin.iter().chain(words))
+    }
+
+    /// Hands the study over and waits until the machine is ready.
+    fn place(&self, study: &Study, wipe: &[String]) -> Result<Place<'_>, Failure> {
+        let to = self.called();
+        let kit = Kit {
+            program: self.command(&[]),
+            study: &self.study.to_string_lossy(),
+            wipe,
+            called: &format!("on {to}"),
+            advice: &|said| self.advice(said),
+        };
+        let place = self.host.place.as_deref();
+        let ready = places::ready(self.agent(), study, place, &kit);
+        let (mut speaks, mut facts) = ready?;
+        if let Line::There(remote) = &self.line {
+            facts.push(Fact::new(OVER_SSH, remote.to()));
+            speaks.broken = Some(&**remote);
+        }
+        Ok(Place {
+            name: self.host.place.clone().unwrap_or(to),
+            facts,
+            speaks,
+        })
+    }
+
+    /// Lowers what was left standing there, if anything was, and removes what the run had there.
+    fn put_away(&self) {
+        let Line::There(remote) = &self.line else {
+            if let Some(directory) = self.study.parent() {
+                // It holds a copy of the study, and nothing of value.
+                let _ = std::fs::remove_dir_all(directory);
+            }
+            return;
+        };
+        let cleaned = self
+            .agent()
+            .exec(&self.command(&["clean"].map(OsStr::new)))
+            .and_then(|output| match output.status {
+                Some(0) => remote.does::<()>(Verb::RemoveTree {
+                    path: self.store.clone(),
+                }),
+                _ => Err(AgentError::Refused(output.stdout)),
+            });
+        if let Err(error) = cleaned {
+            let (to, store) = (remote.to(), self.store.display());
+            super::error(&format!(
+                "warning: {store} is left on {to}: {error}\n  next: stackrace clean --on {to}\n"
+            ));
+        }
+    }
+}
+
+/// Reaches the machines, calls with them when they are ready, and leaves nothing there.
+fn made(
+    run: &places::Run<'_>,
+    hosts: &[Host],
+    wipe: &[String],
+    then: impl FnOnce(Vec<Place<'_>>) -> Result<u8, Failure>,
+) -> Result<u8, Failure> {
+    let reached = hosts
+        .iter()
+        .map(|host| Reached::new(run.setting, run.study, host));
+    let reached: Vec<Reached<'_>> = reached.collect::<Result<_, Failure>>()?;
+    let ended = places::all(reached.iter().map(|there| there.place(run.study, wipe)));
+    let ended = ended.and_then(then);
+    for there in &reached {
+        there.put_away();
+    }
+    ended
+}
+
+fn interrupted() -> Result<Arc<Interrupt>, Failure> {
+    let interrupt = Arc::new(Interrupt::default());
+    execute::catch_interrupt(
+        &interrupt,
+        "what stands is lowered, then the verdict so far",
+        "`stackrace clean --on HOST` removes what is left, `stackrace resume` goes on",
+    )?;
+    Ok(interrupt)
+}
+
+/// `stackrace run --on`.
+pub(super) fn run(
+    setting: &Setting,
+    study: &Study,
+    verb: &Run,
+    hosts: &[Host],
+) -> Result<u8, Failure> {
+    let run = places::Run {
+        setting,
+        study,
+        store: &setting.open_store()?,
+        interrupt: &interrupted()?,
+        asked: execute::Asked {
+            decide: verb.deciding.decide,
+            wipe: &verb.wipe,
+        },
+        output: &verb.output,
+    };
+    made(&run, hosts, &verb.wipe, |places| run.begin(places, &[]))
+}
+
+/// `stackrace resume` of such a run.
+pub(super) fn resume(
+    setting: &Setting,
+    study: &Study,
+    store: &Store,
+    stopped: execute::Stopped,
+    verb: &Resume,
+    hosts: &[Host],
+    output: &Shown,
+) -> Result<u8, Failure> {
+    let run = places::Run {
+        setting,
+        study,
+        store,
+        interrupt: &interrupted()?,
+        asked: execute::Asked {
+            decide: false,
+            wipe: &verb.wipe,
+        },
+        output,
+    };
+    made(&run, hosts, &verb.wipe, |places| {
+        run.resume(places, stopped)
+    })
+}
+
+/// A command there, with all it prints.
+fn collected(agent: &Agent, command: &[OsString]) -> Result<Output, AgentError> {
+    let talk = agent.follow(command)?;
+    let mut printed = String::new();
+    loop {
+        match talk.hear(MOMENT)? {
+            None => {}
+            Some(Heard::Line(line)) => {
+                printed.push_str(&line);
+                printed.push('\n');
+            }
+            Some(Heard::Ended(output)) => {
+                return Ok(Output {
+                    stdout: printed,
+                    ..output
+                });
+            }
+        }
+    }
+}
+
+/// `stackrace plan --on`: what each machine says of what would be done there.
+pub(super) fn plan(
+    setting: &Setting,
+    study: &Study,
+    verb: &Plan,
+    hosts: &[Host],
+) -> Result<u8, Failure> {
+    let mut code = 0;
+    for host in hosts {
+        let there = Reached::new(setting, study, host)?;
+        let planned = there.plan(study, verb);
+        there.put_away();
+        let output = planned?;
+        if !setting.quiet && !verb.json {
+            super::print(&format!("on {}\n\n", there.called()));
+        }
+        super::print(&output.stdout);
+        super::error(&there.advice(output.stderr));
+        let status = output.status.and_then(|status| u8::try_from(status).ok());
+        code = code.max(status.unwrap_or(1));
+    }
+    Ok(code)
+}
+
+impl Reached<'_> {
+    /// What the program there plans.
+    fn plan(&self, study: &Study, verb: &Plan) -> Result<Output, Failure> {
+        let mut command = self.command(&["plan".as_ref(), self.study.as_os_str()]);
+        if verb.json {
+            command.push("--json".into());
+        }
+        if let Some(place) = &self.host.place {
+            command.extend(argv(["--place", place]));
+        }
+        let path = self.study.to_string_lossy();
+        let written = self.agent().write(&path, &study.text);
+        let planned = written.and_then(|()| collected(self.agent(), &command));
+        planned.map_err(|error| match &self.line {
+            Line::There(remote) => failed(remote, error),
+            Line::Here(_) => Failure::internal(error.to_string()),
+        })
+    }
+}
+
+/// `stackrace clean --on`, for each machine.
+pub(super) fn clean(verb: &Clean) -> Result<u8, Failure> {
+    let mut code = 0;
+    for on in &verb.there.on {
+        code = code.max(clean_one(verb, &way(on, &verb.there.reach)?)?);
+    }
+    Ok(code)
+}
+
+fn clean_one(verb: &Clean, way: &Way) -> Result<u8, Failure> {
+    let remote = Remote::connect(way).map_err(unreachable)?;
+    let mut text = String::new();
+    let mut left = 0;
+    let mut gone: Vec<(&str, PathBuf)> = Vec::new();
+    let words = |error| failed(&remote, error);
+    for path in remote.stores().map_err(words)? {
+        let (said, free) = leftover(&remote, &path, verb.list).map_err(words)?;
+        text.push_str(&said);
+        match free {
+            true => gone.push(("", path)),
+            false => left += 1,
+        }
+    }
+    // What goes on there, or could not be lowered, needs the program to the end.
+    if left == 0 {
+        let copies = remote.copies().map_err(words)?;
+        gone.extend(copies.into_iter().map(|copy| ("the program's copy ", copy)));
+    }
+    for (what, path) in gone {
+        let shown = path.display().to_string();
+        if verb.list {
+            text.push_str(&format!("would remove: {what}{shown}\n"));
+            continue;
+        }
+        let removed = remote.does::<()>(Verb::RemoveTree { path });
+        removed.map_err(words)?;
+        text.push_str(&format!("removed: {what}{shown}\n"));
+    }
+    super::print(&text);
+    Ok(if left > 0 { failure::CANNOT } else { 0 })
+}
+
+/// Lowers what a run made from elsewhere left standing; what is to be said, and whether its store
+/// may go.
+fn leftover(remote: &Remote, store: &Path, list: bool) -> Result<(String, bool), AgentError> {
+    let program = remote.program().as_os_str();
+    let mut command = argv([
+        program,
+        "--store".as_ref(),
+        store.as_os_str(),
+        "clean".as_ref(),
+    ]);
+    if list {
+        command.push("--list".into());
+    }
+    let output = remote.agent().exec(&command)?;
+    let said = output.stdout.lines().filter(|line| *line != NOTHING);
+    let mut text: String = said.map(|line| format!("{line}\n")).collect();
+    if output.status != Some(0) || text.contains("left alone: ") {
+        text.push_str(&output.stderr);
+        return Ok((text, false));
+    }
+    let path = store.to_path_buf();
+    let holders: Vec<String> = remote.does(Verb::Holders { path })?;
+    if let Some(holder) = holders.first() {
+        let path = store.display();
+        text.push_str(&format!("left alone: {path} is in use by {holder}\n"));
+        return Ok((text, false));
+    }
+    Ok((text, true))
+}

@@ -1,0 +1,200 @@
+//! Turns done on this machine: stacks raised, tried and lowered.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::trial::{self, Before, TrialStart};
+use super::{Broken, Interrupt, Turn, Turned, Venue, Watcher};
+use crate::event::{Ended, Event};
+use crate::host::Host;
+use crate::journal::Journal;
+use crate::stack::{RaisedStack, Site};
+use crate::study::{Provision, Study};
+use crate::time::Clock;
+
+/// This machine as a place.
+pub(crate) struct Here<'a> {
+    /// The question.
+    pub(crate) study: &'a Study,
+    /// Told every event, as it happens.
+    pub(crate) tell: &'a dyn Fn(Event) -> Result<(), Broken>,
+    /// Where stacks live.
+    pub(crate) host: &'a dyn Host,
+    /// What exists because of us.
+    pub(crate) journal: &'a Journal,
+    /// Where mount points are made.
+    pub(crate) scratch: PathBuf,
+    /// Where time comes from.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Who watches.
+    pub(crate) watcher: &'a dyn Watcher,
+    /// How to stop it.
+    pub(crate) interrupt: Arc<Interrupt>,
+    /// Distinguishes the stacks of this execution from those of an earlier one of the same run.
+    pub(crate) execution: String,
+    /// Ids of devices that may be wiped, repeated on the command line.
+    pub(crate) wipe: Vec<String>,
+    /// Stacks that stand from one round to the next, by treatment.
+    pub(crate) standing: Vec<(usize, RaisedStack)>,
+}
+
+impl Venue for Here<'_> {
+    fn take(&mut self, turn: &Turn) -> Result<Turned, Broken> {
+        let (round, treatment) = (turn.round, turn.treatment);
+        let stands = self.standing.iter().position(|(t, _)| *t == treatment);
+        let stands = stands.map(|at| self.standing.swap_remove(at).1);
+        let site = Site {
+            tag: format!("{}-r{round}-t{treatment}", self.execution),
+            seed: self.study.seed ^ u64::from(round),
+            wipe: &self.wipe,
+            ..self.site()
+        };
+        let wears_in = stands.is_none() && self.study.policy.precondition;
+        let raised = match stands {
+            Some(raised) => raised,
+            None => match self.raise(&site, turn)? {
+                Some(raised) => raised,
+                None => return Ok(self.turned(true)),
+            },
+        };
+        let going = self.trials(&site, turn, &raised, wears_in);
+        if self.study.policy.provision == Provision::Once && matches!(going, Ok(true)) {
+            self.standing.push((treatment, raised));
+        } else {
+            // Also where nothing more can be told: what stands must not outlive this.
+            let lowered = self.lower(round, treatment, raised);
+            going.as_ref().map_or(Ok(()), |_| lowered)?;
+        }
+        Ok(self.turned(going?))
+    }
+
+    fn end(&mut self) -> Result<(), Broken> {
+        let mut standing = std::mem::take(&mut self.standing);
+        standing.sort_by_key(|(treatment, _)| *treatment);
+        let mut ended = Ok(());
+        for (treatment, raised) in standing {
+            // Nobody may be left to hear of it: everything is lowered all the same.
+            let lowered = self.lower(0, treatment, raised);
+            ended = ended.and(lowered);
+        }
+        ended
+    }
+}
+
+impl Here<'_> {
+    fn site(&self) -> Site<'_> {
+        Site {
+            host: self.host,
+            journal: self.journal,
+            scratch: self.scratch.clone(),
+            tag: String::new(),
+            seed: 0,
+            wipe: &[],
+        }
+    }
+
+    fn turned(&self, going: bool) -> Turned {
+        match going && !self.interrupt.raised() {
+            true => Turned::Done,
+            false => Turned::Interrupted,
+        }
+    }
+
+    /// The trials of a turn. False: one was interrupted.
+    fn trials(
+        &self,
+        site: &Site<'_>,
+        turn: &Turn,
+        raised: &RaisedStack,
+        wears_in: bool,
+    ) -> Result<bool, Broken> {
+        let mut capacity = self.study.treatments[turn.treatment].data_bytes();
+        for workload in turn.missing.iter().copied() {
+            let trial = trial::Trial {
+                here: self,
+                site,
+                raised,
+                round: turn.round,
+                position: turn.position,
+                treatment: turn.treatment,
+                workload,
+                before: match wears_in {
+                    true => Before::Preconditioning { capacity },
+                    false => Before::Nothing,
+                },
+            };
+            capacity = 0;
+            let observation = trial.run();
+            let ended = observation.ended.clone();
+            if let Ended::Failed { error } = &ended {
+                self.watcher.warned(&self.of(turn.treatment, error));
+            }
+            (self.tell)(Event::Trial(Box::new(observation)))?;
+            if ended != Ended::Complete {
+                return Ok(matches!(ended, Ended::Failed { .. }) && !self.interrupt.raised());
+            }
+        }
+        Ok(true)
+    }
+
+    /// Raises a treatment's stack; a failure is recorded as a failed trial of its first workload.
+    fn raise(&self, site: &Site<'_>, turn: &Turn) -> Result<Option<RaisedStack>, Broken> {
+        let (round, treatment) = (turn.round, turn.treatment);
+        self.watcher.begins(&TrialStart {
+            round,
+            treatment,
+            workload: None,
+            part: "raise",
+            control: None,
+        });
+        let began = self.clock.now_ns();
+        match self.study.treatments[treatment].stack.raise(site) {
+            Ok(raised) => {
+                let elapsed_ns = self.clock.now_ns().saturating_sub(began);
+                let told = (self.tell)(Event::StackRaised {
+                    round,
+                    treatment,
+                    layers: raised.facts().to_vec(),
+                    elapsed_ns,
+                });
+                match told {
+                    Ok(()) => Ok(Some(raised)),
+                    Err(broken) => self.lower(round, treatment, raised).and(Err(broken)),
+                }
+            }
+            Err(error) => {
+                let next = error.next();
+                let advice = if next.is_empty() {
+                    String::new()
+                } else {
+                    format!("; next: {next}")
+                };
+                let error = format!("cannot raise the stack: {error}{advice}");
+                self.watcher.warned(&self.of(treatment, &error));
+                let workload = turn.missing.first().copied().unwrap_or(0);
+                let today = self.clock.today();
+                let failed = trial::failed(round, 0, treatment, workload, &today, error);
+                (self.tell)(Event::Trial(Box::new(failed)))?;
+                Ok(None)
+            }
+        }
+    }
+
+    fn lower(&self, round: u32, treatment: usize, raised: RaisedStack) -> Result<(), Broken> {
+        match raised.lower(&self.site()) {
+            Ok(()) => (self.tell)(Event::StackLowered { round, treatment }),
+            Err(error) => {
+                let text =
+                    format!("cannot lower the stack: {error}; `stackrace clean` tries again");
+                let text = self.of(treatment, &text);
+                self.watcher.warned(&text);
+                (self.tell)(Event::Warned { text })
+            }
+        }
+    }
+
+    /// What is to be said of a treatment.
+    fn of(&self, treatment: usize, what: &str) -> String {
+        format!("{}: {what}", self.study.treatments[treatment].name)
+    }
+}

@@ -1,0 +1,110 @@
+//! Where treatments are tried, as a factor of the study.
+//!
+//! Two names of factors have a meaning: the levels of `system` are systems of the lab, those of
+//! `host` machines over SSH. Everything else of a factor holds for them as well: a contrast, a
+//! `when`, an `[[exclude]]`, a label.
+
+use std::path::Path;
+
+use super::document::{self, Field, Node};
+use super::error::StudyError;
+use super::{Factor, Study};
+use crate::setting::{Refusal, Value};
+
+/// The factor whose levels are systems of the lab.
+pub(crate) const SYSTEM: &str = "system";
+/// The factor whose levels are machines over SSH.
+pub(crate) const HOST: &str = "host";
+
+/// Whether a factor of this name says where a treatment is tried.
+pub(super) fn is_place(name: &str) -> bool {
+    [SYSTEM, HOST].contains(&name)
+}
+
+/// Refuses levels that are no places.
+pub(super) fn check(factors: &[Factor], refusals: &mut Vec<Refusal>) {
+    let mut places = factors.iter().filter(|factor| is_place(&factor.name));
+    let Some(first) = places.next() else { return };
+    for level in &first.levels {
+        if !matches!(level.value, Value::Text(_)) {
+            refusals.push(Refusal::at(
+                &level.span,
+                format!("a {} is named by a text", first.name),
+                "write it like \"debian-13\" (a system of the lab) or \"root@host\"",
+            ));
+        }
+    }
+    if let Some(second) = places.next() {
+        refusals.push(Refusal::at(
+            &second.span,
+            "a treatment is tried on a system of the lab or on a host, not on both",
+            format!("take {} or {} out", first.name, second.name),
+        ));
+    }
+}
+
+/// The text of a valid study, its places named by the command line.
+pub(crate) fn in_places(text: &[u8], factor: &str, places: &[String]) -> Vec<u8> {
+    let text = String::from_utf8_lossy(text).into_owned();
+    // A list of texts is written the same in TOML and in JSON.
+    let levels = serde_json::to_string(places).unwrap_or_default();
+    let fields = document::read(&text).unwrap_or_default();
+    let factors = fields.iter().find(|field| field.name == "factors");
+    let table: &[Field] = match factors.map(|field| &field.item.node) {
+        Some(Node::Table(table)) => table,
+        _ => &[],
+    };
+    let (span, new) = match (
+        table.iter().find(|field| field.name == factor),
+        table.last(),
+    ) {
+        (Some(named), _) => (named.item.span.clone(), levels),
+        (None, Some(last)) => {
+            let end = last.item.span.end;
+            let before = between(&text, factors);
+            (end..end, format!("{before}{factor} = {levels}"))
+        }
+        (None, None) => {
+            let end = text.len();
+            (end..end, format!("\n[factors]\n{factor} = {levels}\n"))
+        }
+    };
+    [&text[..span.start], &new, &text[span.end..]]
+        .concat()
+        .into_bytes()
+}
+
+/// What stands between two factors: of `[factors]`, `factors = { … }`, or `factors.name = …`.
+fn between(text: &str, factors: Option<&Field>) -> &'static str {
+    let after = factors.map_or("", |field| text[field.name_span.end..].trim_start());
+    match after.chars().next() {
+        Some('=') => ", ",
+        Some('.') => "\nfactors.",
+        _ => "\n",
+    }
+}
+
+impl Study {
+    /// The factor that says where treatments are tried; none: all at one place.
+    pub(crate) fn places(&self) -> Option<&Factor> {
+        self.factors.iter().find(|factor| is_place(&factor.name))
+    }
+
+    /// The level of that factor in a treatment.
+    pub(crate) fn place_of(&self, treatment: usize) -> Option<&str> {
+        let factor = self.factors.iter().position(|f| is_place(&f.name))?;
+        Some(&self.treatments.get(treatment)?.levels[factor])
+    }
+
+    /// Its file's name, without directories.
+    pub(crate) fn file_name(&self) -> String {
+        let name = Path::new(&self.name).file_name().unwrap_or_default();
+        name.to_string_lossy().into_owned()
+    }
+
+    /// A refusal of something in its text, shown at its place there.
+    pub(crate) fn refusal(&self, refusal: Refusal) -> StudyError {
+        let (file, text) = (self.name.as_str().into(), self.text.as_str().into());
+        StudyError::new(&file, &text, refusal, Vec::new())
+    }
+}

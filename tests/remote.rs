@@ -1,0 +1,587 @@
+//! `--on HOST` for real: an sshd of the test's own on a free port of this machine, with keys and a
+//! home of its own. Where there is no sshd or ssh, each test says `skipped: …`.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "the tests of whole runs use the rest")]
+mod support;
+
+use std::fs;
+use std::net::TcpListener;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use rustix::process::{Pid, Signal, kill_process};
+use serde_json::Value;
+use support::{Ground, Said, skipped, tool};
+
+/// Two directories; only what the command line says makes it end.
+const DIRECTORIES: &str = r#"
+title = "two directories elsewhere"
+[factors]
+place = ["here", "there"]
+[[stack]]
+dir = { path = "GROUND/{place}" }
+[[workload]]
+files = { count = 5 }
+[decide]
+rounds-at-most = 1
+at-most = "10 min"
+until = "never"
+"#;
+
+/// A loop device in the store there, for as long as it is left alone.
+const LOOP: &str = r#"
+title = "a loop device elsewhere"
+[factors]
+block-size = ["4 KiB", "64 KiB"]
+[[stack]]
+loop = { size = "100 MiB", laid-out = "no" }
+[[stack]]
+ext4 = {}
+[[workload]]
+files = { count = 5 }
+[[workload]]
+random = { mode = "write", size = "4 MiB", block-size = "{block-size}", time = "100 ms" }
+[decide]
+rounds-at-most = 1000
+at-most = "20 min"
+until = "never"
+"#;
+
+/// Where Debian keeps it; an ordinary user's `PATH` leaves the directory out.
+const SSHD: &str = "/usr/sbin/sshd";
+
+/// An sshd of our own; what logs in there has the directory `home` of the ground.
+struct Server {
+    sshd: Child,
+    port: u16,
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        let _ = self.sshd.kill();
+        let _ = self.sshd.wait();
+    }
+}
+
+/// The words of an ssh that knows the server; `key` is a file of the ground.
+fn ssh(ground: &Ground, key: &str) -> String {
+    let here = ground.path().display();
+    format!(
+        "ssh -F none -i {here}/{key} -o IdentitiesOnly=yes -o IdentityAgent=none -o UserKnownHostsFile={here}/known"
+    )
+}
+
+fn free_port() -> u16 {
+    let free = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    free.local_addr().unwrap().port()
+}
+
+impl Server {
+    /// Starts one; none: there is no sshd, and the test was named as skipped.
+    fn start(ground: &Ground, test: &str) -> Option<Self> {
+        if !Path::new(SSHD).exists() || !Path::new("/usr/bin/ssh").exists() {
+            skipped(test, "needs sshd and ssh (apt install openssh-server)");
+            return None;
+        }
+        // The directory it gives up its rights in; made at each start of the machine where sshd is
+        // a service.
+        if rustix::process::geteuid().is_root() {
+            fs::create_dir_all("/run/sshd").unwrap();
+        }
+        let here = ground.path().to_str().unwrap();
+        for key in ["host", "key", "other"] {
+            let file = format!("{here}/{key}");
+            tool(
+                "ssh-keygen",
+                &["-q", "-t", "ed25519", "-N", "", "-f", &file],
+            );
+        }
+        fs::copy(
+            ground.path().join("key.pub"),
+            ground.path().join("authorized"),
+        )
+        .unwrap();
+        ground.make_dir("home");
+        // A port that is free now may be taken when sshd binds to it.
+        for _ in 0..5 {
+            let port = free_port();
+            ground.write(
+                "sshd.conf",
+                format!(
+                    "Port {port}\nListenAddress 127.0.0.1\nHostKey {here}/host\nAuthorizedKeysFile {here}/authorized\n\
+                     StrictModes no\nUsePAM no\nPasswordAuthentication no\nPidFile none\nSetEnv HOME={here}/home\n"
+                ),
+            );
+            let host = fs::read_to_string(ground.path().join("host.pub")).unwrap();
+            ground.write(
+                "known",
+                format!("[127.0.0.1]:{port},[localhost]:{port} {host}"),
+            );
+            if let Some(sshd) = listening(ground, port) {
+                return Some(Self { sshd, port });
+            }
+        }
+        panic!(
+            "sshd does not start: {}",
+            fs::read_to_string(ground.path().join("sshd.log")).unwrap()
+        );
+    }
+
+    /// As `--on` is told: the user of this test, on this machine.
+    fn to(&self) -> String {
+        let user = tool("id", &["-un"]);
+        format!("{}@127.0.0.1:{}", user.trim(), self.port)
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "what is connected to is a process"
+)]
+fn listening(ground: &Ground, port: u16) -> Option<Child> {
+    let [configuration, log] = ["sshd.conf", "sshd.log"].map(|name| ground.path().join(name));
+    let mut sshd = Command::new(SSHD)
+        .args(["-D", "-f"])
+        .arg(configuration)
+        .arg("-E")
+        .arg(log)
+        .stdin(Stdio::null())
+        .spawn()
+        .unwrap();
+    while std::net::TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if sshd.try_wait().unwrap().is_some() {
+            return None;
+        }
+        pause();
+    }
+    Some(sshd)
+}
+
+#[expect(clippy::disallowed_methods, reason = "another process has to get on")]
+fn pause() {
+    std::thread::sleep(Duration::from_millis(50));
+}
+
+/// The program with the server's key.
+fn program(ground: &Ground, args: &[&str]) -> Command {
+    let mut command = ground.program(args);
+    command.env("STACKRACE_SSH", ssh(ground, "key"));
+    command
+}
+
+fn stackrace(ground: &Ground, args: &[&str]) -> Said {
+    Said::of(&program(ground, args).output().unwrap())
+}
+
+/// Every line of every run of the ground's store.
+fn log(ground: &Ground) -> Vec<Value> {
+    let runs = fs::read_dir(ground.store().join("runs")).into_iter();
+    let logs = runs.flatten().flatten().map(|run| run.path());
+    let text = logs.map(|run| fs::read_to_string(run.join("log.jsonl")).unwrap_or_default());
+    let text: String = text.collect();
+    let lines = text.lines().map(|line| serde_json::from_str(line).unwrap());
+    lines.collect()
+}
+
+fn of_kind<'a>(log: &'a [Value], kind: &str) -> Vec<&'a Value> {
+    log.iter().filter(|line| line["event"] == kind).collect()
+}
+
+/// Copies of the program on the other side.
+fn copies(ground: &Ground) -> Vec<PathBuf> {
+    let copies = fs::read_dir(ground.path().join("home/.cache/stackrace/bin"));
+    let copies = copies.into_iter().flatten().flatten();
+    copies.map(|copy| copy.path().join("stackrace")).collect()
+}
+
+/// Processes with all of these words in their command lines, and the ground's path.
+fn processes(ground: &Ground, words: &[&str]) -> Vec<i32> {
+    let here = ground.path().to_str().unwrap();
+    let ids = fs::read_dir("/proc").unwrap().flatten();
+    let ids = ids.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
+    ids.filter(|id| {
+        let line = fs::read(format!("/proc/{id}/cmdline")).unwrap_or_default();
+        let line = String::from_utf8_lossy(&line).replace('\0', " ");
+        line.contains(here) && words.iter().all(|word| line.contains(word))
+    })
+    .collect()
+}
+
+/// How often something is looked at that has to come about: for ten minutes, on a busy machine.
+const LOOKS_MAX: u32 = 12_000;
+
+/// Waits until something is so.
+#[track_caller]
+fn until(mut so: impl FnMut() -> bool) {
+    for _ in 0..LOOKS_MAX {
+        if so() {
+            return;
+        }
+        pause();
+    }
+    panic!("it does not come about");
+}
+
+#[test]
+fn a_study_goes_from_start_to_verdict_on_another_machine() {
+    let ground = Ground::new();
+    let Some(server) = Server::start(&ground, "a study over SSH") else {
+        return;
+    };
+    ground.make_dir("here");
+    ground.make_dir("there");
+    let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
+    ground.write("study.toml", study);
+    let to = server.to();
+    let planned = stackrace(&ground, &["plan", "study.toml", "--on", &to]);
+    planned.ended(0);
+    assert!(planned.out.contains(&format!("on {to}")), "{}", planned.out);
+    assert!(planned.out.contains("mkdir"), "{}", planned.out);
+    let copied = copies(&ground);
+    assert_eq!(copied.len(), 1);
+    let inode = |path: &Path| std::os::unix::fs::MetadataExt::ino(&fs::metadata(path).unwrap());
+    let first = inode(&copied[0]);
+
+    let asked = ["--seed", "7", "--margin", "3 %", "--confidence", "90 %"];
+    let words = ["run", "study.toml", "--at-most", "9 min", "--on", &to];
+    let said = stackrace(&ground, &[&words[..], &asked].concat());
+    said.ended(0);
+    assert!(said.out.contains("1 of at most 1 rounds"), "{}", said.out);
+    assert_eq!(inode(&copies(&ground)[0]), first, "it was copied again");
+    let log = log(&ground);
+    assert_eq!(of_kind(&log, "trial").len(), 2);
+    assert_eq!(of_kind(&log, "run-ended")[0]["reason"], "rounds");
+    let head = &log[0];
+    assert_eq!(head["seed"], 7);
+    assert_eq!(head["decide"]["margin"], 0.03);
+    assert_eq!(head["decide"]["confidence"], 0.9);
+    assert_eq!(head["decide"]["time_max_ns"], 540_000_000_000_u64, "{head}");
+    let facts = head["environment"].as_array().unwrap();
+    let over = facts.iter().find(|fact| fact["name"] == "over ssh");
+    assert_eq!(over.unwrap()["value"], *to);
+    assert!(stackrace(&ground, &["report", "last"]).code == Some(0));
+    assert_eq!(
+        ground.left().len(),
+        1,
+        "the copy alone: {:?}",
+        ground.left()
+    );
+
+    let missing = fs::read_to_string(ground.path().join("study.toml")).unwrap();
+    ground.write(
+        "missing.toml",
+        missing.replace("/{place}", "/nowhere-{place}"),
+    );
+    let refused = stackrace(&ground, &["run", "missing.toml", "--on", &to]);
+    refused
+        .ended(3)
+        .err_has(&to)
+        .err_has("nowhere-here does not exist");
+
+    let listed = stackrace(&ground, &["clean", "--on", &to, "--list"]);
+    listed.ended(0);
+    assert!(
+        listed.out.contains("would remove: the program's copy"),
+        "{}",
+        listed.out
+    );
+    assert_eq!(copies(&ground).len(), 1);
+    stackrace(&ground, &["clean", "--on", &to]).ended(0);
+    assert_eq!(ground.left(), Vec::<String>::new());
+}
+
+#[test]
+fn a_machine_that_is_not_reached_is_named_with_the_words_of_ssh() {
+    let ground = Ground::new();
+    let Some(server) = Server::start(&ground, "a machine that is not reached") else {
+        return;
+    };
+    let to = server.to();
+    let plan = |to: &str, ssh: &str| {
+        let mut command = ground.program(&["plan", "demo", "--on", to]);
+        Said::of(&command.args(["--ssh", ssh]).output().unwrap())
+    };
+    let known = ssh(&ground, "key");
+    let nobody = format!("root@127.0.0.1:{}", free_port());
+    plan(&nobody, &known)
+        .ended(4)
+        .err_has("Connection refused")
+        .err_has("see that sshd runs there");
+    plan("root@no-such-host.invalid", &known)
+        .ended(4)
+        .err_has("cannot reach root@no-such-host.invalid")
+        .err_has("Could not resolve");
+    plan(&to, &ssh(&ground, "other"))
+        .ended(4)
+        .err_has("Permission denied")
+        .err_has("ssh-copy-id");
+    plan(&to, &known.replace("/known", "/unknown"))
+        .ended(4)
+        .err_has("Host key verification failed")
+        .err_has("connect once by hand");
+    plan(&to, "no-such-ssh").ended(4).err_has("no-such-ssh");
+    plan(&to, " ").ended(2);
+    plan("--on=-oProxyCommand=true", &known).ended(2);
+    assert!(copies(&ground).is_empty());
+}
+
+/// A file system in memory instead of the home there.
+struct Small<'a>(&'a Ground);
+
+impl<'a> Small<'a> {
+    fn mounted(ground: &'a Ground, options: &str) -> Self {
+        let home = ground.path().join("home");
+        let home = home.to_str().unwrap();
+        tool("mount", &["-t", "tmpfs", "-o", options, "tmpfs", home]);
+        Self(ground)
+    }
+}
+
+impl Drop for Small<'_> {
+    fn drop(&mut self) {
+        let home = self.0.path().join("home");
+        tool("umount", &["-l", home.to_str().unwrap()]);
+    }
+}
+
+#[test]
+fn a_machine_on_which_the_program_cannot_be_is_refused() {
+    let ground = Ground::new();
+    let name = "a machine without room";
+    if !support::root(name) {
+        return;
+    }
+    let Some(server) = Server::start(&ground, name) else {
+        return;
+    };
+    let to = server.to();
+    for (options, words) in [
+        ("size=1m", ["cannot copy this program", "No space left"]),
+        ("size=2g,noexec", ["does not run", "Permission denied"]),
+    ] {
+        let _home = Small::mounted(&ground, options);
+        let said = stackrace(&ground, &["plan", "demo", "--on", &to]);
+        said.ended(4).err_has(words[0]).err_has(words[1]);
+        let home = ground.path().join("home");
+        let left = tool("find", &[home.to_str().unwrap(), "-type", "f"]);
+        assert_eq!(left, "", "{options}");
+    }
+}
+
+#[test]
+fn a_damaged_copy_is_copied_again() {
+    let ground = Ground::new();
+    let Some(server) = Server::start(&ground, "a damaged copy") else {
+        return;
+    };
+    let to = server.to();
+    stackrace(&ground, &["plan", "demo", "--on", &to]).ended(0);
+    let copy = copies(&ground).remove(0);
+    fs::write(&copy, "#!/bin/sh\necho whatever\n").unwrap();
+    stackrace(&ground, &["plan", "demo", "--on", &to]).ended(0);
+    let whole = fs::metadata(env!("CARGO_BIN_EXE_stackrace")).unwrap().len();
+    assert_eq!(fs::metadata(&copy).unwrap().len(), whole);
+}
+
+/// Starts the study with a loop device, and returns when three trials are on record here.
+fn three_trials(ground: &Ground, to: &str) -> Child {
+    ground.write("study.toml", LOOP);
+    let mut command = program(
+        ground,
+        &["run", "study.toml", "--on", to, "--wipe", "no-disk"],
+    );
+    let out = fs::File::create(ground.path().join("out")).unwrap();
+    command.stderr(out.try_clone().unwrap()).stdout(out);
+    let mut program = command.spawn().unwrap();
+    until(|| {
+        assert_eq!(program.try_wait().unwrap(), None, "it has ended");
+        of_kind(&log(ground), "trial").len() >= 3
+    });
+    program
+}
+
+/// Words of the agent on the other side, and of the program that takes turns there, which is told what
+/// may be wiped.
+const AGENT: &[&str] = &["/stackrace agent serve"];
+const IN_STEP: &[&str] = &["/stackrace --store", "in-step", "--wipe no-disk"];
+
+fn signal(id: i32, signal: Signal) {
+    kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
+}
+
+/// How a run ends, by what was killed.
+fn ended_as(victim: &str, code: Option<i32>, ended: &[&Value], said: &str) {
+    match victim {
+        "program" => assert!(ended.is_empty(), "{said}"),
+        "nobody" => {
+            assert_eq!(code, Some(130), "{said}");
+            assert_eq!(ended[0]["reason"], "interrupted", "{said}");
+        }
+        _ => {
+            assert_eq!(code, Some(5), "{victim}: {said}");
+            assert_eq!(ended[0]["reason"], "failed", "{victim}: {said}");
+            assert!(
+                said.contains("what was measured until then is kept"),
+                "{said}"
+            );
+        }
+    }
+}
+
+#[test]
+fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
+    let name = "kills over SSH";
+    if !support::root(name) {
+        return;
+    }
+    for victim in ["ssh", "agent", "in-step", "program", "nobody"] {
+        let ground = Ground::new();
+        let Some(server) = Server::start(&ground, name) else {
+            return;
+        };
+        let to = server.to();
+        let mut program = three_trials(&ground, &to);
+        let here = i32::try_from(program.id()).unwrap();
+        if victim == "nobody" {
+            let cleaned = stackrace(&ground, &["clean", "--on", &to]);
+            cleaned.ended(4);
+            assert!(cleaned.out.contains("is alive"), "{}", cleaned.out);
+            assert_eq!(copies(&ground).len(), 1, "it is in use");
+        }
+        // The words of ssh hold those of the agent too.
+        let found = |words: &[&str]| {
+            let ssh = processes(&ground, &["BatchMode"]);
+            let mut found = processes(&ground, words);
+            found.retain(|id| words == ["BatchMode"] || !ssh.contains(id));
+            found
+        };
+        let words: &[&str] = match victim {
+            "ssh" => &["BatchMode"],
+            "agent" => AGENT,
+            _ => IN_STEP,
+        };
+        let mut victims = vec![here];
+        if ["ssh", "agent", "in-step"].contains(&victim) {
+            // A command that is just being started has the words of the one that starts it.
+            until(|| {
+                victims = found(words);
+                victims.len() == 1
+            });
+        }
+        let interrupted = victim == "nobody";
+        signal(
+            victims[0],
+            if interrupted {
+                Signal::INT
+            } else {
+                Signal::KILL
+            },
+        );
+        let code = program.wait().unwrap().code();
+        let said = fs::read_to_string(ground.path().join("out")).unwrap();
+        let kept = log(&ground);
+        assert!(of_kind(&kept, "trial").len() >= 3, "{victim}: {said}");
+        let ended = of_kind(&kept, "run-ended");
+        ended_as(victim, code, &ended, &said);
+        // Nobody is left to want it: it ends there by itself.
+        until(|| found(IN_STEP).is_empty());
+        until(|| found(AGENT).is_empty());
+        stackrace(&ground, &["clean", "--on", &to]).ended(0);
+        assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
+        assert_eq!(stackrace(&ground, &["report", "last"]).code, Some(0));
+        if ["ssh", "program"].contains(&victim) {
+            let resumed = stackrace(&ground, &["resume", "last", "--more-time", "1 s"]);
+            resumed.ended(0);
+            let log = log(&ground);
+            assert_eq!(of_kind(&log, "run-resumed").len(), 1);
+            let ended = of_kind(&log, "run-ended");
+            assert_eq!(ended.last().unwrap()["reason"], "time", "{}", resumed.out);
+            stackrace(&ground, &["clean", "--on", &to]).ended(0);
+            assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
+        }
+    }
+}
+
+#[test]
+fn the_machine_can_be_a_factor() {
+    let ground = Ground::new();
+    let Some(server) = Server::start(&ground, "two machines over SSH") else {
+        return;
+    };
+    ground.make_dir("here");
+    ground.make_dir("there");
+    let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
+    ground.write("study.toml", study);
+    // The same machine twice, by two names.
+    let machines = [server.to(), server.to().replace("127.0.0.1", "localhost")];
+    let on = ["--on", &machines[0], "--on", &machines[1]];
+    let planned = stackrace(&ground, &[&["plan", "study.toml"][..], &on].concat());
+    planned.ended(0);
+    for machine in &machines {
+        let on = format!("on {machine}\n");
+        assert!(planned.out.contains(&on), "{}", planned.out);
+    }
+    let said = stackrace(&ground, &[&["run", "study.toml"][..], &on].concat());
+    said.ended(0);
+    let log = log(&ground);
+    let head = &log[0];
+    assert_eq!(head["factors"], serde_json::json!(["place", "host"]));
+    assert_eq!(of_kind(&log, "trial").len(), 2 * 2);
+    let facts = head["environment"].as_array().unwrap();
+    for machine in &machines {
+        let name = format!("over ssh on {machine}");
+        let fact = facts.iter().find(|fact| fact["name"] == *name);
+        assert_eq!(fact.unwrap()["value"], **machine, "{facts:?}");
+    }
+    stackrace(&ground, &[&["clean"][..], &on].concat()).ended(0);
+    assert_eq!(ground.left(), Vec::<String>::new());
+}
+
+/// Killed in the middle, it goes on: every place of the design is filled once.
+#[test]
+fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
+    let ground = Ground::new();
+    let Some(server) = Server::start(&ground, "two hosts") else {
+        return;
+    };
+    for name in ["here", "there"] {
+        ground.make_dir(name);
+    }
+    let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
+    ground.write("study.toml", study.replace("most = 1\n", "most = 20\n"));
+    let to = server.to();
+    let mut command = program(&ground, &["run", "study.toml", "--on", &to, "--on", "here"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut run = command.spawn().unwrap();
+    until(|| {
+        assert_eq!(run.try_wait().unwrap(), None, "it has ended");
+        of_kind(&log(&ground), "trial").len() >= 3
+    });
+    run.kill().unwrap();
+    run.wait().unwrap();
+    until(|| processes(&ground, &["in-step"]).is_empty());
+    let before = log(&ground);
+    assert!(of_kind(&before, "run-ended").is_empty());
+    stackrace(&ground, &["resume"]).ended(0);
+    let log = log(&ground);
+    assert_eq!(log[..before.len()], before[..], "what was kept has changed");
+    let trials = of_kind(&log, "trial");
+    let places = trials.iter().map(|trial| {
+        assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+        ["round", "treatment"].map(|word| trial[word].as_u64().unwrap())
+    });
+    let places: std::collections::BTreeSet<_> = places.collect();
+    assert_eq!((places.len(), trials.len()), (80, 80));
+    let head = &log[0];
+    assert_eq!(head["factors"], serde_json::json!(["place", "host"]));
+    let facts = head["environment"].as_array().unwrap();
+    let names: Vec<&str> = facts.iter().map(|f| f["name"].as_str().unwrap()).collect();
+    assert!(names.contains(&"kernel"), "one kernel: {names:?}");
+    let over = format!("over ssh on {to}");
+    assert!(names.contains(&&*over), "{names:?}");
+    stackrace(&ground, &["clean", "--on", &to]).ended(0);
+    stackrace(&ground, &["clean"]).ended(0);
+    assert_eq!(ground.left(), Vec::<String>::new());
+}
