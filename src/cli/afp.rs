@@ -11,7 +11,7 @@ use std::time::Duration;
 use super::args::MountAfp;
 use super::failure::Failure;
 use crate::afp::Mount;
-use crate::host::background::Background;
+use crate::host::process::{Process, Streams};
 use crate::host::{Host, argv, local::LocalHost};
 use crate::time::{Clock, SystemClock};
 
@@ -38,8 +38,8 @@ pub(super) fn exec(verb: &MountAfp) -> Result<u8, Failure> {
     let mut command = argv([PROGRAM, "lab", "mount-afp", "--serve"]);
     command.extend(argv([verb.server.to_string(), verb.volume.clone()]));
     command.push(point.clone().into());
-    let mut server =
-        Background::start(&command, &said).map_err(|error| Failure::internal(error.to_string()))?;
+    let mut server = Process::start(&command, Path::new("/"), Streams::Open(&said))
+        .map_err(|error| Failure::internal(error.to_string()))?;
     for _ in 0..LOOKS {
         if is_mounted(verb.server, &point)? {
             return Ok(0);
