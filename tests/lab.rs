@@ -218,6 +218,36 @@ rounds-at-most = 1
 at-most = "20 min"
 until = "never"
 "#;
+/// netatalk with its database in its three places, on a peer and on the same machine.
+const AFP: &str = r#"
+title = "AFP in the lab"
+[factors]
+server = ["peer", "same"]
+cnid = ["volume", "disk", "tmpfs"]
+[[stack]]
+lab-disks = { size = "128 MiB" }
+[[stack]]
+ext4 = {}
+[[stack]]
+when = { cnid = "volume" }
+afp = { server = "{server}", options = ["ea = none"] }
+[[stack]]
+when = { cnid = "disk" }
+afp = { server = "{server}", cnid = "disk", cnid-size = "64 MiB", cnid-requests = 200 }
+[[stack]]
+when = { cnid = "tmpfs" }
+afp = { server = "{server}", cnid = "tmpfs", cnid-size = "16 MiB" }
+[[workload]]
+files = { count = 20, fsync = true }
+[[workload]]
+copy-tree = { files = 20, directories = 3, as-rsync = true }
+[[workload]]
+random = { mode = "mixed", size = "1 MiB", time = "1 s", verify = true }
+[decide]
+rounds-at-most = 1
+at-most = "30 min"
+until = "never"
+"#;
 
 /// Every shape of md, LVM and F2FS; then of ZFS.
 const ARRAYS: &str = include_str!("lab/arrays.toml");
@@ -628,6 +658,27 @@ fn a_peer_serves_what_is_replicated_to_a_third_machine() {
         };
         assert!(servers >= 10.0, "{servers} ms: {raised}");
         assert!(client >= 30.0, "{client} ms: {raised}");
+    }
+}
+
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn netatalk_keeps_its_database_in_three_places() {
+    if cache("AFP in the lab", "image").is_none() {
+        return;
+    }
+    if system() == "debian-12" {
+        return skipped("AFP in the lab", "Debian 12 has no netatalk");
+    }
+    let (_ground, raised) = one_round(AFP, 6);
+    for (number, raised) in raised.iter().enumerate() {
+        assert_eq!(raised.contains("ext4 on node2"), number < 3, "{raised}");
+        assert_eq!(raised.contains("line to the peer"), number < 3, "{raised}");
+        // The words of a fact, which say what was seen.
+        let seen = raised.split("CNID database in").nth(1).unwrap();
+        let kind = ["ext4 on /dev/", "ext4 on /dev/", "tmpfs on tmpfs"][number % 3];
+        let seen = &seen[..seen.len().min(60)];
+        assert!(seen.contains(kind), "{kind}: {seen}");
     }
 }
 

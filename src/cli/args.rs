@@ -1,5 +1,6 @@
 //! The command line: what was typed, checked for form alone.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand, ValueEnum};
@@ -419,6 +420,23 @@ pub(super) enum LabVerb {
         /// Where it is told
         order: PathBuf,
     },
+    /// Mount a volume of an AFP server, as a guest
+    #[command(hide = true)]
+    MountAfp(MountAfp),
+}
+
+/// `stackrace lab mount-afp`.
+#[derive(Debug, Args)]
+pub(super) struct MountAfp {
+    /// Address and port
+    pub(super) server: SocketAddr,
+    /// Name of the volume
+    pub(super) volume: String,
+    /// Directory to mount it at
+    pub(super) point: PathBuf,
+    /// Serve it until it is unmounted, instead of starting a process that does
+    #[arg(long)]
+    pub(super) serve: bool,
 }
 
 /// `stackrace lab fault`.

@@ -13,6 +13,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Setting;
+use super::afp;
 use super::args::{LabShell, LabVerb};
 use super::clean;
 use super::execute;
@@ -48,6 +49,7 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Load { order } => crate::run::carry_out(&order)
             .map(|()| 0)
             .map_err(Failure::internal),
+        LabVerb::MountAfp(verb) => afp::exec(&verb),
     }
 }
 

@@ -401,9 +401,12 @@ impl HostError {
     /// than what the system said.
     pub(crate) fn next(&self) -> String {
         match self {
-            Self::ToolMissing { tool } => match tools::package(tool) {
-                Some(package) => format!("install it: apt install {package}"),
-                None => format!("install the package that holds {tool}"),
+            Self::ToolMissing { tool } => match (tools::lab_system(tool), tools::package(tool)) {
+                (Some(system), _) => format!(
+                    "run the study on a system that has it: stackrace run STUDY --lab --system {system}"
+                ),
+                (None, Some(package)) => format!("install it: apt install {package}"),
+                (None, None) => format!("install the package that holds {tool}"),
             },
             Self::NeedsRoot => "run as root (sudo stackrace …)".to_string(),
             Self::KernelLacks { what } => {
@@ -546,5 +549,9 @@ mod tests {
             tool: "mkfs.xfs".to_string(),
         };
         assert_eq!(error.next(), "install it: apt install xfsprogs");
+        let error = HostError::ToolMissing {
+            tool: "netatalk".to_string(),
+        };
+        assert!(error.next().ends_with("--lab --system debian-13"));
     }
 }

@@ -342,11 +342,13 @@ impl World {
             "ip" => said("10.77.0.2 dev {card} src 10.77.0.1\n"),
             "uname" => said("{name}\n"),
             "corosync-quorumtool" => said("Nodes: 2\n"),
-            "corosync" | "dlm_controld" | "smbd" | "rpcbind" | "rpc.mountd" => {
+            "corosync" | "dlm_controld" | "netatalk" | "smbd" | "rpcbind" | "rpc.mountd" => {
                 self.daemons.insert(tool.to_string_lossy().into_owned());
                 said("")
             }
             "ss" if self.daemons.contains("smbd") => said("LISTEN 0 50 *:445\n"),
+            "ss" if self.daemons.contains("netatalk") => said("LISTEN 0 20 *:548\n"),
+            "/kit/stackrace" => self.mount_afp(words),
             "exportfs" => self.exportfs(words),
             _ => said(""),
         }
@@ -424,6 +426,12 @@ impl World {
         if file_system == "configfs" {
             return said("");
         }
+        if words.iter().any(|word| word == "--bind") {
+            let seen = self.lies_in(Path::new(source));
+            let (source, file_system) = seen.unwrap_or_default();
+            self.mounted(&source, target, &file_system, vec!["rw".to_string()]);
+            return said("");
+        }
         // What a peer formatted or a server holds has no signature here.
         let elsewhere = ["tmpfs", "nfs", "nfs4", "cifs", "gfs2"];
         let parts = source.to_string_lossy();
@@ -446,6 +454,25 @@ impl World {
             )
             .collect();
         self.mounted(source, target, &file_system, options);
+        said("")
+    }
+
+    /// Source and kind of what is mounted where a path lies.
+    fn lies_in(&self, path: &Path) -> Option<(OsString, String)> {
+        let mut mounts = self.mounts.iter().rev();
+        let mount = mounts.find(|mount| path.starts_with(&mount.mount_point))?;
+        Some((mount.source.clone(), mount.file_system.clone()))
+    }
+
+    /// `lab mount-afp SERVER VOLUME DIRECTORY`.
+    fn mount_afp(&mut self, words: &[OsString]) -> Output {
+        let [_, _, server, volume, target] = words else {
+            return complained(2, "bad usage");
+        };
+        let [server, volume] = [server, volume].map(|word| word.to_string_lossy());
+        let source = OsString::from(format!("afp://{server}/{volume}"));
+        let options = vec!["rw".to_string()];
+        self.mounted(&source, PathBuf::from(target), "fuse", options);
         said("")
     }
 

@@ -131,16 +131,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write 1 to {DEVICES_MAX}"),
         ));
     }
-    let some = |name: &str, value: Option<u64>| match value {
-        Some(0) => Err(Refusal::at(
-            settings.span_of(name),
-            format!("a disk with {name} 0 would never answer"),
-            "write more, or leave it out",
-        )),
-        value => Ok(value),
-    };
-    let rate = some("rate", settings.bytes("rate")?)?;
-    let requests = some("requests", settings.count("requests")?)?;
+    let rate = some(settings, "rate", settings.bytes("rate")?)?;
+    let requests = some(settings, "requests", settings.count("requests")?)?;
     let latency_ns = latency(settings)?;
     let disks = (1..=count).map(|number| LabDisk {
         serial: serial(
@@ -178,6 +170,56 @@ fn latency(settings: &Settings) -> Result<Option<u64>, Refusal> {
         format!("a disk that takes longer than {most} for a request would be taken for dead"),
         "write less, like \"4 ms\"",
     ))
+}
+
+/// How fast a disk is, if that is said.
+fn some(settings: &Settings, name: &str, value: Option<u64>) -> Result<Option<u64>, Refusal> {
+    match value {
+        Some(0) => Err(Refusal::at(
+            settings.span_of(name),
+            format!("a disk with {name} 0 would never answer"),
+            "write more, or leave it out",
+        )),
+        value => Ok(value),
+    }
+}
+
+/// A disk of a layer's own, which is never one that [`KIND`] gives: settings of this name say its
+/// rate and its requests, and one its size, unless it is `bytes`.
+///
+/// # Errors
+/// What makes no disk.
+pub(super) fn own_disk(
+    settings: &Settings,
+    [size, rate, requests]: [&str; 3],
+    bytes: u64,
+) -> Result<LabDisk, Refusal> {
+    let sector = SECTORS[0];
+    if bytes < SIZE_MIN || !bytes.is_multiple_of(sector) {
+        return Err(Refusal::at(
+            settings.span_of(size),
+            format!("{bytes} bytes are no disk of whole {sector} B sectors"),
+            "write a size of at least 1 MiB, like \"256 MiB\"",
+        ));
+    }
+    let rate = some(settings, rate, settings.bytes(rate)?)?;
+    let requests = some(settings, requests, settings.count(requests)?)?;
+    let like = [
+        bytes,
+        sector,
+        sector,
+        rate.unwrap_or(0),
+        requests.unwrap_or(0),
+    ];
+    Ok(LabDisk {
+        serial: serial(&like, DEVICES_MAX as u64 + 1),
+        bytes,
+        logical_sector: sector,
+        physical_sector: sector,
+        rate,
+        requests,
+        latency_ns: None,
+    })
 }
 
 /// `disk-1f83a90c-03`: what the disk is like, and which of those it is.
@@ -298,7 +340,11 @@ fn taken_ns(said: &str) -> Option<f64> {
 }
 
 /// What the guest sees; an error where it is not what was asked.
-fn read_back(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Fact, LayerError> {
+pub(super) fn read_back(
+    host: &dyn Host,
+    device: &Path,
+    asked: &LabDisk,
+) -> Result<Fact, LayerError> {
     let described = asked.described();
     let name = block::name(device);
     let read = |what: &str| {

@@ -332,6 +332,22 @@ fn what_machines_cannot_do_together_is_refused_where_it_stands() {
             "smb = { options = [\"path = /etc\"] }",
             "no option that can be given here",
         ),
+        (
+            "afp = { options = [\"vol dbpath = x\"] }",
+            "no option that can be given here",
+        ),
+        (
+            "afp = { cnid-rate = \"4 MB\" }",
+            "says nothing of a database with cnid = \"volume\"",
+        ),
+        (
+            "afp = { cnid = \"disk\", cnid-size = 1000 }",
+            "no disk of whole 512 B sectors",
+        ),
+        (
+            "afp = { cnid = \"tmpfs\", cnid-size = 0 }",
+            "may fill the memory",
+        ),
     ]);
 }
 
@@ -514,6 +530,16 @@ const SHAPES: &[&[&str]] = &[
     &[
         "tmpfs = { size = \"1 MiB\" }",
         "smb = { options = [\"strict sync = no\"] }",
+    ],
+    &["loop = { size = \"1 GiB\" }", "xfs = {}", "afp = {}"],
+    &[
+        "tmpfs = { size = \"1 MiB\" }",
+        "afp = { cnid = \"tmpfs\", server = \"same\", options = [\"ea = none\"] }",
+    ],
+    &[
+        "lab-disks = { size = \"1 GiB\" }",
+        "ext4 = {}",
+        "afp = { cnid = \"disk\", cnid-rate = \"4 MB\", delay = \"1 ms\" }",
     ],
     &["tmpfs = { size = \"1 MiB\" }"],
     &["dir = { path = \"/tmp\" }"],
