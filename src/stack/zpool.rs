@@ -371,6 +371,17 @@ mod tests {
             "errors: No known data errors\n",
         );
         assert_eq!(layout(status, "p"), "mirror-0 loop1 loop2");
+        // OpenZFS 2.3.9, of disks with physical sectors of 4096 B.
+        let status = concat!(
+            "  pool: p\n state: ONLINE\nconfig:\n\n",
+            "\tNAME                STATE     READ WRITE CKSUM\n",
+            "\tp                   ONLINE       0     0     0\n",
+            "\t  draid2:2d:4c:0s-0 ONLINE       0     0     0\n",
+            "\t    vda             ONLINE       0     0     0  block size: 512B configured, 4096B native\n",
+            "\t    vdb             ONLINE       0     0     0  block size: 512B configured, 4096B native\n\n",
+            "errors: No known data errors\n",
+        );
+        assert_eq!(layout(status, "p"), "draid2:2d:4c:0s-0 vda vdb");
         let label =
             "    vdev_tree:\n        type: 'mirror'\n        ashift: 12\n        asize: 1\n";
         assert_eq!(ashift(label), Some(12));
