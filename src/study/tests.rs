@@ -1193,11 +1193,15 @@ fn studies_after_published_ones_match_their_counterparts() {
 /// However the factors of a study are written, a place named beside it is one more of them.
 #[test]
 fn places_named_beside_a_study_are_a_factor_of_it() {
-    let rest = "[[stack]]\nloop = { size = \"2 GiB\" }\n[[workload]]\nrandom = { block-size = \"4 KiB\", time = \"5 s\" }\n";
-    let used = "[[stack]]\nwhen = { one = 1 }\nloop = { size = \"2 GiB\" }\n[[stack]]\nwhen = { one = 2 }\nloop = { size = \"2 GiB\" }\n\
-                [[workload]]\nrandom = { block-size = \"4 KiB\", time = \"5 s\" }\n";
+    let workload = "[[workload]]\nrandom = { block-size = \"4 KiB\", time = \"5 s\" }\n";
+    let disk = "[[stack]]\nloop = { size = \"2 GiB\" }\n";
+    let rest = format!("{disk}[[stack]]\next4 = {{}}\n{workload}");
+    let used = format!(
+        "{disk}[[stack]]\nwhen = {{ one = 1 }}\next4 = {{}}\n\
+         [[stack]]\nwhen = {{ one = 2 }}\nxfs = {{}}\n{workload}"
+    );
     for text in [
-        rest.to_owned(),
+        rest,
         format!("[factors]\none = [1, 2] # a comment\n{used}"),
         format!("factors = {{ one = [1, 2] }}\n{used}"),
         format!("factors.one = [1, 2]\n{used}"),
