@@ -311,6 +311,22 @@ pub(crate) struct Observation {
     pub(crate) metrics: Vec<Option<f64>>,
     /// What the reader must know of this trial.
     pub(crate) notes: Vec<String>,
+    /// The other machines that did the same at the same time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(crate) others: Vec<OtherNode>,
+}
+
+/// What another machine measured in a trial, doing the same as the first at the same time.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(crate) struct OtherNode {
+    /// `node2`.
+    pub(crate) host: String,
+    /// The measured part there, ns.
+    pub(crate) elapsed_ns: u64,
+    /// The phases, in order.
+    pub(crate) phases: Vec<PhaseObservation>,
+    /// Values of the workload's own metrics, in its order.
+    pub(crate) metrics: Vec<Option<f64>>,
 }
 
 /// How a stack was brought to its steady state before a trial.

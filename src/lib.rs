@@ -30,8 +30,9 @@
 //!
 //! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
 //! of us), [`agent`] (this program on another machine, asked over a line), [`lab`] (disposable virtual
-//! machines), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
+//! machines), [`afp`] (a client for AFP), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
 
+mod afp;
 mod agent;
 mod audit;
 mod classic;

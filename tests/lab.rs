@@ -128,6 +128,50 @@ at-most = "20 min"
 until = "never"
 "#;
 
+/// The same workloads from one machine and from both at once.
+const BOTH: &str = r#"
+title = "one file system, one machine or two"
+[factors]
+load = [1, 2]
+[[stack]]
+lab-disks = { size = "300 MiB", rate = "4 MB" }
+[[stack]]
+drbd = { role = "dual" }
+[[stack]]
+gfs2 = { lock = "dlm", mounted-on = 2, load-from = "{load}" }
+[[workload]]
+name = "small files"
+files = { count = 10, fsync = true }
+[[workload]]
+name = "streaming write"
+sequential = { mode = "write", size = "2 MiB" }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
+until = "never"
+"#;
+
+/// A share of what is replicated: a client and two machines for the storage.
+const SERVED: &str = r#"
+title = "a share on replicated storage"
+[factors]
+share = ["nfs", "smb"]
+[[stack]]
+lab-disks = { size = "128 MiB", rate = "8 MB" }
+[[stack]]
+drbd = { protocol = "C", delay = "5 ms" }
+[[stack]]
+ext3 = {}
+[[stack]]
+"{share}" = { delay = "15 ms" }
+[[workload]]
+files = { count = 10, fsync = true }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
+until = "never"
+"#;
+
 /// Shares, served by the peer and by the same machine.
 const SHARED: &str = r#"
 title = "shares in the lab"
@@ -154,6 +198,57 @@ rounds-at-most = 1
 at-most = "20 min"
 until = "never"
 "#;
+/// Disks with a latency, in each kind of sectors; long enough for a fault.
+const SLOW: &str = r#"
+title = "disks that take their time"
+[factors]
+sectors = ["512e", "4Kn"]
+[[stack]]
+when = { sectors = "512e" }
+lab-disks = { size = "128 MiB", physical-sector = 4096, latency = "20 ms" }
+[[stack]]
+when = { sectors = "4Kn" }
+lab-disks = { size = "128 MiB", logical-sector = 4096, latency = "20 ms" }
+[[stack]]
+ext4 = {}
+[[workload]]
+random = { mode = "read", size = "1 MiB", block-size = "4 KiB", direct = true, time = "3 s" }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
+until = "never"
+"#;
+/// netatalk with its database in its three places, on a peer and on the same machine.
+const AFP: &str = r#"
+title = "AFP in the lab"
+[factors]
+server = ["peer", "same"]
+cnid = ["volume", "disk", "tmpfs"]
+[[stack]]
+lab-disks = { size = "128 MiB" }
+[[stack]]
+ext4 = {}
+[[stack]]
+when = { cnid = "volume" }
+afp = { server = "{server}", options = ["ea = none"] }
+[[stack]]
+when = { cnid = "disk" }
+afp = { server = "{server}", cnid = "disk", cnid-size = "64 MiB", cnid-requests = 200 }
+[[stack]]
+when = { cnid = "tmpfs" }
+afp = { server = "{server}", cnid = "tmpfs", cnid-size = "16 MiB" }
+[[workload]]
+files = { count = 20, fsync = true }
+[[workload]]
+copy-tree = { files = 20, directories = 3, as-rsync = true }
+[[workload]]
+random = { mode = "mixed", size = "1 MiB", time = "1 s", verify = true }
+[decide]
+rounds-at-most = 1
+at-most = "30 min"
+until = "never"
+"#;
+
 /// Every shape of md, LVM and F2FS; then of ZFS.
 const ARRAYS: &str = include_str!("lab/arrays.toml");
 const POOLS: &str = include_str!("lab/pools.toml");
@@ -412,7 +507,15 @@ fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
     let said = ground.stackrace(&["run", "study.toml", "--lab", "--system", &system()]);
     let log = log(&ground);
     let trials = of_kind(&log, "trial");
-    assert_eq!(trials.len(), treatments, "{}{}", said.out, said.err);
+    assert!(!log.is_empty(), "{}{}", said.out, said.err);
+    let workloads = log[0]["workloads"].as_array().unwrap().len();
+    assert_eq!(
+        trials.len(),
+        treatments * workloads,
+        "{}{}",
+        said.out,
+        said.err
+    );
     for trial in trials {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");
     }
@@ -463,6 +566,55 @@ fn replicated_devices_are_what_was_asked_on_two_machines() {
 
 #[test]
 #[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn two_machines_load_one_file_system_at_once() {
+    if cache("load from both machines in the lab", "image").is_none() {
+        return;
+    }
+    let (ground, raised) = one_round(BOTH, 2);
+    assert!(raised[0].contains("1 of 2 machines") && raised[1].contains("2 of 2 machines"));
+    let log = log(&ground);
+    let heads = log[0]["workloads"].as_array().unwrap();
+    for trial in of_kind(&log, "trial") {
+        let heads = heads[trial["workload"].as_u64().unwrap() as usize]["metrics"].clone();
+        let others = trial["others"].as_array().cloned().unwrap_or_default();
+        assert_eq!(others.len() as u64, trial["treatment"].as_u64().unwrap());
+        let names: Vec<&str> = heads
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|head| head["name"].as_str().unwrap())
+            .collect();
+        let mut sums = 0;
+        for (at, name) in names.iter().enumerate() {
+            let Some(of_one) = name.strip_suffix(", all nodes") else {
+                continue;
+            };
+            let of_one = names.iter().position(|name| *name == of_one).unwrap();
+            let value = |list: &Value, at: usize| list[at].as_f64().unwrap();
+            let each = others.iter().map(|other| value(&other["metrics"], of_one));
+            let sum = value(&trial["metrics"], of_one) + each.sum::<f64>();
+            assert!(
+                (value(&trial["metrics"], at) / sum - 1.0).abs() < 1e-9,
+                "{name}"
+            );
+            sums += 1;
+        }
+        assert!(sums > 0);
+        for other in &others {
+            assert_eq!(other["host"], "node2");
+            assert!(other["elapsed_ns"].as_u64().unwrap() > 0);
+            assert!(
+                trial["notes"][0]
+                    .as_str()
+                    .unwrap()
+                    .starts_with("node2 did the same")
+            );
+        }
+    }
+}
+
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn shares_are_served_by_a_peer_and_by_the_same_machine() {
     if cache("shares in the lab", "image").is_none() {
         return;
@@ -476,6 +628,60 @@ fn shares_are_served_by_a_peer_and_by_the_same_machine() {
     }
 }
 
+/// The shortest of the round trips that were measured, ms, in the order of the layers.
+fn round_trips(raised: &str) -> Vec<f64> {
+    let said = raised.split("shortest of 20 round trips ").skip(1);
+    said.map(|text| text.split(" ms").next().unwrap().parse().unwrap())
+        .collect()
+}
+
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn a_peer_serves_what_is_replicated_to_a_third_machine() {
+    if cache("a share on DRBD in the lab", "image").is_none() {
+        return;
+    }
+    let (_ground, raised) = one_round(SERVED, 2);
+    for raised in &raised {
+        for words in [
+            "lab-disks on node2",
+            "lab-disks on node3",
+            "drbd on node2",
+            "ext3 on node2",
+            "Primary/Secondary",
+        ] {
+            assert!(raised.contains(words), "{words}: {raised}");
+        }
+        // Of the line between the servers, then of that to the client: each has its own delay.
+        let [servers, client] = round_trips(raised)[..] else {
+            panic!("two lines are measured: {raised}");
+        };
+        assert!(servers >= 10.0, "{servers} ms: {raised}");
+        assert!(client >= 30.0, "{client} ms: {raised}");
+    }
+}
+
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn netatalk_keeps_its_database_in_three_places() {
+    if cache("AFP in the lab", "image").is_none() {
+        return;
+    }
+    if system() == "debian-12" {
+        return skipped("AFP in the lab", "Debian 12 has no netatalk");
+    }
+    let (_ground, raised) = one_round(AFP, 6);
+    for (number, raised) in raised.iter().enumerate() {
+        assert_eq!(raised.contains("ext4 on node2"), number < 3, "{raised}");
+        assert_eq!(raised.contains("line to the peer"), number < 3, "{raised}");
+        // The words of a fact, which say what was seen.
+        let seen = raised.split("CNID database in").nth(1).unwrap();
+        let kind = ["ext4 on /dev/", "ext4 on /dev/", "tmpfs on tmpfs"][number % 3];
+        let seen = &seen[..seen.len().min(60)];
+        assert!(seen.contains(kind), "{kind}: {seen}");
+    }
+}
+
 #[test]
 #[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn two_guests_have_a_network_and_survive_what_is_done_to_them() {
@@ -485,6 +691,84 @@ fn two_guests_have_a_network_and_survive_what_is_done_to_them() {
     let ground = Ground::new();
     let program = Path::new(env!("CARGO_BIN_EXE_stackrace"));
     stackrace::testing::two_nodes(&system(), program, &cache, ground.path()).unwrap();
+    assert!(machines(&ground).is_empty());
+    assert_eq!(ground.left(), Vec::<String>::new());
+}
+
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn disks_take_as_long_as_declared_whatever_their_sectors() {
+    if cache("latency of disks of the lab", "image").is_none() {
+        return;
+    }
+    let (ground, raised) = one_round(SLOW, 2);
+    for (raised, sectors) in raised.iter().zip(["512 B", "4096 B"]) {
+        let sectors = format!("logical sector {sectors}, physical sector 4096 B");
+        for words in [&*sectors, "at least 20.0 ms a request", "latency of vd"] {
+            assert!(raised.contains(words), "{words}: {raised}");
+        }
+    }
+    for trial in of_kind(&log(&ground), "trial") {
+        let read = &trial["phases"][0]["operations"][0];
+        let shortest = read["latency_ns_min"].as_u64().unwrap();
+        assert!(shortest >= 20_000_000, "{shortest} ns: {trial}");
+    }
+}
+
+/// What a run meets is on its record, and a machine can be asked while it runs.
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn a_fault_on_request_happens_and_is_on_record() {
+    if cache("faults in the lab", "image").is_none() {
+        return;
+    }
+    let ground = Ground::new();
+    let none = ground.stackrace(&["lab", "fault", "power", "1", "cut"]);
+    assert_eq!(none.code, Some(4), "{}", none.err);
+    assert!(
+        none.err.contains("no machine of the lab runs"),
+        "{}",
+        none.err
+    );
+    let study = SLOW.replace("\"3 s\"", "\"600 s\"");
+    ground.write("study.toml", &study);
+    let mut command = ground.program(&["run", "study.toml", "--lab"]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut program = command.spawn().unwrap();
+    until(&mut program, "a stack stands", || {
+        !of_kind(&log(&ground), "stack-raised").is_empty()
+    });
+    let wrong = ground.stackrace(&["lab", "fault", "disk", "1", "disk-0", "fail"]);
+    assert_eq!(wrong.code, Some(4), "{}", wrong.err);
+    let serials: Vec<&str> = wrong.err.split([' ', ',', '\n']).collect();
+    let serials = serials
+        .iter()
+        .filter(|word| word.starts_with("disk-") && word.len() > 8);
+    let serials: Vec<&&str> = serials.collect();
+    assert_eq!(serials.len(), 2, "{}", wrong.err);
+    for serial in serials {
+        let said = ground.stackrace(&["lab", "fault", "disk", "1", serial, "fail"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert!(said.out.contains("fails from now on"), "{}", said.out);
+    }
+    until(&mut program, "the trial failed", || {
+        of_kind(&log(&ground), "trial")
+            .iter()
+            .any(|trial| trial["ended"]["state"] == "failed")
+    });
+    let alone = ground.stackrace(&["lab", "fault", "link", "1", "cut"]);
+    assert!(alone.err.contains("no network"), "{}", alone.err);
+    let gone = ground.stackrace(&["lab", "fault", "power", "1", "cut"]);
+    assert_eq!(gone.code, Some(0), "{}", gone.err);
+    assert_eq!(program.wait().unwrap().code(), Some(5));
+    let log = log(&ground);
+    let told: Vec<&str> = of_kind(&log, "warned")
+        .iter()
+        .filter_map(|warned| warned["text"].as_str()?.strip_prefix("fault on request: "))
+        .collect();
+    assert_eq!(told.len(), 3, "{told:?}");
+    assert!(told[0].starts_with("every request to disk-"), "{told:?}");
+    assert_eq!(told[2], "node1 lost its power");
     assert!(machines(&ground).is_empty());
     assert_eq!(ground.left(), Vec::<String>::new());
 }

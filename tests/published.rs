@@ -13,12 +13,12 @@ title = "Small files, made to last or not"
 [sizes]
 count = { scaled = 20, full = 40 }
 [factors]
-database = [{ label = "on the volume", value = true }, { label = "in memory", value = false }]
+database = [{ label = "on the volume", value = true }, { label = "on tmpfs", value = false }]
 [[stack]]
 dir = { path = "data" }
 [[workload]]
-name = "small files"
-files = { count = "{count}", directories = 1, fsync = "{database}" }
+name = "postmark"
+postmark = { number = 100, transactions = "{count}", sync-at-end = "{database}" }
 [decide]
 contrast = "database"
 rounds-at-most = 3
@@ -43,9 +43,9 @@ fn a_run_stands_beside_a_published_study() {
     let rows = page["beside_published"]["rows"].as_array().unwrap();
     let create = rows
         .iter()
-        .find(|row| row["own_on"] == "small files: create")
+        .find(|row| row["own_on"] == "postmark: files created")
         .unwrap();
-    assert_eq!(create["own"], "in memory against on the volume");
+    assert_eq!(create["own"], "on tmpfs against on the volume");
     assert_eq!(create["published"], "tmp against default");
     // Of XFS and ext4, which are not varied here: 16/6 and 82/14.
     assert_eq!(create["published_count"], 2);
@@ -57,9 +57,7 @@ fn a_run_stands_beside_a_published_study() {
     for form in ["terminal", "markdown", "html"] {
         let said = ground.stackrace(&["report", "--beside-published=netatalk-cnid", "-f", form]);
         assert!(
-            said.ended(0)
-                .out
-                .contains("in memory against on the volume"),
+            said.ended(0).out.contains("on tmpfs against on the volume"),
             "{form}"
         );
     }
@@ -88,8 +86,11 @@ fn full_size_is_run_and_on_record() {
     );
     ground.stackrace(&["resume", "--quiet"]).ended(0);
     // What is wrong is told with the lines of the file, not of what --full makes of it.
-    ground.write("wrong.toml", OWN.replace("fsync", "fsink"));
+    ground.write("wrong.toml", OWN.replace("sync-at-end", "sink-at-end"));
     let said = ground.stackrace(&["plan", "wrong.toml", "--full"]);
-    let line = 1 + OWN.lines().position(|line| line.contains("fsync")).unwrap();
+    let line = 1 + OWN
+        .lines()
+        .position(|line| line.contains("sync-at-end"))
+        .unwrap();
     said.ended(3).err_has(&format!("wrong.toml:{line}"));
 }

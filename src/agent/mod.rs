@@ -6,6 +6,7 @@
 
 pub(crate) mod program;
 pub(crate) mod serve;
+pub(crate) mod speed;
 pub(crate) mod ssh;
 pub(crate) mod wire;
 
@@ -127,26 +128,24 @@ impl Agent {
         }
     }
 
-    /// Runs a command to its end, whatever its exit status.
+    /// Runs a command there to its end, whatever its exit status.
+    ///
+    /// # Errors
+    /// When it cannot be started, or the other end has gone.
     pub(crate) fn exec(&self, argv: &[OsString]) -> Result<Output, AgentError> {
+        let (_, replies) = self.begin(argv)?;
+        output(replies.recv().map_err(|_| AgentError::Ended)?)
+    }
+
+    /// Begins a command; what it came to is the [`output`] of the only reply.
+    ///
+    /// # Errors
+    /// When the other end has gone.
+    pub(crate) fn begin(&self, argv: &[OsString]) -> Result<(u64, Receiver<Reply>), AgentError> {
         let argv = argv.iter().map(|word| word.to_string_lossy().into_owned());
-        let request = Request::Exec {
+        self.ask(Request::Exec {
             argv: argv.collect(),
-        };
-        match self.ask(request)?.1.recv() {
-            Ok(Reply::Ended {
-                status,
-                stdout,
-                stderr,
-                ..
-            }) => Ok(Output {
-                status,
-                stdout,
-                stderr,
-            }),
-            Ok(Reply::Refused { why }) => Err(AgentError::Refused(why)),
-            Ok(_) | Err(_) => Err(AgentError::Ended),
-        }
+        })
     }
 
     /// Has done there what a [`Host`](crate::host::Host) does; `name` is that machine's in errors.
@@ -243,19 +242,9 @@ impl Talk<'_> {
     pub(crate) fn hear(&self, patience: Duration) -> Result<Option<Heard>, AgentError> {
         match self.replies.recv_timeout(patience) {
             Ok(Reply::Line { text }) => Ok(Some(Heard::Line(text))),
-            Ok(Reply::Ended {
-                status,
-                stdout,
-                stderr,
-                ..
-            }) => Ok(Some(Heard::Ended(Output {
-                status,
-                stdout,
-                stderr,
-            }))),
-            Ok(Reply::Refused { why }) => Err(AgentError::Refused(why)),
+            Ok(last) => output(last).map(|output| Some(Heard::Ended(output))),
             Err(RecvTimeoutError::Timeout) => Ok(None),
-            Ok(_) | Err(RecvTimeoutError::Disconnected) => Err(AgentError::Ended),
+            Err(RecvTimeoutError::Disconnected) => Err(AgentError::Ended),
         }
     }
 
@@ -266,6 +255,27 @@ impl Talk<'_> {
     pub(crate) fn interrupt(&self) -> Result<(), AgentError> {
         self.agent
             .done(Request::Interrupt { of: self.id }, PATIENCE)
+    }
+}
+
+/// What a command came to.
+///
+/// # Errors
+/// It could not be started, or the reply is none to a command.
+pub(crate) fn output(reply: Reply) -> Result<Output, AgentError> {
+    match reply {
+        Reply::Ended {
+            status,
+            stdout,
+            stderr,
+            ..
+        } => Ok(Output {
+            status,
+            stdout,
+            stderr,
+        }),
+        Reply::Refused { why } => Err(AgentError::Refused(why)),
+        _ => Err(AgentError::Ended),
     }
 }
 

@@ -4,6 +4,7 @@
 //! Every request has a thread of its own, so that a command under way can be interrupted. When the
 //! one outside has gone, the agent ends, and the guest with it: nobody is left to want it.
 
+use super::speed;
 use super::wire::{Numbered, PORT, Reply, Request, line};
 use crate::host::process::{Process, Streams};
 use crate::host::verb::{self, Told, Verb};
@@ -233,6 +234,12 @@ impl Agent {
         match request {
             Request::Hello | Request::Receive { .. } | Request::Tell { .. } => Reply::Done,
             Request::Do { verb } => perform(verb),
+            Request::Measure { address, bytes } => speed::speed_to(address, bytes).map_or_else(
+                |error| refused(format!("the line to {address} cannot be measured: {error}")),
+                |speed| Reply::Did {
+                    value: serde_json::json!(speed),
+                },
+            ),
             Request::Exec { argv } => exec(&argv).unwrap_or_else(refused),
             Request::Write { path, text } => match write(Path::new(&path), &text) {
                 Ok(()) => Reply::Done,

@@ -3,6 +3,7 @@
 
 use crate::host::verb::{Told, Verb};
 use serde::{Deserialize, Serialize};
+use std::net::SocketAddr;
 
 /// Name of the serial port, inside and outside.
 pub(crate) const PORT: &str = "stackrace";
@@ -33,6 +34,14 @@ pub(crate) enum Request {
         /// What.
         #[serde(flatten)]
         verb: Verb,
+    },
+    /// Measure the line to another guest, with so many bytes: [`Reply::Did`] with a
+    /// [`LineSpeed`](crate::host::LineSpeed).
+    Measure {
+        /// Where its agent listens.
+        address: SocketAddr,
+        /// How many.
+        bytes: u64,
     },
     /// Read so many bytes that follow this line, and drop them: [`Reply::Done`].
     Receive {

@@ -65,6 +65,7 @@ pub(super) fn trial() -> Observation {
         phases: vec![phase],
         metrics: Vec::new(),
         notes: Vec::new(),
+        others: Vec::new(),
     }
 }
 

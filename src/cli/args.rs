@@ -1,8 +1,9 @@
 //! The command line: what was typed, checked for form alone.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::{Args, Parser, Subcommand, ValueEnum};
 use clap_complete::Shell;
 
 use crate::lab::system;
@@ -402,6 +403,8 @@ pub(super) enum LabVerb {
     List,
     /// Use a guest by hand, at this terminal; nothing in it is kept
     Shell(LabShell),
+    /// Let something happen to a machine that runs: to the power or the link of a guest, to a disk
+    Fault(LabFault),
     /// Remove images that no recipe of this program makes any more, and damaged ones
     Clean {
         /// Remove the image and the ZFS modules of this system too; may be repeated
@@ -411,6 +414,102 @@ pub(super) enum LabVerb {
     /// The part inside a guest
     #[command(hide = true)]
     Agent,
+    /// The part of a trial on another machine
+    #[command(hide = true)]
+    Load {
+        /// Where it is told
+        order: PathBuf,
+    },
+    /// Mount a volume of an AFP server, as a guest
+    #[command(hide = true)]
+    MountAfp(MountAfp),
+}
+
+/// `stackrace lab mount-afp`.
+#[derive(Debug, Args)]
+pub(super) struct MountAfp {
+    /// Address and port
+    pub(super) server: SocketAddr,
+    /// Name of the volume
+    pub(super) volume: String,
+    /// Directory to mount it at
+    pub(super) point: PathBuf,
+    /// Serve it until it is unmounted, instead of starting a process that does
+    #[arg(long)]
+    pub(super) serve: bool,
+}
+
+/// `stackrace lab fault`.
+#[derive(Debug, Args)]
+pub(super) struct LabFault {
+    /// The machine, where several run: its system, or as the refusal names it
+    #[arg(long, value_name = "MACHINE", global = true)]
+    pub(super) machine: Option<String>,
+    #[command(subcommand)]
+    pub(super) what: FaultVerb,
+}
+
+/// What may happen to a machine.
+#[derive(Debug, Subcommand)]
+pub(super) enum FaultVerb {
+    /// Cut the power of a guest, or let it come back: what was not written is lost, its disks are kept
+    Power {
+        /// The guest: 1 is node1
+        node: usize,
+        /// What happens
+        what: PowerWord,
+    },
+    /// Cut the network link of a guest, or mend it
+    Link {
+        /// The guest: 1 is node1
+        node: usize,
+        /// What happens
+        what: LinkWord,
+    },
+    /// Pull a disk of a guest, let requests to it fail, or no longer
+    Disk {
+        /// The guest: 1 is node1
+        node: usize,
+        /// The disk, as the run's environment calls it (`lab disk`); the first one of `lab shell` is disk-1
+        serial: String,
+        /// What happens
+        what: DiskWord,
+        /// Only requests fail that touch the bytes from here on
+        #[arg(long, value_name = "BYTES")]
+        at: Option<String>,
+        /// So many of them
+        #[arg(long, value_name = "BYTES", default_value = "4 KiB", requires = "at")]
+        length: String,
+    },
+}
+
+/// What may happen to the power of a guest.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum PowerWord {
+    /// It is gone
+    Cut,
+    /// It is back, and the guest starts
+    On,
+}
+
+/// What may happen to a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum LinkWord {
+    /// Nothing gets through
+    Cut,
+    /// Everything gets through
+    Mend,
+}
+
+/// What may happen to a disk.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(super) enum DiskWord {
+    /// The guest has it no more
+    Pull,
+    /// Reads, writes and flushes fail with an I/O error
+    Fail,
+    /// They work again
+    Mend,
 }
 
 /// `stackrace lab shell`.

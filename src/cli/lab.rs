@@ -13,13 +13,15 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::Setting;
+use super::afp;
 use super::args::{LabShell, LabVerb};
 use super::clean;
 use super::execute;
 use super::failure::{self, Failure};
 use crate::agent::serve;
-use crate::host::{Host, LabDisk, local::LocalHost};
+use crate::host::{Host, LabDisk, Output, local::LocalHost};
 use crate::lab::LabError;
+use crate::lab::fault;
 use crate::lab::machine::{self, Accelerator, Description, Machine, Site};
 use crate::lab::peer;
 use crate::unit;
@@ -39,14 +41,19 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Build { systems, zfs } => images::build(setting, &systems, zfs),
         LabVerb::List => images::list(setting),
         LabVerb::Shell(verb) => shell(setting, &verb),
+        LabVerb::Fault(verb) => super::fault::exec(setting, &verb),
         LabVerb::Clean { systems } => images::remove(&systems),
         LabVerb::Agent => serve::guest(peer::own_address())
             .map(|()| 0)
             .map_err(Failure::internal),
+        LabVerb::Load { order } => crate::run::carry_out(&order)
+            .map(|()| 0)
+            .map_err(Failure::internal),
+        LabVerb::MountAfp(verb) => afp::exec(&verb),
     }
 }
 
-fn cannot(error: LabError) -> Failure {
+pub(super) fn cannot(error: LabError) -> Failure {
     Failure::new(failure::CANNOT, error.to_string()).next(error.next())
 }
 
@@ -105,14 +112,24 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         ..Description::default()
     };
     in_the_lab(setting, &[&verb.system], |sites, accelerator| {
-        let mut machine = Machine::start(&sites[0], &description, accelerator).map_err(cannot)?;
+        let site = &sites[0];
+        let machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
+        let one = fault::Open {
+            machine: &machine,
+            site,
+            description: &description,
+            name: None,
+        };
+        let open = |work: &mut dyn FnMut() -> Result<Output, LabError>| {
+            fault::while_open_to(std::slice::from_ref(&one), &|_| (), work).map_err(cannot)
+        };
         if interactive {
-            machine.wait(1).map_err(cannot)?;
-            return Ok(0);
+            let ended = open(&mut || machine.wait(1).map(|()| Output::default()))?;
+            return ended.map(|_| 0).map_err(cannot);
         }
         tell(setting, &up(&machine));
         let node = machine.node(1).map_err(cannot)?;
-        let output = node.exec(&verb.command).map_err(cannot)?;
+        let output = open(&mut || node.exec(&verb.command))?.map_err(cannot)?;
         super::print(&output.stdout);
         super::error(&output.stderr);
         Ok(output
@@ -156,6 +173,7 @@ fn shell_disks(verb: &LabShell) -> Result<Vec<LabDisk>, Failure> {
             physical_sector,
             rate: None,
             requests: None,
+            latency_ns: None,
         })
     });
     disks.collect()

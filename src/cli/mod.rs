@@ -1,5 +1,6 @@
 //! The command line: the only room that reads arguments and the environment and prints.
 
+mod afp;
 mod args;
 mod bonnie;
 mod clean;
@@ -9,6 +10,7 @@ mod engine;
 mod execute;
 mod export;
 mod failure;
+mod fault;
 mod fio;
 mod gate;
 mod import;

@@ -6,7 +6,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Setting;
@@ -313,6 +313,7 @@ pub(super) fn run(
             wipe: &verb.wipe,
         },
         output: &verb.output,
+        on_record: &OnceLock::new(),
     };
     made(&run, hosts, &verb.wipe, |places| run.begin(places, &[]))
 }
@@ -337,6 +338,7 @@ pub(super) fn resume(
             wipe: &verb.wipe,
         },
         output,
+        on_record: &OnceLock::new(),
     };
     made(&run, hosts, &verb.wipe, |places| {
         run.resume(places, stopped)

@@ -4,7 +4,7 @@
 //! rounds, its record, its looks and its end.
 
 use std::ffi::OsString;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Setting;
@@ -195,6 +195,8 @@ pub(super) struct Run<'a> {
     pub(super) interrupt: &'a Arc<Interrupt>,
     pub(super) asked: Asked<'a>,
     pub(super) output: &'a Output,
+    /// Filled as soon as the run is on record: whoever has something else to say says it there.
+    pub(super) on_record: &'a OnceLock<Shared>,
 }
 
 impl Run<'_> {
@@ -223,6 +225,7 @@ impl Run<'_> {
     }
 
     fn go_on(&self, places: Vec<Place<'_>>, shared: Shared) -> Result<u8, Failure> {
+        let _ = self.on_record.set(shared.clone());
         let progress = execute::progress(self.setting, self.study, self.store, &shared);
         let places = places.into_iter().map(|place| {
             let speaks: Box<dyn Messenger + '_> = Box::new(place.speaks);

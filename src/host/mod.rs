@@ -96,6 +96,8 @@ pub(crate) struct LabDisk {
     pub(crate) rate: Option<u64>,
     /// Most requests per second, reads and writes together; none: as many as go.
     pub(crate) requests: Option<u64>,
+    /// How long a request takes at least, ns; none: no longer than it does.
+    pub(crate) latency_ns: Option<u64>,
 }
 
 impl LabDisk {
@@ -114,16 +116,24 @@ impl LabDisk {
         if let Some(requests) = self.requests {
             text.push_str(&format!(", at most {requests} requests/s"));
         }
+        if let Some(latency) = self.latency_ns {
+            let latency = unit::time_ns(latency as f64);
+            text.push_str(&format!(", at least {latency} a request"));
+        }
         text
     }
 }
 
+/// Handle of the queue that stands on a network card of ours while lines from it are slowed, as
+/// tc(8) writes it. It was drawn once, so that nobody else has it.
+pub(crate) const LINE_HANDLE: &str = "5ac7:";
+
 /// How fast the line between two machines was found to be.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 pub(crate) struct LineSpeed {
     /// Shortest of several round trips of a short message, ns.
     pub(crate) round_trip_ns: u64,
-    /// Throughput of one TCP connection from the first machine to this one, B/s.
+    /// Throughput of one TCP connection to the machine that is named, B/s.
     pub(crate) rate: f64,
     /// Bytes that were sent to find it.
     pub(crate) bytes: u64,
@@ -290,6 +300,14 @@ pub(crate) trait Host: Send + Sync {
         let _ = bytes;
         Err(HostError::NoPeer { node: 1 })
     }
+    /// The same of the line from this machine as a peer to another peer.
+    ///
+    /// # Errors
+    /// As [`Host::measure_line`].
+    fn measure_line_to(&self, other: IpAddr, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        let _ = (other, bytes);
+        Err(HostError::NoPeer { node: 1 })
+    }
 
     /// Waits.
     fn pause(&self, duration: Duration);
@@ -383,9 +401,12 @@ impl HostError {
     /// than what the system said.
     pub(crate) fn next(&self) -> String {
         match self {
-            Self::ToolMissing { tool } => match tools::package(tool) {
-                Some(package) => format!("install it: apt install {package}"),
-                None => format!("install the package that holds {tool}"),
+            Self::ToolMissing { tool } => match (tools::lab_system(tool), tools::package(tool)) {
+                (Some(system), _) => format!(
+                    "run the study on a system that has it: stackrace run STUDY --lab --system {system}"
+                ),
+                (None, Some(package)) => format!("install it: apt install {package}"),
+                (None, None) => format!("install the package that holds {tool}"),
             },
             Self::NeedsRoot => "run as root (sudo stackrace …)".to_string(),
             Self::KernelLacks { what } => {
@@ -528,5 +549,9 @@ mod tests {
             tool: "mkfs.xfs".to_string(),
         };
         assert_eq!(error.next(), "install it: apt install xfsprogs");
+        let error = HostError::ToolMissing {
+            tool: "netatalk".to_string(),
+        };
+        assert!(error.next().ends_with("--lab --system debian-13"));
     }
 }

@@ -8,7 +8,8 @@
 mod groups;
 
 use super::{
-    Filling, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output, reading, shown, tree,
+    Filling, Host, HostError, LINE_HANDLE, LabDisk, LineSpeed, MountInfo, Needs, Output, reading,
+    shown, tree,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -60,8 +61,10 @@ pub(crate) struct PlanHost {
     world: Mutex<World>,
     /// Of this machine and its peer together.
     log: Arc<Mutex<Log>>,
-    /// None: it is the peer.
-    peer: Option<Box<PlanHost>>,
+    /// Empty: it is a peer itself.
+    peers: Vec<PlanHost>,
+    /// `plan`, `node2`, `node3`.
+    name: &'static str,
 }
 
 #[derive(Debug)]
@@ -87,8 +90,8 @@ struct World {
     daemons: BTreeSet<String>,
     /// What is exported (NFS).
     exported: Option<String>,
-    /// Network cards that are slowed.
-    slowed: BTreeSet<String>,
+    /// Network cards that are slowed, to how many other machines.
+    slowed: BTreeMap<String, usize>,
     /// Directories inside file systems, by source, while those are not mounted.
     away: BTreeMap<OsString, Vec<PathBuf>>,
     /// Real disks, by their link.
@@ -131,12 +134,14 @@ impl PlanHost {
     pub(crate) fn failing(fault: Fault) -> Self {
         let steps = Vec::new();
         let log = Arc::new(Mutex::new(Log { steps, fault }));
-        let machine = |peer| Self {
+        let machine = |name, peers| Self {
             world: Mutex::new(World::default()),
             log: Arc::clone(&log),
-            peer,
+            peers,
+            name,
         };
-        machine(Some(Box::new(machine(None))))
+        let peers = ["node2", "node3"].map(|name| machine(name, Vec::new()));
+        machine("plan", peers.into())
     }
 
     /// The steps until now, in order.
@@ -183,9 +188,9 @@ impl PlanHost {
         );
         left.extend(world.mounts.iter().map(|mount| format!("{mount:?}")));
         left.extend(world.replicas.keys().cloned());
-        left.extend(world.daemons.iter().chain(&world.slowed).cloned());
+        left.extend(world.daemons.iter().chain(world.slowed.keys()).cloned());
         left.extend(world.exported.clone());
-        left.extend(self.peer.iter().flat_map(|peer| peer.left()));
+        left.extend(self.peers.iter().flat_map(|peer| peer.left()));
         left.extend(world.groups.keys().cloned());
         // Each raise empties the disks of the lab, and they end with the guest.
         let signed = world.signatures.iter();
@@ -234,9 +239,9 @@ impl PlanHost {
 
     /// What steps on this machine are shown with.
     fn prefix(&self) -> &'static str {
-        match self.peer {
-            Some(_) => "",
-            None => "node2",
+        match self.peers.is_empty() {
+            false => "",
+            true => self.name,
         }
     }
 
@@ -337,11 +342,13 @@ impl World {
             "ip" => said("10.77.0.2 dev {card} src 10.77.0.1\n"),
             "uname" => said("{name}\n"),
             "corosync-quorumtool" => said("Nodes: 2\n"),
-            "corosync" | "dlm_controld" | "smbd" | "rpcbind" | "rpc.mountd" => {
+            "corosync" | "dlm_controld" | "netatalk" | "smbd" | "rpcbind" | "rpc.mountd" => {
                 self.daemons.insert(tool.to_string_lossy().into_owned());
                 said("")
             }
             "ss" if self.daemons.contains("smbd") => said("LISTEN 0 50 *:445\n"),
+            "ss" if self.daemons.contains("netatalk") => said("LISTEN 0 20 *:548\n"),
+            "/kit/stackrace" => self.mount_afp(words),
             "exportfs" => self.exportfs(words),
             _ => said(""),
         }
@@ -419,6 +426,12 @@ impl World {
         if file_system == "configfs" {
             return said("");
         }
+        if words.iter().any(|word| word == "--bind") {
+            let seen = self.lies_in(Path::new(source));
+            let (source, file_system) = seen.unwrap_or_default();
+            self.mounted(&source, target, &file_system, vec!["rw".to_string()]);
+            return said("");
+        }
         // What a peer formatted or a server holds has no signature here.
         let elsewhere = ["tmpfs", "nfs", "nfs4", "cifs", "gfs2"];
         let parts = source.to_string_lossy();
@@ -441,6 +454,25 @@ impl World {
             )
             .collect();
         self.mounted(source, target, &file_system, options);
+        said("")
+    }
+
+    /// Source and kind of what is mounted where a path lies.
+    fn lies_in(&self, path: &Path) -> Option<(OsString, String)> {
+        let mut mounts = self.mounts.iter().rev();
+        let mount = mounts.find(|mount| path.starts_with(&mount.mount_point))?;
+        Some((mount.source.clone(), mount.file_system.clone()))
+    }
+
+    /// `lab mount-afp SERVER VOLUME DIRECTORY`.
+    fn mount_afp(&mut self, words: &[OsString]) -> Output {
+        let [_, _, server, volume, target] = words else {
+            return complained(2, "bad usage");
+        };
+        let [server, volume] = [server, volume].map(|word| word.to_string_lossy());
+        let source = OsString::from(format!("afp://{server}/{volume}"));
+        let options = vec!["rw".to_string()];
+        self.mounted(&source, PathBuf::from(target), "fuse", options);
         said("")
     }
 
@@ -520,12 +552,20 @@ impl World {
     fn tc(&mut self, words: &[OsString]) -> Output {
         let card = after(words, "dev").map(|word| word.to_string_lossy().into_owned());
         let card = card.unwrap_or_default();
-        match words.get(1).and_then(|verb| verb.to_str()) {
-            Some("show") if self.slowed.contains(&card) => return said("qdisc netem 8001: root"),
-            Some("add") => {
-                self.slowed.insert(card);
+        let word = |at: usize| words.get(at).and_then(|word| word.to_str());
+        let netem = words.iter().any(|word| word == "netem");
+        match (word(0), word(1)) {
+            (Some("qdisc"), Some("show")) => {
+                let Some(others) = self.slowed.get(&card) else {
+                    return said("");
+                };
+                let ours = format!("qdisc prio {LINE_HANDLE} root\n");
+                return said(ours + &"qdisc netem\n".repeat(*others));
             }
-            Some("del") => {
+            (Some("qdisc"), Some("add")) => {
+                *self.slowed.entry(card).or_default() += usize::from(netem);
+            }
+            (Some("qdisc"), Some("del")) => {
                 self.slowed.remove(&card);
             }
             _ => {}
@@ -652,10 +692,7 @@ impl World {
 
 impl Host for PlanHost {
     fn name(&self) -> &str {
-        match self.peer {
-            Some(_) => "plan",
-            None => "node2",
-        }
+        self.name
     }
 
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
@@ -847,22 +884,27 @@ impl Host for PlanHost {
     }
 
     fn nodes(&self) -> usize {
-        1 + usize::from(self.peer.is_some())
+        1 + self.peers.len()
     }
 
     fn peer(&self, node: usize) -> Result<&dyn Host, HostError> {
-        match &self.peer {
-            Some(peer) if node == 2 => Ok(&**peer),
-            _ => Err(HostError::NoPeer { node }),
+        match node.checked_sub(2).and_then(|at| self.peers.get(at)) {
+            Some(peer) => Ok(peer),
+            None => Err(HostError::NoPeer { node }),
         }
     }
 
     fn line(&self) -> Result<[IpAddr; 2], HostError> {
-        Ok([1, 2].map(|node| IpAddr::V4(Ipv4Addr::new(10, 77, 0, node))))
+        let own = if self.name == "node3" { 3 } else { 2 };
+        Ok([1, own].map(|node| IpAddr::V4(Ipv4Addr::new(10, 77, 0, node))))
     }
 
     /// Nothing is measured in a plan.
     fn measure_line(&self, _bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        Ok(None)
+    }
+
+    fn measure_line_to(&self, _other: IpAddr, _bytes: u64) -> Result<Option<LineSpeed>, HostError> {
         Ok(None)
     }
 

@@ -119,10 +119,8 @@ impl Process {
     }
 
     /// Waits for its end.
-    ///
-    /// # Errors
-    /// The system's.
-    pub(crate) fn wait(&mut self) -> std::io::Result<ExitStatus> {
+    #[cfg(test)]
+    fn wait(&mut self) -> std::io::Result<ExitStatus> {
         self.child.wait()
     }
 

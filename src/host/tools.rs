@@ -28,6 +28,12 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
     })
 }
 
+/// The lab's system that has a program which not all of them have.
+pub(super) fn lab_system(tool: &str) -> Option<&'static str> {
+    // Debian 12 came without it.
+    (tool == "netatalk").then_some("debian-13")
+}
+
 /// Where a program is.
 #[expect(
     clippy::disallowed_methods,

@@ -348,6 +348,7 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
         phases: Vec::new(),
         metrics: heads[placed.workload].metrics.iter().map(value).collect(),
         notes: result.notes.clone(),
+        others: Vec::new(),
     }
 }
 

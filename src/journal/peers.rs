@@ -1,6 +1,6 @@
 //! Undoing what stands between machines.
 
-use crate::host::{Host, HostError, argv, shown};
+use crate::host::{Host, HostError, LINE_HANDLE, argv, shown};
 use std::time::Duration;
 
 /// How often, and with what pause, a replicated device that is open is tried again.
@@ -42,8 +42,8 @@ pub(super) fn down_replica(host: &dyn Host, name: &str) -> Result<(), HostError>
 /// # Errors
 /// When the tool fails.
 pub(super) fn plain_line(host: &dyn Host, card: &str) -> Result<(), HostError> {
-    let found = host.must(&argv(["tc", "qdisc", "show", "dev", card, "root"]))?;
-    if found.stdout.contains("netem") {
+    let found = host.must(&argv(["tc", "qdisc", "show", "dev", card]))?;
+    if found.stdout.contains(&format!(" {LINE_HANDLE} root")) {
         host.must(&argv(["tc", "qdisc", "del", "dev", card, "root"]))?;
     }
     Ok(())

@@ -132,6 +132,7 @@ pub(super) fn scratch(bytes: u64) -> LabDisk {
         physical_sector: 4096,
         rate: None,
         requests: None,
+        latency_ns: None,
     }
 }
 
@@ -161,8 +162,8 @@ fn append(
     text
 }
 
-/// A disk in a file. The page cache of this machine is bypassed: what a disk forgets in a power cut
-/// and how fast it is would depend on it.
+/// A disk that this program serves from a file (see [`super::disk`]). The page cache of this machine
+/// is bypassed: what a disk forgets in a power cut and how fast it is would depend on it.
 ///
 /// Where its sectors are larger than what the guest may write, QEMU reads the rest of a sector and
 /// writes the whole, as such a disk does (`blkdebug` with nothing but `align`); each of these
@@ -190,11 +191,18 @@ fn drive(file: &str, disk: &LabDisk) -> String {
         below.push_str(".file");
     }
     text.push_str(&format!(
-        ",{below}.driver=file,{below}.filename={file},{below}.aio=threads \
+        ",{below}.driver=nbd,{below}.server.type=unix,{below}.server.path={} \
          -device virtio-blk-pci,drive={serial},serial={serial},logical_block_size={},physical_block_size={}",
-        disk.logical_sector, disk.physical_sector
+        socket(file),
+        disk.logical_sector,
+        disk.physical_sector
     ));
     text
+}
+
+/// The socket a disk is served on, by the name of its file.
+pub(super) fn socket(file: &str) -> String {
+    format!("{file}.nbd")
 }
 
 fn read_only(serial: &str, path: &Path) -> [String; 4] {
@@ -221,6 +229,7 @@ mod tests {
             physical_sector: 4096,
             rate: Some(60_000_000),
             requests: Some(120),
+            latency_ns: Some(4_000_000),
         };
         let description = Description {
             nodes: 2,
@@ -237,7 +246,7 @@ mod tests {
         for pair in [
             [
                 "-drive",
-                "if=none,id=disk-1,driver=blkdebug,align=4096,cache=none,discard=unmap,throttling.bps-total=60000000,image.driver=throttle,image.throttle-group=disk-1-requests,image.file.driver=file,image.file.filename=node-2.disk-1,image.file.aio=threads",
+                "if=none,id=disk-1,driver=blkdebug,align=4096,cache=none,discard=unmap,throttling.bps-total=60000000,image.driver=throttle,image.throttle-group=disk-1-requests,image.file.driver=nbd,image.file.server.type=unix,image.file.server.path=node-2.disk-1.nbd",
             ],
             [
                 "-object",
@@ -265,7 +274,7 @@ mod tests {
         }
         assert_eq!(
             disk.described(),
-            "1 GiB, logical sector 512 B, physical sector 4096 B, at most 60.0 MB/s, at most 120 requests/s"
+            "1 GiB, logical sector 512 B, physical sector 4096 B, at most 60.0 MB/s, at most 120 requests/s, at least 4.00 ms a request"
         );
     }
 }

@@ -7,6 +7,7 @@ use super::LabError;
 pub(crate) use super::command::Accelerator;
 use super::command::{self, DISKS_MAX, Files, SCRATCH};
 use super::cpio::Archive;
+use super::disk::{Failing, Served};
 use super::image::Image;
 use super::short::Short;
 use super::switch::Switch;
@@ -18,9 +19,12 @@ use crate::host::{Filling, Host, HostError, LabDisk, Output, argv};
 use crate::journal::{Journal, Undo};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
+use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Name of a machine's directory.
@@ -111,15 +115,21 @@ pub(crate) struct Machine {
     dir: PathBuf,
     nodes: Vec<Node>,
     switch: Option<Switch>,
+    /// By number of the guest and serial.
+    disks: BTreeMap<(usize, String), Served>,
     accelerator: Accelerator,
     facts: Vec<Fact>,
 }
 
-/// One guest.
+/// One guest. It may be used, and lose its power, at the same time.
 pub(crate) struct Node {
-    process: Process,
-    agent: Option<Agent>,
-    boot_ns: u64,
+    process: Mutex<Process>,
+    agent: Mutex<Option<Arc<Agent>>>,
+    boot_ns: AtomicU64,
+}
+
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Machine {
@@ -156,10 +166,17 @@ impl Machine {
         write_first(site, &first).map_err(|error| HostError::path("write", &first, error))?;
         let disks = description.disks.iter().cloned();
         let scratch = description.scratch_bytes.map(command::scratch);
+        let mut served = BTreeMap::new();
         for disk in disks.chain(scratch) {
             for node in 1..=description.nodes {
-                let file = dir.join(command::file(node, &disk.serial));
-                site.host.create_file(&file, disk.bytes, Filling::Sparse)?;
+                let file = command::file(node, &disk.serial);
+                let path = dir.join(&file);
+                site.host.create_file(&path, disk.bytes, Filling::Sparse)?;
+                let socket = command::socket(&file);
+                let latency_ns = disk.latency_ns.unwrap_or(0);
+                let disk_served = Served::start(&dir, &file, &socket, disk.bytes, latency_ns)
+                    .map_err(|error| HostError::path("serve the disk", &path, error))?;
+                served.insert((node, disk.serial.clone()), disk_served);
             }
         }
         site.journal.will("lab", Undo::EndMachine(dir.clone()))?;
@@ -171,45 +188,47 @@ impl Machine {
         for node in 1..=description.nodes {
             let process = start_node(site, &dir, node, description, accelerator)?;
             nodes.push(Node {
-                process,
-                agent: None,
-                boot_ns: SystemClock.now_ns(),
+                process: Mutex::new(process),
+                agent: Mutex::new(None),
+                boot_ns: AtomicU64::new(SystemClock.now_ns()),
             });
         }
         Ok(Self {
             dir,
             nodes,
             switch,
+            disks: served,
             accelerator,
             facts: Vec::new(),
         })
     }
 
     /// Waits until a guest's agent answers.
-    fn wait_for(&mut self, number: usize, patience: Duration) -> Result<(), LabError> {
-        let dir = self.dir.clone();
-        let words = || last_words(&dir, number);
-        let node = &mut self.nodes[number - 1];
-        let began = node.boot_ns;
+    fn wait_for(&self, number: usize, patience: Duration) -> Result<(), LabError> {
+        let dir = &self.dir;
+        let words = || last_words(dir, number);
+        let node = &self.nodes[number - 1];
+        let began = node.boot_ns.load(Ordering::Relaxed);
         let until = began + patience.as_nanos() as u64;
         let left = || Duration::from_nanos(until.saturating_sub(SystemClock.now_ns()));
         let socket = command::file(number, "agent");
         let agent = loop {
-            if node.process.ended().is_some() || left().is_zero() {
+            if held(&node.process).ended().is_some() || left().is_zero() {
                 return Err(LabError::NotUp(words()));
             }
-            match Short::of(&dir).and_then(|short| UnixStream::connect(short.join(&socket))) {
+            match Short::of(dir).and_then(|short| UnixStream::connect(short.join(&socket))) {
                 Ok(stream) => break Agent::new(stream),
                 // QEMU has not made it yet.
                 Err(_) => SystemClock.sleep(LOOK),
             }
         };
-        let agent = agent.map_err(|error| HostError::path("listen to", &dir, error))?;
+        let agent = agent.map_err(|error| HostError::path("listen to", dir, error))?;
         agent
             .done(Request::Hello, left())
             .map_err(|_| LabError::NotUp(words()))?;
-        node.boot_ns = SystemClock.now_ns().saturating_sub(began);
-        node.agent = Some(agent);
+        let took_ns = SystemClock.now_ns().saturating_sub(began);
+        node.boot_ns.store(took_ns, Ordering::Relaxed);
+        *held(&node.agent) = Some(Arc::new(agent));
         Ok(())
     }
 
@@ -237,53 +256,119 @@ impl Machine {
     /// Cuts the power of a guest: what it had not written is lost, what its disks hold stays.
     ///
     /// # Errors
-    /// When there is none of that number.
-    pub(crate) fn cut_power(&mut self, number: usize) -> Result<(), LabError> {
-        self.node(number)?;
-        let node = &mut self.nodes[number - 1];
-        node.process.kill();
-        node.agent = None;
+    /// When there is none of that number, or it has none.
+    pub(crate) fn cut_power(&self, number: usize) -> Result<(), LabError> {
+        let node = self.node(number)?;
+        let mut process = held(&node.process);
+        if process.ended().is_some() {
+            return Err(LabError::Refused(format!("node{number} has no power")));
+        }
+        process.kill();
+        *held(&node.agent) = None;
         Ok(())
     }
 
     /// Cuts the network link of a guest, or mends it.
-    pub(crate) fn cut_link(&self, number: usize, cut: bool) {
-        if let Some(switch) = &self.switch {
-            switch.cut(number, cut);
+    ///
+    /// # Errors
+    /// When there is none of that number, or it has no link.
+    pub(crate) fn cut_link(&self, number: usize, cut: bool) -> Result<(), LabError> {
+        self.node(number)?;
+        match &self.switch {
+            Some(switch) => switch.cut(number, cut),
+            None => {
+                let why = "one guest alone has no network: ask for more, --nodes 2";
+                return Err(LabError::Refused(why.to_string()));
+            }
         }
+        Ok(())
+    }
+
+    /// Lets requests to a disk fail, those that touch the bytes of a range; none: no longer.
+    ///
+    /// # Errors
+    /// When there is no such disk, or the range is none of it.
+    pub(crate) fn fail_disk(
+        &self,
+        number: usize,
+        serial: &str,
+        failing: Option<Failing>,
+    ) -> Result<(), LabError> {
+        let disk = self.disk(number, serial)?;
+        let bytes = disk.bytes();
+        if let Some(range) = failing.as_ref().filter(|range| range.start >= bytes) {
+            return Err(LabError::Refused(format!(
+                "{serial} ends at byte {bytes}, and byte {} is none of it",
+                range.start
+            )));
+        }
+        disk.fail(failing);
+        Ok(())
+    }
+
+    /// Takes a disk away while it is in use, as if it had been pulled.
+    ///
+    /// # Errors
+    /// When there is no such disk, or the guest cannot.
+    pub(crate) fn pull_disk(&self, number: usize, serial: &str) -> Result<(), LabError> {
+        self.disk(number, serial)?;
+        self.node(number)?.pull_disk(serial)
+    }
+
+    fn disk(&self, number: usize, serial: &str) -> Result<&Served, LabError> {
+        self.node(number)?;
+        let found = self.disks.get(&(number, serial.to_string()));
+        found.ok_or_else(|| {
+            let serials = self.disks.keys().filter(|(node, _)| *node == number);
+            let serials: Vec<&str> = serials.map(|(_, serial)| serial.as_str()).collect();
+            let has = match serials.is_empty() {
+                true => "it has no disk".to_string(),
+                false => format!("it has {}", serials.join(", ")),
+            };
+            LabError::Refused(format!("node{number} has no disk \"{serial}\": {has}"))
+        })
     }
 
     /// Starts a guest again whose power was cut, on the same disks.
     ///
     /// # Errors
-    /// As [`Machine::start`].
+    /// When it has power; as [`Machine::start`].
     pub(crate) fn power_on(
-        &mut self,
+        &self,
         number: usize,
         site: &Site<'_>,
         description: &Description,
     ) -> Result<(), LabError> {
-        self.node(number)?;
-        let socket = self.dir.join(command::file(number, "agent"));
-        site.host.remove_file(&socket)?;
-        let process = start_node(site, &self.dir, number, description, self.accelerator)?;
-        self.nodes[number - 1] = Node {
-            process,
-            agent: None,
-            boot_ns: SystemClock.now_ns(),
-        };
+        let node = self.node(number)?;
+        {
+            let mut process = held(&node.process);
+            if process.ended().is_none() {
+                return Err(LabError::Refused(format!("node{number} has power")));
+            }
+            let socket = self.dir.join(command::file(number, "agent"));
+            site.host.remove_file(&socket)?;
+            *process = start_node(site, &self.dir, number, description, self.accelerator)?;
+            node.boot_ns.store(SystemClock.now_ns(), Ordering::Relaxed);
+        }
         self.wait_for(number, UP)
     }
 
     /// Waits for the end of the guest whose console is this terminal.
     ///
     /// # Errors
-    /// The system's.
-    pub(crate) fn wait(&mut self, number: usize) -> Result<(), LabError> {
-        self.node(number)?;
-        let ended = self.nodes[number - 1].process.wait();
-        ended.map_err(|error| HostError::path("wait for the guest in", &self.dir, error))?;
+    /// When there is none of that number.
+    pub(crate) fn wait(&self, number: usize) -> Result<(), LabError> {
+        let node = self.node(number)?;
+        // Asked again and again: its power may be cut meanwhile.
+        while held(&node.process).ended().is_none() {
+            SystemClock.sleep(LOOK);
+        }
         Ok(())
+    }
+
+    /// Where its files are.
+    pub(super) fn dir(&self) -> &Path {
+        &self.dir
     }
 
     /// What it is, for the record.
@@ -300,7 +385,7 @@ impl Machine {
     pub(crate) fn boot_ns(&self) -> u64 {
         self.nodes
             .iter()
-            .map(|node| node.boot_ns)
+            .map(|node| node.boot_ns.load(Ordering::Relaxed))
             .max()
             .unwrap_or(0)
     }
@@ -332,7 +417,7 @@ impl Machine {
             ));
         }
         for node in &self.nodes {
-            facts.push(Fact::new("lab command", node.process.command()));
+            facts.push(Fact::new("lab command", held(&node.process).command()));
         }
         Ok(facts)
     }
@@ -340,8 +425,8 @@ impl Machine {
 
 impl Drop for Machine {
     fn drop(&mut self) {
-        for node in &mut self.nodes {
-            node.process.kill();
+        for node in &self.nodes {
+            held(&node.process).kill();
         }
     }
 }
@@ -350,9 +435,9 @@ impl Node {
     /// Who does in the guest what is asked.
     ///
     /// # Errors
-    /// When the guest is not up.
-    pub(crate) fn agent(&self) -> Result<&Agent, LabError> {
-        self.agent.as_ref().ok_or(LabError::Ended)
+    /// When the guest has ended.
+    pub(crate) fn agent(&self) -> Result<Arc<Agent>, LabError> {
+        held(&self.agent).clone().ok_or(LabError::Ended)
     }
 
     /// Runs a command in the guest to its end, whatever its exit status.
@@ -388,7 +473,7 @@ impl Node {
     ///
     /// # Errors
     /// When there is none of that serial.
-    pub(crate) fn pull_disk(&self, serial: &str) -> Result<(), LabError> {
+    fn pull_disk(&self, serial: &str) -> Result<(), LabError> {
         let script = format!(
             "set -e; device=$(readlink -f $(dirname $(grep -lx {serial} /sys/block/*/serial))/device); \
              basename $device >/sys/bus/virtio/drivers/virtio_blk/unbind"
@@ -421,7 +506,7 @@ pub(crate) fn accelerator(site: &Site<'_>, known: &Path) -> Result<Accelerator, 
         });
     }
     let found = match Machine::begin(site, &Description::default(), Accelerator::Kvm) {
-        Ok(mut machine) => match machine.wait_for(1, PROBE) {
+        Ok(machine) => match machine.wait_for(1, PROBE) {
             Ok(()) => Accelerator::Kvm,
             Err(_) => Accelerator::Tcg,
         },

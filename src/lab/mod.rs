@@ -7,6 +7,8 @@
 
 mod command;
 mod cpio;
+mod disk;
+pub(crate) mod fault;
 pub(crate) mod image;
 pub(crate) mod machine;
 pub(crate) mod peer;

@@ -3,8 +3,9 @@
 //! The agent of node 2 and of those after it listens at its own address there. There is nothing to
 //! be kept from anybody: the network ends in the machine's directory, and the guests are disposable.
 
-use crate::agent::wire::{Request, line};
-use crate::agent::{Agent, AgentError};
+use crate::agent::speed::speed_to;
+use crate::agent::wire::{Reply, Request};
+use crate::agent::{self, Agent, AgentError};
 use crate::event::CommandRun;
 use crate::host::local::Sink;
 use crate::host::verb::Verb;
@@ -14,9 +15,9 @@ use crate::host::{
 use crate::time::{Clock, SystemClock};
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader, Write};
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, RecvTimeoutError};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
@@ -26,11 +27,8 @@ const PORT: u16 = 7077;
 /// How long a peer may take to let itself be connected to.
 const CONNECT: Duration = Duration::from_secs(30);
 
-/// How often a short message goes there and back when the line is measured.
-const ROUND_TRIPS: usize = 20;
-
-/// Bytes handed to the system at a time when the line is measured.
-const CHUNK: usize = 64 * 1024;
+/// How long a peer may say nothing before it is looked whether it is still there.
+const SILENCE: Duration = Duration::from_secs(30);
 
 fn address(node: u8) -> SocketAddr {
     SocketAddr::new(IpAddr::V4(Ipv4Addr::new(10, 77, 0, node)), PORT)
@@ -106,43 +104,36 @@ impl Peer {
     }
 
     fn ask<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, HostError> {
-        self.agent()?
-            .does(&self.name, verb)
-            .map_err(|error| match error {
-                AgentError::Host(error) => error,
-                other => self.lost(other),
-            })
+        self.request(Request::Do { verb })
     }
 
-    /// Sends so many bytes over a connection of their own; B/s until the other end had them.
-    fn send(&self, bytes: u64) -> std::io::Result<(u64, f64)> {
-        let mut stream = TcpStream::connect(self.address)?;
-        stream.set_nodelay(true)?;
-        let mut replies = BufReader::new(stream.try_clone()?);
-        let mut text = String::new();
-        let mut round_trip_ns = u64::MAX;
-        for number in 0..ROUND_TRIPS as u64 {
-            let began = SystemClock.now_ns();
-            stream.write_all(&line(number, Request::Hello)?)?;
-            text.clear();
-            replies.read_line(&mut text)?;
-            round_trip_ns = round_trip_ns.min(SystemClock.now_ns().saturating_sub(began));
+    /// Waits for a reply for as long as the peer is there: one without power, or behind a cut link,
+    /// says nothing, and its end of the connection neither.
+    fn hear(&self, replies: &Receiver<Reply>) -> Result<Reply, HostError> {
+        loop {
+            match replies.recv_timeout(SILENCE) {
+                Ok(reply) => return Ok(reply),
+                Err(RecvTimeoutError::Disconnected) => {
+                    return Err(self.lost("the connection has ended"));
+                }
+                Err(RecvTimeoutError::Timeout) => {
+                    self.connect()?;
+                    // One that was started again knows nothing of this connection, and ends it.
+                    let still = self.agent()?.ask(Request::Hello);
+                    still.map_err(|error| self.lost(error))?;
+                }
+            }
         }
-        let zeros = [0; CHUNK];
-        let mut left = bytes;
-        let began = SystemClock.now_ns();
-        stream.write_all(&line(0, Request::Receive { bytes })?)?;
-        while left > 0 {
-            let now = usize::try_from(left).map_or(CHUNK, |left| left.min(CHUNK));
-            stream.write_all(&zeros[..now])?;
-            left -= now as u64;
+    }
+
+    fn request<T: DeserializeOwned>(&self, request: Request) -> Result<T, HostError> {
+        let asked = self.agent()?.ask(request);
+        let (_, replies) = asked.map_err(|error| self.lost(error))?;
+        match self.hear(&replies)? {
+            Reply::Did { value } => serde_json::from_value(value).map_err(|error| self.lost(error)),
+            Reply::Unable { told } => Err(told.heard(&self.name)),
+            other => Err(self.lost(format!("{other:?}"))),
         }
-        text.clear();
-        if replies.read_line(&mut text)? == 0 {
-            return Err(std::io::ErrorKind::UnexpectedEof.into());
-        }
-        let seconds = SystemClock.now_ns().saturating_sub(began) as f64 / 1e9;
-        Ok((round_trip_ns, bytes as f64 / seconds))
     }
 }
 
@@ -153,7 +144,9 @@ impl Host for Peer {
 
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
         let began = SystemClock.now_ns();
-        let ended = self.agent()?.exec(argv);
+        let begun = self.agent()?.begin(argv);
+        let (_, replies) = begun.map_err(|error| self.lost(error))?;
+        let ended = agent::output(self.hear(&replies)?);
         let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
         let output = ended.map_err(|error| match error {
             AgentError::Refused(cause) => HostError::NotStarted {
@@ -293,12 +286,13 @@ impl Host for Peer {
     }
 
     fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
-        let (round_trip_ns, rate) = self.send(bytes).map_err(|error| self.lost(error))?;
-        Ok(Some(LineSpeed {
-            round_trip_ns,
-            rate,
-            bytes,
-        }))
+        let speed = speed_to(self.address, bytes);
+        speed.map(Some).map_err(|error| self.lost(error))
+    }
+
+    fn measure_line_to(&self, other: IpAddr, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        let address = SocketAddr::new(other, PORT);
+        self.request(Request::Measure { address, bytes }).map(Some)
     }
 
     fn pause(&self, duration: Duration) {
@@ -323,7 +317,7 @@ mod tests {
         let address = listener.local_addr().unwrap();
         std::thread::spawn(move || {
             for stream in listener.incoming().flatten() {
-                std::thread::spawn(move || crate::agent::serve::of_peer(stream));
+                std::thread::spawn(move || agent::serve::of_peer(stream));
             }
         });
         Peer {

@@ -257,7 +257,7 @@ impl Costs {
             study
                 .treatments
                 .iter()
-                .map(|treatment| treatment.workloads.iter().map(|w| w.cost()).collect())
+                .map(|treatment| treatment.costs().collect())
                 .collect(),
         )
     }

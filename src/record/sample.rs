@@ -436,6 +436,7 @@ fn trial(
             Some(latency.value_at_quantile(0.99) as f64),
         ],
         notes: Vec::new(),
+        others: Vec::new(),
     }
 }
 

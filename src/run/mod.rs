@@ -11,6 +11,7 @@ mod elsewhere;
 mod here;
 mod interrupt;
 mod ledger;
+mod other;
 mod precondition;
 mod step;
 #[cfg(test)]
@@ -21,6 +22,7 @@ pub(crate) use elsewhere::{Elsewhere, Heard, Messenger};
 pub(crate) use here::Here;
 pub(crate) use interrupt::Interrupt;
 pub(crate) use ledger::{Ledger, Shared};
+pub(crate) use other::carry_out;
 pub(crate) use step::{Order, Said, Say, Teller, in_step};
 pub(crate) use trial::TrialStart;
 

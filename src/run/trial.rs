@@ -9,13 +9,16 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use stackrace_engine::{Control, Op, OpOutcome, Outcome, Timing, residency};
 
 use super::Here;
+use super::other::{self, Desk, Order, Other};
 use crate::event::{
     Counted, Ended, Observation, OperationObservation, PhaseObservation, Settled, ThreadOperation,
     TimingObservation,
 };
+use crate::host::Host;
 use crate::observe::{self, Snapshot};
 use crate::stack::{RaisedStack, Site};
-use crate::workload::{Bare, Place, Workload};
+use crate::unit;
+use crate::workload::{Bare, Place, Workload, together};
 
 /// Below this many operations a 99.9th percentile rests on fewer than ten of them.
 const OPERATIONS_FOR_P999: u64 = 10_000;
@@ -93,6 +96,7 @@ pub(super) fn failed(
         phases: Vec::new(),
         metrics: Vec::new(),
         notes: Vec::new(),
+        others: Vec::new(),
     }
 }
 
@@ -140,9 +144,61 @@ impl Trial<'_> {
         observation
     }
 
+    /// Measures, on every machine the stack is loaded from.
     fn measure(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
-        let workload: &dyn Workload =
-            self.here.study.treatments[self.treatment].workloads[self.workload].as_ref();
+        let mut desks = Vec::new();
+        let measured = std::thread::scope(|scope| {
+            let failed = |error| Ended::Failed { error };
+            let mut others = Vec::new();
+            for (node, root) in self.raised.others() {
+                let host = self.here.host.peer(*node);
+                let host = host.map_err(|error| failed(error.to_string()))?;
+                let desk = self.lay_out(host, *node, root).map_err(failed)?;
+                let path = desk.path.clone();
+                desks.push(desk);
+                others.push(Other::begin(scope, host, &path.clone(), move || {
+                    host.exec(&other::command(&path))
+                }));
+            }
+            self.measure_with(directory, observation, &mut others)
+        });
+        for desk in desks {
+            if let Err(why) = desk.clear(self.here.host, self.here.journal) {
+                let note = format!("the trial's files on another machine: {why}");
+                observation.notes.push(note);
+            }
+        }
+        measured
+    }
+
+    fn workload(&self) -> &dyn Workload {
+        self.here.study.treatments[self.treatment].workloads[self.workload].as_ref()
+    }
+
+    /// Tells another machine what to do in its directory.
+    fn lay_out(&self, host: &dyn Host, node: usize, root: &Path) -> Result<Desk, String> {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(&self.seed().to_le_bytes());
+        hasher.update(&(node as u64).to_le_bytes());
+        let order = Order {
+            name: self.here.study.name.clone(),
+            treatment: self.treatment,
+            workload: self.workload,
+            directory: root.join(format!(".stackrace-{}", self.workload)),
+            seed: first_bytes(&hasher),
+        };
+        let name = format!(".stackrace-{}-order", self.site.tag);
+        let path = self.site.scratch.join(name);
+        Desk::lay_out(host, self.here.journal, node, path, self.here.study, &order)
+    }
+
+    fn measure_with(
+        &self,
+        directory: &Path,
+        observation: &mut Observation,
+        others: &mut [Other<'_>],
+    ) -> Result<(), Ended> {
+        let workload = self.workload();
         let seed = self.seed();
         let bare = self.raised.bare().map(|bare| Bare {
             host: self.here.host,
@@ -164,6 +220,9 @@ impl Trial<'_> {
             })
             .map_err(|trouble| self.ended(&control, trouble.0))?;
         self.stopped(&control)?;
+        let stopped = || self.here.interrupt.raised();
+        let prepared = others.iter().try_for_each(|other| other.prepared(&stopped));
+        prepared.map_err(|error| self.elsewhere(&control, error))?;
         observation.prepare_ns = clock.now_ns().saturating_sub(began);
         let mut outcomes = Vec::new();
         for (phase, name) in workload.phases().into_iter().enumerate() {
@@ -175,6 +234,8 @@ impl Trial<'_> {
                 observation.started_at = clock.today();
             }
             let before = Snapshot::take(self.raised.devices());
+            let released = others.iter().try_for_each(|other| other.release(phase));
+            released.map_err(|error| self.elsewhere(&control, error))?;
             let outcome = workload.measure(
                 phase,
                 &Place {
@@ -198,10 +259,46 @@ impl Trial<'_> {
                 .push(phase_observation(name, &outcome, offered));
             self.accept(&control, &outcome)?;
             outcomes.push(outcome);
+            let mut each = others.iter_mut();
+            let measured = each.try_for_each(|other| other.measured(phase, &stopped));
+            measured.map_err(|error| self.elsewhere(&control, error))?;
         }
         observation.counted.line = self.raised.line();
         observation.metrics = workload.evaluate(&outcomes);
+        observation.others = others.iter_mut().map(Other::node).collect();
+        self.add_up(workload, observation);
         Ok(())
+    }
+
+    /// Adds what all machines did together, where the study asks for it, and says what each of the
+    /// others did.
+    fn add_up(&self, workload: &dyn Workload, observation: &mut Observation) {
+        let own = workload.metrics();
+        if self.here.study.workload_heads[self.workload].metrics.len() > own.len() {
+            let others = observation.others.iter().map(|other| &*other.metrics);
+            let each: Vec<&[Option<f64>]> = std::iter::once(&*observation.metrics)
+                .chain(others)
+                .collect();
+            let sums = together::values(&own, &each);
+            observation.metrics.extend(sums);
+        }
+        for other in &observation.others {
+            let head = own.first().zip(other.metrics.first().copied().flatten());
+            let figure = head.map_or(String::new(), |(head, value)| {
+                let value = match head.unit.as_str() {
+                    "B/s" => unit::bytes_per_second(value),
+                    unit => format!("{value:.1} {unit}"),
+                };
+                format!(": {} {value}", head.name)
+            });
+            let [here, there] = [observation.elapsed_ns, other.elapsed_ns];
+            observation.notes.push(format!(
+                "{} did the same at the same time, in {} where this machine took {}{figure}",
+                other.host,
+                unit::time_ns(there as f64),
+                unit::time_ns(here as f64),
+            ));
+        }
     }
 
     /// What a phase's end means for the trial.
@@ -261,9 +358,7 @@ impl Trial<'_> {
         if let Before::Pass(number) = self.before {
             hasher.update(&number.to_le_bytes());
         }
-        let mut bytes = [0; 8];
-        bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
-        u64::from_le_bytes(bytes)
+        first_bytes(&hasher)
     }
 
     pub(super) fn begins(&self, part: &str) -> Arc<Control> {
@@ -282,8 +377,17 @@ impl Trial<'_> {
         control
     }
 
-    /// An error after an interrupt is the interrupt's doing.
+    /// An error after an interrupt is the interrupt's doing. Where several machines work, it is said
+    /// that it was the first.
     pub(super) fn ended(&self, control: &Control, error: String) -> Ended {
+        match self.raised.others().is_empty() {
+            true => self.elsewhere(control, error),
+            false => self.elsewhere(control, format!("node1: {error}")),
+        }
+    }
+
+    /// The same of an error that says which machine it comes from.
+    fn elsewhere(&self, control: &Control, error: String) -> Ended {
         if control.stopped() {
             Ended::Interrupted
         } else {
@@ -306,7 +410,17 @@ fn read_bytes(outcome: &Outcome) -> u64 {
     outcome.ops.iter().filter(reads).map(|op| op.bytes).sum()
 }
 
-fn phase_observation(name: &str, outcome: &Outcome, offered: Option<f64>) -> PhaseObservation {
+fn first_bytes(hasher: &blake3::Hasher) -> u64 {
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    u64::from_le_bytes(bytes)
+}
+
+pub(super) fn phase_observation(
+    name: &str,
+    outcome: &Outcome,
+    offered: Option<f64>,
+) -> PhaseObservation {
     let engine = if outcome.engine_why.is_empty() {
         outcome.engine.to_owned()
     } else {

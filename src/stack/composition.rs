@@ -18,18 +18,32 @@ impl Stack {
     pub(crate) fn new(layers: Vec<Box<dyn Layer>>) -> Result<Self, (usize, String)> {
         let mut below: Option<&dyn Layer> = None;
         for (index, layer) in layers.iter().enumerate() {
+            if let Some(loaded) = below.filter(|below| below.loaded_from() > 1) {
+                let (below, nodes) = (loaded.kind(), loaded.loaded_from());
+                let why = format!(
+                    "{below} with load-from = {nodes} gives its directory to the workload alone: leave load-from out below {}",
+                    layer.kind()
+                );
+                return Err((index, why));
+            }
             fits(layer.as_ref(), below).map_err(|why| (index, why))?;
             layer
                 .accepts(&layers[..index])
                 .map_err(|why| (index, why))?;
-            let apart = layers[..index].iter().find(|l| l.below() != Below::Here);
-            if let (Some(apart), true) = (apart, layer.below() != Below::Here) {
-                let why = format!(
-                    "{} and {} both need a peer: a stack reaches to one other machine, once",
-                    layer.kind(),
-                    apart.kind()
-                );
-                return Err((index, why));
+            if layer.below() != Below::Here {
+                let apart = layers[..index].iter().find(|other| {
+                    // What is replicated may be served by a peer; nothing more goes on another.
+                    (other.below(), layer.below()) != (Below::OnBoth, Below::OnPeer)
+                        && other.below() != Below::Here
+                });
+                if let Some(apart) = apart {
+                    let why = format!(
+                        "{} and {} both need a peer: a stack is replicated once, and served by a peer once",
+                        layer.kind(),
+                        apart.kind()
+                    );
+                    return Err((index, why));
+                }
             }
             below = Some(layer.as_ref());
         }
@@ -71,17 +85,30 @@ impl Stack {
 
     /// How many machines it needs.
     pub(crate) fn nodes(&self) -> usize {
-        let nodes = self.layers.iter().map(|layer| layer.nodes());
+        let layers = self.layers.iter().enumerate();
+        let nodes = layers.map(|(index, layer)| self.home(index) - 1 + layer.nodes());
         nodes.max().unwrap_or(1)
     }
 
-    /// Where a layer of it stands.
-    pub(super) fn place(&self, index: usize) -> Below {
-        let above = self.layers[index + 1..].iter().map(|layer| layer.below());
-        above.fold(Below::Here, |place, below| match below {
-            Below::Here => place,
-            other => other,
-        })
+    /// On how many machines the workload runs at once.
+    pub(crate) fn loaded_from(&self) -> usize {
+        self.layers.last().map_or(1, |top| top.loaded_from())
+    }
+
+    /// The machine a layer of it stands on, from 1; its peer is the next one.
+    pub(super) fn home(&self, index: usize) -> usize {
+        1 + self.above(index, Below::OnPeer)
+    }
+
+    /// Whether a layer of it stands on the peer too, alike.
+    pub(super) fn is_doubled(&self, index: usize) -> bool {
+        self.above(index, Below::OnBoth) > 0
+    }
+
+    /// How many layers above one have what they take there.
+    fn above(&self, index: usize, place: Below) -> usize {
+        let above = self.layers[index + 1..].iter();
+        above.filter(|layer| layer.below() == place).count()
     }
 
     /// Disks the virtual machine has to be started with.

@@ -12,7 +12,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 /// What is given to `mkfs` where the study gives no `-E` of its own.
-const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+pub(super) const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
 
 const SETTINGS: &[SettingDoc] = &[
     SettingDoc {

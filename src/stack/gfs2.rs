@@ -41,7 +41,13 @@ pub(super) const KIND: LayerKind = LayerKind {
             "mounted-on",
             Kind::Count,
             "1",
-            "On how many machines it is mounted: 1 or, with dlm, 2; the workload runs on the first.",
+            "On how many machines it is mounted: 1 or, with dlm, 2.",
+        ),
+        SettingDoc::optional(
+            "load-from",
+            Kind::Count,
+            "1",
+            "On how many of them the workload runs: 1, the first; 2, both at once, each in a directory of its own.",
         ),
         options::MKFS,
         options::MOUNT,
@@ -55,6 +61,7 @@ pub(super) const KIND: LayerKind = LayerKind {
 struct Gfs2 {
     dlm: bool,
     mounted_on: u64,
+    load_from: usize,
     mkfs: Vec<String>,
     mount: Vec<String>,
 }
@@ -69,9 +76,20 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write 1, or 2 with lock = \"dlm\"",
         ));
     }
+    let load_from = settings.count("load-from")?.unwrap_or(1);
+    if !(1..=mounted_on).contains(&load_from) {
+        return Err(Refusal::at(
+            settings.span_of("load-from"),
+            format!(
+                "there is no load from {load_from} machines where it is mounted on {mounted_on}"
+            ),
+            "write load-from = 1, or load-from = 2 with mounted-on = 2",
+        ));
+    }
     Ok(Box::new(Gfs2 {
         dlm,
         mounted_on,
+        load_from: load_from as usize,
         mkfs: options::mkfs(settings)?,
         mount: options::mount(settings)?,
     }))
@@ -83,16 +101,21 @@ impl Layer for Gfs2 {
     }
 
     fn describe_asked(&self) -> String {
-        let locks = match (self.dlm, self.mounted_on) {
-            (false, _) => "gfs2, no locks between machines",
-            (true, 1) => "gfs2 with DLM, mounted on one machine",
-            (true, _) => "gfs2 with DLM, mounted on both machines",
+        let locks = match (self.dlm, self.mounted_on, self.load_from) {
+            (false, ..) => "gfs2, no locks between machines",
+            (true, 1, _) => "gfs2 with DLM, mounted on one machine",
+            (true, _, 1) => "gfs2 with DLM, mounted on both machines",
+            (true, ..) => "gfs2 with DLM, mounted on both machines, load from both",
         };
         filesystem::asked(locks, &self.mkfs, &self.mount)
     }
 
     fn takes(&self) -> Takes {
         Takes::Devices { min: 1, max: 1 }
+    }
+
+    fn loaded_from(&self) -> usize {
+        self.load_from
     }
 
     fn nodes(&self) -> usize {
@@ -152,7 +175,11 @@ impl Layer for Gfs2 {
         let root = raising.mount("gfs2", device.as_os_str(), &self.mount, Memory::No)?;
         if self.mounted_on == 2 {
             raising.on_peer(|raising| {
-                raising.mount("gfs2", device.as_os_str(), &self.mount, Memory::No)
+                let root = raising.mount("gfs2", device.as_os_str(), &self.mount, Memory::No)?;
+                match self.load_from {
+                    1 => Ok(()),
+                    _ => raising.also_loaded(&root),
+                }
             })?;
         }
         let mut facts = filesystem::mount_facts(raising.host(), &root, "gfs2", &self.mount, &[])?;
@@ -173,10 +200,10 @@ impl Gfs2 {
     /// What the file system says of its locks.
     fn locks(&self, host: &dyn Host, device: &str) -> Vec<Fact> {
         let mounts = host.list(Path::new("/sys/fs/gfs2")).unwrap_or_default();
-        let mut facts = vec![Fact::new(
-            "mounted on",
-            format!("{} of 2 machines", self.mounted_on),
-        )];
+        let mut facts = vec![
+            Fact::new("mounted on", format!("{} of 2 machines", self.mounted_on)),
+            Fact::new("load from", format!("{} of 2 machines", self.load_from)),
+        ];
         if !self.dlm {
             facts.clear();
         }
@@ -195,7 +222,7 @@ impl Gfs2 {
 
 /// Makes the two machines a cluster with locks.
 fn cluster(raising: &mut Raising<'_>) -> Result<(), LayerError> {
-    let addresses = raising.peer()?.line()?;
+    let addresses = raising.ends()?;
     let text = configuration(addresses);
     let file = raising.scratch()?.join(raising.name("corosync.conf"));
     raising.on_both(|raising| {

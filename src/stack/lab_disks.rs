@@ -11,11 +11,20 @@ use super::{
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, LabDisk, Needs, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
-use std::ffi::OsStr;
+use crate::unit;
+use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
 /// Smallest disk: below it no file system fits, and the mistake is a unit.
 const SIZE_MIN: u64 = 1 << 20;
+
+/// Longest latency of a disk, ns: the kernel gives up on a request after 30 s, and a device is made
+/// ready by hundreds of requests.
+const LATENCY_MAX_NS: u64 = 1_000_000_000;
+
+/// Direct reads of one block that are timed when a latency is declared, and the block, bytes.
+const READS: u64 = 5;
+const BLOCK: u64 = 4096;
 
 /// Sector sizes a disk can have.
 const SECTORS: [u64; 2] = [512, 4096];
@@ -67,6 +76,13 @@ pub(super) const KIND: LayerKind = LayerKind {
             required: false,
             doc: "Most requests per second of each disk, reads and writes together; as many as go unless given.",
         },
+        SettingDoc {
+            name: "latency",
+            kind: Kind::Time,
+            default: "",
+            required: false,
+            doc: "How long each request takes at least, however many are under way; no longer than it does unless given.",
+        },
     ],
     takes: Takes::Nothing,
     gives: GivesKind::Devices,
@@ -115,16 +131,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write 1 to {DEVICES_MAX}"),
         ));
     }
-    let some = |name: &str, value: Option<u64>| match value {
-        Some(0) => Err(Refusal::at(
-            settings.span_of(name),
-            format!("a disk with {name} 0 would never answer"),
-            "write more, or leave it out",
-        )),
-        value => Ok(value),
-    };
-    let rate = some("rate", settings.bytes("rate")?)?;
-    let requests = some("requests", settings.count("requests")?)?;
+    let rate = some(settings, "rate", settings.bytes("rate")?)?;
+    let requests = some(settings, "requests", settings.count("requests")?)?;
+    let latency_ns = latency(settings)?;
     let disks = (1..=count).map(|number| LabDisk {
         serial: serial(
             &[
@@ -133,6 +142,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
                 physical_sector,
                 rate.unwrap_or(0),
                 requests.unwrap_or(0),
+                latency_ns.unwrap_or(0),
             ],
             number,
         ),
@@ -141,10 +151,75 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         physical_sector,
         rate,
         requests,
+        latency_ns,
     });
     Ok(Box::new(LabDisks {
         disks: disks.collect(),
     }))
+}
+
+/// How long each request is to take at least, ns.
+fn latency(settings: &Settings) -> Result<Option<u64>, Refusal> {
+    let latency = settings.time_ns("latency")?.filter(|latency| *latency > 0);
+    if latency.is_none_or(|latency| latency <= LATENCY_MAX_NS) {
+        return Ok(latency);
+    }
+    let most = unit::time_ns(LATENCY_MAX_NS as f64);
+    Err(Refusal::at(
+        settings.span_of("latency"),
+        format!("a disk that takes longer than {most} for a request would be taken for dead"),
+        "write less, like \"4 ms\"",
+    ))
+}
+
+/// How fast a disk is, if that is said.
+fn some(settings: &Settings, name: &str, value: Option<u64>) -> Result<Option<u64>, Refusal> {
+    match value {
+        Some(0) => Err(Refusal::at(
+            settings.span_of(name),
+            format!("a disk with {name} 0 would never answer"),
+            "write more, or leave it out",
+        )),
+        value => Ok(value),
+    }
+}
+
+/// A disk of a layer's own, which is never one that [`KIND`] gives: settings of this name say its
+/// rate and its requests, and one its size, unless it is `bytes`.
+///
+/// # Errors
+/// What makes no disk.
+pub(super) fn own_disk(
+    settings: &Settings,
+    [size, rate, requests]: [&str; 3],
+    bytes: u64,
+) -> Result<LabDisk, Refusal> {
+    let sector = SECTORS[0];
+    if bytes < SIZE_MIN || !bytes.is_multiple_of(sector) {
+        return Err(Refusal::at(
+            settings.span_of(size),
+            format!("{bytes} bytes are no disk of whole {sector} B sectors"),
+            "write a size of at least 1 MiB, like \"256 MiB\"",
+        ));
+    }
+    let rate = some(settings, rate, settings.bytes(rate)?)?;
+    let requests = some(settings, requests, settings.count(requests)?)?;
+    let like = [
+        bytes,
+        sector,
+        sector,
+        rate.unwrap_or(0),
+        requests.unwrap_or(0),
+    ];
+    Ok(LabDisk {
+        serial: serial(&like, DEVICES_MAX as u64 + 1),
+        bytes,
+        logical_sector: sector,
+        physical_sector: sector,
+        rate,
+        requests,
+        latency_ns: None,
+    })
 }
 
 /// `disk-1f83a90c-03`: what the disk is like, and which of those it is.
@@ -185,7 +260,7 @@ impl Layer for LabDisks {
     fn needs(&self) -> Needs {
         Needs {
             root: true,
-            tools: &["blkdiscard"],
+            tools: &["blkdiscard", "dd"],
             lab: true,
             ..Needs::default()
         }
@@ -205,6 +280,7 @@ impl Layer for LabDisks {
             // Without --force it fails where the disk is in use.
             host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
             facts.push(read_back(host, &path, disk)?);
+            facts.extend(waited(host, &path, disk)?);
             devices.push(Device {
                 path,
                 origin: Origin::Lab(disk.serial.clone()),
@@ -223,8 +299,52 @@ impl Layer for LabDisks {
     }
 }
 
+/// How long requests were found to take where a latency is declared; an error where it was less.
+fn waited(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Option<Fact>, LayerError> {
+    let Some(latency) = asked.latency_ns else {
+        return Ok(None);
+    };
+    let mut command = argv(["dd", "of=/dev/null", "iflag=direct"]);
+    command.extend(argv([format!("bs={BLOCK}"), format!("count={READS}")]));
+    let mut from = OsString::from("if=");
+    from.push(device);
+    command.push(from);
+    let said = host.must(&command)?.stderr;
+    // Of a plan there is nothing to be read.
+    let Some(took_ns) = taken_ns(&said) else {
+        return Ok(None);
+    };
+    let name = block::name(device);
+    if took_ns < (READS * latency) as f64 {
+        return Err(LayerError::refused(
+            format!(
+                "{READS} reads of {name} took {} although each is to take {} at least",
+                unit::time_ns(took_ns),
+                unit::time_ns(latency as f64)
+            ),
+            "",
+        ));
+    }
+    let each = unit::time_ns(took_ns / READS as f64);
+    Ok(Some(Fact::new(
+        format!("latency of {name}"),
+        format!("{each} a read, mean of {READS} direct ones of {BLOCK} B"),
+    )))
+}
+
+/// The time in the last line of dd(1): `20480 bytes (20 kB, 20 KiB) copied, 0.0231 s, 887 kB/s`.
+fn taken_ns(said: &str) -> Option<f64> {
+    let (_, rest) = said.lines().last()?.split_once("copied, ")?;
+    let seconds: f64 = rest.split_once(" s")?.0.parse().ok()?;
+    Some(seconds * 1e9)
+}
+
 /// What the guest sees; an error where it is not what was asked.
-fn read_back(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Fact, LayerError> {
+pub(super) fn read_back(
+    host: &dyn Host,
+    device: &Path,
+    asked: &LabDisk,
+) -> Result<Fact, LayerError> {
     let described = asked.described();
     let name = block::name(device);
     let read = |what: &str| {
@@ -254,4 +374,16 @@ fn read_back(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Fact, La
         format!("disk {name}"),
         format!("emulated, {described}"),
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_the_one_dd_prints() {
+        let said = "5+0 records in\n5+0 records out\n20480 bytes (20 kB, 20 KiB) copied, 0.0231 s, 887 kB/s\n";
+        assert_eq!(taken_ns(said), Some(23_100_000.0));
+        assert_eq!(taken_ns(""), None);
+    }
 }

@@ -5,11 +5,14 @@
 
 use super::{LayerError, Raising};
 use crate::event::Fact;
-use crate::host::{Host, argv};
+use crate::host::{Host, LINE_HANDLE, argv};
 use crate::journal::Undo;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::unit;
 use std::net::IpAddr;
+
+/// Classes of a card: one for what is not slowed, and one for each line. The kernel's most.
+const BANDS: usize = 16;
 
 /// Name of the fact that says how fast a line was found to be; its value begins with `NUMBER B/s, `.
 pub(super) const MEASURED: &str = "line to the peer";
@@ -89,7 +92,7 @@ impl Line {
     /// # Errors
     /// When a queue is there already that is not ours, or the line fails.
     pub(super) fn raise(self, raising: &mut Raising<'_>) -> Result<Ready, LayerError> {
-        let addresses = raising.peer()?.line()?;
+        let addresses = raising.ends()?;
         let [here, there] = addresses;
         self.slow(raising, there)?;
         raising.on_peer(|raising| self.slow(raising, here))?;
@@ -101,7 +104,7 @@ impl Line {
                 asked => asked,
             },
         )];
-        if let Some(speed) = raising.peer()?.measure_line(bytes)? {
+        if let Some(speed) = raising.measure_line(bytes)? {
             facts.push(Fact::new(
                 MEASURED,
                 format!(
@@ -121,17 +124,10 @@ impl Line {
             return Ok(());
         }
         let card = card(raising.host(), other)?;
-        let found = raising
-            .host()
-            .must(&argv(["tc", "qdisc", "show", "dev", &card, "root"]))?;
-        if found.stdout.contains("netem") {
-            return Err(LayerError::refused(
-                format!("{card} is already slowed: {}", found.stdout.trim()),
-                "let stacks that slow a line stand one after the other: provision = \"each-round\"",
-            ));
-        }
-        raising.will(Undo::PlainLine(card.clone()))?;
-        let mut words = vec!["tc", "qdisc", "add", "dev", &card, "root", "netem"];
+        let class = room(raising, &card, other)?;
+        let mut words = vec![
+            "tc", "qdisc", "add", "dev", &card, "parent", &class, "netem",
+        ];
         // Room for what is on its way: a second of a gigabit line.
         words.extend(["limit", "100000"]);
         let delay = self.delay_ns.map(|ns| format!("{}us", ns / 1000));
@@ -144,8 +140,49 @@ impl Line {
             words.extend(["rate", rate]);
         }
         raising.host().must(&argv(words))?;
+        let (protocol, family) = match other {
+            IpAddr::V4(_) => ("ip", "ip"),
+            IpAddr::V6(_) => ("ipv6", "ip6"),
+        };
+        let other = other.to_string();
+        let mut words = vec!["tc", "filter", "add", "dev", &card, "parent", LINE_HANDLE];
+        words.extend(["protocol", protocol, "u32", "match", family, "dst", &other]);
+        words.extend(["flowid", &class]);
+        raising.host().must(&argv(words))?;
         Ok(())
     }
+}
+
+/// A class of its own on a card for what leaves it for another machine: what goes elsewhere is not
+/// slowed, and another line may begin at the same card.
+fn room(raising: &mut Raising<'_>, card: &str, other: IpAddr) -> Result<String, LayerError> {
+    let found = raising
+        .host()
+        .must(&argv(["tc", "qdisc", "show", "dev", card]))?;
+    let slowed = found.stdout.matches("netem").count();
+    let ours = found.stdout.contains(&format!(" {LINE_HANDLE} root"));
+    let filters = ["tc", "-pretty", "filter", "show", "dev", card];
+    let taken = ours && {
+        let shown = raising.host().must(&argv(filters))?.stdout;
+        shown.contains(&format!("{other}/"))
+    };
+    if taken || (slowed > 0 && !ours) || slowed + 2 > BANDS {
+        return Err(LayerError::refused(
+            format!("{card} is already slowed: {}", found.stdout.trim()),
+            "let stacks that slow a line stand one after the other: provision = \"each-round\"",
+        ));
+    }
+    raising.will(Undo::PlainLine(card.to_string()))?;
+    if !ours {
+        let bands = BANDS.to_string();
+        let mut words = vec!["tc", "qdisc", "add", "dev", card, "root", "handle"];
+        words.extend([LINE_HANDLE, "prio", "bands", &bands, "priomap"]);
+        // Of each of the 16 priorities a packet may have: to the first class.
+        words.extend(["0"; 16]);
+        raising.host().must(&argv(words))?;
+    }
+    // Classes have hexadecimal numbers, from 1; the first is for what is not slowed.
+    Ok(format!("{LINE_HANDLE}{:x}", slowed + 2))
 }
 
 /// The network card that leads to an address.

@@ -5,6 +5,7 @@
 //! system, never copied from the study), *settled* between trials and *lowered* from the journal
 //! alone. A new layer is one file here and one line in [`ALL`].
 
+mod afp;
 mod bare;
 mod bcachefs;
 mod block;
@@ -52,6 +53,7 @@ use std::path::PathBuf;
 
 /// Every kind of layer, alphabetical.
 pub(crate) const ALL: &[LayerKind] = &[
+    afp::KIND,
     bare::KIND,
     bcachefs::KIND,
     btrfs::KIND,
@@ -169,6 +171,10 @@ pub(crate) trait Layer: Send + Sync {
     /// Whether both machines may write what it gives at once.
     fn is_shared(&self) -> bool {
         false
+    }
+    /// On how many machines the workload runs at once, each in a directory of its own.
+    fn loaded_from(&self) -> usize {
+        1
     }
     /// How many machines it needs.
     fn nodes(&self) -> usize {

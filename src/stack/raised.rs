@@ -48,6 +48,7 @@ pub(crate) struct RaisedStack {
     pub(super) pools: Vec<Movable>,
     pub(super) awaited: Vec<PathBuf>,
     pub(super) backing: Vec<(usize, PathBuf)>,
+    pub(super) others: Vec<(usize, PathBuf)>,
     pub(super) nodes: usize,
 }
 
@@ -60,6 +61,12 @@ impl RaisedStack {
     /// A private directory, empty when the stack was raised.
     pub(crate) fn directory(&self) -> &Path {
         &self.directory
+    }
+
+    /// Other machines on which the workload runs at the same time, by number, each with its private
+    /// directory there.
+    pub(crate) fn others(&self) -> &[(usize, PathBuf)] {
+        &self.others
     }
 
     /// Devices for the workload itself, where the stack leaves any to it.
@@ -78,9 +85,10 @@ impl RaisedStack {
         &self.devices
     }
 
-    /// The line to the peer as it was measured (see [`super::line`]); none: there is none.
+    /// The line to the peer as it was measured (see [`super::line`]), the nearest to the workload where
+    /// there are two; none: there is none.
     pub(crate) fn line(&self) -> Option<Fact> {
-        let mut facts = self.facts.iter().flat_map(|layer| &layer.facts);
+        let mut facts = self.facts.iter().rev().flat_map(|layer| &layer.facts);
         facts.find(|fact| fact.name == line::MEASURED).cloned()
     }
 
@@ -111,6 +119,9 @@ impl RaisedStack {
         remount: bool,
     ) -> Result<Settled, LayerError> {
         host.sync_file_system(&self.directory)?;
+        for (node, directory) in &self.others {
+            on(host, *node)?.sync_file_system(directory)?;
+        }
         let again: Vec<&Mounted> = self
             .mounts
             .iter()

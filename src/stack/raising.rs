@@ -1,14 +1,14 @@
 //! A stack on its way up: everything is said in the journal before it is created.
 
 use super::{
-    Bare, Below, Device, Gives, Layer, LayerError, RaisedLayer, RaisedStack, Site, Stack,
-    StackError,
+    Bare, Device, Gives, Layer, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError,
     raised::{Mounted, Movable},
 };
 use crate::event::LayerFacts;
-use crate::host::{Filling, Host, HostError, Output, argv};
+use crate::host::{Filling, Host, HostError, LineSpeed, Output, argv};
 use crate::journal::{EntryId, Undo, undo_entries};
 use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -28,10 +28,13 @@ pub(crate) struct Raising<'a> {
     pools: Vec<Movable>,
     awaited: Vec<PathBuf>,
     backing: Vec<(usize, PathBuf)>,
+    others: Vec<(usize, PathBuf)>,
     /// The machine that is built on now.
     host: &'a dyn Host,
     /// Its number; 1: the site's own.
     node: usize,
+    /// The machine the layer under way stands on; its peer is the next one.
+    home: usize,
     /// What the layers below gave on the peer.
     there: Gives,
 }
@@ -56,8 +59,10 @@ impl<'a> Raising<'a> {
             pools: Vec::new(),
             awaited: Vec::new(),
             backing: Vec::new(),
+            others: Vec::new(),
             host: site.host,
             node: 1,
+            home: 1,
             there: Gives::Nothing,
         })
     }
@@ -66,9 +71,42 @@ impl<'a> Raising<'a> {
         self.host
     }
 
+    /// A machine of the stack by its number.
+    fn machine(&self, node: usize) -> Result<&'a dyn Host, HostError> {
+        match node {
+            1 => Ok(self.site.host),
+            node => self.site.host.peer(node),
+        }
+    }
+
+    /// Builds a layer on a machine, whose peer is the next one.
+    fn stand_on(&mut self, home: usize) -> Result<(), HostError> {
+        (self.host, self.node, self.home) = (self.machine(home)?, home, home);
+        Ok(())
+    }
+
     /// The peer.
     pub(super) fn peer(&self) -> Result<&'a dyn Host, HostError> {
-        self.site.host.peer(PEER)
+        self.machine(self.home + 1)
+    }
+
+    /// Addresses of this machine and of its peer, on the line between them.
+    pub(super) fn ends(&self) -> Result<[IpAddr; 2], HostError> {
+        let [first, there] = self.peer()?.line()?;
+        let here = match self.home {
+            1 => first,
+            home => self.machine(home)?.line()?[1],
+        };
+        Ok([here, there])
+    }
+
+    /// Measures the line from this machine to its peer, with so many bytes; none: it is only planned.
+    pub(super) fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        let peer = self.peer()?;
+        match self.home {
+            1 => peer.measure_line(bytes),
+            home => self.machine(home)?.measure_line_to(peer.line()?[1], bytes),
+        }
     }
 
     /// Builds on the peer for a while.
@@ -77,7 +115,7 @@ impl<'a> Raising<'a> {
         build: impl FnOnce(&mut Self) -> Result<T, LayerError>,
     ) -> Result<T, LayerError> {
         let here = (self.host, self.node);
-        (self.host, self.node) = (self.peer()?, PEER);
+        (self.host, self.node) = (self.peer()?, self.home + 1);
         let built = build(self);
         (self.host, self.node) = here;
         built
@@ -307,6 +345,15 @@ impl<'a> Raising<'a> {
         self.backing.push((self.node, directory.to_path_buf()));
     }
 
+    /// Says that the workload runs on this machine too, in a directory of its own below `root`. Like
+    /// the first one it ends with the file system it lies in.
+    pub(super) fn also_loaded(&mut self, root: &Path) -> Result<(), LayerError> {
+        let directory = root.join(format!("work-{}", self.node));
+        self.host().create_dir(&directory)?;
+        self.others.push((self.node, directory));
+        Ok(())
+    }
+
     /// Attaches a loop device to a file; the command is `losetup --find --show` and the options.
     /// Returns the device.
     pub(super) fn attach_loop(
@@ -376,6 +423,17 @@ impl<'a> Raising<'a> {
         Ok(())
     }
 
+    /// What a layer got, with the machine it stands on unless that is the first.
+    fn placed(&self, facts: LayerFacts) -> LayerFacts {
+        match self.node {
+            1 => facts,
+            _ => LayerFacts {
+                layer: format!("{} on {}", facts.layer, self.host().name()),
+                ..facts
+            },
+        }
+    }
+
     /// Undoes everything until now; what could not be undone, each with why.
     fn lower(&self) -> Vec<String> {
         match undo_entries(self.site.host, self.site.journal, &self.entries) {
@@ -389,8 +447,6 @@ impl<'a> Raising<'a> {
     }
 }
 
-/// The one peer a stack reaches to.
-const PEER: usize = 2;
 /// Waits for a device: udev makes its name some time after the kernel made the device.
 pub(super) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
     for _ in 0..APPEARS_TRIES {
@@ -432,6 +488,7 @@ impl Stack {
                 pools: raising.pools,
                 awaited: raising.awaited,
                 backing: raising.backing,
+                others: raising.others,
                 nodes: self.nodes(),
             }),
             Err(error) => Err(StackError {
@@ -453,19 +510,26 @@ impl Stack {
                 cause: Box::new(cause),
                 left: Vec::new(),
             };
-            let place = self.place(index);
-            if place != Below::OnPeer {
-                let raised = layer.raise(raising, below).map_err(failed)?;
-                below = raised.gives;
-                facts.push(raised.facts);
+            let home = self.home(index);
+            raising.stand_on(home).map_err(|e| failed(e.into()))?;
+            let raised = layer.raise(raising, below).map_err(failed)?;
+            facts.push(raising.placed(raised.facts));
+            if home == 1 {
                 devices.splice(0..0, raised.devices);
                 disks.extend(raised.disks);
-            } else {
-                below = Gives::Nothing;
             }
-            if place != Below::Here {
+            if self.is_doubled(index) {
                 facts.push(raise_there(raising, layer.as_ref()).map_err(failed)?);
             }
+            // What stands on a peer is found there by the layer that serves it.
+            let last = index + 1 == self.layers.len();
+            below = match last || self.home(index + 1) == home {
+                true => raised.gives,
+                false => {
+                    raising.there = raised.gives;
+                    Gives::Nothing
+                }
+            };
         }
         for disk in disks {
             if !devices.contains(&disk) {
@@ -492,10 +556,7 @@ fn raise_there(raising: &mut Raising<'_>, layer: &dyn Layer) -> Result<LayerFact
         let below = raising.there();
         let RaisedLayer { gives, facts, .. } = layer.raise(raising, below)?;
         raising.there = gives;
-        Ok(LayerFacts {
-            layer: format!("{} on {}", facts.layer, raising.host().name()),
-            ..facts
-        })
+        Ok(raising.placed(facts))
     })
 }
 

@@ -5,9 +5,11 @@ use super::{
     line::{self, Line, Ready},
 };
 use crate::event::Fact;
+use crate::host::{Host, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// The setting for the server's place.
 pub(super) const SERVER: SettingDoc = SettingDoc::optional(
@@ -16,6 +18,49 @@ pub(super) const SERVER: SettingDoc = SettingDoc::optional(
     "peer",
     "peer: the layers below and the server are on another machine, the client is here; same: all on this one.",
 );
+
+/// Options of a share as its server's file of settings takes them. `ours` are those this program
+/// gives itself.
+///
+/// # Errors
+/// One that is no name with a value, or leads elsewhere.
+pub(super) fn options(settings: &Settings, ours: &[&str]) -> Result<Vec<String>, Refusal> {
+    let given = settings.texts("options")?.unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || " :=_-".contains(c);
+    let refused = |option: &&String| {
+        let name = option.split('=').next().unwrap_or_default().trim();
+        !option.contains('=') || !option.chars().all(plain) || ours.contains(&name)
+    };
+    if let Some(option) = given.iter().find(refused) {
+        return Err(Refusal::at(
+            settings.span_of("options"),
+            format!("\"{option}\" is no option that can be given here"),
+            "write a name and a value without paths, like \"strict sync = no\"",
+        ));
+    }
+    Ok(given)
+}
+
+/// How often, and with what pause, it is looked whether a server listens.
+const LOOKS: usize = 300;
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Waits until somebody listens at a server's port: it goes to the background before it does.
+///
+/// # Errors
+/// When nobody comes.
+pub(super) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerError> {
+    let at = format!(":{port}");
+    for _ in 0..LOOKS {
+        let found = host.must(&argv(["ss", "-Hltn", "sport", "=", &at]))?;
+        if !found.stdout.trim().is_empty() {
+            return Ok(());
+        }
+        host.pause(LOOK);
+    }
+    let why = format!("{server} does not listen at port {port}");
+    Err(LayerError::refused(why, ""))
+}
 
 /// Where the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -74,6 +119,19 @@ impl Place {
             addresses: [IpAddr::V4(Ipv4Addr::LOCALHOST); 2],
             facts: vec![Fact::new("server", "this machine")],
         })
+    }
+
+    /// Does something where the server is.
+    pub(super) fn at_server<T>(
+        self,
+        raising: &mut Raising<'_>,
+        work: impl FnOnce(&mut Raising<'_>) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError> {
+        if self.on_peer {
+            raising.on_peer(work)
+        } else {
+            work(raising)
+        }
     }
 
     /// Builds the server, given the directory it serves. What lies below stays mounted when

@@ -7,19 +7,17 @@ use super::{
     share::{self, Place},
 };
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, Needs, argv};
+use crate::host::{Needs, argv};
 use crate::journal::Undo;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::OsStr;
 use std::path::Path;
-use std::time::Duration;
 
 /// Where the server keeps its own, sockets among it: their paths are short by law (`sun_path`).
 const OWN: &str = "/run";
 
-/// How often, and with what pause, it is looked whether the server listens.
-const LOOKS: usize = 150;
-const LOOK: Duration = Duration::from_millis(200);
+/// Where SMB is spoken.
+const PORT: u16 = 445;
 
 /// Name of the share.
 const SHARE: &str = "work";
@@ -53,21 +51,8 @@ struct Smb {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let given = settings.texts("options")?.unwrap_or_default();
-    let plain = |c: char| c.is_ascii_alphanumeric() || " :=_-".contains(c);
-    let refused = |option: &&String| {
-        let name = option.split('=').next().unwrap_or_default().trim();
-        !option.contains('=') || !option.chars().all(plain) || name == "path" || name == "include"
-    };
-    if let Some(option) = given.iter().find(refused) {
-        return Err(Refusal::at(
-            settings.span_of("options"),
-            format!("\"{option}\" is no option that can be given here"),
-            "write a name and a value without paths, like \"strict sync = no\"",
-        ));
-    }
     Ok(Box::new(Smb {
-        options: given,
+        options: share::options(settings, &["path", "include"])?,
         place: Place::parse(settings)?,
         mount: options::mount(settings)?,
     }))
@@ -189,21 +174,9 @@ impl Smb {
         let mut command = argv(["smbd", "--daemon", "--log-basename"]);
         command.extend([own.into(), "--configfile".into(), file.into()]);
         host.must(&command)?;
-        listening(host)?;
+        share::listening(host, "Samba", PORT)?;
         let lines = found.stdout.lines().map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| line.contains('=')).collect();
         Ok(Fact::new("share in force", lines.join("; ")))
     }
-}
-
-/// Waits until somebody listens at the server's port: it goes to the background before it does.
-fn listening(host: &dyn Host) -> Result<(), LayerError> {
-    for _ in 0..LOOKS {
-        let found = host.must(&argv(["ss", "-Hltn", "sport", "=", ":445"]))?;
-        if !found.stdout.trim().is_empty() {
-            return Ok(());
-        }
-        host.pause(LOOK);
-    }
-    Err(LayerError::refused("Samba does not listen at port 445", ""))
 }

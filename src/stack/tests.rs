@@ -169,6 +169,47 @@ fn what_does_not_fit_is_said_in_words() {
     assert!(why_not(&[]).1.starts_with("a stack has at least one layer"));
 }
 
+/// A client, a server and the server's own peer: each command is on the machine it is meant for.
+#[test]
+fn what_a_peer_serves_may_be_replicated_to_a_third_machine() {
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap();
+    let host = PlanHost::new();
+    let journal = Journal::nowhere();
+    let site = site(&host, &journal, &scratch);
+    let disk = "lab-disks = { size = \"1 GiB\" }";
+    let shape = stack(&[
+        disk,
+        "drbd = { delay = \"1 ms\" }",
+        "ext3 = {}",
+        "nfs = { delay = \"2 ms\" }",
+    ]);
+    assert_eq!(shape.nodes(), 3);
+    assert_eq!(stack(&[disk, "ext3 = {}", "nfs = {}"]).nodes(), 2);
+    let raised = shape.raise(&site).unwrap();
+    let layers: Vec<&str> = raised.facts().iter().map(|l| l.layer.as_str()).collect();
+    let on = ["lab-disks on node2", "lab-disks on node3", "drbd on node2"];
+    assert_eq!(layers[..3], on);
+    assert_eq!(layers[3..], ["ext3 on node2", "nfs"]);
+    assert_eq!(raised.devices(), [""; 0], "node1 has none of them");
+    let steps: Vec<String> = host.steps().iter().map(|step| step.shown()).collect();
+    let at = |words: &str| steps.iter().position(|step| step.contains(words)).unwrap();
+    assert!(steps[at("mkfs.ext3")].starts_with("node2: "));
+    assert!(steps[at("exportfs -o")].starts_with("node2: "));
+    assert!(steps[at("mount -t nfs4")].starts_with("mount -t nfs4"));
+    // The server's card leads to both others, at a delay of its own each.
+    let slowed = |node: &str, class: &str, delay: &str| {
+        let words = format!("{node}tc qdisc add dev {{card}} parent 5ac7:{class} netem");
+        steps
+            .iter()
+            .any(|step| step.starts_with(&words) && step.ends_with(delay))
+    };
+    assert!(slowed("node2: ", "2", "1000us") && slowed("node3: ", "2", "1000us"));
+    assert!(slowed("node2: ", "3", "2000us") && slowed("", "2", "2000us"));
+    raised.lower(&site).unwrap();
+    assert_eq!(host.left(), Vec::<String>::new());
+}
+
 #[test]
 fn what_machines_cannot_be_joined_by_is_said_in_words() {
     let drbd = "drbd = { role = \"dual\" }";
@@ -177,7 +218,7 @@ fn what_machines_cannot_be_joined_by_is_said_in_words() {
         why_not(&[disk, drbd, drbd, "xfs = {}"]),
         (
             2,
-            "drbd and drbd both need a peer: a stack reaches to one other machine, once"
+            "drbd and drbd both need a peer: a stack is replicated once, and served by a peer once"
                 .to_string()
         )
     );
@@ -188,6 +229,15 @@ fn what_machines_cannot_be_joined_by_is_said_in_words() {
             "gfs2 with DLM needs a device that both machines write: put it on drbd with role = \"dual\"".to_string()
         )
     );
+    let both = "gfs2 = { lock = \"dlm\", mounted-on = 2, load-from = 2 }";
+    assert_eq!(
+        why_not(&[disk, drbd, both, "nfs = {}"]),
+        (
+            3,
+            "gfs2 with load-from = 2 gives its directory to the workload alone: leave load-from out below nfs".to_string()
+        )
+    );
+    assert_eq!(why_not(&[disk, "ext4 = {}", "nfs = {}", "smb = {}"]).0, 3);
     assert_eq!(
         why_not(&[disk, "nfs = {}"]),
         (
@@ -281,6 +331,22 @@ fn what_machines_cannot_do_together_is_refused_where_it_stands() {
         (
             "smb = { options = [\"path = /etc\"] }",
             "no option that can be given here",
+        ),
+        (
+            "afp = { options = [\"vol dbpath = x\"] }",
+            "no option that can be given here",
+        ),
+        (
+            "afp = { cnid-rate = \"4 MB\" }",
+            "says nothing of a database with cnid = \"volume\"",
+        ),
+        (
+            "afp = { cnid = \"disk\", cnid-size = 1000 }",
+            "no disk of whole 512 B sectors",
+        ),
+        (
+            "afp = { cnid = \"tmpfs\", cnid-size = 0 }",
+            "may fill the memory",
         ),
     ]);
 }
@@ -437,7 +503,19 @@ const SHAPES: &[&[&str]] = &[
     &[
         "lab-disks = { size = \"1 GiB\" }",
         "drbd = { role = \"dual\" }",
+        "gfs2 = { lock = \"dlm\", mounted-on = 2, load-from = 2 }",
+    ],
+    &[
+        "lab-disks = { size = \"1 GiB\" }",
+        "drbd = { delay = \"1 ms\" }",
+        "ext3 = {}",
+        "nfs = { rate = \"12.5 MB\" }",
+    ],
+    &[
+        "lab-disks = { size = \"1 GiB\" }",
+        "drbd = { role = \"dual\" }",
         "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
+        "smb = {}",
     ],
     &[
         "lab-disks = { size = \"1 GiB\" }",
@@ -452,6 +530,16 @@ const SHAPES: &[&[&str]] = &[
     &[
         "tmpfs = { size = \"1 MiB\" }",
         "smb = { options = [\"strict sync = no\"] }",
+    ],
+    &["loop = { size = \"1 GiB\" }", "xfs = {}", "afp = {}"],
+    &[
+        "tmpfs = { size = \"1 MiB\" }",
+        "afp = { cnid = \"tmpfs\", server = \"same\", options = [\"ea = none\"] }",
+    ],
+    &[
+        "lab-disks = { size = \"1 GiB\" }",
+        "ext4 = {}",
+        "afp = { cnid = \"disk\", cnid-rate = \"4 MB\", delay = \"1 ms\" }",
     ],
     &["tmpfs = { size = \"1 MiB\" }"],
     &["dir = { path = \"/tmp\" }"],

@@ -133,8 +133,7 @@ impl Study {
     fn costs(&self) -> impl Iterator<Item = Cost> {
         self.treatments
             .iter()
-            .flat_map(|treatment| &treatment.workloads)
-            .map(|workload| workload.cost())
+            .flat_map(|treatment| treatment.costs())
     }
 }
 
@@ -177,8 +176,14 @@ pub(crate) struct Treatment {
 impl Treatment {
     /// Bytes its data need at once: the data of one workload are gone before the next.
     pub(crate) fn data_bytes(&self) -> u64 {
-        let needs = self.workloads.iter().map(|w| w.cost().disk_bytes);
+        let needs = self.costs().map(|cost| cost.disk_bytes);
         needs.max().unwrap_or(0)
+    }
+
+    /// What each of its workloads costs, on all machines it runs on at once.
+    pub(crate) fn costs(&self) -> impl Iterator<Item = Cost> {
+        let machines = self.stack.loaded_from();
+        self.workloads.iter().map(move |w| w.cost().on(machines))
     }
 }
 

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::event::{MetricHead, WorkloadHead};
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::stack::{Layer, Stack};
-use crate::workload::Workload;
+use crate::workload::{Workload, together};
 
 use super::aligned;
 use super::entry::Entry;
@@ -242,12 +242,15 @@ impl<'a> Builder<'a> {
                 self.find(refusal, &[], &[]);
                 continue;
             }
-            let metrics = aligned::union(lists.iter().map(Vec::as_slice));
+            let mut metrics = aligned::union(lists.iter().map(Vec::as_slice));
             for treatment in treatments.iter_mut() {
                 let workload = treatment.workloads.remove(index);
                 treatment
                     .workloads
                     .insert(index, aligned::aligned(workload, &metrics));
+            }
+            if treatments.iter().any(|it| it.stack.loaded_from() > 1) {
+                metrics.extend(together::heads(&metrics));
             }
             heads.push(WorkloadHead {
                 name: entry.name.clone(),

@@ -49,12 +49,13 @@ pub fn two_nodes(system: &str, program: &Path, cache: &Path, dir: &Path) -> Resu
                     physical_sector: 4096,
                     rate: None,
                     requests: None,
+                    latency_ns: None,
                 }],
                 ..Description::default()
             };
-            let mut machine = Machine::start(&site, &description, accelerator).map_err(words)?;
+            let machine = Machine::start(&site, &description, accelerator).map_err(words)?;
             network(&machine)?;
-            power(&mut machine, &site, &description)?;
+            power(&machine, &site, &description)?;
             pulled(&machine)
         });
     let report = undo_all(&host, &journal).map_err(|error| error.to_string())?;
@@ -92,12 +93,16 @@ fn network(machine: &Machine) -> Result<(), String> {
     if !least.is_some_and(|least| least >= 300.0) {
         return Err(wrong("the delay is not seen", &found));
     }
-    machine.cut_link(2, true);
+    machine
+        .cut_link(2, true)
+        .map_err(|error| error.to_string())?;
     let found = sh(machine, 1, "ping -q -c 1 -W 1 node2")?;
     if found.status != Some(1) {
         return Err(wrong("the link is not cut", &found));
     }
-    machine.cut_link(2, false);
+    machine
+        .cut_link(2, false)
+        .map_err(|error| error.to_string())?;
     let found = sh(machine, 1, "ping -q -c 3 -W 2 node2")?;
     if found.status != Some(0) {
         return Err(wrong("the link is not mended", &found));
@@ -106,7 +111,7 @@ fn network(machine: &Machine) -> Result<(), String> {
 }
 
 /// What was written durably is there after a power cut; what lay in the guest's memory is not.
-fn power(machine: &mut Machine, site: &Site<'_>, description: &Description) -> Result<(), String> {
+fn power(machine: &Machine, site: &Site<'_>, description: &Description) -> Result<(), String> {
     let words = |error: LabError| error.to_string();
     let device = format!("/dev/$(basename $(dirname $(grep -lx {DISK} /sys/block/*/serial)))");
     let script = format!(
@@ -130,8 +135,8 @@ fn power(machine: &mut Machine, site: &Site<'_>, description: &Description) -> R
 
 /// A disk that is pulled is gone.
 fn pulled(machine: &Machine) -> Result<(), String> {
-    let node = machine.node(1).map_err(|error| error.to_string())?;
-    node.pull_disk(DISK).map_err(|error| error.to_string())?;
+    let pulled = machine.pull_disk(1, DISK);
+    pulled.map_err(|error| error.to_string())?;
     let found = sh(machine, 1, &format!("grep -lx {DISK} /sys/block/*/serial"))?;
     if found.status == Some(0) {
         return Err(wrong("the disk is still there", &found));

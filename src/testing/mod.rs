@@ -26,7 +26,7 @@ pub use lab::two_nodes;
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
-pub use system::{command, journal, mountinfo, observe, stack};
+pub use system::{afp, command, journal, mountinfo, observe, stack};
 pub use web::request;
 pub use words::{arguments, unit};
 
@@ -35,6 +35,7 @@ pub type Check = (&'static str, fn(&[u8]));
 
 /// Every check, alphabetical.
 pub const ALL: &[Check] = &[
+    ("afp", afp),
     ("archive", archive),
     ("arguments", arguments),
     ("bonnie", bonnie),

@@ -317,6 +317,7 @@ fn trial(
             .map(|_| Some(finite(input)).filter(|_| input.below(8) > 0))
             .collect(),
         notes: vec![input.text()],
+        others: Vec::new(),
     }
 }
 

@@ -5,6 +5,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
 use super::input::Input;
+use crate::afp::protocol;
 use crate::host::plan::PlanHost;
 use crate::host::{MountInfo, mountinfo, shown};
 use crate::journal::{self, Journal, JournalError, Undo};
@@ -12,6 +13,11 @@ use crate::observe::{self, Snapshot};
 
 /// Most entries of a journal that are also undone.
 const UNDONE_MAX: usize = 32;
+
+/// What an AFP server answers: understood or refused, and no name that leads elsewhere.
+pub fn afp(data: &[u8]) {
+    protocol::check(data);
+}
 
 /// A journal: what is pending comes back when it is written again, and undoing it (on the host
 /// that only imagines) removes no tree that is not ours.

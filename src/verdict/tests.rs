@@ -81,6 +81,7 @@ fn observation(round: u32, treatment: usize, workload: usize, value: f64) -> Obs
         phases: Vec::new(),
         metrics: vec![Some(value)],
         notes: Vec::new(),
+        others: Vec::new(),
     }
 }
 

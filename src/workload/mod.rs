@@ -25,6 +25,7 @@ mod stream_video;
 mod sustained;
 #[cfg(test)]
 mod tests;
+pub(crate) mod together;
 mod tree;
 
 pub(crate) use postmark::tally as postmark_tally;
@@ -84,6 +85,21 @@ pub(crate) struct Cost {
     pub(crate) files: u64,
     /// What it reads back or overwrites: if this fits in memory, caches matter.
     pub(crate) working_set_bytes: u64,
+}
+
+impl Cost {
+    /// What it costs where so many machines do it at once, each on data of its own. Each needs only
+    /// its own share in its memory.
+    pub(crate) fn on(self, machines: usize) -> Self {
+        let times = |bytes: u64| bytes.saturating_mul(machines as u64);
+        Self {
+            prepare_bytes: times(self.prepare_bytes),
+            measured_bytes: self.measured_bytes.map(times),
+            disk_bytes: times(self.disk_bytes),
+            files: times(self.files),
+            ..self
+        }
+    }
 }
 
 /// Why a workload could not be carried out.

@@ -53,9 +53,19 @@ pub(crate) fn close(fd: OwnedFd) -> Result<(), Errno> {
     unsafe { rustix::io::try_close(raw) }
 }
 
+/// What `fstatfs` calls a file system in user space.
+const FUSE: u32 = 0x6573_5546;
+
 /// Flushes the file system that holds `fd`, a directory at `path`, as one [`Op::Fsync`].
 pub(crate) fn flush(hand: &mut Hand<'_>, fd: &OwnedFd, path: &Path) -> Result<(), Halt> {
-    let done = hand.time(Op::Fsync, || rustix::fs::syncfs(fd).map(|()| 0));
+    let done = hand.time(Op::Fsync, || {
+        rustix::fs::syncfs(fd)?;
+        // The program behind such a file system never hears of a syncfs, but of an fsync.
+        if rustix::fs::fstatfs(fd)?.f_type == FUSE.into() {
+            rustix::fs::fsync(fd)?;
+        }
+        Ok(0)
+    });
     done.map(drop)
         .map_err(|errno| fault(Op::Fsync, path, errno).into())
 }

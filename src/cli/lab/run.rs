@@ -1,17 +1,18 @@
 //! `stackrace run --lab` and `stackrace resume` of such a run: machines started, one for each system
 //! the study is tried on, and the run made in them.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use super::{Failure, LAB, Setting, cannot, execute, in_the_lab, memory, tell, up};
+use crate::agent::Agent;
 use crate::cli::args::{Output, Run};
 use crate::cli::places::{self, Kit, Place};
-use crate::event::Fact;
+use crate::event::{Event, Fact};
 use crate::host::{LabDisk, argv};
 use crate::lab::machine::{Accelerator, Description, Machine, SCRATCH_DIR, Site};
-use crate::lab::system;
+use crate::lab::{fault, system};
 use crate::record::{Record, Store};
-use crate::run::Interrupt;
+use crate::run::{Interrupt, Shared};
 use crate::setting::{Refusal, unknown_word};
 use crate::study::{Provision, SYSTEM, Study, StudyError};
 
@@ -165,8 +166,11 @@ impl LabRun<'_> {
                 tell(self.setting, &format!("{}, {}", up(&machine), guest.system));
                 machines.push(machine);
             }
-            let places = self.guests.iter().zip(&machines);
-            let places = places.map(|(guest, machine)| self.place(guest, machine));
+            let first = machines.iter().map(|machine| machine.node(1)?.agent());
+            let agents: Vec<Arc<Agent>> = first.collect::<Result<_, _>>().map_err(cannot)?;
+            let places = self.guests.iter().zip(&machines).zip(&agents);
+            let places = places.map(|((guest, machine), agent)| self.place(guest, machine, agent));
+            let on_record = OnceLock::new();
             let run = places::Run {
                 setting: self.setting,
                 study: self.study,
@@ -174,8 +178,22 @@ impl LabRun<'_> {
                 interrupt: &interrupt,
                 asked,
                 output,
+                on_record: &on_record,
             };
-            then(&run, places::all(places)?, accelerator)
+            let places = places::all(places)?;
+            let machines = machines.iter().zip(sites).zip(&descriptions);
+            let open: Vec<fault::Open<'_>> = machines
+                .zip(&self.guests)
+                .map(|(((machine, site), description), guest)| fault::Open {
+                    machine,
+                    site,
+                    description,
+                    name: guest.place.as_deref(),
+                })
+                .collect();
+            let told = |text: &str| warn(&on_record, text);
+            fault::while_open_to(&open, &told, || then(&run, places, accelerator))
+                .map_err(cannot)?
         })
     }
 
@@ -218,8 +236,12 @@ impl LabRun<'_> {
     }
 
     /// Hands the study over to a machine and waits until it is ready.
-    fn place<'m>(&self, guest: &Guest, machine: &'m Machine) -> Result<Place<'m>, Failure> {
-        let node = machine.node(1).map_err(cannot)?;
+    fn place<'m>(
+        &self,
+        guest: &Guest,
+        machine: &Machine,
+        agent: &'m Agent,
+    ) -> Result<Place<'m>, Failure> {
         let part = places::part(self.study, guest.place.as_deref())?;
         let store = if scratch(&part).is_some() {
             for number in 1..=machine.nodes() {
@@ -237,7 +259,6 @@ impl LabRun<'_> {
             called: guest.place.as_deref().unwrap_or(ALONE),
             advice: &|said| said,
         };
-        let agent = node.agent().map_err(cannot)?;
         let (speaks, mut facts) = places::ready(agent, self.study, guest.place.as_deref(), &kit)?;
         facts.extend(machine.facts().iter().cloned());
         facts.push(Fact::new(MEMORY, self.memory));
@@ -249,6 +270,15 @@ impl LabRun<'_> {
             facts,
             speaks,
         })
+    }
+}
+
+/// Says in the record that a fault was asked for.
+fn warn(on_record: &OnceLock<Shared>, text: &str) {
+    // Nothing is on record before the run has begun; a ledger that fails ends the run elsewhere.
+    if let Some(ledger) = on_record.get() {
+        let text = format!("fault on request: {text}");
+        let _ = ledger.tell(Event::Warned { text });
     }
 }
 

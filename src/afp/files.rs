@@ -1,0 +1,478 @@
+//! What is done for the kernel, in its terms: numbers, attributes, error numbers.
+
+use super::AfpError;
+use super::nodes::{Node, Nodes, inode as inode_of, number};
+use super::protocol::{self, At, Change, Parameters, Unix};
+use super::volume::{Fork, Volume};
+use fuser::{Errno, FileAttr, FileHandle, FileType, INodeNo, RenameFlags, TimeOrNow};
+use std::collections::HashMap;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+/// The bits of a mode that can be set.
+const PERMISSIONS: u32 = 0o7777;
+
+/// The bits that say what kind of file it is, and the kind that is a symbolic link.
+const KIND: u32 = 0o170_000;
+const LINK: u32 = 0o120_000;
+
+/// Longest target of a symbolic link, bytes.
+const TARGET_MAX: usize = 4096;
+
+/// What is open, by the number the kernel was given.
+#[derive(Debug, Default)]
+pub(super) struct Open {
+    next: u64,
+    pub(super) forks: HashMap<u64, Fork>,
+    /// Directories, as they were when the reading began: what is removed meanwhile moves nothing.
+    pub(super) lists: HashMap<u64, Arc<Vec<Parameters>>>,
+}
+
+impl Open {
+    pub(super) fn number(&mut self) -> u64 {
+        self.next += 1;
+        self.next
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Files {
+    pub(super) volume: Volume,
+    pub(super) nodes: Mutex<Nodes>,
+    pub(super) open: Mutex<Open>,
+}
+
+pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// What a program here is told of a failure.
+pub(super) fn errno(error: &AfpError) -> Errno {
+    let AfpError::Refused(_, code) = error else {
+        return Errno::EIO;
+    };
+    match *code {
+        protocol::ACCESS_DENIED | protocol::OBJECT_LOCKED => Errno::EACCES,
+        protocol::DENY_CONFLICT | protocol::FILE_BUSY => Errno::EBUSY,
+        protocol::DIRECTORY_NOT_EMPTY => Errno::ENOTEMPTY,
+        protocol::DISK_FULL => Errno::ENOSPC,
+        protocol::OBJECT_EXISTS => Errno::EEXIST,
+        protocol::OBJECT_NOT_FOUND | protocol::DIRECTORY_NOT_FOUND => Errno::ENOENT,
+        protocol::CALL_NOT_SUPPORTED => Errno::EOPNOTSUPP,
+        protocol::OBJECT_TYPE => Errno::EISDIR,
+        protocol::TOO_MANY_FILES => Errno::ENFILE,
+        protocol::VOLUME_LOCKED => Errno::EROFS,
+        _ => Errno::EIO,
+    }
+}
+
+pub(super) type Done<T> = Result<T, Errno>;
+
+/// A name as the server takes it.
+fn text(name: &OsStr) -> Done<&str> {
+    if name.len() > protocol::NAME_MAX as usize {
+        return Err(Errno::ENAMETOOLONG);
+    }
+    name.to_str().ok_or(Errno::EILSEQ)
+}
+
+fn time(seconds: i64) -> SystemTime {
+    let distance = Duration::from_secs(seconds.unsigned_abs());
+    if seconds < 0 {
+        UNIX_EPOCH - distance
+    } else {
+        UNIX_EPOCH + distance
+    }
+}
+
+/// Whole seconds since 1970.
+fn seconds(time: SystemTime) -> i64 {
+    match time.duration_since(UNIX_EPOCH) {
+        Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
+        Err(before) => {
+            // A part of a second before 1970 belongs to the second that began earlier.
+            let before = before.duration();
+            let whole = before.as_secs() + u64::from(before.subsec_nanos() > 0);
+            -i64::try_from(whole).unwrap_or(i64::MAX)
+        }
+    }
+}
+
+/// What the kernel is told of a file. The protocol knows no count of links and no blocks.
+pub(super) fn attributes(about: &Parameters) -> FileAttr {
+    let modified = time(about.modified);
+    FileAttr {
+        ino: inode_of(about.id),
+        size: about.length,
+        blocks: about.length.div_ceil(512),
+        atime: modified,
+        mtime: modified,
+        ctime: modified,
+        crtime: modified,
+        kind: kind(about),
+        perm: u16::try_from(about.unix.mode & PERMISSIONS).unwrap_or(0),
+        nlink: 1,
+        uid: about.unix.uid,
+        gid: about.unix.gid,
+        rdev: 0,
+        blksize: 4096,
+        flags: 0,
+    }
+}
+
+pub(super) fn kind(about: &Parameters) -> FileType {
+    if about.is_directory {
+        FileType::Directory
+    } else if about.unix.mode & KIND == LINK {
+        FileType::Symlink
+    } else {
+        FileType::RegularFile
+    }
+}
+
+impl Files {
+    pub(super) fn new(volume: Volume) -> Self {
+        Self {
+            volume,
+            nodes: Mutex::default(),
+            open: Mutex::default(),
+        }
+    }
+
+    pub(super) fn node(&self, inode: INodeNo) -> Done<(u32, Node)> {
+        let id = number(inode);
+        let node = held(&self.nodes).get(id).ok_or(Errno::ESTALE)?;
+        Ok((id, node))
+    }
+
+    pub(super) fn fork(&self, handle: FileHandle) -> Done<Fork> {
+        let open = held(&self.open);
+        open.forks.get(&handle.0).copied().ok_or(Errno::EBADF)
+    }
+
+    pub(super) fn keep(&self, fork: Fork) -> FileHandle {
+        let mut open = held(&self.open);
+        let number = open.number();
+        open.forks.insert(number, fork);
+        FileHandle(number)
+    }
+
+    /// Tells the kernel of something it may ask for by its number from now on.
+    fn tell(&self, at: At<'_>, about: &Parameters) -> FileAttr {
+        held(&self.nodes).tell(at, about);
+        attributes(about)
+    }
+
+    pub(super) fn found(&self, parent: INodeNo, name: &OsStr) -> Done<FileAttr> {
+        let at = At {
+            directory: number(parent),
+            name: text(name)?,
+        };
+        let about = self.volume.parameters(at).map_err(|e| errno(&e))?;
+        Ok(self.tell(at, &about))
+    }
+
+    pub(super) fn described(&self, inode: INodeNo) -> Done<FileAttr> {
+        let (id, node) = self.node(inode)?;
+        let about = self.volume.parameters(node.at(id)).map_err(|e| errno(&e))?;
+        let mut attributes = attributes(&about);
+        // The kernel asked for this number, whatever the server's database has made of it since.
+        attributes.ino = inode;
+        Ok(attributes)
+    }
+
+    /// Sets a mode where the server chose another one; the attributes then.
+    fn with_mode(&self, at: At<'_>, mut about: Parameters, mode: u32) -> Done<Parameters> {
+        let mode = mode & PERMISSIONS;
+        if about.unix.mode & PERMISSIONS != mode {
+            let unix = Unix {
+                mode: about.unix.mode & !PERMISSIONS | mode,
+                ..about.unix
+            };
+            let change = Change {
+                unix: Some(unix),
+                ..Change::default()
+            };
+            self.volume.set(at, change).map_err(|e| errno(&e))?;
+            about.unix = unix;
+        }
+        Ok(about)
+    }
+
+    pub(super) fn created(
+        &self,
+        parent: INodeNo,
+        name: &OsStr,
+        mode: u32,
+    ) -> Done<(FileAttr, FileHandle)> {
+        let at = At {
+            directory: number(parent),
+            name: text(name)?,
+        };
+        self.volume.create_file(at).map_err(|e| errno(&e))?;
+        let (fork, about) = self.volume.open_fork(at, true).map_err(|e| errno(&e))?;
+        let handle = self.keep(fork);
+        let about = self.with_mode(at, about, mode)?;
+        Ok((self.tell(at, &about), handle))
+    }
+
+    pub(super) fn made(&self, parent: INodeNo, name: &OsStr, mode: u32) -> Done<FileAttr> {
+        let at = At {
+            directory: number(parent),
+            name: text(name)?,
+        };
+        self.volume.create_directory(at).map_err(|e| errno(&e))?;
+        let about = self.volume.parameters(at).map_err(|e| errno(&e))?;
+        let about = self.with_mode(at, about, mode)?;
+        Ok(self.tell(at, &about))
+    }
+
+    /// A file with the target in it becomes the link.
+    pub(super) fn linked(&self, parent: INodeNo, name: &OsStr, target: &Path) -> Done<FileAttr> {
+        let at = At {
+            directory: number(parent),
+            name: text(name)?,
+        };
+        let change = Change {
+            link: true,
+            ..Change::default()
+        };
+        let written = self.volume.create_file(at).and_then(|()| {
+            let (fork, _) = self.volume.open_fork(at, true)?;
+            let written = self.volume.write(fork, 0, target.as_os_str().as_bytes());
+            self.volume.close_fork(fork)?;
+            written?;
+            self.volume.set(at, change)?;
+            self.volume.parameters(at)
+        });
+        Ok(self.tell(at, &written.map_err(|e| errno(&e))?))
+    }
+
+    pub(super) fn target(&self, inode: INodeNo) -> Done<Vec<u8>> {
+        let (id, node) = self.node(inode)?;
+        let read = self
+            .volume
+            .open_fork(node.at(id), false)
+            .and_then(|(fork, _)| {
+                let read = self.volume.read(fork, 0, TARGET_MAX);
+                self.volume.close_fork(fork)?;
+                read
+            });
+        read.map_err(|e| errno(&e))
+    }
+
+    pub(super) fn removed(&self, parent: INodeNo, name: &OsStr) -> Done<()> {
+        let at = At {
+            directory: number(parent),
+            name: text(name)?,
+        };
+        self.volume.delete(at).map_err(|e| errno(&e))
+    }
+
+    pub(super) fn renamed(
+        &self,
+        from: (INodeNo, &OsStr),
+        to: (INodeNo, &OsStr),
+        flags: RenameFlags,
+    ) -> Done<()> {
+        if flags.intersects(RenameFlags::RENAME_EXCHANGE | RenameFlags::RENAME_WHITEOUT) {
+            return Err(Errno::EINVAL);
+        }
+        let from = At {
+            directory: number(from.0),
+            name: text(from.1)?,
+        };
+        let to = At {
+            directory: number(to.0),
+            name: text(to.1)?,
+        };
+        let mut renamed = self.volume.rename(from, to);
+        if let Err(AfpError::Refused(_, protocol::OBJECT_EXISTS)) = renamed
+            && !flags.contains(RenameFlags::RENAME_NOREPLACE)
+        {
+            self.volume.delete(to).map_err(|e| errno(&e))?;
+            renamed = self.volume.rename(from, to);
+        }
+        renamed.map_err(|e| errno(&e))?;
+        held(&self.nodes).moved(from, to);
+        Ok(())
+    }
+
+    pub(super) fn truncated(
+        &self,
+        inode: INodeNo,
+        handle: Option<FileHandle>,
+        length: u64,
+    ) -> Done<()> {
+        if let Some(handle) = handle {
+            let truncated = self.volume.truncate(self.fork(handle)?, length);
+            return truncated.map_err(|e| errno(&e));
+        }
+        let (id, node) = self.node(inode)?;
+        let truncated = self
+            .volume
+            .open_fork(node.at(id), true)
+            .and_then(|(fork, _)| {
+                let truncated = self.volume.truncate(fork, length);
+                self.volume.close_fork(fork)?;
+                truncated
+            });
+        truncated.map_err(|e| errno(&e))
+    }
+
+    pub(super) fn changed(
+        &self,
+        inode: INodeNo,
+        owner: [Option<u32>; 2],
+        mode: Option<u32>,
+        modified: Option<TimeOrNow>,
+    ) -> Done<()> {
+        let [uid, gid] = owner;
+        let (id, node) = self.node(inode)?;
+        let at = node.at(id);
+        let mut change = Change::default();
+        if uid.is_some() || gid.is_some() || mode.is_some() {
+            let now = self.volume.parameters(at).map_err(|e| errno(&e))?.unix;
+            let mode = mode.map_or(now.mode, |mode| {
+                now.mode & !PERMISSIONS | mode & PERMISSIONS
+            });
+            change.unix = Some(Unix {
+                uid: uid.unwrap_or(now.uid),
+                gid: gid.unwrap_or(now.gid),
+                mode,
+            });
+        }
+        change.modified = modified.map(|time| match time {
+            TimeOrNow::SpecificTime(time) => seconds(time),
+            TimeOrNow::Now => now(),
+        });
+        if change == Change::default() {
+            return Ok(());
+        }
+        self.volume.set(at, change).map_err(|e| errno(&e))?;
+        if (uid.is_some() || gid.is_some()) && !self.is_owned(at, change.unix) {
+            // The server says yes to a change of owner that it has no right to make.
+            return Err(Errno::EPERM);
+        }
+        Ok(())
+    }
+
+    fn is_owned(&self, at: At<'_>, asked: Option<Unix>) -> bool {
+        let about = self.volume.parameters(at);
+        about.is_ok_and(|about| {
+            asked.is_some_and(|asked| (about.unix.uid, about.unix.gid) == (asked.uid, asked.gid))
+        })
+    }
+
+    /// The directory and what it is in, then what it holds.
+    pub(super) fn entries(&self, inode: INodeNo, handle: FileHandle, offset: u64) -> Done<Entries> {
+        let (id, node) = self.node(inode)?;
+        let kept = held(&self.open).lists.get(&handle.0).cloned();
+        let list = match kept {
+            Some(list) if offset > 0 => list,
+            _ => {
+                let list = Arc::new(self.volume.list(id).map_err(|e| errno(&e))?);
+                held(&self.open).lists.insert(handle.0, Arc::clone(&list));
+                list
+            }
+        };
+        Ok(Entries {
+            id,
+            parent: node.parent,
+            list,
+        })
+    }
+}
+
+/// Seconds since 1970.
+fn now() -> i64 {
+    rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec
+}
+
+/// What is read from a directory.
+pub(super) struct Entries {
+    pub(super) id: u32,
+    parent: u32,
+    list: Arc<Vec<Parameters>>,
+}
+
+/// What stands first in every directory: itself, and the one it is in.
+const DOTS: [&str; 2] = [".", ".."];
+
+impl Entries {
+    /// From an offset on, each with the offset after it.
+    pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = (u64, &Parameters)> {
+        let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
+        let entries = self.list.iter().zip(DOTS.len() as u64 + 1..);
+        entries
+            .map(|(entry, next)| (next, entry))
+            .skip(skipped.saturating_sub(DOTS.len()))
+    }
+
+    /// Those of the first two that an offset leaves: name, number, the offset after it.
+    pub(super) fn dots(&self, offset: u64) -> impl Iterator<Item = (&'static str, u32, u64)> {
+        let ids = [self.id, self.parent];
+        let dots = DOTS.into_iter().zip(ids).zip(1..);
+        dots.map(|((name, id), next)| (name, id, next))
+            .filter(move |(_, _, next)| *next > offset)
+    }
+}
+
+/// What stands for the attributes of `.` and `..`, which the kernel does not keep.
+pub(super) fn dot(id: u32) -> Parameters {
+    Parameters {
+        id,
+        is_directory: true,
+        modified: 0,
+        length: 0,
+        unix: Unix {
+            uid: 0,
+            gid: 0,
+            mode: 0o755,
+        },
+        name: String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protocol::ROOT;
+    use super::*;
+
+    #[test]
+    fn times_are_whole_seconds_on_both_sides_of_1970() {
+        for seconds_since in [-5, 0, 1_400_000_000] {
+            assert_eq!(seconds(time(seconds_since)), seconds_since);
+        }
+        assert_eq!(seconds(UNIX_EPOCH - Duration::from_millis(1)), -1);
+        assert_eq!(seconds(UNIX_EPOCH + Duration::from_millis(1999)), 1);
+    }
+
+    #[test]
+    fn a_directory_is_read_from_any_offset() {
+        let entry = |id: u32| Parameters {
+            name: id.to_string(),
+            ..dot(id)
+        };
+        let entries = Entries {
+            id: 17,
+            parent: ROOT,
+            list: Arc::new(vec![entry(20), entry(21)]),
+        };
+        let read = |offset| {
+            let dots = entries.dots(offset).map(|(name, _, next)| (name, next));
+            let dots: Vec<(&str, u64)> = dots.collect();
+            let rest = entries
+                .from(offset)
+                .map(|(next, e)| (e.name.as_str(), next));
+            [dots, rest.collect()].concat()
+        };
+        let all = [(".", 1), ("..", 2), ("20", 3), ("21", 4)];
+        for offset in 0..=4 {
+            assert_eq!(read(offset), all[usize::try_from(offset).unwrap()..]);
+        }
+    }
+}

@@ -1,0 +1,157 @@
+//! What the kernel knows by number, and where it is: AFP finds a directory by its number and a file
+//! by its directory and name alone.
+//!
+//! The numbers are the server's own (CNID), except that the root is 1 for the kernel and 2 for AFP,
+//! where 1 is what lies above the root.
+
+use super::protocol::{At, Parameters, ROOT};
+use fuser::INodeNo;
+use std::collections::HashMap;
+
+/// One file or directory the kernel knows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Node {
+    /// Number of the directory it is in.
+    pub(super) parent: u32,
+    /// Its name there.
+    pub(super) name: String,
+    /// Whether it is a directory.
+    pub(super) is_directory: bool,
+    /// How often the kernel was told of it.
+    told: u64,
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(super) struct Nodes(HashMap<u32, Node>);
+
+/// The kernel's number of what has this one at the server.
+pub(super) fn inode(id: u32) -> INodeNo {
+    match id {
+        ROOT => INodeNo::ROOT,
+        other => INodeNo(u64::from(other)),
+    }
+}
+
+/// The server's number.
+pub(super) fn number(inode: INodeNo) -> u32 {
+    match inode {
+        INodeNo::ROOT => ROOT,
+        INodeNo(other) => u32::try_from(other).unwrap_or(0),
+    }
+}
+
+impl Nodes {
+    /// The kernel is told of something once more.
+    pub(super) fn tell(&mut self, at: At<'_>, about: &Parameters) {
+        let node = self.0.entry(about.id).or_insert_with(|| Node {
+            parent: at.directory,
+            name: String::new(),
+            is_directory: about.is_directory,
+            told: 0,
+        });
+        node.told += 1;
+        node.parent = at.directory;
+        node.is_directory = about.is_directory;
+        if node.name != at.name {
+            node.name = at.name.to_string();
+        }
+    }
+
+    /// The kernel forgets it so many times.
+    pub(super) fn forget(&mut self, id: u32, times: u64) {
+        if let Some(node) = self.0.get_mut(&id) {
+            node.told = node.told.saturating_sub(times);
+            if node.told == 0 {
+                self.0.remove(&id);
+            }
+        }
+    }
+
+    /// What is known of it; the root is always.
+    pub(super) fn get(&self, id: u32) -> Option<Node> {
+        match id {
+            ROOT => Some(Node {
+                parent: ROOT,
+                name: String::new(),
+                is_directory: true,
+                told: 1,
+            }),
+            _ => self.0.get(&id).cloned(),
+        }
+    }
+
+    /// It has another place and name now.
+    pub(super) fn moved(&mut self, from: At<'_>, to: At<'_>) {
+        let was = |node: &&mut Node| node.parent == from.directory && node.name == from.name;
+        if let Some(node) = self.0.values_mut().find(was) {
+            node.parent = to.directory;
+            node.name = to.name.to_string();
+        }
+    }
+}
+
+impl Node {
+    /// How the server finds it.
+    pub(super) fn at(&self, id: u32) -> At<'_> {
+        if self.is_directory {
+            At {
+                directory: id,
+                name: "",
+            }
+        } else {
+            At {
+                directory: self.parent,
+                name: &self.name,
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::protocol::Unix;
+    use super::*;
+
+    fn about(id: u32, is_directory: bool) -> Parameters {
+        Parameters {
+            id,
+            is_directory,
+            modified: 0,
+            length: 0,
+            unix: Unix {
+                uid: 0,
+                gid: 0,
+                mode: 0,
+            },
+            name: String::new(),
+        }
+    }
+
+    fn at(directory: u32, name: &str) -> At<'_> {
+        At { directory, name }
+    }
+
+    #[test]
+    fn what_was_moved_is_found_where_it_is() {
+        let mut nodes = Nodes::default();
+        nodes.tell(at(ROOT, "d"), &about(17, true));
+        nodes.tell(at(17, "f"), &about(18, false));
+        nodes.tell(at(17, "f"), &about(18, false));
+        nodes.moved(at(17, "f"), at(ROOT, "g"));
+        assert_eq!(nodes.get(18).unwrap().at(18), at(ROOT, "g"));
+        assert_eq!(nodes.get(17).unwrap().at(17), at(17, ""));
+        nodes.forget(18, 1);
+        assert!(nodes.get(18).is_some());
+        nodes.forget(18, 1);
+        assert_eq!(nodes.get(18), None);
+    }
+
+    #[test]
+    fn the_root_has_two_numbers() {
+        assert_eq!(inode(ROOT), INodeNo::ROOT);
+        assert_eq!(number(INodeNo::ROOT), ROOT);
+        assert_eq!(number(inode(17)), 17);
+        assert_eq!(Nodes::default().get(ROOT).unwrap().at(ROOT), at(ROOT, ""));
+    }
+}

@@ -1,0 +1,454 @@
+//! AFP 3 as bytes: requests as they are sent, replies as they are understood.
+//!
+//! Every number is big-endian. Names are UTF-8; a slash is an ordinary character in them and a
+//! colon is not, the other way round than here, so that the two are swapped at this border.
+
+mod reply;
+
+pub(crate) use reply::check;
+pub(super) use reply::{created, described, listed, opened, space, volume, written};
+
+/// Number of the directory at the root of every volume.
+pub(crate) const ROOT: u32 = 2;
+
+/// Longest name, bytes.
+pub(super) const NAME_MAX: u32 = 255;
+
+/// A code that is no failure: the file ends before what was asked for does.
+pub(super) const EOF: i32 = -5009;
+
+/// Codes that something is made of.
+pub(super) const ACCESS_DENIED: i32 = -5000;
+pub(super) const DENY_CONFLICT: i32 = -5006;
+pub(super) const DIRECTORY_NOT_EMPTY: i32 = -5007;
+pub(super) const DISK_FULL: i32 = -5008;
+pub(super) const FILE_BUSY: i32 = -5010;
+pub(super) const OBJECT_EXISTS: i32 = -5017;
+pub(super) const OBJECT_NOT_FOUND: i32 = -5018;
+pub(super) const CALL_NOT_SUPPORTED: i32 = -5024;
+pub(super) const OBJECT_TYPE: i32 = -5025;
+pub(super) const TOO_MANY_FILES: i32 = -5026;
+pub(super) const DIRECTORY_NOT_FOUND: i32 = -5029;
+pub(super) const VOLUME_LOCKED: i32 = -5031;
+pub(super) const OBJECT_LOCKED: i32 = -5032;
+
+/// What a code means; empty: it is not one that is met here.
+pub(super) fn meaning(code: i32) -> &'static str {
+    match code {
+        ACCESS_DENIED => "access denied",
+        -5002 => "it does not let guests in",
+        -5003 => "it does not speak this version",
+        DENY_CONFLICT => "another one has it open",
+        DIRECTORY_NOT_EMPTY => "the directory is not empty",
+        DISK_FULL => "the disk is full",
+        FILE_BUSY => "the file is open",
+        -5014 => "it does not say why",
+        OBJECT_EXISTS => "it is there already",
+        OBJECT_NOT_FOUND => "it is not there",
+        -5019 => "a parameter is wrong",
+        -5023 => "the user is not let in",
+        CALL_NOT_SUPPORTED => "it cannot do that",
+        OBJECT_TYPE => "it is of another kind",
+        TOO_MANY_FILES => "too many files are open",
+        -5027 => "it is going down",
+        DIRECTORY_NOT_FOUND => "the directory is not there",
+        VOLUME_LOCKED => "the volume is read-only",
+        OBJECT_LOCKED => "it is locked",
+        _ => "",
+    }
+}
+
+/// What can be asked, by its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub(crate) enum Command {
+    /// Ends the use of a volume.
+    CloseVol = 2,
+    /// Closes a file.
+    CloseFork = 4,
+    /// Makes a directory.
+    CreateDir = 6,
+    /// Makes an empty file.
+    CreateFile = 7,
+    /// Removes a file, or a directory that is empty.
+    Delete = 8,
+    /// Describes a volume.
+    GetVolParms = 17,
+    /// Says who we are.
+    Login = 18,
+    /// Says goodbye.
+    Logout = 20,
+    /// Gives a file or directory another place and name.
+    MoveAndRename = 23,
+    /// Begins the use of a volume.
+    OpenVol = 24,
+    /// Opens a file.
+    OpenFork = 26,
+    /// Sets a file's length.
+    SetForkParms = 31,
+    /// Describes a file or directory.
+    GetFileDirParms = 34,
+    /// Sets times and privileges.
+    SetFileDirParms = 35,
+    /// Reads.
+    ReadExt = 60,
+    /// Writes.
+    WriteExt = 61,
+    /// Lists a directory.
+    EnumerateExt2 = 68,
+    /// Makes a directory last.
+    SyncDir = 78,
+    /// Makes a file last.
+    SyncFork = 79,
+}
+
+/// Bits that ask for something about a file or directory. Those that are 8 and lower or 13 and
+/// higher mean the same for both.
+const MODIFIED: u16 = 1 << 3;
+const FINDER: u16 = 1 << 5;
+const NODE: u16 = 1 << 8;
+const FILE_LENGTH: u16 = 1 << 11;
+const NAME: u16 = 1 << 13;
+const UNIX: u16 = 1 << 15;
+
+/// What is asked for about every file, and about every directory.
+pub(super) const OF_FILE: u16 = MODIFIED | NODE | FILE_LENGTH | UNIX;
+pub(super) const OF_DIRECTORY: u16 = MODIFIED | NODE | UNIX;
+
+/// Bits that ask about a volume: its number; free, all (bytes) and the block size.
+const VOLUME_ID: u16 = 1 << 5;
+const VOLUME_SPACE: u16 = 1 << 9 | 1 << 10 | 1 << 11;
+
+/// Seconds from 1970 to 2000, where AFP's time begins.
+const EPOCH: i64 = 946_684_800;
+
+/// Says that a name is in UTF-8.
+const UTF8: u32 = 0x0800_0103;
+
+/// A name in UTF-8, on the wire.
+const UTF8_NAME: u8 = 3;
+
+/// What makes a file a symbolic link: its type and who made it, in Finder's words.
+const SYMBOLIC_LINK: &[u8; 8] = b"slnkrhap";
+
+/// What a file or directory is.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Parameters {
+    /// Its number, in the server's database of them (CNID).
+    pub(crate) id: u32,
+    /// Whether it is a directory.
+    pub(crate) is_directory: bool,
+    /// Seconds since 1970; whole ones, the protocol has no others.
+    pub(crate) modified: i64,
+    /// Bytes; 0 for a directory.
+    pub(crate) length: u64,
+    /// Owner and mode.
+    pub(crate) unix: Unix,
+    /// Empty where it was not asked for.
+    pub(crate) name: String,
+}
+
+/// Owner, group and mode, the file's type among its bits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Unix {
+    /// User.
+    pub(crate) uid: u32,
+    /// Group.
+    pub(crate) gid: u32,
+    /// As `st_mode` in stat(2).
+    pub(crate) mode: u32,
+}
+
+/// What is to be changed about a file or directory.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Seconds since 1970.
+    pub(crate) modified: Option<i64>,
+    /// Owner and mode.
+    pub(crate) unix: Option<Unix>,
+    /// The file's content becomes the target of a symbolic link, which it becomes.
+    pub(crate) link: bool,
+}
+
+/// Room on a volume, bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Space {
+    /// Free.
+    pub(crate) free: u64,
+    /// All.
+    pub(crate) total: u64,
+    /// Of one block.
+    pub(crate) block: u32,
+}
+
+/// A request that is being put together.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Request(Vec<u8>);
+
+impl Request {
+    /// Begins with the command; the second byte is for flags.
+    fn new(command: Command, flags: u8) -> Self {
+        Self(vec![command as u8, flags])
+    }
+
+    fn u16(mut self, number: u16) -> Self {
+        self.0.extend(number.to_be_bytes());
+        self
+    }
+
+    fn u32(mut self, number: u32) -> Self {
+        self.0.extend(number.to_be_bytes());
+        self
+    }
+
+    fn u64(mut self, number: u64) -> Self {
+        self.0.extend(number.to_be_bytes());
+        self
+    }
+
+    /// A length in one byte, then the text.
+    fn short_text(mut self, text: &str) -> Self {
+        let bytes = &text.as_bytes()[..text.len().min(255)];
+        self.0.push(u8::try_from(bytes.len()).unwrap_or(u8::MAX));
+        self.0.extend(bytes);
+        self
+    }
+
+    /// One name in a directory; an empty one is the directory itself.
+    fn name(mut self, name: &str) -> Self {
+        self.0.push(UTF8_NAME);
+        let name = swapped(name);
+        let bytes = &name.as_bytes()[..name.len().min(usize::from(u16::MAX))];
+        let length = u16::try_from(bytes.len()).unwrap_or(u16::MAX);
+        let mut request = self.u32(UTF8).u16(length);
+        request.0.extend(bytes);
+        request
+    }
+
+    /// What follows begins at an even place.
+    fn even(mut self) -> Self {
+        if self.0.len() % 2 == 1 {
+            self.0.push(0);
+        }
+        self
+    }
+
+    /// As it is sent.
+    pub(super) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+}
+
+/// `:` for `/` and the other way round.
+fn swapped(name: &str) -> String {
+    let swap = |c| match c {
+        ':' => '/',
+        '/' => ':',
+        other => other,
+    };
+    name.chars().map(swap).collect()
+}
+
+/// Where something is: a directory by its number, and a name in it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct At<'a> {
+    /// The directory's number.
+    pub(crate) directory: u32,
+    /// Empty: the directory itself.
+    pub(crate) name: &'a str,
+}
+
+/// Requests of a session.
+pub(super) mod session {
+    use super::{Command, Request, VOLUME_ID, VOLUME_SPACE};
+
+    /// Says that we are a guest.
+    pub(in crate::afp) fn login() -> Request {
+        let mut request = Request(vec![Command::Login as u8]);
+        request = request.short_text("AFP3.4").short_text("No User Authent");
+        request
+    }
+
+    /// Says goodbye.
+    pub(in crate::afp) fn logout() -> Request {
+        Request::new(Command::Logout, 0)
+    }
+
+    /// Begins to use a volume.
+    pub(in crate::afp) fn open_volume(name: &str) -> Request {
+        Request::new(Command::OpenVol, 0)
+            .u16(VOLUME_ID)
+            .short_text(name)
+    }
+
+    /// Ends that.
+    pub(in crate::afp) fn close_volume(volume: u16) -> Request {
+        Request::new(Command::CloseVol, 0).u16(volume)
+    }
+
+    /// Asks for the room on it.
+    pub(in crate::afp) fn space(volume: u16) -> Request {
+        Request::new(Command::GetVolParms, 0)
+            .u16(volume)
+            .u16(VOLUME_SPACE)
+    }
+}
+
+/// Requests about names in a volume.
+pub(super) mod catalog {
+    use super::{
+        At, Change, Command, EPOCH, FINDER, MODIFIED, NAME, OF_DIRECTORY, OF_FILE, ROOT, Request,
+        SYMBOLIC_LINK, UNIX,
+    };
+
+    fn at(command: Command, volume: u16, at: At<'_>) -> Request {
+        Request::new(command, 0)
+            .u16(volume)
+            .u32(at.directory)
+            .name(at.name)
+    }
+
+    /// Describes.
+    pub(in crate::afp) fn parameters(volume: u16, at: At<'_>) -> Request {
+        Request::new(Command::GetFileDirParms, 0)
+            .u16(volume)
+            .u32(at.directory)
+            .u16(OF_FILE)
+            .u16(OF_DIRECTORY)
+            .name(at.name)
+    }
+
+    /// Lists so many entries of a directory from one on (the first is 1), in a reply of so many
+    /// bytes at most.
+    pub(in crate::afp) fn list(
+        volume: u16,
+        directory: u32,
+        first: u32,
+        entries: u16,
+        bytes: u32,
+    ) -> Request {
+        Request::new(Command::EnumerateExt2, 0)
+            .u16(volume)
+            .u32(directory)
+            .u16(OF_FILE | NAME)
+            .u16(OF_DIRECTORY | NAME)
+            .u16(entries)
+            .u32(first)
+            .u32(bytes)
+            .name("")
+    }
+
+    /// Makes an empty file; one that is there is left alone.
+    pub(in crate::afp) fn create_file(volume: u16, file: At<'_>) -> Request {
+        at(Command::CreateFile, volume, file)
+    }
+
+    /// Makes a directory.
+    pub(in crate::afp) fn create_directory(volume: u16, directory: At<'_>) -> Request {
+        at(Command::CreateDir, volume, directory)
+    }
+
+    /// Removes.
+    pub(in crate::afp) fn delete(volume: u16, what: At<'_>) -> Request {
+        at(Command::Delete, volume, what)
+    }
+
+    /// Moves and renames.
+    pub(in crate::afp) fn rename(volume: u16, from: At<'_>, to: At<'_>) -> Request {
+        Request::new(Command::MoveAndRename, 0)
+            .u16(volume)
+            .u32(from.directory)
+            .u32(to.directory)
+            .name(from.name)
+            .name("")
+            .name(to.name)
+    }
+
+    /// Sets what is given.
+    pub(in crate::afp) fn set(volume: u16, what: At<'_>, change: Change) -> Request {
+        let mut bits = 0;
+        bits |= change.modified.map_or(0, |_| MODIFIED);
+        bits |= change.unix.map_or(0, |_| UNIX);
+        bits |= if change.link { FINDER } else { 0 };
+        let mut request = Request::new(Command::SetFileDirParms, 0)
+            .u16(volume)
+            .u32(what.directory)
+            .u16(bits)
+            .name(what.name)
+            .even();
+        if let Some(seconds) = change.modified {
+            // Before 1931 and after 2068 there is no time in AFP.
+            let range = i64::from(i32::MIN + 1)..=i64::from(i32::MAX);
+            let since = (seconds - EPOCH).clamp(*range.start(), *range.end());
+            let since = i32::try_from(since).unwrap_or(i32::MAX);
+            request = request.u32(since.cast_unsigned());
+        }
+        if change.link {
+            let mut finder = [0; 32];
+            finder[..8].copy_from_slice(SYMBOLIC_LINK);
+            request.0.extend(finder);
+        }
+        if let Some(unix) = change.unix {
+            // The last number is what we may do; the server works that out.
+            request = request.u32(unix.uid).u32(unix.gid).u32(unix.mode).u32(0);
+        }
+        request
+    }
+
+    /// Makes all of a volume last: what syncing its root means.
+    pub(in crate::afp) fn sync_all(volume: u16) -> Request {
+        Request::new(Command::SyncDir, 0).u16(volume).u32(ROOT)
+    }
+}
+
+/// Requests about open files.
+pub(super) mod fork {
+    use super::{At, Command, FILE_LENGTH, OF_FILE, Request};
+
+    /// Opens a file's data, to read, or to read and write.
+    pub(in crate::afp) fn open(volume: u16, file: At<'_>, write: bool) -> Request {
+        Request::new(Command::OpenFork, 0)
+            .u16(volume)
+            .u32(file.directory)
+            .u16(OF_FILE)
+            .u16(if write { 3 } else { 1 })
+            .name(file.name)
+    }
+
+    /// Reads.
+    pub(in crate::afp) fn read(fork: u16, offset: u64, bytes: u64) -> Request {
+        Request::new(Command::ReadExt, 0)
+            .u16(fork)
+            .u64(offset)
+            .u64(bytes)
+    }
+
+    /// Writes; the data follow.
+    pub(in crate::afp) fn write(fork: u16, offset: u64, bytes: u64) -> Request {
+        Request::new(Command::WriteExt, 0)
+            .u16(fork)
+            .u64(offset)
+            .u64(bytes)
+    }
+
+    /// Sets the length.
+    pub(in crate::afp) fn truncate(fork: u16, length: u64) -> Request {
+        Request::new(Command::SetForkParms, 0)
+            .u16(fork)
+            .u16(FILE_LENGTH)
+            .u64(length)
+    }
+
+    /// Makes it last.
+    pub(in crate::afp) fn sync(fork: u16) -> Request {
+        Request::new(Command::SyncFork, 0).u16(fork)
+    }
+
+    /// Closes it.
+    pub(in crate::afp) fn close(fork: u16) -> Request {
+        Request::new(Command::CloseFork, 0).u16(fork)
+    }
+}
+
+#[cfg(test)]
+mod tests;

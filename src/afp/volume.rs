@@ -1,0 +1,189 @@
+//! One volume of a server, one request at a time.
+
+use super::AfpError;
+use super::dsi::Session;
+use super::protocol::{self, At, Change, Command, Parameters, Space, catalog, fork, session};
+use std::net::{SocketAddr, TcpStream};
+use std::time::Duration;
+
+/// How long a server may take to accept a connection.
+const CONNECT_PATIENCE: Duration = Duration::from_secs(20);
+
+/// Entries asked for at once, and bytes of the reply that lists them.
+const ENTRIES: u16 = 1024;
+const ENTRIES_BYTES: u32 = 256 << 10;
+
+/// Most entries of one directory: the index of a listing has 32 bits, memory has less.
+const ENTRIES_MAX: usize = 10_000_000;
+
+/// A file that is open, by the number the server gave it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Fork(u16);
+
+/// A volume that is in use.
+#[derive(Debug)]
+pub(super) struct Volume {
+    session: Session,
+    id: u16,
+}
+
+impl Volume {
+    /// Lets us in as a guest and begins to use a volume.
+    pub(super) fn open(server: SocketAddr, name: &str) -> Result<Self, AfpError> {
+        let stream = TcpStream::connect_timeout(&server, CONNECT_PATIENCE)
+            .map_err(|error| AfpError::Broken(format!("cannot connect to {server}: {error}")))?;
+        let session = Session::open(stream)?;
+        session.ask(Command::Login, session::login().bytes())?;
+        let request = session::open_volume(name);
+        let id = protocol::volume(&session.ask(Command::OpenVol, request.bytes())?)?;
+        Ok(Self { session, id })
+    }
+
+    /// Ends the use and the session.
+    pub(super) fn close(&self) {
+        // The server forgets us with the connection, whatever it says to this.
+        let _ = self
+            .session
+            .ask(Command::CloseVol, session::close_volume(self.id).bytes());
+        let _ = self.session.ask(Command::Logout, session::logout().bytes());
+        self.session.close();
+    }
+
+    pub(super) fn space(&self) -> Result<Space, AfpError> {
+        let request = session::space(self.id);
+        protocol::space(&self.session.ask(Command::GetVolParms, request.bytes())?)
+    }
+
+    pub(super) fn parameters(&self, at: At<'_>) -> Result<Parameters, AfpError> {
+        let request = catalog::parameters(self.id, at);
+        let reply = self
+            .session
+            .ask(Command::GetFileDirParms, request.bytes())?;
+        protocol::described(&reply)
+    }
+
+    /// All entries of a directory.
+    pub(super) fn list(&self, directory: u32) -> Result<Vec<Parameters>, AfpError> {
+        let mut entries: Vec<Parameters> = Vec::new();
+        while entries.len() < ENTRIES_MAX {
+            let first = u32::try_from(entries.len() + 1).unwrap_or(u32::MAX);
+            let request = catalog::list(self.id, directory, first, ENTRIES, ENTRIES_BYTES);
+            match self.session.ask(Command::EnumerateExt2, request.bytes()) {
+                Ok(reply) => match protocol::listed(&reply)? {
+                    more if more.is_empty() => break,
+                    more => entries.extend(more),
+                },
+                // There is no entry of that number: it was the last one.
+                Err(AfpError::Refused(_, protocol::OBJECT_NOT_FOUND)) => break,
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(entries)
+    }
+
+    pub(super) fn create_file(&self, file: At<'_>) -> Result<(), AfpError> {
+        let request = catalog::create_file(self.id, file);
+        self.session.ask(Command::CreateFile, request.bytes())?;
+        Ok(())
+    }
+
+    /// Its number.
+    pub(super) fn create_directory(&self, directory: At<'_>) -> Result<u32, AfpError> {
+        let request = catalog::create_directory(self.id, directory);
+        protocol::created(&self.session.ask(Command::CreateDir, request.bytes())?)
+    }
+
+    pub(super) fn delete(&self, what: At<'_>) -> Result<(), AfpError> {
+        let request = catalog::delete(self.id, what);
+        self.session.ask(Command::Delete, request.bytes())?;
+        Ok(())
+    }
+
+    /// Never over something that is there.
+    pub(super) fn rename(&self, from: At<'_>, to: At<'_>) -> Result<(), AfpError> {
+        let request = catalog::rename(self.id, from, to);
+        self.session.ask(Command::MoveAndRename, request.bytes())?;
+        Ok(())
+    }
+
+    pub(super) fn set(&self, what: At<'_>, change: Change) -> Result<(), AfpError> {
+        let request = catalog::set(self.id, what, change);
+        self.session
+            .ask(Command::SetFileDirParms, request.bytes())?;
+        Ok(())
+    }
+
+    /// Makes everything on the volume last.
+    pub(super) fn sync_all(&self) -> Result<(), AfpError> {
+        self.session
+            .ask(Command::SyncDir, catalog::sync_all(self.id).bytes())?;
+        Ok(())
+    }
+
+    pub(super) fn open_fork(
+        &self,
+        file: At<'_>,
+        write: bool,
+    ) -> Result<(Fork, Parameters), AfpError> {
+        let request = fork::open(self.id, file, write);
+        let reply = self.session.ask(Command::OpenFork, request.bytes())?;
+        let (fork, parameters) = protocol::opened(&reply)?;
+        Ok((Fork(fork), parameters))
+    }
+
+    /// So many bytes from there on; fewer where the file ends.
+    pub(super) fn read(&self, fork: Fork, offset: u64, bytes: usize) -> Result<Vec<u8>, AfpError> {
+        let mut data = Vec::new();
+        while data.len() < bytes {
+            let part = (bytes - data.len()).min(self.session.quantum());
+            let request = fork::read(fork.0, offset + data.len() as u64, part as u64);
+            let found = self.session.ask(Command::ReadExt, request.bytes())?;
+            if found.is_empty() {
+                break;
+            }
+            if found.len() > part {
+                return Err(AfpError::Malformed("more data than were asked for"));
+            }
+            if data.is_empty() {
+                data = found;
+            } else {
+                data.extend(found);
+            }
+        }
+        Ok(data)
+    }
+
+    /// All of it.
+    pub(super) fn write(&self, fork: Fork, offset: u64, data: &[u8]) -> Result<(), AfpError> {
+        let mut at = offset;
+        for part in data.chunks(self.session.quantum()) {
+            let request = fork::write(fork.0, at, part.len() as u64);
+            let reply = self
+                .session
+                .write(Command::WriteExt, request.bytes(), part)?;
+            at += part.len() as u64;
+            if protocol::written(&reply)? != at {
+                return Err(AfpError::Malformed("less was written than was sent"));
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn truncate(&self, fork: Fork, length: u64) -> Result<(), AfpError> {
+        let request = fork::truncate(fork.0, length);
+        self.session.ask(Command::SetForkParms, request.bytes())?;
+        Ok(())
+    }
+
+    pub(super) fn sync(&self, fork: Fork) -> Result<(), AfpError> {
+        self.session
+            .ask(Command::SyncFork, fork::sync(fork.0).bytes())?;
+        Ok(())
+    }
+
+    pub(super) fn close_fork(&self, fork: Fork) -> Result<(), AfpError> {
+        self.session
+            .ask(Command::CloseFork, fork::close(fork.0).bytes())?;
+        Ok(())
+    }
+}

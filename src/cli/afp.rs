@@ -1,0 +1,70 @@
+//! `stackrace lab mount-afp`: a volume of an AFP server, mounted by a process of its own that serves
+//! it until it is unmounted.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::args::MountAfp;
+use super::failure::Failure;
+use crate::afp::Mount;
+use crate::host::process::{Process, Streams};
+use crate::host::{Host, argv, local::LocalHost};
+use crate::time::{Clock, SystemClock};
+
+/// This program, whatever became of its file.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// How often, and with what pause, it is looked whether the volume is mounted.
+const LOOKS: usize = 1500;
+const LOOK: Duration = Duration::from_millis(20);
+
+/// Mounts and returns, or serves.
+pub(super) fn exec(verb: &MountAfp) -> Result<u8, Failure> {
+    if verb.serve {
+        let mount = Mount::new(verb.server, &verb.volume, &verb.point);
+        mount.and_then(Mount::serve).map_err(Failure::refused)?;
+        return Ok(0);
+    }
+    let failed = |error: std::io::Error| Failure::internal(error.to_string());
+    let point = std::fs::canonicalize(&verb.point).map_err(|error| {
+        Failure::usage(format!("no directory {}: {error}", verb.point.display()))
+    })?;
+    let memory = rustix::fs::memfd_create("said", rustix::fs::MemfdFlags::CLOEXEC);
+    let mut said = File::from(memory.map_err(|errno| failed(errno.into()))?);
+    let mut command = argv([PROGRAM, "lab", "mount-afp", "--serve"]);
+    command.extend(argv([verb.server.to_string(), verb.volume.clone()]));
+    command.push(point.clone().into());
+    let mut server = Process::start(&command, Path::new("/"), Streams::Open(&said))
+        .map_err(|error| Failure::internal(error.to_string()))?;
+    for _ in 0..LOOKS {
+        if is_mounted(verb.server, &point)? {
+            return Ok(0);
+        }
+        if server.ended().is_some() {
+            let mut text = String::new();
+            said.rewind().map_err(failed)?;
+            said.read_to_string(&mut text).map_err(failed)?;
+            let text = text.trim_start_matches("error: ").trim_end().to_string();
+            return Err(Failure::refused(text));
+        }
+        SystemClock.sleep(LOOK);
+    }
+    Err(Failure::refused(format!(
+        "{} did not appear at {}",
+        verb.volume,
+        point.display()
+    )))
+}
+
+fn is_mounted(server: SocketAddr, point: &Path) -> Result<bool, Failure> {
+    let mounts = LocalHost::new(Arc::new(|_| ())).mounts();
+    let mounts = mounts.map_err(|error| Failure::internal(error.to_string()))?;
+    let ours = format!("afp://{server}/");
+    Ok(mounts.iter().any(|mount| {
+        mount.mount_point == point && mount.source.to_string_lossy().starts_with(&ours)
+    }))
+}

@@ -1,0 +1,106 @@
+//! `stackrace lab fault`: something happens to a machine that another terminal runs.
+
+use std::path::{Path, PathBuf};
+
+use super::Setting;
+use super::args::{DiskWord, FaultVerb, LabFault, LinkWord, PowerWord};
+use super::clean;
+use super::failure::{self, Failure};
+use super::lab::cannot;
+use crate::lab::fault::{self, DiskFault, Fault};
+use crate::lab::machine;
+use crate::unit;
+
+/// `stackrace lab fault`.
+pub(super) fn exec(setting: &Setting, verb: &LabFault) -> Result<u8, Failure> {
+    let fault = wanted(&verb.what)?;
+    let machine = which(setting, verb.machine.as_deref())?;
+    fault::ask(&machine, &fault).map_err(cannot)?;
+    super::print(&format!("{fault}\n"));
+    Ok(0)
+}
+
+fn wanted(verb: &FaultVerb) -> Result<Fault, Failure> {
+    Ok(match verb {
+        FaultVerb::Power { node, what } => Fault::Power {
+            node: *node,
+            on: *what == PowerWord::On,
+        },
+        FaultVerb::Link { node, what } => Fault::Link {
+            node: *node,
+            cut: *what == LinkWord::Cut,
+        },
+        FaultVerb::Disk {
+            node,
+            serial,
+            what,
+            at,
+            length,
+        } => {
+            if at.is_some() && *what != DiskWord::Fail {
+                return Err(Failure::usage("--at says which requests fail")
+                    .next("write fail, or leave --at out"));
+            }
+            let bytes = |name: &str, text: &str| {
+                unit::parse_bytes(text).map_err(|why| Failure::usage(format!("{name}: {why}")))
+            };
+            let at = at.as_ref().map(|at| bytes("--at", at)).transpose()?;
+            let length = bytes("--length", length)?;
+            if length == 0 {
+                return Err(Failure::usage("no request touches 0 bytes")
+                    .next("write a --length of at least 1 B"));
+            }
+            Fault::Disk {
+                node: *node,
+                serial: serial.clone(),
+                what: match what {
+                    DiskWord::Pull => DiskFault::Pull,
+                    DiskWord::Mend => DiskFault::Mend,
+                    DiskWord::Fail => DiskFault::Fail {
+                        bytes: at.map(|at| (at, length)),
+                    },
+                },
+            }
+        }
+    })
+}
+
+/// The directory of the machine that is meant: the only one that runs, or the one that is named.
+fn which(setting: &Setting, named: Option<&str>) -> Result<PathBuf, Failure> {
+    let begun = clean::passing_dirs(setting)?;
+    let mut running: Vec<PathBuf> = begun.iter().flat_map(|b| machine::dirs_in(b)).collect();
+    running.retain(|dir| fault::can_be_asked(dir));
+    let names: Vec<String> = running.iter().map(|dir| name(dir)).collect();
+    let meant = |name: &String| named.is_none_or(|named| name.ends_with(named));
+    let machines = running.iter().zip(&names);
+    let meant: Vec<&PathBuf> = machines
+        .filter(|(_, name)| meant(name))
+        .map(|machine| machine.0)
+        .collect();
+    match meant.as_slice() {
+        [one] => Ok((*one).clone()),
+        _ if names.is_empty() => Err(Failure::new(
+            failure::CANNOT,
+            "no machine of the lab runs in this store",
+        )
+        .next("start one: stackrace lab shell --nodes 2, or stackrace run STUDY --lab")),
+        _ => Err(Failure::usage(format!(
+            "which machine is meant? {} run: {}",
+            names.len(),
+            names.join(", ")
+        ))
+        .next(format!("name one: --machine {}", names[0]))),
+    }
+}
+
+/// What a machine is called: the run it belongs to, and its system.
+fn name(dir: &Path) -> String {
+    let parts = dir.parent().map(|place| {
+        let parts = place.components().rev().take(2);
+        let parts: Vec<_> = parts
+            .map(|part| part.as_os_str().to_string_lossy())
+            .collect();
+        parts.into_iter().rev().collect::<Vec<_>>().join("/")
+    });
+    parts.unwrap_or_default()
+}

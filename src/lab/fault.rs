@@ -1,0 +1,279 @@
+//! Faults of a machine on request: from another terminal, while it runs.
+//!
+//! The program that holds the machine listens on a socket in its directory; a request is one JSON
+//! object, a reply another, and what was done is told to the one who keeps the record.
+
+use super::LabError;
+use super::machine::{Description, Machine, Site};
+use super::short::Short;
+use crate::host::HostError;
+use crate::time::{Clock, SystemClock};
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// Name of the socket in the machine's directory.
+const SOCKET: &str = "faults";
+
+/// How often it is looked whether somebody asks, and whether the machine is still wanted.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How long one who has connected may take to ask.
+const PATIENCE: Duration = Duration::from_secs(5);
+
+/// Something that happens to a machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "fault", rename_all = "kebab-case")]
+pub(crate) enum Fault {
+    /// The power of a guest goes, or comes back.
+    Power {
+        /// The guest, from 1.
+        node: usize,
+        /// Whether it comes back.
+        on: bool,
+    },
+    /// The network link of a guest is cut, or mended.
+    Link {
+        /// The guest, from 1.
+        node: usize,
+        /// Whether it is cut.
+        cut: bool,
+    },
+    /// Something happens to a disk.
+    Disk {
+        /// The guest, from 1.
+        node: usize,
+        /// The disk.
+        serial: String,
+        /// What.
+        #[serde(flatten)]
+        what: DiskFault,
+    },
+}
+
+/// What may happen to a disk.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "disk", rename_all = "kebab-case")]
+pub(crate) enum DiskFault {
+    /// It is pulled: the guest has it no more.
+    Pull,
+    /// Requests fail that touch these bytes; none are given: all of them.
+    Fail {
+        /// The first byte, and how many.
+        bytes: Option<(u64, u64)>,
+    },
+    /// No request fails any more.
+    Mend,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Power { node, on: false } => write!(f, "node{node} lost its power"),
+            Self::Power { node, on: true } => write!(f, "node{node} has power again"),
+            Self::Link { node, cut: true } => write!(f, "the link of node{node} was cut"),
+            Self::Link { node, cut: false } => write!(f, "the link of node{node} was mended"),
+            Self::Disk { node, serial, what } => match what {
+                DiskFault::Pull => write!(f, "{serial} of node{node} was pulled"),
+                DiskFault::Mend => write!(f, "{serial} of node{node} works again"),
+                DiskFault::Fail { bytes: None } => {
+                    write!(
+                        f,
+                        "every request to {serial} of node{node} fails from now on"
+                    )
+                }
+                DiskFault::Fail {
+                    bytes: Some((from, length)),
+                } => write!(
+                    f,
+                    "requests to {length} bytes of {serial} of node{node}, from byte {from} on, fail from now on"
+                ),
+            },
+        }
+    }
+}
+
+impl Fault {
+    /// Lets it happen.
+    fn happen(
+        &self,
+        machine: &Machine,
+        site: &Site<'_>,
+        description: &Description,
+    ) -> Result<(), LabError> {
+        match self {
+            Self::Power { node, on: false } => machine.cut_power(*node),
+            Self::Power { node, on: true } => machine.power_on(*node, site, description),
+            Self::Link { node, cut } => machine.cut_link(*node, *cut),
+            Self::Disk { node, serial, what } => match what {
+                DiskFault::Pull => machine.pull_disk(*node, serial),
+                DiskFault::Mend => machine.fail_disk(*node, serial, None),
+                DiskFault::Fail { bytes } => {
+                    let (from, length) = bytes.unwrap_or((0, u64::MAX));
+                    let range = from..from.saturating_add(length);
+                    machine.fail_disk(*node, serial, Some(range))
+                }
+            },
+        }
+    }
+}
+
+/// A machine to which something may happen.
+pub(crate) struct Open<'a> {
+    /// The machine.
+    pub(crate) machine: &'a Machine,
+    /// What it was made with.
+    pub(crate) site: &'a Site<'a>,
+    /// What it was made like.
+    pub(crate) description: &'a Description,
+    /// What it is called where there are several; none: it is alone.
+    pub(crate) name: Option<&'a str>,
+}
+
+impl Open<'_> {
+    fn listen(&self) -> Result<UnixListener, LabError> {
+        let dir = self.machine.dir();
+        let failed = |error| HostError::path("listen for faults in", dir, error);
+        let short = Short::of(dir).map_err(failed)?;
+        let listener = UnixListener::bind(short.join(SOCKET)).map_err(failed)?;
+        listener.set_nonblocking(true).map_err(failed)?;
+        Ok(listener)
+    }
+
+    /// Answers whoever asks until it is over.
+    fn serve(&self, listener: &UnixListener, told: &dyn Fn(&str), over: &AtomicBool) {
+        while !over.load(Ordering::Relaxed) {
+            let Ok((stream, _)) = listener.accept() else {
+                SystemClock.sleep(LOOK);
+                continue;
+            };
+            // One who asks and does not wait for the answer has gone.
+            let _ = answer(stream, |fault| {
+                fault.happen(self.machine, self.site, self.description)?;
+                match self.name {
+                    Some(name) => told(&format!("{fault} ({name})")),
+                    None => told(&fault.to_string()),
+                }
+                Ok(())
+            });
+        }
+    }
+}
+
+/// Calls while faults may be asked for; `told` hears what happened, as it happens.
+///
+/// # Errors
+/// When there can be no socket.
+pub(crate) fn while_open_to<T>(
+    open: &[Open<'_>],
+    told: &(dyn Fn(&str) + Sync),
+    work: impl FnOnce() -> T,
+) -> Result<T, LabError> {
+    let listeners: Vec<UnixListener> = open.iter().map(Open::listen).collect::<Result<_, _>>()?;
+    let over = AtomicBool::new(false);
+    Ok(std::thread::scope(|scope| {
+        for (open, listener) in open.iter().zip(&listeners) {
+            scope.spawn(|| open.serve(listener, told, &over));
+        }
+        let done = work();
+        over.store(true, Ordering::Relaxed);
+        done
+    }))
+}
+
+/// What is answered: none: it happened; else why it did not.
+type Answer = Option<String>;
+
+fn answer(
+    mut stream: UnixStream,
+    happen: impl FnOnce(&Fault) -> Result<(), LabError>,
+) -> std::io::Result<()> {
+    stream.set_nonblocking(false)?;
+    stream.set_read_timeout(Some(PATIENCE))?;
+    let mut text = String::new();
+    BufReader::new(stream.try_clone()?).read_line(&mut text)?;
+    let answer: Answer = match serde_json::from_str(&text) {
+        Ok(fault) => happen(&fault).err().map(|error| error.to_string()),
+        Err(error) => Some(format!("not understood: {error}")),
+    };
+    let mut line = serde_json::to_vec(&answer)?;
+    line.push(b'\n');
+    stream.write_all(&line)
+}
+
+/// Whether a machine in a directory can be asked for faults.
+pub(crate) fn can_be_asked(dir: &Path) -> bool {
+    Short::of(dir).is_ok_and(|short| short.join(SOCKET).exists())
+}
+
+/// Asks the machine in a directory for a fault, and waits until it has happened.
+///
+/// # Errors
+/// Why it has not.
+pub(crate) fn ask(dir: &Path, fault: &Fault) -> Result<(), LabError> {
+    let failed = |error: std::io::Error| HostError::path("ask the machine in", dir, error);
+    let mut stream = Short::of(dir)
+        .and_then(|short| UnixStream::connect(short.join(SOCKET)))
+        .map_err(failed)?;
+    let mut line = serde_json::to_vec(fault).map_err(|error| failed(error.into()))?;
+    line.push(b'\n');
+    stream.write_all(&line).map_err(failed)?;
+    let mut text = String::new();
+    BufReader::new(stream)
+        .read_line(&mut text)
+        .map_err(failed)?;
+    match serde_json::from_str::<Answer>(&text) {
+        Ok(None) => Ok(()),
+        Ok(Some(why)) => Err(LabError::Refused(why)),
+        Err(_) => Err(LabError::Ended),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_fault_is_asked_for_in_one_line_and_answered() {
+        let faults = [
+            Fault::Power { node: 2, on: true },
+            Fault::Disk {
+                node: 1,
+                serial: "disk-1".to_string(),
+                what: DiskFault::Fail {
+                    bytes: Some((4096, 512)),
+                },
+            },
+        ];
+        for refused in [None, Some("no such disk")] {
+            for fault in &faults {
+                let dir = tempfile::tempdir().unwrap();
+                let listener = UnixListener::bind(dir.path().join(SOCKET)).unwrap();
+                assert!(can_be_asked(dir.path()));
+                let asked = std::thread::scope(|scope| {
+                    scope.spawn(|| {
+                        let (stream, _) = listener.accept().unwrap();
+                        answer(stream, |heard| {
+                            assert_eq!(heard, fault);
+                            match refused {
+                                None => Ok(()),
+                                Some(why) => Err(LabError::Refused(why.to_string())),
+                            }
+                        })
+                        .unwrap();
+                    });
+                    ask(dir.path(), fault)
+                });
+                let expected = refused.map(|why| LabError::Refused(why.to_string()));
+                assert_eq!(asked.err(), expected);
+            }
+        }
+        let nowhere = tempfile::tempdir().unwrap();
+        assert!(!can_be_asked(nowhere.path()));
+        assert!(ask(nowhere.path(), &faults[0]).is_err());
+    }
+}
