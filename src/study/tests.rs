@@ -1193,11 +1193,15 @@ fn studies_after_published_ones_match_their_counterparts() {
 /// However the factors of a study are written, a place named beside it is one more of them.
 #[test]
 fn places_named_beside_a_study_are_a_factor_of_it() {
-    let rest = "[[stack]]\nloop = {}\n[[workload]]\nrandom = { block-size = \"4 KiB\" }\n";
-    let used = "[[stack]]\nwhen = { one = 1 }\nloop = {}\n[[stack]]\nwhen = { one = 2 }\nloop = {}\n\
-                [[workload]]\nrandom = { block-size = \"4 KiB\" }\n";
+    let workload = "[[workload]]\nrandom = { block-size = \"4 KiB\", time = \"5 s\" }\n";
+    let disk = "[[stack]]\nloop = { size = \"2 GiB\" }\n";
+    let rest = format!("{disk}[[stack]]\next4 = {{}}\n{workload}");
+    let used = format!(
+        "{disk}[[stack]]\nwhen = {{ one = 1 }}\next4 = {{}}\n\
+         [[stack]]\nwhen = {{ one = 2 }}\nxfs = {{}}\n{workload}"
+    );
     for text in [
-        rest.to_owned(),
+        rest,
         format!("[factors]\none = [1, 2] # a comment\n{used}"),
         format!("factors = {{ one = [1, 2] }}\n{used}"),
         format!("factors.one = [1, 2]\n{used}"),
@@ -1234,7 +1238,8 @@ fn places_named_beside_a_study_are_a_factor_of_it() {
 
 #[test]
 fn places_are_texts_of_one_kind_and_a_contrast_must_have_them() {
-    refused(
+    refused_times(
+        2,
         "[factors]",
         "[factors]\nsystem = [12, 13]",
         &["a system is named by a text", "file.toml:3:11"],
@@ -1245,8 +1250,8 @@ fn places_are_texts_of_one_kind_and_a_contrast_must_have_them() {
         &["not on both", "take system or host out", "file.toml:4:1"],
     );
     refused(
-        "[decide]",
-        "[decide]\ncontrast = \"system\"",
+        "contrast = \"filesystem\"",
+        "contrast = \"system\"",
         &["there is no factor \"system\"", "[factors] system = ["],
     );
 }
