@@ -396,10 +396,7 @@ fn a_damaged_copy_is_copied_again() {
 /// Starts the study with a loop device, and returns when three trials are on record here.
 fn three_trials(ground: &Ground, to: &str) -> Child {
     ground.write("study.toml", LOOP);
-    let mut command = program(
-        ground,
-        &["run", "study.toml", "--on", to, "--wipe", "no-disk"],
-    );
+    let mut command = program(ground, &["run", "study.toml", "--on", to]);
     let out = fs::File::create(ground.path().join("out")).unwrap();
     command.stderr(out.try_clone().unwrap()).stdout(out);
     let mut program = command.spawn().unwrap();
@@ -410,10 +407,9 @@ fn three_trials(ground: &Ground, to: &str) -> Child {
     program
 }
 
-/// Words of the agent on the other side, and of the program that takes turns there, which is told what
-/// may be wiped.
+/// Words of the agent on the other side, and of the program that takes turns there.
 const AGENT: &[&str] = &["/stackrace agent serve"];
-const IN_STEP: &[&str] = &["/stackrace --store", "in-step", "--wipe no-disk"];
+const IN_STEP: &[&str] = &["/stackrace --store", "in-step"];
 
 fn signal(id: i32, signal: Signal) {
     kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
