@@ -591,6 +591,14 @@ const SHAPES: &[&[&str]] = &[
         "zvol = { size = \"256 MiB\" }",
         "ext3 = {}",
     ],
+    &[
+        "loop = { size = \"1 GiB\" }",
+        "lvm = {}",
+        "zpool = {}",
+        "zvol = { size = \"256 MiB\" }",
+        "zpool = {}",
+        "dataset = {}",
+    ],
 ];
 
 /// One and two of the disks the imagined machine of [`imagined`] has.

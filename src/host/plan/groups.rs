@@ -134,16 +134,16 @@ impl World {
         }
     }
 
-    /// What was exported is gone with what it lies on, and with its labels.
+    /// What was exported is gone with what it lies on, and with its labels; so is what lay on that.
     pub(super) fn forget_groups_on(&mut self, device: &OsString) {
-        let signatures = &mut self.signatures;
-        self.groups.retain(|_, group| {
-            let gone = group.members.contains(device);
-            if gone {
-                signatures.retain(|device, _| !group.gives.contains(device));
-            }
-            !gone
-        });
+        let gone = self
+            .groups
+            .extract_if(.., |_, group| group.members.contains(device));
+        let gone: Vec<Group> = gone.map(|(_, group)| group).collect();
+        for given in gone.iter().flat_map(|group| &group.gives) {
+            self.signatures.remove(given);
+            self.forget_groups_on(given);
+        }
     }
 
     pub(super) fn untouched(&self, device: Option<&OsString>) -> Output {
