@@ -24,6 +24,7 @@ mod postmark;
 mod progress;
 mod published;
 mod report;
+mod resume;
 mod serve;
 mod show;
 mod sysbench;
@@ -109,7 +110,7 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Fio(verb) => fio::exec(verb),
         Verb::Run(verb) => execute::exec_run(&setting, verb),
         Verb::InStep(verb) => in_step::exec(&setting, verb),
-        Verb::Resume(verb) => execute::exec_resume(&setting, verb),
+        Verb::Resume(verb) => resume::exec(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Postmark(verb) => postmark::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),

@@ -15,6 +15,7 @@ use super::clean::{NOTHING, passing_dir};
 use super::execute;
 use super::failure::{self, Failure};
 use super::places::{self, Kit, Place};
+use super::resume::Stopped;
 use crate::agent::program::Program;
 use crate::agent::serve;
 use crate::agent::ssh::{Destination, Remote, SshError, Way};
@@ -323,7 +324,7 @@ pub(super) fn resume(
     setting: &Setting,
     study: &Study,
     store: &Store,
-    stopped: execute::Stopped,
+    stopped: Stopped,
     verb: &Resume,
     hosts: &[Host],
     output: &Shown,

@@ -9,8 +9,9 @@ use std::time::Duration;
 
 use super::Setting;
 use super::args::Output;
-use super::execute::{self, Asked, Going, Stopped};
+use super::execute::{self, Asked, Going};
 use super::failure::{self, Failure};
+use super::resume::Stopped;
 use crate::agent::ssh::Remote;
 use crate::agent::{Agent, AgentError, Heard as Came, Talk};
 use crate::event::{Event, Fact};

@@ -7,6 +7,7 @@ use super::{Failure, LAB, Setting, cannot, execute, in_the_lab, memory, tell, up
 use crate::agent::Agent;
 use crate::cli::args::{Output, Run};
 use crate::cli::places::{self, Kit, Place};
+use crate::cli::resume::Stopped;
 use crate::event::{Event, Fact};
 use crate::host::{LabDisk, argv};
 use crate::lab::machine::{Accelerator, Description, Machine, SCRATCH_DIR, Site};
@@ -76,7 +77,7 @@ pub(in crate::cli) fn resume(
     setting: &Setting,
     study: &Study,
     store: &Store,
-    stopped: execute::Stopped,
+    stopped: Stopped,
     output: &Output,
 ) -> Result<u8, Failure> {
     let known = stopped.record.head.environment.clone();
