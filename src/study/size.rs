@@ -15,7 +15,14 @@ const ASKED: &str = "scale = \"full\"\n";
 
 /// The text of a study, asked for at full size.
 pub(crate) fn full_size(text: &[u8]) -> Vec<u8> {
-    [ASKED.as_bytes(), text].concat()
+    let table: Option<toml::Table> = std::str::from_utf8(text)
+        .ok()
+        .and_then(|text| text.parse().ok());
+    // A study that was saved after it was run at full size says so itself.
+    match table.and_then(|table| Some(table.get("scale")?.as_str()? == FULL)) {
+        Some(true) => text.to_vec(),
+        _ => [ASKED.as_bytes(), text].concat(),
+    }
 }
 
 /// Replaces every size by the one that is asked for.

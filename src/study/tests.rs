@@ -1131,7 +1131,9 @@ fn a_study_has_one_of_its_sizes() {
         (scaled.trial_disk_bytes(), scaled.decide.rounds_max),
         (1 << 20, 8)
     );
-    let full = sized(&full_size(SIZED.as_bytes())).ok().unwrap();
+    let text = full_size(SIZED.as_bytes());
+    assert_eq!(full_size(&text), text, "asked once more");
+    let full = sized(&text).ok().unwrap();
     assert_eq!(
         (full.trial_disk_bytes(), full.decide.rounds_max),
         (1 << 30, 5)
