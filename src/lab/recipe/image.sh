@@ -36,6 +36,7 @@ rm -rf "$tree"/var/lib/apt/lists/* "$tree"/var/cache/apt/* "$tree"/var/log/* "$t
 # Drawn at random when ZFS is installed; a guest makes its own of its number.
 rm -f "$tree/etc/hostid"
 : >"$tree/etc/machine-id"
+rm -f "$tree/var/lib/dbus/machine-id"
 : >"$tree/etc/resolv.conf"
 echo lab >"$tree/etc/hostname"
 # The guest raises arrays and pools itself, when a stack says so.
