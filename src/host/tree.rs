@@ -89,15 +89,17 @@ fn empty(directory: BorrowedFd<'_>, device: u64, depth_left: u32) -> std::io::Re
             Err(rustix::io::Errno::NOENT) => continue,
             Err(error) => return Err(error.into()),
         };
+        // The name of a file goes from this directory, whatever device the file says it is on: an
+        // overlay says that of the layer below. A file that is a mount point is busy.
+        if rustix::fs::FileType::from_raw_mode(found.st_mode) != rustix::fs::FileType::Directory {
+            rustix::fs::unlinkat(directory, &name, AtFlags::empty())?;
+            continue;
+        }
         if found.st_dev != device {
             return Err(std::io::Error::other(format!(
                 "{} lies on another file system",
                 name.to_string_lossy()
             )));
-        }
-        if rustix::fs::FileType::from_raw_mode(found.st_mode) != rustix::fs::FileType::Directory {
-            rustix::fs::unlinkat(directory, &name, AtFlags::empty())?;
-            continue;
         }
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let below = rustix::fs::openat(directory, &name, flags, Mode::empty())?;
