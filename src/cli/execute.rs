@@ -104,7 +104,7 @@ pub(super) fn read(name: &str, full: bool) -> Result<Study, Failure> {
 /// The text of a study: a file, or one that ships.
 fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
     let path = Path::new(name);
-    if !path.exists()
+    if !path.is_file()
         && let Some((shipped, text)) = study::SHIPPED.iter().find(|(shipped, _)| *shipped == name)
     {
         return Ok((format!("{shipped}.toml"), text.as_bytes().to_vec()));
