@@ -35,6 +35,8 @@ rm -rf "$tree"/var/lib/apt/lists/* "$tree"/var/cache/apt/* "$tree"/var/log/* "$t
 	"$tree"/usr/share/lintian "$tree"/var/cache/ldconfig/aux-cache "$tree"/var/cache/debconf/*-old
 # Drawn at random when ZFS is installed; a guest makes its own of its number.
 rm -f "$tree/etc/hostid"
+# So are the keys of its SSH server; whoever starts one makes them (ssh-keygen -A).
+rm -f "$tree"/etc/ssh/ssh_host_*
 : >"$tree/etc/machine-id"
 rm -f "$tree/var/lib/dbus/machine-id"
 : >"$tree/etc/resolv.conf"
