@@ -2,9 +2,12 @@
 //! SSH to another machine.
 //!
 //! Here is the end that asks; [`serve`] is the one that does it, [`wire`] what they say. [`ssh`]
-//! brings this program to a machine and begins to talk there.
+//! brings this program to a machine and begins to talk there. Another machine of a stack is a
+//! [`peer`], over SSH by [`relay`].
 
+pub(crate) mod peer;
 pub(crate) mod program;
+pub(crate) mod relay;
 pub(crate) mod serve;
 pub(crate) mod speed;
 pub(crate) mod ssh;
@@ -226,6 +229,11 @@ pub(crate) enum Heard {
 }
 
 impl Talk<'_> {
+    /// Its number at the other end.
+    pub(crate) fn program(&self) -> u64 {
+        self.id
+    }
+
     /// Hands it a line.
     ///
     /// # Errors

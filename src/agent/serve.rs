@@ -240,6 +240,12 @@ impl Agent {
                     value: serde_json::json!(speed),
                 },
             ),
+            Request::Listen { address } => speed::listen_once(address).map_or_else(
+                |error| refused(format!("cannot listen at {address}: {error}")),
+                |at| Reply::Did {
+                    value: serde_json::json!(at),
+                },
+            ),
             Request::Exec { argv } => exec(&argv).unwrap_or_else(refused),
             Request::Write { path, text } => match write(Path::new(&path), &text) {
                 Ok(()) => Reply::Done,

@@ -20,6 +20,7 @@ use crate::host::{HostError, argv};
 use crate::time::{Clock, SystemClock};
 use serde::de::DeserializeOwned;
 use std::io::{BufRead, BufReader, Read, Write};
+use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -87,6 +88,8 @@ struct Found {
     system: String,
     /// `glibc 2.36`; empty: it does not say.
     libc: String,
+    /// `$SSH_CONNECTION`: address and port of the client, of the server; empty: sshd does not say.
+    connection: String,
     /// Whether this very program is there and runs.
     have: bool,
     /// Where it is, or will be.
@@ -151,8 +154,13 @@ impl Remote {
         self.to.to_string()
     }
 
+    /// The address at which it was reached, as its sshd says.
+    pub(crate) fn address(&self) -> Option<IpAddr> {
+        self.found.connection.split(' ').nth(2)?.parse().ok()
+    }
+
     /// This program there.
-    pub(crate) fn agent(&self) -> &Agent {
+    pub(crate) fn agent(&self) -> &Arc<Agent> {
         &self.agent
     }
 
@@ -267,6 +275,7 @@ fn script(hash: &str, sudo: bool) -> String {
          h=no; if [ -x \"$p\" ] && [ \"$(\"$p\" agent hash 2>/dev/null)\" = {hash} ]; then h=yes; fi; \
          echo \"stackrace: system $(uname -sm)\"; \
          echo \"stackrace: libc $(getconf GNU_LIBC_VERSION 2>/dev/null)\"; \
+         echo \"stackrace: connection $SSH_CONNECTION\"; \
          echo \"stackrace: program $p\"; echo \"stackrace: stores $s\"; \
          echo \"stackrace: have $h\"; \
          mkdir -p \"$s\" || exit 1; \
@@ -326,6 +335,7 @@ impl Talk<'_> {
             match word.as_str() {
                 "system" => found.system = value,
                 "libc" => found.libc = value,
+                "connection" => found.connection = value,
                 "program" => found.program = value.into(),
                 "stores" => found.stores = value.into(),
                 "have" => {

@@ -3,7 +3,7 @@
 
 use crate::host::verb::{Told, Verb};
 use serde::{Deserialize, Serialize};
-use std::net::SocketAddr;
+use std::net::{IpAddr, SocketAddr};
 
 /// Name of the serial port, inside and outside.
 pub(crate) const PORT: &str = "stackrace";
@@ -42,6 +42,12 @@ pub(crate) enum Request {
         address: SocketAddr,
         /// How many.
         bytes: u64,
+    },
+    /// Listen once at an address of this machine for one who measures the line to it, and says and
+    /// sends nothing else: [`Reply::Did`] with address and port.
+    Listen {
+        /// Which.
+        address: IpAddr,
     },
     /// Read so many bytes that follow this line, and drop them: [`Reply::Done`].
     Receive {

@@ -33,6 +33,9 @@ pub(super) struct Arguments {
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
     pub(super) colour: Colour,
+    /// The peers of this machine, as JSON; they are asked over standard output
+    #[arg(long, global = true, hide = true, value_name = "JSON")]
+    pub(super) introduced: Option<String>,
     #[command(subcommand)]
     pub(super) verb: Verb,
 }
@@ -134,6 +137,10 @@ pub(super) struct There {
     /// study is tried on each of several: `here` may be one
     #[arg(long, value_name = "[USER@]HOST[:PORT]")]
     pub(super) on: Vec<String>,
+    /// Another machine of a stack that needs several (drbd, gfs2, a share), over SSH; repeat it for a
+    /// third. ADDRESS is where the line between them goes, unless it is where SSH goes
+    #[arg(long = "peer", value_name = "[USER@]HOST[:PORT][=ADDRESS]")]
+    pub(super) peers: Vec<String>,
     #[command(flatten)]
     pub(super) reach: Reach,
 }
@@ -319,7 +326,7 @@ pub(super) struct Run {
     #[arg(long)]
     pub(super) full: bool,
     /// In disposable virtual machines: see `stackrace lab`
-    #[arg(long, conflicts_with = "on")]
+    #[arg(long, conflicts_with_all = ["on", "peers"])]
     pub(super) lab: bool,
     /// System of that machine: debian-13 (the default) or debian-12; repeat it to try the study on each:
     /// it is then a factor
@@ -367,7 +374,7 @@ pub(super) struct Plan {
     #[arg(long)]
     pub(super) full: bool,
     /// As it would be in the lab, where nothing is missing
-    #[arg(long, conflicts_with = "on")]
+    #[arg(long, conflicts_with_all = ["on", "peers"])]
     pub(super) lab: bool,
     /// On this system of the lab; repeat it to try the study on each
     #[arg(long = "system", value_name = "SYSTEM", requires = "lab")]

@@ -9,14 +9,14 @@ use super::Setting;
 use super::args::Clean;
 use super::failure::{self, Failure};
 use crate::host::local::LocalHost;
-use crate::journal::{self, Journal, JournalError};
+use crate::journal::{self, Journal, JournalError, Undo};
 use crate::time::{Clock, SystemClock};
 
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
-    if !verb.there.on.is_empty() {
-        return super::on::clean(&verb);
+    if !verb.there.on.is_empty() || !verb.there.peers.is_empty() {
+        return super::on::clean(setting, &verb);
     }
-    let host = super::host(Arc::new(|_| ()));
+    let host = setting.host(Arc::new(|_| ()));
     let mut text = String::new();
     let mut left = 0;
     for path in journals(setting)? {
@@ -141,6 +141,17 @@ pub(super) fn passing_dirs(setting: &Setting) -> Result<Vec<PathBuf>, Failure> {
         .flatten()
         .map(|entry| entry.path())
         .collect())
+}
+
+/// Whether something of a dead run is left on one of these machines.
+pub(super) fn is_left_on(setting: &Setting, peers: &[&str]) -> Result<bool, Failure> {
+    let of_peer = |undo: &Undo| match undo {
+        Undo::OnPeer { host, .. } => peers.contains(&&**host),
+        _ => false,
+    };
+    let dead = journals(setting)?;
+    let mut dead = dead.iter().filter_map(|path| Journal::open(path).ok());
+    Ok(dead.any(|journal| journal.pending().iter().any(|entry| of_peer(&entry.undo))))
 }
 
 /// Every journal in the store: those of runs and those of work that leaves nothing.

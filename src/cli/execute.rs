@@ -172,7 +172,7 @@ pub(super) fn start(
     asked: &Asked<'_>,
     output: &Output,
 ) -> Result<u8, Failure> {
-    super::plan::check_places(study)?;
+    super::plan::check_places(setting, study)?;
     super::plan::check_machine(setting, study)?;
     super::plan::check_dangers(study, asked.wipe)?;
     let store = setting.open_store()?;
@@ -206,9 +206,9 @@ pub(super) fn begin(
     Ok((shared, journal))
 }
 
-fn recording_host(shared: &Shared) -> LocalHost {
+fn recording_host(setting: &Setting, shared: &Shared) -> LocalHost {
     let ledger = shared.clone();
-    super::host(Arc::new(move |command| {
+    setting.host(Arc::new(move |command| {
         // A log that cannot be written is found out at the next result, which must not be lost;
         // the command itself has happened either way.
         let _ = ledger.lock().append(Event::Command(command));
@@ -245,7 +245,7 @@ pub(super) fn race(
     asked: &Asked<'_>,
     output: &Output,
 ) -> Result<u8, Failure> {
-    let host = recording_host(&shared);
+    let host = recording_host(setting, &shared);
     let run = shared.lock().record().head.run.clone();
     host.belong_to(&run);
     let interrupt = Arc::new(Interrupt::default());
@@ -446,11 +446,14 @@ fn head(setting: &Setting, study: &Study, run: &str, environment: Vec<Fact>) -> 
 /// The machine, and where the run was begun: a study may name directories relative to it.
 fn environment() -> Vec<Fact> {
     let mut facts = observe::environment();
-    let here = std::env::current_dir().ok();
-    if let Some(here) = here.as_deref().and_then(Path::to_str) {
-        facts.push(Fact::new(BEGUN_IN, here));
-    }
+    facts.extend(begun_in());
     facts
+}
+
+/// Where this run is begun, if that has a name.
+pub(super) fn begun_in() -> Option<Fact> {
+    let here = std::env::current_dir().ok()?;
+    Some(Fact::new(BEGUN_IN, here.to_str()?))
 }
 
 /// Bits that differ from one execution to the next; the system's randomness where it gives any.

@@ -3,7 +3,7 @@
 //! It is started by the one who keeps the run, and told over standard input which trials to do; what
 //! happens goes to standard output. Nothing is kept here: what was made is undone when it ends.
 
-use std::io::{BufRead, Write};
+use std::io::Write;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -15,6 +15,8 @@ use super::failure::Failure;
 use super::places;
 use super::plan;
 use crate::event::Event;
+use crate::host::Host;
+use crate::journal::{GROUND, Journal, Undo};
 use crate::observe;
 use crate::run::{Broken, Here, Interrupt, Order, Said, Say, Teller, in_step};
 use crate::time::SystemClock;
@@ -23,7 +25,7 @@ pub(super) fn exec(setting: &Setting, verb: InStep) -> Result<u8, Failure> {
     let mut study = execute::read(&verb.study, false)?;
     study.seed = verb.seed;
     let part = places::part(&study, verb.place.as_deref())?;
-    plan::check_places(&part)?;
+    plan::check_places(setting, &part)?;
     plan::check_machine(setting, &part)?;
     plan::check_dangers(&part, &verb.wipe)?;
     let interrupt = Arc::new(Interrupt::default());
@@ -46,11 +48,12 @@ pub(super) fn exec(setting: &Setting, verb: InStep) -> Result<u8, Failure> {
         told(&Said::Happened { event })
     };
     let commands = happened.clone();
-    let host = super::host(Arc::new(move |command| {
+    let host = setting.host(Arc::new(move |command| {
         // That nobody listens is found out at the next result.
         let _ = commands(Event::Command(command));
     }));
     clean::passing(setting, &host, |journal, id| {
+        ground(setting, &host, journal)?;
         let environment = observe::environment();
         say(&Said::Ready { environment }).map_err(gone)?;
         let mut here = Here {
@@ -66,9 +69,23 @@ pub(super) fn exec(setting: &Setting, verb: InStep) -> Result<u8, Failure> {
             wipe: verb.wipe,
             standing: Vec::new(),
         };
-        in_step(&mut here, orders(interrupt), &*say).map_err(gone)?;
+        in_step(&mut here, orders(setting.told(), interrupt), &*say).map_err(gone)?;
         Ok(0)
     })
+}
+
+/// Says in the journal what the run will have on its peers.
+fn ground(setting: &Setting, host: &dyn Host, journal: &Journal) -> Result<(), Failure> {
+    for (node, line) in (2..).zip(&setting.peers) {
+        let peer = host
+            .peer(node)
+            .map_err(|error| Failure::internal(error.to_string()))?;
+        let undo = Undo::RemoveTree(line.of.directory.clone());
+        journal
+            .will(GROUND, Undo::on(node, peer, undo))
+            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    }
+    Ok(())
 }
 
 fn gone(broken: Broken) -> Failure {
@@ -77,10 +94,13 @@ fn gone(broken: Broken) -> Failure {
 
 /// The orders as they come. When standard input ends without the order to, nobody is left to want
 /// what is being done: it is interrupted.
-fn orders(interrupt: Arc<Interrupt>) -> impl Iterator<Item = Order> {
+fn orders(
+    told: impl Iterator<Item = String> + Send + 'static,
+    interrupt: Arc<Interrupt>,
+) -> impl Iterator<Item = Order> {
     let (sender, orders) = channel();
     std::thread::spawn(move || {
-        for text in std::io::stdin().lock().lines().map_while(Result::ok) {
+        for text in told {
             let Ok(order) = serde_json::from_str::<Order>(&text) else {
                 break;
             };

@@ -18,6 +18,7 @@ mod in_step;
 mod lab;
 mod load;
 mod on;
+mod peers;
 mod places;
 mod plan;
 mod postmark;
@@ -30,9 +31,11 @@ mod show;
 mod sysbench;
 mod verdict;
 
-use std::io::IsTerminal;
+use std::io::{BufRead, BufReader, IsTerminal, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use clap::{CommandFactory, Parser};
 
@@ -41,6 +44,9 @@ use failure::Failure;
 
 pub(crate) use compare::compared;
 
+use crate::agent::peer::Peer;
+use crate::agent::relay::{self, Line};
+use crate::host::local::{LocalHost, Sink};
 use crate::record::Store;
 
 /// What every verb needs.
@@ -50,12 +56,39 @@ struct Setting {
     quiet: bool,
     colour: bool,
     command: Vec<String>,
+    /// What leads to the other machines of a stack, where somebody carries it.
+    peers: Vec<Arc<Line>>,
+    /// What this program is told besides; none: it reads standard input itself.
+    told: Mutex<Option<Receiver<String>>>,
 }
 
 impl Setting {
     /// Where runs are kept. What keeps nothing needs no such place.
     fn store(&self) -> Result<PathBuf, Failure> {
         store_dir(self.asked_store.clone())
+    }
+
+    /// This machine with the peers it has; the sink is told of every command.
+    fn host(&self, sink: Sink) -> LocalHost {
+        let mut peers = crate::lab::peer::all(&sink);
+        for line in &self.peers {
+            let sink = Arc::clone(&sink);
+            peers.push(Box::new(Peer::relayed(Arc::clone(line), sink)));
+        }
+        LocalHost::new(sink).with_peers(peers)
+    }
+
+    /// The lines this program is told on standard input.
+    fn told(&self) -> Box<dyn Iterator<Item = String> + Send> {
+        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match { told }.take() {
+            Some(told) => Box::new(told.into_iter()),
+            None => Box::new(
+                BufReader::new(std::io::stdin())
+                    .lines()
+                    .map_while(Result::ok),
+            ),
+        }
     }
 
     fn open_store(&self) -> Result<Store, Failure> {
@@ -86,6 +119,7 @@ pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
 }
 
 fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
+    let (peers, told) = introduced(arguments.introduced.as_deref())?;
     let setting = Setting {
         asked_store: arguments.store,
         quiet: arguments.quiet,
@@ -100,6 +134,8 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         command: std::env::args_os()
             .map(|word| word.to_string_lossy().into_owned())
             .collect(),
+        peers,
+        told: Mutex::new(told),
     };
     match arguments.verb {
         Verb::Agent { verb } => on::there(verb),
@@ -150,10 +186,24 @@ fn store_dir(asked: Option<PathBuf>) -> Result<PathBuf, Failure> {
     std::path::absolute(&dir).map_err(|error| Failure::usage(format!("{}: {error}", dir.display())))
 }
 
-/// This machine with the peers it has; the sink is told of every command.
-fn host(sink: crate::host::local::Sink) -> crate::host::local::LocalHost {
-    let peers = crate::lab::peer::all(&sink);
-    crate::host::local::LocalHost::new(sink).with_peers(peers)
+/// The lines to the peers this program was told of, and what else it is told.
+#[expect(
+    clippy::type_complexity,
+    reason = "both come at once, and are taken apart at once"
+)]
+fn introduced(text: Option<&str>) -> Result<(Vec<Arc<Line>>, Option<Receiver<String>>), Failure> {
+    let Some(text) = text else {
+        return Ok((Vec::new(), None));
+    };
+    let peers = serde_json::from_str(text)
+        .map_err(|error| Failure::usage(format!("--introduced: {error}")))?;
+    let say = |line: &[u8]| {
+        let mut out = std::io::stdout().lock();
+        out.write_all(line).and_then(|()| out.flush())
+    };
+    let (lines, told) = relay::first(peers, BufReader::new(std::io::stdin()), say)
+        .map_err(|error| Failure::internal(error.to_string()))?;
+    Ok((lines, Some(told)))
 }
 
 #[expect(
@@ -171,7 +221,6 @@ fn print(text: &str) {
 
 /// Writes bytes to standard output, as [`print()`] does.
 fn print_bytes(bytes: &[u8]) {
-    use std::io::Write;
     let mut out = std::io::stdout().lock();
     let written = out.write_all(bytes).and_then(|()| out.flush());
     if written.is_err_and(|error| error.kind() == std::io::ErrorKind::BrokenPipe) {
@@ -193,6 +242,5 @@ fn write_file(path: &std::path::Path, bytes: &[u8]) -> Result<(), Failure> {
 
 /// Writes to standard error; there is nobody left to tell if that fails.
 fn error(text: &str) {
-    use std::io::Write;
     let _ = std::io::stderr().lock().write_all(text.as_bytes());
 }

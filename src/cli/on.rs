@@ -4,19 +4,25 @@
 //! journal of what stands; what the line breaks off is lowered there, and whatever is left all the
 //! same `stackrace clean --on HOST` removes.
 
+mod clean;
+
+pub(super) use clean::clean;
+
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use super::Setting;
-use super::args::{AgentVerb, Clean, Output as Shown, Plan, Reach, Resume, Run, There};
-use super::clean::{NOTHING, passing_dir};
+use super::args::{AgentVerb, Output as Shown, Plan, Reach, Resume, Run, There};
+use super::clean::passing_dir;
 use super::execute;
 use super::failure::{self, Failure};
+use super::peers::{self, Asked, Peer};
 use super::places::{self, Kit, Place};
 use super::resume::Stopped;
 use crate::agent::program::Program;
+use crate::agent::relay::{Far, Relay};
 use crate::agent::serve;
 use crate::agent::ssh::{Destination, Remote, SshError, Way};
 use crate::agent::{Agent, AgentError, Heard};
@@ -34,6 +40,9 @@ const OVER_SSH: &str = "over ssh";
 /// What this machine is called among hosts.
 const HERE: &str = "here";
 
+/// This program, whatever became of its file.
+const OURSELVES: &str = "/proc/self/exe";
+
 /// How often a command there is listened to.
 const MOMENT: Duration = Duration::from_secs(1);
 
@@ -49,9 +58,9 @@ pub(super) fn there(verb: AgentVerb) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// How another machine is reached.
-fn way(on: &str, reach: &Reach) -> Result<Way, Failure> {
-    let to = Destination::parse(on).map_err(|why| Failure::usage(format!("--on: {why}")))?;
+/// How another machine is reached; `word` is the option that names it.
+pub(super) fn way(word: &str, on: &str, reach: &Reach) -> Result<Way, Failure> {
+    let to = Destination::parse(on).map_err(|why| Failure::usage(format!("{word}: {why}")))?;
     let ssh: Vec<String> = reach.ssh.split_whitespace().map(str::to_string).collect();
     if ssh.is_empty() {
         return Err(Failure::usage("--ssh names no command").next("--ssh \"ssh -i KEY\""));
@@ -60,7 +69,7 @@ fn way(on: &str, reach: &Reach) -> Result<Way, Failure> {
     Ok(Way { to, ssh, sudo })
 }
 
-fn unreachable(error: SshError) -> Failure {
+pub(super) fn unreachable(error: SshError) -> Failure {
     Failure::new(failure::CANNOT, error.to_string()).next(error.next())
 }
 
@@ -78,17 +87,21 @@ pub(super) struct Host {
     place: Option<String>,
     /// How it is reached; none: it is this one.
     way: Option<Way>,
+    /// Its peers, from number 2 on.
+    peers: Vec<Asked>,
 }
 
 /// The machines a study is to be tried on; none: this one alone.
 pub(super) fn hosts(study: &Study, there: &There) -> Result<Option<Vec<Host>>, Failure> {
+    peers::check(study, there)?;
     if let Some(hosts) = of_study(study, &there.reach)? {
         return Ok(Some(hosts));
     }
-    match (study.places(), there.on.first()) {
-        (None, Some(on)) => Ok(Some(vec![only(on, &there.reach)?])),
-        _ => Ok(None),
+    let on = there.on.first();
+    if study.places().is_some() || (on.is_none() && there.peers.is_empty()) {
+        return Ok(None);
     }
+    Ok(Some(vec![only(on, &there.peers, &there.reach)?]))
 }
 
 /// The machines a run was made on; none: not over SSH.
@@ -102,14 +115,19 @@ pub(super) fn known(
     }
     let mut facts = record.head.environment.iter();
     let over = facts.find(|fact| fact.name == OVER_SSH);
-    over.map(|fact| Ok(vec![only(&fact.value, reach)?]))
-        .transpose()
+    let peers = peers::known(record);
+    if over.is_none() && peers.is_empty() {
+        return Ok(None);
+    }
+    let on = over.map(|fact| &fact.value);
+    Ok(Some(vec![only(on, &peers, reach)?]))
 }
 
-fn only(on: &str, reach: &Reach) -> Result<Host, Failure> {
+fn only(on: Option<&String>, peers: &[String], reach: &Reach) -> Result<Host, Failure> {
     Ok(Host {
         place: None,
-        way: Some(way(on, reach)?),
+        way: on.map(|on| way("--on", on, reach)).transpose()?,
+        peers: peers::asked(peers, reach)?,
     })
 }
 
@@ -130,8 +148,9 @@ fn of_study(study: &Study, reach: &Reach) -> Result<Option<Vec<Host>>, Failure> 
             place: Some(level.label.clone()),
             way: match to == HERE {
                 true => None,
-                false => Some(way(&to, reach)?),
+                false => Some(way("--on", &to, reach)?),
             },
+            peers: Vec::new(),
         });
     }
     Ok(Some(hosts))
@@ -147,44 +166,55 @@ struct Reached<'a> {
     store: PathBuf,
     /// Where the study is written there.
     study: PathBuf,
+    /// Its peers, from number 2 on.
+    peers: Vec<Arc<Peer>>,
 }
 
 enum Line {
-    Here(Agent),
+    Here(Arc<Agent>),
     There(Box<Remote>),
+}
+
+impl Line {
+    fn agent(&self) -> &Arc<Agent> {
+        match self {
+            Self::Here(agent) => agent,
+            Self::There(remote) => remote.agent(),
+        }
+    }
 }
 
 impl<'a> Reached<'a> {
     fn new(setting: &Setting, study: &Study, host: &'a Host) -> Result<Self, Failure> {
         let id = format!("{:016x}", execute::entropy());
         let name = study.file_name();
-        let Some(way) = &host.way else {
-            let agent = serve::here().map_err(|error| Failure::internal(error.to_string()))?;
-            let store = setting.store()?;
-            return Ok(Self {
-                host,
-                line: Line::Here(agent),
-                program: PathBuf::from("/proc/self/exe"),
-                study: passing_dir(setting, &id)?.join(name),
-                store,
-            });
+        let (line, program, store, directory) = match &host.way {
+            None => {
+                let agent = serve::here().map_err(|error| Failure::internal(error.to_string()))?;
+                let line = Line::Here(Arc::new(agent));
+                let directory = passing_dir(setting, &id)?;
+                (line, PathBuf::from(OURSELVES), setting.store()?, directory)
+            }
+            Some(way) => {
+                let remote = Remote::connect(way).map_err(unreachable)?;
+                let store = remote.store(&id);
+                let program = remote.program().to_path_buf();
+                (Line::There(Box::new(remote)), program, store.clone(), store)
+            }
         };
-        let remote = Remote::connect(way).map_err(unreachable)?;
-        let store = remote.store(&id);
+        let peers = Peer::connect(&host.peers, line.agent(), &id)?;
         Ok(Self {
             host,
-            program: remote.program().to_path_buf(),
-            study: store.join(name),
+            line,
+            program,
             store,
-            line: Line::There(Box::new(remote)),
+            study: directory.join(name),
+            peers,
         })
     }
 
-    fn agent(&self) -> &Agent {
-        match &self.line {
-            Line::Here(agent) => agent,
-            Line::There(remote) => remote.agent(),
-        }
+    fn agent(&self) -> &Arc<Agent> {
+        self.line.agent()
     }
 
     /// What it is called.
@@ -209,12 +239,7 @@ impl<'a> Reached<'a> {
 
     /// A command of the program there with that store.
     fn command(&self, words: &[&OsStr]) -> Vec<OsString> {
-        let begin = [
-            self.program.as_os_str(),
-            "--store".as_ref(),
-            self.store.as_os_str(),
-        ];
-        argv(begin.iter().chain(words))
+        program(&self.program, &self.store, &self.peers, words)
     }
 
     /// Hands the study over and waits until the machine is ready.
@@ -226,13 +251,22 @@ impl<'a> Reached<'a> {
             wipe,
             called: &format!("on {to}"),
             advice: &|said| self.advice(said),
+            relay: Some(relay(self.agent(), &self.peers)),
         };
         let place = self.host.place.as_deref();
         let ready = places::ready(self.agent(), study, place, &kit);
         let (mut speaks, mut facts) = ready?;
-        if let Line::There(remote) = &self.line {
-            facts.push(Fact::new(OVER_SSH, remote.to()));
-            speaks.broken = Some(&**remote);
+        match &self.line {
+            Line::There(remote) => {
+                facts.push(Fact::new(OVER_SSH, remote.to()));
+                speaks.broken = Some(&**remote);
+            }
+            // As of any run of this machine's own.
+            Line::Here(_) if place.is_none() => facts.extend(execute::begun_in()),
+            Line::Here(_) => {}
+        }
+        for (node, peer) in (2..).zip(&self.peers) {
+            facts.extend(peer.facts(node));
         }
         Ok(Place {
             name: self.host.place.clone().unwrap_or(to),
@@ -242,30 +276,70 @@ impl<'a> Reached<'a> {
     }
 
     /// Lowers what was left standing there, if anything was, and removes what the run had there.
-    fn put_away(&self) {
+    fn put_away(&self, setting: &Setting) {
         let Line::There(remote) = &self.line else {
             if let Some(directory) = self.study.parent() {
                 // It holds a copy of the study, and nothing of value.
                 let _ = std::fs::remove_dir_all(directory);
             }
+            let names = self.peers.iter().map(|peer| &*peer.introduced.name);
+            let names: Vec<&str> = names.collect();
+            // A store that cannot be read was told of before.
+            if super::clean::is_left_on(setting, &names).unwrap_or(false) {
+                let (names, peers) = (names.join(" or "), self.said_again());
+                super::error(&format!(
+                    "warning: something is left on {names}\n  next: stackrace clean{peers}\n"
+                ));
+            }
             return;
         };
-        let cleaned = self
-            .agent()
-            .exec(&self.command(&["clean"].map(OsStr::new)))
-            .and_then(|output| match output.status {
-                Some(0) => remote.does::<()>(Verb::RemoveTree {
-                    path: self.store.clone(),
-                }),
-                _ => Err(AgentError::Refused(output.stdout)),
-            });
+        let cleaned = collected(
+            self.agent(),
+            &self.peers,
+            &self.command(&["clean".as_ref()]),
+        )
+        .and_then(|output| match output.status {
+            Some(0) => remote.does::<()>(Verb::RemoveTree {
+                path: self.store.clone(),
+            }),
+            _ => Err(AgentError::Refused(output.stdout)),
+        });
         if let Err(error) = cleaned {
-            let (to, store) = (remote.to(), self.store.display());
+            let (to, store, peers) = (remote.to(), self.store.display(), self.said_again());
             super::error(&format!(
-                "warning: {store} is left on {to}: {error}\n  next: stackrace clean --on {to}\n"
+                "warning: {store} is left on {to}: {error}\n  next: stackrace clean --on {to}{peers}\n"
             ));
         }
     }
+
+    /// The peers as words of a command line.
+    fn said_again(&self) -> String {
+        let peers = self.peers.iter();
+        peers
+            .map(|peer| format!(" --peer {}", peer.introduced.name))
+            .collect()
+    }
+}
+
+/// A command of this program where it is, with a store and peers.
+fn program(path: &Path, store: &Path, peers: &[Arc<Peer>], words: &[&OsStr]) -> Vec<OsString> {
+    let mut command = argv([path.as_os_str(), "--store".as_ref(), store.as_os_str()]);
+    let introduced: Vec<_> = peers.iter().map(|peer| &peer.introduced).collect();
+    if !introduced.is_empty() {
+        // Names, addresses and paths can be written in JSON.
+        let text = serde_json::json!(introduced).to_string();
+        command.extend(argv(["--introduced", &text]));
+    }
+    command.extend(argv(words));
+    command
+}
+
+/// What carries between a program at a machine and its peers.
+fn relay(first: &Arc<Agent>, peers: &[Arc<Peer>]) -> Relay {
+    let far = peers
+        .iter()
+        .map(|peer| -> Arc<dyn Far> { Arc::<Peer>::clone(peer) });
+    Relay::new(Arc::clone(first), far.collect())
 }
 
 /// Reaches the machines, calls with them when they are ready, and leaves nothing there.
@@ -282,7 +356,7 @@ fn made(
     let ended = places::all(reached.iter().map(|there| there.place(run.study, wipe)));
     let ended = ended.and_then(then);
     for there in &reached {
-        there.put_away();
+        there.put_away(run.setting);
     }
     ended
 }
@@ -347,12 +421,18 @@ pub(super) fn resume(
 }
 
 /// A command there, with all it prints.
-fn collected(agent: &Agent, command: &[OsString]) -> Result<Output, AgentError> {
-    let talk = agent.follow(command)?;
+fn collected(
+    first: &Arc<Agent>,
+    peers: &[Arc<Peer>],
+    command: &[OsString],
+) -> Result<Output, AgentError> {
+    let relay = relay(first, peers);
+    let talk = first.follow(command)?;
     let mut printed = String::new();
     loop {
         match talk.hear(MOMENT)? {
             None => {}
+            Some(Heard::Line(line)) if relay.takes(talk.program(), &line) => {}
             Some(Heard::Line(line)) => {
                 printed.push_str(&line);
                 printed.push('\n');
@@ -378,7 +458,7 @@ pub(super) fn plan(
     for host in hosts {
         let there = Reached::new(setting, study, host)?;
         let planned = there.plan(study, verb);
-        there.put_away();
+        there.put_away(setting);
         let output = planned?;
         if !setting.quiet && !verb.json {
             super::print(&format!("on {}\n\n", there.called()));
@@ -403,82 +483,10 @@ impl Reached<'_> {
         }
         let path = self.study.to_string_lossy();
         let written = self.agent().write(&path, &study.text);
-        let planned = written.and_then(|()| collected(self.agent(), &command));
+        let planned = written.and_then(|()| collected(self.agent(), &self.peers, &command));
         planned.map_err(|error| match &self.line {
             Line::There(remote) => failed(remote, error),
             Line::Here(_) => Failure::internal(error.to_string()),
         })
     }
-}
-
-/// `stackrace clean --on`, for each machine.
-pub(super) fn clean(verb: &Clean) -> Result<u8, Failure> {
-    let mut code = 0;
-    for on in &verb.there.on {
-        code = code.max(clean_one(verb, &way(on, &verb.there.reach)?)?);
-    }
-    Ok(code)
-}
-
-fn clean_one(verb: &Clean, way: &Way) -> Result<u8, Failure> {
-    let remote = Remote::connect(way).map_err(unreachable)?;
-    let mut text = String::new();
-    let mut left = 0;
-    let mut gone: Vec<(&str, PathBuf)> = Vec::new();
-    let words = |error| failed(&remote, error);
-    for path in remote.stores().map_err(words)? {
-        let (said, free) = leftover(&remote, &path, verb.list).map_err(words)?;
-        text.push_str(&said);
-        match free {
-            true => gone.push(("", path)),
-            false => left += 1,
-        }
-    }
-    // What goes on there, or could not be lowered, needs the program to the end.
-    if left == 0 {
-        let copies = remote.copies().map_err(words)?;
-        gone.extend(copies.into_iter().map(|copy| ("the program's copy ", copy)));
-    }
-    for (what, path) in gone {
-        let shown = path.display().to_string();
-        if verb.list {
-            text.push_str(&format!("would remove: {what}{shown}\n"));
-            continue;
-        }
-        let removed = remote.does::<()>(Verb::RemoveTree { path });
-        removed.map_err(words)?;
-        text.push_str(&format!("removed: {what}{shown}\n"));
-    }
-    super::print(&text);
-    Ok(if left > 0 { failure::CANNOT } else { 0 })
-}
-
-/// Lowers what a run made from elsewhere left standing; what is to be said, and whether its store
-/// may go.
-fn leftover(remote: &Remote, store: &Path, list: bool) -> Result<(String, bool), AgentError> {
-    let program = remote.program().as_os_str();
-    let mut command = argv([
-        program,
-        "--store".as_ref(),
-        store.as_os_str(),
-        "clean".as_ref(),
-    ]);
-    if list {
-        command.push("--list".into());
-    }
-    let output = remote.agent().exec(&command)?;
-    let said = output.stdout.lines().filter(|line| *line != NOTHING);
-    let mut text: String = said.map(|line| format!("{line}\n")).collect();
-    if output.status != Some(0) || text.contains("left alone: ") {
-        text.push_str(&output.stderr);
-        return Ok((text, false));
-    }
-    let path = store.to_path_buf();
-    let holders: Vec<String> = remote.does(Verb::Holders { path })?;
-    if let Some(holder) = holders.first() {
-        let path = store.display();
-        text.push_str(&format!("left alone: {path} is in use by {holder}\n"));
-        return Ok((text, false));
-    }
-    Ok((text, true))
 }

@@ -12,6 +12,7 @@ use super::args::Output;
 use super::execute::{self, Asked, Going};
 use super::failure::{self, Failure};
 use super::resume::Stopped;
+use crate::agent::relay::Relay;
 use crate::agent::ssh::Remote;
 use crate::agent::{Agent, AgentError, Heard as Came, Talk};
 use crate::event::{Event, Fact};
@@ -37,9 +38,16 @@ pub(super) struct Speaks<'a> {
     talk: Talk<'a>,
     /// Who says why the line has broken; none: nobody knows more than that.
     pub(super) broken: Option<&'a Remote>,
+    /// Who carries what is asked of its peers; none: it has none, or reaches them itself.
+    relay: Option<Relay>,
 }
 
 impl Speaks<'_> {
+    fn carries(&self, text: &str) -> bool {
+        let relay = self.relay.as_ref();
+        relay.is_some_and(|relay| relay.takes(self.talk.program(), text))
+    }
+
     fn words(&self, error: &AgentError) -> String {
         match (error, self.broken) {
             (AgentError::Ended, Some(remote)) => remote.broken().to_string(),
@@ -58,6 +66,7 @@ impl Messenger for Speaks<'_> {
         let heard = self.talk.hear(MOMENT);
         match heard.map_err(|error| self.words(&error))? {
             None => Ok(Heard::Nothing),
+            Some(Came::Line(text)) if self.carries(&text) => Ok(Heard::Nothing),
             Some(Came::Line(text)) => serde_json::from_str(&text)
                 .map(Heard::Said)
                 .map_err(|error| format!("what was said there is not understood: {error}")),
@@ -86,6 +95,8 @@ pub(super) struct Kit<'a> {
     pub(super) called: &'a str,
     /// What it says, with what can be done from here.
     pub(super) advice: &'a dyn Fn(String) -> String,
+    /// What carries between it and its peers.
+    pub(super) relay: Option<Relay>,
 }
 
 /// Hands the study over and waits until the place is ready, which it is when everything that can be
@@ -112,6 +123,7 @@ pub(super) fn ready<'a>(
     let mut speaks = Speaks {
         talk: agent.follow(&command).map_err(cannot)?,
         broken: None,
+        relay: kit.relay.clone(),
     };
     loop {
         match speaks.hear() {

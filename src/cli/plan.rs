@@ -168,7 +168,7 @@ fn on_this_machine<T>(
     study: &Study,
     with: impl FnOnce(&Machine<'_>) -> T,
 ) -> Result<T, Failure> {
-    let host = super::host(Arc::new(|_| ()));
+    let host = setting.host(Arc::new(|_| ()));
     let scratch = setting.store()?.join("runs").join("RUN").join("mnt");
     Ok(with(&Machine {
         commands: &|index, treatment| commands(&scratch, &study.policy, index, treatment),
@@ -179,11 +179,7 @@ fn on_this_machine<T>(
                 .map(|need| format!("{need}\n  next: {}", need.next()));
             words.collect()
         },
-        free_bytes: &|path| {
-            // The scratch directory of a run that is only planned does not exist yet.
-            let there = path.ancestors().find(|path| host.is_dir(path))?;
-            host.free_bytes(there).ok()
-        },
+        free_bytes: &|path| free_bytes(&host, path),
         write_rate: None,
         memory_bytes: crate::observe::memory_bytes(),
         scratch: &scratch,
@@ -201,25 +197,71 @@ pub(super) fn check_machine(setting: &Setting, study: &Study) -> Result<(), Fail
         if !missing.is_empty() {
             return Err(Failure::new(failure::CANNOT, missing.join("\n")));
         }
-        for need in crate::plan::room(study, machine) {
-            if let Some(free) = need.free_bytes.filter(|free| need.needed_bytes > *free) {
-                let (needed, free) = (unit::bytes(need.needed_bytes), unit::bytes(free));
-                return Err(Failure::refused(format!(
-                    "{} has {free} free; this study needs {needed} there",
-                    need.path.display()
-                ))
-                .next("free space there, or make the study's devices or data smaller"));
-            }
+        check_room(study, machine, 1, "")?;
+        let host = setting.host(Arc::new(|_| ()));
+        for node in 2..=host.nodes() {
+            let peer = host
+                .peer(node)
+                .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+            let scratch = peer.own_scratch().unwrap_or(machine.scratch);
+            let there = Machine {
+                free_bytes: &|path| free_bytes(peer, path),
+                scratch,
+                ..*machine
+            };
+            check_room(study, &there, node, &format!("{}: ", peer.name()))?;
         }
         Ok(())
     })?
 }
 
+/// Refuses a study that needs more room than there is on a machine of its stacks.
+fn check_room(
+    study: &Study,
+    machine: &Machine<'_>,
+    node: usize,
+    called: &str,
+) -> Result<(), Failure> {
+    for need in crate::plan::room(study, machine, node) {
+        let Some(free) = need.free_bytes.filter(|free| need.needed_bytes > *free) else {
+            continue;
+        };
+        let (needed, free) = (unit::bytes(need.needed_bytes), unit::bytes(free));
+        return Err(Failure::refused(format!(
+            "{called}{} has {free} free; this study needs {needed} there",
+            need.path.display()
+        ))
+        .next("free space there, or make the study's devices or data smaller"));
+    }
+    Ok(())
+}
+
+/// What is free at a place, or where it would be made.
+fn free_bytes(host: &dyn Host, path: &Path) -> Option<u64> {
+    let there = path.ancestors().find(|path| host.is_dir(path))?;
+    host.free_bytes(there).ok()
+}
+
 /// Refuses a study that names a place where no directory is, before anything is created.
-pub(super) fn check_places(study: &Study) -> Result<(), Failure> {
-    let host = LocalHost::new(Arc::new(|_| ()));
+pub(super) fn check_places(setting: &Setting, study: &Study) -> Result<(), Failure> {
+    let host = setting.host(Arc::new(|_| ()));
+    check_places_on(&host, study, 1, "")?;
+    for node in 2..=host.nodes() {
+        if let Ok(peer) = host.peer(node) {
+            check_places_on(peer, study, node, &format!("{}: ", peer.name()))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_places_on(
+    host: &dyn Host,
+    study: &Study,
+    node: usize,
+    called: &str,
+) -> Result<(), Failure> {
     for treatment in &study.treatments {
-        for (place, _) in treatment.stack.disk_needed() {
+        for (place, _) in treatment.stack.disk_needed_on(node) {
             // An empty path is the run's own directory, which is made.
             if place.as_os_str().is_empty() || host.is_dir(&place) {
                 continue;
@@ -229,8 +271,10 @@ pub(super) fn check_places(study: &Study) -> Result<(), Failure> {
             } else {
                 "does not exist"
             };
-            return Err(Failure::refused(format!("{} {what}", place.display()))
-                .next("name an existing directory"));
+            return Err(
+                Failure::refused(format!("{called}{} {what}", place.display()))
+                    .next("name an existing directory"),
+            );
         }
     }
     Ok(())

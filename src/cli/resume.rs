@@ -8,6 +8,7 @@ use super::args::{Output, Resume};
 use super::execute::{self, Asked, BEGUN_IN, broken, parse, unwritten};
 use super::failure::{self, Failure};
 use crate::event::Event;
+use crate::host::local::LocalHost;
 use crate::journal::{self, Journal};
 use crate::record::{Log, Record, RecordError, Store};
 use crate::run::{Ledger, Shared};
@@ -52,6 +53,7 @@ pub(super) fn exec(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         return super::lab::resume(setting, &study, &store, stopped, &output);
     }
     if let Some(hosts) = super::on::known(&study, &stopped.record, &verb.reach)? {
+        go_back(&stopped.record)?;
         return super::on::resume(setting, &study, &store, stopped, &verb, &hosts, &output);
     }
     go_back(&stopped.record)?;
@@ -136,7 +138,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
         Journal::create(path)
     }
     .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-    let host = super::host(Arc::new(|_| ()));
+    let host = LocalHost::new(Arc::new(|_| ()));
     super::clean::outlive(&host, path).map_err(|command| {
         let text = format!("a command of the interrupted run is still running: {command}");
         Failure::new(failure::CANNOT, text).next("wait until it has ended, or end it")

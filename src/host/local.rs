@@ -6,8 +6,8 @@
 //! run it belongs to in its environment.
 
 use super::{
-    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, argv, process, reading, shown,
-    tools, tree,
+    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, process, reading, shown, tools,
+    tree,
 };
 use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};
@@ -89,21 +89,6 @@ impl LocalHost {
             self.pause(ORPHAN_PAUSE);
         }
         command_of(run).map_or(Ok(()), Err)
-    }
-
-    fn knows_file_system(name: &str) -> bool {
-        reading::text(Path::new("/proc/filesystems"))
-            .unwrap_or_default()
-            .lines()
-            .any(|line| line.split_whitespace().next_back() == Some(name))
-    }
-
-    /// Loads a kernel module where that can help; whether it did is looked at afterwards.
-    fn load(&self, module: &str) {
-        if self.is_root() && tools::find("modprobe").is_some() {
-            // A failure is recorded by the sink; what counts is what the kernel knows next.
-            let _ = self.exec(&argv(["modprobe", module]));
-        }
     }
 }
 
@@ -231,51 +216,8 @@ impl Host for LocalHost {
     }
 
     fn missing(&self, needs: &Needs) -> Vec<HostError> {
-        let mut missing = Vec::new();
-        if needs.root && !self.is_root() {
-            missing.push(HostError::NeedsRoot);
-        }
-        for tool in needs.tools {
-            if tools::find(tool).is_none() {
-                missing.push(HostError::ToolMissing {
-                    tool: (*tool).to_string(),
-                });
-            }
-        }
-        if let Some(name) = needs.file_system
-            && !Self::knows_file_system(name)
-        {
-            self.load(name);
-            if !Self::knows_file_system(name) {
-                missing.push(HostError::KernelLacks {
-                    what: format!("the file system {name}"),
-                });
-            }
-        }
-        let control = Path::new("/dev/loop-control");
-        if needs.loop_devices && !reading::exists(control) {
-            self.load("loop");
-            if !reading::exists(control) {
-                missing.push(HostError::KernelLacks {
-                    what: "loop devices (/dev/loop-control is not there)".to_string(),
-                });
-            }
-        }
-        for driver in needs.drivers {
-            let shown_by = Path::new(driver.shown_by);
-            if !reading::exists(shown_by) {
-                self.load(driver.module);
-            }
-            if !reading::exists(shown_by) {
-                missing.push(HostError::KernelLacks {
-                    what: driver.what.to_string(),
-                });
-            }
-        }
-        if needs.lab && !reading::exists(Path::new(super::LAB_MARK)) {
-            missing.push(HostError::OutsideLab);
-        }
-        missing
+        super::lacking(self, needs, &|tool| Ok(tools::find(tool).is_some()))
+            .unwrap_or_else(|error| vec![error])
     }
 
     fn is_root(&self) -> bool {
@@ -512,6 +454,7 @@ fn holders(path: &Path) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::argv;
     use rustix::process::kill_process;
 
     fn host() -> (LocalHost, Arc<Mutex<Vec<CommandRun>>>) {

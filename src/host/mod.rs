@@ -8,6 +8,7 @@
 
 pub(crate) mod local;
 pub(crate) mod mountinfo;
+mod needs;
 pub(crate) mod plan;
 pub(crate) mod process;
 mod reading;
@@ -17,12 +18,13 @@ pub(crate) mod udev;
 pub(crate) mod verb;
 
 pub(crate) use mountinfo::MountInfo;
+pub(crate) use needs::lacking;
 
 use crate::unit;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
-use std::net::IpAddr;
+use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -292,6 +294,18 @@ pub(crate) trait Host: Send + Sync {
     fn line(&self) -> Result<[IpAddr; 2], HostError> {
         Err(HostError::NoPeer { node: 1 })
     }
+    /// The run's own directory on this machine, where it is a peer that has one of its own; none: the
+    /// same path as on the first machine.
+    fn own_scratch(&self) -> Option<&Path> {
+        None
+    }
+    /// Where this machine as a peer listens to one who measures the line to it.
+    ///
+    /// # Errors
+    /// When it is no peer, or cannot listen.
+    fn measured_at(&self) -> Result<SocketAddr, HostError> {
+        Err(HostError::NoPeer { node: 1 })
+    }
     /// Measures the line to this machine as a peer, with so many bytes; none: it is only planned.
     ///
     /// # Errors
@@ -304,7 +318,11 @@ pub(crate) trait Host: Send + Sync {
     ///
     /// # Errors
     /// As [`Host::measure_line`].
-    fn measure_line_to(&self, other: IpAddr, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+    fn measure_line_to(
+        &self,
+        other: &dyn Host,
+        bytes: u64,
+    ) -> Result<Option<LineSpeed>, HostError> {
         let _ = (other, bytes);
         Err(HostError::NoPeer { node: 1 })
     }
@@ -414,7 +432,7 @@ impl HostError {
             }
             Self::OutsideLab => "run the study in the lab: stackrace run STUDY --lab".to_string(),
             Self::NoPeer { .. } => {
-                "run the study in the lab, which has as many as it needs: stackrace run STUDY --lab"
+                "name the others: --peer [USER@]HOST; or run the study in the lab, which has as many as it needs: stackrace run STUDY --lab"
                     .to_string()
             }
             Self::Elsewhere { next, .. } => next.clone(),

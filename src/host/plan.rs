@@ -904,7 +904,11 @@ impl Host for PlanHost {
         Ok(None)
     }
 
-    fn measure_line_to(&self, _other: IpAddr, _bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+    fn measure_line_to(
+        &self,
+        _other: &dyn Host,
+        _bytes: u64,
+    ) -> Result<Option<LineSpeed>, HostError> {
         Ok(None)
     }
 

@@ -19,6 +19,8 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
         "zpool" | "zfs" | "zdb" => "zfsutils-linux",
         "mkfs.f2fs" | "dump.f2fs" => "f2fs-tools",
         "bcachefs" => "bcachefs-tools",
+        "drbdadm" | "drbdsetup" => "drbd-utils",
+        "ip" | "tc" => "iproute2",
         "modprobe" => "kmod",
         "qemu-system-x86_64" => "qemu-system-x86",
         "mmdebstrap" => "mmdebstrap",

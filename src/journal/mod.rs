@@ -19,7 +19,7 @@ mod undo;
 pub(crate) use devices::{erase, partitions};
 pub(crate) use undo::{undo_all, undo_entries, unmount, until_free};
 
-use crate::host::HostError;
+use crate::host::{Host, HostError};
 use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use std::fmt;
@@ -82,12 +82,29 @@ pub(crate) enum Undo {
     EndNfs,
     /// Something on a peer.
     OnPeer {
-        /// Its number, from 2.
+        /// Its number then, from 2.
         node: usize,
+        /// What it is called; empty in journals of before it was written: the number has to do.
+        #[serde(default)]
+        host: String,
         /// What.
         undo: Box<Undo>,
     },
 }
+
+impl Undo {
+    /// The same on a peer of this number.
+    pub(crate) fn on(node: usize, peer: &dyn Host, undo: Self) -> Self {
+        Self::OnPeer {
+            node,
+            host: peer.name().to_owned(),
+            undo: Box::new(undo),
+        }
+    }
+}
+
+/// The group of what everything else lies in: it is undone when nothing else is left.
+pub(crate) const GROUND: &str = "ground";
 
 impl fmt::Display for Undo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -117,7 +134,10 @@ impl fmt::Display for Undo {
             Self::PlainLine(card) => write!(f, "give {card} its ordinary queue back"),
             Self::EndDaemon(program) => write!(f, "end {program}"),
             Self::EndNfs => f.write_str("end the NFS server"),
-            Self::OnPeer { node, undo } => write!(f, "{undo} on node{node}"),
+            Self::OnPeer { node, host, undo } if host.is_empty() => {
+                write!(f, "{undo} on node{node}")
+            }
+            Self::OnPeer { host, undo, .. } => write!(f, "{undo} on {host}"),
         }
     }
 }

@@ -1,11 +1,34 @@
 //! Undoing what stands between machines.
 
 use crate::host::{Host, HostError, LINE_HANDLE, argv, shown};
+use std::io::ErrorKind;
 use std::time::Duration;
 
 /// How often, and with what pause, a replicated device that is open is tried again.
 const BUSY_TRIES: usize = 30;
 const BUSY_PAUSE: Duration = Duration::from_millis(100);
+
+/// The peer an entry speaks of: of its name, since its number may be another one's by now.
+///
+/// # Errors
+/// When it is not among those that can be talked to.
+pub(super) fn named<'a>(
+    host: &'a dyn Host,
+    node: usize,
+    name: &str,
+) -> Result<&'a dyn Host, HostError> {
+    if name.is_empty() {
+        return host.peer(node);
+    }
+    let peers = (2..=host.nodes()).filter_map(|node| host.peer(node).ok());
+    let mut named = peers.filter(|peer| peer.name() == name);
+    named.next().ok_or_else(|| HostError::Elsewhere {
+        host: name.to_owned(),
+        said: format!("nothing can be undone there without a line to it: add --peer {name}"),
+        next: format!("stackrace clean --peer {name}"),
+        kind: ErrorKind::NotConnected,
+    })
+}
 
 /// What drbdsetup says of a name it does not know, and where its driver is not loaded.
 const NO_REPLICA: [&str; 4] = [

@@ -135,16 +135,15 @@ fn what_was_made_on_a_peer_is_undone_there() {
     let peer = host.peer(2).unwrap();
     let made = base.path().join("made");
     let journal = Journal::create(&path).unwrap();
-    let undo = Undo::OnPeer {
-        node: 2,
-        undo: Box::new(Undo::RemoveDir(made.clone())),
-    };
+    let undo = Undo::on(2, peer, Undo::RemoveDir(made.clone()));
     journal.will("a", undo.clone()).unwrap();
     peer.create_dir(&made).unwrap();
     drop(journal);
     let text = std::fs::read_to_string(&path).unwrap();
     assert!(
-        text.contains("\"undo\":{\"on-peer\":{\"node\":2,\"undo\":{\"remove-dir\":"),
+        text.contains(
+            "\"undo\":{\"on-peer\":{\"node\":2,\"host\":\"node2\",\"undo\":{\"remove-dir\":"
+        ),
         "{text}"
     );
     assert_eq!(
@@ -154,7 +153,50 @@ fn what_was_made_on_a_peer_is_undone_there() {
     let journal = Journal::open(&path).unwrap();
     // A machine without that peer cannot, and says so; nothing is forgotten.
     let alone = crate::host::local::LocalHost::new(std::sync::Arc::new(|_| ()));
-    assert_eq!(undo_all(&alone, &journal).unwrap().failed.len(), 1);
+    let failed = undo_all(&alone, &journal).unwrap().failed;
+    assert!(failed[0].1.contains("--peer node2"), "{failed:?}");
     assert_eq!(undo_all(&host, &journal).unwrap().undone, [undo]);
     assert!(host.left().is_empty());
+}
+
+/// Another machine may have that number by now: the entry is undone on the one of its name.
+#[test]
+fn a_peer_is_found_by_its_name_and_by_its_number_where_none_was_written() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    let [second, third] = ["second", "third"].map(|name| base.path().join(name));
+    let entry = |id: u32, host: &str, made: &Path| {
+        let made = made.display();
+        format!(
+            "{{\"entry\":{id},\"group\":\"a\",\"undo\":{{\"on-peer\":{{\"node\":2,{host}\"undo\":{{\"remove-dir\":\"{made}\"}}}}}}}}\n"
+        )
+    };
+    let named = entry(2, "\"host\":\"node3\",", &third);
+    let text = format!("{{\"journal\":1}}\n{}{named}", entry(1, "", &second));
+    std::fs::write(&path, text).unwrap();
+    let host = PlanHost::new();
+    host.peer(2).unwrap().create_dir(&second).unwrap();
+    host.peer(3).unwrap().create_dir(&third).unwrap();
+    let journal = Journal::open(&path).unwrap();
+    assert_eq!(undo_all(&host, &journal).unwrap().undone.len(), 2);
+    assert!(host.left().is_empty(), "{:?}", host.left());
+}
+
+/// The directory of a run on a peer holds the files of what stands: it goes when nothing does.
+#[test]
+fn the_ground_is_undone_when_nothing_else_is_left() {
+    let base = tempfile::tempdir().unwrap();
+    let host = PlanHost::new();
+    let journal = Journal::create(&base.path().join("journal.jsonl")).unwrap();
+    let [ground, full] = ["ground", "full"].map(|name| base.path().join(name));
+    for (group, path) in [(GROUND, &ground), ("a", &full)] {
+        journal.will(group, Undo::RemoveDir(path.clone())).unwrap();
+        host.create_dir(path).unwrap();
+    }
+    host.create_dir(&full.join("child")).unwrap();
+    let report = undo_all(&host, &journal).unwrap();
+    assert_eq!((report.undone.len(), report.failed.len()), (0, 2));
+    host.remove_dir(&full.join("child")).unwrap();
+    let report = undo_all(&host, &journal).unwrap();
+    assert_eq!(report.undone, [full, ground].map(Undo::RemoveDir));
 }

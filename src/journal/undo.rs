@@ -3,7 +3,7 @@
 //! Nothing is forced: no lazy unmount, no detaching of what is in use. What cannot be undone stays
 //! in the journal with everything older of its group, and the report says who is in the way.
 
-use super::{Entry, EntryId, Journal, JournalError, Undo, devices, peers};
+use super::{Entry, EntryId, GROUND, Journal, JournalError, Undo, devices, peers};
 use crate::host::{Host, HostError, Output, argv};
 use std::collections::BTreeSet;
 use std::ffi::{OsStr, OsString};
@@ -55,7 +55,7 @@ fn undo(host: &dyn Host, journal: &Journal, entries: Vec<Entry>) -> Result<Repor
     let mut report = Report::default();
     let mut stuck: BTreeSet<String> = BTreeSet::new();
     for entry in entries {
-        if stuck.contains(&entry.group) {
+        if stuck.contains(&entry.group) || (entry.group == GROUND && !stuck.is_empty()) {
             let why = "what was made later could not be undone".to_string();
             report.failed.push((entry.undo, why));
             continue;
@@ -91,7 +91,11 @@ fn undo_one(host: &dyn Host, undo: &Undo) -> Result<(), HostError> {
         Undo::PlainLine(card) => peers::plain_line(host, card),
         Undo::EndDaemon(program) => host.end_daemon(program),
         Undo::EndNfs => peers::end_nfs(host),
-        Undo::OnPeer { node, undo } => undo_one(host.peer(*node)?, undo),
+        Undo::OnPeer {
+            node,
+            host: name,
+            undo,
+        } => undo_one(peers::named(host, *node, name)?, undo),
     }
 }
 

@@ -221,7 +221,7 @@ impl Plan {
         let comparisons = comparisons(study);
         let looks = looks(&study.decide, comparisons, study.workload_heads.len());
         let time = duration::time(study, &costs, &treatments, &looks, machine);
-        let disk = disk(study, machine);
+        let disk = room(study, machine, 1);
         let mut plan = Self {
             title: study.title.clone(),
             question: study.question.clone(),
@@ -353,17 +353,13 @@ fn moved(study: &Study, costs: &Costs) -> Moved {
     }
 }
 
-/// Room a study needs at once, place by place, and what is free there.
-pub(crate) fn room(study: &Study, machine: &Machine<'_>) -> Vec<DiskNeed> {
-    disk(study, machine)
-}
-
-/// Room needed at once: by the largest treatment, or by all where all stand at once.
-fn disk(study: &Study, machine: &Machine<'_>) -> Vec<DiskNeed> {
+/// Room a study needs at once on a machine of its stacks, from 1, place by place, and what is free
+/// there: by the largest treatment, or by all where all stand at once.
+pub(crate) fn room(study: &Study, machine: &Machine<'_>, node: usize) -> Vec<DiskNeed> {
     let mut places: BTreeMap<PathBuf, u64> = BTreeMap::new();
     for treatment in &study.treatments {
         let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
-        for (path, bytes) in treatment.stack.disk_needed() {
+        for (path, bytes) in treatment.stack.disk_needed_on(node) {
             let path = match path.as_os_str().is_empty() {
                 true => machine.scratch.to_owned(),
                 false => path,

@@ -107,10 +107,7 @@ impl Desk {
         order: &Order,
     ) -> Result<Self, String> {
         let words = |error: HostError| error.to_string();
-        let undo = Undo::OnPeer {
-            node,
-            undo: Box::new(Undo::RemoveTree(path.clone())),
-        };
+        let undo = Undo::on(node, host, Undo::RemoveTree(path.clone()));
         let entry = journal
             .will("order", undo)
             .map_err(|error| error.to_string())?;

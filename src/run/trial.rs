@@ -188,7 +188,8 @@ impl Trial<'_> {
             seed: first_bytes(&hasher),
         };
         let name = format!(".stackrace-{}-order", self.site.tag);
-        let path = self.site.scratch.join(name);
+        let scratch = host.own_scratch().unwrap_or(&self.site.scratch);
+        let path = scratch.join(name);
         Desk::lay_out(host, self.here.journal, node, path, self.here.study, &order)
     }
 

@@ -1,7 +1,8 @@
 //! Whether layers fit on each other.
 
 use super::{Below, Danger, GivesKind, Layer, StackError, Takes};
-use crate::host::{Host, HostError, LabDisk};
+use crate::host::{Host, HostError, LabDisk, Needs};
+use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
 /// Layers that fit, bottom up; the last gives a directory, or bare devices.
@@ -116,18 +117,49 @@ impl Stack {
         self.layers.iter().flat_map(|l| l.lab_disks()).collect()
     }
 
-    /// What this machine lacks to raise this stack, none twice; empty: nothing.
+    /// The machines a layer of it needs something of, from 1.
+    fn machines(&self, index: usize) -> RangeInclusive<usize> {
+        let home = self.home(index);
+        match self.is_doubled(index) || self.layers[index].nodes() > 1 {
+            true => home..=home + 1,
+            false => home..=home,
+        }
+    }
+
+    /// What this machine and its peers lack to raise this stack, none twice; empty: nothing.
     pub(crate) fn missing(&self, host: &dyn Host) -> Vec<HostError> {
         let mut missing: Vec<HostError> = Vec::new();
         if self.nodes() > host.nodes() {
             missing.push(HostError::NoPeer { node: self.nodes() });
         }
-        for error in self.layers.iter().flat_map(|l| host.missing(&l.needs())) {
-            if !missing.contains(&error) {
-                missing.push(error);
+        for (index, layer) in self.layers.iter().enumerate() {
+            for error in self.missing_of(host, index, &layer.needs()) {
+                if !missing.contains(&error) {
+                    missing.push(error);
+                }
             }
         }
         missing
+    }
+
+    /// What a layer lacks on the machines it needs, as far as they are there.
+    fn missing_of(&self, host: &dyn Host, index: usize, needs: &Needs) -> Vec<HostError> {
+        let machines = self.machines(index).filter_map(|node| match node {
+            1 => Some(host),
+            node => host.peer(node).ok(),
+        });
+        machines
+            .flat_map(|machine| machine.missing(needs))
+            .collect()
+    }
+
+    /// The same of the layers on one of its machines.
+    pub(crate) fn disk_needed_on(&self, node: usize) -> Vec<(PathBuf, u64)> {
+        let layers = self.layers.iter().enumerate();
+        layers
+            .filter(|(index, _)| self.machines(*index).contains(&node))
+            .filter_map(|(_, layer)| layer.disk_needed())
+            .collect()
     }
 
     /// Ids of the disks it is told to write over.
@@ -149,7 +181,8 @@ impl Stack {
             return Err(StackError::whole(HostError::NoPeer { node }));
         }
         for (index, layer) in self.layers.iter().enumerate() {
-            if let Some(error) = host.missing(&layer.needs()).into_iter().next() {
+            let missing = self.missing_of(host, index, &layer.needs());
+            if let Some(error) = missing.into_iter().next() {
                 return Err(StackError {
                     layer: Some(index),
                     kind: layer.kind().to_string(),

@@ -10,7 +10,7 @@ use super::{
     line::{self, Line},
 };
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, Needs, argv};
+use crate::host::{Driver, Host, Needs, argv};
 use crate::journal::Undo;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::net::IpAddr;
@@ -19,6 +19,13 @@ use std::time::Duration;
 
 /// The port of device 0; device 1 has the next one.
 const PORT: usize = 7788;
+
+/// Its driver.
+const DRIVER: Driver = Driver {
+    module: "drbd",
+    shown_by: "/sys/module/drbd",
+    what: "replicated devices (drbd)",
+};
 
 /// Devices that are tried for one that is free.
 const MINORS: usize = 64;
@@ -162,11 +169,14 @@ impl Drbd {
         }
         text.push_str("  }\n");
         for end in ends {
+            let address = match end.address {
+                IpAddr::V4(address) => address.to_string(),
+                IpAddr::V6(address) => format!("ipv6 [{address}]"),
+            };
             text.push_str(&format!(
-                "  on {} {{\n    device /dev/drbd{minor};\n    disk {};\n    address {}:{};\n    meta-disk internal;\n  }}\n",
+                "  on {} {{\n    device /dev/drbd{minor};\n    disk {};\n    address {address}:{};\n    meta-disk internal;\n  }}\n",
                 end.name,
                 end.disk.display(),
-                end.address,
                 PORT + minor
             ));
         }
@@ -266,6 +276,7 @@ impl Layer for Drbd {
         Needs {
             root: true,
             tools: &["drbdadm", "drbdsetup", "modprobe", "uname", "ip", "tc"],
+            drivers: &[DRIVER],
             ..Needs::default()
         }
     }
@@ -296,22 +307,34 @@ impl Layer for Drbd {
             end(raising.host(), &here[0], ready.addresses[0])?,
             end(peer, &there[0], ready.addresses[1])?,
         ];
+        if ends[0].name == ends[1].name {
+            return Err(LayerError::refused(
+                format!(
+                    "both machines call themselves {}, and DRBD knows them by that",
+                    ends[0].name
+                ),
+                "give one another name (hostnamectl hostname NAME)",
+            ));
+        }
         let minor = free_minor(raising.host(), peer)?;
         let resource = raising.name("drbd").trim_start_matches('.').to_string();
-        let admin = Admin {
-            file: raising.scratch()?.join(raising.name("drbd.res")),
-            resource: resource.clone(),
-        };
         let text = self.configuration(&resource, minor, &ends);
-        raising.on_both(|raising| {
-            raising.scratch()?;
+        let up = |raising: &mut Raising<'_>| -> Result<Admin, LayerError> {
+            let admin = Admin {
+                file: raising.scratch()?.join(raising.name("drbd.res")),
+                resource: resource.clone(),
+            };
             raising.create_text(&admin.file, &text)?;
             raising.will(Undo::DownReplica(resource.clone()))?;
             admin.run(raising.host(), &["create-md", "--force"])?;
             admin.run(raising.host(), &["up"])?;
-            Ok(())
-        })?;
-        let mut facts = self.bring(raising.host(), peer, &admin)?;
+            Ok(admin)
+        };
+        let admin = up(raising)?;
+        let there = raising.on_peer(up)?;
+        let connected = admin.until(raising.host(), "cstate", &["Connected"]);
+        connected.map_err(|error| unconnected(error, &ends, PORT + minor))?;
+        let mut facts = self.bring((raising.host(), &admin), (peer, &there))?;
         facts.extend(ready.facts);
         let device = PathBuf::from(format!("/dev/drbd{minor}"));
         Ok(RaisedLayer {
@@ -330,14 +353,12 @@ impl Layer for Drbd {
 }
 
 impl Drbd {
-    /// Brings both ends into the state that was asked, and reads it back.
+    /// Brings both ends, which are connected, into the state that was asked, and reads it back.
     fn bring(
         &self,
-        host: &dyn Host,
-        peer: &dyn Host,
-        admin: &Admin,
+        (host, admin): (&dyn Host, &Admin),
+        (peer, there): (&dyn Host, &Admin),
     ) -> Result<Vec<Fact>, LayerError> {
-        admin.until(host, "cstate", &["Connected"])?;
         let mut first = "none: both disks were declared the same";
         if self.state == State::Resyncing {
             first = "under way from this machine to the peer";
@@ -349,7 +370,7 @@ impl Drbd {
             admin.run(host, &["primary"])?;
         }
         if self.dual {
-            admin.run(peer, &["primary"])?;
+            there.run(peer, &["primary"])?;
         }
         if self.state == State::Disconnected {
             admin.run(host, &["disconnect"])?;
@@ -409,6 +430,17 @@ impl Drbd {
         });
         Ok(facts.collect())
     }
+}
+
+/// Why the machines have not found each other, with what there has to be between them.
+fn unconnected(error: LayerError, ends: &[End; 2], port: usize) -> LayerError {
+    let [here, there] = [&ends[0], &ends[1]].map(|end| format!("{}:{port}", end.address));
+    LayerError::refused(
+        format!("the machines do not find each other: {error}"),
+        format!(
+            "let TCP through between {here} and {there}, both ways, and see dmesg | tail on both"
+        ),
+    )
 }
 
 /// A device number that neither machine uses.

@@ -17,6 +17,9 @@ const BANDS: usize = 16;
 /// Name of the fact that says how fast a line was found to be; its value begins with `NUMBER B/s, `.
 pub(super) const MEASURED: &str = "line to the peer";
 
+/// Name of the fact that says why it was not.
+const UNMEASURED: &str = "line to the peer not measured";
+
 /// Bytes that are sent to measure a line, where no rate is declared.
 const SENT: u64 = 4 << 20;
 
@@ -104,8 +107,9 @@ impl Line {
                 asked => asked,
             },
         )];
-        if let Some(speed) = raising.measure_line(bytes)? {
-            facts.push(Fact::new(
+        match raising.measure_line(bytes) {
+            Ok(None) => {}
+            Ok(Some(speed)) => facts.push(Fact::new(
                 MEASURED,
                 format!(
                     "{:.0} B/s, one TCP connection, {} sent; shortest of 20 round trips {}",
@@ -113,7 +117,9 @@ impl Line {
                     unit::bytes(speed.bytes),
                     unit::time_ns(speed.round_trip_ns as f64)
                 ),
-            ));
+            )),
+            // A firewall may let the stack's own ports through and no other.
+            Err(error) => facts.push(Fact::new(UNMEASURED, error.to_string())),
         }
         Ok(Ready { addresses, facts })
     }

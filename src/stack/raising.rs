@@ -105,7 +105,7 @@ impl<'a> Raising<'a> {
         let peer = self.peer()?;
         match self.home {
             1 => peer.measure_line(bytes),
-            home => self.machine(home)?.measure_line_to(peer.line()?[1], bytes),
+            home => self.machine(home)?.measure_line_to(peer, bytes),
         }
     }
 
@@ -255,7 +255,7 @@ impl<'a> Raising<'a> {
     /// The run's own directory, absolute and without links; created where it is missing.
     pub(super) fn scratch(&self) -> Result<PathBuf, LayerError> {
         let host = self.host();
-        let scratch = &self.site.scratch;
+        let scratch = host.own_scratch().unwrap_or(&self.site.scratch);
         if !scratch.is_absolute() {
             return Err(LayerError::refused(
                 format!(
@@ -278,10 +278,7 @@ impl<'a> Raising<'a> {
     pub(super) fn will(&mut self, undo: Undo) -> Result<EntryId, LayerError> {
         let undo = match self.node {
             1 => undo,
-            node => Undo::OnPeer {
-                node,
-                undo: Box::new(undo),
-            },
+            node => Undo::on(node, self.host, undo),
         };
         let id = self.site.journal.will(&self.site.tag, undo)?;
         self.entries.push(id);

@@ -259,6 +259,7 @@ impl LabRun<'_> {
             wipe: &[],
             called: guest.place.as_deref().unwrap_or(ALONE),
             advice: &|said| said,
+            relay: None,
         };
         let (speaks, mut facts) = places::ready(agent, self.study, guest.place.as_deref(), &kit)?;
         facts.extend(machine.facts().iter().cloned());
