@@ -49,6 +49,23 @@ at-most = "20 min"
 until = "never"
 "#;
 
+/// A stack of two machines.
+const REPLICATED: &str = r#"
+title = "a device on two machines"
+[factors]
+protocol = ["A", "C"]
+[[stack]]
+loop = { size = "8 MiB" }
+[[stack]]
+drbd = { protocol = "{protocol}" }
+[[stack]]
+ext4 = {}
+[[workload]]
+files = { count = 5 }
+[decide]
+rounds-at-most = 1
+"#;
+
 /// Where Debian keeps it; an ordinary user's `PATH` leaves the directory out.
 const SSHD: &str = "/usr/sbin/sshd";
 
@@ -588,4 +605,134 @@ fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
     stackrace(&ground, &["clean", "--on", &to]).ended(0);
     stackrace(&ground, &["clean"]).ended(0);
     assert_eq!(ground.left(), Vec::<String>::new());
+}
+
+#[test]
+fn peers_that_make_no_sense_are_refused_with_what_to_say() {
+    let ground = Ground::new();
+    ground.write("study.toml", REPLICATED);
+    let run = |words: &[&str]| {
+        let command = [&["run"], words].concat();
+        // An ssh that must not be needed.
+        ground.stackrace(&[&command[..], &["--ssh", "no-such-ssh"]].concat())
+    };
+    run(&["demo", "--peer", "b"])
+        .ended(2)
+        .err_has("need no peer")
+        .err_has("leave --peer out");
+    run(&["study.toml", "--peer", "b", "--peer", "c"])
+        .ended(2)
+        .err_has("need one peer; --peer names 2");
+    run(&["study.toml", "--on", "a", "--peer", "a"])
+        .ended(2)
+        .err_has("a cannot be a peer of itself");
+    run(&["study.toml", "--on", "a", "--on", "b", "--peer", "c"])
+        .ended(2)
+        .err_has("tried on several");
+    run(&["study.toml", "--lab", "--peer", "b"]).ended(2);
+    run(&["study.toml", "--peer", "b=10.1.0.256"])
+        .ended(2)
+        .err_has("\"10.1.0.256\" is no address");
+    run(&["study.toml", "--peer", "-oProxyCommand=x"]).ended(2);
+    run(&["study.toml", "--peer", "b"])
+        .ended(4)
+        .err_has("no-such-ssh");
+    // Without one, what could be said is said.
+    run(&["study.toml"])
+        .ended(4)
+        .err_has("there is no machine of number 2")
+        .err_has("--peer [USER@]HOST");
+    let twice = ["clean", "--peer", "b", "--peer", "b=10.1.0.2"];
+    ground.stackrace(&twice).ended(2).err_has("said twice");
+    assert!(!ground.store().join("runs").exists());
+}
+
+#[test]
+fn what_a_peer_lacks_is_said_with_its_name_before_anything_is_touched() {
+    let ground = Ground::new();
+    let Some(server) = Server::start(&ground, "a peer that lacks something") else {
+        return;
+    };
+    if Path::new("/sys/module/drbd").exists() || Path::new("/usr/sbin/drbdadm").exists() {
+        skipped("a peer that lacks something", "this machine has DRBD");
+        return;
+    }
+    let to = server.to();
+    ground.write("study.toml", REPLICATED);
+    for on in [&[][..], &["--on", &to.replace("127.0.0.1", "localhost")]] {
+        let words = ["run", "study.toml", "--peer", &to];
+        let refused = stackrace(&ground, &[&words, on].concat());
+        refused
+            .ended(4)
+            .err_has("drbdadm is not installed")
+            .err_has(&format!("{to}: drbdadm is not installed"))
+            .err_has("apt install drbd-utils");
+        assert!(!ground.store().join("runs").exists());
+        // The copy of the program, and nothing else.
+        assert_eq!(ground.left().len(), 1, "{:?}", ground.left());
+    }
+    let planned = stackrace(&ground, &["plan", "study.toml", "--peer", &to]);
+    planned.ended(0);
+    let missing = format!("{to}: drbdadm is not installed");
+    assert!(planned.out.contains(&missing), "{}", planned.out);
+    stackrace(&ground, &["clean", "--peer", &to]).ended(0);
+    assert_eq!(ground.left(), Vec::<String>::new());
+}
+
+/// A run whose first machine and whose keeper are dead: only both machines together know what is
+/// left, and where.
+#[test]
+fn what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named() {
+    for first_is_here in [true, false] {
+        let ground = Ground::new();
+        let Some(server) = Server::start(&ground, "a dead run with a peer") else {
+            return;
+        };
+        let to = server.to();
+        let home = ground.path().join("home/.local/state/stackrace/on");
+        let store = match first_is_here {
+            true => ground.store(),
+            false => home.join(".stackrace-0123"),
+        };
+        let directory = home.join(".stackrace-peer-0123");
+        let made = directory.join("made");
+        fs::create_dir_all(&made).unwrap();
+        fs::write(directory.join("file"), "held back until all else is gone").unwrap();
+        let dead = store.join("probes/0123");
+        fs::create_dir_all(&dead).unwrap();
+        let entry = |id: u32, group: &str, undo: Value| {
+            let peer = serde_json::json!({ "node": 2, "host": to, "undo": undo });
+            serde_json::json!({ "entry": id, "group": group, "undo": { "on-peer": peer } })
+        };
+        let tree = entry(1, "ground", serde_json::json!({ "remove-tree": directory }));
+        let one = entry(2, "r1-t0", serde_json::json!({ "remove-dir": made }));
+        let journal = format!("{{\"journal\":1}}\n{tree}\n{one}\n");
+        fs::write(dead.join("journal.jsonl"), journal).unwrap();
+
+        let on: &[&str] = match first_is_here {
+            true => &[],
+            false => &["--on", &to.replace("127.0.0.1", "localhost")],
+        };
+        let clean = |words: &[&str]| stackrace(&ground, &[&["clean"], on, words].concat());
+        let alone = clean(&[]);
+        alone.ended(4);
+        let next = format!("add --peer {to}");
+        assert!(alone.out.contains(&next), "{}", alone.out);
+        let elsewhere = stackrace(&ground, &["clean", "--on", &to]);
+        elsewhere.ended(4);
+        let words = "belongs to a run whose first machine is another";
+        assert!(elsewhere.out.contains(words), "{}", elsewhere.out);
+        let listed = clean(&["--peer", &to, "--list"]);
+        assert!(listed.out.contains("would undo: "), "{}", listed.out);
+        assert!(made.is_dir() && directory.join("file").exists());
+
+        let cleaned = clean(&["--peer", &to]);
+        cleaned.ended(0);
+        let words = format!("on {to}\n");
+        assert!(cleaned.out.contains(&words), "{}", cleaned.out);
+        assert!(!directory.exists());
+        assert_eq!(ground.left(), Vec::<String>::new());
+        assert_eq!(clean(&["--peer", &to]).code, Some(0));
+        stackrace(&ground, &["clean", "--on", &to]).ended(0);
+    }
 }

@@ -126,7 +126,10 @@ pub(super) fn known(
 fn only(on: Option<&String>, peers: &[String], reach: &Reach) -> Result<Host, Failure> {
     Ok(Host {
         place: None,
-        way: on.map(|on| way("--on", on, reach)).transpose()?,
+        way: on
+            .filter(|on| *on != HERE)
+            .map(|on| way("--on", on, reach))
+            .transpose()?,
         peers: peers::asked(peers, reach)?,
     })
 }

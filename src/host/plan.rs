@@ -306,7 +306,7 @@ impl World {
         }
     }
 
-    fn exec(&mut self, argv: &[OsString]) -> Output {
+    fn exec(&mut self, machine: &str, argv: &[OsString]) -> Output {
         let Some((tool, words)) = argv.split_first() else {
             return complained(127, "the command is empty");
         };
@@ -340,7 +340,7 @@ impl World {
             "drbdsetup" => self.drbdsetup(words),
             "tc" => self.tc(words),
             "ip" => said("10.77.0.2 dev {card} src 10.77.0.1\n"),
-            "uname" => said("{name}\n"),
+            "uname" => said(format!("{{name of {machine}}}\n")),
             "corosync-quorumtool" => said("Nodes: 2\n"),
             "corosync" | "dlm_controld" | "netatalk" | "smbd" | "rpcbind" | "rpc.mountd" => {
                 self.daemons.insert(tool.to_string_lossy().into_owned());
@@ -701,7 +701,7 @@ impl Host for PlanHost {
             command: true,
             host: self.prefix(),
         };
-        self.step(step, |world| Ok(world.exec(argv)))
+        self.step(step, |world| Ok(world.exec(self.name, argv)))
     }
 
     /// Nothing is missing in a plan: it shows what a machine that has everything would do.
