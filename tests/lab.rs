@@ -253,6 +253,9 @@ until = "never"
 const ARRAYS: &str = include_str!("lab/arrays.toml");
 const POOLS: &str = include_str!("lab/pools.toml");
 
+/// What is done in node1 of three guests that are reached over SSH.
+const PEERS: &str = include_str!("lab/peers.sh");
+
 /// The system of the guests.
 #[expect(clippy::disallowed_methods, reason = "the test's own setting")]
 fn system() -> String {
@@ -626,6 +629,70 @@ fn shares_are_served_by_a_peer_and_by_the_same_machine() {
         let words = ["vers=3", "vers=4.2", "vers=3.1.1"][number % 3];
         assert!(raised.contains(words), "{words}: {raised}");
     }
+}
+
+/// The guests are used as machines like any other, from node1 by its user: one stack over two of
+/// them, also where neither is the one he sits at; and a kill of everything in node1.
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn one_stack_stands_on_two_machines_over_ssh() {
+    if cache("one stack over SSH in the lab", "image").is_none() {
+        return;
+    }
+    let ground = Ground::new();
+    let words = ["lab", "shell", "--system", &system(), "--nodes", "3", "--"];
+    let said = ground.stackrace(&[&words[..], &["bash", "-c", PEERS]].concat());
+    said.ended(0);
+    let part = |name: &str| {
+        let mut parts = said.out.split("\n== ");
+        let part = parts.find_map(|part| part.strip_prefix(name)?.strip_prefix('\n'));
+        part.unwrap_or_else(|| panic!("no part {name}: {}{}", said.out, said.err))
+    };
+    for (run, peer) in [("here and node2", 2), ("node2 and node3", 3)] {
+        let text = part(run);
+        assert!(text.contains("1 of at most 1 rounds"), "{text}");
+        assert!(text.contains("code 0\n"), "{text}");
+        let log: Vec<Value> = text
+            .lines()
+            .filter(|line| line.starts_with('{'))
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        for trial in of_kind(&log, "trial") {
+            assert_eq!(trial["ended"]["state"], "complete", "{trial}");
+        }
+        let raised = of_kind(&log, "stack-raised");
+        assert_eq!(raised.len(), 2, "{text}");
+        for raised in raised {
+            let raised = raised.to_string();
+            let loops = format!("loop on root@10.77.0.{peer}");
+            for words in [
+                &*loops,
+                "UpToDate/UpToDate",
+                "line to the peer\"",
+                "B/s, one TCP",
+            ] {
+                assert!(raised.contains(words), "{words}: {raised}");
+            }
+        }
+        let environment = log[0]["environment"].to_string();
+        let over = format!("root@10.77.0.{peer}=10.77.0.{peer}");
+        assert!(environment.contains(&over), "{environment}");
+        assert_eq!(part(&format!("{run}, stands")).trim(), "");
+    }
+    let left = part("killed, stands");
+    for words in ["/dev/loop", "role:", ".stackrace-peer-"] {
+        assert!(left.contains(words), "{words}: {left}");
+    }
+    let cleaned = part("cleaned");
+    for words in [
+        "add --peer root@10.77.0.3",
+        "belongs to a run whose first machine is another",
+        "take down the replicated device",
+        "codes 4 4 0",
+    ] {
+        assert!(cleaned.contains(words), "{words}: {cleaned}");
+    }
+    assert_eq!(part("cleaned, stands").trim(), "");
 }
 
 /// The shortest of the round trips that were measured, ms, in the order of the layers.

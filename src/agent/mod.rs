@@ -195,6 +195,16 @@ impl Agent {
         self.done(request, PATIENCE)
     }
 
+    /// Lets the commands from here on be those of a run: one that wants to know whether any is still
+    /// running when this end has gone asks [`Verb::Outlive`].
+    ///
+    /// # Errors
+    /// When the other end has gone.
+    pub(crate) fn belong_to(&self, run: &str) -> Result<(), AgentError> {
+        let run = run.to_owned();
+        self.done(Request::Belong { run }, PATIENCE)
+    }
+
     /// Starts a command there that reads and prints lines.
     ///
     /// # Errors

@@ -302,6 +302,11 @@ impl Host for Peer {
             .unwrap_or_default()
     }
 
+    fn outlive(&self, run: &str) -> Result<Option<String>, HostError> {
+        let run = run.to_string();
+        self.ask(Verb::Outlive { run })
+    }
+
     fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError> {
         self.ask(Verb::LabDisk { disk: disk.clone() })
     }

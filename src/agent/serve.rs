@@ -55,6 +55,8 @@ struct Agent {
     port: Mutex<Box<dyn Write + Send>>,
     /// Commands that are followed, by the number of their request.
     followed: Mutex<HashMap<u64, Followed>>,
+    /// Whose commands it runs; none: nobody said.
+    run: Mutex<Option<String>>,
 }
 
 /// A command under way, and what it reads: the end, as soon as the agent has ended.
@@ -163,6 +165,10 @@ fn converse(lines: &mut impl BufRead, agent: &Arc<Agent>) -> Result<(), String> 
                 agent.say(request.id, Reply::Done);
             }
             // In the order they came.
+            Request::Belong { run } => {
+                *held(&agent.run) = Some(run);
+                agent.say(request.id, Reply::Done);
+            }
             Request::Tell { of, text } => {
                 let reply = match agent.tell(of, &text) {
                     Ok(()) => Reply::Done,
@@ -204,6 +210,7 @@ impl Agent {
         Arc::new(Self {
             port: Mutex::new(Box::new(port)),
             followed: Mutex::new(HashMap::new()),
+            run: Mutex::new(None),
         })
     }
 
@@ -232,7 +239,10 @@ impl Agent {
     fn answer(&self, id: u64, request: Request) -> Reply {
         let refused = |why: String| Reply::Refused { why };
         match request {
-            Request::Hello | Request::Receive { .. } | Request::Tell { .. } => Reply::Done,
+            Request::Hello
+            | Request::Belong { .. }
+            | Request::Receive { .. }
+            | Request::Tell { .. } => Reply::Done,
             Request::Do { verb } => perform(verb),
             Request::Measure { address, bytes } => speed::speed_to(address, bytes).map_or_else(
                 |error| refused(format!("the line to {address} cannot be measured: {error}")),
@@ -246,7 +256,7 @@ impl Agent {
                     value: serde_json::json!(at),
                 },
             ),
-            Request::Exec { argv } => exec(&argv).unwrap_or_else(refused),
+            Request::Exec { argv } => self.exec(&argv).unwrap_or_else(refused),
             Request::Write { path, text } => match write(Path::new(&path), &text) {
                 Ok(()) => Reply::Done,
                 Err(error) => refused(format!("cannot write {path}: {error}")),
@@ -259,6 +269,22 @@ impl Agent {
                 Reply::Done
             }
         }
+    }
+
+    fn exec(&self, argv: &[String]) -> Result<Reply, String> {
+        let host = LocalHost::new(Arc::new(|_| ()));
+        if let Some(run) = &*held(&self.run) {
+            host.belong_to(run);
+        }
+        let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
+        let began = SystemClock.now_ns();
+        let output = host.exec(&argv).map_err(|error| error.to_string())?;
+        Ok(Reply::Ended {
+            status: output.status,
+            stdout: output.stdout,
+            stderr: output.stderr,
+            elapsed_ns: SystemClock.now_ns().saturating_sub(began),
+        })
     }
 
     fn follow(&self, id: u64, argv: &[String]) -> Result<Reply, String> {
@@ -317,19 +343,6 @@ fn perform(verb: Verb) -> Reply {
     }
 }
 
-fn exec(argv: &[String]) -> Result<Reply, String> {
-    let host = LocalHost::new(Arc::new(|_| ()));
-    let argv: Vec<OsString> = argv.iter().map(OsString::from).collect();
-    let began = SystemClock.now_ns();
-    let output = host.exec(&argv).map_err(|error| error.to_string())?;
-    Ok(Reply::Ended {
-        status: output.status,
-        stdout: output.stdout,
-        stderr: output.stderr,
-        elapsed_ns: SystemClock.now_ns().saturating_sub(began),
-    })
-}
-
 fn write(path: &Path, text: &str) -> std::io::Result<()> {
     if let Some(parent) = path.parent() {
         std::fs::create_dir_all(parent)?;
@@ -374,6 +387,19 @@ mod tests {
             other => panic!("not the end: {other:?}"),
         }
         assert!(talk.tell("late").is_err());
+    }
+
+    #[test]
+    fn commands_are_those_of_the_run_that_was_said() {
+        let outside = here().unwrap();
+        let whose = || {
+            let argv = ["sh", "-c", "echo $STACKRACE_RUN"].map(OsString::from);
+            outside.exec(&argv).unwrap().stdout
+        };
+        assert_eq!(whose(), "\n");
+        outside.belong_to(".stackrace-peer-1").unwrap();
+        let said = whose();
+        assert!(said.starts_with(".stackrace-peer-1 in session "), "{said}");
     }
 
     #[test]

@@ -24,6 +24,11 @@ pub(crate) struct Numbered<T> {
 pub(crate) enum Request {
     /// Say that it is there: [`Reply::Done`].
     Hello,
+    /// Let the commands from here on be those of a run: [`Reply::Done`].
+    Belong {
+        /// Its name.
+        run: String,
+    },
     /// Run a command to its end: [`Reply::Ended`].
     Exec {
         /// Program and arguments.

@@ -8,8 +8,9 @@ use std::time::Duration;
 use super::Setting;
 use super::args::Clean;
 use super::failure::{self, Failure};
+use crate::host::Host;
 use crate::host::local::LocalHost;
-use crate::journal::{self, Journal, JournalError, Undo};
+use crate::journal::{self, GROUND, Journal, JournalError, Undo};
 use crate::time::{Clock, SystemClock};
 
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
@@ -34,7 +35,7 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
             }
             continue;
         }
-        if let Err(command) = outlive(&host, &path) {
+        if let Err(command) = outlive(&host, &path, &journal) {
             left += 1;
             text.push_str(&format!(
                 "left alone: {} as `{command}` is still running\n",
@@ -79,16 +80,34 @@ pub(super) fn patiently<T>(lock: impl Fn() -> T, held: impl Fn(&T) -> bool) -> T
     lock()
 }
 
-/// Waits for the commands of the dead run that wrote a journal.
+/// Waits for the commands of the dead run that wrote a journal, here and on its peers.
 ///
 /// # Errors
 /// The command that does not end.
-pub(super) fn outlive(host: &LocalHost, journal: &Path) -> Result<(), String> {
-    let run = journal.parent().and_then(Path::file_name);
-    match run.and_then(OsStr::to_str) {
-        Some(run) => host.outlive(run),
-        None => Ok(()),
+pub(super) fn outlive(host: &LocalHost, path: &Path, journal: &Journal) -> Result<(), String> {
+    let wait = |host: &dyn Host, directory: Option<&Path>| {
+        let run = directory.and_then(Path::file_name).and_then(OsStr::to_str);
+        // What cannot be looked at cannot be undone either, which is told then.
+        let command = run.and_then(|run| host.outlive(run).ok().flatten());
+        command.map_or(Ok(()), Err)
+    };
+    wait(host, path.parent())?;
+    for entry in journal.pending() {
+        if let (
+            GROUND,
+            Undo::OnPeer {
+                node,
+                host: name,
+                undo,
+            },
+        ) = (&*entry.group, &entry.undo)
+            && let Undo::RemoveTree(directory) = &**undo
+            && let Ok(peer) = journal::named(host, *node, name)
+        {
+            wait(peer, Some(directory))?;
+        }
     }
+    Ok(())
 }
 
 /// Does work that leaves nothing, with a journal of its own, in which everything created has to be

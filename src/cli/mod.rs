@@ -80,8 +80,8 @@ impl Setting {
 
     /// The lines this program is told on standard input.
     fn told(&self) -> Box<dyn Iterator<Item = String> + Send> {
-        let told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        match { told }.take() {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match told.take() {
             Some(told) => Box::new(told.into_iter()),
             None => Box::new(
                 BufReader::new(std::io::stdin())

@@ -158,6 +158,10 @@ impl Peer {
                 )));
             }
             let directory = remote.store(&format!("{DIRECTORY}{id}"));
+            // Its commands bear the name of its directory.
+            let run = directory.file_name().unwrap_or_default();
+            let belongs = remote.agent().belong_to(&run.to_string_lossy());
+            belongs.map_err(cannot)?;
             let introduced = Introduced {
                 name,
                 address,

@@ -139,7 +139,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
     }
     .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     let host = LocalHost::new(Arc::new(|_| ()));
-    super::clean::outlive(&host, path).map_err(|command| {
+    super::clean::outlive(&host, path, &journal).map_err(|command| {
         let text = format!("a command of the interrupted run is still running: {command}");
         Failure::new(failure::CANNOT, text).next("wait until it has ended, or end it")
     })?;

@@ -67,28 +67,13 @@ impl LocalHost {
         Self { peers, ..self }
     }
 
-    /// Every command from here on is one of this run's: [`LocalHost::outlive`] finds it.
+    /// Every command from here on is one of this run's: [`Host::outlive`] finds it.
     pub(crate) fn belong_to(&self, run: &str) {
         *self.mark() = Some(mark(run, getpid()));
     }
 
     fn mark(&self) -> MutexGuard<'_, Option<String>> {
         self.mark.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Waits for the commands that a killed run has left running: a `mount` or `mdadm` among them
-    /// may still make what is about to be removed.
-    ///
-    /// # Errors
-    /// The command line of one that does not end.
-    pub(crate) fn outlive(&self, run: &str) -> Result<(), String> {
-        for _ in 0..ORPHAN_TRIES {
-            if command_of(run).is_none() {
-                return Ok(());
-            }
-            self.pause(ORPHAN_PAUSE);
-        }
-        command_of(run).map_or(Ok(()), Err)
     }
 }
 
@@ -324,6 +309,16 @@ impl Host for LocalHost {
 
     fn holders(&self, path: &Path) -> Vec<String> {
         holders(path)
+    }
+
+    fn outlive(&self, run: &str) -> Result<Option<String>, HostError> {
+        for _ in 0..ORPHAN_TRIES {
+            if command_of(run).is_none() {
+                return Ok(None);
+            }
+            self.pause(ORPHAN_PAUSE);
+        }
+        Ok(command_of(run))
     }
 
     fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError> {

@@ -257,6 +257,16 @@ pub(crate) trait Host: Send + Sync {
     /// `bash (process 4711)`.
     fn holders(&self, path: &Path) -> Vec<String>;
 
+    /// Waits for the commands that a killed run has left running: a `mount` or `mdadm` among them
+    /// may still make what is about to be removed. The command line of one that does not end.
+    ///
+    /// # Errors
+    /// When it cannot be looked.
+    fn outlive(&self, run: &str) -> Result<Option<String>, HostError> {
+        let _ = run;
+        Ok(None)
+    }
+
     /// The device of a disk of the lab, by its serial.
     ///
     /// # Errors

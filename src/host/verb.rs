@@ -100,6 +100,11 @@ pub(crate) enum Verb {
         /// Of what.
         path: PathBuf,
     },
+    /// [`Host::outlive`].
+    Outlive {
+        /// Which run.
+        run: String,
+    },
     /// [`Host::lab_disk`].
     LabDisk {
         /// Which.
@@ -144,6 +149,7 @@ pub(crate) fn perform(host: &dyn Host, verb: Verb) -> Result<Value, HostError> {
         Verb::Mounts => json!(host.mounts()?),
         Verb::MountOf { path } => json!(host.mount_of(&path)?),
         Verb::Holders { path } => json!(host.holders(&path)),
+        Verb::Outlive { run } => json!(host.outlive(&run)?),
         Verb::LabDisk { disk } => json!(host.lab_disk(&disk)?),
         Verb::EndDaemon { program } => json!(host.end_daemon(&program)?),
     })

@@ -17,6 +17,7 @@ mod peers;
 mod undo;
 
 pub(crate) use devices::{erase, partitions};
+pub(crate) use peers::named;
 pub(crate) use undo::{undo_all, undo_entries, unmount, until_free};
 
 use crate::host::{Host, HostError};

@@ -12,7 +12,7 @@ const BUSY_PAUSE: Duration = Duration::from_millis(100);
 ///
 /// # Errors
 /// When it is not among those that can be talked to.
-pub(super) fn named<'a>(
+pub(crate) fn named<'a>(
     host: &'a dyn Host,
     node: usize,
     name: &str,

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::{OURSELVES, collected, failed, program, unreachable, way};
-use crate::agent::relay::Far;
 use crate::agent::ssh::Remote;
 use crate::agent::{Agent, AgentError, serve};
 use crate::cli::args::Clean;
@@ -90,10 +89,9 @@ impl Tally {
         peers: &[Arc<Peer>],
         list: bool,
     ) -> Result<(), AgentError> {
-        for store in remote.stores()? {
-            if self.of_peer(remote, &store) {
-                continue;
-            }
+        let mut stores = remote.stores()?;
+        stores.retain(|store| !of_peer(store));
+        for store in stores {
             let output = cleaned(remote.agent(), remote.program(), &store, peers, list)?;
             if !self.said(&output) {
                 continue;
@@ -107,42 +105,39 @@ impl Tally {
             }
             self.remove(remote, "", store, list)?;
         }
+        // What was just removed may have been the last that one of them was kept for.
+        let mut stores = remote.stores()?;
+        stores.retain(|store| of_peer(store));
+        self.others(remote, &stores);
         self.copies(remote, list)
     }
 
-    /// Whether a directory there is of a run whose first machine is another: that one knows what
-    /// stands on it.
-    fn of_peer(&mut self, remote: &Remote, store: &Path) -> bool {
-        let name = store.file_name().unwrap_or_default().to_string_lossy();
-        let of_peer = name.contains(peers::DIRECTORY);
-        if of_peer {
-            let to = remote.to();
-            self.left(format!(
-                "left alone: {} on {to} belongs to a run whose first machine is another: stackrace clean [--on FIRST] --peer {to}",
-                store.display()
-            ));
-        }
-        of_peer
-    }
-
-    /// What nobody needs on peers any more when nothing of theirs is left.
+    /// What nobody needs on peers any more when nothing is left there.
     fn forget(&mut self, peers: &[Arc<Peer>], list: bool) -> Result<(), Failure> {
         for peer in peers {
             let remote = peer.remote();
             let forgotten = remote.stores().and_then(|stores| {
-                for store in stores {
-                    if !self.of_peer(remote, &store) {
-                        let (path, to) = (store.display(), remote.to());
-                        self.left(format!(
-                            "left alone: {path} on {to}: stackrace clean --on {to}"
-                        ));
-                    }
-                }
+                self.others(remote, &stores);
                 self.copies(remote, list)
             });
-            forgotten.map_err(|_| Failure::new(failure::CANNOT, peer.why()))?;
+            forgotten.map_err(|error| failed(remote, error))?;
         }
         Ok(())
+    }
+
+    /// Directories of runs that are cleaned from elsewhere: a peer's files are told of by the first
+    /// machine alone.
+    fn others(&mut self, remote: &Remote, stores: &[PathBuf]) {
+        let to = remote.to();
+        for store in stores {
+            let path = store.display();
+            self.left(match of_peer(store) {
+                true => format!(
+                    "left alone: {path} on {to} belongs to a run whose first machine is another: stackrace clean [--on FIRST] --peer {to}"
+                ),
+                false => format!("left alone: {path} on {to}: stackrace clean --on {to}"),
+            });
+        }
     }
 
     fn left(&mut self, text: String) {
@@ -180,4 +175,10 @@ impl Tally {
         self.text.push_str(&format!("{done}: {what}{shown}\n"));
         Ok(())
     }
+}
+
+/// Whether a directory is that of a run on its peer.
+fn of_peer(store: &Path) -> bool {
+    let name = store.file_name().unwrap_or_default().to_string_lossy();
+    name.contains(peers::DIRECTORY)
 }

@@ -1,0 +1,83 @@
+# Run by bash in node1 of three guests of the lab. They are made machines like any other: what says
+# that they are guests is taken from them, and sshd is started in node2 and node3 by their agents.
+# What is printed comes in parts that begin with "== NAME".
+export HOME=/root STACKRACE_SSH='ssh -o StrictHostKeyChecking=accept-new -o ConnectTimeout=300'
+b=root@10.77.0.2 c=root@10.77.0.3
+stackrace() { /kit/stackrace --quiet "$@" 2>&1; }
+part() { echo; echo "== $*"; }
+
+mkdir -p /root/.ssh
+ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 || exit 1
+key=$(cat /root/.ssh/id_ed25519.pub)
+rm -f /run/stackrace-lab
+for node in 2 3; do
+  exec 3<>"/dev/tcp/10.77.0.$node/7077"
+  ready="rm -f /run/stackrace-lab; mkdir -p /root/.ssh /run/sshd; ssh-keygen -A; echo $key > /root/.ssh/authorized_keys; chmod -R go= /root/.ssh; HOME=/root /usr/sbin/sshd"
+  printf '{"id":1,"do":"exec","argv":["sh","-c","%s"]}\n' "$ready" >&3
+  head -n 1 <&3
+  exec 3>&-
+done
+
+cd /root || exit 1
+cat > drbd.toml <<'STUDY'
+title = "one device on two machines"
+[factors]
+protocol = ["A", "C"]
+[[stack]]
+loop = { size = "64 MiB", direct-io = false }
+[[stack]]
+drbd = { protocol = "{protocol}" }
+[[stack]]
+ext4 = {}
+[[workload]]
+files = { count = 20, fsync = true }
+[decide]
+rounds-at-most = 1
+at-most = "60 min"
+until = "never"
+STUDY
+
+# Whatever stands on any of the machines, the copies of the program left out.
+standing='losetup -a; grep stackrace /proc/mounts; drbdsetup status 2>/dev/null | grep role:
+  find /root/.local -name ".stackrace-*"'
+stands() {
+  part "$*, stands"
+  sh -c "$standing"
+  for machine in $b $c; do $STACKRACE_SSH $machine "$standing" 2>/dev/null; done
+}
+kept() { cat "$(ls -td /root/.local/state/stackrace/runs/*/log.jsonl | head -n 1)"; }
+
+part here and node2
+stackrace run drbd.toml --peer $b
+echo "code $?"
+kept
+stands here and node2
+
+part node2 and node3
+stackrace run drbd.toml --on $b --peer $c
+echo "code $?"
+kept
+stands node2 and node3
+
+part killing
+stackrace run drbd.toml --peer $c &
+run=$!
+# Both have it: it is primary here.
+until drbdsetup status 2>/dev/null | grep -q role:Primary; do
+  kill -0 $run || break
+  sleep 0.2
+done
+for process in /proc/[0-9]*; do
+  case "$(tr '\0' ' ' < "$process/cmdline" 2>/dev/null)" in
+    "/kit/stackrace --quiet run "* | "/proc/self/exe --store "*) kill -9 "${process#/proc/}" ;;
+  esac
+done
+wait $run
+stands killed
+part cleaned
+stackrace clean; alone=$?
+stackrace clean --on $c; there=$?
+stackrace clean --peer $c; both=$?
+echo "codes $alone $there $both"
+stands cleaned
+exit 0
