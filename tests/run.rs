@@ -481,6 +481,25 @@ fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
     }
 }
 
+/// Whoever allowed too little time for a verdict is told how much more it takes.
+#[test]
+fn a_run_that_had_too_little_time_says_how_it_goes_on() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let study = DIRECTORY.replace("\"10 ms\"", "\"1 s\"");
+    let study = study.replace("at-most = 2", "at-most = 5");
+    ground.write("dir.toml", study.replace("10 min", "4 s"));
+    let said = ground.stackrace(&["run", "dir.toml"]);
+    assert_eq!(Log::of(&ground).all("run-ended")[0]["reason"], "time");
+    let run = said
+        .ended(0)
+        .out
+        .lines()
+        .find_map(|line| line.strip_prefix("run     "));
+    let next = format!("next     stackrace resume {} --more-time \"", run.unwrap());
+    assert!(said.out.contains(&next), "{}", said.out);
+}
+
 /// Interrupts a run as Ctrl-C in a terminal does: the signal goes to the whole process group.
 fn interrupt(child: Child) -> Said {
     rustix::process::kill_process_group(pid(&child), Signal::INT).unwrap();
