@@ -119,6 +119,11 @@ impl Agent {
         Ok((id, replies))
     }
 
+    /// Whether the other end has gone: nothing can be asked any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        held(&self.waiting).is_none()
+    }
+
     /// Asks for what is done at once; waits for it at most so long.
     pub(crate) fn done(&self, request: Request, patience: Duration) -> Result<(), AgentError> {
         match self.ask(request)?.1.recv_timeout(patience) {
@@ -341,5 +346,6 @@ mod tests {
         guest.join().unwrap();
         let late = agent.exec(&[OsString::from("late")]);
         assert!(matches!(late, Err(AgentError::Ended)));
+        assert!(agent.has_ended());
     }
 }

@@ -18,7 +18,7 @@ use std::ffi::OsString;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
 use std::path::{Path, PathBuf};
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, OnceLock};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Where agents listen.
@@ -62,19 +62,20 @@ pub(crate) fn all(sink: &Sink) -> Vec<Box<dyn Host>> {
             name: format!("node{node}"),
             address: address(node),
             sink: Arc::clone(sink),
-            agent: OnceLock::new(),
+            agent: Mutex::default(),
         });
         peer
     });
     peers.collect()
 }
 
-/// Another guest; connected to when it is first asked.
+/// Another guest; connected to when it is first asked, and when the connection has ended: it may have
+/// lost its power and come back.
 struct Peer {
     name: String,
     address: SocketAddr,
     sink: Sink,
-    agent: OnceLock<Agent>,
+    agent: Mutex<Option<Arc<Agent>>>,
 }
 
 impl Peer {
@@ -94,13 +95,20 @@ impl Peer {
         Ok(stream)
     }
 
-    fn agent(&self) -> Result<&Agent, HostError> {
-        if let Some(agent) = self.agent.get() {
-            return Ok(agent);
+    fn agent(&self) -> Result<Arc<Agent>, HostError> {
+        let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(agent) = agent.as_ref().filter(|agent| !agent.has_ended()) {
+            return Ok(Arc::clone(agent));
         }
         let stream = self.connect()?;
         let reading = stream.try_clone().map_err(|error| self.lost(error))?;
-        Ok(self.agent.get_or_init(|| Agent::over(reading, stream)))
+        let made = agent.insert(Arc::new(Agent::over(reading, stream)));
+        Ok(Arc::clone(made))
+    }
+
+    /// Is not asked over this connection again: it may never be known to have ended.
+    fn forget(&self) {
+        *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = None;
     }
 
     fn ask<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, HostError> {
@@ -109,7 +117,7 @@ impl Peer {
 
     /// Waits for a reply for as long as the peer is there: one without power, or behind a cut link,
     /// says nothing, and its end of the connection neither.
-    fn hear(&self, replies: &Receiver<Reply>) -> Result<Reply, HostError> {
+    fn hear(&self, agent: &Agent, replies: &Receiver<Reply>) -> Result<Reply, HostError> {
         loop {
             match replies.recv_timeout(SILENCE) {
                 Ok(reply) => return Ok(reply),
@@ -117,9 +125,9 @@ impl Peer {
                     return Err(self.lost("the connection has ended"));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.connect()?;
+                    self.connect().inspect_err(|_| self.forget())?;
                     // One that was started again knows nothing of this connection, and ends it.
-                    let still = self.agent()?.ask(Request::Hello);
+                    let still = agent.ask(Request::Hello);
                     still.map_err(|error| self.lost(error))?;
                 }
             }
@@ -127,9 +135,10 @@ impl Peer {
     }
 
     fn request<T: DeserializeOwned>(&self, request: Request) -> Result<T, HostError> {
-        let asked = self.agent()?.ask(request);
+        let agent = self.agent()?;
+        let asked = agent.ask(request);
         let (_, replies) = asked.map_err(|error| self.lost(error))?;
-        match self.hear(&replies)? {
+        match self.hear(&agent, &replies)? {
             Reply::Did { value } => serde_json::from_value(value).map_err(|error| self.lost(error)),
             Reply::Unable { told } => Err(told.heard(&self.name)),
             other => Err(self.lost(format!("{other:?}"))),
@@ -144,9 +153,10 @@ impl Host for Peer {
 
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
         let began = SystemClock.now_ns();
-        let begun = self.agent()?.begin(argv);
+        let agent = self.agent()?;
+        let begun = agent.begin(argv);
         let (_, replies) = begun.map_err(|error| self.lost(error))?;
-        let ended = agent::output(self.hear(&replies)?);
+        let ended = agent::output(self.hear(&agent, &replies)?);
         let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
         let output = ended.map_err(|error| match error {
             AgentError::Refused(cause) => HostError::NotStarted {
@@ -308,8 +318,8 @@ impl Host for Peer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
-    use std::sync::Mutex;
 
     /// A peer whose agent answers in this process, on a port of this machine.
     fn peer(sink: Sink) -> Peer {
@@ -324,7 +334,7 @@ mod tests {
             name: "node2".to_string(),
             address,
             sink,
-            agent: OnceLock::new(),
+            agent: Mutex::default(),
         }
     }
 
@@ -360,6 +370,30 @@ mod tests {
         assert_eq!((&*log[0].host, log[0].status), ("node2", Some(3)));
     }
 
+    /// As one that lost its power and has it again: what was asked meanwhile fails, what is asked
+    /// later does not.
+    #[test]
+    fn a_peer_that_comes_back_is_connected_to_again() {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        std::thread::spawn(move || {
+            let (first, _) = listener.accept().unwrap();
+            let mut asked = String::new();
+            BufReader::new(first).read_line(&mut asked).unwrap();
+            let (second, _) = listener.accept().unwrap();
+            agent::serve::of_peer(second)
+        });
+        let peer = Peer {
+            name: "node2".to_string(),
+            address,
+            sink: Arc::new(|_| ()),
+            agent: Mutex::default(),
+        };
+        let error = peer.mounts().unwrap_err().to_string();
+        assert!(error.starts_with("node2: "), "{error}");
+        assert!(!peer.mounts().unwrap().is_empty());
+    }
+
     #[test]
     fn the_line_to_a_peer_is_measured() {
         let peer = peer(Arc::new(|_| ()));
@@ -378,7 +412,7 @@ mod tests {
             name: "node2".to_string(),
             address,
             sink: Arc::new(|_| ()),
-            agent: OnceLock::new(),
+            agent: Mutex::default(),
         };
         let error = peer.mounts().unwrap_err();
         let words = "node2: cannot be talked to";
