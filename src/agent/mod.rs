@@ -4,6 +4,7 @@
 //! Here is the end that asks; [`serve`] is the one that does it, [`wire`] what they say. [`ssh`]
 //! brings this program to a machine and begins to talk there.
 
+pub(crate) mod dial;
 pub(crate) mod program;
 pub(crate) mod serve;
 pub(crate) mod speed;

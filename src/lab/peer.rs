@@ -3,6 +3,7 @@
 //! The agent of node 2 and of those after it listens at its own address there. There is nothing to
 //! be kept from anybody: the network ends in the machine's directory, and the guests are disposable.
 
+use crate::agent::dial::Dial;
 use crate::agent::speed::speed_to;
 use crate::agent::wire::{Reply, Request};
 use crate::agent::{self, Agent, AgentError};
@@ -15,17 +16,14 @@ use crate::host::{
 use crate::time::{Clock, SystemClock};
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 /// Where agents listen.
 const PORT: u16 = 7077;
-
-/// How long a peer may take to let itself be connected to.
-const CONNECT: Duration = Duration::from_secs(30);
 
 /// How long a peer may say nothing before it is looked whether it is still there.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -60,22 +58,19 @@ pub(crate) fn all(sink: &Sink) -> Vec<Box<dyn Host>> {
     let peers = nodes.map(|node| {
         let peer: Box<dyn Host> = Box::new(Peer {
             name: format!("node{node}"),
-            address: address(node),
             sink: Arc::clone(sink),
-            agent: Mutex::default(),
+            dial: Dial::new(address(node)),
         });
         peer
     });
     peers.collect()
 }
 
-/// Another guest; connected to when it is first asked, and when the connection has ended: it may have
-/// lost its power and come back.
+/// Another guest.
 struct Peer {
     name: String,
-    address: SocketAddr,
     sink: Sink,
-    agent: Mutex<Option<Arc<Agent>>>,
+    dial: Dial,
 }
 
 impl Peer {
@@ -88,27 +83,8 @@ impl Peer {
         }
     }
 
-    fn connect(&self) -> Result<TcpStream, HostError> {
-        let stream =
-            TcpStream::connect_timeout(&self.address, CONNECT).map_err(|error| self.lost(error))?;
-        stream.set_nodelay(true).map_err(|error| self.lost(error))?;
-        Ok(stream)
-    }
-
     fn agent(&self) -> Result<Arc<Agent>, HostError> {
-        let mut agent = self.agent.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(agent) = agent.as_ref().filter(|agent| !agent.has_ended()) {
-            return Ok(Arc::clone(agent));
-        }
-        let stream = self.connect()?;
-        let reading = stream.try_clone().map_err(|error| self.lost(error))?;
-        let made = agent.insert(Arc::new(Agent::over(reading, stream)));
-        Ok(Arc::clone(made))
-    }
-
-    /// Is not asked over this connection again: it may never be known to have ended.
-    fn forget(&self) {
-        *self.agent.lock().unwrap_or_else(PoisonError::into_inner) = None;
+        self.dial.agent().map_err(|error| self.lost(error))
     }
 
     fn ask<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, HostError> {
@@ -125,10 +101,8 @@ impl Peer {
                     return Err(self.lost("the connection has ended"));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.connect().inspect_err(|_| self.forget())?;
-                    // One that was started again knows nothing of this connection, and ends it.
-                    let still = agent.ask(Request::Hello);
-                    still.map_err(|error| self.lost(error))?;
+                    let looked = self.dial.look_after(agent);
+                    looked.map_err(|error| self.lost(error))?;
                 }
             }
         }
@@ -289,14 +263,14 @@ impl Host for Peer {
     }
 
     fn line(&self) -> Result<[IpAddr; 2], HostError> {
-        let ends = self
-            .connect()
-            .and_then(|stream| stream.local_addr().map_err(|error| self.lost(error)))?;
-        Ok([ends.ip(), self.address.ip()])
+        let stream = self.dial.connect();
+        let ends = stream.and_then(|stream| stream.local_addr());
+        let ends = ends.map_err(|error| self.lost(error))?;
+        Ok([ends.ip(), self.dial.address().ip()])
     }
 
     fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
-        let speed = speed_to(self.address, bytes);
+        let speed = speed_to(self.dial.address(), bytes);
         speed.map(Some).map_err(|error| self.lost(error))
     }
 
@@ -318,8 +292,8 @@ impl Host for Peer {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::io::{BufRead, BufReader};
     use std::net::TcpListener;
+    use std::sync::Mutex;
 
     /// A peer whose agent answers in this process, on a port of this machine.
     fn peer(sink: Sink) -> Peer {
@@ -332,9 +306,8 @@ mod tests {
         });
         Peer {
             name: "node2".to_string(),
-            address,
             sink,
-            agent: Mutex::default(),
+            dial: Dial::new(address),
         }
     }
 
@@ -370,30 +343,6 @@ mod tests {
         assert_eq!((&*log[0].host, log[0].status), ("node2", Some(3)));
     }
 
-    /// As one that lost its power and has it again: what was asked meanwhile fails, what is asked
-    /// later does not.
-    #[test]
-    fn a_peer_that_comes_back_is_connected_to_again() {
-        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
-        let address = listener.local_addr().unwrap();
-        std::thread::spawn(move || {
-            let (first, _) = listener.accept().unwrap();
-            let mut asked = String::new();
-            BufReader::new(first).read_line(&mut asked).unwrap();
-            let (second, _) = listener.accept().unwrap();
-            agent::serve::of_peer(second)
-        });
-        let peer = Peer {
-            name: "node2".to_string(),
-            address,
-            sink: Arc::new(|_| ()),
-            agent: Mutex::default(),
-        };
-        let error = peer.mounts().unwrap_err().to_string();
-        assert!(error.starts_with("node2: "), "{error}");
-        assert!(!peer.mounts().unwrap().is_empty());
-    }
-
     #[test]
     fn the_line_to_a_peer_is_measured() {
         let peer = peer(Arc::new(|_| ()));
@@ -410,9 +359,8 @@ mod tests {
         drop(listener);
         let peer = Peer {
             name: "node2".to_string(),
-            address,
             sink: Arc::new(|_| ()),
-            agent: Mutex::default(),
+            dial: Dial::new(address),
         };
         let error = peer.mounts().unwrap_err();
         let words = "node2: cannot be talked to";

@@ -194,15 +194,18 @@ impl Here<'_> {
         let left: Vec<EntryId> = left.iter().map(|entry| entry.id).collect();
         // What still cannot be taken down was warned of already.
         let report = undo_entries(self.host, self.journal, &left);
-        report.map(|_| ()).map_err(|error| Broken(error.to_string()))
+        report
+            .map(|_| ())
+            .map_err(|error| Broken(error.to_string()))
     }
 
     fn lower(&self, round: u32, treatment: usize, raised: RaisedStack) -> Result<(), Broken> {
         match raised.lower(&self.site()) {
             Ok(()) => (self.tell)(Event::StackLowered { round, treatment }),
             Err(error) => {
-                let text =
-                    format!("cannot lower the stack: {error}; before the next trial, and by `stackrace clean`, it is tried again");
+                let text = format!(
+                    "cannot lower the stack: {error}; before the next trial, and by `stackrace clean`, it is tried again"
+                );
                 let text = self.of(treatment, &text);
                 self.watcher.warned(&text);
                 (self.tell)(Event::Warned { text })
