@@ -5,6 +5,7 @@
 //! brings this program to a machine and begins to talk there. Another machine of a stack is a
 //! [`peer`], over SSH by [`relay`].
 
+pub(crate) mod dial;
 pub(crate) mod peer;
 pub(crate) mod program;
 pub(crate) mod relay;
@@ -120,6 +121,11 @@ impl Agent {
         let mut port = held(&self.port);
         port.write_all(&bytes).map_err(|_| AgentError::Ended)?;
         Ok((id, replies))
+    }
+
+    /// Whether the other end has gone: nothing can be asked any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        held(&self.waiting).is_none()
     }
 
     /// Asks for what is done at once; waits for it at most so long.
@@ -359,5 +365,6 @@ mod tests {
         guest.join().unwrap();
         let late = agent.exec(&[OsString::from("late")]);
         assert!(matches!(late, Err(AgentError::Ended)));
+        assert!(agent.has_ended());
     }
 }

@@ -4,6 +4,7 @@
 //! the network ends in the machine's directory, and the guests are disposable. Over SSH nothing
 //! listens: what is asked goes through the one who can log in to both ([`super::relay`]).
 
+use super::dial::Dial;
 use super::relay::Line;
 use super::speed::speed_to;
 use super::wire::{Reply, Request};
@@ -17,14 +18,11 @@ use crate::host::{
 use crate::time::{Clock, SystemClock};
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, UdpSocket};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-
-/// How long a guest may take to let itself be connected to.
-const CONNECT: Duration = Duration::from_secs(30);
 
 /// How long a guest may say nothing before it is looked whether it is still there.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -38,11 +36,8 @@ pub(crate) struct Peer {
 
 /// How its agent is asked.
 enum Way {
-    /// Over TCP; connected to when it is first asked.
-    Guest {
-        address: SocketAddr,
-        agent: OnceLock<Agent>,
-    },
+    /// Over TCP.
+    Guest(Dial),
     /// Through the one who started this program.
     Relayed(Arc<Line>),
 }
@@ -50,8 +45,7 @@ enum Way {
 impl Peer {
     /// Another guest of the lab, whose agent listens at an address; the sink is told of every command.
     pub(crate) fn in_guest(name: String, address: SocketAddr, sink: Sink) -> Self {
-        let agent = OnceLock::new();
-        let way = Way::Guest { address, agent };
+        let way = Way::Guest(Dial::new(address));
         Self { name, sink, way }
     }
 
@@ -74,29 +68,16 @@ impl Peer {
     /// Why there is no answer.
     fn unanswered(&self) -> HostError {
         match &self.way {
-            Way::Guest { .. } => self.lost("the connection has ended"),
+            Way::Guest(_) => self.lost("the connection has ended"),
             Way::Relayed(line) => self.lost(line.gone()),
         }
     }
 
-    fn connect(&self, address: SocketAddr) -> Result<TcpStream, HostError> {
-        let stream =
-            TcpStream::connect_timeout(&address, CONNECT).map_err(|error| self.lost(error))?;
-        stream.set_nodelay(true).map_err(|error| self.lost(error))?;
-        Ok(stream)
-    }
-
-    fn agent(&self) -> Result<&Agent, HostError> {
-        let (address, agent) = match &self.way {
-            Way::Guest { address, agent } => (*address, agent),
-            Way::Relayed(line) => return Ok(line.agent()),
-        };
-        if let Some(agent) = agent.get() {
-            return Ok(agent);
+    fn agent(&self) -> Result<Arc<Agent>, HostError> {
+        match &self.way {
+            Way::Guest(dial) => dial.agent().map_err(|error| self.lost(error)),
+            Way::Relayed(line) => Ok(Arc::clone(line.agent())),
         }
-        let stream = self.connect(address)?;
-        let reading = stream.try_clone().map_err(|error| self.lost(error))?;
-        Ok(agent.get_or_init(|| Agent::over(reading, stream)))
     }
 
     fn ask<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, HostError> {
@@ -105,16 +86,15 @@ impl Peer {
 
     /// Waits for a reply for as long as the peer is there: a guest without power, or behind a cut
     /// link, says nothing, and its end of the connection neither. Of a line over SSH the end is told.
-    fn hear(&self, replies: &Receiver<Reply>) -> Result<Reply, HostError> {
+    fn hear(&self, agent: &Agent, replies: &Receiver<Reply>) -> Result<Reply, HostError> {
         loop {
             match replies.recv_timeout(SILENCE) {
                 Ok(reply) => return Ok(reply),
                 Err(RecvTimeoutError::Disconnected) => return Err(self.unanswered()),
                 Err(RecvTimeoutError::Timeout) => {
-                    if let Way::Guest { address, .. } = &self.way {
-                        self.connect(*address)?;
-                        // One that was started again knows nothing of this connection, and ends it.
-                        self.begun(self.agent()?.ask(Request::Hello))?;
+                    if let Way::Guest(dial) = &self.way {
+                        let looked = dial.look_after(agent);
+                        looked.map_err(|error| self.lost(error))?;
                     }
                 }
             }
@@ -130,8 +110,9 @@ impl Peer {
     }
 
     fn request<T: DeserializeOwned>(&self, request: Request) -> Result<T, HostError> {
-        let (_, replies) = self.begun(self.agent()?.ask(request))?;
-        match self.hear(&replies)? {
+        let agent = self.agent()?;
+        let (_, replies) = self.begun(agent.ask(request))?;
+        match self.hear(&agent, &replies)? {
             Reply::Did { value } => serde_json::from_value(value).map_err(|error| self.lost(error)),
             Reply::Unable { told } => Err(told.heard(&self.name)),
             Reply::Refused { why } => Err(HostError::Elsewhere {
@@ -189,8 +170,9 @@ impl Host for Peer {
 
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
         let began = SystemClock.now_ns();
-        let (_, replies) = self.begun(self.agent()?.begin(argv))?;
-        let ended = super::output(self.hear(&replies)?);
+        let agent = self.agent()?;
+        let (_, replies) = self.begun(agent.begin(argv))?;
+        let ended = super::output(self.hear(&agent, &replies)?);
         let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
         let output = ended.map_err(|error| match error {
             AgentError::Refused(cause) => HostError::NotStarted {
@@ -323,17 +305,17 @@ impl Host for Peer {
 
     fn own_scratch(&self) -> Option<&Path> {
         match &self.way {
-            Way::Guest { .. } => None,
+            Way::Guest(_) => None,
             Way::Relayed(line) => Some(&line.of.directory),
         }
     }
 
     fn line(&self) -> Result<[IpAddr; 2], HostError> {
         match &self.way {
-            Way::Guest { address, .. } => {
-                let stream = self.connect(*address)?;
-                let here = stream.local_addr().map_err(|error| self.lost(error))?;
-                Ok([here.ip(), address.ip()])
+            Way::Guest(dial) => {
+                let here = dial.connect().and_then(|stream| stream.local_addr());
+                let here = here.map_err(|error| self.lost(error))?;
+                Ok([here.ip(), dial.address().ip()])
             }
             Way::Relayed(line) => {
                 let there = line.of.address;
@@ -353,7 +335,7 @@ impl Host for Peer {
 
     fn measured_at(&self) -> Result<SocketAddr, HostError> {
         match &self.way {
-            Way::Guest { address, .. } => Ok(*address),
+            Way::Guest(dial) => Ok(dial.address()),
             Way::Relayed(line) => self.request(Request::Listen {
                 address: line.of.address,
             }),

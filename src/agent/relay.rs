@@ -149,13 +149,13 @@ impl Back {
 pub(crate) struct Line {
     /// What is known of it.
     pub(crate) of: Introduced,
-    agent: Agent,
+    agent: Arc<Agent>,
     gone: Arc<Mutex<Option<String>>>,
 }
 
 impl Line {
     /// Who does there what is asked.
-    pub(crate) fn agent(&self) -> &Agent {
+    pub(crate) fn agent(&self) -> &Arc<Agent> {
         &self.agent
     }
 
@@ -214,7 +214,7 @@ pub(crate) fn first(
                 gone: Arc::clone(&gone),
             },
         );
-        let agent = Agent::new(ours)?;
+        let agent = Arc::new(Agent::new(ours)?);
         lines.push(Arc::new(Line { of, agent, gone }));
     }
     let (sender, others) = channel();
