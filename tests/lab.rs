@@ -650,7 +650,7 @@ fn shares_are_served_by_a_peer_and_by_the_same_machine() {
 }
 
 /// The guests are used as machines like any other, from node1 by its user: one stack over two of
-/// them, also where neither is the one he sits at; and a kill of everything in node1.
+/// them, also where neither is the one he sits at; and what is killed is cleaned.
 #[test]
 #[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn one_stack_stands_on_two_machines_over_ssh() {
@@ -697,20 +697,37 @@ fn one_stack_stands_on_two_machines_over_ssh() {
         assert!(environment.contains(&over), "{environment}");
         assert_eq!(part(&format!("{run}, stands")).trim(), "");
     }
-    let left = part("killed, stands");
-    for words in ["/dev/loop", "role:", ".stackrace-peer-"] {
-        assert!(left.contains(words), "{words}: {left}");
+    for (victim, code) in [("all", 137), ("line", 5), ("keeper", 137)] {
+        let killed = part(&format!("{victim} killed"));
+        assert!(killed.contains(&format!("code {code}\n")), "{killed}");
+        let left = part(&format!("{victim} killed, stands"));
+        for words in ["/dev/loop", "role:", ".stackrace-peer-"] {
+            assert!(left.contains(words), "{victim}: {words}: {left}");
+        }
+        let cleaned = part(&format!("{victim} cleaned"));
+        for words in [
+            "add --peer root@10.77.0.3",
+            "belongs to a run whose first machine is another",
+            "take down the replicated device",
+            "codes 4 4 0",
+        ] {
+            assert!(cleaned.contains(words), "{victim}: {words}: {cleaned}");
+        }
+        assert_eq!(
+            part(&format!("{victim} cleaned, stands")).trim(),
+            "",
+            "{victim}"
+        );
     }
-    let cleaned = part("cleaned");
-    for words in [
-        "add --peer root@10.77.0.3",
-        "belongs to a run whose first machine is another",
-        "take down the replicated device",
-        "codes 4 4 0",
-    ] {
-        assert!(cleaned.contains(words), "{words}: {cleaned}");
-    }
-    assert_eq!(part("cleaned, stands").trim(), "");
+    // The one whose keeper was killed; where its peer is, is on record.
+    let resumed = part("resumed");
+    assert!(resumed.contains("code 0\n"), "{resumed}");
+    assert_eq!(part("resumed, stands").trim(), "");
+    let warned = part("line killed");
+    assert!(
+        warned.contains("next: stackrace clean --peer root@10.77.0.3"),
+        "{warned}"
+    );
 }
 
 /// The shortest of the round trips that were measured, ms, in the order of the layers.

@@ -59,25 +59,41 @@ echo "code $?"
 kept
 stands node2 and node3
 
-part killing
-stackrace run drbd.toml --peer $c &
-run=$!
-# Both have it: it is primary here.
-until drbdsetup status 2>/dev/null | grep -q role:Primary; do
-  kill -0 $run || break
-  sleep 0.2
+# Everything in node1, the one who keeps the run, or the line to the peer: killed while both have the
+# device.
+victims() {
+  for process in /proc/[0-9]*; do
+    line=$({ tr '\0' ' ' < "$process/cmdline"; } 2>/dev/null)
+    case "$1 $line" in
+      "all /kit/stackrace --quiet run "* | "all /proc/self/exe --store "* | \
+        "keeper /kit/stackrace --quiet run "* | "line ssh "*) echo "${process#/proc/}" ;;
+    esac
+  done
+}
+for victim in all line keeper; do
+  part "$victim killed"
+  stackrace run drbd.toml --peer $c &
+  run=$!
+  until drbdsetup status 2>/dev/null | grep -q role:Primary; do
+    kill -0 $run || break
+    sleep 0.2
+  done
+  kill -9 $(victims $victim)
+  wait $run
+  echo "code $?"
+  # What nobody is left to want ends by itself.
+  while [ -n "$(victims all)" ]; do sleep 1; done
+  stands "$victim killed"
+  part "$victim cleaned"
+  stackrace clean; alone=$?
+  stackrace clean --on $c; there=$?
+  stackrace clean --peer $c; both=$?
+  echo "codes $alone $there $both"
+  stands "$victim cleaned"
 done
-for process in /proc/[0-9]*; do
-  case "$(tr '\0' ' ' < "$process/cmdline" 2>/dev/null)" in
-    "/kit/stackrace --quiet run "* | "/proc/self/exe --store "*) kill -9 "${process#/proc/}" ;;
-  esac
-done
-wait $run
-stands killed
-part cleaned
-stackrace clean; alone=$?
-stackrace clean --on $c; there=$?
-stackrace clean --peer $c; both=$?
-echo "codes $alone $there $both"
-stands cleaned
+
+part resumed
+stackrace resume last
+echo "code $?"
+stands resumed
 exit 0
