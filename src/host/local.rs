@@ -6,8 +6,8 @@
 //! run it belongs to in its environment.
 
 use super::{
-    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, argv, process, reading, shown,
-    tools, tree,
+    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, argv, daemon, process, reading,
+    shown, tools, tree,
 };
 use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};
@@ -34,7 +34,7 @@ const ORPHAN_TRIES: usize = 300;
 const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
 
 /// Names, in the environment of a command, the run it belongs to: `ID in session 4711`.
-const MARK: &str = "STACKRACE_RUN";
+pub(super) const MARK: &str = "STACKRACE_RUN";
 
 /// Most holders named in an error.
 const HOLDERS_MAX: usize = 8;
@@ -150,6 +150,8 @@ fn run_once(
     let mut child = std::process::Command::new(program)
         .args(arguments)
         .env("LC_ALL", "C")
+        // For tools that start others.
+        .env("PATH", tools::path())
         .envs(mark.map(|mark| (MARK, mark)))
         .current_dir("/")
         .process_group(0)
@@ -272,6 +274,8 @@ impl Host for LocalHost {
                 });
             }
         }
+        let free = needs.daemons.iter().map(|daemon| self.check_free(daemon));
+        missing.extend(free.filter_map(Result::err));
         if needs.lab && !reading::exists(Path::new(super::LAB_MARK)) {
             missing.push(HostError::OutsideLab);
         }
@@ -416,12 +420,18 @@ impl Host for LocalHost {
         })
     }
 
-    fn end_daemon(&self, program: &str) -> Result<(), HostError> {
-        if !reading::exists(Path::new(super::LAB_MARK)) {
-            return Err(HostError::OutsideLab);
-        }
+    fn running(&self, program: &str) -> Result<Option<String>, HostError> {
+        Ok(daemon::running(program))
+    }
+
+    fn listener(&self, port: u16) -> Result<Option<String>, HostError> {
+        Ok(daemon::listener(port))
+    }
+
+    fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError> {
+        let mut ours = daemon::Ours::default();
         for _ in 0..ORPHAN_TRIES {
-            if process::ask_to_end(program) {
+            if ours.ask_to_end(program, mark) {
                 return Ok(());
             }
             self.pause(ORPHAN_PAUSE);
@@ -478,8 +488,8 @@ fn fill(file: &mut std::fs::File, bytes: u64, seed: u64) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Looks through every process this user may look into.
-fn holders(path: &Path) -> Vec<String> {
+/// Looks through every process this user may look into; a socket is a path, too (`socket:[4711]`).
+pub(super) fn holders(path: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for process in reading::list(Path::new("/proc")).unwrap_or_default() {
         if !process.as_encoded_bytes().iter().all(u8::is_ascii_digit) {

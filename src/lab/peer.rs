@@ -183,6 +183,8 @@ impl Host for Peer {
             // A failure shows in the mount that needs it; the guests are of one image.
             let _ = self.exec(&argv(["modprobe", name]));
         }
+        let free = needs.daemons.iter().map(|daemon| self.check_free(daemon));
+        missing.extend(free.filter_map(Result::err));
         missing
     }
 
@@ -272,9 +274,19 @@ impl Host for Peer {
         Err(self.lost("a guest has no virtual machines of its own"))
     }
 
-    fn end_daemon(&self, program: &str) -> Result<(), HostError> {
+    fn running(&self, program: &str) -> Result<Option<String>, HostError> {
+        let program = program.to_string();
+        self.ask(Verb::Running { program })
+    }
+
+    fn listener(&self, port: u16) -> Result<Option<String>, HostError> {
+        self.ask(Verb::Listener { port })
+    }
+
+    fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError> {
         self.ask(Verb::EndDaemon {
             program: program.to_string(),
+            mark: mark.to_string(),
         })
     }
 
@@ -308,6 +320,7 @@ impl Host for Peer {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Daemon;
     use std::net::TcpListener;
     use std::sync::Mutex;
 
@@ -352,9 +365,18 @@ mod tests {
         assert!(failed.unwrap_err().to_string().contains("status 3: no"));
         let missing = peer.exec(&argv(["no-such-program"])).unwrap_err();
         assert!(missing.to_string().contains("node2"), "{missing}");
-        // A daemon is ended in the lab alone.
-        let refused = peer.end_daemon("no-such-daemon").unwrap_err();
-        assert!(refused.to_string().starts_with("node2: "), "{refused}");
+        peer.end_daemon("no-such-daemon", "no-such-mark").unwrap();
+        assert_eq!(peer.running("no-such-daemon").unwrap(), None);
+        let daemon = Daemon {
+            program: "no-such-daemon",
+            port: Some(peer.address.port()),
+        };
+        let taken = peer.check_free(&daemon).unwrap_err().to_string();
+        let me = format!("(process {}) listens at port", std::process::id());
+        assert!(
+            taken.starts_with("node2: ") && taken.contains(&me),
+            "{taken}"
+        );
         let log = log.lock().unwrap();
         assert_eq!(log.len(), 1, "what ran is recorded, once");
         assert_eq!((&*log[0].host, log[0].status), ("node2", Some(3)));
