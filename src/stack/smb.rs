@@ -185,7 +185,7 @@ mod tests {
     #[test]
     fn samba_serves_one_client_at_one_address_and_is_ended() {
         let share = Smb {
-            options: vec!["strict sync = yes".to_string()],
+            options: vec!["strict sync = no".to_string()],
             mount: Vec::new(),
         };
         let host = LocalHost::new(Arc::new(|_| ()));
@@ -233,7 +233,7 @@ mod tests {
             "bind interfaces only = Yes",
             "hosts allow = 127.0.0.3",
             "hosts deny = ALL",
-            "strict sync = Yes",
+            "strict sync = No",
         ] {
             assert!(understood.contains(line), "{line}: {understood}");
         }
