@@ -218,6 +218,24 @@ rounds-at-most = 1
 at-most = "20 min"
 until = "never"
 "#;
+/// Replicated to a machine that loses its power; long enough for that.
+const FOR_TWO: &str = r#"
+title = "a machine that comes back"
+[factors]
+protocol = ["A", "B", "C"]
+[[stack]]
+lab-disks = { size = "64 MiB" }
+[[stack]]
+drbd = { protocol = "{protocol}" }
+[[stack]]
+ext4 = {}
+[[workload]]
+random = { mode = "read", size = "1 MiB", direct = true, time = "20 s" }
+[decide]
+rounds-at-most = 1
+at-most = "20 min"
+until = "never"
+"#;
 /// netatalk with its database in its three places, on a peer and on the same machine.
 const AFP: &str = r#"
 title = "AFP in the lab"
@@ -715,6 +733,54 @@ fn disks_take_as_long_as_declared_whatever_their_sectors() {
     }
 }
 
+/// Faults on request that are on record.
+fn faults(log: &[Value]) -> Vec<&str> {
+    let warned = of_kind(log, "warned").into_iter();
+    warned
+        .filter_map(|warned| warned["text"].as_str()?.strip_prefix("fault on request: "))
+        .collect()
+}
+
+/// The trial that another machine was missing from fails; the rest of the round has it again.
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn a_fault_of_a_peer_that_comes_back_costs_one_trial() {
+    if cache("a power cut in the lab", "image").is_none() {
+        return;
+    }
+    let ground = Ground::new();
+    ground.write("study.toml", FOR_TWO);
+    let mut command = ground.program(&["run", "study.toml", "--lab", "--system", &system()]);
+    command.stdout(Stdio::null()).stderr(Stdio::null());
+    let mut program = command.spawn().unwrap();
+    until(&mut program, "a stack stands", || {
+        !of_kind(&log(&ground), "stack-raised").is_empty()
+    });
+    for what in ["cut", "on"] {
+        let said = ground.stackrace(&["lab", "fault", "power", "2", what]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+    assert_eq!(program.wait().unwrap().code(), Some(5));
+    let log = log(&ground);
+    let ends: Vec<&Value> = of_kind(&log, "trial")
+        .iter()
+        .map(|trial| &trial["ended"])
+        .collect();
+    assert_eq!(ends.len(), 3);
+    let why = ends[0]["error"].as_str().unwrap_or_default();
+    assert!(why.starts_with("node2: cannot be talked to"), "{}", ends[0]);
+    for end in &ends[1..] {
+        assert_eq!(end["state"], "complete", "{end}");
+    }
+    assert_eq!(of_kind(&log, "stack-lowered").len(), 3, "all of it is gone");
+    let [cut, on] = faults(&log)[..] else {
+        panic!("{:?}", faults(&log));
+    };
+    assert_eq!((cut, on), ("node2 lost its power", "node2 has power again"));
+    assert!(machines(&ground).is_empty());
+    assert_eq!(ground.left(), Vec::<String>::new());
+}
+
 /// What a run meets is on its record, and a machine can be asked while it runs.
 #[test]
 #[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
@@ -762,10 +828,7 @@ fn a_fault_on_request_happens_and_is_on_record() {
     assert_eq!(gone.code, Some(0), "{}", gone.err);
     assert_eq!(program.wait().unwrap().code(), Some(5));
     let log = log(&ground);
-    let told: Vec<&str> = of_kind(&log, "warned")
-        .iter()
-        .filter_map(|warned| warned["text"].as_str()?.strip_prefix("fault on request: "))
-        .collect();
+    let told = faults(&log);
     assert_eq!(told.len(), 3, "{told:?}");
     assert!(told[0].starts_with("every request to disk-"), "{told:?}");
     assert_eq!(told[2], "node1 lost its power");
@@ -796,6 +859,62 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
     let said = Said::of(&command.args(["--", "sh", "-c", script]).output().unwrap());
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
     assert_eq!(said.out.matches("is healthy").count(), 3, "{}", said.out);
+}
+
+/// In a guest that the program takes for any machine: kill -9 before and after every command by which
+/// a stack is raised, used and lowered.
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
+    if cache("kills at every command", "zfs").is_none() {
+        return;
+    }
+    let mut stacks = vec![
+        "tmpfs",
+        "ext4",
+        "xfs",
+        "f2fs",
+        "btrfs",
+        "gfs2",
+        "md",
+        "lvm",
+        "thin",
+        "cache",
+        "volume-on-array",
+        "zpool",
+        "zvol",
+        "nfs",
+        "smb",
+    ];
+    if system() != "debian-12" {
+        stacks.extend(["bcachefs", "afp"]);
+    }
+    let ground = Ground::new();
+    let mut command = ground.program(&[]);
+    command.args([
+        "lab",
+        "shell",
+        "--system",
+        &system(),
+        "--memory",
+        "1536 MiB",
+    ]);
+    let script = include_str!("lab/kills.sh");
+    // In a guest, /tmp is memory.
+    command.args([
+        "--",
+        "sh",
+        "-c",
+        script,
+        "kills.sh",
+        "/kit/stackrace",
+        "/tmp/kills",
+    ]);
+    command.args(&stacks);
+    let said = Said::of(&command.output().unwrap());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let survived = said.out.matches(", nothing was left").count();
+    assert_eq!(survived, stacks.len(), "{}", said.out);
 }
 
 /// Runs a study in the lab: each treatment must be raised, described, used and lowered.

@@ -4,6 +4,7 @@
 //! Here is the end that asks; [`serve`] is the one that does it, [`wire`] what they say. [`ssh`]
 //! brings this program to a machine and begins to talk there.
 
+pub(crate) mod dial;
 pub(crate) mod program;
 pub(crate) mod serve;
 pub(crate) mod speed;
@@ -117,6 +118,11 @@ impl Agent {
         let mut port = held(&self.port);
         port.write_all(&bytes).map_err(|_| AgentError::Ended)?;
         Ok((id, replies))
+    }
+
+    /// Whether the other end has gone: nothing can be asked any more.
+    pub(crate) fn has_ended(&self) -> bool {
+        held(&self.waiting).is_none()
     }
 
     /// Asks for what is done at once; waits for it at most so long.
@@ -341,5 +347,6 @@ mod tests {
         guest.join().unwrap();
         let late = agent.exec(&[OsString::from("late")]);
         assert!(matches!(late, Err(AgentError::Ended)));
+        assert!(agent.has_ended());
     }
 }

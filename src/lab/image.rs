@@ -30,6 +30,9 @@ const NEEDS: Needs = Needs {
 /// Name of the list of an image's files.
 const MANIFEST: &str = "manifest.json";
 
+/// What the names of ZFS modules begin with.
+const ZFS: &str = "zfs-";
+
 /// One file of an image.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 struct Part {
@@ -150,7 +153,7 @@ fn zfs_name(image: &Image) -> Result<String, LabError> {
     let version = image
         .package("zfsutils-linux")
         .ok_or_else(|| LabError::Damaged(image.file("packages")))?;
-    Ok(format!("zfs-{version}-{}", image.kernel()))
+    Ok(format!("{ZFS}{version}-{}", image.kernel()))
 }
 
 /// What something in the cache is to this program.
@@ -158,6 +161,8 @@ fn zfs_name(image: &Image) -> Result<String, LabError> {
 pub(crate) enum Stocked {
     /// The image of a system, or the ZFS modules for it.
     Used(&'static System, Image),
+    /// ZFS modules that no image here fits, while a system has none yet: that one may.
+    Spare(Image),
     /// Of another recipe than this program's, or of a version that no image has.
     Unneeded(Image),
     /// A file is missing, or is not what was built.
@@ -168,7 +173,7 @@ impl Stocked {
     /// Where it is.
     pub(crate) fn dir(&self) -> &Path {
         match self {
-            Self::Used(_, image) | Self::Unneeded(image) => image.dir(),
+            Self::Used(_, image) | Self::Spare(image) | Self::Unneeded(image) => image.dir(),
             Self::Damaged(dir) => dir,
         }
     }
@@ -176,14 +181,16 @@ impl Stocked {
 
 /// Everything in the cache, by name; every file is read.
 pub(crate) fn stock(cache: &Path) -> Vec<Stocked> {
-    let used: Vec<(&System, String)> = system::ALL
-        .iter()
-        .flat_map(|system| {
-            let zfs = find(cache, system).and_then(|image| zfs_name(&image));
-            let names = [Some(system.image_name()), zfs.ok()];
-            names.into_iter().flatten().map(move |name| (system, name))
-        })
-        .collect();
+    let mut used: Vec<(&System, String)> = Vec::new();
+    let mut all_built = true;
+    for system in system::ALL {
+        used.push((system, system.image_name()));
+        match find(cache, system).and_then(|image| zfs_name(&image)) {
+            Ok(zfs) => used.push((system, zfs)),
+            // Its kernel and its version of ZFS are not known yet.
+            Err(_) => all_built = false,
+        }
+    }
     let entries = std::fs::read_dir(cache).into_iter().flatten().flatten();
     let mut stock: Vec<Stocked> = entries
         .map(|entry| entry.path())
@@ -195,6 +202,7 @@ pub(crate) fn stock(cache: &Path) -> Vec<Stocked> {
             };
             match used.iter().find(|(_, name)| *name == image.name()) {
                 Some((system, _)) => Stocked::Used(system, image),
+                None if !all_built && image.name().starts_with(ZFS) => Stocked::Spare(image),
                 None => Stocked::Unneeded(image),
             }
         })
@@ -254,7 +262,7 @@ impl Builder<'_> {
             let text = self.host.read_text(&work.join("zfs"))?;
             let mut lines = text.lines();
             let [kernel, version] = [lines.next(), lines.next()].map(Option::unwrap_or_default);
-            if format!("zfs-{version}-{kernel}") != name {
+            if format!("{ZFS}{version}-{kernel}") != name {
                 return Err(LabError::MovedOn {
                     system,
                     now: format!("ZFS {version} for {kernel}"),
@@ -431,36 +439,58 @@ mod tests {
         assert!(matches!(&state()[..], [Stocked::Damaged(found)] if *found == dir));
     }
 
+    /// Puts something into the cache, of kernel 6.1 and with a version of ZFS.
+    fn made(cache: &Path, name: &str, zfs: &str) {
+        let work = cache.join(".work");
+        std::fs::create_dir_all(&work).unwrap();
+        std::fs::write(work.join("packages"), format!("zfsutils-linux {zfs}\n")).unwrap();
+        let names = ["packages".to_string()];
+        let kept = cache.join(name);
+        keep(&work, &kept, "6.1".to_string(), "0".to_string(), &names).unwrap();
+    }
+
     #[test]
     fn what_no_recipe_makes_any_more_is_unneeded() {
         let cache = tempfile::tempdir().unwrap();
-        let made = |name: &str| {
-            let work = cache.path().join(".work");
-            std::fs::create_dir_all(&work).unwrap();
-            std::fs::write(work.join("packages"), "zfsutils-linux 2.1\n").unwrap();
-            let names = ["packages".to_string()];
-            let kept = cache.path().join(name);
-            keep(&work, &kept, "6.1".to_string(), "0".to_string(), &names).unwrap();
-        };
-        let system = &system::ALL[1];
-        assert!(
-            matches!(find(cache.path(), system), Err(LabError::NoImage(none)) if none == system)
-        );
+        let cache = cache.path();
+        let [first, second] = [&system::ALL[0], &system::ALL[1]];
+        assert!(matches!(find(cache, second), Err(LabError::NoImage(none)) if none == second));
         for name in [
-            &system.image_name(),
+            &*second.image_name(),
             "image-0036df089b3a",
             "zfs-2.1-6.1",
             "zfs-2.0-6.1",
         ] {
-            made(name);
+            made(cache, name, "2.1");
         }
-        let image = find(cache.path(), system).unwrap();
-        assert!(find_zfs(cache.path(), &image).unwrap().is_some());
-        let stock = stock(cache.path());
-        let used = |stocked: &&Stocked| matches!(stocked, Stocked::Used(_, _));
-        let used: Vec<_> = stock.iter().filter(used).map(Stocked::dir).collect();
-        let zfs = cache.path().join("zfs-2.1-6.1");
-        assert_eq!(used, [image.dir(), &zfs]);
-        assert_eq!(stock.len(), 4);
+        let image = find(cache, second).unwrap();
+        assert!(find_zfs(cache, &image).unwrap().is_some());
+        let sorted = || {
+            let mut names = [const { Vec::new() }; 3];
+            for stocked in stock(cache) {
+                let name = stocked.dir().file_name().unwrap();
+                let kind = match stocked {
+                    Stocked::Used(_, _) => 0,
+                    Stocked::Spare(_) => 1,
+                    Stocked::Unneeded(_) => 2,
+                    Stocked::Damaged(dir) => panic!("{}", dir.display()),
+                };
+                names[kind].push(name.to_string_lossy().into_owned());
+            }
+            names
+        };
+        let [used, spare, unneeded] = sorted();
+        assert_eq!(used, [&*second.image_name(), "zfs-2.1-6.1"]);
+        assert_eq!(spare, ["zfs-2.0-6.1"], "the first system may need it");
+        assert_eq!(unneeded, ["image-0036df089b3a"]);
+        for (zfs, needed) in [("2.0", true), ("2.3", false)] {
+            let dir = cache.join(first.image_name());
+            let _ = std::fs::remove_dir_all(&dir);
+            made(cache, &first.image_name(), zfs);
+            let [used, spare, unneeded] = sorted();
+            assert_eq!(used.contains(&"zfs-2.0-6.1".to_string()), needed);
+            assert_eq!(unneeded.len(), if needed { 1 } else { 2 });
+            assert!(spare.is_empty());
+        }
     }
 }

@@ -350,7 +350,11 @@ impl Machine {
             *process = start_node(site, &self.dir, number, description, self.accelerator)?;
             node.boot_ns.store(SystemClock.now_ns(), Ordering::Relaxed);
         }
-        self.wait_for(number, UP)
+        self.wait_for(number, UP)?;
+        match description.scratch_bytes {
+            Some(_) => node.mount_scratch(),
+            None => Ok(()),
+        }
     }
 
     /// Waits for the end of the guest whose console is this terminal.
@@ -461,11 +465,18 @@ impl Node {
     /// # Errors
     /// When the guest cannot.
     pub(crate) fn make_scratch(&self) -> Result<(), LabError> {
-        let script = format!(
-            "set -e; name=$(basename $(dirname $(grep -lx {SCRATCH} /sys/block/*/serial))); \
-             mkfs.ext4 -q -E nodiscard,lazy_itable_init=1 /dev/$name; \
-             mount /dev/$name {SCRATCH_DIR}"
-        );
+        self.with_scratch("mkfs.ext4 -q -E nodiscard,lazy_itable_init=1 $scratch")?;
+        self.mount_scratch()
+    }
+
+    fn mount_scratch(&self) -> Result<(), LabError> {
+        self.with_scratch(&format!("mount $scratch {SCRATCH_DIR}"))
+    }
+
+    /// Runs a line of the shell, to which `$scratch` is the device.
+    fn with_scratch(&self, line: &str) -> Result<(), LabError> {
+        let device = format!("$(basename $(dirname $(grep -lx {SCRATCH} /sys/block/*/serial)))");
+        let script = format!("set -e; scratch=/dev/{device}; {line}");
         self.must(&argv(["sh", "-c", &script])).map(|_| ())
     }
 

@@ -3,6 +3,7 @@
 //! The agent of node 2 and of those after it listens at its own address there. There is nothing to
 //! be kept from anybody: the network ends in the machine's directory, and the guests are disposable.
 
+use crate::agent::dial::Dial;
 use crate::agent::speed::speed_to;
 use crate::agent::wire::{Reply, Request};
 use crate::agent::{self, Agent, AgentError};
@@ -15,17 +16,14 @@ use crate::host::{
 use crate::time::{Clock, SystemClock};
 use serde::de::DeserializeOwned;
 use std::ffi::OsString;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr, TcpStream};
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError};
-use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 /// Where agents listen.
 const PORT: u16 = 7077;
-
-/// How long a peer may take to let itself be connected to.
-const CONNECT: Duration = Duration::from_secs(30);
 
 /// How long a peer may say nothing before it is looked whether it is still there.
 const SILENCE: Duration = Duration::from_secs(30);
@@ -60,21 +58,19 @@ pub(crate) fn all(sink: &Sink) -> Vec<Box<dyn Host>> {
     let peers = nodes.map(|node| {
         let peer: Box<dyn Host> = Box::new(Peer {
             name: format!("node{node}"),
-            address: address(node),
             sink: Arc::clone(sink),
-            agent: OnceLock::new(),
+            dial: Dial::new(address(node)),
         });
         peer
     });
     peers.collect()
 }
 
-/// Another guest; connected to when it is first asked.
+/// Another guest.
 struct Peer {
     name: String,
-    address: SocketAddr,
     sink: Sink,
-    agent: OnceLock<Agent>,
+    dial: Dial,
 }
 
 impl Peer {
@@ -87,20 +83,8 @@ impl Peer {
         }
     }
 
-    fn connect(&self) -> Result<TcpStream, HostError> {
-        let stream =
-            TcpStream::connect_timeout(&self.address, CONNECT).map_err(|error| self.lost(error))?;
-        stream.set_nodelay(true).map_err(|error| self.lost(error))?;
-        Ok(stream)
-    }
-
-    fn agent(&self) -> Result<&Agent, HostError> {
-        if let Some(agent) = self.agent.get() {
-            return Ok(agent);
-        }
-        let stream = self.connect()?;
-        let reading = stream.try_clone().map_err(|error| self.lost(error))?;
-        Ok(self.agent.get_or_init(|| Agent::over(reading, stream)))
+    fn agent(&self) -> Result<Arc<Agent>, HostError> {
+        self.dial.agent().map_err(|error| self.lost(error))
     }
 
     fn ask<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, HostError> {
@@ -109,7 +93,7 @@ impl Peer {
 
     /// Waits for a reply for as long as the peer is there: one without power, or behind a cut link,
     /// says nothing, and its end of the connection neither.
-    fn hear(&self, replies: &Receiver<Reply>) -> Result<Reply, HostError> {
+    fn hear(&self, agent: &Agent, replies: &Receiver<Reply>) -> Result<Reply, HostError> {
         loop {
             match replies.recv_timeout(SILENCE) {
                 Ok(reply) => return Ok(reply),
@@ -117,19 +101,18 @@ impl Peer {
                     return Err(self.lost("the connection has ended"));
                 }
                 Err(RecvTimeoutError::Timeout) => {
-                    self.connect()?;
-                    // One that was started again knows nothing of this connection, and ends it.
-                    let still = self.agent()?.ask(Request::Hello);
-                    still.map_err(|error| self.lost(error))?;
+                    let looked = self.dial.look_after(agent);
+                    looked.map_err(|error| self.lost(error))?;
                 }
             }
         }
     }
 
     fn request<T: DeserializeOwned>(&self, request: Request) -> Result<T, HostError> {
-        let asked = self.agent()?.ask(request);
+        let agent = self.agent()?;
+        let asked = agent.ask(request);
         let (_, replies) = asked.map_err(|error| self.lost(error))?;
-        match self.hear(&replies)? {
+        match self.hear(&agent, &replies)? {
             Reply::Did { value } => serde_json::from_value(value).map_err(|error| self.lost(error)),
             Reply::Unable { told } => Err(told.heard(&self.name)),
             other => Err(self.lost(format!("{other:?}"))),
@@ -144,9 +127,10 @@ impl Host for Peer {
 
     fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
         let began = SystemClock.now_ns();
-        let begun = self.agent()?.begin(argv);
+        let agent = self.agent()?;
+        let begun = agent.begin(argv);
         let (_, replies) = begun.map_err(|error| self.lost(error))?;
-        let ended = agent::output(self.hear(&replies)?);
+        let ended = agent::output(self.hear(&agent, &replies)?);
         let elapsed_ns = SystemClock.now_ns().saturating_sub(began);
         let output = ended.map_err(|error| match error {
             AgentError::Refused(cause) => HostError::NotStarted {
@@ -291,14 +275,14 @@ impl Host for Peer {
     }
 
     fn line(&self) -> Result<[IpAddr; 2], HostError> {
-        let ends = self
-            .connect()
-            .and_then(|stream| stream.local_addr().map_err(|error| self.lost(error)))?;
-        Ok([ends.ip(), self.address.ip()])
+        let stream = self.dial.connect();
+        let ends = stream.and_then(|stream| stream.local_addr());
+        let ends = ends.map_err(|error| self.lost(error))?;
+        Ok([ends.ip(), self.dial.address().ip()])
     }
 
     fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
-        let speed = speed_to(self.address, bytes);
+        let speed = speed_to(self.dial.address(), bytes);
         speed.map(Some).map_err(|error| self.lost(error))
     }
 
@@ -335,9 +319,8 @@ mod tests {
         });
         Peer {
             name: "node2".to_string(),
-            address,
             sink,
-            agent: OnceLock::new(),
+            dial: Dial::new(address),
         }
     }
 
@@ -398,9 +381,8 @@ mod tests {
         drop(listener);
         let peer = Peer {
             name: "node2".to_string(),
-            address,
             sink: Arc::new(|_| ()),
-            agent: OnceLock::new(),
+            dial: Dial::new(address),
         };
         let error = peer.mounts().unwrap_err();
         let words = "node2: cannot be talked to";

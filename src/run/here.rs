@@ -7,7 +7,7 @@ use super::trial::{self, Before, TrialStart};
 use super::{Broken, Interrupt, Turn, Turned, Venue, Watcher};
 use crate::event::{Ended, Event};
 use crate::host::Host;
-use crate::journal::Journal;
+use crate::journal::{EntryId, Journal, undo_entries};
 use crate::stack::{RaisedStack, Site};
 use crate::study::{Provision, Study};
 use crate::time::Clock;
@@ -40,6 +40,7 @@ pub(crate) struct Here<'a> {
 
 impl Venue for Here<'_> {
     fn take(&mut self, turn: &Turn) -> Result<Turned, Broken> {
+        self.lower_what_was_left()?;
         let (round, treatment) = (turn.round, turn.treatment);
         let stands = self.standing.iter().position(|(t, _)| *t == treatment);
         let stands = stands.map(|at| self.standing.swap_remove(at).1);
@@ -69,9 +70,9 @@ impl Venue for Here<'_> {
     }
 
     fn end(&mut self) -> Result<(), Broken> {
+        let mut ended = self.lower_what_was_left();
         let mut standing = std::mem::take(&mut self.standing);
         standing.sort_by_key(|(treatment, _)| *treatment);
-        let mut ended = Ok(());
         for (treatment, raised) in standing {
             // Nobody may be left to hear of it: everything is lowered all the same.
             let lowered = self.lower(0, treatment, raised);
@@ -180,12 +181,31 @@ impl Here<'_> {
         }
     }
 
+    /// Tries again what earlier turns could not take down: it would be in the way of the next stack.
+    /// A machine that had lost its power may be back.
+    fn lower_what_was_left(&self) -> Result<(), Broken> {
+        let begin = format!("{}-r", self.execution);
+        let stands = |group: &str| {
+            let mut standing = self.standing.iter();
+            standing.any(|(treatment, _)| group.ends_with(&format!("-t{treatment}")))
+        };
+        let mut left = self.journal.pending();
+        left.retain(|entry| entry.group.starts_with(&begin) && !stands(&entry.group));
+        let left: Vec<EntryId> = left.iter().map(|entry| entry.id).collect();
+        // What still cannot be taken down was warned of already.
+        let report = undo_entries(self.host, self.journal, &left);
+        report
+            .map(|_| ())
+            .map_err(|error| Broken(error.to_string()))
+    }
+
     fn lower(&self, round: u32, treatment: usize, raised: RaisedStack) -> Result<(), Broken> {
         match raised.lower(&self.site()) {
             Ok(()) => (self.tell)(Event::StackLowered { round, treatment }),
             Err(error) => {
-                let text =
-                    format!("cannot lower the stack: {error}; `stackrace clean` tries again");
+                let text = format!(
+                    "cannot lower the stack: {error}; before the next trial, and by `stackrace clean`, it is tried again"
+                );
                 let text = self.of(treatment, &text);
                 self.watcher.warned(&text);
                 (self.tell)(Event::Warned { text })

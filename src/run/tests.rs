@@ -498,6 +498,26 @@ fn a_treatment_that_cannot_be_raised_leaves_the_race() {
 }
 
 #[test]
+fn what_could_not_be_lowered_is_tried_again_before_the_next_trial() {
+    let steps = run(Fault::Never, "").steps;
+    let at = steps.iter().position(|step| step.argv[0] == "umount");
+    let run = run(Fault::Refused(at.unwrap() + 1), "");
+    let order = run.order(1);
+    let mut expected = whole(order[0]);
+    let mut story = run.story.clone();
+    let warning = story.remove(expected.len());
+    assert!(
+        warning.starts_with(&format!("warned {}: cannot lower the stack", order[0])),
+        "{warning}"
+    );
+    expected.push("    umount".to_owned());
+    expected.extend(order[1..].iter().flat_map(|level| whole(level)));
+    expected.extend(run.order(2).iter().flat_map(|level| whole(level)));
+    assert_eq!(story, expected);
+    assert_eq!(run.left, [""; 0]);
+}
+
+#[test]
 fn an_interrupt_lowers_what_stands_and_begins_nothing() {
     let run = run(Fault::Never, "interrupt b");
     let order = run.order(1);

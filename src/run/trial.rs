@@ -263,6 +263,9 @@ impl Trial<'_> {
             let measured = each.try_for_each(|other| other.measured(phase, &stopped));
             measured.map_err(|error| self.elsewhere(&control, error))?;
         }
+        // What was measured is of this stack only if all of it was there until the end.
+        let whole = self.raised.is_whole(self.here.host);
+        whole.map_err(|error| self.elsewhere(&control, error.to_string()))?;
         observation.counted.line = self.raised.line();
         observation.metrics = workload.evaluate(&outcomes);
         observation.others = others.iter_mut().map(Other::node).collect();

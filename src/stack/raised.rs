@@ -174,6 +174,18 @@ impl RaisedStack {
         Ok(())
     }
 
+    /// Whether every machine of it is there, as it was when the stack was raised: one that has lost
+    /// its power and come back does not hold its part any more, and its connection has ended.
+    ///
+    /// # Errors
+    /// The first that is not.
+    pub(crate) fn is_whole(&self, host: &dyn Host) -> Result<(), HostError> {
+        for node in 2..=self.nodes {
+            on(host, node)?.mounts()?;
+        }
+        Ok(())
+    }
+
     /// Takes the stack down, top first, by its entries in the journal.
     ///
     /// # Errors

@@ -95,6 +95,7 @@ fn line(what: &str, image: &Image) -> String {
 fn stocked(stocked: &Stocked) -> String {
     match stocked {
         Stocked::Used(system, image) => line(system.name, image),
+        Stocked::Spare(image) => line("spare", image),
         Stocked::Unneeded(image) => line("unneeded", image),
         Stocked::Damaged(dir) => format!("{:<10} {}\n", "damaged", dir.display()),
     }
@@ -128,7 +129,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     }
     if stock
         .iter()
-        .any(|stocked| !matches!(stocked, Stocked::Used(_, _)))
+        .any(|stocked| matches!(stocked, Stocked::Unneeded(_) | Stocked::Damaged(_)))
     {
         text.push_str("what is unneeded or damaged, `stackrace lab clean` removes\n");
     }
@@ -142,6 +143,8 @@ pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
     let mut stock = image::stock(&cache(&quiet_host())?);
     stock.retain(|stocked| match stocked {
         Stocked::Used(system, _) => systems.contains(system),
+        // Nobody is left who may need them.
+        Stocked::Spare(_) => system::ALL.iter().all(|system| systems.contains(&system)),
         Stocked::Unneeded(_) | Stocked::Damaged(_) => true,
     });
     for each in &stock {
