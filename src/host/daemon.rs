@@ -128,6 +128,9 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
+    /// At most 15 characters; nobody else's.
+    const NAME: &str = "stackrace-testd";
+
     /// A server as far as its name goes; told to, it begins somebody who bears no mark, and says who.
     const SERVER: &str = "#!/bin/sh\n\
         if [ \"$1\" = two ]; then env -i sleep 1000 & echo $!; else echo alone; fi\n\
@@ -152,7 +155,7 @@ mod tests {
     #[test]
     fn only_what_bears_the_mark_is_ended_and_all_it_began() {
         let base = tempfile::tempdir().unwrap();
-        let script = base.path().join("smbd");
+        let script = base.path().join(NAME);
         std::fs::write(&script, SERVER).unwrap();
         std::fs::set_permissions(&script, PermissionsExt::from_mode(0o755)).unwrap();
         let mark = format!(".stackrace-r1-t0-{:016x}", std::process::id());
@@ -163,19 +166,19 @@ mod tests {
         assert!(process::about(begun, "environ").is_empty());
         let host = LocalHost::new(Arc::new(|_| ()));
         let server = Daemon {
-            program: "smbd",
+            program: NAME,
             port: None,
         };
         let refused = host.check_free(&server).unwrap_err();
         assert!(matches!(refused, HostError::Occupied { .. }));
         let words = refused.to_string();
-        assert!(words.starts_with("smbd (process "), "{words}");
+        assert!(words.starts_with("stackrace-testd (process "), "{words}");
         assert!(words.ends_with("runs already, and a machine has one"));
         // A name alone is not enough, and neither is the mark.
-        host.end_daemon("smbd", ".stackrace-r1-t0-nobody").unwrap();
-        host.end_daemon("nmbd", &mark).unwrap();
+        host.end_daemon(NAME, ".stackrace-r1-t0-nobody").unwrap();
+        host.end_daemon("another", &mark).unwrap();
         assert!(ours.ended().is_none());
-        host.end_daemon("smbd", &mark).unwrap();
+        host.end_daemon(NAME, &mark).unwrap();
         assert!(ours.ended().is_some());
         assert!(!is_called(begun, "sleep"), "its own was asked after it");
         assert!(theirs.ended().is_none() && of_another.ended().is_none());

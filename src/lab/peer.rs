@@ -350,9 +350,10 @@ mod tests {
         assert!(missing.to_string().contains("node2"), "{missing}");
         peer.end_daemon("no-such-daemon", "no-such-mark").unwrap();
         assert_eq!(peer.running("no-such-daemon").unwrap(), None);
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let daemon = Daemon {
             program: "no-such-daemon",
-            port: Some(peer.address.port()),
+            port: Some(listener.local_addr().unwrap().port()),
         };
         let taken = peer.check_free(&daemon).unwrap_err().to_string();
         let me = format!("(process {}) listens at port", std::process::id());

@@ -118,7 +118,7 @@ impl Stack {
 
     /// What must be there before it is raised: each layer, by its number, with a machine and what it
     /// needs there.
-    fn needs(&self) -> Vec<(usize, usize, Needs)> {
+    pub(super) fn needs(&self) -> Vec<(usize, usize, Needs)> {
         let mut needs = Vec::new();
         for (index, layer) in self.layers.iter().enumerate() {
             let home = self.home(index);
