@@ -127,6 +127,10 @@ impl Peer {
 
     /// Something that is missing here, as it is told elsewhere.
     fn lacks(&self, error: &HostError) -> HostError {
+        if let HostError::Occupied { .. } | HostError::Elsewhere { .. } = error {
+            // It bears the machine's name already.
+            return error.clone();
+        }
         let lacks = Told::of(error).heard(&self.name);
         match (lacks, error) {
             (
@@ -297,9 +301,19 @@ impl Host for Peer {
         Err(self.lost("a guest has no virtual machines of its own"))
     }
 
-    fn end_daemon(&self, program: &str) -> Result<(), HostError> {
+    fn running(&self, program: &str) -> Result<Option<String>, HostError> {
+        let program = program.to_string();
+        self.ask(Verb::Running { program })
+    }
+
+    fn listener(&self, port: u16) -> Result<Option<String>, HostError> {
+        self.ask(Verb::Listener { port })
+    }
+
+    fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError> {
         self.ask(Verb::EndDaemon {
             program: program.to_string(),
+            mark: mark.to_string(),
         })
     }
 
@@ -373,6 +387,7 @@ impl Host for Peer {
 mod tests {
     use super::super::serve;
     use super::*;
+    use crate::host::Daemon;
     use std::net::TcpListener;
     use std::sync::Mutex;
 
@@ -412,9 +427,18 @@ mod tests {
         assert!(failed.unwrap_err().to_string().contains("status 3: no"));
         let missing = peer.exec(&argv(["no-such-program"])).unwrap_err();
         assert!(missing.to_string().contains("node2"), "{missing}");
-        // A daemon is ended in the lab alone.
-        let refused = peer.end_daemon("no-such-daemon").unwrap_err();
-        assert!(refused.to_string().starts_with("node2: "), "{refused}");
+        peer.end_daemon("no-such-daemon", "no-such-mark").unwrap();
+        assert_eq!(peer.running("no-such-daemon").unwrap(), None);
+        let daemon = Daemon {
+            program: "no-such-daemon",
+            port: Some(peer.measured_at().unwrap().port()),
+        };
+        let taken = peer.check_free(&daemon).unwrap_err().to_string();
+        let me = format!("(process {}) listens at port", std::process::id());
+        assert!(
+            taken.starts_with("node2: ") && taken.contains(&me),
+            "{taken}"
+        );
         let log = log.lock().unwrap();
         assert_eq!(log.len(), 1, "what ran is recorded, once");
         assert_eq!((&*log[0].host, log[0].status), ("node2", Some(3)));

@@ -16,11 +16,9 @@ use crate::agent::ssh::{Remote, Way};
 use crate::agent::{Agent, AgentError};
 use crate::event::Fact;
 use crate::host::verb::Verb;
+use crate::journal::BOOT;
 use crate::record::Record;
 use crate::study::Study;
-
-/// Drawn by the kernel when it starts: two machines never have the same.
-const BOOT: &str = "/proc/sys/kernel/random/boot_id";
 
 /// The kernel's version.
 const KERNEL: &str = "/proc/sys/kernel/osrelease";
@@ -145,6 +143,7 @@ impl Peer {
                 return Err(Failure::usage(format!("{name} does not say its address"))
                     .next(format!("name it: --peer {name}=ADDRESS")));
             };
+            // Drawn when a kernel starts: two machines never have the same.
             let boot = || Verb::ReadText { path: BOOT.into() };
             if address.is_loopback()
                 && first.does::<String>("here", boot()).map_err(cannot)?

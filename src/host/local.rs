@@ -6,8 +6,8 @@
 //! run it belongs to in its environment.
 
 use super::{
-    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, process, reading, shown, tools,
-    tree,
+    Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, daemon, process, reading, shown,
+    tools, tree,
 };
 use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};
@@ -34,7 +34,7 @@ const ORPHAN_TRIES: usize = 300;
 const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
 
 /// Names, in the environment of a command, the run it belongs to: `ID in session 4711`.
-const MARK: &str = "STACKRACE_RUN";
+pub(super) const MARK: &str = "STACKRACE_RUN";
 
 /// Most holders named in an error.
 const HOLDERS_MAX: usize = 8;
@@ -120,6 +120,8 @@ fn run_once(
     let mut child = std::process::Command::new(program)
         .args(arguments)
         .env("LC_ALL", "C")
+        // For tools that start others.
+        .env("PATH", tools::path())
         .envs(mark.map(|mark| (MARK, mark)))
         .current_dir("/")
         .process_group(0)
@@ -353,12 +355,18 @@ impl Host for LocalHost {
         })
     }
 
-    fn end_daemon(&self, program: &str) -> Result<(), HostError> {
-        if !reading::exists(Path::new(super::LAB_MARK)) {
-            return Err(HostError::OutsideLab);
-        }
+    fn running(&self, program: &str) -> Result<Option<String>, HostError> {
+        Ok(daemon::running(program))
+    }
+
+    fn listener(&self, port: u16) -> Result<Option<String>, HostError> {
+        Ok(daemon::listener(port))
+    }
+
+    fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError> {
+        let mut ours = daemon::Ours::default();
         for _ in 0..ORPHAN_TRIES {
-            if process::ask_to_end(program) {
+            if ours.ask_to_end(program, mark) {
                 return Ok(());
             }
             self.pause(ORPHAN_PAUSE);
@@ -415,8 +423,8 @@ fn fill(file: &mut std::fs::File, bytes: u64, seed: u64) -> std::io::Result<()> 
     Ok(())
 }
 
-/// Looks through every process this user may look into.
-fn holders(path: &Path) -> Vec<String> {
+/// Looks through every process this user may look into; a socket is a path, too (`socket:[4711]`).
+pub(super) fn holders(path: &Path) -> Vec<String> {
     let mut found = Vec::new();
     for process in reading::list(Path::new("/proc")).unwrap_or_default() {
         if !process.as_encoded_bytes().iter().all(u8::is_ascii_digit) {

@@ -6,6 +6,7 @@
 //!
 //! Only this room starts processes.
 
+pub(crate) mod daemon;
 pub(crate) mod local;
 pub(crate) mod mountinfo;
 mod needs;
@@ -68,6 +69,8 @@ pub(crate) struct Needs {
     pub(crate) loop_devices: bool,
     /// Drivers of the kernel.
     pub(crate) drivers: &'static [Driver],
+    /// Servers that are started: nobody may run them there already.
+    pub(crate) daemons: &'static [Daemon],
     /// To be inside the lab.
     pub(crate) lab: bool,
 }
@@ -81,6 +84,15 @@ pub(crate) struct Driver {
     pub(crate) shown_by: &'static str,
     /// What it is, in words: `arrays (md)`.
     pub(crate) what: &'static str,
+}
+
+/// A server of which a machine has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Daemon {
+    /// Its program, or its threads, by the name the kernel has: at most 15 characters.
+    pub(crate) program: &'static str,
+    /// Where it listens, TCP or UDP; none: nowhere, or where others may.
+    pub(crate) port: Option<u16>,
 }
 
 /// A disk of the lab as it is asked for; the virtual machine is started with it.
@@ -279,12 +291,40 @@ pub(crate) trait Host: Send + Sync {
     /// When it does not end.
     fn end_machine(&self, directory: &Path) -> Result<(), HostError>;
 
-    /// Ends every process of a name and waits until it is gone; none running is fine. Only in the
-    /// lab, where a daemon of that name can only be ours.
+    /// A process of a name, at most 15 characters as the kernel keeps it: `smbd (process 4711)`.
     ///
     /// # Errors
-    /// Outside of the lab, and when it does not end.
-    fn end_daemon(&self, program: &str) -> Result<(), HostError>;
+    /// When the machine cannot be asked.
+    fn running(&self, program: &str) -> Result<Option<String>, HostError>;
+    /// Who listens at a port, TCP or UDP, at any address.
+    ///
+    /// # Errors
+    /// When the machine cannot be asked.
+    fn listener(&self, port: u16) -> Result<Option<String>, HostError>;
+    /// Refuses a server where it runs already, or somebody listens where it would.
+    ///
+    /// # Errors
+    /// [`HostError::Occupied`]; when the machine cannot be asked.
+    fn check_free(&self, daemon: &Daemon) -> Result<(), HostError> {
+        let program = daemon.program;
+        let why = match (self.running(program)?, daemon.port) {
+            (Some(by), _) => format!("{by} runs already, and a machine has one"),
+            (None, Some(port)) => match self.listener(port)? {
+                Some(by) => format!("{by} listens at port {port}, where {program} would"),
+                None => return Ok(()),
+            },
+            (None, None) => return Ok(()),
+        };
+        let host = self.name().to_string();
+        Err(HostError::Occupied { host, why })
+    }
+    /// Ends the processes of a name that bear a mark ([`daemon::MARK`]) with all they began, and
+    /// waits until they are gone; none is fine. An empty mark fits every process: journals of before
+    /// name none, and are believed in the lab alone.
+    ///
+    /// # Errors
+    /// When one does not end.
+    fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError>;
 
     /// How many machines a stack raised from here can live on: this one and its peers.
     fn nodes(&self) -> usize {
@@ -363,6 +403,13 @@ pub(crate) enum HostError {
     },
     /// Something that only the lab has.
     OutsideLab,
+    /// A server that is to be started runs there already, or its port is taken.
+    Occupied {
+        /// Which machine; `local`: this one.
+        host: String,
+        /// Who is in the way, one clause.
+        why: String,
+    },
     /// A stack needs a second machine and there is none.
     NoPeer {
         /// Its number, from 2.
@@ -430,8 +477,10 @@ impl HostError {
     pub(crate) fn next(&self) -> String {
         match self {
             Self::ToolMissing { tool } => match (tools::lab_system(tool), tools::package(tool)) {
-                (Some(system), _) => format!(
-                    "run the study on a system that has it: stackrace run STUDY --lab --system {system}"
+                (Some(system), package) => format!(
+                    "install it (apt install {}), or run the study on a system that has it: \
+                     stackrace run STUDY --lab --system {system}",
+                    package.unwrap_or(tool)
                 ),
                 (None, Some(package)) => format!("install it: apt install {package}"),
                 (None, None) => format!("install the package that holds {tool}"),
@@ -441,6 +490,12 @@ impl HostError {
                 format!("use a kernel that has {what}, or load its module")
             }
             Self::OutsideLab => "run the study in the lab: stackrace run STUDY --lab".to_string(),
+            Self::Occupied { .. } => {
+                "stop it, or run the study in the lab (stackrace run STUDY --lab); \
+                if it is of another stack of this run, let them stand one after the other: \
+                provision = \"each-round\""
+                    .to_string()
+            }
             Self::NoPeer { .. } => {
                 "name the others: --peer [USER@]HOST; or run the study in the lab, which has as many as it needs: stackrace run STUDY --lab"
                     .to_string()
@@ -491,6 +546,8 @@ impl fmt::Display for HostError {
             Self::NeedsRoot => write!(f, "this needs the rights of root"),
             Self::KernelLacks { what } => write!(f, "this kernel does not know {what}"),
             Self::OutsideLab => write!(f, "disks of the lab exist only in the lab"),
+            Self::Occupied { host, why } if host == "local" => f.write_str(why),
+            Self::Occupied { host, why } => write!(f, "{host}: {why}"),
             Self::NoPeer { node } => {
                 write!(f, "there is no machine of number {node} for this stack")
             }

@@ -50,6 +50,8 @@ pub(crate) fn lacking(
         let shown_by = Path::new(driver.shown_by);
         kernel(driver.module, driver.what, &|| host.exists(shown_by))?;
     }
+    let free = needs.daemons.iter().map(|daemon| host.check_free(daemon));
+    missing.extend(free.filter_map(Result::err));
     if needs.lab && !host.exists(Path::new(LAB_MARK)) {
         missing.push(HostError::OutsideLab);
     }

@@ -8,8 +8,8 @@
 mod groups;
 
 use super::{
-    Filling, Host, HostError, LINE_HANDLE, LabDisk, LineSpeed, MountInfo, Needs, Output, reading,
-    shown, tree,
+    Filling, Host, HostError, LINE_HANDLE, LabDisk, LineSpeed, MountInfo, Needs, Output, daemon,
+    reading, shown, tree,
 };
 use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
@@ -311,6 +311,8 @@ impl World {
             return complained(127, "the command is empty");
         };
         match tool.to_string_lossy().as_ref() {
+            // `env NAME=VALUE COMMAND…`.
+            "env" => self.exec(machine, words.get(1..).unwrap_or_default()),
             "losetup" => self.losetup(words),
             "mount" => self.mount(words),
             "umount" => self.unmount(words),
@@ -346,9 +348,14 @@ impl World {
                 self.daemons.insert(tool.to_string_lossy().into_owned());
                 said("")
             }
-            "ss" if self.daemons.contains("smbd") => said("LISTEN 0 50 *:445\n"),
-            "ss" if self.daemons.contains("netatalk") => said("LISTEN 0 20 *:548\n"),
-            "/kit/stackrace" => self.mount_afp(words),
+            "rpc.nfsd" => {
+                match words.last().is_some_and(|threads| threads == "0") {
+                    true => self.daemons.remove("nfsd"),
+                    false => self.daemons.insert("nfsd".to_string()),
+                };
+                said("")
+            }
+            "stackrace" => self.mount_afp(words),
             "exportfs" => self.exportfs(words),
             _ => said(""),
         }
@@ -573,14 +580,14 @@ impl World {
         said("")
     }
 
-    /// `exportfs -o OPTIONS CLIENT:DIRECTORY`, and the list of that.
+    /// `exportfs -o OPTIONS CLIENT:DIRECTORY`, the list of that, and its end.
     fn exportfs(&mut self, words: &[OsString]) -> Output {
         let lossy = |word: &OsString| word.to_string_lossy().into_owned();
         if let Some(options) = after(words, "-o").map(lossy) {
             let place = words.last().map(lossy).unwrap_or_default();
             let (client, directory) = place.split_once(':').unwrap_or_default();
             self.exported = Some(format!("{directory}  {client}({options})\n"));
-        } else if words.first().is_some_and(|word| word == "-ua") {
+        } else if words.first().is_some_and(|word| word == "-u") {
             self.exported = None;
         } else if words.first().is_some_and(|word| word == "-s") {
             return said(self.exported.clone().unwrap_or_default());
@@ -876,8 +883,26 @@ impl Host for PlanHost {
         self.own(&words, |_| Ok(()))
     }
 
-    fn end_daemon(&self, program: &str) -> Result<(), HostError> {
-        self.own(&["pkill".as_ref(), program.as_ref()], |world| {
+    fn running(&self, program: &str) -> Result<Option<String>, HostError> {
+        let runs = self.world().daemons.contains(program);
+        Ok(runs.then(|| format!("{program} (process {{id}})")))
+    }
+
+    fn listener(&self, port: u16) -> Result<Option<String>, HostError> {
+        match port {
+            111 => self.running("rpcbind"),
+            445 => self.running("smbd"),
+            548 | 4700 => self.running("netatalk"),
+            2049 => self.running("nfsd"),
+            5405 => self.running("corosync"),
+            _ => Ok(None),
+        }
+    }
+
+    fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError> {
+        let mark = format!("{}={mark}", daemon::MARK);
+        let words = ["pkill", "--env", &mark, program].map(OsStr::new);
+        self.own(&words, |world| {
             world.daemons.remove(program);
             Ok(())
         })

@@ -85,6 +85,8 @@ impl Process {
         if !matches!(streams, Streams::Open(_)) {
             start.env("LC_ALL", "C");
         }
+        // Begun by a command of a run (`lab mount-afp`), it goes on, and nobody waits for it.
+        start.env_remove(super::local::MARK);
         let child = start.spawn().map_err(not_started)?;
         Ok(Self {
             child,
@@ -158,14 +160,21 @@ pub(super) fn about(id: Pid, what: &str) -> String {
 /// The session a process is in; empty: it is gone. Not by getsid(2), which says 0 of a session that
 /// this name space of processes does not have, and 0 is no process.
 pub(super) fn session(id: Pid) -> String {
+    status(id, 3)
+}
+
+/// The parent of a process; none: it is gone, or has none here.
+pub(super) fn parent(id: Pid) -> Option<Pid> {
+    Pid::from_raw(status(id, 1).parse().ok()?)
+}
+
+/// One word of `/proc/PID/stat`, `4711 (name) S PARENT GROUP SESSION …`, from 0 behind the name.
+fn status(id: Pid, at: usize) -> String {
     let status = about(id, "stat");
-    // `4711 (name) S PARENT GROUP SESSION …`; a name may have brackets of its own.
+    // A name may have brackets of its own.
     let after_name = status.rsplit(')').next().unwrap_or_default();
-    after_name
-        .split_whitespace()
-        .nth(3)
-        .unwrap_or_default()
-        .to_owned()
+    let mut words = after_name.split_whitespace();
+    words.nth(at).unwrap_or_default().to_owned()
 }
 
 /// Processes whose program is called `program…` and whose command line names a path.
@@ -189,20 +198,6 @@ pub(super) fn end(program: &str, path: &Path) -> bool {
         let _ = kill_process(id, Signal::KILL);
     }
     naming(program, path).is_empty()
-}
-
-/// Asks the processes of a name (at most 15 characters, as the kernel keeps it) to end. True: none
-/// is left; one that has ended and was not waited for counts as gone.
-pub(super) fn ask_to_end(program: &str) -> bool {
-    let mut left = false;
-    for id in all() {
-        if about(id, "comm").trim_end() == program && !about(id, "status").contains("State:\tZ") {
-            left = true;
-            // One that ended meanwhile is what was wanted.
-            let _ = kill_process(id, Signal::TERM);
-        }
-    }
-    !left
 }
 
 /// Sends SIGINT, as Ctrl-C does, to a process that has a file open; to another one that has come to

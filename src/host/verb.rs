@@ -110,10 +110,22 @@ pub(crate) enum Verb {
         /// Which.
         disk: LabDisk,
     },
+    /// [`Host::running`].
+    Running {
+        /// Its name.
+        program: String,
+    },
+    /// [`Host::listener`].
+    Listener {
+        /// Where.
+        port: u16,
+    },
     /// [`Host::end_daemon`].
     EndDaemon {
         /// Its name.
         program: String,
+        /// What it bears.
+        mark: String,
     },
 }
 
@@ -151,7 +163,9 @@ pub(crate) fn perform(host: &dyn Host, verb: Verb) -> Result<Value, HostError> {
         Verb::Holders { path } => json!(host.holders(&path)),
         Verb::Outlive { run } => json!(host.outlive(&run)?),
         Verb::LabDisk { disk } => json!(host.lab_disk(&disk)?),
-        Verb::EndDaemon { program } => json!(host.end_daemon(&program)?),
+        Verb::Running { program } => json!(host.running(&program)?),
+        Verb::Listener { port } => json!(host.listener(port)?),
+        Verb::EndDaemon { program, mark } => json!(host.end_daemon(&program, &mark)?),
     })
 }
 

@@ -17,7 +17,7 @@ mod peers;
 mod undo;
 
 pub(crate) use devices::{erase, partitions};
-pub(crate) use peers::named;
+pub(crate) use peers::{BOOT, exported, named};
 pub(crate) use undo::{undo_all, undo_entries, unmount, until_free};
 
 use crate::host::{Host, HostError};
@@ -77,9 +77,31 @@ pub(crate) enum Undo {
     DownReplica(String),
     /// Give the network card of this name its ordinary queue back.
     PlainLine(String),
-    /// End the daemons of this name; only in the lab, where they can only be ours.
+    /// End the daemon of this name that bears a mark of ours, with all it began.
+    EndServer {
+        /// The name the kernel has of it.
+        program: String,
+        /// What is in its environment ([`crate::host::daemon::MARK`]), chosen by us.
+        mark: String,
+    },
+    /// Export (NFS) a directory to a client no more.
+    Unexport {
+        /// Its address.
+        client: String,
+        /// Which.
+        #[serde(with = "bytes")]
+        directory: PathBuf,
+    },
+    /// End the kernel's NFS server, which did not run before.
+    EndNfsServer {
+        /// The kernel's own id of the time since the machine was started: when another one has
+        /// begun, the server is somebody else's.
+        boot: String,
+    },
+    /// In journals of before, written in the lab alone: end the daemons of this name.
     EndDaemon(String),
-    /// Export nothing any more and end the kernel's NFS server; only in the lab.
+    /// In journals of before, written in the lab alone: export nothing any more and end the kernel's
+    /// NFS server.
     EndNfs,
     /// Something on a peer.
     OnPeer {
@@ -133,8 +155,13 @@ impl fmt::Display for Undo {
             }
             Self::DownReplica(name) => write!(f, "take down the replicated device {name}"),
             Self::PlainLine(card) => write!(f, "give {card} its ordinary queue back"),
-            Self::EndDaemon(program) => write!(f, "end {program}"),
-            Self::EndNfs => f.write_str("end the NFS server"),
+            Self::EndServer { program, .. } | Self::EndDaemon(program) => {
+                write!(f, "end {program}")
+            }
+            Self::Unexport { client, directory } => {
+                write!(f, "export {} to {client} no more", directory.display())
+            }
+            Self::EndNfsServer { .. } | Self::EndNfs => f.write_str("end the NFS server"),
             Self::OnPeer { node, host, undo } if host.is_empty() => {
                 write!(f, "{undo} on node{node}")
             }

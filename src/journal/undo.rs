@@ -89,8 +89,11 @@ fn undo_one(host: &dyn Host, undo: &Undo) -> Result<(), HostError> {
         Undo::EndMachine(path) => host.end_machine(path),
         Undo::DownReplica(name) => peers::down_replica(host, name),
         Undo::PlainLine(card) => peers::plain_line(host, card),
-        Undo::EndDaemon(program) => host.end_daemon(program),
-        Undo::EndNfs => peers::end_nfs(host),
+        Undo::EndServer { program, mark } => host.end_daemon(program, mark),
+        Undo::Unexport { client, directory } => peers::unexport(host, client, directory),
+        Undo::EndNfsServer { boot } => peers::end_nfs_server(host, boot),
+        Undo::EndDaemon(program) => peers::end_in_lab(host, program),
+        Undo::EndNfs => peers::end_nfs_in_lab(host),
         Undo::OnPeer {
             node,
             host: name,

@@ -23,6 +23,7 @@ const NEEDS: Needs = Needs {
     file_system: None,
     loop_devices: false,
     drivers: &[],
+    daemons: &[],
     lab: false,
 };
 

@@ -6,16 +6,16 @@
 //! on a disk of its own, or in memory.
 
 use super::{
-    Below, Device, Gives, GivesKind, Layer, LayerError, LayerKind, Origin, RaisedLayer, Raising,
-    Takes, ext, filesystem, lab_disks, line,
+    Device, GivesKind, Layer, LayerError, LayerKind, Origin, Raising, Takes, ext, filesystem,
+    lab_disks, line,
     raising::Memory,
-    share::{self, Place},
+    share::{self, Ends, Share, Shared},
 };
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, LabDisk, Needs, argv};
-use crate::journal::Undo;
+use crate::event::Fact;
+use crate::host::{Daemon, Host, LabDisk, Needs, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 
 /// Where the server keeps its own: everybody may go through there.
@@ -33,8 +33,21 @@ const PORT: u16 = 548;
 /// Where those who keep the database are asked, by the server alone.
 const DATABASE_PORT: u16 = 4700;
 
-/// This program in a guest of the lab.
-const PROGRAM: &str = "/kit/stackrace";
+/// The server: who starts the others, who speaks AFP, who keeps the database.
+const SERVERS: [Daemon; 3] = [
+    Daemon {
+        program: "netatalk",
+        port: Some(PORT),
+    },
+    Daemon {
+        program: "afpd",
+        port: None,
+    },
+    Daemon {
+        program: "cnid_metad",
+        port: Some(DATABASE_PORT),
+    },
+];
 
 /// What the kernel calls every file system in user space.
 const FUSE: &str = "fuse";
@@ -42,7 +55,7 @@ const FUSE: &str = "fuse";
 /// AFP.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "afp",
-    summary: "A directory served over AFP by netatalk and mounted here; in the lab.",
+    summary: "A directory served over AFP by netatalk and mounted here.",
     settings: &[
         SettingDoc::optional(
             "cnid",
@@ -94,7 +107,6 @@ enum Database {
 struct Afp {
     database: Database,
     options: Vec<String>,
-    place: Place,
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
@@ -130,57 +142,58 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         "tmpfs" => Database::Memory(bytes),
         _ => Database::Volume,
     };
-    Ok(Box::new(Afp {
-        database,
-        options: share::options(settings, &["path", "vol dbpath", "include"])?,
-        place: Place::parse(settings)?,
-    }))
+    let options = share::options(settings)?;
+    Shared::layer(Afp { database, options }, settings)
 }
 
-impl Layer for Afp {
-    fn kind(&self) -> &'static str {
-        "afp"
-    }
+impl Share for Afp {
+    const KIND: &'static str = "afp";
+    /// The file its database will be in.
+    type Served = PathBuf;
 
-    fn describe_asked(&self) -> String {
+    fn asked(&self) -> String {
         let database = match &self.database {
             Database::Volume => "on the volume".to_string(),
             Database::Disk(disk) => format!("on a disk of its own ({})", disk.described()),
             Database::Memory(_) => "on tmpfs".to_string(),
         };
-        let mut text = format!("AFP 3.4, CNID database {database}{}", self.place.asked());
-        if !self.options.is_empty() {
-            text.push_str(&format!(", {}", self.options.join(", ")));
-        }
-        text
+        format!("AFP 3.4, CNID database {database}")
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Directory
+    fn options(&self) -> &[String] {
+        &self.options
     }
 
-    fn below(&self) -> Below {
-        self.place.below()
-    }
-
-    fn needs(&self) -> Needs {
+    fn client_needs(&self) -> Needs {
         Needs {
             root: true,
-            tools: &[
-                "netatalk",
-                "ss",
-                "chown",
-                "chmod",
-                "mount",
-                "umount",
-                "blkdiscard",
-                "wipefs",
-                "mkfs.ext4",
-                "ip",
-                "tc",
-            ],
+            tools: &["umount", "ip", "tc"],
             file_system: Some(FUSE),
-            lab: true,
+            ..Needs::default()
+        }
+    }
+
+    fn server_needs(&self) -> Needs {
+        let own_disk = matches!(self.database, Database::Disk(_));
+        Needs {
+            root: true,
+            tools: match own_disk {
+                false => &["netatalk", "chown", "chmod", "mount", "umount", "ip", "tc"],
+                true => &[
+                    "netatalk",
+                    "chown",
+                    "chmod",
+                    "mount",
+                    "umount",
+                    "blkdiscard",
+                    "wipefs",
+                    "mkfs.ext4",
+                    "ip",
+                    "tc",
+                ],
+            },
+            daemons: &SERVERS,
+            lab: own_disk,
             ..Needs::default()
         }
     }
@@ -192,60 +205,72 @@ impl Layer for Afp {
         }
     }
 
-    fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
-        let ready = self.place.ready(raising)?;
-        let server = ready.addresses[1];
-        let mut facts = ready.facts;
-        let (file, server_facts) = self
-            .place
-            .serve(raising, below, |raising, root| self.serve(raising, &root))?;
-        facts.extend(server_facts);
+    fn serve(
+        &self,
+        raising: &mut Raising<'_>,
+        ends: &Ends,
+        root: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
+        let own = Path::new(OWN).join(raising.name("afp"));
+        raising.create_tree(&own)?;
+        facts.extend(self.lay_out(raising, &own, &root)?);
+        let file = own.join("afp.conf");
+        raising.create_text(&file, &self.configuration(&own, ends))?;
+        // The part of the server that has let a guest in reads it again, with that guest's rights.
+        let host = raising.host();
+        host.must(&words(["chmod", "0644"], &file))?;
+        raising.start(&SERVERS, &words(["netatalk", "-F"], &file))?;
+        share::listening(host, "netatalk", PORT)?;
+        if !self.options.is_empty() {
+            facts.push(Fact::new("options given", self.options.join("; ")));
+        }
+        Ok(own.join("cnid").join(SHARE).join(".AppleDB/cnid2.db"))
+    }
+
+    fn mount(
+        &self,
+        raising: &mut Raising<'_>,
+        ends: &Ends,
+        served: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
         let root = raising.mount_point()?;
-        let at = format!("{server}:{PORT}");
-        let mut command = argv([PROGRAM, "lab", "mount-afp", &at, SHARE]);
+        let at = SocketAddr::new(ends.server, PORT).to_string();
+        let mut command = argv(["stackrace", "lab", "mount-afp", &at, SHARE]);
         command.push(root.clone().into());
         raising.mount_with(command, &root, Memory::No)?;
         let shown = filesystem::mount_facts(raising.host(), &root, FUSE, &[], &[])?;
         // The database is there since the volume was opened.
-        facts.push(self.place.at_server(raising, |raising| {
-            self.lies_where_asked(raising.host(), &file)
+        facts.push(ends.place.at_server(raising, |raising| {
+            self.lies_where_asked(raising.host(), &served)
         })?);
         facts.extend(shown);
-        Ok(RaisedLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "afp".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(root)
     }
 }
 
 impl Afp {
-    /// Starts the server; the file its database will be in, and what is known of both.
-    fn serve(
+    /// Puts what is served and the database where they belong; what is known of the latter's disk.
+    fn lay_out(
         &self,
         raising: &mut Raising<'_>,
+        own: &Path,
         root: &Path,
-    ) -> Result<(PathBuf, Vec<Fact>), LayerError> {
-        let own = Path::new(OWN).join(raising.name("afp"));
+    ) -> Result<Vec<Fact>, LayerError> {
         let (share, database) = (own.join("share"), own.join("cnid"));
         let (files, beside) = (root.join("share"), root.join("cnid"));
-        raising.create_tree(&own)?;
         let host = raising.host();
         for directory in [&share, &database, &files, &beside] {
             host.create_dir(directory)?;
         }
-        host.must(&words(["chmod", "0711"], &own))?;
+        host.must(&words(["chmod", "0711"], own))?;
         host.must(&words(["chown", &format!("{GUEST}:")], &files))?;
         // A guest may not go where a run keeps its mounts.
         bind(raising, &files, &share)?;
-        let mut facts = Vec::new();
         match &self.database {
             Database::Volume => bind(raising, &beside, &database)?,
-            Database::Disk(disk) => facts.push(own_file_system(raising, disk, &database)?),
+            Database::Disk(disk) => return Ok(vec![own_file_system(raising, disk, &database)?]),
             Database::Memory(bytes) => {
                 let mut command = argv(["mount", "-t", "tmpfs", "-o"]);
                 command.extend([format!("size={bytes}").into(), "tmpfs".into()]);
@@ -253,30 +278,22 @@ impl Afp {
                 raising.mount_with(command, &database, Memory::Yes)?;
             }
         }
-        let file = own.join("afp.conf");
-        raising.create_text(&file, &self.configuration(&own, &share, &database))?;
-        // The part of the server that has let a guest in reads it again, with that guest's rights.
-        raising.host().must(&words(["chmod", "0644"], &file))?;
-        raising.will(Undo::EndDaemon("netatalk".to_string()))?;
-        let host = raising.host();
-        host.must(&words(["netatalk", "-F"], &file))?;
-        share::listening(host, "netatalk", PORT)?;
-        if !self.options.is_empty() {
-            facts.push(Fact::new("options given", self.options.join("; ")));
-        }
-        Ok((database.join(SHARE).join(".AppleDB/cnid2.db"), facts))
+        Ok(Vec::new())
     }
 
-    /// afp.conf(5): a guest sees one volume; nothing is announced, searched or kept elsewhere.
-    fn configuration(&self, own: &Path, share: &Path, database: &Path) -> String {
+    /// afp.conf(5): a guest, who comes from the client, sees one volume; nothing is announced, searched
+    /// or kept elsewhere.
+    fn configuration(&self, own: &Path, ends: &Ends) -> String {
+        let own = own.display();
         let mut text = format!(
-            "[Global]\nuam list = uams_guest.so\nguest account = {GUEST}\nafp port = {PORT}\n\
+            "[Global]\nuam list = uams_guest.so\nguest account = {GUEST}\n\
+             afp listen = {server}\nafp port = {PORT}\n\
              cnid listen = 127.0.0.1:{DATABASE_PORT}\ncnid server = 127.0.0.1:{DATABASE_PORT}\n\
-             zeroconf = no\nspotlight = no\nlog file = {}\nlog level = default:warn\n\
-             vol dbpath = {}\n[{SHARE}]\npath = {}\ncnid scheme = dbd\n",
-            own.join("log").display(),
-            database.display(),
-            share.display()
+             zeroconf = no\nspotlight = no\nsignature = stackrace\n\
+             log file = {own}/log\nlog level = default:warn\nvol dbpath = {own}/cnid\n\
+             [{SHARE}]\npath = {own}/share\ncnid scheme = dbd\nhosts allow = {client}\n",
+            server = ends.server,
+            client = ends.client,
         );
         for option in &self.options {
             text.push_str(&format!("{option}\n"));

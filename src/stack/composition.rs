@@ -126,31 +126,53 @@ impl Stack {
         }
     }
 
-    /// What this machine and its peers lack to raise this stack, none twice; empty: nothing.
+    /// What must be there before it is raised: each layer, by its number, with a machine and what it
+    /// needs there.
+    pub(super) fn needs(&self) -> Vec<(usize, usize, Needs)> {
+        let mut needs = Vec::new();
+        for (index, layer) in self.layers.iter().enumerate() {
+            let home = self.home(index);
+            needs.push((index, home, layer.needs()));
+            let on_peer = usize::from(layer.below() == Below::OnPeer);
+            match layer.server_needs() {
+                Some(server) => needs.push((index, home + on_peer, server)),
+                None if layer.nodes() > 1 || self.is_doubled(index) => {
+                    needs.push((index, home + 1, layer.needs()));
+                }
+                None => {}
+            }
+        }
+        needs
+    }
+
+    /// What is missing on the machines it needs, with the number of the layer that needs it.
+    fn lacks(&self, host: &dyn Host) -> Vec<(Option<usize>, HostError)> {
+        let node = self.nodes();
+        if node > host.nodes() {
+            return vec![(None, HostError::NoPeer { node })];
+        }
+        let mut lacks = Vec::new();
+        for (index, node, needs) in self.needs() {
+            let missing = match node {
+                1 => host.missing(&needs),
+                node => host
+                    .peer(node)
+                    .map_or_else(|error| vec![error], |peer| peer.missing(&needs)),
+            };
+            lacks.extend(missing.into_iter().map(|error| (Some(index), error)));
+        }
+        lacks
+    }
+
+    /// What is missing to raise this stack, none twice; empty: nothing.
     pub(crate) fn missing(&self, host: &dyn Host) -> Vec<HostError> {
         let mut missing: Vec<HostError> = Vec::new();
-        if self.nodes() > host.nodes() {
-            missing.push(HostError::NoPeer { node: self.nodes() });
-        }
-        for (index, layer) in self.layers.iter().enumerate() {
-            for error in self.missing_of(host, index, &layer.needs()) {
-                if !missing.contains(&error) {
-                    missing.push(error);
-                }
+        for (_, error) in self.lacks(host) {
+            if !missing.contains(&error) {
+                missing.push(error);
             }
         }
         missing
-    }
-
-    /// What a layer lacks on the machines it needs, as far as they are there.
-    fn missing_of(&self, host: &dyn Host, index: usize, needs: &Needs) -> Vec<HostError> {
-        let machines = self.machines(index).filter_map(|node| match node {
-            1 => Some(host),
-            node => host.peer(node).ok(),
-        });
-        machines
-            .flat_map(|machine| machine.missing(needs))
-            .collect()
     }
 
     /// The same of the layers on one of its machines.
@@ -176,22 +198,18 @@ impl Stack {
     }
 
     pub(super) fn check_needs(&self, host: &dyn Host) -> Result<(), StackError> {
-        if self.nodes() > host.nodes() {
-            let node = self.nodes();
-            return Err(StackError::whole(HostError::NoPeer { node }));
-        }
-        for (index, layer) in self.layers.iter().enumerate() {
-            let missing = self.missing_of(host, index, &layer.needs());
-            if let Some(error) = missing.into_iter().next() {
-                return Err(StackError {
-                    layer: Some(index),
-                    kind: layer.kind().to_string(),
-                    cause: Box::new(error.into()),
-                    left: Vec::new(),
-                });
-            }
-        }
-        Ok(())
+        let Some((layer, error)) = self.lacks(host).into_iter().next() else {
+            return Ok(());
+        };
+        let whole = StackError::whole(error);
+        Err(match layer {
+            Some(index) => StackError {
+                layer,
+                kind: self.layers[index].kind().to_string(),
+                ..whole
+            },
+            None => whole,
+        })
     }
 }
 

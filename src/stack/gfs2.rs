@@ -2,15 +2,15 @@
 //!
 //! Without locks between machines (`lock = "nolock"`) it is a local file system. With them (DLM) the
 //! machines are made a cluster for as long as the stack stands: corosync says who is there,
-//! dlm_controld keeps the locks. A machine has one of each, so that this is done in the lab alone.
+//! dlm_controld keeps the locks. A machine has one of each, so that none may run there already. Nobody
+//! is fenced: what is on the device is of the stack alone, and goes with it.
 
 use super::{
     Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes, block, filesystem,
     options, raising::Memory,
 };
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Host, Needs, argv};
-use crate::journal::Undo;
+use crate::host::{Daemon, Host, Needs, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::net::IpAddr;
 use std::path::Path;
@@ -22,6 +22,18 @@ const CLUSTER: &str = "stackrace";
 /// Where the kernel's configuration file system belongs; dlm_controld talks to the kernel there.
 const CONFIGFS: &str = "/sys/kernel/config";
 
+/// Who says which machines are there: it listens at a port of its own, UDP.
+const COROSYNC: Daemon = Daemon {
+    program: "corosync",
+    port: Some(5405),
+};
+
+/// Who keeps the locks.
+const DLM: Daemon = Daemon {
+    program: "dlm_controld",
+    port: None,
+};
+
 /// How often, and with what pause, it is looked whether the cluster is complete.
 const LOOKS: usize = 150;
 const LOOK: Duration = Duration::from_millis(200);
@@ -29,7 +41,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// GFS2.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "gfs2",
-    summary: "GFS2 on one device: alone, or shared by two machines with locks between them (DLM, in the lab).",
+    summary: "GFS2 on one device: alone, or shared by two machines with locks between them (DLM).",
     settings: &[
         SettingDoc::optional(
             "lock",
@@ -147,7 +159,7 @@ impl Layer for Gfs2 {
                 &["mkfs.gfs2", "wipefs", "mount", "umount"]
             },
             file_system: Some("gfs2"),
-            lab: self.dlm,
+            daemons: if self.dlm { &[COROSYNC, DLM] } else { &[] },
             ..Needs::default()
         }
     }
@@ -223,8 +235,8 @@ impl Gfs2 {
 /// Makes the two machines a cluster with locks.
 fn cluster(raising: &mut Raising<'_>) -> Result<(), LayerError> {
     let addresses = raising.ends()?;
-    let text = configuration(addresses);
-    let file = raising.scratch()?.join(raising.name("corosync.conf"));
+    let file = raising.name("corosync.conf");
+    let state = raising.name("corosync");
     raising.on_both(|raising| {
         let host = raising.host();
         host.must(&argv(["modprobe", "-a", "configfs", "dlm", "gfs2"]))?;
@@ -236,20 +248,19 @@ fn cluster(raising: &mut Raising<'_>) -> Result<(), LayerError> {
             // It shows what the kernel has, like /sys itself, and stays.
             host.must(&argv(["mount", "-t", "configfs", "configfs", CONFIGFS]))?;
         }
-        raising.create_text(&file, &text)?;
-        raising.will(Undo::EndDaemon("corosync".to_string()))?;
+        let scratch = raising.scratch()?;
+        let (file, state) = (scratch.join(&file), scratch.join(&state));
+        raising.create_tree(&state)?;
+        raising.create_text(&file, &configuration(addresses, &state))?;
         let mut command = argv(["corosync", "-c"]);
-        command.push(file.clone().into());
-        raising.host().must(&command)?;
-        Ok(())
+        command.push(file.into());
+        raising.start(&[COROSYNC], &command)
     })?;
     raising.on_both(|raising| complete(raising.host()))?;
     raising.on_both(|raising| {
-        raising.will(Undo::EndDaemon("dlm_controld".to_string()))?;
-        // Nobody is fenced and a second machine is not waited for: the guests are disposable.
+        // Nobody is fenced and a second machine is not waited for: the stack is disposable.
         let command = ["dlm_controld", "-q0", "-f0", "-s0"];
-        raising.host().must(&argv(command))?;
-        Ok(())
+        raising.start(&[DLM], &argv(command))
     })
 }
 
@@ -277,12 +288,14 @@ fn members(said: &str) -> Option<u32> {
     line.trim().parse().ok()
 }
 
-/// corosync.conf(5): two machines, every word on a line of its own.
-fn configuration(addresses: [IpAddr; 2]) -> String {
+/// corosync.conf(5): two machines, every word on a line of its own; it speaks at these addresses alone,
+/// and keeps what it has to remember in a directory of ours.
+fn configuration(addresses: [IpAddr; 2], state: &Path) -> String {
     let mut text = format!(
-        "totem {{\n  version: 2\n  cluster_name: {CLUSTER}\n  transport: udpu\n  token: 10000\n}}\n\
+        "system {{\n  state_dir: {}\n}}\ntotem {{\n  version: 2\n  cluster_name: {CLUSTER}\n  transport: udpu\n  token: 10000\n}}\n\
          quorum {{\n  provider: corosync_votequorum\n  two_node: 1\n}}\n\
-         logging {{\n  to_syslog: no\n  to_stderr: no\n}}\nnodelist {{\n"
+         logging {{\n  to_syslog: no\n  to_stderr: no\n}}\nnodelist {{\n",
+        state.display()
     );
     for (number, address) in (1..).zip(addresses) {
         text.push_str(&format!(

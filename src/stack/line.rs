@@ -43,7 +43,7 @@ pub(super) const RATE: SettingDoc = SettingDoc::optional(
 );
 
 /// What a study declares of a line.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Line {
     delay_ns: Option<u64>,
     rate: Option<u64>,

@@ -188,8 +188,13 @@ pub(crate) trait Layer: Send + Sync {
     fn accepts(&self, _below: &[Box<dyn Layer>]) -> Result<(), String> {
         Ok(())
     }
-    /// What must be there before it can be raised.
+    /// What must be there before it can be raised, on each machine it stands on.
     fn needs(&self) -> Needs;
+    /// What must be there where its server is, if it has one: on the peer if what it takes stands
+    /// there, else on this machine.
+    fn server_needs(&self) -> Option<Needs> {
+        None
+    }
     /// Where it needs how many bytes of disk; an empty path is the site's scratch directory.
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None

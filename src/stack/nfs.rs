@@ -1,25 +1,43 @@
 //! A share over NFS: the kernel's server on a peer or on this machine, mounted here.
 
 use super::{
-    Below, Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes, filesystem,
-    line, options,
+    GivesKind, Layer, LayerError, LayerKind, Raising, Takes, filesystem, line, options,
     raising::Memory,
-    share::{self, Place},
+    share::{self, Ends, Share, Shared},
 };
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Needs, argv};
-use crate::journal::Undo;
+use crate::event::Fact;
+use crate::host::{Daemon, Driver, Needs, argv};
+use crate::journal::{self, Undo};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::OsString;
-use std::path::Path;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
 
 /// Threads of the server: what the kernel's own scripts start.
 const THREADS: &str = "8";
 
+/// The server itself: threads of the kernel.
+const SERVER: Daemon = Daemon {
+    program: "nfsd",
+    port: Some(2049),
+};
+
+/// Who tells a client what it may mount.
+const MOUNTD: Daemon = Daemon {
+    program: "rpc.mountd",
+    port: None,
+};
+
+/// Who tells which service is at which port: many machines run one, which is then used and left alone.
+const RPCBIND: Daemon = Daemon {
+    program: "rpcbind",
+    port: Some(111),
+};
+
 /// NFS.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "nfs",
-    summary: "A directory served over NFS by the kernel's server and mounted here; in the lab.",
+    summary: "A directory served over NFS by the kernel's server and mounted here.",
     settings: &[
         SettingDoc::optional(
             "version",
@@ -47,12 +65,11 @@ pub(super) const KIND: LayerKind = LayerKind {
 struct Nfs {
     version: &'static str,
     export: String,
-    place: Place,
     mount: Vec<String>,
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    Ok(Box::new(Nfs {
+    let share = Nfs {
         version: match settings.text("version")?.as_deref() {
             Some("3") => "3",
             _ => "4.2",
@@ -60,35 +77,34 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         export: settings
             .text("export")?
             .unwrap_or_else(|| "sync".to_string()),
-        place: Place::parse(settings)?,
         mount: options::mount(settings)?,
-    }))
+    };
+    Shared::layer(share, settings)
 }
 
-impl Layer for Nfs {
-    fn kind(&self) -> &'static str {
-        "nfs"
+impl Share for Nfs {
+    const KIND: &'static str = "nfs";
+    /// The directory that is exported.
+    type Served = PathBuf;
+
+    fn asked(&self) -> String {
+        format!("NFS {}, {}", self.version, self.export)
     }
 
-    fn describe_asked(&self) -> String {
-        let share = format!(
-            "NFS {}, {}{}",
-            self.version,
-            self.export,
-            self.place.asked()
-        );
-        filesystem::asked(&share, &[], &self.mount)
+    fn mount_options(&self) -> &[String] {
+        &self.mount
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Directory
+    fn client_needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["mount.nfs", "mount", "umount", "ip", "tc"],
+            file_system: Some("nfs"),
+            ..Needs::default()
+        }
     }
 
-    fn below(&self) -> Below {
-        self.place.below()
-    }
-
-    fn needs(&self) -> Needs {
+    fn server_needs(&self) -> Needs {
         Needs {
             root: true,
             tools: &[
@@ -96,96 +112,113 @@ impl Layer for Nfs {
                 "rpcbind",
                 "rpc.nfsd",
                 "rpc.mountd",
-                "mount.nfs",
-                "mount",
-                "umount",
                 "modprobe",
                 "ip",
                 "tc",
             ],
-            lab: true,
+            drivers: &[Driver {
+                module: "nfsd",
+                shown_by: "/proc/net/rpc/nfsd",
+                what: "the server of NFS (nfsd)",
+            }],
+            daemons: &[SERVER, MOUNTD],
             ..Needs::default()
         }
     }
 
-    fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
-        let ready = self.place.ready(raising)?;
-        let [client, server] = ready.addresses.map(|address| address.to_string());
-        let mut facts = ready.facts;
-        let source = self.place.serve(raising, below, |raising, root| {
-            facts.push(self.export(raising, &client, &root)?);
-            // Version 4 sees one tree, whose root it is; version 3 names the directory.
-            let seen = if self.is_3() { root } else { "/".into() };
-            let mut source = OsString::from(format!("{server}:"));
-            source.push(&seen);
-            Ok(source)
-        })?;
+    fn serve(
+        &self,
+        raising: &mut Raising<'_>,
+        ends: &Ends,
+        root: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
+        start(raising, ends)?;
+        facts.push(self.export(raising, ends, &root)?);
+        Ok(root)
+    }
+
+    fn mount(
+        &self,
+        raising: &mut Raising<'_>,
+        ends: &Ends,
+        served: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
         let mut options = vec![format!("vers={}", self.version), "proto=tcp".to_string()];
-        let kind = if self.is_3() {
+        // Version 4 sees one tree, whose root it is; version 3 names the directory.
+        let (kind, seen) = match self.version {
+            "3" => ("nfs", served),
+            _ => ("nfs4", PathBuf::from("/")),
+        };
+        if kind == "nfs" {
             // Locks of version 3 need a daemon of their own; nobody else uses these files.
             options.push("nolock".to_string());
-            "nfs"
-        } else {
-            "nfs4"
-        };
+        }
         options.extend(self.mount.iter().cloned());
+        let mut source = OsString::from(match ends.server {
+            IpAddr::V4(server) => format!("{server}:"),
+            IpAddr::V6(server) => format!("[{server}]:"),
+        });
+        source.push(&seen);
         let root = raising.mount(kind, &source, &options, Memory::No)?;
         let host = raising.host();
         facts.extend(filesystem::mount_facts(host, &root, kind, &options, &[])?);
-        Ok(RaisedLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "nfs".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
+        Ok(root)
     }
 }
 
-impl Nfs {
-    fn is_3(&self) -> bool {
-        self.version == "3"
+/// Starts the server, which exports nothing yet.
+fn start(raising: &mut Raising<'_>, ends: &Ends) -> Result<(), LayerError> {
+    let host = raising.host();
+    host.must(&argv(["modprobe", "nfsd"]))?;
+    host.check_free(&SERVER)?;
+    host.check_free(&MOUNTD)?;
+    let theirs = journal::exported(host)?;
+    if let Some(first) = theirs.lines().next() {
+        return Err(LayerError::refused(
+            format!("the server would export what is not ours: {}", first.trim()),
+            "take it back (exportfs -u), or run the study in the lab: stackrace run STUDY --lab",
+        ));
     }
+    if host.check_free(&RPCBIND).is_ok() {
+        raising.start(&[RPCBIND], &argv(["rpcbind", "-w"]))?;
+    }
+    raising.will(Undo::EndNfsServer {
+        boot: host.read_text(Path::new(journal::BOOT))?.trim().to_string(),
+    })?;
+    let server = ends.server.to_string();
+    let mut command = argv(["rpc.nfsd", "--host", &server]);
+    // After a start, clients of before may claim their locks: there are none.
+    command.extend(argv(["--grace-time", "10", "--lease-time", "10", THREADS]));
+    host.must(&command)?;
+    raising.start(&[MOUNTD], &argv(["rpc.mountd"]))
+}
 
-    /// Starts the server and lets it serve a directory to the client; what it says it exports.
+impl Nfs {
+    /// Lets the client have a directory, and nobody else; what the server says it exports.
     fn export(
         &self,
         raising: &mut Raising<'_>,
-        client: &str,
+        ends: &Ends,
         root: &Path,
     ) -> Result<Fact, LayerError> {
-        let host = raising.host();
-        host.must(&argv(["modprobe", "nfsd"]))?;
-        let running = host.read_text(Path::new("/proc/fs/nfsd/threads"));
-        if running.is_ok_and(|threads| !["", "0"].contains(&threads.trim())) {
-            return Err(LayerError::refused(
-                "an NFS server is running already, and a machine has one",
-                "let such stacks stand one after the other: provision = \"each-round\"",
-            ));
-        }
-        raising.will(Undo::EndNfs)?;
-        host.must(&argv(["rpcbind", "-w"]))?;
-        // After a start, clients of before may claim their locks: there are none.
-        host.must(&argv([
-            "rpc.nfsd",
-            "--grace-time",
-            "10",
-            "--lease-time",
-            "10",
-            THREADS,
-        ]))?;
-        host.must(&argv(["rpc.mountd"]))?;
+        let client = match ends.client {
+            IpAddr::V4(client) => client.to_string(),
+            IpAddr::V6(client) => format!("[{client}]"),
+        };
+        raising.will(Undo::Unexport {
+            client: client.clone(),
+            directory: root.to_path_buf(),
+        })?;
         let asked = format!("rw,{},no_root_squash,no_subtree_check,fsid=0", self.export);
+        let mut command = argv(["exportfs", "-o", &asked]);
         let mut served = OsString::from(format!("{client}:"));
         served.push(root);
-        let mut command = argv(["exportfs", "-o", &asked]);
         command.push(served);
+        let host = raising.host();
         host.must(&command)?;
-        let listed = host.must(&argv(["exportfs", "-s"]))?.stdout;
-        let in_force = in_force(&listed, root);
-        match in_force {
+        match in_force(&journal::exported(host)?, root) {
             Some(options) if options.split(',').any(|option| option == self.export) => {
                 Ok(Fact::new("export in force", options))
             }

@@ -5,7 +5,7 @@ use super::{
     raised::{Mounted, Movable},
 };
 use crate::event::LayerFacts;
-use crate::host::{Filling, Host, HostError, LineSpeed, Output, argv};
+use crate::host::{Daemon, Filling, Host, HostError, LineSpeed, Output, argv, daemon};
 use crate::journal::{EntryId, Undo, undo_entries};
 use std::ffi::{OsStr, OsString};
 use std::net::IpAddr;
@@ -44,7 +44,7 @@ const APPEARS_TRIES: usize = 100;
 const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Raising<'a> {
-    fn new(site: &'a Site<'a>) -> Result<Self, HostError> {
+    pub(super) fn new(site: &'a Site<'a>) -> Result<Self, HostError> {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let tag: String = site.tag.chars().map(plain).collect();
         let nonce = site.host.nonce()?;
@@ -219,6 +219,31 @@ impl<'a> Raising<'a> {
     pub(super) fn make(&mut self, undo: Undo, command: &[OsString]) -> Result<Output, LayerError> {
         self.will(undo)?;
         Ok(self.host().must(command)?)
+    }
+
+    /// Starts a server of which a machine has one; lowering ends it with all it began, by the mark they
+    /// bear. `daemons` are what must not run yet, its program first.
+    pub(super) fn start(
+        &mut self,
+        daemons: &[Daemon],
+        command: &[OsString],
+    ) -> Result<(), LayerError> {
+        for daemon in daemons {
+            self.host().check_free(daemon)?;
+        }
+        let program = daemons
+            .iter()
+            .take(1)
+            .map(|daemon| daemon.program)
+            .collect();
+        self.will(Undo::EndServer {
+            program,
+            mark: self.mark.clone(),
+        })?;
+        let mut marked = argv(["env".to_string(), format!("{}={}", daemon::MARK, self.mark)]);
+        marked.extend_from_slice(command);
+        self.host().must(&marked)?;
+        Ok(())
     }
 
     /// Sets a parameter of the kernel until the stack is lowered.

@@ -1,11 +1,14 @@
-//! What shares have in common: where the server is, what it serves, how the client is measured.
+//! What shares have in common: where the server is, whom it lets in, how the client sees it.
+//!
+//! A machine has one server of a kind. It is started for the stack, at the address of the line and
+//! for the one client alone, and ended with it; where one runs already, the stack is refused.
 
 use super::{
-    Below, Gives, LayerError, Raising,
+    Below, Gives, Layer, LayerError, RaisedLayer, Raising, Takes, filesystem,
     line::{self, Line, Ready},
 };
-use crate::event::Fact;
-use crate::host::{Host, argv};
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Host, LabDisk, Needs};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
@@ -19,23 +22,172 @@ pub(super) const SERVER: SettingDoc = SettingDoc::optional(
     "peer: the layers below and the server are on another machine, the client is here; same: all on this one.",
 );
 
-/// Options of a share as its server's file of settings takes them. `ours` are those this program
-/// gives itself.
+/// What a kind of share adds to what all of them do.
+pub(super) trait Share: Send + Sync {
+    /// The word in a study.
+    const KIND: &'static str;
+    /// What the client has to know of what is served.
+    type Served;
+
+    /// What it is, for the plan: `NFS 4.2, sync`.
+    fn asked(&self) -> String;
+    /// Options its server is given.
+    fn options(&self) -> &[String] {
+        &[]
+    }
+    /// Options the client mounts it with.
+    fn mount_options(&self) -> &[String] {
+        &[]
+    }
+    /// What the client needs.
+    fn client_needs(&self) -> Needs;
+    /// What the server needs.
+    fn server_needs(&self) -> Needs;
+    /// Disks the virtual machine has to be started with.
+    fn lab_disks(&self) -> Vec<LabDisk> {
+        Vec::new()
+    }
+    /// Has a directory served, on the server's machine; what is in force is added to the facts.
+    ///
+    /// # Errors
+    /// When a server of that kind runs there already, or is not as it was asked for.
+    fn serve(
+        &self,
+        raising: &mut Raising<'_>,
+        ends: &Ends,
+        root: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<Self::Served, LayerError>;
+    /// Mounts it on the client's machine, and says where; what is in force is added to the facts.
+    ///
+    /// # Errors
+    /// When it cannot be mounted, or is not as it was asked for.
+    fn mount(
+        &self,
+        raising: &mut Raising<'_>,
+        ends: &Ends,
+        served: Self::Served,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError>;
+}
+
+/// Who serves whom.
+pub(super) struct Ends {
+    /// Where the server is.
+    pub(super) place: Place,
+    /// The client's address: nobody else is let in.
+    pub(super) client: IpAddr,
+    /// The server's: it listens nowhere else.
+    pub(super) server: IpAddr,
+}
+
+/// A share in its place: a layer.
+pub(super) struct Shared<S> {
+    share: S,
+    place: Place,
+}
+
+impl<S: Share + 'static> Shared<S> {
+    /// The layer of a share, in the place the settings say.
+    ///
+    /// # Errors
+    /// As [`Place::parse`].
+    pub(super) fn layer(share: S, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+        let place = Place::parse(settings)?;
+        Ok(Box::new(Self { share, place }))
+    }
+}
+
+impl<S: Share> Layer for Shared<S> {
+    fn kind(&self) -> &'static str {
+        S::KIND
+    }
+
+    fn describe_asked(&self) -> String {
+        let parts = [self.share.asked() + &self.place.asked()];
+        let parts = [&parts, self.share.options()].concat();
+        filesystem::asked(&parts.join(", "), &[], self.share.mount_options())
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Directory
+    }
+
+    fn below(&self) -> Below {
+        self.place.below()
+    }
+
+    fn needs(&self) -> Needs {
+        self.share.client_needs()
+    }
+
+    fn server_needs(&self) -> Option<Needs> {
+        Some(self.share.server_needs())
+    }
+
+    fn lab_disks(&self) -> Vec<LabDisk> {
+        self.share.lab_disks()
+    }
+
+    fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
+        let place = self.place;
+        let Ready {
+            addresses: [client, server],
+            mut facts,
+        } = place.ready(raising)?;
+        let ends = Ends {
+            place,
+            client,
+            server,
+        };
+        let served = place.serve(raising, below, |raising, root| {
+            self.share.serve(raising, &ends, root, &mut facts)
+        })?;
+        let root = self.share.mount(raising, &ends, served, &mut facts)?;
+        Ok(RaisedLayer {
+            gives: Gives::Mounted(root),
+            facts: LayerFacts {
+                layer: S::KIND.to_string(),
+                facts,
+            },
+            devices: Vec::new(),
+            disks: Vec::new(),
+        })
+    }
+}
+
+/// Whom a share lets in is no option: it would be open to others while it stands.
+const DOORS: [&str; 8] = [
+    "allow hosts",
+    "deny hosts",
+    "hosts allow",
+    "hosts deny",
+    "include",
+    "path",
+    "copy",
+    "vol dbpath",
+];
+
+/// Options of a share as its server's file of settings takes them.
 ///
 /// # Errors
-/// One that is no name with a value, or leads elsewhere.
-pub(super) fn options(settings: &Settings, ours: &[&str]) -> Result<Vec<String>, Refusal> {
+/// One that is no name with a value, leads elsewhere, or lets others in.
+pub(super) fn options(settings: &Settings) -> Result<Vec<String>, Refusal> {
     let given = settings.texts("options")?.unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || " :=_-".contains(c);
-    let refused = |option: &&String| {
-        let name = option.split('=').next().unwrap_or_default().trim();
-        !option.contains('=') || !option.chars().all(plain) || ours.contains(&name)
+    // smb.conf(5): neither the case of a name counts, nor the spaces in it.
+    let same = |name: &str| name.to_ascii_lowercase().replace(' ', "");
+    let refused = |option: &&String| match option.split_once('=') {
+        Some((name, _)) if option.chars().all(plain) => {
+            DOORS.iter().any(|door| same(door) == same(name))
+        }
+        _ => true,
     };
     if let Some(option) = given.iter().find(refused) {
         return Err(Refusal::at(
             settings.span_of("options"),
             format!("\"{option}\" is no option that can be given here"),
-            "write a name and a value without paths, like \"strict sync = no\"",
+            "write a name and a value, without paths and without hosts, like \"strict sync = no\"",
         ));
     }
     Ok(given)
@@ -50,10 +202,8 @@ const LOOK: Duration = Duration::from_millis(200);
 /// # Errors
 /// When nobody comes.
 pub(super) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerError> {
-    let at = format!(":{port}");
     for _ in 0..LOOKS {
-        let found = host.must(&argv(["ss", "-Hltn", "sport", "=", &at]))?;
-        if !found.stdout.trim().is_empty() {
+        if host.listener(port)?.is_some() {
             return Ok(());
         }
         host.pause(LOOK);
@@ -70,6 +220,15 @@ pub(super) struct Place {
 }
 
 impl Place {
+    /// This machine, as `server = "same"` says.
+    #[cfg(test)]
+    pub(super) fn same() -> Self {
+        Self {
+            on_peer: false,
+            line: Line::default(),
+        }
+    }
+
     /// What the settings say.
     ///
     /// # Errors

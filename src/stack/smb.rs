@@ -1,17 +1,15 @@
 //! A share over SMB: Samba on a peer or on this machine, mounted here by the kernel's client.
 
 use super::{
-    Below, Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes, filesystem,
-    line, options,
+    GivesKind, Layer, LayerError, LayerKind, Raising, Takes, filesystem, line, options,
     raising::Memory,
-    share::{self, Place},
+    share::{self, Ends, Share, Shared},
 };
-use crate::event::{Fact, LayerFacts};
-use crate::host::{Needs, argv};
-use crate::journal::Undo;
+use crate::event::Fact;
+use crate::host::{Daemon, Needs, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use std::ffi::OsStr;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// Where the server keeps its own, sockets among it: their paths are short by law (`sun_path`).
 const OWN: &str = "/run";
@@ -19,13 +17,19 @@ const OWN: &str = "/run";
 /// Where SMB is spoken.
 const PORT: u16 = 445;
 
+/// The server.
+const SERVER: Daemon = Daemon {
+    program: "smbd",
+    port: Some(PORT),
+};
+
 /// Name of the share.
 const SHARE: &str = "work";
 
 /// SMB.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "smb",
-    summary: "A directory served over SMB by Samba and mounted here; in the lab.",
+    summary: "A directory served over SMB by Samba and mounted here.",
     settings: &[
         SettingDoc::optional(
             "options",
@@ -46,120 +50,63 @@ pub(super) const KIND: LayerKind = LayerKind {
 
 struct Smb {
     options: Vec<String>,
-    place: Place,
     mount: Vec<String>,
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    Ok(Box::new(Smb {
-        options: share::options(settings, &["path", "include"])?,
-        place: Place::parse(settings)?,
+    let share = Smb {
+        options: share::options(settings)?,
         mount: options::mount(settings)?,
-    }))
+    };
+    Shared::layer(share, settings)
 }
 
-impl Layer for Smb {
-    fn kind(&self) -> &'static str {
-        "smb"
+impl Share for Smb {
+    const KIND: &'static str = "smb";
+    type Served = ();
+
+    fn asked(&self) -> String {
+        "SMB 3.1.1".to_string()
     }
 
-    fn describe_asked(&self) -> String {
-        let mut share = format!("SMB 3.1.1{}", self.place.asked());
-        if !self.options.is_empty() {
-            share.push_str(&format!(", {}", self.options.join(", ")));
-        }
-        filesystem::asked(&share, &[], &self.mount)
+    fn options(&self) -> &[String] {
+        &self.options
     }
 
-    fn takes(&self) -> Takes {
-        Takes::Directory
+    fn mount_options(&self) -> &[String] {
+        &self.mount
     }
 
-    fn below(&self) -> Below {
-        self.place.below()
-    }
-
-    fn needs(&self) -> Needs {
+    fn client_needs(&self) -> Needs {
         Needs {
             root: true,
-            tools: &[
-                "smbd",
-                "ss",
-                "testparm",
-                "mount.cifs",
-                "mount",
-                "umount",
-                "ip",
-                "tc",
-            ],
+            tools: &["mount.cifs", "mount", "umount", "ip", "tc"],
             file_system: Some("cifs"),
-            lab: true,
             ..Needs::default()
         }
     }
 
-    fn raise(&self, raising: &mut Raising<'_>, below: Gives) -> Result<RaisedLayer, LayerError> {
-        let ready = self.place.ready(raising)?;
-        let server = ready.addresses[1];
-        let mut facts = ready.facts;
-        self.place.serve(raising, below, |raising, root| {
-            facts.push(self.serve(raising, &root)?);
-            Ok(())
-        })?;
-        let source = format!("//{server}/{SHARE}");
-        let mut options = vec!["guest".to_string(), "vers=3.1.1".to_string()];
-        options.extend(self.mount.iter().cloned());
-        let root = raising.mount("cifs", OsStr::new(&source), &options, Memory::No)?;
-        // `guest` is shown as what it means.
-        let host = raising.host();
-        let shown = filesystem::mount_facts(host, &root, "cifs", &options[1..], &[])?;
-        facts.extend(shown);
-        Ok(RaisedLayer {
-            gives: Gives::Mounted(root),
-            facts: LayerFacts {
-                layer: "smb".to_string(),
-                facts,
-            },
-            devices: Vec::new(),
-            disks: Vec::new(),
-        })
-    }
-}
-
-impl Smb {
-    /// smb.conf(5): everybody who comes is root, everything the server keeps is in a directory of
-    /// ours.
-    fn configuration(&self, own: &Path, root: &Path) -> String {
-        let own = own.display();
-        let mut text = String::from(
-            "[global]\nserver role = standalone server\nmap to guest = Bad User\nguest account = root\n\
-             smb ports = 445\ndisable netbios = yes\nload printers = no\ndisable spoolss = yes\n\
-             log level = 0\n",
-        );
-        for kept in ["pid", "lock", "state", "cache", "ncalrpc"] {
-            let word = if kept == "ncalrpc" {
-                "dir"
-            } else {
-                "directory"
-            };
-            text.push_str(&format!("{kept} {word} = {own}\n"));
+    fn server_needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["smbd", "testparm", "ip", "tc"],
+            daemons: &[SERVER],
+            ..Needs::default()
         }
-        text.push_str(&format!(
-            "private dir = {own}\nlog file = {own}/log\n[{SHARE}]\npath = {}\nread only = no\nguest ok = yes\n",
-            root.display()
-        ));
-        for option in &self.options {
-            text.push_str(&format!("{option}\n"));
-        }
-        text
     }
 
     /// Starts the server; how it understood the share.
-    fn serve(&self, raising: &mut Raising<'_>, root: &Path) -> Result<Fact, LayerError> {
+    fn serve(
+        &self,
+        raising: &mut Raising<'_>,
+        ends: &Ends,
+        root: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<(), LayerError> {
         let own = Path::new(OWN).join(raising.name("smb"));
         let file = raising.scratch()?.join(raising.name("smb.conf"));
         raising.create_tree(&own)?;
-        raising.create_text(&file, &self.configuration(&own, root))?;
+        raising.create_text(&file, &self.configuration(&own, ends, &root))?;
         let host = raising.host();
         let mut command = argv(["testparm", "--suppress-prompt", "--section-name", SHARE]);
         command.push(file.clone().into());
@@ -170,13 +117,127 @@ impl Smb {
                 "see: man smb.conf",
             ));
         }
-        raising.will(Undo::EndDaemon("smbd".to_string()))?;
         let mut command = argv(["smbd", "--daemon", "--log-basename"]);
         command.extend([own.into(), "--configfile".into(), file.into()]);
-        host.must(&command)?;
+        raising.start(&[SERVER], &command)?;
         share::listening(host, "Samba", PORT)?;
         let lines = found.stdout.lines().map(str::trim);
         let lines: Vec<&str> = lines.filter(|line| line.contains('=')).collect();
-        Ok(Fact::new("share in force", lines.join("; ")))
+        facts.push(Fact::new("share in force", lines.join("; ")));
+        Ok(())
+    }
+
+    fn mount(
+        &self,
+        raising: &mut Raising<'_>,
+        ends: &Ends,
+        (): (),
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
+        let source = format!("//{}/{SHARE}", ends.server);
+        let mut options = vec!["guest".to_string(), "vers=3.1.1".to_string()];
+        options.extend(self.mount.iter().cloned());
+        let root = raising.mount("cifs", OsStr::new(&source), &options, Memory::No)?;
+        // `guest` is shown as what it means.
+        let (host, seen) = (raising.host(), &options[1..]);
+        facts.extend(filesystem::mount_facts(host, &root, "cifs", seen, &[])?);
+        Ok(root)
+    }
+}
+
+impl Smb {
+    /// smb.conf(5): the client is root, nobody else is let in, and everything the server keeps is in a
+    /// directory of ours.
+    fn configuration(&self, own: &Path, ends: &Ends, root: &Path) -> String {
+        let Ends { client, server, .. } = ends;
+        let own = own.display();
+        let mut text = format!(
+            "[global]\nserver role = standalone server\nmap to guest = Bad User\nguest account = root\n\
+             interfaces = {server}\nbind interfaces only = yes\nhosts allow = {client}\nhosts deny = ALL\n\
+             smb ports = {PORT}\ndisable netbios = yes\nload printers = no\ndisable spoolss = yes\n\
+             log level = 0\nlog file = {own}/log\nncalrpc dir = {own}\nprivate dir = {own}\n"
+        );
+        for kept in ["pid", "lock", "state", "cache"] {
+            text.push_str(&format!("{kept} directory = {own}\n"));
+        }
+        let root = root.display();
+        text.push_str(&format!(
+            "[{SHARE}]\npath = {root}\nread only = no\nguest ok = yes\n"
+        ));
+        for option in &self.options {
+            text.push_str(&format!("{option}\n"));
+        }
+        text
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::{Host, local::LocalHost};
+    use crate::journal::{Journal, undo_all};
+    use crate::stack::Site;
+    use std::io::Write;
+    use std::net::{IpAddr, Ipv4Addr};
+    use std::sync::Arc;
+
+    /// The real server on this machine: what it understood, where it listens, and that it is gone.
+    #[test]
+    fn samba_serves_one_client_at_one_address_and_is_ended() {
+        let share = Smb {
+            options: vec!["strict sync = no".to_string()],
+            mount: Vec::new(),
+        };
+        let host = LocalHost::new(Arc::new(|_| ()));
+        if let Some(missing) = host.missing(&share.server_needs()).first() {
+            writeln!(std::io::stderr(), "skipped: Samba: {missing}").unwrap();
+            return;
+        }
+        let base = tempfile::tempdir().unwrap();
+        let scratch = base.path().canonicalize().unwrap();
+        let journal = Journal::create(&scratch.join("journal.jsonl")).unwrap();
+        let site = Site {
+            host: &host,
+            journal: &journal,
+            scratch: scratch.clone(),
+            tag: "samba".to_string(),
+            seed: 1,
+            wipe: &[],
+        };
+        let local = |last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
+        let mut raising = Raising::new(&site).unwrap();
+        let ends = Ends {
+            place: share::Place::same(),
+            client: local(3),
+            server: local(1),
+        };
+        let mut facts = Vec::new();
+        let served = share.serve(&mut raising, &ends, scratch.clone(), &mut facts);
+        let listener = host.listener(PORT).unwrap();
+        let listening = host.must(&argv(["ss", "-Hltn", "sport", "=", ":445"]));
+        let again = host.check_free(&SERVER);
+        let file = scratch.join(raising.name("smb.conf"));
+        let mut command = argv(["testparm", "--suppress-prompt"]);
+        command.push(file.into());
+        let understood = host.must(&command);
+        let undone = undo_all(&host, &journal).unwrap();
+        served.unwrap();
+        assert!(listener.unwrap().starts_with("smbd (process "));
+        let listening = listening.unwrap().stdout;
+        assert_eq!(listening.lines().count(), 1, "{listening}");
+        assert!(listening.contains("127.0.0.1:445"), "{listening}");
+        let again = again.unwrap_err().to_string();
+        assert!(again.ends_with("runs already, and a machine has one"));
+        let understood = understood.unwrap().stdout;
+        for line in [
+            "bind interfaces only = Yes",
+            "hosts allow = 127.0.0.3",
+            "hosts deny = ALL",
+            "strict sync = No",
+        ] {
+            assert!(understood.contains(line), "{line}: {understood}");
+        }
+        assert_eq!(undone.failed, []);
+        assert_eq!(host.listener(PORT).unwrap(), None);
     }
 }

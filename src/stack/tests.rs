@@ -210,6 +210,79 @@ fn what_a_peer_serves_may_be_replicated_to_a_third_machine() {
     assert_eq!(host.left(), Vec::<String>::new());
 }
 
+/// Each machine is asked for what it does, and no daemon is looked for where none is started.
+#[test]
+fn what_is_needed_is_needed_where_it_is_used() {
+    let disk = "loop = { size = \"1 GiB\" }";
+    let needs = |lines: &[&str]| {
+        let needs = stack(lines).needs().into_iter();
+        let brief = needs.map(|(layer, node, needs)| {
+            let daemons = needs.daemons.iter().map(|daemon| daemon.program);
+            (layer, node, daemons.collect::<Vec<_>>().join(" "))
+        });
+        brief.collect::<Vec<_>>()
+    };
+    let need = |layer, node, daemons: &str| (layer, node, daemons.to_string());
+    assert_eq!(
+        needs(&[disk, "xfs = {}", "smb = {}"]),
+        [
+            need(0, 2, ""),
+            need(1, 2, ""),
+            need(2, 1, ""),
+            need(2, 2, "smbd")
+        ]
+    );
+    assert_eq!(
+        needs(&[disk, "xfs = {}", "nfs = { server = \"same\" }"])[2..],
+        [need(2, 1, ""), need(2, 1, "nfsd rpc.mountd")]
+    );
+    let cluster = "corosync dlm_controld";
+    assert_eq!(
+        needs(&[
+            disk,
+            "drbd = { role = \"dual\" }",
+            "gfs2 = { lock = \"dlm\" }"
+        ]),
+        [
+            need(0, 1, ""),
+            need(0, 2, ""),
+            need(1, 1, ""),
+            need(1, 2, ""),
+            need(2, 1, cluster),
+            need(2, 2, cluster)
+        ]
+    );
+}
+
+/// A machine has one server of a kind: a second stack that needs it is refused, and the first stands.
+#[test]
+fn a_server_that_runs_is_left_alone() {
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap();
+    let host = PlanHost::new();
+    let journal = Journal::nowhere();
+    let at = || site(&host, &journal, &scratch);
+    let site = at();
+    let layers = |share| {
+        let server = format!("{share} = {{ server = \"same\" }}");
+        stack(&["tmpfs = { size = \"1 MiB\" }", &server])
+    };
+    for (share, program) in [("smb", "smbd"), ("nfs", "nfsd"), ("afp", "netatalk")] {
+        let first = layers(share).raise(&site).unwrap();
+        let other = Site {
+            tag: "another".to_string(),
+            ..at()
+        };
+        let error = layers(share).raise(&other).unwrap_err();
+        let words = format!("{program} (process {{id}}) runs already, and a machine has one");
+        assert!(error.to_string().contains(&words), "{error}");
+        assert!(host.running(program).unwrap().is_some());
+        assert_eq!(error.left, Vec::<String>::new());
+        first.lower(&site).unwrap();
+        assert_eq!(host.left(), Vec::<String>::new());
+    }
+}
+
 #[test]
 fn what_machines_cannot_be_joined_by_is_said_in_words() {
     let drbd = "drbd = { role = \"dual\" }";
@@ -331,6 +404,10 @@ fn what_machines_cannot_do_together_is_refused_where_it_stands() {
         (
             "smb = { options = [\"path = /etc\"] }",
             "no option that can be given here",
+        ),
+        (
+            "smb = { options = [\"strict sync = no\", \"HostsAllow = ALL\"] }",
+            "\"HostsAllow = ALL\" is no option that can be given here",
         ),
         (
             "afp = { options = [\"vol dbpath = x\"] }",
