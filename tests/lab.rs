@@ -861,6 +861,62 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
     assert_eq!(said.out.matches("is healthy").count(), 3, "{}", said.out);
 }
 
+/// In a guest that the program takes for any machine: kill -9 before and after every command by which
+/// a stack is raised, used and lowered.
+#[test]
+#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
+fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
+    if cache("kills at every command", "zfs").is_none() {
+        return;
+    }
+    let mut stacks = vec![
+        "tmpfs",
+        "ext4",
+        "xfs",
+        "f2fs",
+        "btrfs",
+        "gfs2",
+        "md",
+        "lvm",
+        "thin",
+        "cache",
+        "volume-on-array",
+        "zpool",
+        "zvol",
+        "nfs",
+        "smb",
+    ];
+    if system() != "debian-12" {
+        stacks.extend(["bcachefs", "afp"]);
+    }
+    let ground = Ground::new();
+    let mut command = ground.program(&[]);
+    command.args([
+        "lab",
+        "shell",
+        "--system",
+        &system(),
+        "--memory",
+        "1536 MiB",
+    ]);
+    let script = include_str!("lab/kills.sh");
+    // In a guest, /tmp is memory.
+    command.args([
+        "--",
+        "sh",
+        "-c",
+        script,
+        "kills.sh",
+        "/kit/stackrace",
+        "/tmp/kills",
+    ]);
+    command.args(&stacks);
+    let said = Said::of(&command.output().unwrap());
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    let survived = said.out.matches(", nothing was left").count();
+    assert_eq!(survived, stacks.len(), "{}", said.out);
+}
+
 /// Runs a study in the lab: each treatment must be raised, described, used and lowered.
 fn every_treatment(study: &str, memory: &str, described: &[&str]) {
     let ground = Ground::new();

@@ -452,6 +452,54 @@ fn killed_at_any_moment_it_resumes() {
     }
 }
 
+/// What this machine has; the stacks that only the lab has are killed there (tests/lab.rs).
+#[test]
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program under test is a process"
+)]
+fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
+    let name = "killed_before_and_after_every_command_of_a_stack_nothing_is_left";
+    if !root(name) {
+        return;
+    }
+    for stack in ["ext4", "xfs", "btrfs"] {
+        if !std::path::Path::new("/usr/sbin")
+            .join(format!("mkfs.{stack}"))
+            .exists()
+        {
+            skipped(name, &format!("{stack} needs mkfs.{stack}"));
+            continue;
+        }
+        let ground = Ground::new();
+        let mut command = std::process::Command::new("sh");
+        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/kills.sh"));
+        command.arg(env!("CARGO_BIN_EXE_stackrace"));
+        let said = Said::of(&command.arg(ground.path()).arg(stack).output().unwrap());
+        let words = format!("{stack}: killed before and after each of ");
+        assert!(said.ended(0).out.starts_with(&words), "{}", said.out);
+    }
+}
+
+/// Whoever allowed too little time for a verdict is told how much more it takes.
+#[test]
+fn a_run_that_had_too_little_time_says_how_it_goes_on() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    let study = DIRECTORY.replace("\"10 ms\"", "\"1 s\"");
+    let study = study.replace("at-most = 2", "at-most = 5");
+    ground.write("dir.toml", study.replace("10 min", "4 s"));
+    let said = ground.stackrace(&["run", "dir.toml"]);
+    assert_eq!(Log::of(&ground).all("run-ended")[0]["reason"], "time");
+    let run = said
+        .ended(0)
+        .out
+        .lines()
+        .find_map(|line| line.strip_prefix("run     "));
+    let next = format!("next     stackrace resume {} --more-time \"", run.unwrap());
+    assert!(said.out.contains(&next), "{}", said.out);
+}
+
 /// Interrupts a run as Ctrl-C in a terminal does: the signal goes to the whole process group.
 fn interrupt(child: Child) -> Said {
     rustix::process::kill_process_group(pid(&child), Signal::INT).unwrap();

@@ -372,9 +372,13 @@ pub(super) fn show(
     if setting.quiet {
         super::print(&format!("{}\n", verdict.sentence));
     } else {
-        let next = match output.html {
-            Some(_) => String::new(),
-            None => format!("stackrace report {} --html report.html", record.head.run),
+        let next = match (time_wanted(record, verdict), &output.html) {
+            (Some(time), _) => format!(
+                "stackrace resume {} --more-time \"{time}\"",
+                record.head.run
+            ),
+            (None, Some(_)) => String::new(),
+            (None, None) => format!("stackrace report {} --html report.html", record.head.run),
         };
         let options = report::Options {
             lines_max,
@@ -391,6 +395,26 @@ pub(super) fn show(
         super::report::write(path, "html", record, verdict, &report::Options::default())?;
     }
     Ok(())
+}
+
+/// How much longer a run would have to go on for a verdict, at the pace so far, when it ended for want
+/// of time; none: it ended otherwise, or no affordable time would do.
+fn time_wanted(record: &Record, verdict: &Verdict) -> Option<String> {
+    if record.ended()?.reason != Reason::Time.word() {
+        return None;
+    }
+    let rounds = match verdict.state {
+        State::TooFew => verdict.looks.first()?.checked_sub(verdict.rounds)?,
+        State::Undecided => verdict.more.as_ref()?.rounds?,
+        _ => return None,
+    };
+    if verdict.rounds + rounds > record.head.decide.rounds_max {
+        return None;
+    }
+    // A round more than needed: the last one may take longer than those before.
+    let round = record.elapsed_seconds() / f64::from(verdict.rounds.max(1));
+    let minutes = (round * f64::from(rounds + 1) / 60.0).ceil();
+    Some(format!("{minutes} min"))
 }
 
 /// The first Ctrl-C ends what is under way cleanly and says `then`; the second ends the program at

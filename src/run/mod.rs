@@ -62,7 +62,8 @@ pub(crate) enum Reason {
 }
 
 impl Reason {
-    fn word(self) -> &'static str {
+    /// As it stands on record.
+    pub(crate) fn word(self) -> &'static str {
         match self {
             Self::Decided => "decided",
             Self::Rounds => "rounds",

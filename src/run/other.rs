@@ -22,6 +22,7 @@ use crate::journal::{EntryId, Journal, Undo, undo_entries};
 use crate::study::{self, Kinds, Study};
 use crate::time::{Clock, SystemClock};
 use crate::workload::{Place, Workload};
+use stackrace_engine::{Control, Ledger};
 
 /// How often the other machine looks whether a phase is released.
 const RELEASED: Duration = Duration::from_millis(1);
@@ -57,6 +58,20 @@ pub(super) struct Order {
     pub(super) directory: PathBuf,
     /// What its data and offsets follow from: others than those of the first machine.
     pub(super) seed: u64,
+}
+
+impl Order {
+    /// Where its workload works there.
+    fn place<'a>(&'a self, ledger: &'a OnceLock<Ledger>, control: &'a Control) -> Place<'a> {
+        Place {
+            directory: &self.directory,
+            bare: None,
+            existing: None,
+            ledger,
+            seed: self.seed,
+            control,
+        }
+    }
 }
 
 /// What came of a part.
@@ -313,15 +328,7 @@ fn work(
     interrupt: &Interrupt,
 ) -> Result<(), String> {
     let ledger = OnceLock::new();
-    let control = interrupt.control();
-    let prepared = workload.prepare(&Place {
-        directory: &order.directory,
-        bare: None,
-        existing: None,
-        ledger: &ledger,
-        seed: order.seed,
-        control: &control,
-    });
+    let prepared = workload.prepare(&order.place(&ledger, &interrupt.control()));
     say(
         desk,
         0,
@@ -337,15 +344,7 @@ fn work(
             SystemClock.sleep(RELEASED);
         }
         let control = interrupt.control();
-        let place = Place {
-            directory: &order.directory,
-            bare: None,
-            existing: None,
-            ledger: &ledger,
-            seed: order.seed,
-            control: &control,
-        };
-        let outcome = match workload.measure(phase, &place) {
+        let outcome = match workload.measure(phase, &order.place(&ledger, &control)) {
             Ok(outcome) => outcome,
             Err(trouble) => return say(desk, phase + 1, &Said::Failed(trouble.0)),
         };
