@@ -224,13 +224,13 @@ title = "a machine that comes back"
 [factors]
 protocol = ["A", "B", "C"]
 [[stack]]
-lab-disks = { size = "64 MiB" }
+lab-disks = { size = "64 MiB", latency = "20 ms" }
 [[stack]]
 drbd = { protocol = "{protocol}" }
 [[stack]]
 ext4 = {}
 [[workload]]
-random = { mode = "read", size = "1 MiB", direct = true, time = "20 s" }
+random = { mode = "read", size = "4 MiB", block-size = "4 KiB", direct = true, time = "60 s" }
 [decide]
 rounds-at-most = 1
 at-most = "20 min"

@@ -264,19 +264,22 @@ impl Trial<'_> {
             let measured = each.try_for_each(|other| other.measured(phase, &stopped));
             measured.map_err(|error| self.elsewhere(&control, error))?;
         }
-        // What was measured is of this stack only if all of it was there until the end.
-        let whole = self.raised.is_whole(self.here.host);
-        whole.map_err(|error| self.elsewhere(&control, error.to_string()))?;
+        self.all_there(&control)?;
         observation.counted.line = self.raised.line();
         observation.metrics = workload.evaluate(&outcomes);
-        observation.others = others.iter_mut().map(Other::node).collect();
-        self.add_up(workload, observation);
+        self.add_up(workload, observation, others);
         Ok(())
     }
 
     /// Adds what all machines did together, where the study asks for it, and says what each of the
     /// others did.
-    fn add_up(&self, workload: &dyn Workload, observation: &mut Observation) {
+    fn add_up(
+        &self,
+        workload: &dyn Workload,
+        observation: &mut Observation,
+        others: &mut [Other<'_>],
+    ) {
+        observation.others = others.iter_mut().map(Other::node).collect();
         let own = workload.metrics();
         if self.here.study.workload_heads[self.workload].metrics.len() > own.len() {
             let others = observation.others.iter().map(|other| &*other.metrics);
@@ -303,6 +306,12 @@ impl Trial<'_> {
                 unit::time_ns(here as f64),
             ));
         }
+    }
+
+    /// What was measured is of this stack only if all its machines were there until the end.
+    fn all_there(&self, control: &Control) -> Result<(), Ended> {
+        let whole = self.raised.is_whole(self.here.host);
+        whole.map_err(|error| self.elsewhere(control, error.to_string()))
     }
 
     /// What a phase's end means for the trial.
