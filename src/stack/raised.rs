@@ -12,6 +12,9 @@ use std::path::{Path, PathBuf};
 /// Writing `3` there drops clean pages, dentries and inodes (proc_sys_vm(5)).
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
+/// Drawn at random by the kernel each time it starts (random(4)).
+const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
+
 /// A mount of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mounted {
@@ -50,11 +53,24 @@ pub(crate) struct RaisedStack {
     pub(super) backing: Vec<(usize, PathBuf)>,
     pub(super) others: Vec<(usize, PathBuf)>,
     pub(super) nodes: usize,
+    /// What tells this start of each machine from any other, from node 2 on.
+    pub(super) boots: Vec<String>,
 }
 
 /// A machine of the stack by its number.
 fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
     if node == 1 { Ok(host) } else { host.peer(node) }
+}
+
+/// What tells the present start of each machine from any other, from node 2 up to a number.
+///
+/// # Errors
+/// When one is not there.
+pub(super) fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostError> {
+    let nodes = 2..=nodes;
+    nodes
+        .map(|node| host.peer(node)?.read_text(Path::new(BOOT_ID)))
+        .collect()
 }
 
 impl RaisedStack {
@@ -174,14 +190,22 @@ impl RaisedStack {
         Ok(())
     }
 
-    /// Whether every machine of it is there, as it was when the stack was raised: one that has lost
-    /// its power and come back does not hold its part any more, and its connection has ended.
+    /// Whether every machine of it has been there since before it was raised: one that lost its
+    /// power does not hold its part any more.
     ///
     /// # Errors
-    /// The first that is not.
+    /// The first that has not.
     pub(crate) fn is_whole(&self, host: &dyn Host) -> Result<(), HostError> {
-        for node in 2..=self.nodes {
-            on(host, node)?.mounts()?;
+        for (node, began) in (2..).zip(&self.boots) {
+            let host = on(host, node)?;
+            if host.read_text(Path::new(BOOT_ID))? != *began {
+                return Err(HostError::Elsewhere {
+                    host: host.name().to_string(),
+                    said: "it was started again: its part of the stack is gone".to_string(),
+                    next: String::new(),
+                    kind: std::io::ErrorKind::NotConnected,
+                });
+            }
         }
         Ok(())
     }

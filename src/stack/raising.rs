@@ -2,7 +2,7 @@
 
 use super::{
     Bare, Device, Gives, Layer, LayerError, RaisedLayer, RaisedStack, Site, Stack, StackError,
-    raised::{Mounted, Movable},
+    raised::{Mounted, Movable, boots},
 };
 use crate::event::LayerFacts;
 use crate::host::{Daemon, Filling, Host, HostError, LineSpeed, Output, argv, daemon};
@@ -498,6 +498,7 @@ impl Stack {
     /// says is left.
     pub(crate) fn raise(&self, site: &Site<'_>) -> Result<RaisedStack, StackError> {
         self.check_needs(site.host)?;
+        let boots = boots(site.host, self.nodes()).map_err(StackError::whole)?;
         let mut raising = Raising::new(site).map_err(StackError::whole)?;
         match self.build(&mut raising) {
             Ok(built) => Ok(RaisedStack {
@@ -512,6 +513,7 @@ impl Stack {
                 backing: raising.backing,
                 others: raising.others,
                 nodes: self.nodes(),
+                boots,
             }),
             Err(error) => Err(StackError {
                 left: raising.lower(),
