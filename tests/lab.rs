@@ -668,7 +668,7 @@ fn one_stack_stands_on_two_machines_over_ssh() {
     };
     for (run, peer) in [("here and node2", 2), ("node2 and node3", 3)] {
         let text = part(run);
-        assert!(text.contains("1 of at most 1 rounds"), "{text}");
+        assert!(text.contains("1 complete round"), "{text}");
         assert!(text.contains("code 0\n"), "{text}");
         let log: Vec<Value> = text
             .lines()
