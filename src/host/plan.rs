@@ -344,6 +344,7 @@ impl World {
             "ip" => said("10.77.0.2 dev {card} src 10.77.0.1\n"),
             "uname" => said(format!("{{name of {machine}}}\n")),
             "corosync-quorumtool" => said("Nodes: 2\n"),
+            "dlm_tool" => said("node 1 M\nnode 2 M\n"),
             "corosync" | "dlm_controld" | "netatalk" | "smbd" | "rpcbind" | "rpc.mountd" => {
                 self.daemons.insert(tool.to_string_lossy().into_owned());
                 said("")

@@ -26,7 +26,7 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
         "drbdadm" | "drbdsetup" | "drbdmeta" => "drbd-utils",
         "mkfs.gfs2" => "gfs2-utils",
         "corosync" | "corosync-quorumtool" => "corosync",
-        "dlm_controld" => "dlm-controld",
+        "dlm_controld" | "dlm_tool" => "dlm-controld",
         "exportfs" | "rpc.nfsd" | "rpc.mountd" => "nfs-kernel-server",
         "mount.nfs" => "nfs-common",
         "rpcbind" => "rpcbind",

@@ -154,6 +154,7 @@ impl Layer for Gfs2 {
                     "corosync",
                     "corosync-quorumtool",
                     "dlm_controld",
+                    "dlm_tool",
                 ]
             } else {
                 &["mkfs.gfs2", "wipefs", "mount", "umount"]
@@ -261,7 +262,31 @@ fn cluster(raising: &mut Raising<'_>) -> Result<(), LayerError> {
         // Nobody is fenced and a second machine is not waited for: the stack is disposable.
         let command = ["dlm_controld", "-q0", "-f0", "-s0"];
         raising.start(&[DLM], &argv(command))
-    })
+    })?;
+    raising.on_both(|raising| locked(raising.host()))
+}
+
+/// Waits until the locks are kept between both machines: a mount that comes before is refused at
+/// once. Where that is not seen in time, the mount says what is wrong.
+fn locked(host: &dyn Host) -> Result<(), LayerError> {
+    let command = argv(["dlm_tool", "status"]);
+    for _ in 0..LOOKS {
+        // It fails until dlm_controld can be talked to.
+        if lockers(&host.exec(&command)?.stdout) == 2 {
+            break;
+        }
+        host.pause(LOOK);
+    }
+    Ok(())
+}
+
+/// How many machines `dlm_tool status` calls members: `node 2 M add 20 rem 0 …`.
+fn lockers(said: &str) -> usize {
+    let lines = said.lines().map(str::trim);
+    let of_node = lines.filter_map(|line| line.strip_prefix("node "));
+    of_node
+        .filter(|line| line.split_whitespace().nth(1) == Some("M"))
+        .count()
 }
 
 /// Waits until both machines are members.
@@ -315,5 +340,7 @@ mod tests {
         let said = "Quorum information\n------------------\nDate:             Sat\nQuorum provider:  corosync_votequorum\nNodes:            2\nNode ID:          1\n";
         assert_eq!(members(said), Some(2));
         assert_eq!(members("Cannot initialize QUORUM service\n"), None);
+        let said = "cluster nodeid 1 quorate 1 ring seq 8 8\ndaemon now 31 fence_pid 0\nnode 1 M add 19 rem 0 fail 0 fence 0 at 0 0\nnode 2 X add 0 rem 0 fail 0 fence 0 at 0 0\n";
+        assert_eq!(lockers(said), 1);
     }
 }
