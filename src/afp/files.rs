@@ -4,6 +4,7 @@ use super::AfpError;
 use super::nodes::{Node, Nodes, inode as inode_of, number};
 use super::protocol::{self, At, Change, Parameters, Unix};
 use super::volume::{Fork, Volume};
+use crate::time::{Clock, SystemClock};
 use fuser::{Errno, FileAttr, FileHandle, FileType, INodeNo, RenameFlags, TimeOrNow};
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -269,7 +270,11 @@ impl Files {
             directory: number(parent),
             name: text(name)?,
         };
-        self.volume.delete(at).map_err(|e| errno(&e))
+        self.deleted(at)
+    }
+
+    fn deleted(&self, at: At<'_>) -> Done<()> {
+        once_closed(|| self.volume.delete(at)).map_err(|e| errno(&e))
     }
 
     pub(super) fn renamed(
@@ -293,7 +298,7 @@ impl Files {
         if let Err(AfpError::Refused(_, protocol::OBJECT_EXISTS)) = renamed
             && !flags.contains(RenameFlags::RENAME_NOREPLACE)
         {
-            self.volume.delete(to).map_err(|e| errno(&e))?;
+            self.deleted(to)?;
             renamed = self.volume.rename(from, to);
         }
         renamed.map_err(|e| errno(&e))?;
@@ -387,6 +392,24 @@ impl Files {
     }
 }
 
+/// How often, and with what pause, what the server says is open is tried again.
+const CLOSING_TRIES: usize = 100;
+const CLOSING_PAUSE: Duration = Duration::from_millis(5);
+
+/// Tries again for a moment what the server refuses as open: the kernel does not wait for a file that a
+/// program has closed to be closed at the server.
+fn once_closed(ask: impl Fn() -> Result<(), AfpError>) -> Result<(), AfpError> {
+    for _ in 1..CLOSING_TRIES {
+        match ask() {
+            Err(AfpError::Refused(_, protocol::FILE_BUSY | protocol::DENY_CONFLICT)) => {
+                SystemClock.sleep(CLOSING_PAUSE);
+            }
+            done => return done,
+        }
+    }
+    ask()
+}
+
 /// Seconds since 1970.
 fn now() -> i64 {
     rustix::time::clock_gettime(rustix::time::ClockId::Realtime).tv_sec
@@ -441,6 +464,27 @@ pub(super) fn dot(id: u32) -> Parameters {
 mod tests {
     use super::super::protocol::ROOT;
     use super::*;
+
+    #[test]
+    fn what_is_just_being_closed_is_tried_again_and_nothing_else() {
+        let tries = std::cell::Cell::new(0);
+        let refused_until = |code, until| {
+            tries.set(0);
+            once_closed(|| {
+                tries.set(tries.get() + 1);
+                match tries.get() < until {
+                    true => Err(AfpError::Refused(protocol::Command::Delete, code)),
+                    false => Ok(()),
+                }
+            })
+        };
+        assert_eq!(refused_until(protocol::FILE_BUSY, 3), Ok(()));
+        assert_eq!(tries.get(), 3);
+        let missing = refused_until(protocol::OBJECT_NOT_FOUND, 3);
+        assert!(missing.is_err() && tries.get() == 1);
+        let open = refused_until(protocol::DENY_CONFLICT, usize::MAX);
+        assert!(open.is_err() && tries.get() == CLOSING_TRIES);
+    }
 
     #[test]
     fn times_are_whole_seconds_on_both_sides_of_1970() {

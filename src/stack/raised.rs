@@ -5,15 +5,12 @@ use super::raising::appears;
 use super::{Bare, LayerError, Site, StackError, line};
 use crate::event::{Fact, LayerFacts, Settled};
 use crate::host::{Host, HostError, argv};
-use crate::journal::{EntryId, undo_entries, unmount, until_free};
+use crate::journal::{self, EntryId, undo_entries, unmount, until_free};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Writing `3` there drops clean pages, dentries and inodes (proc_sys_vm(5)).
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
-
-/// Drawn at random by the kernel each time it starts (random(4)).
-const BOOT_ID: &str = "/proc/sys/kernel/random/boot_id";
 
 /// A mount of ours.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -69,7 +66,7 @@ fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
 pub(super) fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostError> {
     let nodes = 2..=nodes;
     nodes
-        .map(|node| host.peer(node)?.read_text(Path::new(BOOT_ID)))
+        .map(|node| host.peer(node)?.read_text(Path::new(journal::BOOT)))
         .collect()
 }
 
@@ -198,7 +195,7 @@ impl RaisedStack {
     pub(crate) fn is_whole(&self, host: &dyn Host) -> Result<(), HostError> {
         for (node, began) in (2..).zip(&self.boots) {
             let host = on(host, node)?;
-            if host.read_text(Path::new(BOOT_ID))? != *began {
+            if host.read_text(Path::new(journal::BOOT))? != *began {
                 return Err(HostError::Elsewhere {
                     host: host.name().to_string(),
                     said: "it was started again: its part of the stack is gone".to_string(),
