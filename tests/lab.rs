@@ -675,9 +675,7 @@ fn one_stack_stands_on_two_machines_over_ssh() {
             .filter(|line| line.starts_with('{'))
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        for trial in of_kind(&log, "trial") {
-            assert_eq!(trial["ended"]["state"], "complete", "{trial}");
-        }
+        assert!(text.contains("\ncomplete 2\n"), "{text}");
         let raised = of_kind(&log, "stack-raised");
         assert_eq!(raised.len(), 2, "{text}");
         for raised in raised {

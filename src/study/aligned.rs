@@ -20,6 +20,16 @@ pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<Me
     union
 }
 
+/// Judges by bytes what would be judged by operations, where one does more in one treatment than in
+/// another: twice as many of half the size are no gain.
+pub(super) fn bytes_first(heads: &mut [MetricHead]) {
+    let by_operations = heads.first().is_some_and(|head| head.unit == "op/s");
+    let bytes = heads.iter().position(|head| head.unit == "B/s");
+    if let Some(bytes) = bytes.filter(|_| by_operations) {
+        heads[..=bytes].rotate_right(1);
+    }
+}
+
 /// The workload, reporting `heads`.
 pub(super) fn aligned(workload: Box<dyn Workload>, heads: &[MetricHead]) -> Box<dyn Workload> {
     let own = workload.metrics();

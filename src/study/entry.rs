@@ -162,6 +162,13 @@ impl Entry {
         factors
     }
 
+    /// Whether a setting is not the same in every treatment.
+    pub(super) fn varies(&self, name: &str) -> bool {
+        let mut settings = self.raw.settings.iter().zip(&self.templates);
+        let named = settings.find(|(setting, _)| setting.name == name);
+        named.is_some_and(|(_, template)| !template.factors().is_empty())
+    }
+
     /// The factors whose levels can have caused a refusal at this place.
     pub(super) fn factors_at(&self, span: Option<&Span>) -> Vec<usize> {
         let value = self

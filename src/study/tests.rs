@@ -1026,6 +1026,30 @@ fn a_metric_some_treatments_lack_has_no_value_there() {
 }
 
 #[test]
+fn blocks_of_several_sizes_are_judged_by_bytes() {
+    let first = |block_size: &str| {
+        let text = format!(
+            "[factors]\nsize = [\"4 KiB\", \"8 KiB\"]\nfile = [\"1 MiB\", \"2 MiB\"]\n\
+             [[stack]]\ndir = {{ path = \"/tmp\" }}\n\
+             [[workload]]\nrandom = {{ mode = \"read\", size = \"{{file}}\", block-size = \"{block_size}\", time = \"1 s\" }}\n"
+        );
+        let text = match block_size {
+            "{size}" => text,
+            _ => text.replace("size = [\"4 KiB\", \"8 KiB\"]\n", ""),
+        };
+        let study = parse("t.toml", text.as_bytes(), &Kinds::real()).unwrap();
+        let head = &study.workload_heads[0];
+        let names: Vec<String> = head.metrics.iter().map(|m| m.name.clone()).collect();
+        for treatment in &study.treatments {
+            assert_eq!(treatment.workloads[0].metrics(), head.metrics);
+        }
+        names[..2].to_vec()
+    };
+    assert_eq!(first("4 KiB"), ["operations", "throughput"]);
+    assert_eq!(first("{size}"), ["throughput", "operations"]);
+}
+
+#[test]
 fn bare_devices_are_for_workloads_that_want_them_alone() {
     let bare = "lab-disks = { size = \"1 GiB\", count = 4 }\n[[stack]]\nbare = {}";
     let read = |stack: &str, workload: &str| {

@@ -15,6 +15,9 @@ use super::{Factor, Kinds, Treatment};
 /// A refusal and the levels that brought it about.
 pub(super) type Finding = (Refusal, Vec<(Span, String)>);
 
+/// The setting that says how much one operation does.
+const BLOCK_SIZE: &str = "block-size";
+
 /// A `[[workload]]` as written.
 pub(super) struct WorkloadEntry {
     pub(super) entry: Entry,
@@ -243,6 +246,9 @@ impl<'a> Builder<'a> {
                 continue;
             }
             let mut metrics = aligned::union(lists.iter().map(Vec::as_slice));
+            if entry.entry.varies(BLOCK_SIZE) {
+                aligned::bytes_first(&mut metrics);
+            }
             for treatment in treatments.iter_mut() {
                 let workload = treatment.workloads.remove(index);
                 treatment
