@@ -137,7 +137,7 @@ pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
     ],
     metrics: BONNIE,
     lab: true,
-    stands_in: "emulated disks of the lab, made slow, stand for the disks, OpenZFS 2.1 for ZFS on \
+    stands_in: "emulated disks of the lab, made slow, stand for the disks, OpenZFS 2 for ZFS on \
                 Linux 0.6, and single workloads for the phases of bonnie++",
 };
 
@@ -145,7 +145,7 @@ pub(super) const ZFS_BLOCK_SIZE: Counterpart = Counterpart {
     factors: &[],
     metrics: &[],
     lab: true,
-    stands_in: "an emulated disk of the lab, made slow, stands for the disk, and OpenZFS 2.1 on \
+    stands_in: "an emulated disk of the lab, made slow, stands for the disk, and OpenZFS 2 on \
                 Linux for both systems",
 };
 
