@@ -37,6 +37,39 @@ at-most = "60 min"
 until = "never"
 STUDY
 
+cat > shares.toml <<'STUDY'
+title = "what a peer serves"
+[factors]
+share = ["nfs", "smb"]
+[[stack]]
+loop = { size = "64 MiB", direct-io = false }
+[[stack]]
+ext4 = {}
+[[stack]]
+"{share}" = { server = "peer" }
+[[workload]]
+files = { count = 10 }
+[decide]
+rounds-at-most = 1
+at-most = "60 min"
+until = "never"
+STUDY
+cat > gfs2.toml <<'STUDY'
+title = "one file system of two machines, loaded by both"
+[[stack]]
+loop = { size = "256 MiB", direct-io = false }
+[[stack]]
+drbd = { role = "dual" }
+[[stack]]
+gfs2 = { lock = "dlm", mounted-on = 2, load-from = 2 }
+[[workload]]
+files = { count = 10 }
+[decide]
+rounds-at-most = 1
+at-most = "60 min"
+until = "never"
+STUDY
+
 # Whatever stands on any of the machines, the copies of the program left out.
 standing='losetup -a; grep stackrace /proc/mounts; drbdsetup status 2>/dev/null | grep role:
   find /root/.local -name ".stackrace-*"'
@@ -64,16 +97,22 @@ echo "code $?"
 kept
 stands node2 and node3
 
+for study in shares gfs2; do
+  part $study
+  stackrace run $study.toml --peer $b
+  echo "code $?"
+  kept | grep -o -E '"layer":"[^"]*"|^complete .*'
+  stands $study
+done
+
 # Everything in node1, the one who keeps the run, or the line to the peer: killed while both have the
 # device.
 victims() {
-  for process in /proc/[0-9]*; do
-    line=$({ tr '\0' ' ' < "$process/cmdline"; } 2>/dev/null)
-    case "$1 $line" in
-      "all /kit/stackrace --quiet run "* | "all /proc/self/exe --store "* | \
-        "keeper /kit/stackrace --quiet run "* | "line ssh "*) echo "${process#/proc/}" ;;
-    esac
-  done
+  case $1 in
+    all) pgrep -f '^(/kit/stackrace --quiet run|/proc/self/exe --store) ' ;;
+    keeper) pgrep -f '^/kit/stackrace --quiet run ' ;;
+    line) pgrep -f '^([^ ]*/)?ssh ' ;;
+  esac
 }
 for victim in all line keeper; do
   part "$victim killed"
