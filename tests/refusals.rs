@@ -373,7 +373,11 @@ fn a_directory_one_may_not_write_to_is_refused() {
     chown(&store, Some(NOBODY), Some(NOBODY)).unwrap();
     fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = ground.path().join("stackrace");
-    fs::copy(env!("CARGO_BIN_EXE_stackrace"), &program).unwrap();
+    // By another process: what a test beside this one starts must not hold it open for writing.
+    tool(
+        "cp",
+        &[env!("CARGO_BIN_EXE_stackrace"), program.to_str().unwrap()],
+    );
     let output = std::process::Command::new("setpriv")
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&program)
