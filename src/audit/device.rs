@@ -21,12 +21,12 @@ const IDLE_SHARE: f64 = 0.50;
 /// At this share of the time some task waited for I/O, the program did little but wait.
 const WAITING_SHARE: f64 = 0.90;
 
-/// Rates of equal parts of a phase that spread less than this (standard deviation over mean) are
-/// flat: storage left to itself rarely is, a meter always.
+/// Rates of equal parts of a phase that spread less than this (see [`spread`]) are flat: storage left
+/// to itself rarely is, a meter always.
 const FLAT_SPREAD: f64 = 0.03;
 
 /// So many equal parts a phase is cut into to tell whether its rate is flat.
-const PARTS: usize = 5;
+const PARTS: usize = 8;
 
 /// A part is at least so long, ns: meters count in slices of 100 ms.
 const PART_NS_MIN: f64 = 500e6;
@@ -187,8 +187,11 @@ impl Seen<'_> {
     }
 }
 
-/// How much the rate of the longest phase spreads; none: too short, or an open loop, whose rate is
-/// as even as it was asked to be.
+/// How much the rate of the longest phase spreads: from the least to the greatest of the middle half
+/// of its parts, over their mean; of normal noise that is 0.95 standard deviations. The outer half is
+/// left out because a meter first lets a burst through and then nothing until that is paid back, and
+/// a single stall tells nothing about the rest. None: too short, or an open loop, whose rate is as
+/// even as it was asked to be.
 fn spread(reading: &Reading<'_>) -> Option<f64> {
     let phase = reading
         .trial
@@ -202,10 +205,11 @@ fn spread(reading: &Reading<'_>) -> Option<f64> {
         return None;
     }
     let parts = whole.chunks_exact(each).take(PARTS);
-    let rates: Vec<f64> = parts.map(|part| part.iter().sum()).collect();
-    let mean = rates.iter().sum::<f64>() / PARTS as f64;
-    let squares: f64 = rates.iter().map(|rate| (rate - mean).powi(2)).sum();
-    share((squares / (PARTS as f64 - 1.0)).sqrt(), mean)
+    let mut rates: Vec<f64> = parts.map(|part| part.iter().sum()).collect();
+    rates.sort_by(f64::total_cmp);
+    let middle = &rates[PARTS / 4..PARTS - PARTS / 4];
+    let mean = middle.iter().sum::<f64>() / middle.len() as f64;
+    share(middle[middle.len() - 1] - middle[0], mean)
 }
 
 /// Operations of each slice that the phase filled.
@@ -263,24 +267,29 @@ mod tests {
 
     #[test]
     fn an_idle_device_and_an_even_rate_are_a_meter_above_it() {
-        let held = |busy_ms: u64, waiting_ms: u64, jump: u64| {
+        let even = [100; 40];
+        let held = |busy_ms: u64, waiting_ms: u64, series: [u64; 40]| {
             let mut trial = busy(busy_ms, 100, 4096);
             for ns in [&mut trial.elapsed_ns, &mut trial.phases[0].elapsed_ns] {
-                *ns = 3_000_000_000;
+                *ns = 4_000_000_000;
             }
             trial.counted.pressure_io_ns = Some(waiting_ms * 1_000_000);
-            let slice = |at: u64| (100 + if at >= 15 { jump } else { 0 }, 0);
-            trial.phases[0].series = (0..30).map(slice).collect();
+            trial.phases[0].series = series.map(|ops| (ops, 0)).to_vec();
             limit(&trial)
         };
-        assert_eq!(held(300, 2700, 0), Some(LimitedBy::DeviceRate));
+        assert_eq!(held(400, 3600, even), Some(LimitedBy::DeviceRate));
         assert_eq!(
-            held(1500, 2700, 0),
+            held(2000, 3600, even),
             None,
             "the device is what is waited for"
         );
-        assert_eq!(held(300, 2699, 0), None, "nobody waits");
-        assert_eq!(held(300, 2700, 10), None, "not even");
+        assert_eq!(held(400, 3599, even), None, "nobody waits");
+        let mut faster = even;
+        faster[20..].fill(110);
+        assert_eq!(held(400, 3600, faster), None, "not even");
+        let mut paid_back = even;
+        paid_back[..5].copy_from_slice(&[140, 100, 30, 0, 0]);
+        assert_eq!(held(400, 3600, paid_back), Some(LimitedBy::DeviceRate));
     }
 
     #[test]
