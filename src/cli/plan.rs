@@ -41,7 +41,7 @@ fn show(setting: &Setting, study: &Study, verb: &Plan) -> Result<u8, Failure> {
         crate::plan::Plan::of(
             study,
             &Machine {
-                missing: &|_| Vec::new(),
+                missing: &|| Vec::new(),
                 free_bytes: &|_| None,
                 memory_bytes: None,
                 ..*machine
@@ -172,8 +172,9 @@ fn on_this_machine<T>(
     let scratch = setting.store()?.join("runs").join("RUN").join("mnt");
     Ok(with(&Machine {
         commands: &|index, treatment| commands(&scratch, &study.policy, index, treatment),
-        missing: &|treatment| {
-            let missing = treatment.stack.missing(&host);
+        missing: &|| {
+            let stacks = study.treatments.iter().map(|treatment| &treatment.stack);
+            let missing = crate::stack::missing(stacks, &host);
             let words = missing
                 .iter()
                 .map(|need| format!("{need}\n  next: {}", need.next()));
@@ -189,11 +190,7 @@ fn on_this_machine<T>(
 /// Refuses a study this machine cannot carry out, before anything is created.
 pub(super) fn check_machine(setting: &Setting, study: &Study) -> Result<(), Failure> {
     on_this_machine(setting, study, |machine| {
-        let mut missing: Vec<String> = Vec::new();
-        for treatment in &study.treatments {
-            missing.extend((machine.missing)(treatment));
-        }
-        missing.dedup();
+        let missing = (machine.missing)();
         if !missing.is_empty() {
             return Err(Failure::new(failure::CANNOT, missing.join("\n")));
         }

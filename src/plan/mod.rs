@@ -37,8 +37,8 @@ pub(crate) type Commands = Result<Vec<String>, String>;
 pub(crate) struct Machine<'a> {
     /// The exact commands that raise one treatment, by index, or why it cannot be raised.
     pub(crate) commands: &'a dyn Fn(usize, &Treatment) -> Commands,
-    /// What this machine lacks to raise one treatment, and what to do about it.
-    pub(crate) missing: &'a dyn Fn(&Treatment) -> Vec<String>,
+    /// What this machine lacks to raise the treatments, none twice, and what to do about it.
+    pub(crate) missing: &'a dyn Fn() -> Vec<String>,
     /// Bytes free in the file system a path lies on.
     pub(crate) free_bytes: &'a dyn Fn(&Path) -> Option<u64>,
     /// Measured rate of writing, B/s; none: not measured.
@@ -278,13 +278,11 @@ fn treatments(
     lints: &mut Vec<Lint>,
 ) -> Vec<PlannedTreatment> {
     let mut planned = Vec::new();
+    lints.extend((machine.missing)().into_iter().map(|text| Lint {
+        weight: LintWeight::Problem,
+        text,
+    }));
     for (index, treatment) in study.treatments.iter().enumerate() {
-        for text in (machine.missing)(treatment) {
-            let weight = LintWeight::Problem;
-            if !lints.iter().any(|lint| lint.text == text) {
-                lints.push(Lint { weight, text });
-            }
-        }
         let commands = (machine.commands)(index, treatment).unwrap_or_else(|error| {
             lints.push(Lint {
                 weight: LintWeight::Problem,

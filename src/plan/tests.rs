@@ -51,7 +51,7 @@ fn plan_on(
                     format!("mkfs {}", treatment.name),
                 ])
             },
-            missing: &|_| Vec::new(),
+            missing: &|| Vec::new(),
             free_bytes,
             write_rate,
             memory_bytes,
@@ -267,7 +267,7 @@ fn what_cannot_be_raised_is_a_problem() {
         &study(TWO),
         &Machine {
             commands: &|_, _| Err("no such directory".to_owned()),
-            missing: &|_| vec!["mkfs.xfs is missing; install xfsprogs".to_owned()],
+            missing: &|| vec!["mkfs.xfs is missing; install xfsprogs".to_owned()],
             free_bytes: &|_| None,
             write_rate: None,
             memory_bytes: None,
@@ -318,7 +318,7 @@ fn a_long_command_is_broken_so_that_it_can_be_pasted() {
         &study(TWO),
         &Machine {
             commands: &|_, _| Ok(vec![["word"; 40].join(" ")]),
-            missing: &|_| Vec::new(),
+            missing: &|| Vec::new(),
             free_bytes: &|_| None,
             write_rate: None,
             memory_bytes: None,

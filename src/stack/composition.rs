@@ -153,29 +153,13 @@ impl Stack {
         }
         let mut lacks = Vec::new();
         for (index, node, needs) in self.needs() {
-            let missing = match node {
-                1 => host.missing(&needs),
-                node => host
-                    .peer(node)
-                    .map_or_else(|error| vec![error], |peer| peer.missing(&needs)),
-            };
-            lacks.extend(missing.into_iter().map(|error| (Some(index), error)));
+            let errors = lacking(host, node, &needs).into_iter();
+            lacks.extend(errors.map(|error| (Some(index), error)));
         }
         lacks
     }
 
-    /// What is missing to raise this stack, none twice; empty: nothing.
-    pub(crate) fn missing(&self, host: &dyn Host) -> Vec<HostError> {
-        let mut missing: Vec<HostError> = Vec::new();
-        for (_, error) in self.lacks(host) {
-            if !missing.contains(&error) {
-                missing.push(error);
-            }
-        }
-        missing
-    }
-
-    /// The same of the layers on one of its machines.
+    /// What its layers on one of its machines need: directories, and the bytes in each.
     pub(crate) fn disk_needed_on(&self, node: usize) -> Vec<(PathBuf, u64)> {
         let layers = self.layers.iter().enumerate();
         layers
@@ -261,6 +245,43 @@ fn plural(given: GivesKind) -> &'static str {
         GivesKind::Directory => "a directory",
         GivesKind::Pool => "a pool",
         GivesKind::Bare => "devices to the workload alone",
+    }
+}
+
+/// What is missing to raise some stacks, none twice, each need asked for once; empty: nothing.
+pub(crate) fn missing<'a>(
+    stacks: impl Iterator<Item = &'a Stack>,
+    host: &dyn Host,
+) -> Vec<HostError> {
+    let mut asked: Vec<(usize, Needs)> = Vec::new();
+    let mut missing = Vec::new();
+    for stack in stacks {
+        let node = stack.nodes();
+        if node > host.nodes() {
+            return vec![HostError::NoPeer { node }];
+        }
+        for (_, node, needs) in stack.needs() {
+            if asked.contains(&(node, needs)) {
+                continue;
+            }
+            asked.push((node, needs));
+            for error in lacking(host, node, &needs) {
+                if !missing.contains(&error) {
+                    missing.push(error);
+                }
+            }
+        }
+    }
+    missing
+}
+
+/// What one of the machines lacks of what is needed there.
+fn lacking(host: &dyn Host, node: usize, needs: &Needs) -> Vec<HostError> {
+    match node {
+        1 => host.missing(needs),
+        node => host
+            .peer(node)
+            .map_or_else(|error| vec![error], |peer| peer.missing(needs)),
     }
 }
 

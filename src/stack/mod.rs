@@ -40,7 +40,7 @@ mod zpool;
 mod zvol;
 
 pub(crate) use bare::Bare;
-pub(crate) use composition::Stack;
+pub(crate) use composition::{Stack, missing};
 pub(crate) use error::{LayerError, StackError};
 pub(crate) use raised::RaisedStack;
 pub(crate) use raising::Raising;

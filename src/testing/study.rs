@@ -72,7 +72,7 @@ fn taken(study: &Study, data: &[u8]) {
 fn planned(study: &Study) {
     let machine = Machine {
         commands: &|_, _| Ok(vec!["true".to_owned()]),
-        missing: &|_| Vec::new(),
+        missing: &|| Vec::new(),
         free_bytes: &|_| Some(1 << 40),
         write_rate: Some(1e9),
         memory_bytes: Some(1 << 34),

@@ -91,6 +91,7 @@ for name; do
 		printf '[decide]\nrounds-at-most = 1\nat-most = "5 min"\nuntil = "never"\n'
 	} >"$base/study.toml"
 	kill=1 when=before
+	read -r begun _ </proc/uptime
 	while :; do
 		rm -rf "$base/store"
 		mkdir "$base/store"
@@ -116,5 +117,6 @@ for name; do
 		standing
 		exit 1
 	fi
-	echo "$name: killed before and after each of $((kill - 1)) commands, nothing was left"
+	read -r ended _ </proc/uptime
+	echo "$name: killed before and after each of $((kill - 1)) commands, nothing was left ($((${ended%.*} - ${begun%.*})) s)"
 done
