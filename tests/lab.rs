@@ -273,8 +273,9 @@ until = "never"
 const ARRAYS: &str = include_str!("lab/arrays.toml");
 const POOLS: &str = include_str!("lab/pools.toml");
 
-/// What is done in node1 of three guests that are reached over SSH.
-const PEERS: &str = include_str!("lab/peers.sh");
+/// What makes guests machines that node1 asks over SSH; what is done there with three of them.
+const SSH: &str = include_str!("lab/ssh.sh");
+const PEERS: &str = concat!(include_str!("lab/ssh.sh"), include_str!("lab/peers.sh"));
 
 /// The system of the guests.
 #[expect(clippy::disallowed_methods, reason = "the test's own setting")]
@@ -993,20 +994,55 @@ fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
     if system() != "debian-12" {
         stacks.extend(["bcachefs", "afp"]);
     }
-    // One by one takes hours under emulation: two guests at a time, a fresh one for each stack.
+    killed_at_every_command(&[], stacks);
+}
+
+/// The same of stacks over two machines: at the first one's commands everything is killed there, at the
+/// peer's the program there.
+#[test]
+#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
+fn killed_at_every_command_of_either_machine_nothing_is_left() {
+    if cache("kills at every command of two machines", "image").is_none() {
+        return;
+    }
+    let mut stacks = vec!["nfs", "smb", "dlm", "drbd"];
+    if system() != "debian-12" {
+        stacks.push("afp");
+    }
+    killed_at_every_command(&["--peer", "root@10.77.0.2"], stacks);
+}
+
+/// One by one takes hours under emulation: two at a time, in fresh guests for each stack.
+#[expect(clippy::print_stderr, reason = "what is done is said at once")]
+fn killed_at_every_command(peer: &[&str], stacks: Vec<&str>) {
+    let at_stack = |stack: &str| {
+        let ground = Ground::new();
+        let mut command = ground.program(&["lab", "shell", "--system", &system()]);
+        // In a guest, /tmp is memory.
+        let base = "/tmp/kills";
+        let kills = include_str!("lab/kills.sh");
+        let script = match peer.is_empty() {
+            true => kills.to_owned(),
+            false => format!("SHIMS={base}/shims\n{SSH}{kills}"),
+        };
+        if !peer.is_empty() {
+            command.args(["--nodes", "2"]);
+        }
+        command.args(["--memory", "1536 MiB", "--", "bash", "-c", &script]);
+        command.args(["kills.sh", "/kit/stackrace", base]);
+        Said::of(&command.args(peer).arg(stack).output().unwrap())
+    };
     let left = Mutex::new(stacks);
     let failed = Mutex::new(Vec::new());
     thread::scope(|threads| {
         for _ in 0..2 {
             threads.spawn(|| {
                 while let Some(stack) = { left.lock().unwrap().pop() } {
-                    let said = killed_at_every_command(stack);
+                    let said = at_stack(stack);
                     eprint!("{}", said.out);
                     if said.code != Some(0) || !said.out.contains(", nothing was left") {
-                        failed
-                            .lock()
-                            .unwrap()
-                            .push(format!("{stack}: {}{}", said.out, said.err));
+                        let said = format!("{stack}: {}{}", said.out, said.err);
+                        failed.lock().unwrap().push(said);
                     }
                 }
             });
@@ -1014,16 +1050,6 @@ fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
     });
     let failed = failed.into_inner().unwrap();
     assert!(failed.is_empty(), "{}", failed.concat());
-}
-
-fn killed_at_every_command(stack: &str) -> Said {
-    let ground = Ground::new();
-    let mut command = ground.program(&["lab", "shell", "--system", &system()]);
-    command.args(["--memory", "1536 MiB", "--", "sh", "-c"]);
-    // In a guest, /tmp is memory.
-    let script = include_str!("lab/kills.sh");
-    command.args([script, "kills.sh", "/kit/stackrace", "/tmp/kills", stack]);
-    Said::of(&command.output().unwrap())
 }
 
 /// Runs a study in the lab: each treatment must be raised, described, used and lowered.

@@ -1,41 +1,72 @@
 #!/bin/sh
 # Kills the program with -9 right before and right after each command that it gives while one stack is
-# raised, used and lowered, one run for each; then `stackrace clean` must leave nothing. The machine is one on
-# which nothing else makes loop devices, arrays, volumes, pools or replicas: a guest of the lab.
-# Usage: kills.sh PROGRAM BASE STACK…; a STACK is one of those below, BASE a directory on a disk.
+# raised, used and lowered, one run for each; then `stackrace clean` must leave nothing. The machines are
+# ones on which nothing else makes loop devices, arrays, volumes, pools or replicas: guests of the lab.
+# Usage: kills.sh PROGRAM BASE [--peer USER@HOST] STACK…
+# A STACK is one of those below, BASE a directory on a disk. Of a stack over two machines, everything is
+# killed at the first one's commands, and at the peer's what was started there; the peer answers commands
+# over SSH, in which BASE/shims is what is looked into first.
 set -u
 program=$1 base=$2
 shift 2
+peer=
+if [ "$1" = --peer ]; then
+	peer=$2
+	shift 2
+	# To log in takes seconds under emulation: one line for all of it.
+	export STACKRACE_SSH="${STACKRACE_SSH:-ssh} -o ControlMaster=auto -o ControlPersist=yes -o ControlPath=/run/kills"
+fi
 shims=$base/shims
-count=$base/count at=$base/at
 mkdir -p "$shims"
+
+# Asks a machine of the stack: the first, or its peer.
+on() {
+	case $1 in
+	first) sh -c "$2" ;;
+	peer) $STACKRACE_SSH "$peer" "$2" ;;
+	esac
+}
 
 # Whatever the program changes something with, found where it would look for it, kills it in time. What
 # only reads does not count: before and after it the machine is the same.
-for tool in bcachefs blkdiscard chmod chown dmsetup drbdadm exportfs ip losetup lvchange lvconvert lvcreate \
-	lvremove mdadm mkfs.bcachefs mkfs.btrfs mkfs.ext2 mkfs.ext3 mkfs.ext4 mkfs.f2fs mkfs.gfs2 mkfs.xfs mount \
-	netatalk pvcreate pvremove rpc.mountd rpc.nfsd rpcbind smbd tc umount vgchange vgcreate vgremove wipefs \
-	zfs zpool; do
+for tool in bcachefs blkdiscard chmod chown corosync dlm_controld dmsetup drbdadm exportfs ip losetup lvchange \
+	lvconvert lvcreate lvremove mdadm mkfs.bcachefs mkfs.btrfs mkfs.ext2 mkfs.ext3 mkfs.ext4 mkfs.f2fs mkfs.gfs2 \
+	mkfs.xfs mount netatalk pvcreate pvremove rpc.mountd rpc.nfsd rpcbind smbd tc umount vgchange vgcreate \
+	vgremove wipefs zfs zpool; do
 	real=$(command -v "$tool") || continue
 	cat >"$shims/$tool" <<SHIM
 #!/bin/sh
 # The system's own tools start each other, too: only what the program starts is counted.
-[ "\$(cat /proc/\$PPID/comm 2>/dev/null)" = "${program##*/}" ] || exec $real "\$@"
+case \$(readlink /proc/\$PPID/exe) in */stackrace*) ;; *) exec $real "\$@" ;; esac
 case "\$* " in
-*--no-act* | --list* | --examine* | --detail* | get\ * | list\ * | status\ * | route\ * | show\ *) exec $real "\$@" ;;
+*--no-act* | --list* | --examine* | --detail* | get\ * | list\ * | status\ * | route\ * | show\ * | -o\ *) exec $real "\$@" ;;
 esac
-read -r n <$count
+read -r n <$base/count
 n=\$((n + 1))
-echo \$n >$count
-read -r at when <$at
-[ \$n.\$when = "\$at".before ] && kill -9 \$PPID && exit 1
+echo \$n >$base/count
+read -r at when <$base/at
+read -r whom <$base/whom
+end() {
+	echo \$n "\${0##*/} \$*" >$base/killed
+	case \$whom in
+	parent) kill -9 \$PPID ;;
+	*) pkill -9 -s \$whom ;;
+	esac
+}
+[ \$n.\$when = "\$at".before ] && end "\$@" && exit 1
 $real "\$@"
 status=\$?
-[ \$n.\$when = "\$at".after ] && kill -9 \$PPID
+[ \$n.\$when = "\$at".after ] && end "\$@"
 exit \$status
 SHIM
 	chmod 755 "$shims/$tool"
 done
+machines=first server=same
+if [ -n "$peer" ]; then
+	machines="first peer" server=peer
+	on peer "mkdir -p $base"
+	tar c -C "$base" shims | on peer "tar x -C $base" || exit 2
+fi
 
 loops() {
 	echo "[[stack]]"
@@ -61,27 +92,83 @@ stack() {
 	zpool) loops "128 MiB" 5 && layer 'zpool = { topology = "raidz1", special = 1, log = 1 }' && layer 'dataset = { compression = "lz4" }' ;;
 	zvol) loops "128 MiB" 3 && layer 'zpool = { topology = "raidz1" }' && layer 'zvol = { size = "64 MiB" }' && layer 'ext4 = {}' ;;
 	tmpfs) layer 'tmpfs = { size = "16 MiB" }' ;;
-	nfs) loops "64 MiB" 1 && layer 'ext4 = {}' && layer 'nfs = { server = "same" }' ;;
-	smb) loops "64 MiB" 1 && layer 'ext4 = {}' && layer 'smb = { server = "same" }' ;;
-	afp) loops "64 MiB" 1 && layer 'ext4 = {}' && layer 'afp = { server = "same" }' ;;
+	nfs | smb | afp) loops "64 MiB" 1 && layer 'ext4 = {}' && layer "$1 = { server = \"$server\" }" ;;
+	drbd) loops "64 MiB" 1 && layer 'drbd = { protocol = "C", delay = "1 ms" }' && layer 'ext4 = {}' ;;
+	dlm) loops "256 MiB" 1 && layer 'drbd = { role = "dual" }' && layer 'gfs2 = { lock = "dlm", mounted-on = 2 }' ;;
 	*) return 1 ;;
 	esac
 }
 
-# What stands because of the program, or because it was forgotten.
-standing() {
-	losetup --list --noheadings | grep -F "$base"
-	grep '^md' /proc/mdstat 2>/dev/null
-	dmsetup ls 2>/dev/null | grep -v 'No devices found'
-	[ -d /proc/spl ] && zpool list -H
-	grep -F "$base" /proc/mounts
-	for daemon in smbd netatalk rpc.mountd; do
-		for pid in $(pgrep -x "$daemon"); do
-			# What the program started has its environment.
-			grep -q -a -F "$shims" "/proc/$pid/environ" && echo "$daemon"
-		done
+# What stands because of the program, or because it was forgotten. In a peer the program chooses the place.
+places="-e $base${peer:+ -e .stackrace-}"
+standing="
+losetup --list --noheadings | grep -F $places
+grep '^md' /proc/mdstat 2>/dev/null
+dmsetup ls 2>/dev/null | grep -v 'No devices found'
+[ -d /proc/spl ] && zpool list -H
+grep -F $places /proc/mounts
+grep -F $places /var/lib/nfs/etab 2>/dev/null
+[ ! -d /sys/module/drbd ] || drbdsetup status | grep -v 'No currently configured DRBD found'
+for daemon in smbd netatalk rpc.mountd corosync dlm_controld; do
+	for pid in \$(pgrep -x \$daemon); do
+		# What the program started has its environment.
+		grep -q -a -F $shims /proc/\$pid/environ && echo \$daemon
 	done
+done
+"
+network='ip -o address | sed "s/ *valid_lft.*//"; tc qdisc'
+for machine in $machines; do
+	[ -z "$peer" ] || on "$machine" "$network" >"$base/network-$machine"
+done
+standing() {
 	find "$base/store" -name '.stackrace*'
+	[ -z "$peer" ] || on peer "find /root/.local $base -name '.stackrace-*' 2>/dev/null"
+	for machine in $machines; do
+		on "$machine" "$standing"
+		[ -z "$peer" ] || on "$machine" "$network" | diff "$base/network-$machine" -
+	done
+}
+
+# The program, first of a session of its own, by which all of it is found.
+run() {
+	PATH=$shims:$PATH setsid sh -c 'echo $$ >"$0/whom" && exec "$@"' "$base" \
+		"$program" --store "$base/store" --quiet run "$base/study.toml" ${peer:+--peer "$peer"} >"$base/said" 2>&1
+}
+# Kills at the commands of one of the machines, until there is none left to kill at.
+kill_at_commands_of() {
+	kill=1 when=before
+	while :; do
+		rm -rf "$base/store"
+		mkdir "$base/store"
+		for machine in $machines; do
+			never="never"
+			[ "$machine" != "$1" ] || never="$kill $when"
+			on "$machine" "rm -f $base/killed; echo 0 >$base/count; echo $never >$base/at; echo parent >$base/whom"
+		done
+		run
+		status=$?
+		on "$1" "cat $base/killed" >"$base/at-which" 2>/dev/null || break
+		"$program" --store "$base/store" clean ${peer:+--peer "$peer"} >"$base/cleaned" 2>&1
+		cleaned=$?
+		left=$(standing)
+		if [ $cleaned != 0 ] || [ -n "$left" ]; then
+			echo "$name: killed $when command $(cat "$base/at-which") of $1, clean ended with $cleaned:"
+			cat "$base/cleaned"
+			echo "$left"
+			exit 1
+		fi
+		case $when in
+		before) when=after ;;
+		after) kill=$((kill + 1)) when=before ;;
+		esac
+	done
+	left=$(standing)
+	if [ $status != 0 ] || [ -n "$left" ]; then
+		echo "$name: it was not killed, and ended with $status:"
+		cat "$base/said"
+		echo "$left"
+		exit 1
+	fi
 }
 
 for name; do
@@ -90,33 +177,12 @@ for name; do
 		printf '[[workload]]\nsequential = { mode = "write", size = "1 MiB" }\n'
 		printf '[decide]\nrounds-at-most = 1\nat-most = "5 min"\nuntil = "never"\n'
 	} >"$base/study.toml"
-	kill=1 when=before
 	read -r begun _ </proc/uptime
-	while :; do
-		rm -rf "$base/store"
-		mkdir "$base/store"
-		echo 0 >"$count"
-		echo $kill $when >"$at"
-		PATH=$shims:$PATH "$program" --store "$base/store" --quiet run "$base/study.toml" >"$base/said" 2>&1
-		status=$?
-		[ $status = 137 ] || break
-		if ! "$program" --store "$base/store" clean >"$base/cleaned" 2>&1 || [ -n "$(standing)" ]; then
-			echo "$name: killed $when command $kill, something is left:"
-			cat "$base/cleaned"
-			standing
-			exit 1
-		fi
-		case $when in
-		before) when=after ;;
-		after) kill=$((kill + 1)) when=before ;;
-		esac
+	commands=
+	for killed_on in $machines; do
+		kill_at_commands_of "$killed_on"
+		commands="$commands${commands:+ and, of the peer, }$((kill - 1))"
 	done
-	if [ $status != 0 ] || [ -n "$(standing)" ]; then
-		echo "$name: it was not killed, and ended with $status:"
-		cat "$base/said"
-		standing
-		exit 1
-	fi
 	read -r ended _ </proc/uptime
-	echo "$name: killed before and after each of $((kill - 1)) commands, nothing was left ($((${ended%.*} - ${begun%.*})) s)"
+	echo "$name: killed before and after each of $commands commands, nothing was left ($((${ended%.*} - ${begun%.*})) s)"
 done

@@ -1,22 +1,8 @@
-# Run by bash in node1 of three guests of the lab. They are made machines like any other: what says
-# that they are guests is taken from them, and sshd is started in node2 and node3 by their agents.
+# Run by bash in node1 of three guests of the lab, after ssh.sh.
 # What is printed comes in parts that begin with "== NAME".
-export HOME=/root STACKRACE_SSH='ssh -o StrictHostKeyChecking=accept-new -o ConnectTimeout=300'
 b=root@10.77.0.2 c=root@10.77.0.3
 stackrace() { /kit/stackrace --quiet "$@" 2>&1; }
 part() { echo; echo "== $*"; }
-
-mkdir -p /root/.ssh
-ssh-keygen -q -t ed25519 -N '' -f /root/.ssh/id_ed25519 || exit 1
-key=$(cat /root/.ssh/id_ed25519.pub)
-rm -f /run/stackrace-lab
-for node in 2 3; do
-  exec 3<>"/dev/tcp/10.77.0.$node/7077"
-  ready="rm -f /run/stackrace-lab; mkdir -p /root/.ssh /run/sshd; ssh-keygen -A; echo $key > /root/.ssh/authorized_keys; chmod -R go= /root/.ssh; HOME=/root /usr/sbin/sshd"
-  printf '{"id":1,"do":"exec","argv":["sh","-c","%s"]}\n' "$ready" >&3
-  head -n 1 <&3
-  exec 3>&-
-done
 
 cd /root || exit 1
 cat > drbd.toml <<'STUDY'
