@@ -39,7 +39,7 @@ for tool in bcachefs blkdiscard chmod chown corosync dlm_controld dmsetup drbdad
 # The system's own tools start each other, too: only what the program starts is counted.
 case \$(readlink /proc/\$PPID/exe) in */stackrace*) ;; *) exec $real "\$@" ;; esac
 case "\$* " in
-*--no-act* | --list* | --examine* | --detail* | get\ * | list\ * | status\ * | route\ * | show\ * | -o\ *) exec $real "\$@" ;;
+*--no-act* | --list* | --examine* | --detail* | get\ * | list\ * | status\ * | route\ * | -o\ route\ * | show\ *) exec $real "\$@" ;;
 esac
 read -r n <$base/count
 n=\$((n + 1))
