@@ -112,7 +112,7 @@ grep -F $places /var/lib/nfs/etab 2>/dev/null
 for daemon in smbd netatalk rpc.mountd corosync dlm_controld; do
 	for pid in \$(pgrep -x \$daemon); do
 		# What the program started has its environment.
-		grep -q -a -F $shims /proc/\$pid/environ && echo \$daemon
+		grep -q -s -a -F $shims /proc/\$pid/environ && echo \$daemon
 	done
 done
 "
