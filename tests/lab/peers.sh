@@ -4,8 +4,13 @@ b=root@10.77.0.2 c=root@10.77.0.3
 stackrace() { /kit/stackrace --quiet "$@" 2>&1; }
 part() { echo; echo "== $*"; }
 
+# One round of what is said.
+study() {
+  { cat; printf '[decide]\nrounds-at-most = 1\nat-most = "60 min"\nuntil = "never"\n'; } > "$1.toml"
+}
+
 cd /root || exit 1
-cat > drbd.toml <<'STUDY'
+study drbd <<'STUDY'
 title = "one device on two machines"
 [factors]
 protocol = ["A", "C"]
@@ -17,13 +22,9 @@ drbd = { protocol = "{protocol}" }
 ext4 = {}
 [[workload]]
 files = { count = 20, fsync = true }
-[decide]
-rounds-at-most = 1
-at-most = "60 min"
-until = "never"
 STUDY
 
-cat > shares.toml <<'STUDY'
+study shares <<'STUDY'
 title = "what a peer serves"
 [factors]
 share = ["nfs", "smb"]
@@ -35,12 +36,8 @@ ext4 = {}
 "{share}" = { server = "peer" }
 [[workload]]
 files = { count = 10 }
-[decide]
-rounds-at-most = 1
-at-most = "60 min"
-until = "never"
 STUDY
-cat > gfs2.toml <<'STUDY'
+study gfs2 <<'STUDY'
 title = "one file system of two machines, loaded by both"
 [[stack]]
 loop = { size = "256 MiB", direct-io = false }
@@ -50,10 +47,6 @@ drbd = { role = "dual" }
 gfs2 = { lock = "dlm", mounted-on = 2, load-from = 2 }
 [[workload]]
 files = { count = 10 }
-[decide]
-rounds-at-most = 1
-at-most = "60 min"
-until = "never"
 STUDY
 
 # Whatever stands on any of the machines, the copies of the program left out.
