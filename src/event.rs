@@ -40,15 +40,15 @@ pub(crate) enum Event {
     RoundStarted {
         /// From 1.
         round: u32,
-        /// Treatments by index, in the order they are tried.
+        /// Configurations by index, in the order they are tried.
         order: Vec<usize>,
     },
     /// A stack stands.
     StackRaised {
         /// Round, from 1.
         round: u32,
-        /// Treatment by index.
-        treatment: usize,
+        /// Configuration by index.
+        configuration: usize,
         /// What each layer really got, bottom up.
         layers: Vec<LayerFacts>,
         /// How long it took, ns.
@@ -58,14 +58,14 @@ pub(crate) enum Event {
     StackLowered {
         /// Round, from 1.
         round: u32,
-        /// Treatment by index.
-        treatment: usize,
+        /// Configuration by index.
+        configuration: usize,
     },
     /// One command was run to build, settle or lower a stack.
     Command(CommandRun),
     /// One trial ended, well or not.
     Trial(Box<Observation>),
-    /// Every live treatment has been tried once more.
+    /// Every live configuration has been tried once more.
     RoundFinished {
         /// From 1.
         round: u32,
@@ -76,7 +76,7 @@ pub(crate) enum Event {
         rounds: u32,
         /// The verdict's sentence at that look.
         sentence: String,
-        /// Treatments dropped at this look, by index.
+        /// Configurations dropped at this look, by index.
         dropped: Vec<usize>,
     },
     /// Something the reader of the results must know.
@@ -114,8 +114,8 @@ pub(crate) struct RunStarted {
     pub(crate) title: String,
     /// Names of the factors, in the order of the study.
     pub(crate) factors: Vec<String>,
-    /// Every treatment; its position is its index everywhere else.
-    pub(crate) treatments: Vec<TreatmentHead>,
+    /// Every configuration; its position is its index everywhere else.
+    pub(crate) configurations: Vec<ConfigurationHead>,
     /// Every workload; its position is its index everywhere else.
     pub(crate) workloads: Vec<WorkloadHead>,
     /// What is asked and when to stop.
@@ -141,9 +141,9 @@ pub(crate) struct Imported {
     pub(crate) text: String,
 }
 
-/// One treatment, as a report needs it.
+/// One configuration, as a report needs it.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct TreatmentHead {
+pub(crate) struct ConfigurationHead {
     /// `xfs, 4 KiB`.
     pub(crate) name: String,
     /// Level of each factor, in the order of the factors.
@@ -189,9 +189,9 @@ pub(crate) enum Better {
 /// What is asked of the run and when it may stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Decide {
-    /// Factor whose levels are contrasted, the first level being the baseline; none: which
-    /// treatment is best.
-    pub(crate) contrast: Option<String>,
+    /// Factor whose levels are compared, the first level being the baseline; none: which
+    /// configuration is best.
+    pub(crate) comparison: Option<String>,
     /// Differences smaller than this ratio do not matter (0.05: 5 %).
     pub(crate) margin: f64,
     /// 0.95: all statements of the run hold together with at least this probability.
@@ -283,8 +283,8 @@ pub(crate) struct Observation {
     pub(crate) round: u32,
     /// Position in the round's order, from 0.
     pub(crate) position: usize,
-    /// Treatment by index.
-    pub(crate) treatment: usize,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
     /// Workload by index.
     pub(crate) workload: usize,
     /// How it ended.

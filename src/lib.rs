@@ -9,7 +9,7 @@
 //!
 //! | room | what it does |
 //! |---|---|
-//! | [`study`] | a question and its design: TOML with places → treatments |
+//! | [`study`] | a question and its design: TOML with places → configurations |
 //! | [`purpose`] | what people use storage for, as lists of workloads |
 //! | [`plan`] | order of the rounds, commands, duration, what it needs |
 //! | [`stack`] | layers: raise, describe, settle, lower |
@@ -22,7 +22,7 @@
 //! | [`record`] | the append-only log of a run, and its index |
 //! | [`audit`] | what spoils or limits a figure |
 //! | [`published`] | five published studies as data |
-//! | [`verdict`] | contrasts judged |
+//! | [`verdict`] | comparisons judged |
 //! | [`export`] | long tables for other programs: CSV, JSON, Parquet |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`web`] | the live page |

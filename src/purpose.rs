@@ -2,7 +2,7 @@
 //!
 //! A purpose is what `compare --for` takes. It becomes workloads of an ordinary study, scaled so
 //! that a trial takes about the time it is given on the storage as it was just probed; all
-//! treatments get exactly the same work.
+//! configurations get exactly the same work.
 
 /// How fast the slowest of the directories is, roughly; for sizing only, never reported.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -20,7 +20,7 @@ fn alone() -> MutexGuard<'static, ()> {
     ALONE.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// A study of one treatment and one workload.
+/// A study of one configuration and one workload.
 fn study(stack: &str, workload: &str, more: &str) -> String {
     let stack: String = stack
         .lines()

@@ -174,8 +174,8 @@ fn many(room: usize, piece: impl Fn(usize) -> String) -> String {
     text
 }
 
-/// Two factors that make about as many treatments as a study may have.
-fn many_treatments() -> String {
+/// Two factors that make about as many configurations as a study may have.
+fn many_configurations() -> String {
     let levels = many(170, |n| format!("{n},"));
     format!("[factors]\na = [{levels}]\nb = [{levels}]\n")
 }
@@ -200,7 +200,7 @@ fn long_factors() -> Vec<String> {
 }
 
 fn long_entries() -> Vec<String> {
-    let factors = many_treatments();
+    let factors = many_configurations();
     let settings = many(MOST, |n| format!("s{n} = 1, "));
     let words = many(HALF, |n| format!("[w{n}]\n"));
     let workloads = many(MOST, |n| {

@@ -107,13 +107,13 @@ fn a_question_that_makes_no_sense_is_refused() {
     gate(&["--worse-than", "120%"])
         .ended(2)
         .err_has("makes no sense");
-    gate(&["--worse-than", "5%", "--treatment", "knew"])
+    gate(&["--worse-than", "5%", "--configuration", "knew"])
         .ended(2)
         .err_has("did you mean \"new\"?");
     gate(&[
         "--worse-than",
         "5%",
-        "--treatment",
+        "--configuration",
         "old",
         "--against",
         "old",
@@ -127,12 +127,12 @@ fn a_question_that_makes_no_sense_is_refused() {
         .ended(2)
         .err_has("there is no metric \"speed\"");
     // The other way round.
-    gate(&["--worse-than", "5%", "--treatment", "old"]).ended(0);
-    // A kept run: the treatment of the same name.
+    gate(&["--worse-than", "5%", "--configuration", "old"]).ended(0);
+    // A kept run: the configuration of the same name.
     gate(&[
         "--worse-than",
         "5%",
-        "--treatment",
+        "--configuration",
         "new",
         "--baseline",
         "last",
@@ -141,7 +141,7 @@ fn a_question_that_makes_no_sense_is_refused() {
     gate(&[
         "--worse-than",
         "5%",
-        "--treatment",
+        "--configuration",
         "new",
         "--baseline",
         "last/old",

@@ -134,7 +134,7 @@ fn labels_tell_results_apart_where_they_can() {
     copy(&ground, "phoronix/pts-10.8.4_stream.xml", "a.xml");
     ended(ground.stackrace(&["import", "a.xml"]));
     let lines = log(&ground);
-    assert_eq!(lines[0]["treatments"][0]["name"], "ci");
+    assert_eq!(lines[0]["configurations"][0]["name"], "ci");
     assert_eq!(lines[0]["decide"]["rounds_max"], 2, "two runs of each test");
 
     // The same system in two files says nothing of what differs between them.
@@ -142,7 +142,7 @@ fn labels_tell_results_apart_where_they_can() {
     copy(&ground, "phoronix/pts-10.8.4_stream.xml", "a.xml");
     copy(&ground, "phoronix/pts-10.8.4_stream.xml", "b.xml");
     ended(ground.stackrace(&["import", "a.xml", "b.xml"]));
-    let names = &log(&ground)[0]["treatments"];
+    let names = &log(&ground)[0]["configurations"];
     assert_eq!(
         (&names[0]["name"], &names[1]["name"]),
         (&"a".into(), &"b".into())

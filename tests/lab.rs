@@ -408,7 +408,7 @@ files = { count = 20 }
 [[workload]]
 sequential = { mode = "write", size = "4 MiB" }
 [decide]
-contrast = "system"
+compare = "system"
 rounds-at-most = 3
 at-most = "30 min"
 until = "never"
@@ -452,7 +452,7 @@ fn a_race_of_two_systems_goes_on_after_a_kill() {
     let trials = of_kind(&log, "trial");
     let places = trials.iter().map(|trial| {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");
-        ["round", "treatment", "workload"].map(|word| trial[word].as_u64().unwrap())
+        ["round", "configuration", "workload"].map(|word| trial[word].as_u64().unwrap())
     });
     let places: std::collections::BTreeSet<_> = places.collect();
     assert_eq!((places.len(), trials.len()), (12, 12));
@@ -521,8 +521,8 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_else() {
     }
 }
 
-/// Runs a study of one round in the lab, and returns the log, what was raised as text by treatment.
-fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
+/// Runs a study of one round in the lab, and returns the log, what was raised as text by configuration.
+fn one_round(study: &str, configurations: usize) -> (Ground, Vec<String>) {
     let ground = Ground::new();
     ground.write("study.toml", study);
     let outside = ground.stackrace(&["run", "study.toml"]);
@@ -535,7 +535,7 @@ fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
     let workloads = log[0]["workloads"].as_array().unwrap().len();
     assert_eq!(
         trials.len(),
-        treatments * workloads,
+        configurations * workloads,
         "{}{}",
         said.out,
         said.err
@@ -543,10 +543,15 @@ fn one_round(study: &str, treatments: usize) -> (Ground, Vec<String>) {
     for trial in trials {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");
     }
-    assert_eq!(of_kind(&log, "stack-lowered").len(), treatments);
+    assert_eq!(of_kind(&log, "stack-lowered").len(), configurations);
     let mut raised: Vec<(u64, String)> = of_kind(&log, "stack-raised")
         .iter()
-        .map(|raised| (raised["treatment"].as_u64().unwrap(), raised.to_string()))
+        .map(|raised| {
+            (
+                raised["configuration"].as_u64().unwrap(),
+                raised.to_string(),
+            )
+        })
         .collect();
     raised.sort();
     assert!(machines(&ground).is_empty());
@@ -601,7 +606,10 @@ fn two_machines_load_one_file_system_at_once() {
     for trial in of_kind(&log, "trial") {
         let heads = heads[trial["workload"].as_u64().unwrap() as usize]["metrics"].clone();
         let others = trial["others"].as_array().cloned().unwrap_or_default();
-        assert_eq!(others.len() as u64, trial["treatment"].as_u64().unwrap());
+        assert_eq!(
+            others.len() as u64,
+            trial["configuration"].as_u64().unwrap()
+        );
         let names: Vec<&str> = heads
             .as_array()
             .unwrap()
@@ -1053,8 +1061,8 @@ fn killed_at_every_command(peer: &[&str], stacks: Vec<&str>) {
     assert!(failed.is_empty(), "{}", failed.concat());
 }
 
-/// Runs a study in the lab: each treatment must be raised, described, used and lowered.
-fn every_treatment(study: &str, memory: &str, described: &[&str]) {
+/// Runs a study in the lab: each configuration must be raised, described, used and lowered.
+fn every_configuration(study: &str, memory: &str, described: &[&str]) {
     let ground = Ground::new();
     ground.write("study.toml", study);
     let said = ground.stackrace(&[
@@ -1071,14 +1079,14 @@ fn every_treatment(study: &str, memory: &str, described: &[&str]) {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");
     }
     assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
-    let treatments = log[0]["treatments"].as_array().unwrap().len();
+    let configurations = log[0]["configurations"].as_array().unwrap().len();
     let workloads = log[0]["workloads"].as_array().unwrap().len();
     let rounds = of_kind(&log, "round-finished").len();
     assert!(rounds > 0);
     for (kind, count) in [
-        ("stack-raised", treatments * rounds),
-        ("stack-lowered", treatments * rounds),
-        ("trial", treatments * workloads * rounds),
+        ("stack-raised", configurations * rounds),
+        ("stack-lowered", configurations * rounds),
+        ("trial", configurations * workloads * rounds),
     ] {
         assert_eq!(of_kind(&log, kind).len(), count, "{kind}");
     }
@@ -1096,7 +1104,7 @@ fn every_treatment(study: &str, memory: &str, described: &[&str]) {
 #[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn arrays_volumes_and_f2fs_stand_on_disks_of_the_lab() {
     if cache("md, LVM and F2FS", "image").is_some() {
-        every_treatment(ARRAYS, "512 MiB", &["raid10", "thin-pool", "extra_attr"]);
+        every_configuration(ARRAYS, "512 MiB", &["raid10", "thin-pool", "extra_attr"]);
     }
 }
 
@@ -1107,7 +1115,7 @@ fn bcachefs_stands_on_disks_of_the_lab() {
         skipped("bcachefs", "Linux 6.1 has none");
     } else if cache("bcachefs", "image").is_some() {
         let words = ["\"data_replicas\",\"value\":\"2\"", "xxhash", "lz4"];
-        every_treatment(BCACHEFS, "512 MiB", &words);
+        every_configuration(BCACHEFS, "512 MiB", &words);
     }
 }
 
@@ -1115,7 +1123,7 @@ fn bcachefs_stands_on_disks_of_the_lab() {
 #[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn pools_datasets_and_volumes_of_zfs_stand_on_disks_of_the_lab() {
     if cache("pools of ZFS", "zfs").is_some() {
-        every_treatment(
+        every_configuration(
             POOLS,
             "1280 MiB",
             &["raidz3", "draid2", "gzip-9", "special"],
@@ -1127,6 +1135,6 @@ fn pools_datasets_and_volumes_of_zfs_stand_on_disks_of_the_lab() {
 #[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn a_mirror_becomes_a_raidz1_and_a_disk_is_replaced() {
     if cache("migration of a pool", "zfs").is_some() {
-        every_treatment(MIGRATION, "1280 MiB", &["bare"]);
+        every_configuration(MIGRATION, "1280 MiB", &["bare"]);
     }
 }

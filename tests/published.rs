@@ -20,7 +20,7 @@ dir = { path = "data" }
 name = "postmark"
 postmark = { number = 100, transactions = "{count}", sync-at-end = "{database}" }
 [decide]
-contrast = "database"
+compare = "database"
 rounds-at-most = 3
 at-most = "10 min"
 until = "never"

@@ -131,7 +131,7 @@ fn a_factor_that_nothing_uses_is_refused() {
 }
 
 #[test]
-fn a_million_treatments_are_refused() {
+fn a_million_configurations_are_refused() {
     let levels: Vec<String> = (1..=100).map(|level| level.to_string()).collect();
     let levels = levels.join(", ");
     let factors = format!("a = [{levels}]\nb = [{levels}]\nc = [{levels}]");

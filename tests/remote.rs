@@ -591,7 +591,7 @@ fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
     let trials = of_kind(&log, "trial");
     let places = trials.iter().map(|trial| {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");
-        ["round", "treatment"].map(|word| trial[word].as_u64().unwrap())
+        ["round", "configuration"].map(|word| trial[word].as_u64().unwrap())
     });
     let places: std::collections::BTreeSet<_> = places.collect();
     assert_eq!((places.len(), trials.len()), (80, 80));

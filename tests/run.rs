@@ -108,7 +108,7 @@ impl Log {
             .collect()
     }
 
-    /// (round, treatment, workload) of the trials that ended so.
+    /// (round, configuration, workload) of the trials that ended so.
     fn trials(&self, state: &str) -> Vec<(u64, u64, u64)> {
         let number = |value: &Value| value.as_u64().unwrap();
         let mut trials: Vec<_> = self
@@ -118,7 +118,7 @@ impl Log {
             .map(|trial| {
                 (
                     number(&trial["round"]),
-                    number(&trial["treatment"]),
+                    number(&trial["configuration"]),
                     number(&trial["workload"]),
                 )
             })
@@ -127,23 +127,23 @@ impl Log {
         trials
     }
 
-    /// Errors of failed trials with the treatment's index.
+    /// Errors of failed trials with the configuration's index.
     fn failures(&self) -> Vec<(u64, String)> {
         self.all("trial")
             .into_iter()
             .filter(|trial| trial["ended"]["state"] == "failed")
             .map(|trial| {
                 let error = trial["ended"]["error"].as_str().unwrap().to_owned();
-                (trial["treatment"].as_u64().unwrap(), error)
+                (trial["configuration"].as_u64().unwrap(), error)
             })
             .collect()
     }
 
-    /// Index of the treatment of this name.
-    fn treatment(&self, part: &str) -> u64 {
-        let treatments = self.0[0]["treatments"].as_array().unwrap();
+    /// Index of the configuration of this name.
+    fn configuration(&self, part: &str) -> u64 {
+        let configurations = self.0[0]["configurations"].as_array().unwrap();
         let at = |t: &Value| t["name"].as_str().unwrap().contains(part);
-        treatments.iter().position(at).unwrap() as u64
+        configurations.iter().position(at).unwrap() as u64
     }
 
     fn ended(&self) -> &str {
@@ -154,11 +154,11 @@ impl Log {
 }
 
 /// Every trial of a design, once.
-fn design(rounds: u64, treatments: u64, workloads: u64) -> Vec<(u64, u64, u64)> {
+fn design(rounds: u64, configurations: u64, workloads: u64) -> Vec<(u64, u64, u64)> {
     let mut all = Vec::new();
     for round in 1..=rounds {
-        for treatment in 0..treatments {
-            all.extend((0..workloads).map(|workload| (round, treatment, workload)));
+        for configuration in 0..configurations {
+            all.extend((0..workloads).map(|workload| (round, configuration, workload)));
         }
     }
     all
@@ -287,7 +287,7 @@ fn reports(ground: &Ground) {
     assert!(html.starts_with("<!DOCTYPE html>") && html.contains("<svg"));
     let csv = report("csv");
     let trials = csv.lines().filter(|line| !line.starts_with('#')).count();
-    // 3 rounds × 2 treatments × the metrics of both workloads, and the heading.
+    // 3 rounds × 2 configurations × the metrics of both workloads, and the heading.
     assert!(trials > 12, "{csv}");
     let path = ground.path().join("report.html");
     let said = ground.stackrace(&["report", "--html", path.to_str().unwrap()]);
@@ -772,11 +772,11 @@ fn a_full_disk_fails_its_trial_and_no_other() {
     let said = ground.stackrace(&["run", "full.toml"]);
     said.ended(5).err_has("No space left on device");
     let log = Log::of(&ground);
-    let (few, many) = (log.treatment("few"), log.treatment("many"));
+    let (few, many) = (log.configuration("few"), log.configuration("many"));
     let failures = log.failures();
     assert_eq!(failures.len(), 1, "{failures:?}");
-    let (treatment, error) = &failures[0];
-    assert_eq!(*treatment, few);
+    let (configuration, error) = &failures[0];
+    assert_eq!(*configuration, few);
     assert!(
         error.contains("No space left on device") && error.contains("/.stackrace-"),
         "{error}"
@@ -825,7 +825,7 @@ fn a_directory_that_vanishes_leaves_the_race() {
     let log = Log::of(&ground);
     let failures = log.failures();
     assert_eq!(failures.len(), 1, "{failures:?}");
-    assert_eq!(failures[0].0, log.treatment("two"));
+    assert_eq!(failures[0].0, log.configuration("two"));
     assert!(failures[0].1.contains("two"), "{failures:?}");
     // The trial under way at that moment may still end well: its file is open.
     let failed_in = (2..=3).find(|round| {
@@ -834,7 +834,8 @@ fn a_directory_that_vanishes_leaves_the_race() {
     });
     let failed_in = failed_in.unwrap();
     let mut others = design(3, 3, 1);
-    others.retain(|(round, treatment, _)| *round < failed_in || *treatment != failures[0].0);
+    others
+        .retain(|(round, configuration, _)| *round < failed_in || *configuration != failures[0].0);
     assert_eq!(log.trials("complete"), others);
     assert_eq!(log.ended(), "rounds");
     assert_eq!(ground.left(), [""; 0]);

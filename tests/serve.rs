@@ -273,10 +273,10 @@ fn what_is_not_there_is_said_and_no_path_leads_out_of_the_store() {
     }
     server
         .get(&format!("/beside?a={run}/7&b={run}/0"))
-        .has(404, "no such treatment");
+        .has(404, "no such configuration");
     server
         .get(&format!("/beside?a={run}&b={run}"))
-        .has(400, "one of its treatments");
+        .has(400, "one of its configurations");
     let refused = Answer::read(server.connect("PUT / HTTP/1.1\r\nHost: localhost\r\n\r\n"));
     refused.has(405, "Only GET");
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(20_000));
@@ -383,7 +383,7 @@ fn what_other_tools_printed_is_shown_and_kept_only_when_asked() {
         .ended(0);
     let said = ground.stackrace(&["diff", &runs(&ground)[0], &runs(&ground)[1]]);
     assert!(
-        said.code == Some(0) || said.err.contains("treatments"),
+        said.code == Some(0) || said.err.contains("configurations"),
         "{}",
         said.err
     );

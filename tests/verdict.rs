@@ -32,7 +32,7 @@ dir = { path = "data" }
 name = "random write"
 random = { mode = "write", size = "1 MiB", block-size = "{block-size}", threads = "{threads}", access = "uniform", time = "10 ms" }
 [decide]
-contrast = "block-size"
+compare = "block-size"
 rounds-at-most = 3
 at-most = "10 min"
 until = "never"
@@ -85,7 +85,7 @@ fn an_own_run_is_asked_what_its_study_did_not_ask() {
         (&json[0]["family"], &json[0]["look"]),
         (&1.into(), &3.into())
     );
-    assert!(json[0]["contrasts"][0]["ratio"]["low"].is_number());
+    assert!(json[0]["comparisons"][0]["ratio"]["low"].is_number());
     let said = ground.stackrace(&["verdict", "last", "--factor", "thread"]);
     said.ended(2);
     said.err_has("did you mean \"threads\"? There are: block-size, threads");
@@ -104,7 +104,7 @@ fn single_imported_figures_get_a_ratio_and_no_interval() {
     let asked = [
         "verdict",
         "last",
-        "--contrast",
+        "--compare",
         "old,new",
         "--metric",
         "operations",

@@ -173,7 +173,7 @@ impl Finding {
     }
 }
 
-/// What a check says of all trials of one treatment on one workload.
+/// What a check says of all trials of one configuration on one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Judgement {
     /// Name of the check.

@@ -45,7 +45,7 @@ pub(super) fn trial() -> Observation {
     Observation {
         round: 1,
         position: 0,
-        treatment: 0,
+        configuration: 0,
         workload: 0,
         ended: Ended::Complete,
         started_at: String::new(),

@@ -4,7 +4,7 @@
 //! warm-up has ended, and five equal parts of what is left satisfy the criterion of the SNIA Solid
 //! State Storage Performance Test Specification. Slices of one trial resemble each other, so that a
 //! short one misses the criterion by chance now and then: one trial alone is not held against a
-//! treatment. A preconditioning that never got there is.
+//! configuration. A preconditioning that never got there is.
 
 use stackrace_stats::{Course, Level, RANGE_MAX, SLOPE_MAX, WINDOW};
 

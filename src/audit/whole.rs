@@ -1,4 +1,4 @@
-//! All judgements of a run: of each treatment on each workload, and across treatments.
+//! All judgements of a run: of each configuration on each workload, and across configurations.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use super::reading::Reading;
 use super::{ALL, Grade, Judgement, Limit, LimitedBy, limits};
 use crate::event::{Ended, Fact, Observation, RunStarted};
 
-/// So many treatments are named in one note.
+/// So many configurations are named in one note.
 const NAMED_MAX: usize = 3;
 
 /// Trials that must show the same where one may by chance.
@@ -23,17 +23,17 @@ const WORKLOADS_APART_MAX: usize = 2;
 pub(crate) struct Audit {
     /// Physical limits on record.
     pub(crate) limits: Vec<Limit>,
-    /// Each treatment on each workload that has a complete trial, workload by workload.
+    /// Each configuration on each workload that has a complete trial, workload by workload.
     pub(crate) cells: Vec<Cell>,
-    /// Workloads whose treatments are limited by different things, one sentence each.
+    /// Workloads whose configurations are limited by different things, one sentence each.
     pub(crate) unlike: Vec<String>,
 }
 
-/// One treatment on one workload.
+/// One configuration on one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Cell {
-    /// Treatment by index.
-    pub(crate) treatment: usize,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
     /// Workload by index.
     pub(crate) workload: usize,
     /// Complete trials.
@@ -67,7 +67,7 @@ pub(crate) struct TrialAudit {
 /// A trial with what each check found, by the check's position in [`ALL`].
 struct Judged {
     workload: usize,
-    treatment: usize,
+    configuration: usize,
     round: u32,
     findings: Vec<(usize, Finding)>,
 }
@@ -93,8 +93,8 @@ impl Audit {
         let memory_bytes = memory_bytes(&head.environment);
         let mut judged: Vec<Judged> = Vec::new();
         for trial in trials {
-            let known =
-                trial.workload < head.workloads.len() && trial.treatment < head.treatments.len();
+            let known = trial.workload < head.workloads.len()
+                && trial.configuration < head.configurations.len();
             if known && trial.ended == Ended::Complete && trial.settled.caches != "unknown" {
                 let reading = Reading {
                     trial,
@@ -104,14 +104,14 @@ impl Audit {
                 };
                 judged.push(Judged {
                     workload: trial.workload,
-                    treatment: trial.treatment,
+                    configuration: trial.configuration,
                     round: trial.round,
                     findings: findings(&reading),
                 });
             }
         }
-        judged.sort_by_key(|trial| (trial.workload, trial.treatment, trial.round));
-        let place = |trial: &Judged| (trial.workload, trial.treatment);
+        judged.sort_by_key(|trial| (trial.workload, trial.configuration, trial.round));
+        let place = |trial: &Judged| (trial.workload, trial.configuration);
         let cells = judged.chunk_by(|a, b| place(a) == place(b));
         audit.cells = cells.map(cell).collect();
         audit.unlike = unlike(head, &audit.cells);
@@ -142,10 +142,10 @@ impl Audit {
         })
     }
 
-    /// One treatment on one workload; none: it has no complete trial.
+    /// One configuration on one workload; none: it has no complete trial.
     #[cfg(test)]
-    fn cell(&self, treatment: usize, workload: usize) -> Option<&Cell> {
-        let place = |cell: &&Cell| (cell.treatment, cell.workload) == (treatment, workload);
+    fn cell(&self, configuration: usize, workload: usize) -> Option<&Cell> {
+        let place = |cell: &&Cell| (cell.configuration, cell.workload) == (configuration, workload);
         self.cells.iter().find(place)
     }
 }
@@ -168,7 +168,7 @@ fn cell(trials: &[Judged]) -> Cell {
     });
     let (limited_by, limited_how) = paced(trials);
     Cell {
-        treatment: trials[0].treatment,
+        configuration: trials[0].configuration,
         workload: trials[0].workload,
         trials: trials.len(),
         limited_by,
@@ -245,7 +245,7 @@ fn pace(findings: &[(usize, Finding)]) -> Option<Pace> {
     })
 }
 
-/// Workloads on which the treatments have definite and different limits.
+/// Workloads on which the configurations have definite and different limits.
 fn unlike(head: &RunStarted, cells: &[Cell]) -> Vec<String> {
     let mut sentences = Vec::new();
     for same in cells.chunk_by(|a, b| a.workload == b.workload) {
@@ -253,7 +253,7 @@ fn unlike(head: &RunStarted, cells: &[Cell]) -> Vec<String> {
             let by = cell
                 .limited_by
                 .filter(|by| *by != LimitedBy::NoSinglePart)?;
-            Some((by, cell.treatment))
+            Some((by, cell.configuration))
         });
         let definite: Vec<(LimitedBy, usize)> = definite.collect();
         let kinds: BTreeSet<LimitedBy> = definite.iter().map(|(by, _)| *by).collect();
@@ -262,12 +262,12 @@ fn unlike(head: &RunStarted, cells: &[Cell]) -> Vec<String> {
         }
         let part = |by: &LimitedBy| {
             let mine = definite.iter().filter(|(other, _)| other == by);
-            let names: Vec<usize> = mine.map(|(_, treatment)| *treatment).collect();
+            let names: Vec<usize> = mine.map(|(_, configuration)| *configuration).collect();
             format!("{} by {}", named(head, &names), by.words())
         };
         let parts: Vec<String> = kinds.iter().map(part).collect();
         sentences.push(format!(
-            "{}: treatments are limited by different things ({}): what is compared is not the same part of each",
+            "{}: configurations are limited by different things ({}): what is compared is not the same part of each",
             head.workloads[same[0].workload].name,
             parts.join("; ")
         ));
@@ -276,13 +276,13 @@ fn unlike(head: &RunStarted, cells: &[Cell]) -> Vec<String> {
 }
 
 /// `ext4, xfs and 3 more`
-fn named(head: &RunStarted, treatments: &[usize]) -> String {
-    let names: Vec<&str> = treatments
+fn named(head: &RunStarted, configurations: &[usize]) -> String {
+    let names: Vec<&str> = configurations
         .iter()
         .take(NAMED_MAX)
-        .map(|at| head.treatments[*at].name.as_str())
+        .map(|at| head.configurations[*at].name.as_str())
         .collect();
-    match treatments.len().saturating_sub(NAMED_MAX) {
+    match configurations.len().saturating_sub(NAMED_MAX) {
         0 => names.join(", "),
         more => format!("{} and {more} more", names.join(", ")),
     }
@@ -336,7 +336,7 @@ pub(crate) fn notes(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
     notes
 }
 
-/// `browse`, or `browse, xfs` where not all treatments are concerned.
+/// `browse`, or `browse, xfs` where not all configurations are concerned.
 fn place(head: &RunStarted, audit: &Audit, cells: &[(&Cell, &Judgement)]) -> String {
     let at = cells[0].0.workload;
     let workload = head.workloads[at].name.as_str();
@@ -348,8 +348,8 @@ fn place(head: &RunStarted, audit: &Audit, cells: &[(&Cell, &Judgement)]) -> Str
     if cells.len() == all {
         return workload.to_owned();
     }
-    let treatments: Vec<usize> = cells.iter().map(|(cell, _)| cell.treatment).collect();
-    format!("{workload}, {}", named(head, &treatments))
+    let configurations: Vec<usize> = cells.iter().map(|(cell, _)| cell.configuration).collect();
+    format!("{workload}, {}", named(head, &configurations))
 }
 
 /// The gravest and strongest of some judgements of one check, with the trials all of them count.
@@ -376,13 +376,13 @@ fn failed(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
     });
     failed
         .map(|(trial, error)| {
-            let treatment = head
-                .treatments
-                .get(trial.treatment)
+            let configuration = head
+                .configurations
+                .get(trial.configuration)
                 .map_or("?", |t| &t.name);
             let workload = head.workloads.get(trial.workload).map_or("?", |w| &w.name);
             format!(
-                "{treatment}, {workload}, round {}: failed: {error}",
+                "{configuration}, {workload}, round {}: failed: {error}",
                 trial.round
             )
         })
@@ -412,7 +412,7 @@ mod tests {
             let phase = &mut trial.phases[0];
             phase.elapsed_ns = 1_000_000_000;
             phase.offered_per_s = Some(1000.0);
-            phase.operations[0].count = match (trial.workload, trial.treatment, trial.round) {
+            phase.operations[0].count = match (trial.workload, trial.configuration, trial.round) {
                 (1, 0, 2) => 801,
                 (1, 0, 4) => 802,
                 _ => 990,
@@ -448,7 +448,7 @@ mod tests {
 
     #[test]
     fn different_limits_are_flagged_and_named() {
-        let run = run(|trial| match trial.treatment {
+        let run = run(|trial| match trial.configuration {
             0 => trial.counted.devices[0].busy_ns = trial.elapsed_ns,
             _ => trial.counted.cpu_system_ns = trial.elapsed_ns,
         });
@@ -463,14 +463,14 @@ mod tests {
         );
         assert_eq!(audit.unlike.len(), 3);
         assert!(
-            audit.unlike[1].starts_with("browse: treatments are limited by different things (ext4 by device rate; xfs by one CPU)"),
+            audit.unlike[1].starts_with("browse: configurations are limited by different things (ext4 by device rate; xfs by one CPU)"),
             "{}", audit.unlike[1]
         );
         assert!(notes_of(&run).contains(&audit.unlike[1]));
     }
 
     #[test]
-    fn a_limit_of_half_of_the_trials_is_no_limit_of_the_treatment() {
+    fn a_limit_of_half_of_the_trials_is_no_limit_of_the_configuration() {
         let busy = |last: u32| {
             let run = run(move |trial| {
                 let full = trial.round <= last;

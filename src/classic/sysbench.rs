@@ -2,7 +2,7 @@
 //!
 //! Sizes with `Kb` (0.4) and `KiB` (1.0) are both 1024 bytes. The latency of 1.0 is that of events,
 //! which the fsyncs of the cadence are too; that of 0.4 is of reads and writes only. They are
-//! different quantities with different names here, and are never contrasted.
+//! different quantities with different names here, and are never compared.
 
 mod parse;
 mod print;

@@ -74,13 +74,13 @@ pub(super) enum Verb {
     /// PostMark 1.51 as a drop-in: its command language, its output; reads commands from standard
     /// input, as PostMark does, after CONFIG or .pmrc
     Postmark(Postmark),
-    /// Show what a study would do: treatments, commands, bytes, disk, time. Touches nothing
+    /// Show what a study would do: configurations, commands, bytes, disk, time. Touches nothing
     Plan(Plan),
     /// Go on with a run that was interrupted, killed, or ended by a crash
     Resume(Resume),
     /// Show a run: verdict, tables, plots
     Report(Report),
-    /// Ask stored results anything: another contrast, metric, workload, margin; marked as chosen
+    /// Ask stored results anything: another comparison, metric, workload, margin; marked as chosen
     /// after the run
     Verdict(Ask),
     /// Show a published study: its figures, what they say, and what a careful reader would remark
@@ -382,7 +382,7 @@ pub(super) struct Plan {
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// Of the treatments of this level of its factor of places alone
+    /// Of the configurations of this level of its factor of places alone
     #[arg(long, value_name = "LEVEL", hide = true)]
     pub(super) place: Option<String>,
     #[command(flatten)]
@@ -433,9 +433,9 @@ pub(super) struct Ask {
     /// Runs: an id, the beginning of one, or `last`
     #[arg(default_value = "last", value_name = "RUN")]
     pub(super) runs: Vec<String>,
-    /// Two treatments, or two levels of one factor: B against A
+    /// Two configurations, or two levels of one factor: B against A
     #[arg(long, value_name = "A,B", conflicts_with = "factor")]
-    pub(super) contrast: Option<String>,
+    pub(super) compare: Option<String>,
     /// Every level of a factor against its first
     #[arg(long, value_name = "FACTOR")]
     pub(super) factor: Option<String>,
@@ -485,7 +485,7 @@ pub(super) struct Import {
 /// `stackrace diff`.
 #[derive(Debug, Args)]
 pub(super) struct Diff {
-    /// The baseline: a run (its id, the beginning of it, or `last`) and one of its treatments
+    /// The baseline: a run (its id, the beginning of it, or `last`) and one of its configurations
     #[arg(value_name = "RUN[/TREATMENT]")]
     pub(super) a: String,
     /// What is compared with it
@@ -533,13 +533,13 @@ pub(super) struct Gate {
     /// How much worse is too much
     #[arg(long, value_name = "SHARE")]
     pub(super) worse_than: String,
-    /// The treatment that is asked about [default: the second of two, or the only one]
+    /// The configuration that is asked about [default: the second of two, or the only one]
     #[arg(long, value_name = "NAME")]
-    pub(super) treatment: Option<String>,
-    /// The treatment of the same run it is compared with, round by round [default: the first of two]
+    pub(super) configuration: Option<String>,
+    /// The configuration of the same run it is compared with, round by round [default: the first of two]
     #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
     pub(super) against: Option<String>,
-    /// Another run it is compared with instead, unpaired; of several treatments the one of the same
+    /// Another run it is compared with instead, unpaired; of several configurations the one of the same
     /// name
     #[arg(long, value_name = "RUN[/NAME]")]
     pub(super) baseline: Option<String>,

@@ -23,10 +23,10 @@ pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `RUN[/TREATMENT]`: the run, and which of its treatments is meant.
+/// `RUN[/TREATMENT]`: the run, and which of its configurations is meant.
 fn side(store: &Store, word: &str) -> Result<(Record, usize), Failure> {
-    let (run, treatment) = match word.split_once('/') {
-        Some((run, treatment)) => (run, Some(treatment)),
+    let (run, configuration) = match word.split_once('/') {
+        Some((run, configuration)) => (run, Some(configuration)),
         None => (word, None),
     };
     let record = store
@@ -34,15 +34,15 @@ fn side(store: &Store, word: &str) -> Result<(Record, usize), Failure> {
         .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
     let names: Vec<&str> = record
         .head
-        .treatments
+        .configurations
         .iter()
         .map(|t| t.name.as_str())
         .collect();
-    let at = match treatment {
+    let at = match configuration {
         None if names.len() == 1 => 0,
         None => {
             return Err(
-                Failure::usage(format!("{word} has {} treatments", names.len())).next(format!(
+                Failure::usage(format!("{word} has {} configurations", names.len())).next(format!(
                     "name one of them, as {word}/NAME: {}",
                     names.join("; ")
                 )),
@@ -54,7 +54,7 @@ fn side(store: &Store, word: &str) -> Result<(Record, usize), Failure> {
             let only = begin.next().filter(|_| begin.next().is_none());
             exact
                 .or(only)
-                .ok_or_else(|| super::show::unknown("treatment", wanted, &names))?
+                .ok_or_else(|| super::show::unknown("configuration", wanted, &names))?
         }
     };
     Ok((record, at))

@@ -8,7 +8,7 @@ use super::Setting;
 use super::args::{Deciding, Output, Run};
 use super::failure::{self, Failure};
 use super::progress::{Progress, View};
-use crate::event::{Event, Fact, RunStarted, TreatmentHead};
+use crate::event::{ConfigurationHead, Event, Fact, RunStarted};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::observe;
@@ -225,7 +225,11 @@ pub(super) fn progress(
     let workloads = study.workload_heads.iter();
     let run = shared.lock().record().head.run.clone();
     let view = View {
-        treatments: study.treatments.iter().map(|t| t.name.clone()).collect(),
+        configurations: study
+            .configurations
+            .iter()
+            .map(|t| t.name.clone())
+            .collect(),
         workloads: workloads.map(|w| w.name.clone()).collect(),
         rounds_max: study.decide.rounds_max,
         time_max_s: study.decide.time_max_ns as f64 / 1e9,
@@ -452,10 +456,10 @@ fn head(setting: &Setting, study: &Study, run: &str, environment: Vec<Fact>) -> 
             .iter()
             .map(|factor| factor.name.clone())
             .collect(),
-        treatments: study
-            .treatments
+        configurations: study
+            .configurations
             .iter()
-            .map(|t| TreatmentHead {
+            .map(|t| ConfigurationHead {
                 name: t.name.clone(),
                 levels: t.levels.clone(),
             })

@@ -30,7 +30,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         }
         None => (None, verb.against.as_deref()),
     };
-    let (a, b) = sides(&record, other.as_ref(), verb.treatment.as_deref(), base)?;
+    let (a, b) = sides(&record, other.as_ref(), verb.configuration.as_deref(), base)?;
     let baseline = (other.as_ref().unwrap_or(&record), a);
     let gate = verdict::gate(baseline, (&record, b), &question).map_err(explain)?;
     let told = if verb.json {
@@ -81,22 +81,22 @@ fn read(store: &Store, run: &str) -> Result<Record, Failure> {
         .map_err(|error| Failure::usage(error.to_string()).next(error.next()))
 }
 
-/// The baseline's treatment and the one that is asked about, by index, each of its run.
+/// The baseline's configuration and the one that is asked about, by index, each of its run.
 fn sides(
     record: &Record,
     other: Option<&Record>,
-    treatment: Option<&str>,
+    configuration: Option<&str>,
     base: Option<&str>,
 ) -> Result<(usize, usize), Failure> {
     let names = names(record);
-    let b = match (treatment, other, names.len()) {
+    let b = match (configuration, other, names.len()) {
         (Some(name), _, _) => find(&names, name)?,
         (None, Some(_), 1) => 0,
         (None, None, 2) => match base {
             Some(base) => 1 - find(&names, base)?,
             None => 1,
         },
-        _ => return Err(name_one(record, "--treatment", &names)),
+        _ => return Err(name_one(record, "--configuration", &names)),
     };
     let a = match (base, other) {
         (Some(name), other) => find(&other.map_or(names.clone(), self::names), name)?,
@@ -120,14 +120,14 @@ fn sides(
 }
 
 fn names(record: &Record) -> Vec<&str> {
-    let treatments = record.head.treatments.iter();
-    treatments
-        .map(|treatment| treatment.name.as_str())
+    let configurations = record.head.configurations.iter();
+    configurations
+        .map(|configuration| configuration.name.as_str())
         .collect()
 }
 
 fn name_one(record: &Record, option: &str, names: &[&str]) -> Failure {
-    let text = format!("{} has {} treatments", record.head.run, names.len());
+    let text = format!("{} has {} configurations", record.head.run, names.len());
     Failure::usage(text).next(format!("name one with {option}: {}", names.join("; ")))
 }
 
@@ -138,7 +138,7 @@ fn find(names: &[&str], wanted: &str) -> Result<usize, Failure> {
     let only = begin.next().filter(|_| begin.next().is_none());
     exact
         .or(only)
-        .ok_or_else(|| super::show::unknown("treatment", wanted, names))
+        .ok_or_else(|| super::show::unknown("configuration", wanted, names))
 }
 
 fn explain(why: Unanswerable) -> Failure {

@@ -75,7 +75,11 @@ pub(super) fn check(study: &Study, there: &There) -> Result<(), Failure> {
         return Err(Failure::usage(format!("{same} cannot be a peer of itself"))
             .next("name another machine"));
     }
-    let nodes = study.treatments.iter().map(|each| each.stack.nodes()).max();
+    let nodes = study
+        .configurations
+        .iter()
+        .map(|each| each.stack.nodes())
+        .max();
     let needed = nodes.unwrap_or(1) - 1;
     let next = match needed {
         0 => "leave --peer out".to_owned(),

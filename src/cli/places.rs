@@ -177,13 +177,13 @@ impl Place<'_> {
     }
 }
 
-/// The treatments of one place, alone: what is to be checked there. Their indices are not those of
+/// The configurations of one place, alone: what is to be checked there. Their indices are not those of
 /// the study.
 pub(super) fn part(study: &Study, place: Option<&str>) -> Result<Study, Failure> {
     let mut part = execute::parse(&study.name, study.text.as_bytes())?;
     if place.is_some() {
-        let mut there = (0..study.treatments.len()).map(|t| study.place_of(t) == place);
-        part.treatments.retain(|_| there.next() == Some(true));
+        let mut there = (0..study.configurations.len()).map(|t| study.place_of(t) == place);
+        part.configurations.retain(|_| there.next() == Some(true));
     }
     Ok(part)
 }

@@ -14,7 +14,7 @@ use crate::journal::Journal;
 use crate::plan::Machine;
 use crate::setting::nearest;
 use crate::stack::{Danger, Site, StackError};
-use crate::study::{Policy, Study, Treatment};
+use crate::study::{Configuration, Policy, Study};
 use crate::unit;
 
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
@@ -75,8 +75,8 @@ fn dangers(study: &Study) -> String {
 fn all_dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let mut all: Vec<Danger> = Vec::new();
-    for treatment in &study.treatments {
-        for danger in treatment.stack.dangers(&host, wipe) {
+    for configuration in &study.configurations {
+        for danger in configuration.stack.dangers(&host, wipe) {
             if !all.contains(&danger) {
                 all.push(danger);
             }
@@ -85,10 +85,10 @@ fn all_dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     all
 }
 
-/// Refuses permission to wipe a disk that no treatment names: a word that would be ignored.
+/// Refuses permission to wipe a disk that no configuration names: a word that would be ignored.
 pub(super) fn check_wipe(study: &Study, wipe: &[String]) -> Result<(), Failure> {
-    let treatments = study.treatments.iter();
-    let mut named: Vec<&str> = treatments.flat_map(|t| t.stack.disk_ids()).collect();
+    let configurations = study.configurations.iter();
+    let mut named: Vec<&str> = configurations.flat_map(|t| t.stack.disk_ids()).collect();
     named.sort_unstable();
     named.dedup();
     let Some(unnamed) = wipe.iter().find(|id| !named.contains(&id.as_str())) else {
@@ -117,13 +117,13 @@ pub(super) fn check_dangers(study: &Study, wipe: &[String]) -> Result<(), Failur
     Ok(())
 }
 
-/// The steps that raise, settle and lower one treatment, imagined by the host of plans; a line that
+/// The steps that raise, settle and lower one configuration, imagined by the host of plans; a line that
 /// begins with `#` says what the next ones are for.
 fn commands(
     scratch: &Path,
     policy: &Policy,
     index: usize,
-    treatment: &Treatment,
+    configuration: &Configuration,
 ) -> Result<Vec<String>, String> {
     let host = PlanHost::new();
     let journal = Journal::nowhere();
@@ -149,7 +149,7 @@ fn commands(
         new
     };
     let words = |error: StackError| error.to_string();
-    let raised = treatment.stack.raise(&site).map_err(words)?;
+    let raised = configuration.stack.raise(&site).map_err(words)?;
     let mut lines = news();
     raised
         .settle(&site, policy.drop_caches, policy.remount)
@@ -171,9 +171,12 @@ fn on_this_machine<T>(
     let host = setting.host(Arc::new(|_| ()));
     let scratch = setting.store()?.join("runs").join("RUN").join("mnt");
     Ok(with(&Machine {
-        commands: &|index, treatment| commands(&scratch, &study.policy, index, treatment),
+        commands: &|index, configuration| commands(&scratch, &study.policy, index, configuration),
         missing: &|| {
-            let stacks = study.treatments.iter().map(|treatment| &treatment.stack);
+            let stacks = study
+                .configurations
+                .iter()
+                .map(|configuration| &configuration.stack);
             let missing = crate::stack::missing(stacks, &host);
             let words = missing
                 .iter()
@@ -257,8 +260,8 @@ fn check_places_on(
     node: usize,
     called: &str,
 ) -> Result<(), Failure> {
-    for treatment in &study.treatments {
-        for (place, _) in treatment.stack.disk_needed_on(node) {
+    for configuration in &study.configurations {
+        for (place, _) in configuration.stack.disk_needed_on(node) {
             // An empty path is the run's own directory, which is made.
             if place.as_os_str().is_empty() || host.is_dir(&place) {
                 continue;

@@ -18,7 +18,7 @@ use stackrace_engine::{Ended, Outcome};
 use super::args::{Postmark, PostmarkVersion};
 use super::failure::{self, Failure};
 use super::{Setting, clean};
-use crate::classic::postmark::language::{Answer, BANNER, Configuration, From, PROMPT};
+use crate::classic::postmark::language::{Answer, BANNER, From, PROMPT, Settings};
 use crate::classic::postmark::{Tally, Version, metrics, values};
 use crate::host::{self, Host, local::LocalHost};
 use crate::journal::{Journal, Undo};
@@ -33,7 +33,7 @@ const CONFIGURATION: &str = ".pmrc";
 pub(super) fn exec(setting: &Setting, verb: Postmark) -> Result<u8, Failure> {
     let mut shell = Shell {
         setting,
-        configuration: Configuration::default(),
+        configuration: Settings::default(),
         version: match verb.version {
             PostmarkVersion::First => Version::V1_51,
             PostmarkVersion::Last => Version::V1_53,
@@ -80,7 +80,7 @@ enum Flow {
 /// The shell and what it has been told.
 struct Shell<'a> {
     setting: &'a Setting,
-    configuration: Configuration,
+    configuration: Settings,
     version: Version,
     real_time: bool,
     host: LocalHost,

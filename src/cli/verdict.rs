@@ -12,8 +12,8 @@ pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
     let question = Question {
         margin: share("--margin", verb.margin.as_ref(), 0.0..1.0)?,
         confidence: share("--confidence", verb.confidence.as_ref(), 0.5..1.0)?,
-        sought: match (verb.contrast, verb.factor) {
-            (Some(words), _) => Some(Sought::Contrast(words)),
+        sought: match (verb.compare, verb.factor) {
+            (Some(words), _) => Some(Sought::Comparison(words)),
             (None, Some(name)) => Some(Sought::Factor(name)),
             (None, None) => None,
         },

@@ -2,7 +2,7 @@
 
 use super::Kind;
 use super::column::{Get, Table, columns};
-use super::contrasts::state;
+use super::comparisons::state;
 use crate::event::{CommandRun, Event, shell};
 use crate::record::Record;
 use crate::verdict::{self, Evidence, Verdict};
@@ -65,11 +65,11 @@ fn runs(records: &[Record]) -> Table {
     }
 }
 
-/// A fact; of the machine where it is of no treatment.
+/// A fact; of the machine where it is of no configuration.
 struct Told<'a> {
     run: &'a str,
     round: Option<u32>,
-    treatment: &'a str,
+    configuration: &'a str,
     height: Option<usize>,
     layer: &'a str,
     fact: &'a str,
@@ -82,7 +82,7 @@ fn environment(records: &[Record]) -> Table {
         let machine = Told {
             run: &record.head.run,
             round: None,
-            treatment: "",
+            configuration: "",
             height: None,
             layer: "",
             fact: "",
@@ -98,18 +98,18 @@ fn environment(records: &[Record]) -> Table {
         for line in &record.lines {
             let Event::StackRaised {
                 round,
-                treatment,
+                configuration,
                 layers,
                 ..
             } = &line.event
             else {
                 continue;
             };
-            let name = record.head.treatments.get(*treatment);
+            let name = record.head.configurations.get(*configuration);
             for (height, layer) in layers.iter().enumerate() {
                 rows.extend(layer.facts.iter().map(|fact| Told {
                     round: Some(*round),
-                    treatment: name.map_or("", |treatment| &treatment.name),
+                    configuration: name.map_or("", |configuration| &configuration.name),
                     height: Some(height),
                     layer: &layer.layer,
                     fact: &fact.name,
@@ -122,7 +122,7 @@ fn environment(records: &[Record]) -> Table {
     let of: &[(&str, Get<Told<'_>>)] = &[
         ("run", Get::Text(|t| t.run)),
         ("round", Get::Whole(|t| t.round.map(Into::into))),
-        ("treatment", Get::Text(|t| t.treatment)),
+        ("configuration", Get::Text(|t| t.configuration)),
         (
             "height",
             Get::Whole(|t| t.height.map(|height| height as u64)),

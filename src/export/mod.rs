@@ -9,7 +9,7 @@
 
 mod around;
 mod column;
-mod contrasts;
+mod comparisons;
 mod csv;
 mod inside;
 mod json;
@@ -35,7 +35,7 @@ pub(crate) struct Kind {
 /// Every table, alphabetical.
 pub(crate) const ALL: &[Kind] = &[
     around::COMMANDS,
-    contrasts::CONTRASTS,
+    comparisons::CONTRASTS,
     trials::DEVICES,
     around::ENVIRONMENT,
     inside::LATENCY,

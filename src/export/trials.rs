@@ -3,7 +3,7 @@
 use super::Kind;
 use super::column::{Column, Get, Table, Values, columns};
 use crate::event::{
-    Better, DeviceCounted, Ended, MetricHead, Observation, TreatmentHead, WorkloadHead,
+    Better, ConfigurationHead, DeviceCounted, Ended, MetricHead, Observation, WorkloadHead,
 };
 use crate::record::Record;
 
@@ -37,7 +37,7 @@ pub(super) struct Trial<'a> {
     /// What another tool measured has only its figures: the counters beside them are nobody's.
     own: bool,
     pub(super) seen: &'a Observation,
-    treatment: &'a TreatmentHead,
+    configuration: &'a ConfigurationHead,
     workload: &'a WorkloadHead,
 }
 
@@ -54,15 +54,15 @@ pub(super) fn of(records: &[Record]) -> Vec<Trial<'_>> {
     for record in records {
         let own = !record.imported();
         for (at, seen) in record.trials().enumerate() {
-            let treatment = record.head.treatments.get(seen.treatment);
+            let configuration = record.head.configurations.get(seen.configuration);
             let workload = record.head.workloads.get(seen.workload);
-            if let (Some(treatment), Some(workload)) = (treatment, workload) {
+            if let (Some(configuration), Some(workload)) = (configuration, workload) {
                 trials.push(Trial {
                     record,
                     at,
                     own,
                     seen,
-                    treatment,
+                    configuration,
                     workload,
                 });
             }
@@ -83,7 +83,7 @@ pub(super) fn keys(trials: &[Trial<'_>]) -> Vec<Column> {
             ("trial", Get::Whole(|t| Some(t.at as u64))),
             ("round", Get::Whole(|t| Some(t.seen.round.into()))),
             ("position", Get::Whole(|t| Some(t.seen.position as u64))),
-            ("treatment", Get::Text(|t| &t.treatment.name)),
+            ("configuration", Get::Text(|t| &t.configuration.name)),
         ],
     );
     let after = columns(
@@ -112,7 +112,7 @@ fn levels(trials: &[Trial<'_>]) -> Vec<Column> {
     let level = |trial: &Trial<'_>, name: &str| {
         let mut factors = trial.record.head.factors.iter();
         let at = factors.position(|factor| factor == name)?;
-        let level = trial.treatment.levels.get(at)?;
+        let level = trial.configuration.levels.get(at)?;
         (!level.is_empty()).then(|| level.clone())
     };
     names

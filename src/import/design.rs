@@ -1,7 +1,7 @@
-//! Imported results as a run: treatments, workloads, and trials in rounds.
+//! Imported results as a run: configurations, workloads, and trials in rounds.
 //!
-//! Each name is a treatment; each further result of the same name and workload is a further round.
-//! Rounds of an import only count repetitions: nothing in different treatments happened in the same
+//! Each name is a configuration; each further result of the same name and workload is a further round.
+//! Rounds of an import only count repetitions: nothing in different configurations happened in the same
 //! round, and no order was drawn.
 
 use std::collections::BTreeSet;
@@ -9,8 +9,8 @@ use std::path::Path;
 
 use super::{Imported, Misread};
 use crate::event::{
-    Counted, Decide, Ended, Event, FORMAT, Fact, Imported as Origin, MetricHead, Observation,
-    RunStarted, Settled, TreatmentHead, Until, WorkloadHead,
+    ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, Imported as Origin, MetricHead,
+    Observation, RunStarted, Settled, Until, WorkloadHead,
 };
 
 /// One text and what was read from it.
@@ -74,8 +74,8 @@ pub(crate) struct Design {
     /// What a run without a study has for one: a comment that names the sources.
     pub(crate) study: String,
     /// Names in the order of the files.
-    pub(crate) treatments: Vec<TreatmentHead>,
-    /// What all treatments have comes into the overall figure.
+    pub(crate) configurations: Vec<ConfigurationHead>,
+    /// What all configurations have comes into the overall figure.
     pub(crate) workloads: Vec<WorkloadHead>,
     /// What the texts say of the machines.
     pub(crate) environment: Vec<Fact>,
@@ -91,7 +91,7 @@ pub(crate) struct Design {
 
 /// One result with its place in the design.
 struct Placed<'a> {
-    treatment: usize,
+    configuration: usize,
     workload: usize,
     round: u32,
     result: &'a Imported,
@@ -110,7 +110,7 @@ impl Design {
             study_name: "import".to_owned(),
             title,
             factors: Vec::new(),
-            treatments: self.treatments.clone(),
+            configurations: self.configurations.clone(),
             workloads: self.workloads.clone(),
             decide: self.decide.clone(),
             seed: 0,
@@ -131,7 +131,7 @@ impl Design {
             while let Some(trial) = trials.next_if(|trial| trial.round == round) {
                 of_round.push(trial);
             }
-            let mut order: Vec<usize> = of_round.iter().map(|trial| trial.treatment).collect();
+            let mut order: Vec<usize> = of_round.iter().map(|trial| trial.configuration).collect();
             order.dedup();
             events.push(Event::RoundStarted { round, order });
             let trials = of_round.into_iter();
@@ -145,26 +145,26 @@ impl Design {
 /// Lays results out as a run. `at` is when they are imported, RFC 3339.
 pub(crate) fn design(sources: &[Source], at: &str) -> Design {
     let names = names(sources);
-    let mut treatments: Vec<String> = Vec::new();
+    let mut configurations: Vec<String> = Vec::new();
     let mut workloads: Vec<(&str, &str)> = Vec::new();
     let mut placed: Vec<Placed<'_>> = Vec::new();
     let results = sources.iter().zip(&names);
     for (result, name) in results.flat_map(|(source, names)| source.results.iter().zip(names)) {
-        let treatment = position_or_add(&mut treatments, name.clone());
+        let configuration = position_or_add(&mut configurations, name.clone());
         let workload = (result.workload.as_str(), result.kind.as_str());
         let workload = position_or_add(&mut workloads, workload);
         let before = placed
             .iter()
-            .filter(|known| (known.treatment, known.workload) == (treatment, workload))
+            .filter(|known| (known.configuration, known.workload) == (configuration, workload))
             .count();
         placed.push(Placed {
-            treatment,
+            configuration,
             workload,
             round: u32::try_from(before + 1).unwrap_or(u32::MAX),
             result,
         });
     }
-    placed.sort_by_key(|placed| (placed.round, placed.treatment, placed.workload));
+    placed.sort_by_key(|placed| (placed.round, placed.configuration, placed.workload));
     let rounds_max = placed.iter().map(|placed| placed.round).max().unwrap_or(1);
     let of = |workload: usize| {
         placed
@@ -175,10 +175,12 @@ pub(crate) fn design(sources: &[Source], at: &str) -> Design {
     let mut heads: Vec<WorkloadHead> = Vec::new();
     for (workload, (name, kind)) in workloads.iter().enumerate() {
         let mine: Vec<&Placed<'_>> = of(workload).collect();
-        let (same, differing) = settings(&mine, &treatments);
+        let (same, differing) = settings(&mine, &configurations);
         warnings.extend(differing.into_iter().map(|text| format!("{name}: {text}")));
-        let everywhere = (0..treatments.len())
-            .all(|treatment| mine.iter().any(|placed| placed.treatment == treatment));
+        let everywhere = (0..configurations.len()).all(|configuration| {
+            mine.iter()
+                .any(|placed| placed.configuration == configuration)
+        });
         heads.push(WorkloadHead {
             name: (*name).to_owned(),
             kind: (*kind).to_owned(),
@@ -189,9 +191,9 @@ pub(crate) fn design(sources: &[Source], at: &str) -> Design {
     }
     Design {
         study: study(sources),
-        environment: environment(&placed, &treatments),
+        environment: environment(&placed, &configurations),
         decide: Decide {
-            contrast: None,
+            comparison: None,
             margin: 0.05,
             confidence: 0.95,
             rounds_max,
@@ -206,9 +208,9 @@ pub(crate) fn design(sources: &[Source], at: &str) -> Design {
             .map(|(position, placed)| trial(placed, &heads, position, at))
             .collect(),
         workloads: heads,
-        treatments: treatments
+        configurations: configurations
             .into_iter()
-            .map(|name| TreatmentHead {
+            .map(|name| ConfigurationHead {
                 levels: Vec::new(),
                 name,
             })
@@ -225,7 +227,7 @@ fn position_or_add<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
         })
 }
 
-/// Which treatment each result of each source belongs to.
+/// Which configuration each result of each source belongs to.
 fn names(sources: &[Source]) -> Vec<Vec<String>> {
     let labels = |source: &Source| -> Vec<Option<String>> {
         let mut labels = Vec::new();
@@ -256,7 +258,7 @@ fn names(sources: &[Source]) -> Vec<Vec<String>> {
 }
 
 /// The settings all results of a workload have, and one sentence for each that differs.
-fn settings(mine: &[&Placed<'_>], treatments: &[String]) -> (Vec<Fact>, Vec<String>) {
+fn settings(mine: &[&Placed<'_>], configurations: &[String]) -> (Vec<Fact>, Vec<String>) {
     let mut names: Vec<&str> = Vec::new();
     for fact in mine.iter().flat_map(|placed| &placed.result.settings) {
         position_or_add(&mut names, fact.name.as_str());
@@ -274,7 +276,10 @@ fn settings(mine: &[&Placed<'_>], treatments: &[String]) -> (Vec<Fact>, Vec<Stri
                     values.len() - 1
                 }
             };
-            position_or_add(&mut values[at].1, treatments[placed.treatment].as_str());
+            position_or_add(
+                &mut values[at].1,
+                configurations[placed.configuration].as_str(),
+            );
         }
         if let [(value, _)] = values.as_slice() {
             same.push(Fact::new(name, *value));
@@ -332,7 +337,7 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
     Observation {
         round: placed.round,
         position,
-        treatment: placed.treatment,
+        configuration: placed.configuration,
         workload: placed.workload,
         ended: Ended::Complete,
         started_at: at.to_owned(),
@@ -352,25 +357,25 @@ fn trial(placed: &Placed<'_>, heads: &[WorkloadHead], position: usize, at: &str)
     }
 }
 
-/// What the texts say, with the treatment where they do not all say the same.
-fn environment(placed: &[Placed<'_>], treatments: &[String]) -> Vec<Fact> {
+/// What the texts say, with the configuration where they do not all say the same.
+fn environment(placed: &[Placed<'_>], configurations: &[String]) -> Vec<Fact> {
     let mut told: Vec<(Fact, Vec<usize>)> = Vec::new();
     for placed in placed {
         let version = placed.result.version.as_ref();
         let version = version.map(|version| Fact::new(placed.result.tool, version));
         for fact in placed.result.environment.iter().cloned().chain(version) {
             match told.iter_mut().find(|(known, _)| *known == fact) {
-                Some((_, of)) => drop(position_or_add(of, placed.treatment)),
-                None => told.push((fact, vec![placed.treatment])),
+                Some((_, of)) => drop(position_or_add(of, placed.configuration)),
+                None => told.push((fact, vec![placed.configuration])),
             }
         }
     }
     told.into_iter()
         .map(|(fact, of)| {
-            if of.len() == treatments.len() {
+            if of.len() == configurations.len() {
                 return fact;
             }
-            let names: Vec<&str> = of.iter().map(|t| treatments[*t].as_str()).collect();
+            let names: Vec<&str> = of.iter().map(|t| configurations[*t].as_str()).collect();
             Fact::new(format!("{} ({})", fact.name, names.join(", ")), fact.value)
         })
         .collect()

@@ -542,7 +542,7 @@ fn check(description: &Description) -> Result<(), LabError> {
     if description.disks.len() > DISKS_MAX {
         let disks = description.disks.len();
         return Err(LabError::Refused(format!(
-            "a guest has room for {DISKS_MAX} disks, {disks} different ones are asked for: use disks of the same size, sectors and speed in several treatments"
+            "a guest has room for {DISKS_MAX} disks, {disks} different ones are asked for: use disks of the same size, sectors and speed in several configurations"
         )));
     }
     Ok(())

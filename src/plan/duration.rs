@@ -6,7 +6,9 @@ use crate::workload::Cost;
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
-use super::{Between, Costs, FILLS, Machine, PlannedLook, PlannedTreatment, TimeEstimate, seconds};
+use super::{
+    Between, Costs, FILLS, Machine, PlannedConfiguration, PlannedLook, TimeEstimate, seconds,
+};
 
 /// Bytes per second assumed where the storage has not been measured: a hard disk, a fast SSD.
 const RATES_ASSUMED: Between = Between {
@@ -30,7 +32,7 @@ const SETTLE_SECONDS: Between = Between {
 pub(super) fn time(
     study: &Study,
     costs: &Costs,
-    treatments: &[PlannedTreatment],
+    configurations: &[PlannedConfiguration],
     looks: &[PlannedLook],
     machine: &Machine<'_>,
 ) -> TimeEstimate {
@@ -51,13 +53,18 @@ pub(super) fn time(
         ),
     };
     let (mut round, mut once) = (Between::default(), Between::default());
-    for ((costs, planned), treatment) in costs.0.iter().zip(treatments).zip(&study.treatments) {
+    for ((costs, planned), configuration) in costs
+        .0
+        .iter()
+        .zip(configurations)
+        .zip(&study.configurations)
+    {
         let trials = costs.iter().fold(Between::default(), |sum, cost| {
             sum.plus(SETTLE_SECONDS).plus(trial_seconds(cost, rates))
         });
         let mut raising = COMMAND_SECONDS.times(planned.commands.len());
         if study.policy.precondition {
-            let fill = moved(treatment.data_bytes(), rates).times(FILLS as usize);
+            let fill = moved(configuration.data_bytes(), rates).times(FILLS as usize);
             raising = raising.plus(fill).plus(Between {
                 least: trials.least * WINDOW as f64,
                 most: trials.most * PASSES_MAX as f64,

@@ -21,7 +21,7 @@ pub(super) fn lints(
     lints.extend(too_few_rounds(study, plan));
     lints.extend(too_little_room(plan));
     lints.extend(too_small_a_stack(study));
-    lints.extend(one_treatment(study));
+    lints.extend(one_configuration(study));
     lints.extend(same_twice(study));
     lints.extend(unbalanced(study));
     lints.extend(in_memory(study, costs, memory_bytes));
@@ -94,8 +94,8 @@ fn too_little_room(plan: &Plan) -> Vec<Lint> {
 }
 
 fn too_small_a_stack(study: &Study) -> Option<Lint> {
-    study.treatments.iter().find_map(|treatment| {
-        let sizes: Vec<u64> = treatment
+    study.configurations.iter().find_map(|configuration| {
+        let sizes: Vec<u64> = configuration
             .stack
             .disk_needed()
             .into_iter()
@@ -106,34 +106,34 @@ fn too_small_a_stack(study: &Study) -> Option<Lint> {
             return None;
         }
         let size = sizes.into_iter().fold(0_u64, u64::saturating_add);
-        let needed = treatment.data_bytes();
+        let needed = configuration.data_bytes();
         (needed > size).then(|| {
             problem(format!(
                 "the workloads need {}, and the stack of {} has {}",
                 unit::bytes(needed),
-                treatment.name,
+                configuration.name,
                 unit::bytes(size)
             ))
         })
     })
 }
 
-fn one_treatment(study: &Study) -> Option<Lint> {
-    (study.treatments.len() == 1).then(|| {
-        note("there is one treatment: the run describes it and compares nothing".to_owned())
+fn one_configuration(study: &Study) -> Option<Lint> {
+    (study.configurations.len() == 1).then(|| {
+        note("there is one configuration: the run describes it and compares nothing".to_owned())
     })
 }
 
-/// Two treatments alike in everything: meant as a check of the method, or a slip in a `when`.
+/// Two configurations alike in everything: meant as a check of the method, or a slip in a `when`.
 fn same_twice(study: &Study) -> Vec<Lint> {
     let mut seen: BTreeMap<Vec<String>, &str> = BTreeMap::new();
     let mut lints = Vec::new();
-    for (index, treatment) in study.treatments.iter().enumerate() {
-        let layers = treatment.stack.layers.iter();
+    for (index, configuration) in study.configurations.iter().enumerate() {
+        let layers = configuration.stack.layers.iter();
         let asked = layers
             .map(|layer| layer.describe_asked())
             .chain(
-                treatment
+                configuration
                     .workloads
                     .iter()
                     .map(|workload| workload.summary()),
@@ -143,26 +143,26 @@ fn same_twice(study: &Study) -> Vec<Lint> {
         match seen.get(&asked) {
             Some(first) => lints.push(note(format!(
                 "{first} and {} are the same: their difference shows the noise of the method",
-                treatment.name
+                configuration.name
             ))),
             None => {
-                seen.insert(asked, &treatment.name);
+                seen.insert(asked, &configuration.name);
             }
         }
     }
     lints
 }
 
-/// A level is contrasted where all levels have been tried with the same other levels.
+/// A level is compared where all levels have been tried with the same other levels.
 fn unbalanced(study: &Study) -> Option<Lint> {
-    let contrast = study.decide.contrast.as_ref()?;
+    let comparison = study.decide.comparison.as_ref()?;
     let factor = study
         .factors
         .iter()
-        .position(|factor| factor.name == *contrast)?;
+        .position(|factor| factor.name == *comparison)?;
     let mut groups: BTreeMap<Vec<&str>, usize> = BTreeMap::new();
-    for treatment in &study.treatments {
-        let others = treatment.levels.iter().enumerate();
+    for configuration in &study.configurations {
+        let others = configuration.levels.iter().enumerate();
         let others = others
             .filter(|(index, _)| *index != factor)
             .map(|(_, label)| label.as_str())
@@ -175,11 +175,11 @@ fn unbalanced(study: &Study) -> Option<Lint> {
     match (incomplete, complete) {
         (0, _) => None,
         (_, 0) => Some(problem(format!(
-            "no combination has every level of {contrast}: an [[exclude]] leaves nothing to contrast"
+            "no combination has every level of {comparison}: an [[exclude]] leaves nothing to comparison"
         ))),
         _ => Some(note(format!(
-            "{incomplete} of {} combinations lack a level of {contrast} and take no part in its \
-             contrast",
+            "{incomplete} of {} combinations lack a level of {comparison} and take no part in its \
+             comparison",
             groups.len()
         ))),
     }

@@ -21,10 +21,10 @@ use serde::Serialize;
 use stackrace_stats::{Looks, PASSES_MAX, WINDOW, detectable};
 
 use crate::event::{Decide, WorkloadHead};
-use crate::study::{Provision, Study, Treatment};
+use crate::study::{Configuration, Provision, Study};
 use crate::workload::Cost;
 
-/// Standard deviations of the ratio of two treatments from round to round for which the
+/// Standard deviations of the ratio of two configurations from round to round for which the
 /// detectable difference is shown: a quiet, an ordinary and a noisy storage.
 pub(crate) const NOISES: [f64; 3] = [0.01, 0.03, 0.10];
 /// Times a stack that is preconditioned is written over from beginning to end: twice its capacity,
@@ -35,9 +35,9 @@ pub(crate) type Commands = Result<Vec<String>, String>;
 
 /// What must be known of the machine.
 pub(crate) struct Machine<'a> {
-    /// The exact commands that raise one treatment, by index, or why it cannot be raised.
-    pub(crate) commands: &'a dyn Fn(usize, &Treatment) -> Commands,
-    /// What this machine lacks to raise the treatments, none twice, and what to do about it.
+    /// The exact commands that raise one configuration, by index, or why it cannot be raised.
+    pub(crate) commands: &'a dyn Fn(usize, &Configuration) -> Commands,
+    /// What this machine lacks to raise the configurations, none twice, and what to do about it.
     pub(crate) missing: &'a dyn Fn() -> Vec<String>,
     /// Bytes free in the file system a path lies on.
     pub(crate) free_bytes: &'a dyn Fn(&Path) -> Option<u64>,
@@ -71,14 +71,14 @@ pub(crate) struct Plan {
     pub(crate) seed: u64,
     /// What is asked and when to stop.
     pub(crate) decide: Decide,
-    /// Where treatments are tried; none: at one place.
+    /// Where configurations are tried; none: at one place.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) places: Option<PlannedPlaces>,
-    /// Every treatment with its commands.
-    pub(crate) treatments: Vec<PlannedTreatment>,
-    /// What each treatment goes through, in order.
+    /// Every configuration with its commands.
+    pub(crate) configurations: Vec<PlannedConfiguration>,
+    /// What each configuration goes through, in order.
     pub(crate) workloads: Vec<PlannedWorkload>,
-    /// Order of the first round, by index of treatment.
+    /// Order of the first round, by index of configuration.
     pub(crate) first_order: Vec<usize>,
     /// What is written and read.
     pub(crate) moved: Moved,
@@ -103,9 +103,9 @@ pub(crate) struct PlannedPlaces {
     pub(crate) levels: Vec<String>,
 }
 
-/// One treatment.
+/// One configuration.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct PlannedTreatment {
+pub(crate) struct PlannedConfiguration {
     /// Its name.
     pub(crate) name: String,
     /// Its layers as asked for, from the bottom up.
@@ -130,7 +130,7 @@ pub(crate) struct PlannedWorkload {
 pub(crate) struct Moved {
     /// By the largest trial.
     pub(crate) trial_bytes: u64,
-    /// By a round of all treatments.
+    /// By a round of all configurations.
     pub(crate) round_bytes: u64,
     /// By all rounds, if none is spared.
     pub(crate) total_bytes: u64,
@@ -143,7 +143,7 @@ pub(crate) struct Moved {
     pub(crate) precondition: Option<PlannedPrecondition>,
 }
 
-/// What it takes to bring the stacks of all treatments to their steady state once, on top of what
+/// What it takes to bring the stacks of all configurations to their steady state once, on top of what
 /// the trials move.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 pub(crate) struct PlannedPrecondition {
@@ -215,12 +215,12 @@ impl Plan {
     /// The plan of a study on a machine.
     pub(crate) fn of(study: &Study, machine: &Machine<'_>) -> Self {
         let mut lints = Vec::new();
-        let treatments = treatments(study, machine, &mut lints);
+        let configurations = configurations(study, machine, &mut lints);
         let costs = Costs::of(study);
-        let everyone: Vec<usize> = (0..study.treatments.len()).collect();
+        let everyone: Vec<usize> = (0..study.configurations.len()).collect();
         let comparisons = comparisons(study);
         let looks = looks(&study.decide, comparisons, study.workload_heads.len());
-        let time = duration::time(study, &costs, &treatments, &looks, machine);
+        let time = duration::time(study, &costs, &configurations, &looks, machine);
         let disk = room(study, machine, 1);
         let mut plan = Self {
             title: study.title.clone(),
@@ -232,7 +232,7 @@ impl Plan {
                 factor: factor.name.clone(),
                 levels: factor.levels.iter().map(|l| l.label.clone()).collect(),
             }),
-            treatments,
+            configurations,
             workloads: workloads(study, &costs),
             first_order: order(study.seed, &study.hash(), 1, &everyone),
             moved: moved(study, &costs),
@@ -248,16 +248,16 @@ impl Plan {
     }
 }
 
-/// Cost of each workload in each treatment.
+/// Cost of each workload in each configuration.
 struct Costs(Vec<Vec<Cost>>);
 
 impl Costs {
     fn of(study: &Study) -> Self {
         Self(
             study
-                .treatments
+                .configurations
                 .iter()
-                .map(|treatment| treatment.costs().collect())
+                .map(|configuration| configuration.costs().collect())
                 .collect(),
         )
     }
@@ -266,33 +266,33 @@ impl Costs {
         self.0.iter().flatten()
     }
 
-    /// One workload in every treatment.
+    /// One workload in every configuration.
     fn of_workload(&self, workload: usize) -> impl Iterator<Item = &Cost> {
         self.0.iter().filter_map(move |costs| costs.get(workload))
     }
 }
 
-fn treatments(
+fn configurations(
     study: &Study,
     machine: &Machine<'_>,
     lints: &mut Vec<Lint>,
-) -> Vec<PlannedTreatment> {
+) -> Vec<PlannedConfiguration> {
     let mut planned = Vec::new();
     lints.extend((machine.missing)().into_iter().map(|text| Lint {
         weight: LintWeight::Problem,
         text,
     }));
-    for (index, treatment) in study.treatments.iter().enumerate() {
-        let commands = (machine.commands)(index, treatment).unwrap_or_else(|error| {
+    for (index, configuration) in study.configurations.iter().enumerate() {
+        let commands = (machine.commands)(index, configuration).unwrap_or_else(|error| {
             lints.push(Lint {
                 weight: LintWeight::Problem,
-                text: format!("{} cannot be raised: {error}", treatment.name),
+                text: format!("{} cannot be raised: {error}", configuration.name),
             });
             Vec::new()
         });
-        planned.push(PlannedTreatment {
-            name: treatment.name.clone(),
-            layers: treatment
+        planned.push(PlannedConfiguration {
+            name: configuration.name.clone(),
+            layers: configuration
                 .stack
                 .layers
                 .iter()
@@ -337,7 +337,7 @@ fn moved(study: &Study, costs: &Costs) -> Moved {
         open_ended: costs.all().any(|cost| cost.measured_bytes.is_none()),
         data_bytes: costs.all().map(|cost| cost.disk_bytes).max().unwrap_or(0),
         precondition: study.policy.precondition.then(|| {
-            let data = study.treatments.iter().map(Treatment::data_bytes);
+            let data = study.configurations.iter().map(Configuration::data_bytes);
             let sequential = data
                 .fold(0, u64::saturating_add)
                 .saturating_mul(FILLS.into());
@@ -352,19 +352,19 @@ fn moved(study: &Study, costs: &Costs) -> Moved {
 }
 
 /// Room a study needs at once on a machine of its stacks, from 1, place by place, and what is free
-/// there: by the largest treatment, or by all where all stand at once.
+/// there: by the largest configuration, or by all where all stand at once.
 pub(crate) fn room(study: &Study, machine: &Machine<'_>, node: usize) -> Vec<DiskNeed> {
     let mut places: BTreeMap<PathBuf, u64> = BTreeMap::new();
-    for treatment in &study.treatments {
+    for configuration in &study.configurations {
         let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
-        for (path, bytes) in treatment.stack.disk_needed_on(node) {
+        for (path, bytes) in configuration.stack.disk_needed_on(node) {
             let path = match path.as_os_str().is_empty() {
                 true => machine.scratch.to_owned(),
                 false => path,
             };
             // A place without a size of its own (a directory) holds the data themselves.
             let bytes = match bytes {
-                0 => treatment.data_bytes(),
+                0 => configuration.data_bytes(),
                 bytes => bytes,
             };
             let need = needs.entry(path).or_default();
@@ -389,17 +389,17 @@ pub(crate) fn room(study: &Study, machine: &Machine<'_>, node: usize) -> Vec<Dis
 }
 
 /// Comparisons the verdict on the overall figure allows for at a look: each level with the first,
-/// or, since the leader is chosen by the data, each pair of treatments.
+/// or, since the leader is chosen by the data, each pair of configurations.
 fn comparisons(study: &Study) -> usize {
-    match &study.decide.contrast {
+    match &study.decide.comparison {
         Some(name) => study
             .factors
             .iter()
             .find(|factor| factor.name == *name)
             .map_or(0, |factor| factor.levels.len().saturating_sub(1)),
         None => {
-            let treatments = study.treatments.len();
-            treatments * treatments.saturating_sub(1) / 2
+            let configurations = study.configurations.len();
+            configurations * configurations.saturating_sub(1) / 2
         }
     }
 }

@@ -1,18 +1,18 @@
-//! In which order the treatments of a round are tried.
+//! In which order the configurations of a round are tried.
 //!
 //! Order is chance, so that nothing that drifts (temperature, free space, a neighbour) can favour
-//! one treatment; and for few treatments it is balanced chance. A storage remembers: what was
-//! tried before may slow down what comes next. In a Williams square each treatment follows each
+//! one configuration; and for few configurations it is balanced chance. A storage remembers: what was
+//! tried before may slow down what comes next. In a Williams square each configuration follows each
 //! other one equally often, so that such an after-effect hits all alike (E. J. Williams,
-//! "Experimental designs balanced for the estimation of residual effects of treatments", 1949).
+//! "Experimental designs balanced for the estimation of residual effects of configurations", 1949).
 //!
-//! The order of a round depends on seed, study, round and the treatments still live, on nothing
+//! The order of a round depends on seed, study, round and the configurations still live, on nothing
 //! else: it can be computed again, in any order of rounds.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// Up to so many treatments are ordered by Williams squares; the square of more is longer than
+/// Up to so many configurations are ordered by Williams squares; the square of more is longer than
 /// most studies, which would see only an unbalanced piece of it.
 const SQUARE_MAX: usize = 6;
 
@@ -71,8 +71,8 @@ fn generator(seed: u64, study_hash: &str, number: u32, live: &[usize]) -> Xoshir
     let mut hasher = blake3::Hasher::new();
     hasher.update(&mixed);
     hasher.update(&number.to_le_bytes());
-    for treatment in live {
-        hasher.update(&(*treatment as u64).to_le_bytes());
+    for configuration in live {
+        hasher.update(&(*configuration as u64).to_le_bytes());
     }
     Xoshiro256PlusPlus::from_seed(*hasher.finalize().as_bytes())
 }
@@ -147,8 +147,8 @@ mod tests {
         let live: Vec<usize> = (0..7).collect();
         let mut places = [[0_usize; 7]; 7];
         for seed in 0..7000 {
-            for (place, treatment) in order(seed, "a", 1, &live).into_iter().enumerate() {
-                places[place][treatment] += 1;
+            for (place, configuration) in order(seed, "a", 1, &live).into_iter().enumerate() {
+                places[place][configuration] += 1;
             }
         }
         assert!(
@@ -185,8 +185,8 @@ mod tests {
                 for pair in order.windows(2) {
                     *followed.entry((pair[0], pair[1])).or_default() += 1;
                 }
-                for (place, treatment) in order.into_iter().enumerate() {
-                    *placed.entry((place, treatment)).or_default() += 1;
+                for (place, configuration) in order.into_iter().enumerate() {
+                    *placed.entry((place, configuration)).or_default() += 1;
                 }
             }
             let times = rows as usize / count;

@@ -5,14 +5,14 @@ use crate::unit;
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
-use super::{Between, FILLS, LintWeight, NOISES, Plan, PlannedTreatment};
+use super::{Between, FILLS, LintWeight, NOISES, Plan, PlannedConfiguration};
 
 /// Columns of a line.
 const COLUMNS: usize = 80;
 /// Stacks whose commands are shown; beyond that one would not read them, and the data of the plan
 /// has them all.
 const STACKS_SHOWN: usize = 64;
-/// Treatments whose place in the first round is shown.
+/// Configurations whose place in the first round is shown.
 const ORDER_SHOWN: usize = 8;
 
 impl Plan {
@@ -34,28 +34,30 @@ impl Plan {
     }
 
     fn render_size(&self, page: &mut Page) {
-        let treatments = self.treatments.len();
+        let configurations = self.configurations.len();
         let workloads = self.workloads.len();
         page.fold(
             "",
             "",
             &format!(
                 "{} x {} = {} a round; at most {}",
-                counted(treatments, "treatment"),
+                counted(configurations, "configuration"),
                 counted(workloads, "workload"),
-                counted(treatments * workloads, "trial"),
+                counted(configurations * workloads, "trial"),
                 counted(self.decide.rounds_max as usize, "round"),
             ),
         );
-        let asked = match (&self.decide.contrast, self.comparisons) {
+        let asked = match (&self.decide.comparison, self.comparisons) {
             (_, 0) => "describes: there is nothing to compare".to_owned(),
-            (Some(factor), _) => format!("contrast: {factor}, the first level being the baseline"),
-            (None, _) => "which treatment is best".to_owned(),
+            (Some(factor), _) => {
+                format!("comparison: {factor}, the first level being the baseline")
+            }
+            (None, _) => "which configuration is best".to_owned(),
         };
         page.fold("", "  ", &asked);
         if let Some(places) = &self.places {
             let text = format!(
-                "{}, the factor {}: {}; a round tries one treatment at a time",
+                "{}, the factor {}: {}; a round tries one configuration at a time",
                 counted(places.levels.len(), "place"),
                 places.factor,
                 places.levels.join(", ")
@@ -66,7 +68,7 @@ impl Plan {
             .first_order
             .iter()
             .take(ORDER_SHOWN)
-            .map(|index| self.treatments[*index].name.as_str())
+            .map(|index| self.configurations[*index].name.as_str())
             .collect();
         let more = match self.first_order.len() > ORDER_SHOWN {
             true => " …",
@@ -83,18 +85,18 @@ impl Plan {
         );
     }
 
-    /// Treatments with the same layers are shown together, with the commands of the first.
+    /// Configurations with the same layers are shown together, with the commands of the first.
     fn render_stacks(&self, page: &mut Page) {
         page.blank();
         page.line("STACKS");
-        let mut groups: Vec<Vec<&PlannedTreatment>> = Vec::new();
-        for treatment in &self.treatments {
+        let mut groups: Vec<Vec<&PlannedConfiguration>> = Vec::new();
+        for configuration in &self.configurations {
             match groups
                 .iter_mut()
-                .find(|group| group[0].layers == treatment.layers)
+                .find(|group| group[0].layers == configuration.layers)
             {
-                Some(group) => group.push(treatment),
-                None => groups.push(vec![treatment]),
+                Some(group) => group.push(configuration),
+                None => groups.push(vec![configuration]),
             }
         }
         for group in groups.iter().take(STACKS_SHOWN) {
@@ -263,7 +265,7 @@ impl Plan {
         page.fold(
             "  ",
             "  ",
-            "Noise: standard deviation of the ratio of two treatments from round to round. \
+            "Noise: standard deviation of the ratio of two configurations from round to round. \
              A difference of this size is found in about half of all runs, a larger one more often.",
         );
     }

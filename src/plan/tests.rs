@@ -19,7 +19,7 @@ sequential = { mode = "write", size = "1 GiB" }
 [[workload]]
 random = { mode = "read", size = "1 GiB", time = "5 s" }
 [decide]
-contrast = "filesystem"
+compare = "filesystem"
 rounds-at-most = 10
 at-most = "2 h"
 "#;
@@ -45,10 +45,10 @@ fn plan_on(
     Plan::of(
         &study(text),
         &Machine {
-            commands: &|index, treatment| {
+            commands: &|index, configuration| {
                 Ok(vec![
                     format!("raise {index}"),
-                    format!("mkfs {}", treatment.name),
+                    format!("mkfs {}", configuration.name),
                 ])
             },
             missing: &|| Vec::new(),
@@ -107,7 +107,7 @@ fn bytes_and_room_are_summed() {
 fn time_is_bytes_over_rate_and_what_is_said_to_be_assumed() {
     let plan = planned(TWO, 100 * GIB);
     let gib = GIB as f64 / 1e9;
-    // A treatment: 2 commands, 2 settlings, 1 GiB laid out, 1 GiB streamed, 5 s of reading.
+    // A configuration: 2 commands, 2 settlings, 1 GiB laid out, 1 GiB streamed, 5 s of reading.
     let least = 2.0 * (2.0 * 0.02 + 2.0 * 0.1 + 2.0 * gib + 5.0);
     let most = 2.0 * (2.0 * 0.5 + 2.0 * 2.0 + 2.0 * gib * 4.0 + 5.0);
     let time = &plan.time;
@@ -134,7 +134,7 @@ fn time_is_bytes_over_rate_and_what_is_said_to_be_assumed() {
     assert_eq!(unknown.disk[0].free_bytes, None);
 }
 
-/// Each treatment: 1 GiB written twice, then 5 to 25 times what a round moves.
+/// Each configuration: 1 GiB written twice, then 5 to 25 times what a round moves.
 #[test]
 fn preconditioning_is_counted_in_bytes_and_time() {
     let text = TWO.replace("[decide]", "[trial]\nprecondition = \"snia\"\n[decide]");
@@ -181,7 +181,7 @@ fn error_is_shared_among_looks_comparisons_and_families() {
     let [quiet, usual, noisy] = plan.looks[0].detectable.map(Option::unwrap);
     assert!(quiet < usual && usual < noisy);
     let best = TWO
-        .replace("contrast = \"filesystem\"\n", "")
+        .replace("compare = \"filesystem\"\n", "")
         .replace("\"xfs\"]", "\"xfs\", \"btrfs\"]");
     assert_eq!(planned(&best, 100 * GIB).comparisons, 3);
 }
@@ -223,9 +223,9 @@ fn room_and_time_that_do_not_suffice_are_problems() {
 fn what_can_be_misread_is_noted() {
     let one = TWO
         .replace(", \"xfs\"]", "]")
-        .replace("contrast = \"filesystem\"\n", "");
+        .replace("compare = \"filesystem\"\n", "");
     let plan = planned(&one, 100 * GIB);
-    has_lint(&plan, "there is one treatment");
+    has_lint(&plan, "there is one configuration");
     assert!(plan.looks.is_empty());
     assert!(plan.render().contains("there is nothing to compare"));
 
@@ -301,7 +301,7 @@ fn the_page_is_at_most_80_columns_wide_and_says_everything() {
     }
     for part in [
         "ext4 or XFS? (study.toml)",
-        "2 treatments x 2 workloads = 4 trials a round; at most 10 rounds",
+        "2 configurations x 2 workloads = 4 trials a round; at most 10 rounds",
         "    $ raise 0\n    $ mkfs ext4\n",
         "    $ raise 1\n    $ mkfs xfs\n",
         "at most 1 GiB a trial, 4 GiB a round, 40 GiB in all",
@@ -336,7 +336,7 @@ fn a_long_command_is_broken_so_that_it_can_be_pasted() {
 #[test]
 fn a_plan_is_data() {
     let plan = serde_json::to_value(planned(TWO, 100 * GIB)).unwrap();
-    assert_eq!(plan["treatments"][1]["commands"][1], "mkfs xfs");
+    assert_eq!(plan["configurations"][1]["commands"][1], "mkfs xfs");
     assert_eq!(plan["workloads"][0]["name"], "streaming");
     assert_eq!(plan["looks"][0]["rounds"], 3);
     assert_eq!(plan["lints"], serde_json::json!([]));

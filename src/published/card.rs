@@ -29,7 +29,7 @@ pub(crate) struct Card {
 impl Card {
     /// `stripe-4, ashift 9`: the levels that apply; one that is only a number or a letter is told
     /// by its factor.
-    pub(crate) fn treatment(&self, levels: &[String]) -> String {
+    pub(crate) fn configuration(&self, levels: &[String]) -> String {
         let bare = |level: &str| level.len() < 2 || level.chars().all(|c| c.is_ascii_digit());
         let names: Vec<String> = self
             .factors

@@ -14,7 +14,7 @@ mod tests;
 
 pub(crate) use card::{ALL, Card};
 pub(crate) use counterpart::{FactorPair, MetricPair};
-pub(crate) use ratio::{Contrast, conclusions, contrasts, geometric_mean};
+pub(crate) use ratio::{Comparison, comparisons, conclusions, geometric_mean};
 pub(crate) use remark::{remarks, unfit};
 pub(crate) use table::{Figure, Reading, Table, distinct};
 

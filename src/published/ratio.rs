@@ -7,7 +7,7 @@ use crate::event::MetricHead;
 
 /// One level of a factor against the baseline, everything else equal, on one metric.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Contrast {
+pub(crate) struct Comparison {
     /// The factor, by its place in the card.
     pub(crate) factor: usize,
     /// Baseline: the first level, in the card's order, measured among its equals.
@@ -26,7 +26,7 @@ pub(crate) struct Contrast {
     pub(crate) figures: [usize; 2],
 }
 
-impl Contrast {
+impl Comparison {
     /// `copy-file: elapsed`, or `block input` where one load makes all figures.
     pub(crate) fn on(&self) -> String {
         on(&self.workload, &self.metric.name)
@@ -42,16 +42,16 @@ pub(super) fn on(workload: &str, metric: &str) -> String {
     }
 }
 
-/// Every contrast of a study, by factor, then in the order published.
+/// Every comparison of a study, by factor, then in the order published.
 ///
 /// What was computed from other figures is left out: its ratios would be theirs again.
-pub(crate) fn contrasts(card: &Card, table: &Table) -> Vec<Contrast> {
+pub(crate) fn comparisons(card: &Card, table: &Table) -> Vec<Comparison> {
     (0..card.factors.len())
         .flat_map(|factor| of_factor(card, table, factor))
         .collect()
 }
 
-fn of_factor(card: &Card, table: &Table, factor: usize) -> Vec<Contrast> {
+fn of_factor(card: &Card, table: &Table, factor: usize) -> Vec<Comparison> {
     let rank = |figure: &Figure| {
         let levels = card.factors[factor].levels;
         levels
@@ -81,11 +81,11 @@ fn of_factor(card: &Card, table: &Table, factor: usize) -> Vec<Contrast> {
         }
         let mut others = b.levels.clone();
         others[factor].clear();
-        found.push(Contrast {
+        found.push(Comparison {
             factor,
             a: a.levels[factor].clone(),
             b: b.levels[factor].clone(),
-            within: card.treatment(&others),
+            within: card.configuration(&others),
             workload: b.workload.clone(),
             metric: b.metric.clone(),
             ratio: (b.metric.better.oriented_ln(value) - b.metric.better.oriented_ln(base)).exp(),
@@ -108,18 +108,18 @@ pub(crate) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
 /// here (and named among the remarks): what they say of storage is nothing.
 pub(crate) fn conclusions(card: &Card, table: &Table) -> Vec<String> {
     let unfit = remark::unfit(table);
-    let all = contrasts(card, table);
+    let all = comparisons(card, table);
     let mut sentences = Vec::new();
     for (factor, about) in card.factors.iter().enumerate() {
-        let of: Vec<&Contrast> = all
+        let of: Vec<&Comparison> = all
             .iter()
-            .filter(|contrast| contrast.factor == factor)
+            .filter(|comparison| comparison.factor == factor)
             .collect();
-        for (a, b) in distinct(of.iter().map(|contrast| (&contrast.a, &contrast.b))) {
-            let of: Vec<&&Contrast> = of.iter().filter(|c| (&c.a, &c.b) == (a, b)).collect();
-            let fit: Vec<&&&Contrast> = of
+        for (a, b) in distinct(of.iter().map(|comparison| (&comparison.a, &comparison.b))) {
+            let of: Vec<&&Comparison> = of.iter().filter(|c| (&c.a, &c.b) == (a, b)).collect();
+            let fit: Vec<&&&Comparison> = of
                 .iter()
-                .filter(|contrast| contrast.figures.iter().all(|at| !unfit.contains(at)))
+                .filter(|comparison| comparison.figures.iter().all(|at| !unfit.contains(at)))
                 .collect();
             let mut sentence = format!("{} {b} against {a}: ", about.name);
             sentence.push_str(&voices(&fit.iter().map(|c| ***c).collect::<Vec<_>>()));
@@ -134,15 +134,17 @@ pub(crate) fn conclusions(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// `better on x (1.10 to 1.40); worse on y (0.70); both ways on z (0.90 to 1.20); mean 1.12`.
-fn voices(contrasts: &[&Contrast]) -> String {
+fn voices(comparisons: &[&Comparison]) -> String {
     let mut groups: [(&str, Vec<String>); 3] = [
         ("better on", vec![]),
         ("worse on", vec![]),
         ("both ways on", vec![]),
     ];
-    for on in distinct(contrasts.iter().map(|contrast| contrast.on())) {
-        let of = contrasts.iter().filter(|contrast| contrast.on() == on);
-        let ratios: Vec<f64> = of.map(|contrast| contrast.ratio).collect();
+    for on in distinct(comparisons.iter().map(|comparison| comparison.on())) {
+        let of = comparisons
+            .iter()
+            .filter(|comparison| comparison.on() == on);
+        let ratios: Vec<f64> = of.map(|comparison| comparison.ratio).collect();
         let low = ratios.iter().copied().fold(f64::INFINITY, f64::min);
         let high = ratios.iter().copied().fold(0.0, f64::max);
         let span = match ratios.len() {
@@ -157,7 +159,10 @@ fn voices(contrasts: &[&Contrast]) -> String {
         .filter(|(_, names)| !names.is_empty())
         .map(|(voice, names)| format!("{voice} {}", names.join(", ")))
         .collect();
-    let ratios: Vec<f64> = contrasts.iter().map(|contrast| contrast.ratio).collect();
+    let ratios: Vec<f64> = comparisons
+        .iter()
+        .map(|comparison| comparison.ratio)
+        .collect();
     match geometric_mean(&ratios) {
         Some(mean) => parts.push(format!("geometric mean {mean:.2}")),
         None => parts.push("nothing fit to be compared".to_owned()),

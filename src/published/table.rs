@@ -11,7 +11,7 @@ pub(crate) struct Table {
     pub(crate) figures: Vec<Figure>,
 }
 
-/// One figure of one treatment.
+/// One figure of one configuration.
 #[derive(Debug, Clone)]
 pub(crate) struct Figure {
     /// Which load: `bonnie++ 1.03e`, `copy-file`.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 
 use super::card::{Card, Source};
 use super::table::{Figure, Reading, Table};
-use super::{ALL, by_name, conclusions, contrasts, geometric_mean, remarks};
+use super::{ALL, by_name, comparisons, conclusions, geometric_mean, remarks};
 use crate::event::Better;
 
 fn card(name: &str) -> &'static Card {
@@ -141,7 +141,7 @@ fn ratios_are_those_of_a_naive_computation() {
                 });
             }
         }
-        let own: Vec<f64> = contrasts(card(name), &table)
+        let own: Vec<f64> = comparisons(card(name), &table)
             .iter()
             .filter(|c| c.factor == factor)
             .map(|c| c.ratio)
@@ -158,12 +158,12 @@ proptest! {
     /// All figures of one level times k: its ratios times k (or its inverse), the others unchanged.
     #[test]
     fn ratios_follow_their_figures(k in 0.01_f64..100.0) {
-        let before = contrasts(card("netatalk-cnid"), &table("netatalk-cnid"));
+        let before = comparisons(card("netatalk-cnid"), &table("netatalk-cnid"));
         let mut changed = table("netatalk-cnid");
         each(&mut changed, |f| f.levels[1] == "tmp", |figure| {
             figure.reading = Reading::Value(figure.value().unwrap() * k);
         });
-        let after = contrasts(card("netatalk-cnid"), &changed);
+        let after = comparisons(card("netatalk-cnid"), &changed);
         prop_assert_eq!(before.len(), after.len());
         for (x, y) in before.iter().zip(&after) {
             let factor = match (x.factor, x.b.as_str(), x.metric.better) {
@@ -187,7 +187,7 @@ proptest! {
 #[test]
 fn a_nested_factor_is_not_held_equal() {
     let table = table("drbd-gfs2");
-    let all = contrasts(card("drbd-gfs2"), &table);
+    let all = comparisons(card("drbd-gfs2"), &table);
     let of = |b: &str, metric: &str| -> Vec<(&str, f64)> {
         all.iter()
             .filter(|c| c.b == b && c.metric.name == metric)

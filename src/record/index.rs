@@ -29,7 +29,7 @@ const TABLES: [&str; 11] = [
     "workload_metrics",
     "workloads",
     "levels",
-    "treatments",
+    "configurations",
     "environment",
     "runs",
 ];
@@ -214,10 +214,10 @@ fn note(to: &Transaction<'_>, run: &str, line: &Line) -> rusqlite::Result<()> {
                 "INSERT OR REPLACE INTO looks VALUES (?1, ?2, ?3)",
                 params![run, rounds, sentence],
             )?;
-            for &treatment in dropped {
+            for &configuration in dropped {
                 to.execute(
-                    "UPDATE treatments SET dropped_after = coalesce(dropped_after, ?3) WHERE run = ?1 AND treatment = ?2",
-                    params![run, position(treatment), rounds],
+                    "UPDATE configurations SET dropped_after = coalesce(dropped_after, ?3) WHERE run = ?1 AND configuration = ?2",
+                    params![run, position(configuration), rounds],
                 )?;
             }
             Ok(())
@@ -241,7 +241,7 @@ fn note_head(to: &Transaction<'_>, line: &Line, head: &RunStarted) -> rusqlite::
     let run = &head.run;
     let entered = to.execute(
         "INSERT OR IGNORE INTO runs (run, format, stackrace, title, study_name, study_hash,
-             command, seed, contrast, margin, confidence, rounds_max, time_max_ns, started_at)
+             command, seed, comparison, margin, confidence, rounds_max, time_max_ns, started_at)
          VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14)",
         params![
             run,
@@ -252,7 +252,7 @@ fn note_head(to: &Transaction<'_>, line: &Line, head: &RunStarted) -> rusqlite::
             head.study_hash,
             head.command.join(" "),
             head.seed.to_string(),
-            head.decide.contrast,
+            head.decide.comparison,
             head.decide.margin,
             head.decide.confidence,
             head.decide.rounds_max,
@@ -269,12 +269,12 @@ fn note_head(to: &Transaction<'_>, line: &Line, head: &RunStarted) -> rusqlite::
             params![run, position(at), fact.name, fact.value],
         )?;
     }
-    for (at, treatment) in head.treatments.iter().enumerate() {
+    for (at, configuration) in head.configurations.iter().enumerate() {
         to.execute(
-            "INSERT INTO treatments VALUES (?1, ?2, ?3, NULL)",
-            params![run, position(at), treatment.name],
+            "INSERT INTO configurations VALUES (?1, ?2, ?3, NULL)",
+            params![run, position(at), configuration.name],
         )?;
-        for (factor, level) in head.factors.iter().zip(&treatment.levels) {
+        for (factor, level) in head.factors.iter().zip(&configuration.levels) {
             to.execute(
                 "INSERT OR REPLACE INTO levels VALUES (?1, ?2, ?3, ?4)",
                 params![run, position(at), factor, level],
@@ -402,7 +402,7 @@ fn insert_trial(
             number,
             trial.round,
             position(trial.position),
-            position(trial.treatment),
+            position(trial.configuration),
             position(trial.workload),
             ended,
             error,

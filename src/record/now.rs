@@ -34,8 +34,8 @@ pub(crate) struct Now {
     pub(crate) at: String,
     /// Round, from 1.
     pub(crate) round: u32,
-    /// Treatment by index.
-    pub(crate) treatment: usize,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
     /// Workload by index; none while a stack is raised.
     pub(crate) workload: Option<usize>,
     /// `raise`, `prepare`, `settle`, or the name of the phase.

@@ -121,12 +121,12 @@ impl Record {
     pub(crate) fn trial(
         &self,
         round: u32,
-        treatment: usize,
+        configuration: usize,
         workload: usize,
     ) -> Option<&Observation> {
         self.trials().rev().find(|trial| {
             trial.round == round
-                && trial.treatment == treatment
+                && trial.configuration == configuration
                 && trial.workload == workload
                 && trial.ended == crate::event::Ended::Complete
         })
@@ -146,7 +146,7 @@ impl Record {
         rounds
     }
 
-    /// Treatments by index with the number of complete rounds after which each was dropped, in
+    /// Configurations by index with the number of complete rounds after which each was dropped, in
     /// the order they were.
     pub(crate) fn dropped(&self) -> Vec<(usize, u32)> {
         let mut dropped: Vec<(usize, u32)> = Vec::new();
@@ -159,9 +159,9 @@ impl Record {
             else {
                 continue;
             };
-            for &treatment in now {
-                if dropped.iter().all(|&(known, _)| known != treatment) {
-                    dropped.push((treatment, *rounds));
+            for &configuration in now {
+                if dropped.iter().all(|&(known, _)| known != configuration) {
+                    dropped.push((configuration, *rounds));
                 }
             }
         }
@@ -237,16 +237,16 @@ impl Record {
         times
     }
 
-    /// What the layers of a treatment really got each time it was raised, first to last, bottom
+    /// What the layers of a configuration really got each time it was raised, first to last, bottom
     /// up; empty: it was never raised.
-    pub(crate) fn layer_facts(&self, treatment: usize) -> Vec<&[LayerFacts]> {
+    pub(crate) fn layer_facts(&self, configuration: usize) -> Vec<&[LayerFacts]> {
         self.events()
             .filter_map(|event| match event {
                 Event::StackRaised {
-                    treatment: raised,
+                    configuration: raised,
                     layers,
                     ..
-                } if *raised == treatment => Some(layers.as_slice()),
+                } if *raised == configuration => Some(layers.as_slice()),
                 _ => None,
             })
             .collect()

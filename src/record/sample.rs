@@ -6,20 +6,20 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 
 use super::Record;
 use crate::event::{
-    Better, CommandRun, Counted, Decide, DeviceCounted, Ended, Event, FORMAT, Fact, LayerFacts,
-    Line, MetricHead, Observation, OperationObservation, PhaseObservation, RunStarted, Settled,
-    TreatmentHead, Until, WorkloadHead,
+    Better, CommandRun, ConfigurationHead, Counted, Decide, DeviceCounted, Ended, Event, FORMAT,
+    Fact, LayerFacts, Line, MetricHead, Observation, OperationObservation, PhaseObservation,
+    RunStarted, Settled, Until, WorkloadHead,
 };
 
 /// What a made-up run looks like.
 pub(crate) struct Shape {
     pub(crate) title: &'static str,
     pub(crate) factors: Vec<&'static str>,
-    pub(crate) treatments: Vec<(String, Vec<String>)>,
+    pub(crate) configurations: Vec<(String, Vec<String>)>,
     pub(crate) workloads: Vec<WorkloadHead>,
-    pub(crate) contrast: Option<&'static str>,
+    pub(crate) comparison: Option<&'static str>,
     pub(crate) rounds: u32,
-    /// Bytes a second of (treatment, workload), before noise.
+    /// Bytes a second of (configuration, workload), before noise.
     pub(crate) speed: fn(usize, usize) -> f64,
 }
 
@@ -68,12 +68,12 @@ fn workload(name: &str, kind: &str, summary: &str, weight: f64) -> WorkloadHead 
     }
 }
 
-/// Two treatments, three workloads, five rounds.
+/// Two configurations, three workloads, five rounds.
 pub(crate) fn small() -> Shape {
     Shape {
         title: "Is xfs faster than ext4 for my photos?",
         factors: vec!["fs"],
-        treatments: vec![
+        configurations: vec![
             ("ext4".into(), vec!["ext4".into()]),
             ("xfs".into(), vec!["xfs".into()]),
         ],
@@ -97,51 +97,51 @@ pub(crate) fn small() -> Shape {
                 0.5,
             ),
         ],
-        contrast: Some("fs"),
+        comparison: Some("fs"),
         rounds: 5,
-        speed: |treatment, workload| {
+        speed: |configuration, workload| {
             [240e6, 38e6, 310e6][workload]
-                * [[1.0, 1.0, 1.0], [1.18, 0.99, 0.86]][treatment][workload]
+                * [[1.0, 1.0, 1.0], [1.18, 0.99, 0.86]][configuration][workload]
         },
     }
 }
 
-/// Twelve block sizes on two file systems: 24 treatments.
+/// Twelve block sizes on two file systems: 24 configurations.
 pub(crate) fn sweep() -> Shape {
-    let mut treatments = Vec::new();
+    let mut configurations = Vec::new();
     for fs in ["ext4", "xfs"] {
         for exponent in 9..21 {
             let size = crate::unit::bytes(1 << exponent);
-            treatments.push((format!("{fs}, {size}"), vec![fs.to_owned(), size]));
+            configurations.push((format!("{fs}, {size}"), vec![fs.to_owned(), size]));
         }
     }
     Shape {
         title: "Which block size, and does the file system matter?",
         factors: vec!["fs", "block-size"],
-        treatments,
+        configurations,
         workloads: vec![workload(
             "random-read",
             "random",
             "reads at random from 4 GiB",
             1.0,
         )],
-        contrast: Some("fs"),
+        comparison: Some("fs"),
         rounds: 4,
-        speed: |treatment, _| {
-            let size = f64::from(1 << (9 + treatment % 12));
-            let fs = if treatment < 12 { 1.0 } else { 1.08 };
+        speed: |configuration, _| {
+            let size = f64::from(1 << (9 + configuration % 12));
+            let fs = if configuration < 12 { 1.0 } else { 1.08 };
             fs * size / (90e-6 + size / 1.9e9)
         },
     }
 }
 
-/// One study whose workloads sweep block sizes, two treatments.
+/// One study whose workloads sweep block sizes, two configurations.
 pub(crate) fn workload_sweep() -> Shape {
     let sizes = ["4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB"];
     Shape {
         title: "What does compression cost at each block size?",
         factors: vec!["compression"],
-        treatments: vec![
+        configurations: vec![
             ("off".into(), vec!["off".into()]),
             ("zstd".into(), vec!["zstd".into()]),
             ("lz4".into(), vec!["lz4".into()]),
@@ -157,11 +157,11 @@ pub(crate) fn workload_sweep() -> Shape {
                 )
             })
             .collect(),
-        contrast: None,
+        comparison: None,
         rounds: 8,
-        speed: |treatment, workload| {
+        speed: |configuration, workload| {
             let size = f64::from(4096 << (2 * workload));
-            [1.0, 0.7, 0.93][treatment] * size / (60e-6 + size / 1.2e9)
+            [1.0, 0.7, 0.93][configuration] * size / (60e-6 + size / 1.2e9)
         },
     }
 }
@@ -170,7 +170,7 @@ pub(crate) fn workload_sweep() -> Shape {
 pub(crate) fn hostile() -> Shape {
     let mut shape = small();
     shape.title = "<script>alert(1)</script> & \"Größe\" | 日本語 \u{1b}[31m";
-    shape.treatments = vec![
+    shape.configurations = vec![
         (
             "<script>alert('a')</script>, \"ext4\", data=ordered,noatime,discard and a very long list of mount options that nobody reads | to the end".into(),
             vec!["<b>".into()],
@@ -185,13 +185,13 @@ pub(crate) fn hostile() -> Shape {
     shape
 }
 
-/// A run after which every trial of one treatment in one round failed.
+/// A run after which every trial of one configuration in one round failed.
 pub(crate) fn with_failure() -> Record {
     let mut record = record(&small());
     for line in &mut record.lines {
         if let Event::Trial(trial) = &mut line.event
             && trial.round == 3
-            && trial.treatment == 1
+            && trial.configuration == 1
         {
             trial.ended = Ended::Failed {
                 error: "write of /mnt/a/file-000017 at offset 8192 failed: No space left on device (os error 28)".into(),
@@ -229,17 +229,17 @@ pub(crate) fn head(shape: &Shape) -> RunStarted {
         study_hash: "5c1f".repeat(16),
         title: shape.title.into(),
         factors: shape.factors.iter().map(|&name| name.into()).collect(),
-        treatments: shape
-            .treatments
+        configurations: shape
+            .configurations
             .iter()
-            .map(|(name, levels)| TreatmentHead {
+            .map(|(name, levels)| ConfigurationHead {
                 name: name.clone(),
                 levels: levels.clone(),
             })
             .collect(),
         workloads: shape.workloads.clone(),
         decide: Decide {
-            contrast: shape.contrast.map(Into::into),
+            comparison: shape.comparison.map(Into::into),
             margin: 0.05,
             confidence: 0.95,
             rounds_max: 12,
@@ -277,7 +277,7 @@ pub(crate) fn record(shape: &Shape) -> Record {
     })
     .unwrap();
     for round in 1..=shape.rounds {
-        let mut order: Vec<usize> = (0..shape.treatments.len()).collect();
+        let mut order: Vec<usize> = (0..shape.configurations.len()).collect();
         for at in (1..order.len()).rev() {
             let other = (dice.next() % (at as u64 + 1)) as usize;
             order.swap(at, other);
@@ -286,20 +286,23 @@ pub(crate) fn record(shape: &Shape) -> Record {
             round,
             order: order.clone(),
         }];
-        for (position, &treatment) in order.iter().enumerate() {
+        for (position, &configuration) in order.iter().enumerate() {
             events.push(command(&["mkfs.xfs", "-f", "/dev/loop3"], "meta-data=…\n"));
-            events.push(raised(shape, round, treatment));
+            events.push(raised(shape, round, configuration));
             for workload in 0..shape.workloads.len() {
-                let speed = (shape.speed)(treatment, workload) * (0.02 * dice.noise()).exp();
+                let speed = (shape.speed)(configuration, workload) * (0.02 * dice.noise()).exp();
                 events.push(Event::Trial(Box::new(trial(
                     &mut dice,
-                    (round, position, treatment, workload),
+                    (round, position, configuration, workload),
                     speed,
                     &at(now + position as f64 * 4.0 + workload as f64),
                 ))));
             }
             events.push(command(&["umount", "/run/mnt/it's here"], ""));
-            events.push(Event::StackLowered { round, treatment });
+            events.push(Event::StackLowered {
+                round,
+                configuration,
+            });
         }
         if round == 2 {
             events.push(Event::Warned {
@@ -341,11 +344,11 @@ fn command(argv: &[&str], stdout: &str) -> Event {
     })
 }
 
-fn raised(shape: &Shape, round: u32, treatment: usize) -> Event {
-    let level = shape.treatments[treatment].1[0].clone();
+fn raised(shape: &Shape, round: u32, configuration: usize) -> Event {
+    let level = shape.configurations[configuration].1[0].clone();
     Event::StackRaised {
         round,
-        treatment,
+        configuration,
         layers: vec![
             LayerFacts {
                 layer: "loop".into(),
@@ -366,7 +369,7 @@ fn raised(shape: &Shape, round: u32, treatment: usize) -> Event {
 
 fn trial(
     dice: &mut Dice,
-    (round, position, treatment, workload): (u32, usize, usize, usize),
+    (round, position, configuration, workload): (u32, usize, usize, usize),
     speed: f64,
     started_at: &str,
 ) -> Observation {
@@ -398,7 +401,7 @@ fn trial(
     Observation {
         round,
         position,
-        treatment,
+        configuration,
         workload,
         ended: Ended::Complete,
         started_at: started_at.to_owned(),
@@ -412,7 +415,7 @@ fn trial(
         },
         preconditioned: None,
         elapsed_ns: (seconds * 1e9) as u64,
-        counted: counted(treatment, moved),
+        counted: counted(configuration, moved),
         phases: vec![PhaseObservation {
             name: "measure".into(),
             elapsed_ns: (seconds * 1e9) as u64,
@@ -440,9 +443,9 @@ fn trial(
     }
 }
 
-fn counted(treatment: usize, moved: u64) -> Counted {
+fn counted(configuration: usize, moved: u64) -> Counted {
     Counted {
-        cpu_user_ns: 210_000_000 + treatment as u64 * 3_000_000,
+        cpu_user_ns: 210_000_000 + configuration as u64 * 3_000_000,
         cpu_system_ns: 480_000_000,
         cpu_machine_busy_ns: 900_000_000,
         cpu_steal_ns: 10_000_000,

@@ -10,7 +10,7 @@ CREATE TABLE runs (
     study_hash      TEXT NOT NULL,
     command         TEXT NOT NULL,
     seed            TEXT NOT NULL,
-    contrast        TEXT,
+    comparison        TEXT,
     margin          REAL NOT NULL,
     confidence      REAL NOT NULL,
     rounds_max      INTEGER NOT NULL,
@@ -30,20 +30,20 @@ CREATE TABLE environment (
     PRIMARY KEY (run, fact)
 ) STRICT;
 
-CREATE TABLE treatments (
+CREATE TABLE configurations (
     run           TEXT NOT NULL REFERENCES runs,
-    treatment     INTEGER NOT NULL,
+    configuration     INTEGER NOT NULL,
     name          TEXT NOT NULL,
     dropped_after INTEGER,
-    PRIMARY KEY (run, treatment)
+    PRIMARY KEY (run, configuration)
 ) STRICT;
 
 CREATE TABLE levels (
     run       TEXT NOT NULL REFERENCES runs,
-    treatment INTEGER NOT NULL,
+    configuration INTEGER NOT NULL,
     factor    TEXT NOT NULL,
     level     TEXT NOT NULL,
-    PRIMARY KEY (run, treatment, factor)
+    PRIMARY KEY (run, configuration, factor)
 ) STRICT;
 
 CREATE TABLE workloads (
@@ -71,7 +71,7 @@ CREATE TABLE trials (
     trial                INTEGER NOT NULL,
     round                INTEGER NOT NULL,
     position             INTEGER NOT NULL,
-    treatment            INTEGER NOT NULL,
+    configuration            INTEGER NOT NULL,
     workload             INTEGER NOT NULL,
     ended                TEXT NOT NULL,
     error                TEXT,
@@ -98,7 +98,7 @@ CREATE TABLE trials (
     notes                TEXT NOT NULL,
     PRIMARY KEY (run, trial),
     -- What makes noting the same line twice harmless.
-    UNIQUE (run, round, treatment, workload, started_at)
+    UNIQUE (run, round, configuration, workload, started_at)
 ) STRICT;
 
 CREATE TABLE metrics (
@@ -154,11 +154,11 @@ CREATE TABLE looks (
 
 -- The one view most questions start from: a figure with the names of everything it belongs to.
 CREATE VIEW results AS
-SELECT t.run, r.title, t.round, t.position, t.treatment, tr.name AS treatment_name,
+SELECT t.run, r.title, t.round, t.position, t.configuration, tr.name AS configuration_name,
        t.workload, w.name AS workload_name, m.name AS metric, m.unit, m.value, t.ended,
        t.elapsed_ns
 FROM metrics m
 JOIN trials t USING (run, trial)
 JOIN runs r USING (run)
-JOIN treatments tr ON tr.run = t.run AND tr.treatment = t.treatment
+JOIN configurations tr ON tr.run = t.run AND tr.configuration = t.configuration
 JOIN workloads w ON w.run = t.run AND w.workload = t.workload;

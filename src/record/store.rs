@@ -42,8 +42,8 @@ pub(crate) struct RunSummary {
     pub(crate) study_hash: String,
     /// When it began, RFC 3339.
     pub(crate) started_at: String,
-    /// Names of the treatments.
-    pub(crate) treatments: Vec<String>,
+    /// Names of the configurations.
+    pub(crate) configurations: Vec<String>,
     /// How many workloads.
     pub(crate) workloads: usize,
     /// Complete rounds.
@@ -304,11 +304,11 @@ fn summary(record: &Record) -> RunSummary {
         title: record.head.title.clone(),
         study_hash: record.head.study_hash.clone(),
         started_at: record.started_at().to_owned(),
-        treatments: record
+        configurations: record
             .head
-            .treatments
+            .configurations
             .iter()
-            .map(|treatment| treatment.name.clone())
+            .map(|configuration| configuration.name.clone())
             .collect(),
         workloads: record.head.workloads.len(),
         rounds: record.complete_rounds().len(),

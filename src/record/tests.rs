@@ -331,7 +331,7 @@ fn others_read_the_index_while_a_run_goes_on() {
     let count = || -> i64 {
         reader
             .query_row(
-                "SELECT count(*) FROM results WHERE treatment_name = 'xfs' AND metric = 'throughput'",
+                "SELECT count(*) FROM results WHERE configuration_name = 'xfs' AND metric = 'throughput'",
                 [],
                 |row| row.get(0),
             )
@@ -345,7 +345,7 @@ fn others_read_the_index_while_a_run_goes_on() {
         let line = log.append(Event::Trial(Box::new(trial.clone()))).unwrap();
         index.note(run, &line).unwrap();
         reader.execute_batch("COMMIT").unwrap();
-        expected += i64::from(trial.treatment == 1);
+        expected += i64::from(trial.configuration == 1);
         assert_eq!(count(), expected);
     }
     assert!(expected > 0);

@@ -19,8 +19,8 @@ fn page(answer: &Answer, colour: bool) -> String {
         facts.push(("margin".to_owned(), content::share(answer.margin)));
     }
     let mut parts = Vec::new();
-    if !answer.contrasts.is_empty() {
-        parts.push(Part::Table(contrasts(answer)));
+    if !answer.comparisons.is_empty() {
+        parts.push(Part::Table(comparisons(answer)));
     }
     if !answer.notes.is_empty() {
         parts.push(Part::List("Notes".to_owned(), answer.notes.clone()));
@@ -63,22 +63,22 @@ fn worth(answer: &Answer) -> Option<String> {
     })
 }
 
-fn contrasts(answer: &Answer) -> Table {
-    let row = |contrast: &crate::verdict::Contrast| {
+fn comparisons(answer: &Answer) -> Table {
+    let row = |comparison: &crate::verdict::Comparison| {
         let mut cells = vec![
-            content::contrast_name(contrast),
-            content::contrast_place(contrast),
+            content::comparison_name(comparison),
+            content::comparison_place(comparison),
         ];
-        cells.extend(content::ratio_cells(contrast));
+        cells.extend(content::ratio_cells(comparison));
         Row::of(cells)
     };
     Table {
-        title: "Contrasts".to_owned(),
+        title: "Comparisons".to_owned(),
         note: "A ratio above 1: the first named is better.".to_owned(),
-        head: ["contrast", "on", "ratio", "interval", "word"]
+        head: ["comparison", "on", "ratio", "interval", "word"]
             .map(str::to_owned)
             .to_vec(),
         text: vec![1, 4],
-        rows: answer.contrasts.iter().map(row).collect(),
+        rows: answer.comparisons.iter().map(row).collect(),
     }
 }

@@ -6,7 +6,7 @@ use crate::audit::{Audit, Cell, Grade, Judgement, Limit, LimitedBy};
 use crate::event::RunStarted;
 use crate::record::Record;
 
-/// More treatments than this with the same limits share a line.
+/// More configurations than this with the same limits share a line.
 const TREATMENTS_APART_MAX: usize = 6;
 
 /// A limit further away than this would press what was measured to the bottom of a chart.
@@ -17,12 +17,12 @@ pub(super) fn audit(record: &Record) -> Audit {
     Audit::of(&record.head, record.trials())
 }
 
-/// One line a treatment, naming what set its pace: `xfs: device rate (loop0 97 % busy, 412 MB/s)`.
+/// One line a configuration, naming what set its pace: `xfs: device rate (loop0 97 % busy, 412 MB/s)`.
 pub(super) fn limited(audit: &Audit, head: &RunStarted) -> Vec<String> {
     let lines = |briefly: bool| {
         let mut lines: Vec<(String, Vec<&str>)> = Vec::new();
-        for (at, treatment) in head.treatments.iter().enumerate() {
-            let cells = audit.cells.iter().filter(|cell| cell.treatment == at);
+        for (at, configuration) in head.configurations.iter().enumerate() {
+            let cells = audit.cells.iter().filter(|cell| cell.configuration == at);
             let words = pace(&cells.collect::<Vec<_>>(), head, briefly);
             if words.is_empty() {
                 continue;
@@ -31,8 +31,8 @@ pub(super) fn limited(audit: &Audit, head: &RunStarted) -> Vec<String> {
                 .iter_mut()
                 .find(|(known, _)| briefly && *known == words)
             {
-                Some((_, names)) => names.push(&treatment.name),
-                None => lines.push((words, vec![&treatment.name])),
+                Some((_, names)) => names.push(&configuration.name),
+                None => lines.push((words, vec![&configuration.name])),
             }
         }
         lines
@@ -41,9 +41,9 @@ pub(super) fn limited(audit: &Audit, head: &RunStarted) -> Vec<String> {
     if found.len() > TREATMENTS_APART_MAX {
         found = lines(true);
     }
-    let all = head.treatments.len();
+    let all = head.configurations.len();
     let line = |(words, names): (String, Vec<&str>)| match names.len() {
-        some if some > 1 && some == all => format!("all {all} treatments: {words}"),
+        some if some > 1 && some == all => format!("all {all} configurations: {words}"),
         _ => format!("{}: {words}", names.join("; ")),
     };
     found.into_iter().map(line).collect()
@@ -88,7 +88,7 @@ pub(super) fn pace_word(cell: &Cell) -> &'static str {
     cell.limited_by.map_or(figure::MISSING, LimitedBy::words)
 }
 
-/// Every treatment on every workload: what set the pace, and what more than "ok" is to be said.
+/// Every configuration on every workload: what set the pace, and what more than "ok" is to be said.
 pub(super) fn table(audit: &Audit, head: &RunStarted) -> Option<Table> {
     let row = |cell: &Cell| {
         let remarks: Vec<String> = remarks(cell)
@@ -99,7 +99,7 @@ pub(super) fn table(audit: &Audit, head: &RunStarted) -> Option<Table> {
             how => format!("{} ({how})", pace_word(cell)),
         };
         Some(Row::of(vec![
-            head.treatments.get(cell.treatment)?.name.clone(),
+            head.configurations.get(cell.configuration)?.name.clone(),
             head.workloads.get(cell.workload)?.name.clone(),
             how,
             match remarks.is_empty() {
@@ -113,7 +113,7 @@ pub(super) fn table(audit: &Audit, head: &RunStarted) -> Option<Table> {
         title: "What was measured".to_owned(),
         note: "What set the pace in most trials, and what is to be known of the figures."
             .to_owned(),
-        head: ["treatment", "workload", "limited by", "remarks"]
+        head: ["configuration", "workload", "limited by", "remarks"]
             .map(str::to_owned)
             .to_vec(),
         text: vec![1, 2, 3],
@@ -170,11 +170,11 @@ mod tests {
     use crate::record::sample;
 
     #[test]
-    fn one_line_a_treatment_says_what_limited_it() {
+    fn one_line_a_configuration_says_what_limited_it() {
         let record = sample::record(&sample::small());
         let mut trials: Vec<_> = record.trials().cloned().collect();
         for trial in &mut trials {
-            if trial.treatment == 0 || trial.workload == 1 {
+            if trial.configuration == 0 || trial.workload == 1 {
                 trial.counted.devices[0].busy_ns = trial.elapsed_ns;
             } else {
                 trial.counted.cpu_system_ns = trial.elapsed_ns;
@@ -215,9 +215,9 @@ mod tests {
     }
 
     #[test]
-    fn many_treatments_share_a_line() {
+    fn many_configurations_share_a_line() {
         let record = sample::record(&sample::sweep());
         let lines = limited(&audit(&record), &record.head);
-        assert_eq!(lines, ["all 24 treatments: no single part"]);
+        assert_eq!(lines, ["all 24 configurations: no single part"]);
     }
 }

@@ -5,7 +5,7 @@ use crate::event::{Ended, Preconditioned, WorkloadHead};
 use crate::published::distinct;
 use crate::record::Record;
 use crate::unit;
-use crate::verdict::{Beside, BesideRow, Cell, Contrast, State, TreatmentRow, Verdict, Word};
+use crate::verdict::{Beside, BesideRow, Cell, Comparison, ConfigurationRow, State, Verdict, Word};
 use crate::video::{self, Rates};
 
 /// A table without a form.
@@ -28,7 +28,7 @@ pub(super) struct Table {
 pub(super) struct Row {
     /// One text per column.
     pub(super) cells: Vec<String>,
-    /// The treatment is out of the race.
+    /// The configuration is out of the race.
     pub(super) dropped: bool,
     /// On a page, the row's own address, and where its first cell leads; empty: none.
     pub(super) id: String,
@@ -72,7 +72,10 @@ pub(super) fn facts(record: &Record, verdict: &Verdict) -> Vec<String> {
         return vec![
             "imported".to_owned(),
             figure::counted(trials, "result"),
-            format!("at most {} of one workload and treatment", verdict.rounds),
+            format!(
+                "at most {} of one workload and configuration",
+                verdict.rounds
+            ),
         ];
     }
     let complete = record
@@ -150,14 +153,14 @@ pub(super) fn preconditioning(record: &Record) -> Option<String> {
     ))
 }
 
-/// One sentence per treatment and workload of which a trial failed.
+/// One sentence per configuration and workload of which a trial failed.
 fn failures(record: &Record) -> Vec<String> {
     let mut sentences = Vec::new();
-    for (t, treatment) in record.head.treatments.iter().enumerate() {
+    for (t, configuration) in record.head.configurations.iter().enumerate() {
         for (w, workload) in record.head.workloads.iter().enumerate() {
             let errors: Vec<&str> = record
                 .trials()
-                .filter(|trial| (trial.treatment, trial.workload) == (t, w))
+                .filter(|trial| (trial.configuration, trial.workload) == (t, w))
                 .filter_map(|trial| match &trial.ended {
                     Ended::Failed { error } => Some(error.as_str()),
                     Ended::Complete | Ended::Interrupted => None,
@@ -168,7 +171,7 @@ fn failures(record: &Record) -> Vec<String> {
                     "{} failed {} of {}: {first}",
                     figure::counted(errors.len(), "trial"),
                     workload.name,
-                    treatment.name
+                    configuration.name
                 ));
             }
         }
@@ -176,41 +179,45 @@ fn failures(record: &Record) -> Vec<String> {
     sentences
 }
 
-/// Name of a treatment with what must be said beside it.
-pub(super) fn treatment_name(row: &TreatmentRow) -> String {
+/// Name of a configuration with what must be said beside it.
+pub(super) fn configuration_name(row: &ConfigurationRow) -> String {
     match row.dropped_after {
         Some(rounds) => format!("{} (out after round {rounds})", row.name),
         None => row.name.clone(),
     }
 }
 
-/// A treatment's figure on the primary metric of a workload.
-pub(super) fn primary(row: &TreatmentRow, workload: usize) -> Option<&Cell> {
+/// A configuration's figure on the primary metric of a workload.
+pub(super) fn primary(row: &ConfigurationRow, workload: usize) -> Option<&Cell> {
     row.cells
         .iter()
         .find(|cell| cell.workload == workload && cell.primary)
 }
 
-/// All treatments over all workloads; none: there is no overall figure.
+/// All configurations over all workloads; none: there is no overall figure.
 pub(super) fn overall(verdict: &Verdict) -> Option<Table> {
-    if verdict.treatments.iter().all(|row| row.overall.is_none()) {
+    if verdict
+        .configurations
+        .iter()
+        .all(|row| row.overall.is_none())
+    {
         return None;
     }
     Some(Table {
         title: "Over all workloads".to_owned(),
         note: "Relative to the one shown as 1; above 1 is better.".to_owned(),
         head: vec![
-            "treatment".to_owned(),
+            "configuration".to_owned(),
             "ratio".to_owned(),
             interval_name(verdict),
         ],
         text: Vec::new(),
         rows: verdict
-            .treatments
+            .configurations
             .iter()
             .map(|row| Row {
                 cells: vec![
-                    treatment_name(row),
+                    configuration_name(row),
                     row.overall
                         .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
                     row.overall
@@ -223,11 +230,11 @@ pub(super) fn overall(verdict: &Verdict) -> Option<Table> {
     })
 }
 
-/// All treatments on the primary metric of one workload.
+/// All configurations on the primary metric of one workload.
 pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Table {
     let metric = head.metrics.first();
     let rows = verdict
-        .treatments
+        .configurations
         .iter()
         .map(|row| {
             let cell = primary(row, at);
@@ -235,7 +242,7 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tab
             let unit = metric.map_or("", |metric| metric.unit.as_str());
             Row {
                 cells: vec![
-                    treatment_name(row),
+                    configuration_name(row),
                     interval.map_or(figure::MISSING.to_owned(), |i| {
                         figure::value(unit, i.estimate)
                     }),
@@ -255,7 +262,7 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tab
             metric.map_or(String::new(), figure::metric)
         ),
         head: vec![
-            "treatment".to_owned(),
+            "configuration".to_owned(),
             "value".to_owned(),
             interval_name(verdict),
             "rounds".to_owned(),
@@ -265,13 +272,13 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tab
     }
 }
 
-/// Every metric of one workload, all treatments.
+/// Every metric of one workload, all configurations.
 pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Table {
     let rows = verdict
-        .treatments
+        .configurations
         .iter()
         .map(|row| {
-            let mut cells = vec![treatment_name(row)];
+            let mut cells = vec![configuration_name(row)];
             for metric in &head.metrics {
                 let value = row
                     .cells
@@ -296,7 +303,7 @@ pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tabl
     Table {
         title: head.name.clone(),
         note: String::new(),
-        head: std::iter::once("treatment".to_owned())
+        head: std::iter::once("configuration".to_owned())
             .chain(head.metrics.iter().map(figure::metric))
             .collect(),
         text: Vec::new(),
@@ -304,11 +311,11 @@ pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tabl
     }
 }
 
-/// Per treatment and workload that streamed video, which formats it can hold: judged by the slowest
+/// Per configuration and workload that streamed video, which formats it can hold: judged by the slowest
 /// second of all rounds and the mean of their means.
 pub(super) fn video_tables(verdict: &Verdict) -> Vec<Table> {
     let mut tables = Vec::new();
-    for row in &verdict.treatments {
+    for row in &verdict.configurations {
         let mut workloads: Vec<(usize, &str)> = Vec::new();
         for cell in &row.cells {
             if !workloads.iter().any(|(at, _)| *at == cell.workload) {
@@ -328,7 +335,7 @@ pub(super) fn video_tables(verdict: &Verdict) -> Vec<Table> {
             };
             if let Some(rates) = Rates::of(rounds) {
                 tables.push(Table {
-                    title: format!("Video formats on {}: {name}", treatment_name(row)),
+                    title: format!("Video formats on {}: {name}", configuration_name(row)),
                     note: rates.words(),
                     head: video::columns(),
                     text: Vec::new(),
@@ -340,28 +347,28 @@ pub(super) fn video_tables(verdict: &Verdict) -> Vec<Table> {
     tables
 }
 
-/// What a contrast compares: `xfs against ext4, 4 KiB`.
-pub(super) fn contrast_name(contrast: &Contrast) -> String {
-    let mut name = format!("{} against {}", contrast.b, contrast.a);
-    if !contrast.within.is_empty() {
+/// What a comparison compares: `xfs against ext4, 4 KiB`.
+pub(super) fn comparison_name(comparison: &Comparison) -> String {
+    let mut name = format!("{} against {}", comparison.b, comparison.a);
+    if !comparison.within.is_empty() {
         name.push_str(", ");
-        name.push_str(&contrast.within);
+        name.push_str(&comparison.within);
     }
     name
 }
 
-/// Where a contrast was measured.
-pub(super) fn contrast_place(contrast: &Contrast) -> String {
-    match (&contrast.metric, contrast.workload.as_str()) {
+/// Where a comparison was measured.
+pub(super) fn comparison_place(comparison: &Comparison) -> String {
+    match (&comparison.metric, comparison.workload.as_str()) {
         (_, "") => "all workloads".to_owned(),
         (Some(metric), workload) => format!("{workload}: {}", metric.name),
         (None, workload) => workload.to_owned(),
     }
 }
 
-/// Class of a contrast's word, for colours and marks.
-pub(super) fn word(contrast: &Contrast) -> &'static str {
-    match contrast.word {
+/// Class of a comparison's word, for colours and marks.
+pub(super) fn word(comparison: &Comparison) -> &'static str {
+    match comparison.word {
         Word::Better { .. } => "better",
         Word::Worse { .. } => "worse",
         Word::NoDifference { .. } => "same",
@@ -371,23 +378,23 @@ pub(super) fn word(contrast: &Contrast) -> &'static str {
     }
 }
 
-/// Every contrast, the overall ones first; none: there is none.
-pub(super) fn contrasts(verdict: &Verdict) -> Option<Table> {
+/// Every comparison, the overall ones first; none: there is none.
+pub(super) fn comparisons(verdict: &Verdict) -> Option<Table> {
     let rows: Vec<Row> = verdict
         .overall
         .iter()
         .chain(&verdict.workloads)
-        .map(|contrast| {
-            let mut cells = vec![contrast_name(contrast), contrast_place(contrast)];
-            cells.extend(ratio_cells(contrast));
+        .map(|comparison| {
+            let mut cells = vec![comparison_name(comparison), comparison_place(comparison)];
+            cells.extend(ratio_cells(comparison));
             Row::of(cells)
         })
         .collect();
     (!rows.is_empty()).then(|| Table {
-        title: "Contrasts".to_owned(),
+        title: "Comparisons".to_owned(),
         note: "A ratio above 1: the first named is better.".to_owned(),
         head: vec![
-            "contrast".to_owned(),
+            "comparison".to_owned(),
             "on".to_owned(),
             "ratio".to_owned(),
             interval_name(verdict),
@@ -398,35 +405,35 @@ pub(super) fn contrasts(verdict: &Verdict) -> Option<Table> {
     })
 }
 
-/// Names a contrast by one of its sides.
-type Naming = fn(&Contrast) -> String;
+/// Names a comparison by one of its sides.
+type Naming = fn(&Comparison) -> String;
 
-/// The contrasts for narrow pages: a table per contrast where there are few, else per place, so
+/// The comparisons for narrow pages: a table per comparison where there are few, else per place, so
 /// that no column repeats what a heading can say.
-pub(super) fn contrast_tables(verdict: &Verdict) -> Vec<Table> {
-    let all: Vec<&Contrast> = verdict.overall.iter().chain(&verdict.workloads).collect();
-    let names = |name: &dyn Fn(&Contrast) -> String| {
+pub(super) fn comparison_tables(verdict: &Verdict) -> Vec<Table> {
+    let all: Vec<&Comparison> = verdict.overall.iter().chain(&verdict.workloads).collect();
+    let names = |name: &dyn Fn(&Comparison) -> String| {
         let mut names: Vec<String> = Vec::new();
-        for contrast in &all {
-            let name = name(contrast);
+        for comparison in &all {
+            let name = name(comparison);
             if !names.contains(&name) {
                 names.push(name);
             }
         }
         names
     };
-    let (contrasts, places) = (names(&contrast_name), names(&contrast_place));
-    let by_contrast = contrasts.len() < places.len();
-    let (headings, heading, row): (Vec<String>, Naming, Naming) = if by_contrast {
-        (contrasts, contrast_name, contrast_place)
+    let (comparisons, places) = (names(&comparison_name), names(&comparison_place));
+    let by_comparison = comparisons.len() < places.len();
+    let (headings, heading, row): (Vec<String>, Naming, Naming) = if by_comparison {
+        (comparisons, comparison_name, comparison_place)
     } else {
-        (places, contrast_place, contrast_name)
+        (places, comparison_place, comparison_name)
     };
     headings
         .into_iter()
         .map(|title| Table {
             head: vec![
-                if by_contrast { "on" } else { "contrast" }.to_owned(),
+                if by_comparison { "on" } else { "comparison" }.to_owned(),
                 "ratio".to_owned(),
                 interval_name(verdict),
                 "verdict".to_owned(),
@@ -434,17 +441,17 @@ pub(super) fn contrast_tables(verdict: &Verdict) -> Vec<Table> {
             text: vec![3],
             rows: all
                 .iter()
-                .filter(|contrast| heading(contrast) == title)
-                .map(|contrast| {
-                    let mut cells = vec![row(contrast)];
-                    cells.extend(ratio_cells(contrast));
+                .filter(|comparison| heading(comparison) == title)
+                .map(|comparison| {
+                    let mut cells = vec![row(comparison)];
+                    cells.extend(ratio_cells(comparison));
                     Row::of(cells)
                 })
                 .collect(),
-            title: if by_contrast {
-                format!("Contrast: {title}")
+            title: if by_comparison {
+                format!("Comparison: {title}")
             } else {
-                format!("Contrasts on {title}")
+                format!("Comparisons on {title}")
             },
             note: "A ratio above 1: the first named is better.".to_owned(),
         })
@@ -452,19 +459,19 @@ pub(super) fn contrast_tables(verdict: &Verdict) -> Vec<Table> {
 }
 
 /// Ratio, interval, verdict.
-pub(super) fn ratio_cells(contrast: &Contrast) -> [String; 3] {
+pub(super) fn ratio_cells(comparison: &Comparison) -> [String; 3] {
     [
-        contrast
+        comparison
             .ratio
             .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),
-        contrast
+        comparison
             .ratio
             .map_or(figure::MISSING.to_owned(), figure::ratio_range),
-        contrast.text.clone(),
+        comparison.text.clone(),
     ]
 }
 
-/// Own ratios beside published ones, a table per contrast.
+/// Own ratios beside published ones, a table per comparison.
 pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<Table> {
     let key = |row: &BesideRow| (row.own.clone(), row.published.clone(), row.within.clone());
     distinct(beside.rows.iter().map(key))

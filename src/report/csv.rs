@@ -1,7 +1,7 @@
 //! Every figure for a spreadsheet: one row per trial and metric, in base units.
 //!
 //! RFC 4180 with line breaks of one character. Missing is empty, never 0. Amounts are bytes, times
-//! seconds. A column `level:<factor>` per factor follows the treatment's name.
+//! seconds. A column `level:<factor>` per factor follows the configuration's name.
 
 use super::{Options, Report, audited};
 use crate::audit::{Audit, LimitedBy, TrialAudit};
@@ -13,7 +13,13 @@ use crate::verdict::Verdict;
 pub(super) struct Csv;
 
 /// Columns before the levels.
-const BEFORE: [&str; 5] = ["run", "round", "position", "treatment", "treatment_name"];
+const BEFORE: [&str; 5] = [
+    "run",
+    "round",
+    "position",
+    "configuration",
+    "configuration_name",
+];
 /// Columns after the levels.
 const AFTER: [&str; 30] = [
     "workload",
@@ -86,20 +92,20 @@ impl Report for Csv {
 
 fn rows(text: &mut String, record: &Record, audit: &Audit, trial: &Observation) {
     let head = &record.head;
-    let (Some(treatment), Some(workload)) = (
-        head.treatments.get(trial.treatment),
+    let (Some(configuration), Some(workload)) = (
+        head.configurations.get(trial.configuration),
         head.workloads.get(trial.workload),
     ) else {
         return;
     };
     let levels =
-        (0..head.factors.len()).map(|at| treatment.levels.get(at).cloned().unwrap_or_default());
+        (0..head.factors.len()).map(|at| configuration.levels.get(at).cloned().unwrap_or_default());
     let before: Vec<String> = [
         head.run.clone(),
         trial.round.to_string(),
         trial.position.to_string(),
-        trial.treatment.to_string(),
-        treatment.name.clone(),
+        trial.configuration.to_string(),
+        configuration.name.clone(),
     ]
     .into_iter()
     .chain(levels)

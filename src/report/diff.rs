@@ -55,7 +55,7 @@ fn sheet(difference: &Difference) -> Sheet {
         parts.push(Part::List("Notes".to_owned(), difference.notes.clone()));
     }
     Sheet {
-        title: format!("{} beside {}", b.treatment, a.treatment),
+        title: format!("{} beside {}", b.configuration, a.configuration),
         lead,
         facts: [("A", a), ("B", b)]
             .map(|(label, side)| (label.to_owned(), origin(side)))
@@ -68,7 +68,7 @@ fn origin(side: &Stored) -> String {
     let imported = if side.imported { ", imported" } else { "" };
     format!(
         "{} of {} ({}{imported})",
-        side.treatment, side.run, side.title
+        side.configuration, side.run, side.title
     )
 }
 

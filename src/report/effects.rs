@@ -105,7 +105,7 @@ mod tests {
         record.head.factors.truncate(2);
         let mut trials: Vec<Observation> = record.trials().cloned().collect();
         for trial in &mut trials {
-            if trial.treatment >= 20 {
+            if trial.configuration >= 20 {
                 for value in trial.metrics.iter_mut().flatten() {
                     *value *= 1.48;
                 }

@@ -14,7 +14,7 @@ pub(crate) fn gate(gate: &Gate, form: &str, colour: bool) -> Vec<u8> {
     let lead = gate.failed.as_ref().map(|error| {
         format!(
             "A trial of {} failed, so nothing else counts: {error}",
-            gate.compared.treatment
+            gate.compared.configuration
         )
     });
     let sheet = Sheet {
@@ -39,7 +39,7 @@ fn word(gate: &Gate) -> &'static str {
 fn table(gate: &Gate) -> Table {
     let name = format!(
         "{} against {}",
-        gate.compared.treatment, gate.baseline.treatment
+        gate.compared.configuration, gate.baseline.configuration
     );
     Table {
         title: name,

@@ -31,7 +31,7 @@ struct Page<'a> {
     /// Own ratios beside published ones; absent: not asked for.
     #[serde(skip_serializing_if = "Option::is_none")]
     beside_published: Option<&'a Beside>,
-    /// What the layers really got, of each treatment, each time it was raised.
+    /// What the layers really got, of each configuration, each time it was raised.
     layers: Vec<Vec<&'a [LayerFacts]>>,
     trials: Vec<&'a Observation>,
 }
@@ -72,8 +72,8 @@ impl Report for Json {
             notes: content::notes(record, verdict),
             audit: audited::audit(record),
             beside_published: options.beside.as_ref(),
-            layers: (0..record.head.treatments.len())
-                .map(|treatment| record.layer_facts(treatment))
+            layers: (0..record.head.configurations.len())
+                .map(|configuration| record.layer_facts(configuration))
                 .collect(),
             trials: record.trials().collect(),
         };

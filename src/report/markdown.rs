@@ -47,15 +47,15 @@ impl Report for Markdown {
         for formats in content::video_tables(verdict) {
             table(&mut text, &formats);
         }
-        for contrasts in content::contrast_tables(verdict) {
-            table(&mut text, &contrasts);
+        for comparisons in content::comparison_tables(verdict) {
+            table(&mut text, &comparisons);
         }
         for effects in effects::tables(verdict) {
             table(&mut text, &effects);
         }
         if let Some(beside) = &options.beside {
-            for contrast in content::beside(beside, verdict) {
-                table(&mut text, &contrast);
+            for comparison in content::beside(beside, verdict) {
+                table(&mut text, &comparison);
             }
             text.push_str(&format!(
                 "\n## What is not the same in {}\n\n",

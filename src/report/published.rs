@@ -7,7 +7,7 @@ use super::sheet::{Part, Sheet};
 use super::{csv, figure};
 use crate::event::Better;
 use crate::published::{
-    Card, Contrast, Figure, Reading, Table, conclusions, contrasts, distinct, geometric_mean,
+    Card, Comparison, Figure, Reading, Table, comparisons, conclusions, distinct, geometric_mean,
     remarks,
 };
 
@@ -42,7 +42,7 @@ pub(crate) fn published(card: &Card, form: &str, colour: bool) -> Result<Vec<u8>
 
 fn sheet(card: &Card, table: &Table) -> Sheet {
     let mut parts: Vec<Part> = Vec::new();
-    let ratios = contrasts(card, table);
+    let ratios = comparisons(card, table);
     let remarks = remarks(card, table);
     let conclusions = conclusions(card, table);
     let mut list = |title: &str, items: Vec<String>| {
@@ -87,7 +87,7 @@ fn sheet(card: &Card, table: &Table) -> Sheet {
     }
 }
 
-/// Tables of the figures: a load's metrics, a few at a time, every treatment.
+/// Tables of the figures: a load's metrics, a few at a time, every configuration.
 fn figures(card: &Card, table: &Table) -> Vec<Grid> {
     let metrics = table.metrics();
     let mut grids = Vec::new();
@@ -109,14 +109,14 @@ fn figures_of(card: &Card, table: &Table, workload: &str, metrics: &[&str]) -> G
         figure.workload == workload && metrics.contains(&figure.metric.name.as_str())
     };
     let mut rows: Vec<Row> = Vec::new();
-    let mut treatments: Vec<&[String]> = Vec::new();
+    let mut configurations: Vec<&[String]> = Vec::new();
     for figure in table.figures.iter().filter(of) {
-        if !treatments.contains(&figure.levels.as_slice()) {
-            treatments.push(&figure.levels);
+        if !configurations.contains(&figure.levels.as_slice()) {
+            configurations.push(&figure.levels);
         }
     }
-    for levels in treatments {
-        let mut cells = vec![card.treatment(levels)];
+    for levels in configurations {
+        let mut cells = vec![card.configuration(levels)];
         cells.extend(metrics.iter().map(|metric| {
             table
                 .of_metric(workload, metric)
@@ -141,7 +141,7 @@ fn figures_of(card: &Card, table: &Table, workload: &str, metrics: &[&str]) -> G
     Grid {
         title: workload.to_owned(),
         note: units,
-        head: std::iter::once("treatment".to_owned())
+        head: std::iter::once("configuration".to_owned())
             .chain(metrics.iter().map(|metric| (*metric).to_owned()))
             .collect(),
         text: Vec::new(),
@@ -163,18 +163,18 @@ fn cell(figure: &Figure) -> String {
 
 /// A table per level that is compared with a baseline: a row a metric, a column per combination of
 /// the other factors, as many as fit.
-fn ratio_tables(card: &Card, all: &[Contrast]) -> Vec<Grid> {
+fn ratio_tables(card: &Card, all: &[Comparison]) -> Vec<Grid> {
     let mut grids = Vec::new();
     for (at, factor) in card.factors.iter().enumerate() {
-        let of_factor: Vec<&Contrast> = all.iter().filter(|c| c.factor == at).collect();
+        let of_factor: Vec<&Comparison> = all.iter().filter(|c| c.factor == at).collect();
         for (b, a) in distinct(of_factor.iter().map(|c| (&c.b, &c.a))) {
-            let of: Vec<&Contrast> = of_factor
+            let of: Vec<&Comparison> = of_factor
                 .iter()
                 .copied()
                 .filter(|c| (&c.b, &c.a) == (b, a))
                 .collect();
-            let columns = distinct(of.iter().map(|contrast| contrast.within.as_str()));
-            let names = distinct(of.iter().map(|contrast| contrast.on()));
+            let columns = distinct(of.iter().map(|comparison| comparison.within.as_str()));
+            let names = distinct(of.iter().map(|comparison| comparison.on()));
             let widest = names
                 .iter()
                 .map(|on| on.len())
@@ -211,12 +211,12 @@ fn fitting<'a, 'b>(columns: &'a [&'b str], width: usize) -> Vec<&'a [&'b str]> {
     groups
 }
 
-fn ratio_table(title: String, of: &[&Contrast], columns: &[&str], with_mean: bool) -> Grid {
+fn ratio_table(title: String, of: &[&Comparison], columns: &[&str], with_mean: bool) -> Grid {
     let shown = |ratios: Vec<f64>| {
         geometric_mean(&ratios).map_or(figure::MISSING.to_owned(), figure::ratio)
     };
     // Of one metric and one column there is one ratio; its mean is itself.
-    let row = |name: &str, holds: &dyn Fn(&Contrast) -> bool| {
+    let row = |name: &str, holds: &dyn Fn(&Comparison) -> bool| {
         let ratios = |column: Option<&str>| -> Vec<f64> {
             of.iter()
                 .filter(|c| holds(c) && column.is_none_or(|column| c.within == column))
@@ -311,15 +311,15 @@ fn machine_readable(card: &Card, table: &Table) -> Value {
             "published_unit": (!figure.derived()).then_some(&figure.original),
         })
     });
-    let ratios = contrasts(card, table).into_iter().map(|contrast| {
+    let ratios = comparisons(card, table).into_iter().map(|comparison| {
         json!({
-            "factor": card.factors[contrast.factor].name,
-            "a": contrast.a,
-            "b": contrast.b,
-            "within": contrast.within,
-            "workload": contrast.workload,
-            "metric": contrast.metric,
-            "ratio": contrast.ratio,
+            "factor": card.factors[comparison.factor].name,
+            "a": comparison.a,
+            "b": comparison.b,
+            "within": comparison.within,
+            "workload": comparison.workload,
+            "metric": comparison.metric,
+            "ratio": comparison.ratio,
         })
     });
     let remarks = remarks(card, table).into_iter();
@@ -391,7 +391,7 @@ mod tests {
             );
             assert_eq!(
                 json["ratios"].as_array().unwrap().len(),
-                contrasts(card, &table).len()
+                comparisons(card, &table).len()
             );
             assert_eq!(json["published_format"], FORMAT);
         }
@@ -401,7 +401,7 @@ mod tests {
     #[test]
     fn no_ratio_is_left_out() {
         for card in ALL {
-            let all = contrasts(card, &Table::of(card).unwrap());
+            let all = comparisons(card, &Table::of(card).unwrap());
             let shown: usize = ratio_tables(card, &all)
                 .iter()
                 .map(|grid| {

@@ -1,25 +1,25 @@
-//! How the treatments of a run stand so far, for the live views: one figure each, with its interval.
+//! How the configurations of a run stand so far, for the live views: one figure each, with its interval.
 
 use super::{content, figure};
 use crate::record::Record;
 use crate::verdict::Verdict;
 
-/// Where every treatment stands.
+/// Where every configuration stands.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Standings {
     /// What the figure is: `ratio over all workloads`, `throughput of random write`.
     pub(crate) of: String,
     /// `95 % interval`.
     pub(crate) interval: String,
-    /// Every treatment, in the verdict's order.
+    /// Every configuration, in the verdict's order.
     pub(crate) rows: Vec<Standing>,
 }
 
-/// Where one treatment stands.
+/// Where one configuration stands.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Standing {
-    /// Treatment by index.
-    pub(crate) treatment: usize,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
     /// Its name.
     pub(crate) name: String,
     /// The figure; `–` where there is none yet.
@@ -45,7 +45,7 @@ pub(crate) fn standings(record: &Record, verdict: &Verdict) -> Standings {
         _ => String::new(),
     };
     let unit = metric.map_or("", |metric| metric.unit.as_str());
-    let rows = verdict.treatments.iter().map(|row| {
+    let rows = verdict.configurations.iter().map(|row| {
         let cell = content::primary(row, 0);
         let value = if ratios {
             row.overall
@@ -66,7 +66,7 @@ pub(crate) fn standings(record: &Record, verdict: &Verdict) -> Standings {
             (None, _) => (missing.clone(), missing),
         };
         Standing {
-            treatment: row.treatment,
+            configuration: row.configuration,
             name: figure::plain(&row.name),
             figure,
             interval,

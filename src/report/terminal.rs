@@ -208,7 +208,7 @@ impl Page {
         for formats in content::video_tables(verdict) {
             self.table(&formats);
         }
-        for table in content::contrast_tables(verdict) {
+        for table in content::comparison_tables(verdict) {
             self.table(&table);
         }
         if let Some(table) = effects::short(verdict) {

@@ -4,17 +4,17 @@ use super::*;
 use crate::event::{Event, WorkloadHead};
 use crate::record::sample;
 use crate::verdict::{
-    Beside, BesideRow, Cell, Contrast, Interval, More, State, TreatmentRow, Word,
+    Beside, BesideRow, Cell, Comparison, ConfigurationRow, Interval, More, State, Word,
 };
 
 /// A verdict of the right shape for a made-up record. Its intervals are no statistics.
 fn verdict(record: &Record) -> Verdict {
     let rounds = record.complete_rounds();
     let few = rounds.len() < 3;
-    let treatments = rows(record, &rounds);
+    let configurations = rows(record, &rounds);
     let mut overall = Vec::new();
     let mut workloads = Vec::new();
-    for (b, row) in treatments.iter().enumerate().skip(1) {
+    for (b, row) in configurations.iter().enumerate().skip(1) {
         let word = match b % 4 {
             1 => Word::Better {
                 at_least: 0.08,
@@ -27,10 +27,10 @@ fn verdict(record: &Record) -> Verdict {
             3 => Word::NoDifference { larger_than: 0.03 },
             _ => Word::Undecided,
         };
-        overall.push(contrast(&treatments[0], row, None, few, word));
+        overall.push(comparison(&configurations[0], row, None, few, word));
         for (at, head) in record.head.workloads.iter().enumerate() {
-            workloads.push(contrast(
-                &treatments[0],
+            workloads.push(comparison(
+                &configurations[0],
                 row,
                 Some((at, head)),
                 few,
@@ -44,7 +44,7 @@ fn verdict(record: &Record) -> Verdict {
         } else {
             format!(
                 "{} is faster than {} over all workloads, by 8 to 16 %.",
-                treatments[1].name, treatments[0].name
+                configurations[1].name, configurations[0].name
             )
         },
         details: vec![
@@ -59,7 +59,7 @@ fn verdict(record: &Record) -> Verdict {
         margin: 0.05,
         overall: if few { Vec::new() } else { overall },
         workloads: if few { Vec::new() } else { workloads },
-        treatments,
+        configurations,
         effects: Vec::new(),
         courses: Vec::new(),
         more: few.then_some(More {
@@ -70,16 +70,16 @@ fn verdict(record: &Record) -> Verdict {
     }
 }
 
-fn rows(record: &Record, rounds: &[u32]) -> Vec<TreatmentRow> {
+fn rows(record: &Record, rounds: &[u32]) -> Vec<ConfigurationRow> {
     record
         .head
-        .treatments
+        .configurations
         .iter()
         .enumerate()
-        .map(|(at, treatment)| TreatmentRow {
-            treatment: at,
-            name: treatment.name.clone(),
-            levels: treatment.levels.clone(),
+        .map(|(at, configuration)| ConfigurationRow {
+            configuration: at,
+            name: configuration.name.clone(),
+            levels: configuration.levels.clone(),
             dropped_after: (at == 7).then_some(3),
             overall: (rounds.len() >= 3).then_some(Interval {
                 estimate: 1.0 + 0.02 * at as f64,
@@ -91,14 +91,14 @@ fn rows(record: &Record, rounds: &[u32]) -> Vec<TreatmentRow> {
         .collect()
 }
 
-fn cells(record: &Record, treatment: usize, rounds: &[u32]) -> Vec<Cell> {
+fn cells(record: &Record, configuration: usize, rounds: &[u32]) -> Vec<Cell> {
     let mut cells = Vec::new();
     for (w, workload) in record.head.workloads.iter().enumerate() {
         for (m, metric) in workload.metrics.iter().enumerate() {
             let values: Vec<(u32, f64)> = rounds
                 .iter()
                 .filter_map(|&round| {
-                    let trial = record.trial(round, treatment, w)?;
+                    let trial = record.trial(round, configuration, w)?;
                     Some((round, trial.metrics[m]?))
                 })
                 .collect();
@@ -134,15 +134,15 @@ fn interval(values: &[(u32, f64)]) -> Option<Interval> {
     })
 }
 
-fn contrast(
-    a: &TreatmentRow,
-    b: &TreatmentRow,
+fn comparison(
+    a: &ConfigurationRow,
+    b: &ConfigurationRow,
     on: Option<(usize, &WorkloadHead)>,
     few: bool,
     word: Word,
-) -> Contrast {
+) -> Comparison {
     let at = on.map_or(0, |(at, _)| at);
-    let of = |row: &TreatmentRow| content::primary(row, at).unwrap().rounds.clone();
+    let of = |row: &ConfigurationRow| content::primary(row, at).unwrap().rounds.clone();
     let rounds: Vec<(u32, f64)> = of(a)
         .into_iter()
         .zip(of(b))
@@ -156,7 +156,7 @@ fn contrast(
         Word::TooFew => "too few rounds",
         Word::Unpaired { .. } => "unpaired",
     };
-    Contrast {
+    Comparison {
         a: a.name.clone(),
         b: b.name.clone(),
         within: String::new(),
@@ -325,13 +325,20 @@ fn every_trial_and_metric_has_its_row() {
         let width = rows[0].len();
         assert!(rows.iter().all(|row| row.len() == width), "{sample}");
         let column = |name: &str| rows[0].iter().position(|head| head == name).unwrap();
-        let (round, name, value) = (column("round"), column("treatment_name"), column("value"));
+        let (round, name, value) = (
+            column("round"),
+            column("configuration_name"),
+            column("value"),
+        );
         let mut at = 1;
         for trial in record.trials() {
             for expected in &trial.metrics {
                 let row = &rows[at];
                 assert_eq!(row[round], trial.round.to_string());
-                assert_eq!(row[name], record.head.treatments[trial.treatment].name);
+                assert_eq!(
+                    row[name],
+                    record.head.configurations[trial.configuration].name
+                );
                 assert_eq!(row[value].parse().ok(), *expected, "{sample}");
                 at += 1;
             }
@@ -381,7 +388,7 @@ fn a_terminal_of_any_width_holds_every_line() {
     }
 }
 
-/// A run with names and numbers of treatments drawn by a seed: long, empty of spaces, wide, hostile.
+/// A run with names and numbers of configurations drawn by a seed: long, empty of spaces, wide, hostile.
 fn drawn(seed: u64) -> Record {
     let parts = [
         "xfs",
@@ -408,7 +415,7 @@ fn drawn(seed: u64) -> Record {
     };
     let mut shape = sample::small();
     let first = shape.workloads[0].clone();
-    shape.treatments = (0..2 + seed as usize % 13)
+    shape.configurations = (0..2 + seed as usize % 13)
         .map(|at| (name(at), vec![name(at)]))
         .collect();
     shape.workloads = (0..1 + seed as usize % 4)
@@ -419,7 +426,7 @@ fn drawn(seed: u64) -> Record {
         })
         .collect();
     shape.rounds = 3;
-    shape.speed = |treatment, workload| 1e6 * (1 + treatment + workload) as f64;
+    shape.speed = |configuration, workload| 1e6 * (1 + configuration + workload) as f64;
     sample::record(&shape)
 }
 
@@ -513,8 +520,8 @@ fn programs_get_the_verdict_and_every_observation() {
                 .is_empty()
         );
         assert_eq!(
-            page["verdict"]["treatments"].as_array().unwrap().len(),
-            record.head.treatments.len()
+            page["verdict"]["configurations"].as_array().unwrap().len(),
+            record.head.configurations.len()
         );
     }
 }
@@ -582,7 +589,7 @@ fn a_change_midway_is_drawn_where_it_is() {
         let Event::Trial(trial) = &mut line.event else {
             continue;
         };
-        let full = (trial.treatment, trial.workload) == (1, 0);
+        let full = (trial.configuration, trial.workload) == (1, 0);
         let bytes = |at: u64| match full && at >= 120 {
             true => 400_000 + at % 5 * 1600,
             false => 1_000_000 + at % 5 * 4000,

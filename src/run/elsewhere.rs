@@ -1,6 +1,6 @@
 //! Turns taken at other places: lab machines, machines over SSH.
 //!
-//! Each treatment has its place, and one turn is under way at a time: no place works while another
+//! Each configuration has its place, and one turn is under way at a time: no place works while another
 //! is measured, and whatever drifts meets all of them alike.
 
 use std::sync::Arc;
@@ -59,7 +59,7 @@ pub(crate) struct Elsewhere<'a> {
 
 impl Venue for Elsewhere<'_> {
     fn take(&mut self, turn: &Turn) -> Result<Turned, Broken> {
-        let at = self.place_of(turn.treatment);
+        let at = self.place_of(turn.configuration);
         if let Err(why) = self.places[at].1.tell(&Order::Take(turn.clone())) {
             return Ok(self.lost(at, &why));
         }
@@ -101,9 +101,9 @@ impl Venue for Elsewhere<'_> {
 }
 
 impl Elsewhere<'_> {
-    /// Where a treatment is tried.
-    fn place_of(&self, treatment: usize) -> usize {
-        let name = self.study.place_of(treatment);
+    /// Where a configuration is tried.
+    fn place_of(&self, configuration: usize) -> usize {
+        let name = self.study.place_of(configuration);
         let named = |(place, _): &(String, _)| Some(place.as_str()) == name;
         self.places.iter().position(named).unwrap_or(0)
     }
@@ -118,12 +118,12 @@ impl Elsewhere<'_> {
             Said::Happened { event } => return self.ledger.tell(self.named(at, *event)),
             Said::Begins {
                 round,
-                treatment,
+                configuration,
                 workload,
                 part,
             } => self.watcher.begins(&TrialStart {
                 round,
-                treatment,
+                configuration,
                 workload,
                 part: &part,
                 control: None,

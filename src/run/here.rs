@@ -34,18 +34,18 @@ pub(crate) struct Here<'a> {
     pub(crate) execution: String,
     /// Ids of devices that may be wiped, repeated on the command line.
     pub(crate) wipe: Vec<String>,
-    /// Stacks that stand from one round to the next, by treatment.
+    /// Stacks that stand from one round to the next, by configuration.
     pub(crate) standing: Vec<(usize, RaisedStack)>,
 }
 
 impl Venue for Here<'_> {
     fn take(&mut self, turn: &Turn) -> Result<Turned, Broken> {
         self.lower_what_was_left()?;
-        let (round, treatment) = (turn.round, turn.treatment);
-        let stands = self.standing.iter().position(|(t, _)| *t == treatment);
+        let (round, configuration) = (turn.round, turn.configuration);
+        let stands = self.standing.iter().position(|(t, _)| *t == configuration);
         let stands = stands.map(|at| self.standing.swap_remove(at).1);
         let site = Site {
-            tag: format!("{}-r{round}-t{treatment}", self.execution),
+            tag: format!("{}-r{round}-t{configuration}", self.execution),
             seed: self.study.seed ^ u64::from(round),
             wipe: &self.wipe,
             ..self.site()
@@ -60,10 +60,10 @@ impl Venue for Here<'_> {
         };
         let going = self.trials(&site, turn, &raised, wears_in);
         if self.study.policy.provision == Provision::Once && matches!(going, Ok(true)) {
-            self.standing.push((treatment, raised));
+            self.standing.push((configuration, raised));
         } else {
             // Also where nothing more can be told: what stands must not outlive this.
-            let lowered = self.lower(round, treatment, raised);
+            let lowered = self.lower(round, configuration, raised);
             going.as_ref().map_or(Ok(()), |_| lowered)?;
         }
         Ok(self.turned(going?))
@@ -72,10 +72,10 @@ impl Venue for Here<'_> {
     fn end(&mut self) -> Result<(), Broken> {
         let mut ended = self.lower_what_was_left();
         let mut standing = std::mem::take(&mut self.standing);
-        standing.sort_by_key(|(treatment, _)| *treatment);
-        for (treatment, raised) in standing {
+        standing.sort_by_key(|(configuration, _)| *configuration);
+        for (configuration, raised) in standing {
             // Nobody may be left to hear of it: everything is lowered all the same.
-            let lowered = self.lower(0, treatment, raised);
+            let lowered = self.lower(0, configuration, raised);
             ended = ended.and(lowered);
         }
         ended
@@ -109,7 +109,7 @@ impl Here<'_> {
         raised: &RaisedStack,
         wears_in: bool,
     ) -> Result<bool, Broken> {
-        let mut capacity = self.study.treatments[turn.treatment].data_bytes();
+        let mut capacity = self.study.configurations[turn.configuration].data_bytes();
         for workload in turn.missing.iter().copied() {
             let trial = trial::Trial {
                 here: self,
@@ -117,7 +117,7 @@ impl Here<'_> {
                 raised,
                 round: turn.round,
                 position: turn.position,
-                treatment: turn.treatment,
+                configuration: turn.configuration,
                 workload,
                 before: match wears_in {
                     true => Before::Preconditioning { capacity },
@@ -128,7 +128,7 @@ impl Here<'_> {
             let observation = trial.run();
             let ended = observation.ended.clone();
             if let Ended::Failed { error } = &ended {
-                self.watcher.warned(&self.of(turn.treatment, error));
+                self.watcher.warned(&self.of(turn.configuration, error));
             }
             (self.tell)(Event::Trial(Box::new(observation)))?;
             if ended != Ended::Complete {
@@ -138,29 +138,29 @@ impl Here<'_> {
         Ok(true)
     }
 
-    /// Raises a treatment's stack; a failure is recorded as a failed trial of its first workload.
+    /// Raises a configuration's stack; a failure is recorded as a failed trial of its first workload.
     fn raise(&self, site: &Site<'_>, turn: &Turn) -> Result<Option<RaisedStack>, Broken> {
-        let (round, treatment) = (turn.round, turn.treatment);
+        let (round, configuration) = (turn.round, turn.configuration);
         self.watcher.begins(&TrialStart {
             round,
-            treatment,
+            configuration,
             workload: None,
             part: "raise",
             control: None,
         });
         let began = self.clock.now_ns();
-        match self.study.treatments[treatment].stack.raise(site) {
+        match self.study.configurations[configuration].stack.raise(site) {
             Ok(raised) => {
                 let elapsed_ns = self.clock.now_ns().saturating_sub(began);
                 let told = (self.tell)(Event::StackRaised {
                     round,
-                    treatment,
+                    configuration,
                     layers: raised.facts().to_vec(),
                     elapsed_ns,
                 });
                 match told {
                     Ok(()) => Ok(Some(raised)),
-                    Err(broken) => self.lower(round, treatment, raised).and(Err(broken)),
+                    Err(broken) => self.lower(round, configuration, raised).and(Err(broken)),
                 }
             }
             Err(error) => {
@@ -171,10 +171,10 @@ impl Here<'_> {
                     format!("; next: {next}")
                 };
                 let error = format!("cannot raise the stack: {error}{advice}");
-                self.watcher.warned(&self.of(treatment, &error));
+                self.watcher.warned(&self.of(configuration, &error));
                 let workload = turn.missing.first().copied().unwrap_or(0);
                 let today = self.clock.today();
-                let failed = trial::failed(round, 0, treatment, workload, &today, error);
+                let failed = trial::failed(round, 0, configuration, workload, &today, error);
                 (self.tell)(Event::Trial(Box::new(failed)))?;
                 Ok(None)
             }
@@ -187,7 +187,7 @@ impl Here<'_> {
         let begin = format!("{}-r", self.execution);
         let stands = |group: &str| {
             let mut standing = self.standing.iter();
-            standing.any(|(treatment, _)| group.ends_with(&format!("-t{treatment}")))
+            standing.any(|(configuration, _)| group.ends_with(&format!("-t{configuration}")))
         };
         let mut left = self.journal.pending();
         left.retain(|entry| entry.group.starts_with(&begin) && !stands(&entry.group));
@@ -199,22 +199,25 @@ impl Here<'_> {
             .map_err(|error| Broken(error.to_string()))
     }
 
-    fn lower(&self, round: u32, treatment: usize, raised: RaisedStack) -> Result<(), Broken> {
+    fn lower(&self, round: u32, configuration: usize, raised: RaisedStack) -> Result<(), Broken> {
         match raised.lower(&self.site()) {
-            Ok(()) => (self.tell)(Event::StackLowered { round, treatment }),
+            Ok(()) => (self.tell)(Event::StackLowered {
+                round,
+                configuration,
+            }),
             Err(error) => {
                 let text = format!(
                     "cannot lower the stack: {error}; before the next trial, and by `stackrace clean`, it is tried again"
                 );
-                let text = self.of(treatment, &text);
+                let text = self.of(configuration, &text);
                 self.watcher.warned(&text);
                 (self.tell)(Event::Warned { text })
             }
         }
     }
 
-    /// What is to be said of a treatment.
-    fn of(&self, treatment: usize, what: &str) -> String {
-        format!("{}: {what}", self.study.treatments[treatment].name)
+    /// What is to be said of a configuration.
+    fn of(&self, configuration: usize, what: &str) -> String {
+        format!("{}: {what}", self.study.configurations[configuration].name)
     }
 }

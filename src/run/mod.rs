@@ -2,9 +2,9 @@
 //!
 //! Everything that happens becomes an event in the ledger, and nothing else leaves this room. One
 //! loop ([`Race`]) draws the order of a round, looks, and says when to stop; it hands each turn, the
-//! trials of one treatment in one round, to a [`Venue`]: this machine ([`Here`]) or others
+//! trials of one configuration in one round, to a [`Venue`]: this machine ([`Here`]) or others
 //! ([`Elsewhere`], which speaks with [`in_step`] there). The order of one trial is: raise the stack, prepare, settle, measure, observe, lower. Whatever
-//! fails is recorded with what was measured until then; a treatment that failed leaves the race,
+//! fails is recorded with what was measured until then; a configuration that failed leaves the race,
 //! because a race in which one side sometimes does not arrive has no fair result.
 
 mod elsewhere;
@@ -55,7 +55,7 @@ pub(crate) enum Reason {
     Time,
     /// Somebody stopped it.
     Interrupted,
-    /// Too few treatments are left to compare, or the record cannot be written.
+    /// Too few configurations are left to compare, or the record cannot be written.
     Failed,
     /// A place is gone.
     Lost,
@@ -74,15 +74,15 @@ impl Reason {
     }
 }
 
-/// The missing trials of one treatment in one round: what a place does at a time.
+/// The missing trials of one configuration in one round: what a place does at a time.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Turn {
     /// From 1.
     pub(crate) round: u32,
     /// Position in the round's order, from 0.
     pub(crate) position: usize,
-    /// Treatment by index.
-    pub(crate) treatment: usize,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
     /// Workloads by index that have no complete trial in this round yet.
     pub(crate) missing: Vec<usize>,
 }
@@ -164,15 +164,15 @@ impl Race<'_> {
                 return Ok((Reason::Time, detail));
             }
             let live = self.live();
-            let enough = if self.study.treatments.len() > 1 {
+            let enough = if self.study.configurations.len() > 1 {
                 2
             } else {
                 1
             };
             if live.len() < enough {
                 let detail = match live.len() {
-                    0 => "no treatment is left: all failed, see their errors",
-                    _ => "one treatment is left: the others failed, see their errors",
+                    0 => "no configuration is left: all failed, see their errors",
+                    _ => "one configuration is left: the others failed, see their errors",
                 };
                 return Ok((Reason::Failed, detail.to_owned()));
             }
@@ -245,11 +245,11 @@ impl Race<'_> {
         })
     }
 
-    /// Treatments still in the race.
+    /// Configurations still in the race.
     fn live(&self) -> Vec<usize> {
         let ledger = self.ledger.lock();
         let dropped = Evidence::of(ledger.record()).dropped;
-        (0..self.study.treatments.len())
+        (0..self.study.configurations.len())
             .filter(|t| !dropped.iter().any(|(gone, _)| gone == t))
             .collect()
     }
@@ -264,15 +264,15 @@ impl Race<'_> {
             round,
             order: order.clone(),
         })?;
-        for (position, treatment) in order.iter().copied().enumerate() {
-            if !live.contains(&treatment) {
+        for (position, configuration) in order.iter().copied().enumerate() {
+            if !live.contains(&configuration) {
                 continue;
             }
             let turn = Turn {
                 round,
                 position,
-                treatment,
-                missing: self.missing(round, treatment),
+                configuration,
+                missing: self.missing(round, configuration),
             };
             if turn.missing.is_empty() {
                 continue;
@@ -286,14 +286,14 @@ impl Race<'_> {
         Ok(Turned::Done)
     }
 
-    /// Workloads of a treatment that have no complete trial in a round yet.
-    fn missing(&self, round: u32, treatment: usize) -> Vec<usize> {
+    /// Workloads of a configuration that have no complete trial in a round yet.
+    fn missing(&self, round: u32, configuration: usize) -> Vec<usize> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
         let have = |workload: usize| {
             record.trials().any(|trial| {
                 trial.round == round
-                    && trial.treatment == treatment
+                    && trial.configuration == configuration
                     && trial.workload == workload
                     && trial.ended == Ended::Complete
             })

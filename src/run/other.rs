@@ -50,8 +50,8 @@ fn said(phases: usize) -> String {
 pub(super) struct Order {
     /// Name of the study.
     pub(super) name: String,
-    /// Treatment by index.
-    pub(super) treatment: usize,
+    /// Configuration by index.
+    pub(super) configuration: usize,
     /// Workload by index.
     pub(super) workload: usize,
     /// The trial's directory there.
@@ -297,8 +297,9 @@ pub(crate) fn carry_out(desk: &Path) -> Result<(), String> {
     let text = read(STUDY)?;
     let study = study::parse(&order.name, text.as_bytes(), &Kinds::real())
         .map_err(|_| "the study is not understood here".to_owned())?;
-    let treatment = study.treatments.get(order.treatment);
-    let workload = treatment.and_then(|treatment| treatment.workloads.get(order.workload));
+    let configuration = study.configurations.get(order.configuration);
+    let workload =
+        configuration.and_then(|configuration| configuration.workloads.get(order.workload));
     let workload = workload.ok_or("the study has no such trial")?.as_ref();
     let interrupt = Interrupt::default();
     let done = AtomicBool::new(false);
@@ -390,7 +391,7 @@ mod tests {
         let study = study::parse("s.toml", STUDY.as_bytes(), &Kinds::real()).unwrap();
         let order = Order {
             name: study.name.clone(),
-            treatment: 0,
+            configuration: 0,
             workload: 0,
             directory: base.join(".stackrace-0"),
             seed: 7,
@@ -425,7 +426,7 @@ mod tests {
             other.prepared(&|| false).unwrap();
             assert!(!path.join(said(1)).exists(), "it waits");
             let study = study::parse("s.toml", STUDY.as_bytes(), &Kinds::real()).unwrap();
-            for phase in 0..study.treatments[0].workloads[0].phases().len() {
+            for phase in 0..study.configurations[0].workloads[0].phases().len() {
                 other.release(phase).unwrap();
                 other.measured(phase, &|| false).unwrap();
             }

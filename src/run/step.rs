@@ -33,8 +33,8 @@ pub(crate) enum Said {
     Begins {
         /// From 1.
         round: u32,
-        /// Treatment by index.
-        treatment: usize,
+        /// Configuration by index.
+        configuration: usize,
         /// Workload by index.
         workload: Option<usize>,
         /// Which part.
@@ -100,7 +100,7 @@ impl Watcher for Teller<'_> {
     fn begins(&self, start: &TrialStart<'_>) {
         self.say(&Said::Begins {
             round: start.round,
-            treatment: start.treatment,
+            configuration: start.configuration,
             workload: start.workload,
             part: start.part.to_owned(),
         });

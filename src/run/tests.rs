@@ -12,7 +12,7 @@ use std::time::Duration;
 use stackrace_engine::Outcome;
 
 use super::*;
-use crate::event::{Better, MetricHead, RunStarted, TreatmentHead};
+use crate::event::{Better, ConfigurationHead, MetricHead, RunStarted};
 use crate::host::plan::{Fault, PlanHost};
 use crate::journal::Journal;
 use crate::record::{Record, Store};
@@ -202,8 +202,8 @@ impl Watcher for Storyteller<'_> {
             );
         }
         let ledger = self.ledger.lock();
-        let treatment = &ledger.record().head.treatments[start.treatment];
-        tell(format!("{} {}", start.part, treatment.levels[0]));
+        let configuration = &ledger.record().head.configurations[start.configuration];
+        tell(format!("{} {}", start.part, configuration.levels[0]));
     }
 
     fn looked(&self, _verdict: &Verdict) {}
@@ -336,12 +336,12 @@ fn head(study: &Study) -> RunStarted {
         study_hash: study.hash(),
         title: study.title.clone(),
         factors: study.factors.iter().map(|f| f.name.clone()).collect(),
-        treatments: study
-            .treatments
+        configurations: study
+            .configurations
             .iter()
-            .map(|treatment| TreatmentHead {
-                name: treatment.name.clone(),
-                levels: treatment.levels.clone(),
+            .map(|configuration| ConfigurationHead {
+                name: configuration.name.clone(),
+                levels: configuration.levels.clone(),
             })
             .collect(),
         workloads: study.workload_heads.clone(),
@@ -371,13 +371,13 @@ impl Run {
             .collect()
     }
 
-    /// How the trials of a treatment ended.
+    /// How the trials of a configuration ended.
     fn ended(&self, level: &str) -> Vec<&'static str> {
-        let treatment = ["a", "b", "c"].iter().position(|l| *l == level).unwrap();
+        let configuration = ["a", "b", "c"].iter().position(|l| *l == level).unwrap();
         let of = self
             .record
             .trials()
-            .filter(|trial| trial.treatment == treatment);
+            .filter(|trial| trial.configuration == configuration);
         of.map(|trial| match trial.ended {
             Ended::Complete => "complete",
             Ended::Failed { .. } => "failed",
@@ -440,7 +440,7 @@ fn a_trial_is_raised_prepared_settled_measured_and_lowered() {
 }
 
 #[test]
-fn a_treatment_whose_trial_fails_is_lowered_and_leaves_the_race() {
+fn a_configuration_whose_trial_fails_is_lowered_and_leaves_the_race() {
     for (fail, last) in [("prepare b", "prepare b"), ("measure b", "measure b")] {
         let run = run(Fault::Never, fail);
         let mut expected = Vec::new();
@@ -467,7 +467,7 @@ fn a_treatment_whose_trial_fails_is_lowered_and_leaves_the_race() {
 }
 
 #[test]
-fn a_treatment_that_cannot_be_raised_leaves_the_race() {
+fn a_configuration_that_cannot_be_raised_leaves_the_race() {
     let mounts = |run: &Run| -> Vec<usize> {
         let steps = run.steps.iter().enumerate();
         steps
@@ -476,7 +476,7 @@ fn a_treatment_that_cannot_be_raised_leaves_the_race() {
             .collect()
     };
     let at = mounts(&run(Fault::Never, ""));
-    // The second treatment of the first round.
+    // The second configuration of the first round.
     let run = run(Fault::Refused(at[1]), "");
     let order = run.order(1);
     let mut expected = whole(order[0]);
@@ -553,7 +553,7 @@ fn stacks_provisioned_once_stand_from_their_first_round_to_the_end() {
 }
 
 #[test]
-fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_treatment_is_done() {
+fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_configuration_is_done() {
     let five = STUDY.replace("rounds-at-most = 2", "rounds-at-most = 5");
     let run = run_study(&five, Fault::Never, "");
     assert_eq!(run.reason, Reason::Rounds);
@@ -564,7 +564,7 @@ fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_treatment_is_done
     assert_eq!(run.record.complete_rounds(), [1, 2, 3]);
 }
 
-/// One treatment's story from raising to lowering, with so many passes before the trial.
+/// One configuration's story from raising to lowering, with so many passes before the trial.
 fn worn_in(level: &str, passes: usize) -> Vec<String> {
     let whole = whole(level);
     let (raised, rest) = whole.split_at(2);
@@ -616,7 +616,7 @@ fn a_pass_that_fails_or_is_interrupted_ends_the_trial_it_was_for() {
     let text = format!("{STUDY}[trial]\nprecondition = \"snia\"\n");
     let run = run_study(&text, Fault::Never, "measure b");
     assert_eq!(run.ended("b"), ["failed"]);
-    let mut trials = run.record.trials().filter(|trial| trial.treatment == 1);
+    let mut trials = run.record.trials().filter(|trial| trial.configuration == 1);
     let Ended::Failed { error } = &trials.next().unwrap().ended else {
         unreachable!("it failed")
     };
@@ -759,14 +759,21 @@ fn result(record: &Record) -> Outcomes {
     let orders = (1..=3).map(|round| record.order_of(round)).collect();
     let complete = record.trials().filter(|t| t.ended == Ended::Complete);
     let mut figures: Vec<_> = complete
-        .map(|t| (t.round, t.treatment, t.workload, format!("{:?}", t.metrics)))
+        .map(|t| {
+            (
+                t.round,
+                t.configuration,
+                t.workload,
+                format!("{:?}", t.metrics),
+            )
+        })
         .collect();
     figures.sort();
     (orders, figures)
 }
 
 /// The order, the trials and their figures are those of a run at one place; each place is asked
-/// for its own treatments alone.
+/// for its own configurations alone.
 #[test]
 fn where_turns_are_taken_changes_nothing_of_the_run() {
     let here = run_study(PLACES, Fault::Never, "");
@@ -812,7 +819,7 @@ fn a_run_that_lost_a_place_is_resumed_to_the_same_result() {
 }
 
 #[test]
-fn a_trial_that_fails_at_a_place_takes_its_treatment_out_and_no_other() {
+fn a_trial_that_fails_at_a_place_takes_its_configuration_out_and_no_other() {
     let (_base, study, ledger) = begin(PLACES);
     // Each place fails at its own first trial of the level.
     assert_eq!(
@@ -823,9 +830,9 @@ fn a_trial_that_fails_at_a_place_takes_its_treatment_out_and_no_other() {
     let failed = record
         .trials()
         .filter(|t| matches!(t.ended, Ended::Failed { .. }));
-    let mut failed: Vec<usize> = failed.map(|trial| trial.treatment).collect();
+    let mut failed: Vec<usize> = failed.map(|trial| trial.configuration).collect();
     failed.sort_unstable();
-    let names = |treatment: &usize| study.treatments[*treatment].name.as_str();
+    let names = |configuration: &usize| study.configurations[*configuration].name.as_str();
     assert_eq!(
         failed.iter().map(names).collect::<Vec<_>>(),
         ["b, x", "b, y"]
@@ -852,7 +859,7 @@ fn an_interrupt_reaches_the_place_that_is_at_work() {
     let turn = Turn {
         round: 1,
         position: 0,
-        treatment: 0,
+        configuration: 0,
         missing: vec![0, 1],
     };
     assert_eq!(places.take(&turn).unwrap(), Turned::Interrupted);

@@ -30,8 +30,8 @@ const RESIDENCY_FILES_MAX: usize = 512;
 pub(crate) struct TrialStart<'a> {
     /// From 1.
     pub(crate) round: u32,
-    /// Treatment by index.
-    pub(crate) treatment: usize,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
     /// Workload by index; none while a stack is raised.
     pub(crate) workload: Option<usize>,
     /// `raise`, `precondition`, `prepare`, `settle`, or the name of the phase, after `pass 3: ` where
@@ -49,7 +49,7 @@ pub(super) struct Trial<'a> {
     pub(super) raised: &'a RaisedStack,
     pub(super) round: u32,
     pub(super) position: usize,
-    pub(super) treatment: usize,
+    pub(super) configuration: usize,
     pub(super) workload: usize,
     /// What is to be done before.
     pub(super) before: Before,
@@ -75,7 +75,7 @@ pub(super) enum Before {
 pub(super) fn failed(
     round: u32,
     position: usize,
-    treatment: usize,
+    configuration: usize,
     workload: usize,
     today: &str,
     error: String,
@@ -83,7 +83,7 @@ pub(super) fn failed(
     Observation {
         round,
         position,
-        treatment,
+        configuration,
         workload,
         ended: Ended::Failed { error },
         started_at: today.to_owned(),
@@ -107,7 +107,7 @@ impl Trial<'_> {
         let mut observation = failed(
             self.round,
             self.position,
-            self.treatment,
+            self.configuration,
             self.workload,
             &today,
             String::new(),
@@ -172,7 +172,7 @@ impl Trial<'_> {
     }
 
     fn workload(&self) -> &dyn Workload {
-        self.here.study.treatments[self.treatment].workloads[self.workload].as_ref()
+        self.here.study.configurations[self.configuration].workloads[self.workload].as_ref()
     }
 
     /// Tells another machine what to do in its directory.
@@ -182,7 +182,7 @@ impl Trial<'_> {
         hasher.update(&(node as u64).to_le_bytes());
         let order = Order {
             name: self.here.study.name.clone(),
-            treatment: self.treatment,
+            configuration: self.configuration,
             workload: self.workload,
             directory: root.join(format!(".stackrace-{}", self.workload)),
             seed: first_bytes(&hasher),
@@ -362,7 +362,7 @@ impl Trial<'_> {
         Ok(())
     }
 
-    /// The same for every treatment of a round, different for each round, workload and pass.
+    /// The same for every configuration of a round, different for each round, workload and pass.
     pub(super) fn seed(&self) -> u64 {
         let mut hasher = blake3::Hasher::new();
         hasher.update(&self.here.study.seed.to_le_bytes());
@@ -382,7 +382,7 @@ impl Trial<'_> {
         };
         self.here.watcher.begins(&TrialStart {
             round: self.round,
-            treatment: self.treatment,
+            configuration: self.configuration,
             workload: Some(self.workload),
             part,
             control: Some(Arc::clone(&control)),

@@ -1,7 +1,7 @@
 //! Disks of the lab: emulated, with the sectors and the speed the study declares.
 //!
 //! The virtual machine is started with them, so nothing is created here: a disk is found by its
-//! serial, emptied by a discard of all of it, and looked at. Treatments that ask for the same disks
+//! serial, emptied by a discard of all of it, and looked at. Configurations that ask for the same disks
 //! use the same ones, one after the other.
 
 use super::{

@@ -1,7 +1,7 @@
 //! A workload whose metrics stand in the order of its head.
 //!
 //! What a workload can report may depend on its settings: without fsync there is no fsync latency.
-//! A record has one list of metrics a workload, for all treatments; what a treatment does not
+//! A record has one list of metrics a workload, for all configurations; what a configuration does not
 //! measure has no value there.
 
 use stackrace_engine::Outcome;
@@ -9,7 +9,7 @@ use stackrace_engine::Outcome;
 use crate::event::MetricHead;
 use crate::workload::{Cost, Place, Trouble, Workload};
 
-/// Every metric of any treatment, in the order they first appear.
+/// Every metric of any configuration, in the order they first appear.
 pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<MetricHead> {
     let mut union: Vec<MetricHead> = Vec::new();
     for head in lists.flatten() {
@@ -20,7 +20,7 @@ pub(super) fn union<'a>(lists: impl Iterator<Item = &'a [MetricHead]>) -> Vec<Me
     union
 }
 
-/// Judges by bytes what would be judged by operations, where one does more in one treatment than in
+/// Judges by bytes what would be judged by operations, where one does more in one configuration than in
 /// another: twice as many of half the size are no gain.
 pub(super) fn bytes_first(heads: &mut [MetricHead]) {
     let by_operations = heads.first().is_some_and(|head| head.unit == "op/s");

@@ -10,7 +10,7 @@ use super::{Factor, Policy, Provision};
 /// Most rounds that can be asked for.
 const ROUNDS_MAX: u64 = 10_000;
 
-/// Reads `[decide]`, its contrast left out.
+/// Reads `[decide]`, its comparison left out.
 ///
 /// # Errors
 /// What is out of range.
@@ -48,7 +48,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
         ));
     }
     Ok(Decide {
-        contrast: None,
+        comparison: None,
         margin,
         confidence,
         // At most ROUNDS_MAX, just checked.
@@ -62,24 +62,24 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
     })
 }
 
-/// Checks that a contrast names a factor with something to contrast.
+/// Checks that a comparison names a factor with something to compare.
 ///
 /// # Errors
 /// It does not.
-pub(super) fn contrast(name: &str, span: &Span, factors: &[Factor]) -> Result<(), Refusal> {
+pub(super) fn comparison(name: &str, span: &Span, factors: &[Factor]) -> Result<(), Refusal> {
     if is_place(name) && factors.iter().all(|factor| factor.name != name) {
         return Err(Refusal::at(
             span,
             format!("there is no factor \"{name}\""),
-            format!("name the places to contrast: [factors] {name} = [\"one\", \"another\"]"),
+            format!("name the places to compare: [factors] {name} = [\"one\", \"another\"]"),
         ));
     }
     let factor = &factors[find_factor(factors, name, span)?];
     if factor.levels.len() == 1 {
         return Err(Refusal::at(
             span,
-            format!("factor \"{name}\" has one level: there is nothing to contrast it with"),
-            "add a level, or contrast another factor",
+            format!("factor \"{name}\" has one level: there is nothing to compare it with"),
+            "add a level, or compare another factor",
         ));
     }
     Ok(())

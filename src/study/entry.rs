@@ -1,5 +1,5 @@
 //! One `[[stack]]` or `[[workload]]`: a kind, its settings, and what becomes of them in one
-//! treatment.
+//! configuration.
 
 use crate::setting::{Refusal, Setting, Settings, Span, Value};
 
@@ -8,12 +8,12 @@ use super::document::{self, Field, Item, Node};
 use super::factor::Selection;
 use super::placeholder::Template;
 
-/// Longest settings of one entry with their placeholders replaced, bytes: every treatment has them.
+/// Longest settings of one entry with their placeholders replaced, bytes: every configuration has them.
 const FILLED_MAX: usize = 8192;
 
 /// What was written, its placeholders known to name factors.
 pub(super) struct Entry {
-    /// Treatments it applies to.
+    /// Configurations it applies to.
     pub(super) when: Selection,
     /// The kind, possibly with placeholders.
     pub(super) kind: Template,
@@ -108,7 +108,7 @@ pub(super) fn read(
         refusals.push(Refusal::at(
             &field.name_span,
             format!(
-                "the settings of this {what} are longer than {FILLED_MAX} bytes in a treatment"
+                "the settings of this {what} are longer than {FILLED_MAX} bytes in a configuration"
             ),
             "shorten them, or the levels their placeholders stand for",
         ));
@@ -130,12 +130,12 @@ pub(super) fn keep<T>(result: Result<T, Refusal>, refusals: &mut Vec<Refusal>) -
 }
 
 impl Entry {
-    /// The kind in one treatment.
+    /// The kind in one configuration.
     pub(super) fn kind_in(&self, factors: &[Factor], levels: &[usize]) -> String {
         self.kind.fill(factors, levels).as_words()
     }
 
-    /// The settings in one treatment.
+    /// The settings in one configuration.
     pub(super) fn settings_in(&self, factors: &[Factor], levels: &[usize]) -> Settings {
         let settings = self
             .raw
@@ -162,7 +162,7 @@ impl Entry {
         factors
     }
 
-    /// Whether a setting is not the same in every treatment.
+    /// Whether a setting is not the same in every configuration.
     pub(super) fn varies(&self, name: &str) -> bool {
         let mut settings = self.raw.settings.iter().zip(&self.templates);
         let named = settings.find(|(setting, _)| setting.name == name);

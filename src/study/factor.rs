@@ -8,16 +8,16 @@ use super::Factor;
 use super::Level;
 use super::document::{Field, Item, Node};
 
-/// Factors a study may have: as many of two levels would make far more treatments than it may have.
+/// Factors a study may have: as many of two levels would make far more configurations than it may have.
 const FACTORS_MAX: usize = 64;
-/// Longest name of a factor and label of a level, bytes (a path is one): every treatment bears them.
+/// Longest name of a factor and label of a level, bytes (a path is one): every configuration bears them.
 const NAME_MAX: usize = 4096;
 
-/// Treatments a study may have. A round tries them all: more is a slip of the pen, and it must be
+/// Configurations a study may have. A round tries them all: more is a slip of the pen, and it must be
 /// refused before memory is spent on it.
 pub(super) const TREATMENTS_MAX: usize = 4096;
 
-/// Layers and workloads of all treatments together: each is made and checked.
+/// Layers and workloads of all configurations together: each is made and checked.
 const PARTS_MAX: usize = 65_536;
 
 const LEVEL_EXAMPLE: &str = "{ label = \"journal\", value = [\"-O\", \"has_journal\"] }";
@@ -342,7 +342,7 @@ pub(super) fn combinations(
         return Err(Refusal {
             span: span.cloned(),
             message: format!(
-                "{} treatments of up to {parts} layers and workloads are {all_parts} of them; a study has at most {PARTS_MAX}",
+                "{} configurations of up to {parts} layers and workloads are {all_parts} of them; a study has at most {PARTS_MAX}",
                 combinations.len()
             ),
             help: "take out levels or workloads, or ask two smaller questions".to_owned(),
@@ -361,7 +361,7 @@ fn combination(factors: &[Factor], index: usize) -> Vec<usize> {
     levels
 }
 
-/// Names of treatments, each different from all others.
+/// Names of configurations, each different from all others.
 pub(super) fn names(factors: &[Factor], combinations: &[Vec<usize>]) -> Vec<String> {
     let short = named(factors, combinations, |factor, level| match level.value {
         _ if level.labelled => level.label.clone(),

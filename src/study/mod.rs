@@ -1,11 +1,12 @@
 //! A question and its design, read from one TOML file.
 //!
 //! A study is data: no code, no shell. Every word is checked before anything is touched, in every
-//! treatment, and everything that is wrong is reported at once, each at its place in the file.
+//! configuration, and everything that is wrong is reported at once, each at its place in the file.
 //! What comes out of [`parse`] can be planned and run; nothing of it is looked up in the text
 //! again.
 
 mod aligned;
+mod configuration;
 mod decide;
 mod document;
 mod entry;
@@ -16,7 +17,6 @@ mod placeholder;
 mod read;
 mod schema;
 mod size;
-mod treatment;
 mod words;
 
 #[cfg(test)]
@@ -100,8 +100,8 @@ pub(crate) struct Study {
     /// What is varied, in the order written.
     pub(crate) factors: Vec<Factor>,
     /// Combinations of levels that are left, the last factor changing fastest.
-    pub(crate) treatments: Vec<Treatment>,
-    /// The workloads every treatment goes through, in order.
+    pub(crate) configurations: Vec<Configuration>,
+    /// The workloads every configuration goes through, in order.
     pub(crate) workload_heads: Vec<WorkloadHead>,
     /// What is asked and when to stop.
     pub(crate) decide: Decide,
@@ -131,9 +131,9 @@ impl Study {
     }
 
     fn costs(&self) -> impl Iterator<Item = Cost> {
-        self.treatments
+        self.configurations
             .iter()
-            .flat_map(|treatment| treatment.costs())
+            .flat_map(|configuration| configuration.costs())
     }
 }
 
@@ -144,7 +144,7 @@ pub(crate) struct Factor {
     pub(crate) name: String,
     /// Where the name is written.
     pub(crate) span: Span,
-    /// Its values, in the order written; the first is the baseline of a contrast.
+    /// Its values, in the order written; the first is the baseline of a comparison.
     pub(crate) levels: Vec<Level>,
 }
 
@@ -162,7 +162,7 @@ pub(crate) struct Level {
 }
 
 /// One level of each factor, and what it makes.
-pub(crate) struct Treatment {
+pub(crate) struct Configuration {
     /// Unique in the study.
     pub(crate) name: String,
     /// Label of each factor's level, in the order of the factors.
@@ -173,7 +173,7 @@ pub(crate) struct Treatment {
     pub(crate) workloads: Vec<Box<dyn Workload>>,
 }
 
-impl Treatment {
+impl Configuration {
     /// Bytes its data need at once: the data of one workload are gone before the next.
     pub(crate) fn data_bytes(&self) -> u64 {
         let needs = self.costs().map(|cost| cost.disk_bytes);
@@ -204,7 +204,7 @@ pub(crate) struct Policy {
 /// How often stacks are built.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Provision {
-    /// Anew in every round: chance in allocation is sampled, and disks are needed by one treatment
+    /// Anew in every round: chance in allocation is sampled, and disks are needed by one configuration
     /// at a time.
     EachRound,
     /// Before the first round; all of them stand at once.

@@ -1,7 +1,7 @@
-//! Where treatments are tried, as a factor of the study.
+//! Where configurations are tried, as a factor of the study.
 //!
 //! Two names of factors have a meaning: the levels of `system` are systems of the lab, those of
-//! `host` machines over SSH. Everything else of a factor holds for them as well: a contrast, a
+//! `host` machines over SSH. Everything else of a factor holds for them as well: a comparison, a
 //! `when`, an `[[exclude]]`, a label.
 
 use std::path::Path;
@@ -16,7 +16,7 @@ pub(crate) const SYSTEM: &str = "system";
 /// The factor whose levels are machines over SSH.
 pub(crate) const HOST: &str = "host";
 
-/// Whether a factor of this name says where a treatment is tried.
+/// Whether a factor of this name says where a configuration is tried.
 pub(super) fn is_place(name: &str) -> bool {
     [SYSTEM, HOST].contains(&name)
 }
@@ -37,7 +37,7 @@ pub(super) fn check(factors: &[Factor], refusals: &mut Vec<Refusal>) {
     if let Some(second) = places.next() {
         refusals.push(Refusal::at(
             &second.span,
-            "a treatment is tried on a system of the lab or on a host, not on both",
+            "a configuration is tried on a system of the lab or on a host, not on both",
             format!("take {} or {} out", first.name, second.name),
         ));
     }
@@ -85,15 +85,15 @@ fn between(text: &str, factors: Option<&Field>) -> &'static str {
 }
 
 impl Study {
-    /// The factor that says where treatments are tried; none: all at one place.
+    /// The factor that says where configurations are tried; none: all at one place.
     pub(crate) fn places(&self) -> Option<&Factor> {
         self.factors.iter().find(|factor| is_place(&factor.name))
     }
 
-    /// The level of that factor in a treatment.
-    pub(crate) fn place_of(&self, treatment: usize) -> Option<&str> {
+    /// The level of that factor in a configuration.
+    pub(crate) fn place_of(&self, configuration: usize) -> Option<&str> {
         let factor = self.factors.iter().position(|f| is_place(&f.name))?;
-        Some(&self.treatments.get(treatment)?.levels[factor])
+        Some(&self.configurations.get(configuration)?.levels[factor])
     }
 
     /// Its file's name, without directories.

@@ -1,4 +1,4 @@
-//! `{factor}` inside a value: which factors it names, and what it becomes in one treatment.
+//! `{factor}` inside a value: which factors it names, and what it becomes in one configuration.
 //!
 //! A text that is nothing but `{factor}` becomes the level itself, number or list as it is; inside
 //! a longer text the level is written out. `{{` and `}}` are literal braces.
@@ -58,7 +58,7 @@ impl Template {
         }
     }
 
-    /// The value with the levels of one treatment (one index a factor).
+    /// The value with the levels of one configuration (one index a factor).
     pub(super) fn fill(&self, factors: &[Factor], levels: &[usize]) -> Value {
         let level = |factor: usize| &factors[factor].levels[levels[factor]].value;
         match self {
@@ -86,7 +86,7 @@ impl Template {
         }
     }
 
-    /// Bytes and elements of the value in the treatment where it is longest.
+    /// Bytes and elements of the value in the configuration where it is longest.
     pub(super) fn size_max(&self, factors: &[Factor]) -> usize {
         let level = |factor: usize| {
             let levels = factors[factor].levels.iter();

@@ -8,6 +8,7 @@ use crate::event::Decide;
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::unit;
 
+use super::configuration::{Builder, Finding, WorkloadEntry};
 use super::decide;
 use super::document::{self, Field};
 use super::entry::{self, Entry, keep};
@@ -16,7 +17,6 @@ use super::factor::{self, Selection};
 use super::place;
 use super::placeholder::Template;
 use super::size;
-use super::treatment::{Builder, Finding, WorkloadEntry};
 use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 use super::{Factor, Kinds, Policy, Study};
 
@@ -128,15 +128,15 @@ impl<'a> Reader<'a> {
         } else {
             None
         };
-        // Entries are checked in every treatment even where something else is wrong already.
+        // Entries are checked in every configuration even where something else is wrong already.
         let mut builder = Builder::new(kinds, &factors, &stack, &workloads);
         builder.stack_whole = stack_whole;
-        let (mut treatments, mut heads) = (Vec::new(), Vec::new());
+        let (mut configurations, mut heads) = (Vec::new(), Vec::new());
         if let Some(combinations) = &combinations {
             reader.all_present(&factors, &stack, combinations);
             let names = factor::names(&factors, combinations);
-            treatments = builder.treatments(combinations, names);
-            heads = builder.heads(&mut treatments);
+            configurations = builder.configurations(combinations, names);
+            heads = builder.heads(&mut configurations);
         }
         let mut findings = plain(reader.refusals);
         findings.extend(builder.findings());
@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
             title: top.title.unwrap_or_else(|| stem(name)),
             question: top.question,
             factors,
-            treatments,
+            configurations,
             workload_heads: heads,
             decide,
             policy,
@@ -317,7 +317,7 @@ impl<'a> Reader<'a> {
             } else if field.name == "when" {
                 self.refusals.push(Refusal::at(
                     &field.name_span,
-                    "a workload has no \"when\": every treatment goes through the same workloads",
+                    "a workload has no \"when\": every configuration goes through the same workloads",
                     "use a {placeholder} in its settings, or take it out",
                 ));
             } else {
@@ -333,7 +333,7 @@ impl<'a> Reader<'a> {
         {
             self.refusals.push(Refusal::at(
                 words.span_of("name"),
-                "a workload has one name for all treatments, without braces",
+                "a workload has one name for all configurations, without braces",
                 "leave the name out, or write a plain one",
             ));
         }
@@ -364,7 +364,7 @@ impl<'a> Reader<'a> {
         let Template::Plain(_) = entry.kind else {
             return Err(Refusal::at(
                 &entry.kind_span,
-                "the kind of a workload cannot vary: every treatment goes through the same workloads",
+                "the kind of a workload cannot vary: every configuration goes through the same workloads",
                 "vary a setting, or write one [[workload]] for each kind",
             ));
         };
@@ -435,11 +435,11 @@ impl<'a> Reader<'a> {
         let words = self.words("decide", "[decide] margin = \"5 %\"", DECIDE_DOCS)?;
         let decided = decide::decide(&words);
         let mut decide = keep(decided, &mut self.refusals);
-        if let Some(name) = words.text("contrast").ok().flatten() {
-            let contrasted = decide::contrast(&name, words.span_of("contrast"), factors);
-            keep(contrasted, &mut self.refusals);
+        if let Some(name) = words.text("compare").ok().flatten() {
+            let compared = decide::comparison(&name, words.span_of("compare"), factors);
+            keep(compared, &mut self.refusals);
             if let Some(decide) = &mut decide {
-                decide.contrast = Some(name);
+                decide.comparison = Some(name);
             }
         }
         decide
@@ -474,7 +474,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A level without a treatment, or a layer without one, is a slip in `when` or `[[exclude]]`.
+    /// A level without a configuration, or a layer without one, is a slip in `when` or `[[exclude]]`.
     fn all_present(&mut self, factors: &[Factor], stack: &[Entry], combinations: &[Vec<usize>]) {
         for (index, factor) in factors.iter().enumerate() {
             for (number, level) in factor.levels.iter().enumerate() {
@@ -482,7 +482,7 @@ impl<'a> Reader<'a> {
                     self.refusals.push(Refusal::at(
                         &level.span,
                         format!(
-                            "every treatment with {} {} is excluded",
+                            "every configuration with {} {} is excluded",
                             factor.name, level.label
                         ),
                         "take the level out, or narrow an [[exclude]]",
@@ -494,7 +494,7 @@ impl<'a> Reader<'a> {
             if !combinations.iter().any(|levels| entry.when.holds(levels)) {
                 self.refusals.push(Refusal::at(
                     &entry.kind_span,
-                    "this layer is in no treatment",
+                    "this layer is in no configuration",
                     "widen its `when`, narrow an [[exclude]], or take it out",
                 ));
             }

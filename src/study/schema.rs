@@ -63,7 +63,7 @@ pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
         json!({
             "type": "array",
             "minItems": 1,
-            "description": "What every treatment goes through, in order.",
+            "description": "What every configuration goes through, in order.",
             "items": { "type": "object", "properties": workload, "additionalProperties": false },
         }),
     );

@@ -197,7 +197,7 @@ loop = { size = "2 GiB" }
 name = "random write"
 random = { block-size = "{block-size}", time = "5 s" }
 [decide]
-contrast = "filesystem"
+compare = "filesystem"
 "#;
 
 fn good(text: &str) -> Study {
@@ -234,26 +234,26 @@ fn refused_times(times: usize, from: &str, to: &str, parts: &[&str]) {
     }
 }
 
-/// What the first workload of each treatment was given.
+/// What the first workload of each configuration was given.
 fn workloads_given(study: &Study) -> Vec<String> {
     study
-        .treatments
+        .configurations
         .iter()
-        .map(|treatment| treatment.workloads[0].summary())
+        .map(|configuration| configuration.workloads[0].summary())
         .collect()
 }
 
 #[test]
-fn a_good_study_is_its_treatments() {
+fn a_good_study_is_its_configurations() {
     let study = good(GOOD);
     let names: Vec<&str> = study
-        .treatments
+        .configurations
         .iter()
-        .map(|treatment| treatment.name.as_str())
+        .map(|configuration| configuration.name.as_str())
         .collect();
     assert_eq!(names, ["ext4, 4 KiB", "ext4, 64 KiB", "xfs, 64 KiB"]);
-    assert_eq!(study.treatments[2].levels, ["xfs", "64 KiB"]);
-    assert_eq!(study.treatments[2].stack.layers[1].kind(), "xfs");
+    assert_eq!(study.configurations[2].levels, ["xfs", "64 KiB"]);
+    assert_eq!(study.configurations[2].stack.layers[1].kind(), "xfs");
     assert_eq!(study.title, "ext4 or XFS?");
     assert_eq!(study.workload_heads.len(), 1);
     assert_eq!(study.workload_heads[0].name, "random write");
@@ -261,7 +261,7 @@ fn a_good_study_is_its_treatments() {
     assert_eq!(
         study.decide,
         Decide {
-            contrast: Some("filesystem".to_owned()),
+            comparison: Some("filesystem".to_owned()),
             margin: 0.05,
             confidence: 0.95,
             rounds_max: 30,
@@ -301,11 +301,11 @@ fn everything_written_in_decide_and_trial_is_read() {
 }
 
 #[test]
-fn a_study_without_factors_is_one_treatment_named_after_its_layers() {
+fn a_study_without_factors_is_one_configuration_named_after_its_layers() {
     let study =
         good("[[stack]]\nloop = {size = 1}\n[[stack]]\nxfs = {}\n[[workload]]\nrandom = {}");
-    assert_eq!(study.treatments.len(), 1);
-    assert_eq!(study.treatments[0].name, "loop + xfs");
+    assert_eq!(study.configurations.len(), 1);
+    assert_eq!(study.configurations[0].name, "loop + xfs");
     assert_eq!(study.title, "file");
 }
 
@@ -318,7 +318,7 @@ dir = { path = "." }
 random = { SETTING }
 "#;
 
-/// What the workload is given in each treatment.
+/// What the workload is given in each configuration.
 fn filled(levels: &str, setting: &str) -> Vec<String> {
     let text = TYPED.replace("LEVELS", levels).replace("SETTING", setting);
     workloads_given(&good(&text))
@@ -373,7 +373,7 @@ fn a_list_in_a_list_becomes_elements_of_it() {
 }
 
 #[test]
-fn treatments_are_named_by_labels_and_bare_numbers_by_their_factor() {
+fn configurations_are_named_by_labels_and_bare_numbers_by_their_factor() {
     let text = TYPED
         .replace(
             "LEVELS",
@@ -381,7 +381,11 @@ fn treatments_are_named_by_labels_and_bare_numbers_by_their_factor() {
         )
         .replace("SETTING", "note = \"x{level}\"");
     let study = good(&text);
-    let names: Vec<&str> = study.treatments.iter().map(|t| t.name.as_str()).collect();
+    let names: Vec<&str> = study
+        .configurations
+        .iter()
+        .map(|t| t.name.as_str())
+        .collect();
     assert_eq!(
         names,
         [
@@ -402,13 +406,16 @@ fn names_that_would_collide_are_written_out() {
         "[factors]\na = [\"x\", \"x, y\"]\nb = [\"y, z\", \"z\"]\n[[stack]]\ndir = { path = \".\" }\n\
          [[workload]]\nrandom = { note = \"{a}{b}\" }",
     );
-    let names: std::collections::HashSet<&str> =
-        study.treatments.iter().map(|t| t.name.as_str()).collect();
+    let names: std::collections::HashSet<&str> = study
+        .configurations
+        .iter()
+        .map(|t| t.name.as_str())
+        .collect();
     assert_eq!(names.len(), 4, "{names:?}");
 }
 
 #[test]
-fn when_limits_a_layer_to_some_treatments() {
+fn when_limits_a_layer_to_some_configurations() {
     let study = good(
         r#"
 [factors]
@@ -430,7 +437,7 @@ random = {}
 "#,
     );
     let kinds: Vec<Vec<&str>> = study
-        .treatments
+        .configurations
         .iter()
         .map(|t| t.stack.layers.iter().map(|layer| layer.kind()).collect())
         .collect();
@@ -456,7 +463,7 @@ fn unnamed_workloads_are_named_by_kind_and_number() {
     assert!(
         study.workload_heads[0]
             .summary
-            .contains("varies with the treatment")
+            .contains("varies with the configuration")
     );
     assert!(!study.workload_heads[1].summary.contains("varies"));
 }
@@ -518,8 +525,8 @@ fn all_errors_are_reported_in_the_order_of_the_text() {
         .replacen("loop", "lop", 1)
         .replacen("time = \"5 s\"", "time = 5", 1)
         .replacen(
-            "contrast = \"filesystem\"",
-            "contrast = \"file\"\nmargin = 7",
+            "compare = \"filesystem\"",
+            "compare = \"file\"\nmargin = 7",
             1,
         );
     let shown = bad(&text);
@@ -632,11 +639,11 @@ fn unknown_factors_and_levels_are_refused_everywhere() {
         &["there is no factor \"filesystm\"", "file.toml:6:1"],
     );
     refused(
-        "contrast = \"filesystem\"",
-        "contrast = \"filesytem\"",
+        "compare = \"filesystem\"",
+        "compare = \"filesytem\"",
         &[
             "there is no factor \"filesytem\"",
-            "file.toml:16:12",
+            "file.toml:16:11",
             "did you mean \"filesystem\"?",
         ],
     );
@@ -694,12 +701,12 @@ fn factors_that_cannot_be_compared_are_refused() {
         2,
         "[decide]",
         "[[exclude]]\nblock-size = \"64 KiB\"\n[decide]",
-        &["every treatment with", "is excluded"],
+        &["every configuration with", "is excluded"],
     );
 }
 
 #[test]
-fn a_contrast_needs_two_levels() {
+fn a_comparison_needs_two_levels() {
     let text = GOOD
         .replacen("[\"ext4\", \"xfs\"]", "[\"ext4\"]", 1)
         .replacen(
@@ -890,7 +897,7 @@ fn workloads_are_told_apart() {
     refused(
         "name = \"random write\"",
         "name = \"{block-size}\"",
-        &["one name for all treatments"],
+        &["one name for all configurations"],
     );
     refused(
         "name = \"random write\"",
@@ -912,7 +919,7 @@ fn workloads_are_told_apart() {
         .replacen("time = \"5 s\"", "mode = \"{mode}\"", 1);
     let shown = bad(&modes);
     assert!(
-        shown.contains("is judged by other things in treatment"),
+        shown.contains("is judged by other things in configuration"),
         "{shown}"
     );
 }
@@ -989,7 +996,7 @@ fn the_schema_knows_every_kind_and_setting() {
     assert!(workload["random"]["properties"]["block-size"]["anyOf"].is_array());
     assert!(workload["name"].is_object());
     for word in [
-        "contrast",
+        "compare",
         "margin",
         "confidence",
         "rounds-at-most",
@@ -1002,7 +1009,7 @@ fn the_schema_knows_every_kind_and_setting() {
 }
 
 #[test]
-fn a_metric_some_treatments_lack_has_no_value_there() {
+fn a_metric_some_configurations_lack_has_no_value_there() {
     let text = TYPED
         .replace("LEVELS", "false, true")
         .replace("SETTING", "direct = \"{level}\"");
@@ -1013,15 +1020,15 @@ fn a_metric_some_treatments_lack_has_no_value_there() {
         .map(|head| head.name.as_str())
         .collect();
     assert_eq!(names, ["throughput", "third", "second"]);
-    for (treatment, values) in study.treatments.iter().zip([
+    for (configuration, values) in study.configurations.iter().zip([
         [Some(10.0), Some(5.0), None],
         [Some(10.0), Some(5.0), Some(6.0)],
     ]) {
         assert_eq!(
-            treatment.workloads[0].metrics(),
+            configuration.workloads[0].metrics(),
             study.workload_heads[0].metrics
         );
-        assert_eq!(treatment.workloads[0].evaluate(&[]), values);
+        assert_eq!(configuration.workloads[0].evaluate(&[]), values);
     }
 }
 
@@ -1040,8 +1047,8 @@ fn blocks_of_several_sizes_are_judged_by_bytes() {
         let study = parse("t.toml", text.as_bytes(), &Kinds::real()).unwrap();
         let head = &study.workload_heads[0];
         let names: Vec<String> = head.metrics.iter().map(|m| m.name.clone()).collect();
-        for treatment in &study.treatments {
-            assert_eq!(treatment.workloads[0].metrics(), head.metrics);
+        for configuration in &study.configurations {
+            assert_eq!(configuration.workloads[0].metrics(), head.metrics);
         }
         names[..2].to_vec()
     };
@@ -1078,7 +1085,7 @@ fn the_studies_that_ship_can_be_read() {
             Ok(study) => study,
             Err(errors) => panic!("{name}: {}", all(&errors)),
         };
-        assert!(study.treatments.len() > 1, "{name}");
+        assert!(study.configurations.len() > 1, "{name}");
         assert!(study.question.is_some(), "{name}");
     }
 }
@@ -1111,7 +1118,7 @@ proptest! {
     }
 
     #[test]
-    fn treatments_are_all_combinations_in_order(a in 1..6_usize, b in 1..6_usize) {
+    fn configurations_are_all_combinations_in_order(a in 1..6_usize, b in 1..6_usize) {
         let list = |n: usize| (0..n).map(|n| n.to_string()).collect::<Vec<_>>().join(",");
         let text = format!(
             "[factors]\na = [{}]\nb = [{}]\n[[stack]]\ndir = {{ path = \".\" }}\n\
@@ -1252,10 +1259,10 @@ fn places_named_beside_a_study_are_a_factor_of_it() {
                 .collect()
         };
         assert_eq!(others(&after), others(&before), "{text}");
-        let tried: Vec<_> = (0..after.treatments.len())
+        let tried: Vec<_> = (0..after.configurations.len())
             .map(|t| after.place_of(t).unwrap())
             .collect();
-        let half = after.treatments.len() / 2;
+        let half = after.configurations.len() / 2;
         for place in &places {
             assert_eq!(tried.iter().filter(|tried| *tried == place).count(), half);
         }
@@ -1263,7 +1270,7 @@ fn places_named_beside_a_study_are_a_factor_of_it() {
 }
 
 #[test]
-fn places_are_texts_of_one_kind_and_a_contrast_must_have_them() {
+fn places_are_texts_of_one_kind_and_a_comparison_must_have_them() {
     refused_times(
         2,
         "[factors]",
@@ -1276,8 +1283,8 @@ fn places_are_texts_of_one_kind_and_a_contrast_must_have_them() {
         &["not on both", "take system or host out", "file.toml:4:1"],
     );
     refused(
-        "contrast = \"filesystem\"",
-        "contrast = \"system\"",
+        "compare = \"filesystem\"",
+        "compare = \"system\"",
         &["there is no factor \"system\"", "[factors] system = ["],
     );
 }

@@ -37,10 +37,10 @@ pub(super) const WORKLOAD_DOCS: &[SettingDoc] = &[
 /// Words of `[decide]`.
 pub(super) const DECIDE_DOCS: &[SettingDoc] = &[
     SettingDoc::optional(
-        "contrast",
+        "compare",
         Kind::Text,
         "",
-        "Factor whose levels are contrasted with its first; absent: which treatment is best.",
+        "Factor whose levels are compared with its first; absent: which configuration is best.",
     ),
     SettingDoc::optional(
         "margin",

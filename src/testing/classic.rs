@@ -2,7 +2,7 @@
 
 use crate::classic::bonnie;
 use crate::classic::fio::{self, Place, Sections};
-use crate::classic::postmark::language::{Answer, Configuration, From};
+use crate::classic::postmark::language::{Answer, From, Settings};
 use crate::classic::postmark::{metrics, parse, values};
 use crate::classic::sysbench;
 
@@ -28,7 +28,7 @@ pub fn postmark(data: &[u8]) {
         }
     }
     for from in [From::Prompt, From::File] {
-        let mut configuration = Configuration::default();
+        let mut configuration = Settings::default();
         for line in text.lines() {
             match configuration.obey(line, from) {
                 Answer::Say(text) => assert!(text.ends_with('\n')),

@@ -4,7 +4,7 @@ use crate::event::{Event, FORMAT, Line, RunStarted};
 use crate::import::{self, Source};
 use crate::record::Record;
 
-/// Treatments, workloads and rounds of a design that is reported on.
+/// Configurations, workloads and rounds of a design that is reported on.
 const REPORTED_MAX: usize = 60;
 
 /// A text, taken for that of each tool and as it is recognised.
@@ -65,7 +65,7 @@ fn record(sources: &[Source]) -> Record {
         study_hash: String::new(),
         title: "t".to_owned(),
         factors: Vec::new(),
-        treatments: design.treatments,
+        configurations: design.configurations,
         workloads: design.workloads,
         decide: design.decide,
         seed: 0,

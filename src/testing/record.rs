@@ -7,15 +7,15 @@ use base64::Engine as _;
 
 use super::input::Input;
 use crate::event::{
-    Better, Counted, Decide, Ended, Event, FORMAT, Fact, Line, MetricHead, Observation,
-    OperationObservation, PhaseObservation, RunStarted, Settled, TimingObservation, TreatmentHead,
+    Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, Line, MetricHead,
+    Observation, OperationObservation, PhaseObservation, RunStarted, Settled, TimingObservation,
     Until, WorkloadHead,
 };
 use crate::record::Record;
 use crate::report::{self, Options};
 use crate::verdict::{self, Evidence};
 
-/// Largest table of values (treatments × workloads × rounds) that is judged: it is made whole, and
+/// Largest table of values (configurations × workloads × rounds) that is judged: it is made whole, and
 /// a short text can ask for one that no run would fill.
 const VALUES_MAX: usize = 10_000;
 /// Largest log that is reported on in every form.
@@ -58,7 +58,7 @@ fn written(record: &Record) -> Vec<u8> {
 pub(super) fn reported(record: &Record) {
     let head = &record.head;
     let rounds = record.complete_rounds().len();
-    let values = (head.treatments.len() + 1)
+    let values = (head.configurations.len() + 1)
         .saturating_mul(head.workloads.len() + 1)
         .saturating_mul(rounds + 1);
     if values > VALUES_MAX {
@@ -69,8 +69,8 @@ pub(super) fn reported(record: &Record) {
     let evidence = Evidence::of(record);
     let verdict = verdict::judge(&evidence);
     verdict::may_stop(&verdict, head);
-    for treatment in verdict::to_drop(&evidence) {
-        assert!(treatment < head.treatments.len());
+    for configuration in verdict::to_drop(&evidence) {
+        assert!(configuration < head.configurations.len());
     }
     crate::audit::notes(head, &evidence.trials);
     let options = |colour| Options {
@@ -181,9 +181,9 @@ pub fn report(data: &[u8]) {
     let rounds = input.below(7) as u32;
     let mut events = Vec::new();
     for round in 1..=rounds {
-        for treatment in 0..head.treatments.len() {
+        for configuration in 0..head.configurations.len() {
             for workload in 0..head.workloads.len() {
-                let place = (round, treatment, workload);
+                let place = (round, configuration, workload);
                 events.push(Event::Trial(Box::new(trial(&mut input, &head, place))));
             }
         }
@@ -222,8 +222,8 @@ fn line(input: &mut Input<'_>, at: usize, event: Event) -> Line {
 
 fn head(input: &mut Input<'_>) -> RunStarted {
     let factors: Vec<String> = (0..input.below(3)).map(|_| input.text()).collect();
-    let treatments = (0..=input.below(4))
-        .map(|_| TreatmentHead {
+    let configurations = (0..=input.below(4))
+        .map(|_| ConfigurationHead {
             name: input.text(),
             levels: factors.iter().map(|_| input.text()).collect(),
         })
@@ -254,7 +254,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
         study_hash: input.text(),
         title: input.text(),
         decide: Decide {
-            contrast: factors.first().filter(|_| input.below(2) == 0).cloned(),
+            comparison: factors.first().filter(|_| input.below(2) == 0).cloned(),
             margin: finite(input).abs().min(1.0),
             confidence: 0.5 + f64::from(input.u8()) / 512.0,
             rounds_max: input.u32() % 10_000,
@@ -262,7 +262,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
             until: [Until::Overall, Until::Each, Until::Never][input.below(3)],
         },
         factors,
-        treatments,
+        configurations,
         workloads,
         seed: input.u64(),
         environment: vec![Fact::new(input.text(), input.text())],
@@ -281,13 +281,13 @@ fn finite(input: &mut Input<'_>) -> f64 {
 fn trial(
     input: &mut Input<'_>,
     head: &RunStarted,
-    (round, treatment, workload): (u32, usize, usize),
+    (round, configuration, workload): (u32, usize, usize),
 ) -> Observation {
     let metrics = head.workloads[workload].metrics.iter();
     Observation {
         round,
-        position: treatment,
-        treatment,
+        position: configuration,
+        configuration,
         workload,
         ended: match input.below(16) {
             14 => Ended::Interrupted,

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use crate::plan::{Machine, Plan, order};
 use crate::study::{self, Kinds, Study};
 
-/// Most treatments that are also planned: a plan's cost grows with them, a check's must not.
+/// Most configurations that are also planned: a plan's cost grows with them, a check's must not.
 const PLANNED_MAX: usize = 64;
 
 /// Most refusals that are also shown.
@@ -41,18 +41,22 @@ fn taken(study: &Study, data: &[u8]) {
     assert!((0.5..=0.9999).contains(&decide.confidence));
     assert!((1..=10_000).contains(&decide.rounds_max));
     assert!(decide.time_max_ns > 0);
-    assert!(!study.treatments.is_empty());
-    let names: HashSet<&str> = study.treatments.iter().map(|t| t.name.as_str()).collect();
-    assert_eq!(names.len(), study.treatments.len(), "names collide");
-    for treatment in &study.treatments {
-        assert_eq!(treatment.levels.len(), study.factors.len());
-        assert_eq!(treatment.workloads.len(), study.workload_heads.len());
-        assert!(!treatment.stack.layers.is_empty());
-        for layer in &treatment.stack.layers {
+    assert!(!study.configurations.is_empty());
+    let names: HashSet<&str> = study
+        .configurations
+        .iter()
+        .map(|t| t.name.as_str())
+        .collect();
+    assert_eq!(names.len(), study.configurations.len(), "names collide");
+    for configuration in &study.configurations {
+        assert_eq!(configuration.levels.len(), study.factors.len());
+        assert_eq!(configuration.workloads.len(), study.workload_heads.len());
+        assert!(!configuration.stack.layers.is_empty());
+        for layer in &configuration.stack.layers {
             assert!(!layer.describe_asked().is_empty());
             layer.disk_needed();
         }
-        for (workload, head) in treatment.workloads.iter().zip(&study.workload_heads) {
+        for (workload, head) in configuration.workloads.iter().zip(&study.workload_heads) {
             assert!(head.metrics.starts_with(&workload.metrics()));
             assert!(!workload.summary().is_empty());
             assert!(!workload.phases().is_empty());
@@ -64,7 +68,7 @@ fn taken(study: &Study, data: &[u8]) {
     }
     study.trial_disk_bytes();
     study.working_set_bytes();
-    if study.treatments.len() <= PLANNED_MAX {
+    if study.configurations.len() <= PLANNED_MAX {
         planned(study);
     }
 }
@@ -81,7 +85,7 @@ fn planned(study: &Study) {
     let plan = Plan::of(study, &machine);
     assert!(!plan.render().is_empty());
     assert!(serde_json::to_string(&plan).is_ok());
-    let everyone: Vec<usize> = (0..study.treatments.len()).collect();
+    let everyone: Vec<usize> = (0..study.configurations.len()).collect();
     let mut round = order(study.seed, &study.hash(), 7, &everyone);
     round.sort_unstable();
     assert_eq!(round, everyone, "a round is not everyone once");
@@ -113,7 +117,7 @@ pub fn compare(data: &[u8]) {
         Ok(study) => study,
         Err(errors) => panic!("{written}\n{}", errors[0]),
     };
-    assert_eq!(study.treatments.len(), paths.len());
+    assert_eq!(study.configurations.len(), paths.len());
     for (level, path) in study.factors[0].levels.iter().zip(&paths) {
         assert_eq!(Path::new(&level.value.as_words()), path);
     }

@@ -1,4 +1,4 @@
-//! Answers to what a study did not ask: any contrast, metric or workload of stored results.
+//! Answers to what a study did not ask: any comparison, metric or workload of stored results.
 //!
 //! The rounds and the looks are those of the study, so stopping early stays paid for; the error is
 //! shared over everything asked at once. That somebody looked at the data before choosing cannot be
@@ -7,9 +7,9 @@
 use serde::Serialize;
 use stackrace_stats::Looks;
 
-use super::judge::{Sides, contrast, factor_sides, sides};
+use super::judge::{Sides, comparison, factor_sides, sides};
 use super::table::{Evidence, Response, Table};
-use super::{Contrast, judge, sentence};
+use super::{Comparison, judge, sentence};
 use crate::event::RunStarted;
 use crate::record::Record;
 
@@ -31,8 +31,8 @@ pub(crate) struct Question {
 /// What is set against what.
 #[derive(Debug, Clone)]
 pub(crate) enum Sought {
-    /// `A,B`: two treatments, or two levels of one factor; B against A.
-    Contrast(String),
+    /// `A,B`: two configurations, or two levels of one factor; B against A.
+    Comparison(String),
     /// Every level of a factor against its first.
     Factor(String),
 }
@@ -59,7 +59,7 @@ pub(crate) struct Answer {
     pub(crate) imported: bool,
     /// The question, or a part of it, was not the study's: exploratory.
     pub(crate) chosen_after: bool,
-    /// How many contrasts share the error, over all runs asked at once; of the study's own
+    /// How many comparisons share the error, over all runs asked at once; of the study's own
     /// question, how many it has.
     pub(crate) family: usize,
     /// All of them hold together with at least this probability.
@@ -70,10 +70,10 @@ pub(crate) struct Answer {
     pub(crate) rounds: u32,
     /// The look the statements hold at; none: too few rounds.
     pub(crate) look: Option<u32>,
-    /// A sentence for each contrast; of the study's own question, its verdict.
+    /// A sentence for each comparison; of the study's own question, its verdict.
     pub(crate) sentences: Vec<String>,
-    /// The contrasts.
-    pub(crate) contrasts: Vec<Contrast>,
+    /// The comparisons.
+    pub(crate) comparisons: Vec<Comparison>,
     /// What the reader must know before believing the figures.
     pub(crate) notes: Vec<String>,
 }
@@ -83,7 +83,7 @@ pub(crate) struct Answer {
 pub(crate) struct Unanswerable {
     /// The run.
     pub(crate) run: String,
-    /// `treatment`, `factor`, `metric`, `workload`.
+    /// `configuration`, `factor`, `metric`, `workload`.
     pub(crate) what: &'static str,
     /// As it was asked.
     pub(crate) name: String,
@@ -123,19 +123,19 @@ fn own(record: &Record) -> Answer {
         .workloads
         .into_iter()
         .filter(|c| c.within.is_empty());
-    let contrasts: Vec<Contrast> = verdict.overall.into_iter().chain(whole).collect();
+    let comparisons: Vec<Comparison> = verdict.overall.into_iter().chain(whole).collect();
     Answer {
         run: record.head.run.clone(),
         title: record.head.title.clone(),
         imported: record.imported(),
         chosen_after: false,
-        family: contrasts.len(),
+        family: comparisons.len(),
         confidence: verdict.confidence,
         margin: verdict.margin,
         rounds: verdict.rounds,
         look: verdict.look,
         sentences,
-        contrasts,
+        comparisons,
         notes: verdict.notes,
     }
 }
@@ -153,22 +153,22 @@ impl Asked {
         let evidence = Evidence::of(record);
         let table = Table::new(&evidence);
         let sides = match &question.sought {
-            Some(Sought::Contrast(words)) => vec![two_sides(head, words)?],
+            Some(Sought::Comparison(words)) => vec![two_sides(head, words)?],
             Some(Sought::Factor(name)) if head.factors.contains(name) => factor_sides(head, name),
             Some(Sought::Factor(name)) => {
                 return Err(unanswerable(head, "factor", name, head.factors.iter()));
             }
             None => sides(&table),
         };
-        let ranked = question.sought.is_none() && head.decide.contrast.is_none();
+        let ranked = question.sought.is_none() && head.decide.comparison.is_none();
         Ok(Self {
             sides: sides.into_iter().filter(|s| s.within.is_empty()).collect(),
             figures: figures(head, question)?,
-            ranked: ranked && head.treatments.len() > 2,
+            ranked: ranked && head.configurations.len() > 2,
         })
     }
 
-    /// Contrasts that share the error: of a ranking every pair, since any could have been asked.
+    /// Comparisons that share the error: of a ranking every pair, since any could have been asked.
     fn family(&self) -> usize {
         let others = self.sides.len();
         let sides = if self.ranked {
@@ -191,11 +191,11 @@ impl Asked {
         evidence.rounds.truncate(look.unwrap_or(rounds) as usize);
         let table = Table::new(&evidence);
         let alpha = looks.alpha_per_look(1.0 - head.decide.confidence) / family.max(1) as f64;
-        let contrasts: Vec<Contrast> = self
+        let comparisons: Vec<Comparison> = self
             .figures
             .iter()
             .flat_map(|figure| self.sides.iter().map(move |sides| (figure, sides)))
-            .map(|(figure, sides)| contrast(&table, sides, *figure, alpha, look))
+            .map(|(figure, sides)| comparison(&table, sides, *figure, alpha, look))
             .collect();
         Answer {
             run: head.run.clone(),
@@ -207,11 +207,11 @@ impl Asked {
             margin: head.decide.margin,
             rounds,
             look,
-            sentences: contrasts
+            sentences: comparisons
                 .iter()
-                .map(|contrast| sentence::answer(contrast, head))
+                .map(|comparison| sentence::answer(comparison, head))
                 .collect(),
-            contrasts,
+            comparisons,
             notes,
         }
     }
@@ -231,23 +231,23 @@ fn unanswerable<'a>(
     }
 }
 
-/// `A,B`. Names of treatments may have commas: every comma is tried, treatments before levels.
+/// `A,B`. Names of configurations may have commas: every comma is tried, configurations before levels.
 fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, Unanswerable> {
     let places = words.match_indices(',').map(|(at, _)| at);
     let pairs: Vec<(&str, &str)> = places
         .map(|at| (words[..at].trim(), words[at + 1..].trim()))
         .collect();
-    let treatment = |name: &str| head.treatments.iter().position(|t| t.name == name);
-    let treatments = pairs
+    let configuration = |name: &str| head.configurations.iter().position(|t| t.name == name);
+    let configurations = pairs
         .iter()
-        .find_map(|(a, b)| Some((treatment(a)?, treatment(b)?)))
+        .find_map(|(a, b)| Some((configuration(a)?, configuration(b)?)))
         .filter(|(a, b)| a != b);
-    if let Some((a, b)) = treatments {
+    if let Some((a, b)) = configurations {
         return Ok(Sides {
             a: vec![a],
             b: vec![b],
-            a_name: head.treatments[a].name.clone(),
-            b_name: head.treatments[b].name.clone(),
+            a_name: head.configurations[a].name.clone(),
+            b_name: head.configurations[b].name.clone(),
             within: String::new(),
         });
     }
@@ -256,21 +256,24 @@ fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, Unanswerable> {
         .find_map(|(a, b)| (0..head.factors.len()).find_map(|at| of_levels(head, at, a, b)));
     levels.ok_or_else(|| {
         let known = |name: &&str| {
-            let level = |t: &crate::event::TreatmentHead| t.levels.iter().any(|l| l == name);
-            treatment(name).is_some() || head.treatments.iter().any(level)
+            let level = |t: &crate::event::ConfigurationHead| t.levels.iter().any(|l| l == name);
+            configuration(name).is_some() || head.configurations.iter().any(level)
         };
         let wrong = match pairs.first() {
             Some((a, b)) => [a, b].into_iter().find(|name| !known(name)),
             None => None,
         };
-        let names = head.treatments.iter().map(|treatment| &treatment.name);
-        let levels = head
-            .treatments
+        let names = head
+            .configurations
             .iter()
-            .flat_map(|treatment| &treatment.levels);
+            .map(|configuration| &configuration.name);
+        let levels = head
+            .configurations
+            .iter()
+            .flat_map(|configuration| &configuration.levels);
         unanswerable(
             head,
-            "treatment or level",
+            "configuration or level",
             wrong.copied().unwrap_or(words),
             names.chain(levels),
         )
@@ -280,13 +283,13 @@ fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, Unanswerable> {
 /// Two levels of a factor, over all combinations of the others that have both.
 fn of_levels(head: &RunStarted, factor: usize, a: &str, b: &str) -> Option<Sides> {
     let others = |t: usize| {
-        let levels = head.treatments[t].levels.iter().enumerate();
+        let levels = head.configurations[t].levels.iter().enumerate();
         levels.filter(|(at, _)| *at != factor).collect::<Vec<_>>()
     };
     let of = |level: &str| {
-        let all = 0..head.treatments.len();
+        let all = 0..head.configurations.len();
         let level = level.to_owned();
-        all.filter(move |t| head.treatments[*t].levels[factor] == level)
+        all.filter(move |t| head.configurations[*t].levels[factor] == level)
     };
     let (mut side_a, mut side_b) = (Vec::new(), Vec::new());
     for t in of(a).filter(|_| a != b) {
@@ -356,8 +359,8 @@ mod tests {
         Question::default()
     }
 
-    fn contrast(words: &str) -> Option<Sought> {
-        Some(Sought::Contrast(words.to_owned()))
+    fn comparison(words: &str) -> Option<Sought> {
+        Some(Sought::Comparison(words.to_owned()))
     }
 
     #[test]
@@ -367,48 +370,48 @@ mod tests {
         let answers = ask(&[record], &question()).unwrap();
         assert!(!answers[0].chosen_after);
         assert_eq!(answers[0].sentences[0], verdict.sentence);
-        assert_eq!(answers[0].contrasts[..1], verdict.overall[..]);
+        assert_eq!(answers[0].comparisons[..1], verdict.overall[..]);
     }
 
-    /// The same contrast as the study's, asked alone: a smaller family, so a narrower interval.
+    /// The same comparison as the study's, asked alone: a smaller family, so a narrower interval.
     #[test]
     fn what_is_asked_afterwards_says_so_and_shares_its_error_over_what_is_asked() {
         let record = sample::record(&sample::small());
         let own = judge(&Evidence::of(&record));
         let browse = Question {
-            sought: contrast("ext4,xfs"),
+            sought: comparison("ext4,xfs"),
             workload: Some("browse".to_owned()),
             ..question()
         };
         let one = ask(std::slice::from_ref(&record), &browse)
             .unwrap()
             .remove(0);
-        assert!(one.chosen_after && one.family == 1 && one.contrasts.len() == 1);
+        assert!(one.chosen_after && one.family == 1 && one.comparisons.len() == 1);
         assert_eq!(one.look, Some(5));
-        let width = |c: &Contrast| c.ratio.map(|ratio| ratio.high / ratio.low).unwrap();
+        let width = |c: &Comparison| c.ratio.map(|ratio| ratio.high / ratio.low).unwrap();
         let known = own
             .workloads
             .iter()
             .find(|c| c.workload == "browse")
             .unwrap();
-        assert_eq!(known.rounds, one.contrasts[0].rounds);
-        assert!(width(&one.contrasts[0]) < width(known));
+        assert_eq!(known.rounds, one.comparisons[0].rounds);
+        assert!(width(&one.comparisons[0]) < width(known));
         let twice = ask(&[record.clone(), record], &browse).unwrap();
         assert_eq!((twice.len(), twice[0].family), (2, 2));
-        assert!(width(&twice[0].contrasts[0]) > width(&one.contrasts[0]));
+        assert!(width(&twice[0].comparisons[0]) > width(&one.comparisons[0]));
     }
 
     #[test]
     fn sides_may_be_turned_and_the_metric_any() {
         let record = sample::record(&sample::small());
         let turned = Question {
-            sought: contrast("xfs, ext4"),
+            sought: comparison("xfs, ext4"),
             metric: Some("elapsed".to_owned()),
             workload: Some("import".to_owned()),
             ..question()
         };
         let answer = ask(&[record], &turned).unwrap().remove(0);
-        let found = &answer.contrasts[0];
+        let found = &answer.comparisons[0];
         assert_eq!((found.a.as_str(), found.b.as_str()), ("xfs", "ext4"));
         assert!(matches!(found.word, Word::Worse { .. }), "{found:?}");
         assert!(
@@ -418,17 +421,17 @@ mod tests {
         );
     }
 
-    /// 24 treatments whose names have commas, and levels of either factor.
+    /// 24 configurations whose names have commas, and levels of either factor.
     #[test]
-    fn treatments_and_levels_are_found_by_their_names() {
+    fn configurations_and_levels_are_found_by_their_names() {
         let record = sample::record(&sample::sweep());
         let asked = |words: &str| {
             let question = Question {
-                sought: contrast(words),
+                sought: comparison(words),
                 ..question()
             };
             let answer = ask(std::slice::from_ref(&record), &question)?.remove(0);
-            Ok::<Contrast, Unanswerable>(answer.contrasts[0].clone())
+            Ok::<Comparison, Unanswerable>(answer.comparisons[0].clone())
         };
         let one = asked("ext4, 4 KiB,xfs, 4 KiB").unwrap();
         assert_eq!(
@@ -442,7 +445,7 @@ mod tests {
         let wrong = asked("ext4,zfs").unwrap_err();
         assert_eq!(
             (wrong.what, wrong.name.as_str()),
-            ("treatment or level", "zfs")
+            ("configuration or level", "zfs")
         );
         assert!(wrong.valid.contains(&"xfs".to_owned()));
         assert_eq!(asked("ext4,ext4").unwrap_err().name, "ext4,ext4");
@@ -456,12 +459,12 @@ mod tests {
             ..question()
         };
         let answer = ask(std::slice::from_ref(&record), &factor("block-size")).unwrap();
-        assert_eq!((answer[0].contrasts.len(), answer[0].family), (11, 11));
+        assert_eq!((answer[0].comparisons.len(), answer[0].family), (11, 11));
         let wrong = ask(&[record], &factor("blocksize")).unwrap_err();
         assert_eq!((wrong.what, wrong.valid.len()), ("factor", 2));
     }
 
-    /// Of three treatments every pair might have been the leader and another.
+    /// Of three configurations every pair might have been the leader and another.
     #[test]
     fn a_ranking_pays_for_every_pair() {
         let record = sample::record(&sample::workload_sweep());
@@ -471,7 +474,7 @@ mod tests {
             ..question()
         };
         let answer = ask(&[record], &wider).unwrap().remove(0);
-        assert_eq!(answer.contrasts.len(), 2 * 5);
+        assert_eq!(answer.comparisons.len(), 2 * 5);
         assert_eq!((answer.family, answer.margin), (3 * 5, 0.10));
     }
 

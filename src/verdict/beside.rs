@@ -2,7 +2,7 @@
 //!
 //! A ratio is put beside another where its factor, both levels, the levels of the other factors both
 //! studies vary, and the metric stand for each other by the study's counterpart. What has no partner
-//! is listed, not left out. Each interval holds by itself at the run's confidence (as contrasts
+//! is listed, not left out. Each interval holds by itself at the run's confidence (as comparisons
 //! within levels do): all of them together hold with less.
 
 use serde::Serialize;
@@ -10,8 +10,8 @@ use stackrace_stats::Looks;
 
 use super::Interval;
 use super::table::{Evidence, Table};
-use crate::event::{RunStarted, TreatmentHead};
-use crate::published::{self, Card, Contrast, FactorPair, MetricPair, distinct};
+use crate::event::{ConfigurationHead, RunStarted};
+use crate::published::{self, Card, Comparison, FactorPair, MetricPair, distinct};
 
 /// One's own ratios beside the published ones.
 #[derive(Debug, Clone, Serialize)]
@@ -57,7 +57,7 @@ pub(crate) struct Row {
 /// The published data are damaged: the line and what is wrong with it.
 pub(crate) fn beside(evidence: &Evidence<'_>, card: &Card) -> Result<Beside, String> {
     let figures = published::Table::of(card)?;
-    let contrasts = published::contrasts(card, &figures);
+    let comparisons = published::comparisons(card, &figures);
     let looks = Looks::plan(evidence.head.decide.rounds_max);
     let complete = u32::try_from(evidence.rounds.len()).unwrap_or(u32::MAX);
     let mut at_look = evidence.clone();
@@ -69,7 +69,7 @@ pub(crate) fn beside(evidence: &Evidence<'_>, card: &Card) -> Result<Beside, Str
         table: Table::new(&at_look),
         unfit: published::unfit(&figures),
         figures,
-        contrasts,
+        comparisons,
         alpha: looks.alpha_per_look(1.0 - evidence.head.decide.confidence),
     };
     let pairs = matching.factors();
@@ -90,7 +90,7 @@ struct Matching<'a> {
     head: &'a RunStarted,
     table: Table<'a>,
     figures: published::Table,
-    contrasts: Vec<Contrast>,
+    comparisons: Vec<Comparison>,
     /// Figures, by place, that are none of storage.
     unfit: Vec<usize>,
     alpha: f64,
@@ -119,18 +119,19 @@ impl Matching<'_> {
             .into_iter()
             .filter(|(_, at, _)| *at != own)
             .collect();
-        let places = distinct(self.head.treatments.iter().map(|treatment| {
+        let places = distinct(self.head.configurations.iter().map(|configuration| {
             others
                 .iter()
-                .map(|(_, at, _)| treatment.levels[*at].as_str())
+                .map(|(_, at, _)| configuration.levels[*at].as_str())
                 .collect::<Vec<_>>()
         }));
         let of = self
-            .contrasts
+            .comparisons
             .iter()
-            .filter(|contrast| contrast.factor == theirs);
+            .filter(|comparison| comparison.factor == theirs);
         let mut rows = Vec::new();
-        for (b, a) in distinct(of.map(|contrast| (contrast.b.as_str(), contrast.a.as_str()))) {
+        for (b, a) in distinct(of.map(|comparison| (comparison.b.as_str(), comparison.a.as_str())))
+        {
             let level = |wanted: &str| {
                 pair.levels
                     .iter()
@@ -153,8 +154,8 @@ impl Matching<'_> {
                 let Some(published) = published else { continue };
                 let sides = self.sides(own, own_a, own_b, &others, place);
                 for metric in self.card.counterpart.metrics {
-                    let here: Vec<&Contrast> = self
-                        .contrasts
+                    let here: Vec<&Comparison> = self
+                        .comparisons
                         .iter()
                         .filter(|c| c.factor == theirs && (c.b.as_str(), c.a.as_str()) == (b, a))
                         .filter(|c| on(metric, c))
@@ -175,7 +176,7 @@ impl Matching<'_> {
         rows
     }
 
-    /// Own treatments of both levels, pair by pair, everything else equal.
+    /// Own configurations of both levels, pair by pair, everything else equal.
     fn sides(
         &self,
         own: usize,
@@ -184,21 +185,21 @@ impl Matching<'_> {
         others: &[(&FactorPair, usize, usize)],
         place: &[&str],
     ) -> Vec<(usize, usize)> {
-        let treatments = &self.head.treatments;
-        let equal = |x: &TreatmentHead, y: &TreatmentHead| {
+        let configurations = &self.head.configurations;
+        let equal = |x: &ConfigurationHead, y: &ConfigurationHead| {
             let mut levels = x.levels.iter().zip(&y.levels).enumerate();
             levels.all(|(at, (x, y))| at == own || x == y)
         };
-        let here = |treatment: &TreatmentHead| {
+        let here = |configuration: &ConfigurationHead| {
             let mut at = others.iter().zip(place);
-            at.all(|((_, at, _), level)| treatment.levels[*at] == *level)
+            at.all(|((_, at, _), level)| configuration.levels[*at] == *level)
         };
         let mut sides = Vec::new();
-        for (at, treatment) in treatments.iter().enumerate() {
-            if treatment.levels[own] == a && here(treatment) {
-                let partner = treatments
+        for (at, configuration) in configurations.iter().enumerate() {
+            if configuration.levels[own] == a && here(configuration) {
+                let partner = configurations
                     .iter()
-                    .position(|t| t.levels[own] == b && equal(t, treatment));
+                    .position(|t| t.levels[own] == b && equal(t, configuration));
                 sides.extend(partner.map(|partner| (at, partner)));
             }
         }
@@ -210,7 +211,7 @@ impl Matching<'_> {
         &self,
         metric: &MetricPair,
         sides: &[(usize, usize)],
-        theirs: &[&Contrast],
+        theirs: &[&Comparison],
     ) -> Option<Row> {
         let workloads = &self.head.workloads;
         let workload = workloads.iter().position(|w| w.name == metric.own.0)?;
@@ -218,7 +219,7 @@ impl Matching<'_> {
             .metrics
             .iter()
             .position(|m| m.name == metric.own.1)?;
-        let ratios: Vec<f64> = theirs.iter().map(|contrast| contrast.ratio).collect();
+        let ratios: Vec<f64> = theirs.iter().map(|comparison| comparison.ratio).collect();
         let published_ratio = published::geometric_mean(&ratios).filter(|_| !sides.is_empty())?;
         let better = workloads[workload].metrics[at].better;
         let logs: Vec<f64> = (0..self.table.rounds.len())
@@ -242,7 +243,7 @@ impl Matching<'_> {
             own_on: format!("{}: {}", metric.own.0, metric.own.1),
             published_on: theirs
                 .first()
-                .map_or(String::new(), |contrast| contrast.on()),
+                .map_or(String::new(), |comparison| comparison.on()),
             ratio,
             published_ratio,
             published_count: ratios.len(),
@@ -276,9 +277,9 @@ impl Matching<'_> {
         let used = |on: &String| rows.iter().any(|row| row.published_on == *on);
         lists.push((
             "published figures without a partner here",
-            self.contrasts
+            self.comparisons
                 .iter()
-                .map(Contrast::on)
+                .map(Comparison::on)
                 .filter(|on| !used(on))
                 .collect(),
         ));
@@ -299,9 +300,9 @@ impl Matching<'_> {
         for (pair, own, at) in &pairs {
             let levels = self
                 .head
-                .treatments
+                .configurations
                 .iter()
-                .map(|treatment| &treatment.levels[*own]);
+                .map(|configuration| &configuration.levels[*own]);
             let unknown = levels.filter(|level| !pair.levels.iter().any(|(own, _)| own == level));
             own_levels.extend(unknown.map(|level| format!("{} {level}", pair.own)));
             let levels = self.card.factors[*at]
@@ -329,9 +330,9 @@ impl Matching<'_> {
     }
 }
 
-fn on(metric: &MetricPair, contrast: &Contrast) -> bool {
+fn on(metric: &MetricPair, comparison: &Comparison) -> bool {
     let (workload, name) = metric.published;
-    contrast.workload.starts_with(workload) && contrast.metric.name == name
+    comparison.workload.starts_with(workload) && comparison.metric.name == name
 }
 
 #[cfg(test)]
@@ -369,28 +370,28 @@ mod tests {
 
     /// XFS and ext4 with two databases; ext4 writes video at 0.85 of XFS, whatever the database.
     fn record(rounds: u32) -> Record {
-        let treatment = |filesystem: &str, database: &str| {
+        let configuration = |filesystem: &str, database: &str| {
             let levels = vec![filesystem.to_owned(), database.to_owned()];
             (levels.join(", "), levels)
         };
         sample::record(&sample::Shape {
             title: "made up",
             factors: vec!["filesystem", "database"],
-            treatments: vec![
-                treatment("xfs", "on the volume"),
-                treatment("xfs", "on tmpfs"),
-                treatment("ext4", "on the volume"),
-                treatment("ext4", "on tmpfs"),
-                treatment("btrfs", "on tmpfs"),
+            configurations: vec![
+                configuration("xfs", "on the volume"),
+                configuration("xfs", "on tmpfs"),
+                configuration("ext4", "on the volume"),
+                configuration("ext4", "on tmpfs"),
+                configuration("btrfs", "on tmpfs"),
             ],
             workloads: vec![
                 workload("video"),
                 workload("copy-small-tree"),
                 workload("else"),
             ],
-            contrast: Some("filesystem"),
+            comparison: Some("filesystem"),
             rounds,
-            speed: |treatment, _| if treatment > 1 { 85e6 } else { 100e6 },
+            speed: |configuration, _| if configuration > 1 { 85e6 } else { 100e6 },
         })
     }
 
@@ -439,9 +440,9 @@ mod tests {
     #[test]
     fn own_ratios_are_those_of_a_naive_computation() {
         let record = record(5);
-        let value = |round: u32, treatment: usize| {
+        let value = |round: u32, configuration: usize| {
             let trial = record.trials().find(|trial| {
-                (trial.round, trial.treatment, trial.workload) == (round, treatment, 0)
+                (trial.round, trial.configuration, trial.workload) == (round, configuration, 0)
             });
             trial.unwrap().metrics[0].unwrap()
         };

@@ -1,7 +1,7 @@
 //! What the time series of the trials say about them together: a change midway, and how much they
 //! differ for being no longer than they are.
 //!
-//! Trials of one treatment, workload and phase are taken together, because a single one may look
+//! Trials of one configuration, workload and phase are taken together, because a single one may look
 //! like anything: what at least half of them show, and at least two, is said. Nothing is left out
 //! of a figure because of it.
 
@@ -16,11 +16,11 @@ use crate::unit;
 /// Trials that must show the same.
 const TRIALS_MIN: usize = 2;
 
-/// What trials of one treatment on one phase of a workload went like.
+/// What trials of one configuration on one phase of a workload went like.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct PhaseCourse {
-    /// Treatment by index.
-    pub(crate) treatment: usize,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
     /// Workload by index.
     pub(crate) workload: usize,
     /// Name of the phase.
@@ -49,15 +49,15 @@ pub(crate) struct Change {
     pub(crate) times: f64,
 }
 
-/// What the trials of each treatment, workload and phase went like, in this order.
+/// What the trials of each configuration, workload and phase went like, in this order.
 pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
     let head = evidence.head;
     let mut all = Vec::new();
     for w in 0..head.workloads.len() {
-        for t in 0..head.treatments.len() {
+        for t in 0..head.configurations.len() {
             let mut phases: Vec<(&str, Vec<&PhaseObservation>)> = Vec::new();
             let mine = evidence.trials.iter().filter(|trial| {
-                (trial.treatment, trial.workload) == (t, w) && trial.ended == Ended::Complete
+                (trial.configuration, trial.workload) == (t, w) && trial.ended == Ended::Complete
             });
             for phase in mine.flat_map(|trial| &trial.phases) {
                 match phases.iter_mut().find(|(name, _)| *name == phase.name) {
@@ -67,7 +67,7 @@ pub(super) fn courses(evidence: &Evidence<'_>) -> Vec<PhaseCourse> {
             }
             all.extend(phases.into_iter().filter_map(|(name, phases)| {
                 let mut found = together(&phases)?;
-                (found.treatment, found.workload) = (t, w);
+                (found.configuration, found.workload) = (t, w);
                 found.phase = name.to_owned();
                 Some(found)
             }));
@@ -84,7 +84,7 @@ fn together(phases: &[&PhaseObservation]) -> Option<PhaseCourse> {
         .collect();
     let widths = trials.iter().filter_map(|(_, course)| course.uncertainty);
     (!trials.is_empty()).then(|| PhaseCourse {
-        treatment: 0,
+        configuration: 0,
         workload: 0,
         phase: String::new(),
         trials: trials.len(),
@@ -133,7 +133,7 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<Change> {
     })
 }
 
-/// Sentences for the reader: one for each phase that changes midway, and one for all treatments
+/// Sentences for the reader: one for each phase that changes midway, and one for all configurations
 /// whose trials of a phase are too short.
 pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<String> {
     let head = evidence.head;
@@ -156,8 +156,8 @@ pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<Str
         let mine: Vec<&PhaseCourse> = mine.collect();
         notes.extend(mine.iter().filter_map(|course| {
             let change = changed(course.change.as_ref()?, course.trials);
-            let treatment = &head.treatments[course.treatment].name;
-            Some(format!("{place}, {treatment}: {change}"))
+            let configuration = &head.configurations[course.configuration].name;
+            Some(format!("{place}, {configuration}: {change}"))
         }));
         notes.extend(short(&mine, head.decide.margin).map(|text| format!("{place}: {text}")));
     }
@@ -198,7 +198,7 @@ fn changed(change: &Change, trials: usize) -> String {
     format!("the rate {fall}: {why}; the figure is a mean of what was before and after")
 }
 
-/// Treatments whose trials' own length lets them differ by more than what matters. Where the rate
+/// Configurations whose trials' own length lets them differ by more than what matters. Where the rate
 /// changes midway, that is the reason, and is said.
 fn short(courses: &[&PhaseCourse], margin: f64) -> Option<String> {
     let wide = courses
@@ -210,7 +210,7 @@ fn short(courses: &[&PhaseCourse], margin: f64) -> Option<String> {
     let widest = wide.iter().copied().reduce(f64::max)?;
     let whose = match (wide.len(), courses.len()) {
         (n, all) if n == all => "trials".to_owned(),
-        (n, all) => format!("trials of {n} of {all} treatments"),
+        (n, all) => format!("trials of {n} of {all} configurations"),
     };
     let most = if wide.len() > 1 { "up to " } else { "" };
     Some(format!(
@@ -245,7 +245,7 @@ mod tests {
         assert_eq!(
             courses.len(),
             6,
-            "two treatments, three workloads, a phase each"
+            "two configurations, three workloads, a phase each"
         );
         notes(&evidence, &courses)
     }
@@ -258,7 +258,7 @@ mod tests {
     #[test]
     fn a_change_midway_is_said_with_its_time_size_and_bytes() {
         let full = |trial: &Observation, at: usize| {
-            let here = (trial.treatment, trial.workload) == (1, 0);
+            let here = (trial.configuration, trial.workload) == (1, 0);
             if here && at >= 120 { 0.4 } else { 1.0 }
         };
         let notes = noted(full);
@@ -292,7 +292,12 @@ mod tests {
     #[test]
     fn trials_that_scatter_by_more_than_the_margin_are_too_short() {
         let anywhere = |trial: &Observation, at: usize| {
-            let place = [trial.round as usize, trial.treatment, trial.workload, at];
+            let place = [
+                trial.round as usize,
+                trial.configuration,
+                trial.workload,
+                at,
+            ];
             // FNV-1a, then its high bits: neighbours have nothing in common.
             let mixed = place.iter().fold(0xcbf2_9ce4_8422_2325_u64, |hash, part| {
                 (hash ^ *part as u64).wrapping_mul(0x0100_0000_01b3)

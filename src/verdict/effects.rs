@@ -1,9 +1,9 @@
 //! The table of effects: what each factor does, and whether it does so everywhere.
 //!
 //! One table for the overall figure and one for each workload. All rows of a table share its error
-//! equally at every look; the tables share it as the contrasts do, half the overall one and half
+//! equally at every look; the tables share it as the comparisons do, half the overall one and half
 //! the workloads. Effects within levels of another factor are given for the factor the study
-//! contrasts, for every factor where it contrasts none.
+//! comparisons, for every factor where it comparisons none.
 
 use serde::Serialize;
 use stackrace_stats::{Looks, Term};
@@ -73,20 +73,20 @@ pub(super) fn effects(table: &Table<'_>, looks: &Looks, look: Option<u32>) -> Ve
     if varied.count() < 2 || table.evidence.imported || look.is_none() {
         return Vec::new();
     }
-    let treatments: Vec<Vec<usize>> = (0..table.treatments())
+    let configurations: Vec<Vec<usize>> = (0..table.configurations())
         .map(|t| {
             factors
                 .iter()
-                .map(|factor| factor.of_treatment[t])
+                .map(|factor| factor.of_configuration[t])
                 .collect()
         })
         .collect();
-    let contrasted = head.decide.contrast.as_ref();
+    let compared = head.decide.comparison.as_ref();
     let asked = |term: Term| match term {
-        Term::Within { factor, .. } => contrasted.is_none_or(|name| *name == head.factors[factor]),
+        Term::Within { factor, .. } => compared.is_none_or(|name| *name == head.factors[factor]),
         Term::Main { .. } | Term::Interaction { .. } => true,
     };
-    let found = stackrace_stats::effects(&treatments);
+    let found = stackrace_stats::effects(&configurations);
     let found: Vec<_> = found.iter().filter(|effect| asked(effect.term)).collect();
     let spent = looks.alpha_per_look(1.0 - head.decide.confidence) / found.len().max(1) as f64;
     let workloads = table.workloads();
@@ -113,28 +113,28 @@ pub(super) fn effects(table: &Table<'_>, looks: &Looks, look: Option<u32>) -> Ve
         .collect()
 }
 
-/// A factor's levels in the order of the study, and the level of each treatment.
+/// A factor's levels in the order of the study, and the level of each configuration.
 struct Factor {
     levels: Vec<String>,
-    of_treatment: Vec<usize>,
+    of_configuration: Vec<usize>,
 }
 
 impl Factor {
     fn of(head: &RunStarted, at: usize) -> Self {
-        let of = |treatment: usize| head.treatments[treatment].levels[at].clone();
-        let levels = distinct((0..head.treatments.len()).map(of));
+        let of = |configuration: usize| head.configurations[configuration].levels[at].clone();
+        let levels = distinct((0..head.configurations.len()).map(of));
         let place = |t: usize| levels.iter().position(|level| *level == of(t)).unwrap_or(0);
         Self {
-            of_treatment: (0..head.treatments.len()).map(place).collect(),
+            of_configuration: (0..head.configurations.len()).map(place).collect(),
             levels,
         }
     }
 }
 
-/// `[treatment][round]`, as far as each was in the race; a missing one is not a number.
+/// `[configuration][round]`, as far as each was in the race; a missing one is not a number.
 fn values(table: &Table<'_>, figure: Response) -> Vec<Vec<f64>> {
     let value = |t, at| table.ln(t, figure, at).unwrap_or(f64::NAN);
-    (0..table.treatments())
+    (0..table.configurations())
         .map(|t| (0..table.rounds_of(t)).map(|at| value(t, at)).collect())
         .collect()
 }

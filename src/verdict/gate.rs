@@ -3,10 +3,10 @@
 //!
 //! The answer follows from the interval, not from the estimate: passed where the whole interval is
 //! above what is allowed, worse where the whole of it is below, undecided where it holds both. Two
-//! treatments of a run are compared round by round at its last planned look, and the error
+//! configurations of a run are compared round by round at its last planned look, and the error
 //! probability is shared over the looks and over what is asked at once, as in every verdict
 //! (`docs/methodology.md`); what is not asked costs nothing, so the interval may be narrower than
-//! the report's. Treatments of two runs have Welch's interval, and the notes say what that is worth.
+//! the report's. Configurations of two runs have Welch's interval, and the notes say what that is worth.
 
 use serde::Serialize;
 
@@ -70,7 +70,7 @@ pub(crate) struct Side {
     /// Its run.
     pub(crate) run: String,
     /// Its name.
-    pub(crate) treatment: String,
+    pub(crate) configuration: String,
 }
 
 /// The answer on one figure.
@@ -125,7 +125,7 @@ struct Pair<'a> {
     compared: (&'a Record, usize),
 }
 
-/// Answers the question for a treatment by index against another, of the same run or another.
+/// Answers the question for a configuration by index against another, of the same run or another.
 ///
 /// # Errors
 /// What is asked about is not in both.
@@ -167,15 +167,17 @@ pub(crate) fn gate(
     Ok(gate)
 }
 
-fn side((record, treatment): (&Record, usize)) -> Side {
+fn side((record, configuration): (&Record, usize)) -> Side {
     Side {
         run: record.head.run.clone(),
-        treatment: record.head.treatments[treatment].name.clone(),
+        configuration: record.head.configurations[configuration].name.clone(),
     }
 }
 
-fn failed((record, treatment): (&Record, usize)) -> Option<String> {
-    let mut trials = record.trials().filter(|trial| trial.treatment == treatment);
+fn failed((record, configuration): (&Record, usize)) -> Option<String> {
+    let mut trials = record
+        .trials()
+        .filter(|trial| trial.configuration == configuration);
     trials.find_map(|trial| match &trial.ended {
         Ended::Failed { error } => Some(error.clone()),
         Ended::Complete | Ended::Interrupted => None,
@@ -281,7 +283,8 @@ impl Pair<'_> {
         let look = looks.last_look_at_or_before(complete);
         let differences: Vec<f64> = (0..look.unwrap_or(complete) as usize)
             .filter_map(|at| {
-                let value = |side: usize, treatment| oriented(&table, treatment, side, figure, at);
+                let value =
+                    |side: usize, configuration| oriented(&table, configuration, side, figure, at);
                 Some(value(1, b)? - value(0, a)?)
             })
             .collect();
@@ -302,11 +305,11 @@ impl Pair<'_> {
     fn side_by_side(&self, figure: Figure, alpha: f64) -> Found {
         let sides = [self.baseline, self.compared];
         let values = [0, 1].map(|side| {
-            let (record, treatment) = sides[side];
+            let (record, configuration) = sides[side];
             let evidence = Evidence::of(record);
             let table = Table::new(&evidence);
             (0..table.rounds.len())
-                .filter_map(|at| oriented(&table, treatment, side, figure, at))
+                .filter_map(|at| oriented(&table, configuration, side, figure, at))
                 .collect::<Vec<f64>>()
         });
         let [a, b] = &values;
@@ -329,7 +332,7 @@ impl Pair<'_> {
         }
         let mut notes = vec![format!(
             "unpaired: the two were not measured in turn, so whatever else changed between them (time, machine, versions) is in the ratio and counts as {}'s",
-            self.compared.0.head.treatments[self.compared.1].name
+            self.compared.0.head.configurations[self.compared.1].name
         )];
         let [a, b] = self.heads();
         if a.study_hash != b.study_hash {
@@ -366,17 +369,17 @@ impl Pair<'_> {
 /// A value's logarithm, oriented so that larger is better.
 fn oriented(
     table: &Table<'_>,
-    treatment: usize,
+    configuration: usize,
     side: usize,
     figure: Figure,
     at: usize,
 ) -> Option<f64> {
     match figure {
-        None => table.overall_ln(treatment, at),
+        None => table.overall_ln(configuration, at),
         Some(places) => {
             let (w, m) = places[side];
             let metric = &table.evidence.head.workloads[w].metrics[m];
-            let value = table.value(treatment, w, m, at)?;
+            let value = table.value(configuration, w, m, at)?;
             Some(metric.better.oriented_ln(value))
         }
     }
@@ -438,8 +441,8 @@ impl Found {
 
 fn sentence(gate: &Gate) -> String {
     let name = |side: &Side| match gate.compared.run == gate.baseline.run {
-        true => side.treatment.clone(),
-        false => format!("{} of {}", side.treatment, side.run),
+        true => side.configuration.clone(),
+        false => format!("{} of {}", side.configuration, side.run),
     };
     let (b, a) = (name(&gate.compared), name(&gate.baseline));
     let by = share(gate.worse_than);
@@ -641,7 +644,7 @@ mod tests {
             for line in &mut record.lines {
                 if let Event::Trial(trial) = &mut line.event {
                     let noise: f64 = (0..12).map(|_| unit()).sum::<f64>() - 6.0;
-                    let level = if trial.treatment == 1 { 0.95 } else { 1.0 };
+                    let level = if trial.configuration == 1 { 0.95 } else { 1.0 };
                     trial.metrics[0] = Some(1e8 * level * (0.03 * noise).exp());
                 }
             }

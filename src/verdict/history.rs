@@ -1,4 +1,4 @@
-//! The runs of one study over time: each treatment's primary metrics, and where they changed.
+//! The runs of one study over time: each configuration's primary metrics, and where they changed.
 //!
 //! Neighbouring runs were not made in turn, so a change is what two stored results side by side can
 //! say, no more: Welch's interval of their ratio, 95 % for each change on its own, excludes 1.
@@ -8,15 +8,15 @@ use super::{Interval, Verdict};
 use crate::event::MetricHead;
 use crate::record::Record;
 
-/// One treatment on the primary metric of one workload, over the runs.
+/// One configuration on the primary metric of one workload, over the runs.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct HistoryLine {
     /// Name of the workload.
     pub(crate) workload: String,
     /// Its primary metric.
     pub(crate) metric: MetricHead,
-    /// Name of the treatment.
-    pub(crate) treatment: String,
+    /// Name of the configuration.
+    pub(crate) configuration: String,
     /// A point for each run that has it, oldest first.
     pub(crate) points: Vec<HistoryPoint>,
 }
@@ -44,14 +44,14 @@ pub(crate) struct Change {
     pub(crate) differs: bool,
 }
 
-/// Every course through runs given oldest first, workloads and treatments in the order they appear.
+/// Every course through runs given oldest first, workloads and configurations in the order they appear.
 pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
     let mut courses: Vec<HistoryLine> = Vec::new();
     // Each course's last results, for the change to the next.
     let mut last: Vec<Vec<f64>> = Vec::new();
     for (run, (record, verdict)) in runs.iter().enumerate() {
         for (at, workload) in record.head.workloads.iter().enumerate() {
-            for row in &verdict.treatments {
+            for row in &verdict.configurations {
                 let cell = row
                     .cells
                     .iter()
@@ -60,14 +60,14 @@ pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
                     continue;
                 };
                 let known = courses.iter().position(|course| {
-                    (&course.workload, &course.metric, &course.treatment)
+                    (&course.workload, &course.metric, &course.configuration)
                         == (&workload.name, &cell.metric, &row.name)
                 });
                 let place = known.unwrap_or_else(|| {
                     courses.push(HistoryLine {
                         workload: workload.name.clone(),
                         metric: cell.metric.clone(),
-                        treatment: row.name.clone(),
+                        configuration: row.name.clone(),
                         points: Vec::new(),
                     });
                     last.push(Vec::new());
@@ -104,12 +104,12 @@ mod tests {
     use crate::record::sample;
     use crate::verdict::{Evidence, judge};
 
-    /// The made-up run with every throughput of one treatment multiplied.
+    /// The made-up run with every throughput of one configuration multiplied.
     fn run(factor: f64) -> Record {
         let mut record = sample::record(&sample::small());
         for line in &mut record.lines {
             if let Event::Trial(trial) = &mut line.event
-                && trial.treatment == 1
+                && trial.configuration == 1
                 && let Some(Some(value)) = trial.metrics.first_mut()
             {
                 *value *= factor;
@@ -124,7 +124,7 @@ mod tests {
         let verdicts: Vec<Verdict> = records.iter().map(|r| judge(&Evidence::of(r))).collect();
         let runs: Vec<_> = records.iter().zip(&verdicts).collect();
         let courses = history(&runs);
-        assert_eq!(courses.len(), 6, "three workloads, two treatments");
+        assert_eq!(courses.len(), 6, "three workloads, two configurations");
         for course in &courses {
             let changed: Vec<usize> = course
                 .points
@@ -132,17 +132,21 @@ mod tests {
                 .filter(|point| point.change.is_some_and(|change| change.differs))
                 .map(|point| point.run)
                 .collect();
-            let expected: &[usize] = if course.treatment == "xfs" { &[2] } else { &[] };
+            let expected: &[usize] = if course.configuration == "xfs" {
+                &[2]
+            } else {
+                &[]
+            };
             assert_eq!(
                 changed, expected,
                 "{} {}",
-                course.workload, course.treatment
+                course.workload, course.configuration
             );
             assert_eq!(course.points[0].change, None);
         }
         let halved = courses
             .iter()
-            .find(|course| course.treatment == "xfs")
+            .find(|course| course.configuration == "xfs")
             .unwrap();
         let ratio = halved.points[2].change.unwrap().ratio.estimate;
         assert!((ratio - 0.5).abs() < 1e-9, "{ratio}");

@@ -1,15 +1,15 @@
-//! The rules: which rounds count, which contrasts are asked, what may be said of each.
+//! The rules: which rounds count, which comparisons are asked, what may be said of each.
 //!
-//! A run's error probability (1 - confidence) is spent in halves: one on the overall contrasts,
-//! one on the workloads'. Each half is shared equally over its contrasts (Bonferroni) and over the
+//! A run's error probability (1 - confidence) is spent in halves: one on the overall comparisons,
+//! one on the workloads'. Each half is shared equally over its comparisons (Bonferroni) and over the
 //! planned looks, so every statement made at any look holds together with the others. With one
-//! workload both are the same and nothing is halved. Contrasts within levels of other factors are
+//! workload both are the same and nothing is halved. Comparisons within levels of other factors are
 //! shown beside them, not corrected for their number; their text says so.
 
 use stackrace_stats::{Looks, Ratio};
 
 use super::table::{Evidence, Response, Table};
-use super::{Cell, Contrast, Interval, More, State, TreatmentRow, Verdict, Word};
+use super::{Cell, Comparison, ConfigurationRow, Interval, More, State, Verdict, Word};
 use super::{course, effects, sentence};
 use crate::event::{Ended, RunStarted};
 
@@ -38,7 +38,7 @@ impl From<stackrace_stats::Word> for Word {
     }
 }
 
-/// A set of treatments compared with another, pair by pair (`a[i]` with `b[i]`), averaged.
+/// A set of configurations compared with another, pair by pair (`a[i]` with `b[i]`), averaged.
 #[derive(Debug, Clone)]
 pub(super) struct Sides {
     pub(super) a: Vec<usize>,
@@ -48,7 +48,7 @@ pub(super) struct Sides {
     pub(super) within: String,
 }
 
-/// How much error each contrast of a family may spend at one look.
+/// How much error each comparison of a family may spend at one look.
 #[derive(Debug, Clone, Copy)]
 struct Spending {
     overall: f64,
@@ -74,26 +74,26 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let spending = spending(&table, &looks, &pairs);
     let (within, whole): (Vec<Sides>, Vec<Sides>) =
         pairs.into_iter().partition(|pair| !pair.within.is_empty());
-    let overall: Vec<Contrast> = whole
+    let overall: Vec<Comparison> = whole
         .iter()
-        .map(|pair| contrast(&table, pair, Response::Overall, spending.overall, look))
+        .map(|pair| comparison(&table, pair, Response::Overall, spending.overall, look))
         .collect();
     // A single workload is the overall figure: said once.
     let mut workloads = match table.workloads() {
         1 => Vec::new(),
-        _ => workload_contrasts(&table, &whole, spending.workload, look),
+        _ => workload_comparisons(&table, &whole, spending.workload, look),
     };
-    let mut parts: Vec<Contrast> = within
+    let mut parts: Vec<Comparison> = within
         .iter()
-        .map(|pair| contrast(&table, pair, Response::Overall, spending.within, look))
+        .map(|pair| comparison(&table, pair, Response::Overall, spending.within, look))
         .collect();
     if table.workloads() > 1 {
-        parts.extend(workload_contrasts(&table, &within, spending.within, look));
+        parts.extend(workload_comparisons(&table, &within, spending.within, look));
     }
     workloads.extend(parts);
     if evidence.imported {
         // Foreign results need not have anything in common.
-        workloads.retain(|contrast| contrast.ratio.is_some());
+        workloads.retain(|comparison| comparison.ratio.is_some());
     }
     let state = state(&table, &overall, look);
     let more = more(
@@ -111,7 +111,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         looks: looks.rounds().to_vec(),
         confidence: decide.confidence,
         margin: decide.margin,
-        treatments: rows(&table, &overall, decide.contrast.is_none()),
+        configurations: rows(&table, &overall, decide.comparison.is_none()),
         overall,
         workloads,
         effects: effects::effects(&table, &looks, look),
@@ -127,11 +127,11 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     verdict
 }
 
-/// Why there will be no verdict, if a treatment failed.
+/// Why there will be no verdict, if a configuration failed.
 fn failure(evidence: &Evidence<'_>) -> Option<String> {
     evidence.trials.iter().find_map(|trial| match &trial.ended {
         Ended::Failed { error } => {
-            let name = &evidence.head.treatments.get(trial.treatment)?.name;
+            let name = &evidence.head.configurations.get(trial.configuration)?.name;
             let round = trial.round;
             Some(format!(
                 "No verdict: {name} failed in round {round}: {error}."
@@ -141,41 +141,43 @@ fn failure(evidence: &Evidence<'_>) -> Option<String> {
     })
 }
 
-/// Treatments the data of a look say to drop: those that are worse than the leader. The best is
+/// Configurations the data of a look say to drop: those that are worse than the leader. The best is
 /// ever dropped with at most the run's error probability. Only where a ranking is asked, and not
-/// where every round was: that is meant for every treatment.
+/// where every round was: that is meant for every configuration.
 pub(crate) fn to_drop(evidence: &Evidence<'_>) -> Vec<usize> {
     use crate::event::Until;
     let decide = &evidence.head.decide;
     let table = Table::new(evidence);
     let looks = Looks::plan(decide.rounds_max);
-    let live: Vec<usize> = (0..table.treatments()).filter(|t| table.live(*t)).collect();
-    let ranking = decide.contrast.is_none() && decide.until != Until::Never;
-    if !ranking || table.treatments() < 3 || live.len() < 2 {
+    let live: Vec<usize> = (0..table.configurations())
+        .filter(|t| table.live(*t))
+        .collect();
+    let ranking = decide.comparison.is_none() && decide.until != Until::Never;
+    if !ranking || table.configurations() < 3 || live.len() < 2 {
         return Vec::new();
     }
     stackrace_stats::eliminate(
         &overall_series(&table),
         &live,
         looks.alpha_per_look(1.0 - decide.confidence),
-        table.treatments(),
+        table.configurations(),
     )
 }
 
-/// Overall figures `[treatment][round]`; a missing one is not a number, and its round is left out.
+/// Overall figures `[configuration][round]`; a missing one is not a number, and its round is left out.
 fn overall_series(table: &Table<'_>) -> Vec<Vec<f64>> {
     let figure = |t, at| table.overall_ln(t, at).unwrap_or(f64::NAN);
-    (0..table.treatments())
+    (0..table.configurations())
         .map(|t| (0..table.rounds.len()).map(|at| figure(t, at)).collect())
         .collect()
 }
 
-/// The contrasts the study asks for, those over everything first.
+/// The comparisons the study asks for, those over everything first.
 pub(super) fn sides(table: &Table<'_>) -> Vec<Sides> {
     let head = table.evidence.head;
-    match &head.decide.contrast {
+    match &head.decide.comparison {
         Some(factor) => factor_sides(head, factor),
-        None => treatment_sides(table),
+        None => configuration_sides(table),
     }
 }
 
@@ -185,13 +187,13 @@ pub(super) fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
         return Vec::new();
     };
     let mut levels: Vec<&str> = Vec::new();
-    for treatment in &head.treatments {
-        if !levels.contains(&treatment.levels[index].as_str()) {
-            levels.push(&treatment.levels[index]);
+    for configuration in &head.configurations {
+        if !levels.contains(&configuration.levels[index].as_str()) {
+            levels.push(&configuration.levels[index]);
         }
     }
     let others = |t: usize| -> Vec<&str> {
-        head.treatments[t]
+        head.configurations[t]
             .levels
             .iter()
             .enumerate()
@@ -200,8 +202,8 @@ pub(super) fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
             .collect()
     };
     let of_level = |level: &str| -> Vec<usize> {
-        (0..head.treatments.len())
-            .filter(|t| head.treatments[*t].levels[index] == level)
+        (0..head.configurations.len())
+            .filter(|t| head.configurations[*t].levels[index] == level)
             .collect()
     };
     let (Some(base), rest) = (levels.first(), levels.iter().skip(1)) else {
@@ -246,8 +248,8 @@ pub(super) fn factor_sides(head: &RunStarted, factor: &str) -> Vec<Sides> {
     whole
 }
 
-fn within_name(head: &RunStarted, treatment: usize, without: usize) -> String {
-    let names: Vec<&str> = head.treatments[treatment]
+fn within_name(head: &RunStarted, configuration: usize, without: usize) -> String {
+    let names: Vec<&str> = head.configurations[configuration]
         .levels
         .iter()
         .enumerate()
@@ -257,10 +259,10 @@ fn within_name(head: &RunStarted, treatment: usize, without: usize) -> String {
     names.join(", ")
 }
 
-/// Two treatments: the second against the first. More: each against the leader.
-fn treatment_sides(table: &Table<'_>) -> Vec<Sides> {
+/// Two configurations: the second against the first. More: each against the leader.
+fn configuration_sides(table: &Table<'_>) -> Vec<Sides> {
     let head = table.evidence.head;
-    let n = table.treatments();
+    let n = table.configurations();
     if n < 2 {
         return Vec::new();
     }
@@ -270,14 +272,14 @@ fn treatment_sides(table: &Table<'_>) -> Vec<Sides> {
         .map(|t| Sides {
             a: vec![base],
             b: vec![t],
-            a_name: head.treatments[base].name.clone(),
-            b_name: head.treatments[t].name.clone(),
+            a_name: head.configurations[base].name.clone(),
+            b_name: head.configurations[t].name.clone(),
             within: String::new(),
         })
         .collect()
 }
 
-/// The live treatment with the best mean overall figure over the rounds it has.
+/// The live configuration with the best mean overall figure over the rounds it has.
 fn leader(table: &Table<'_>) -> usize {
     let mean = |t: usize| -> f64 {
         let values: Vec<f64> = (0..table.rounds_of(t))
@@ -289,7 +291,7 @@ fn leader(table: &Table<'_>) -> usize {
             stackrace_stats::mean(&values)
         }
     };
-    (0..table.treatments())
+    (0..table.configurations())
         .filter(|t| table.live(*t))
         .max_by(|x, y| mean(*x).total_cmp(&mean(*y)))
         .unwrap_or(0)
@@ -297,9 +299,9 @@ fn leader(table: &Table<'_>) -> usize {
 
 fn spending(table: &Table<'_>, looks: &Looks, pairs: &[Sides]) -> Spending {
     let decide = &table.evidence.head.decide;
-    let k = table.treatments();
+    let k = table.configurations();
     // Against the leader the pair is chosen by the data: every pair could have been asked.
-    let contrasts = match &decide.contrast {
+    let comparisons = match &decide.comparison {
         None if k > 2 => k * (k - 1) / 2,
         _ => pairs
             .iter()
@@ -311,33 +313,33 @@ fn spending(table: &Table<'_>, looks: &Looks, pairs: &[Sides]) -> Spending {
     let look = looks.alpha_per_look(1.0 - decide.confidence);
     if table.workloads() == 1 {
         return Spending {
-            overall: look / contrasts,
-            workload: look / contrasts,
+            overall: look / comparisons,
+            workload: look / comparisons,
             within: look,
         };
     }
     Spending {
-        overall: look / 2.0 / contrasts,
-        workload: look / 2.0 / contrasts / workloads,
+        overall: look / 2.0 / comparisons,
+        workload: look / 2.0 / comparisons / workloads,
         within: look,
     }
 }
 
-fn workload_contrasts(
+fn workload_comparisons(
     table: &Table<'_>,
     pairs: &[Sides],
     alpha: f64,
     look: Option<u32>,
-) -> Vec<Contrast> {
+) -> Vec<Comparison> {
     let by_workload = |w: usize| {
         pairs
             .iter()
-            .map(move |pair| contrast(table, pair, Response::primary(w), alpha, look))
+            .map(move |pair| comparison(table, pair, Response::primary(w), alpha, look))
     };
     (0..table.workloads()).flat_map(by_workload).collect()
 }
 
-/// Log differences of one contrast, by position in the rounds.
+/// Log differences of one comparison, by position in the rounds.
 fn differences(table: &Table<'_>, sides: &Sides, figure: Response) -> Vec<(u32, f64)> {
     let rounds = sides
         .a
@@ -358,15 +360,15 @@ fn differences(table: &Table<'_>, sides: &Sides, figure: Response) -> Vec<(u32, 
 }
 
 /// What the rounds of a look say of two sides on a figure.
-pub(super) fn contrast(
+pub(super) fn comparison(
     table: &Table<'_>,
     sides: &Sides,
     figure: Response,
     alpha: f64,
     look: Option<u32>,
-) -> Contrast {
+) -> Comparison {
     if table.evidence.imported {
-        return super::unpaired::contrast(table, (sides.a[0], sides.b[0]), figure);
+        return super::unpaired::comparison(table, (sides.a[0], sides.b[0]), figure);
     }
     let head = table.evidence.head;
     let pairs = differences(table, sides, figure);
@@ -379,7 +381,7 @@ pub(super) fn contrast(
         stackrace_stats::word(&ratio, head.decide.margin).into()
     });
     let interval = ratio.map(Interval::from);
-    Contrast {
+    Comparison {
         a: sides.a_name.clone(),
         b: sides.b_name.clone(),
         within: sides.within.clone(),
@@ -400,7 +402,7 @@ fn decided(word: Word) -> bool {
     !matches!(word, Word::Undecided | Word::TooFew | Word::Unpaired { .. })
 }
 
-fn state(table: &Table<'_>, overall: &[Contrast], look: Option<u32>) -> State {
+fn state(table: &Table<'_>, overall: &[Comparison], look: Option<u32>) -> State {
     if table.evidence.imported {
         return State::Unpaired;
     }
@@ -410,7 +412,7 @@ fn state(table: &Table<'_>, overall: &[Contrast], look: Option<u32>) -> State {
     if overall.is_empty() {
         return State::Undecided;
     }
-    if table.evidence.head.decide.contrast.is_some() || table.treatments() == 2 {
+    if table.evidence.head.decide.comparison.is_some() || table.configurations() == 2 {
         return if overall.iter().all(|c| decided(c.word)) {
             State::Decided
         } else {
@@ -418,13 +420,13 @@ fn state(table: &Table<'_>, overall: &[Contrast], look: Option<u32>) -> State {
         };
     }
     // Which is best: every other one is worse than the leader or within the margin of it.
-    let settled = |c: &Contrast| matches!(c.word, Word::Worse { .. } | Word::NoDifference { .. });
-    let dropped = |c: &Contrast| {
+    let settled = |c: &Comparison| matches!(c.word, Word::Worse { .. } | Word::NoDifference { .. });
+    let dropped = |c: &Comparison| {
         table
             .evidence
             .dropped
             .iter()
-            .any(|(t, _)| table.evidence.head.treatments[*t].name == c.b)
+            .any(|(t, _)| table.evidence.head.configurations[*t].name == c.b)
     };
     if overall.iter().all(|c| settled(c) || dropped(c)) {
         State::Decided
@@ -449,15 +451,15 @@ pub(crate) fn may_stop(verdict: &Verdict, head: &RunStarted) -> bool {
 fn more(
     table: &Table<'_>,
     looks: &Looks,
-    overall: &[Contrast],
-    workloads: &[Contrast],
+    overall: &[Comparison],
+    workloads: &[Comparison],
     spending: Spending,
     state: State,
     complete: u32,
 ) -> Option<More> {
     use crate::event::Until;
     let head = table.evidence.head;
-    let open: Vec<(&Contrast, f64)> = match (state, head.decide.until) {
+    let open: Vec<(&Comparison, f64)> = match (state, head.decide.until) {
         (State::TooFew | State::Unpaired, _) => return None,
         (State::Undecided, _) => overall.iter().map(|c| (c, spending.overall)).collect(),
         (State::Decided, Until::Each) => workloads
@@ -468,8 +470,8 @@ fn more(
         (State::Decided, _) => return None,
     };
     let mut needed: Option<u32> = Some(0);
-    for (contrast, alpha) in open.into_iter().filter(|(c, _)| c.word == Word::Undecided) {
-        let logs: Vec<f64> = contrast
+    for (comparison, alpha) in open.into_iter().filter(|(c, _)| c.word == Word::Undecided) {
+        let logs: Vec<f64> = comparison
             .rounds
             .iter()
             .map(|(_, ratio)| ratio.ln())
@@ -500,13 +502,13 @@ fn more(
     })
 }
 
-fn rows(table: &Table<'_>, overall: &[Contrast], ranked: bool) -> Vec<TreatmentRow> {
+fn rows(table: &Table<'_>, overall: &[Comparison], ranked: bool) -> Vec<ConfigurationRow> {
     let head = table.evidence.head;
-    let mut rows: Vec<TreatmentRow> = (0..table.treatments())
-        .map(|t| TreatmentRow {
-            treatment: t,
-            name: head.treatments[t].name.clone(),
-            levels: head.treatments[t].levels.clone(),
+    let mut rows: Vec<ConfigurationRow> = (0..table.configurations())
+        .map(|t| ConfigurationRow {
+            configuration: t,
+            name: head.configurations[t].name.clone(),
+            levels: head.configurations[t].levels.clone(),
             dropped_after: table
                 .evidence
                 .dropped
@@ -515,7 +517,7 @@ fn rows(table: &Table<'_>, overall: &[Contrast], ranked: bool) -> Vec<TreatmentR
                 .map(|(_, n)| *n),
             overall: overall
                 .iter()
-                .find(|c| c.b == head.treatments[t].name)
+                .find(|c| c.b == head.configurations[t].name)
                 .and_then(|c| c.ratio),
             cells: cells(table, t),
         })
@@ -533,13 +535,13 @@ fn rows(table: &Table<'_>, overall: &[Contrast], ranked: bool) -> Vec<TreatmentR
         });
     }
     if ranked && rows.len() > 1 {
-        let figure = |row: &TreatmentRow| row.overall.map_or(0.0, |overall| overall.estimate);
+        let figure = |row: &ConfigurationRow| row.overall.map_or(0.0, |overall| overall.estimate);
         rows.sort_by(|x, y| figure(y).total_cmp(&figure(x)));
     }
     rows
 }
 
-fn cells(table: &Table<'_>, treatment: usize) -> Vec<Cell> {
+fn cells(table: &Table<'_>, configuration: usize) -> Vec<Cell> {
     let head = table.evidence.head;
     let mut cells = Vec::new();
     for (w, workload) in head.workloads.iter().enumerate() {
@@ -547,7 +549,7 @@ fn cells(table: &Table<'_>, treatment: usize) -> Vec<Cell> {
             let rounds: Vec<(u32, f64)> = (0..table.rounds.len())
                 .filter_map(|at| {
                     table
-                        .value(treatment, w, m, at)
+                        .value(configuration, w, m, at)
                         .map(|value| (table.rounds[at], value))
                 })
                 .collect();
@@ -581,12 +583,12 @@ fn notes(table: &Table<'_>) -> Vec<String> {
         return super::unpaired::notes(table.evidence);
     }
     let mut notes = crate::audit::notes(table.evidence.head, &table.evidence.trials);
-    let missing = (0..table.treatments())
+    let missing = (0..table.configurations())
         .flat_map(|t| (0..table.rounds_of(t)).map(move |at| (t, at)))
         .filter(|(t, at)| table.overall_ln(*t, *at).is_none())
         .count();
     if missing > 0 && table.evidence.head.workloads.iter().any(|w| w.weight > 0.0) {
-        notes.push(format!("{missing} treatment(s) of finished rounds lack a complete trial and are left out of the overall contrast"));
+        notes.push(format!("{missing} configuration(s) of finished rounds lack a complete trial and are left out of the overall comparison"));
     }
     notes
 }

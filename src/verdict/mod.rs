@@ -1,4 +1,4 @@
-//! What the observations say: contrasts judged, treatments ranked, one sentence.
+//! What the observations say: comparisons judged, configurations ranked, one sentence.
 //!
 //! Input is a run's record, whoever made it; output is data without presentation. The rules are
 //! those of `docs/methodology.md`.
@@ -49,15 +49,15 @@ pub(crate) struct Verdict {
     pub(crate) confidence: f64,
     /// Differences smaller than this ratio do not matter.
     pub(crate) margin: f64,
-    /// The primary contrasts: over all workloads.
-    pub(crate) overall: Vec<Contrast>,
-    /// Contrasts on the primary metric of each workload.
-    pub(crate) workloads: Vec<Contrast>,
-    /// Every treatment, best first where a ranking is asked, else in the study's order.
-    pub(crate) treatments: Vec<TreatmentRow>,
+    /// The primary comparisons: over all workloads.
+    pub(crate) overall: Vec<Comparison>,
+    /// Comparisons on the primary metric of each workload.
+    pub(crate) workloads: Vec<Comparison>,
+    /// Every configuration, best first where a ranking is asked, else in the study's order.
+    pub(crate) configurations: Vec<ConfigurationRow>,
     /// What each factor does, where two or more are varied: the overall figure, then each workload.
     pub(crate) effects: Vec<Effects>,
-    /// What the time series of the trials say, of each treatment, workload and phase.
+    /// What the time series of the trials say, of each configuration, workload and phase.
     pub(crate) courses: Vec<PhaseCourse>,
     /// Projection: how many more rounds would decide.
     pub(crate) more: Option<More>,
@@ -99,7 +99,7 @@ pub(crate) struct Interval {
     pub(crate) high: f64,
 }
 
-/// The word for a contrast.
+/// The word for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "word")]
 pub(crate) enum Word {
@@ -135,9 +135,9 @@ pub(crate) enum Word {
     },
 }
 
-/// Two treatments, or two levels, on one workload or over all.
+/// Two configurations, or two levels, on one workload or over all.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Contrast {
+pub(crate) struct Comparison {
     /// Baseline.
     pub(crate) a: String,
     /// Compared with it.
@@ -161,11 +161,11 @@ pub(crate) struct Contrast {
     pub(crate) robust: Option<Interval>,
 }
 
-/// One treatment in the table.
+/// One configuration in the table.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct TreatmentRow {
+pub(crate) struct ConfigurationRow {
     /// Index in the record.
-    pub(crate) treatment: usize,
+    pub(crate) configuration: usize,
     /// Its name.
     pub(crate) name: String,
     /// Level of each factor.
@@ -178,7 +178,7 @@ pub(crate) struct TreatmentRow {
     pub(crate) cells: Vec<Cell>,
 }
 
-/// One treatment's figure on one metric.
+/// One configuration's figure on one metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct Cell {
     /// Workload by index.
@@ -189,7 +189,7 @@ pub(crate) struct Cell {
     pub(crate) metric: MetricHead,
     /// Whether it is the workload's primary metric.
     pub(crate) primary: bool,
-    /// Geometric mean over the rounds with its own interval (not for comparing treatments).
+    /// Geometric mean over the rounds with its own interval (not for comparing configurations).
     pub(crate) value: Option<Interval>,
     /// Value in each round, with the round's number.
     pub(crate) rounds: Vec<(u32, f64)>,

@@ -1,10 +1,10 @@
 //! A verdict in plain words. The vocabulary is fixed: see `docs/methodology.md`.
 
-use super::{Contrast, Interval, State, TreatmentRow, Verdict, Word};
+use super::{Comparison, ConfigurationRow, Interval, State, Verdict, Word};
 use crate::event::RunStarted;
 use crate::unit;
 
-/// What a contrast says, as a fragment that follows "B is" or stands alone.
+/// What a comparison says, as a fragment that follows "B is" or stands alone.
 pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
     match word {
         Word::Better { at_least, at_most } => faster(at_least, at_most),
@@ -44,8 +44,8 @@ pub(super) fn interaction(word: Word, ratio: Option<Interval>) -> String {
     }
 }
 
-/// A contrast as a sentence of its own, with its workload and metric.
-pub(super) fn answer(c: &Contrast, head: &RunStarted) -> String {
+/// A comparison as a sentence of its own, with its workload and metric.
+pub(super) fn answer(c: &Comparison, head: &RunStarted) -> String {
     match &c.metric {
         None => format!("{}.", pair(c, head)),
         Some(metric) => format!(
@@ -127,10 +127,10 @@ pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
     if verdict.state == State::Unpaired {
         return imported(verdict, head);
     }
-    if head.treatments.len() < 2 || verdict.overall.is_empty() {
+    if head.configurations.len() < 2 || verdict.overall.is_empty() {
         return format!(
-            "{} treatment(s) measured in {} complete round(s); nothing was asked to be contrasted.",
-            head.treatments.len(),
+            "{} configuration(s) measured in {} complete round(s); nothing was asked to be compared.",
+            head.configurations.len(),
             verdict.rounds
         );
     }
@@ -141,7 +141,7 @@ pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
             verdict.rounds
         );
     }
-    if head.decide.contrast.is_none() && head.treatments.len() > 2 {
+    if head.decide.comparison.is_none() && head.configurations.len() > 2 {
         return ranking(verdict, head);
     }
     let parts: Vec<String> = verdict.overall.iter().map(|c| pair(c, head)).collect();
@@ -157,12 +157,12 @@ pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
 fn imported(verdict: &Verdict, head: &RunStarted) -> String {
     let compared = verdict.overall.iter().filter(|c| c.ratio.is_some());
     let ratios = match (verdict.overall.as_slice(), compared.count()) {
-        (_, 0) if head.treatments.len() > 1 => "no workload is in all of them".to_owned(),
-        (_, 0) => "one treatment, and nothing to contrast it with".to_owned(),
+        (_, 0) if head.configurations.len() > 1 => "no workload is in all of them".to_owned(),
+        (_, 0) => "one configuration, and nothing to compare it with".to_owned(),
         ([only], _) => ratio(only, head),
         (several, _) => {
             let leader = several.first().map_or("", |c| c.a.as_str());
-            let part = |c: &Contrast| Some(format!("{} {}", c.b, times(c.ratio?.estimate)));
+            let part = |c: &Comparison| Some(format!("{} {}", c.b, times(c.ratio?.estimate)));
             let parts: Vec<String> = several.iter().filter_map(part).collect();
             let over = over(head);
             format!(
@@ -184,7 +184,7 @@ fn imported(verdict: &Verdict, head: &RunStarted) -> String {
 }
 
 /// `b against a: ratio 1.23; one run each: no interval can be given`
-fn ratio(c: &Contrast, head: &RunStarted) -> String {
+fn ratio(c: &Comparison, head: &RunStarted) -> String {
     let over = over(head);
     match c.ratio {
         None => format!("{} and {} have no figure in common", c.a, c.b),
@@ -213,7 +213,7 @@ fn over(head: &RunStarted) -> String {
     }
 }
 
-fn pair(c: &Contrast, head: &RunStarted) -> String {
+fn pair(c: &Comparison, head: &RunStarted) -> String {
     let over = over(head);
     match (c.word, c.ratio) {
         // The faster one is the subject: nobody has to turn the sentence round.
@@ -279,17 +279,17 @@ fn about(seconds: Option<f64>) -> String {
 
 fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     let leader = verdict.overall.first().map_or("", |c| c.a.as_str());
-    let ties: Vec<&Contrast> = verdict
+    let ties: Vec<&Comparison> = verdict
         .overall
         .iter()
         .filter(|c| matches!(c.word, Word::NoDifference { .. }))
         .collect();
-    // A treatment that was dropped is out by its own rule, whatever the wider interval says.
+    // A configuration that was dropped is out by its own rule, whatever the wider interval says.
     let dropped = |name: &str| {
-        let gone = |row: &TreatmentRow| row.name == name && row.dropped_after.is_some();
-        verdict.treatments.iter().any(gone)
+        let gone = |row: &ConfigurationRow| row.name == name && row.dropped_after.is_some();
+        verdict.configurations.iter().any(gone)
     };
-    let open: Vec<&Contrast> = verdict
+    let open: Vec<&Comparison> = verdict
         .overall
         .iter()
         .filter(|c| !matches!(c.word, Word::NoDifference { .. } | Word::Worse { .. }))
@@ -317,7 +317,7 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
         format!("{}{over}", tie(leader, &ties))
     };
     if least.is_finite() {
-        let others = if beaten.len() + 1 == head.treatments.len() {
+        let others = if beaten.len() + 1 == head.configurations.len() {
             "all others".to_owned()
         } else {
             format!("the other {}", beaten.len())
@@ -334,7 +334,7 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
 }
 
 /// The leader and those within the margin of it.
-fn tie(leader: &str, ties: &[&Contrast]) -> String {
+fn tie(leader: &str, ties: &[&Comparison]) -> String {
     let mut names = vec![leader];
     names.extend(ties.iter().map(|c| c.b.as_str()));
     let largest = ties.iter().map(|c| match c.word {
@@ -361,14 +361,14 @@ pub(super) fn details(verdict: &Verdict, head: &RunStarted) -> Vec<String> {
     if head.workloads.len() < 2 || verdict.state == State::TooFew {
         return Vec::new();
     }
-    let mut contrasts: Vec<&Contrast> = verdict
+    let mut comparisons: Vec<&Comparison> = verdict
         .workloads
         .iter()
         .filter(|c| c.within.is_empty())
         .collect();
-    let size = |c: &Contrast| c.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
-    contrasts.sort_by(|x, y| size(y).total_cmp(&size(x)));
-    contrasts
+    let size = |c: &Comparison| c.ratio.map_or(0.0, |ratio| ratio.estimate.ln().abs());
+    comparisons.sort_by(|x, y| size(y).total_cmp(&size(x)));
+    comparisons
         .iter()
         .take(5)
         .map(|c| format!("{}: {}.", c.workload, pair(c, &alone(head))))

@@ -1,4 +1,4 @@
-//! The observations as a table: one value for each treatment, workload, metric and complete round.
+//! The observations as a table: one value for each configuration, workload, metric and complete round.
 
 use crate::event::{Ended, MetricHead, Observation, RunStarted};
 use crate::record::Record;
@@ -12,7 +12,7 @@ pub(crate) struct Evidence<'a> {
     pub(crate) trials: Vec<&'a Observation>,
     /// Rounds that were finished, ascending.
     pub(crate) rounds: Vec<u32>,
-    /// Treatments dropped so far, each with the number of complete rounds it took part in.
+    /// Configurations dropped so far, each with the number of complete rounds it took part in.
     pub(crate) dropped: Vec<(usize, u32)>,
     /// Mean wall time of a round so far, seconds.
     pub(crate) round_seconds: Option<f64>,
@@ -31,10 +31,13 @@ impl<'a> Evidence<'a> {
         {
             if !dropped
                 .iter()
-                .any(|(treatment, _)| *treatment == trial.treatment)
+                .any(|(configuration, _)| *configuration == trial.configuration)
             {
                 let before = rounds.iter().filter(|round| **round < trial.round).count();
-                dropped.push((trial.treatment, u32::try_from(before).unwrap_or(u32::MAX)));
+                dropped.push((
+                    trial.configuration,
+                    u32::try_from(before).unwrap_or(u32::MAX),
+                ));
             }
         }
         let times = record.round_times();
@@ -86,11 +89,11 @@ impl Response {
     }
 }
 
-/// Values by treatment, workload, metric and round.
+/// Values by configuration, workload, metric and round.
 #[derive(Debug)]
 pub(super) struct Table<'a> {
     pub(super) evidence: &'a Evidence<'a>,
-    /// `[treatment][workload][metric][position in rounds]`
+    /// `[configuration][workload][metric][position in rounds]`
     values: Vec<Vec<Vec<Vec<Option<f64>>>>>,
     pub(super) rounds: Vec<u32>,
 }
@@ -102,7 +105,7 @@ impl<'a> Table<'a> {
         let head = evidence.head;
         let rounds = evidence.rounds.clone();
         let metrics = |w: usize| head.workloads[w].metrics.len();
-        let mut values: Vec<Vec<Vec<Vec<Option<f64>>>>> = (0..head.treatments.len())
+        let mut values: Vec<Vec<Vec<Vec<Option<f64>>>>> = (0..head.configurations.len())
             .map(|_| {
                 (0..head.workloads.len())
                     .map(|w| vec![vec![None; rounds.len()]; metrics(w)])
@@ -118,7 +121,7 @@ impl<'a> Table<'a> {
                 continue;
             };
             let Some(cell) = values
-                .get_mut(trial.treatment)
+                .get_mut(trial.configuration)
                 .and_then(|row| row.get_mut(trial.workload))
             else {
                 continue;
@@ -136,8 +139,8 @@ impl<'a> Table<'a> {
         }
     }
 
-    pub(super) fn treatments(&self) -> usize {
-        self.evidence.head.treatments.len()
+    pub(super) fn configurations(&self) -> usize {
+        self.evidence.head.configurations.len()
     }
 
     pub(super) fn workloads(&self) -> usize {
@@ -147,22 +150,22 @@ impl<'a> Table<'a> {
     /// One value as it was measured.
     pub(super) fn value(
         &self,
-        treatment: usize,
+        configuration: usize,
         workload: usize,
         metric: usize,
         at: usize,
     ) -> Option<f64> {
-        self.values[treatment][workload].get(metric)?[at]
+        self.values[configuration][workload].get(metric)?[at]
     }
 
     /// The overall figure's logarithm: the weighted mean over the workloads, none if one is
     /// missing. (A weighted geometric mean of the metrics themselves: unit-free only as a ratio.)
-    pub(super) fn overall_ln(&self, treatment: usize, at: usize) -> Option<f64> {
+    pub(super) fn overall_ln(&self, configuration: usize, at: usize) -> Option<f64> {
         let mut sum = 0.0;
         let mut weights = 0.0;
         for (workload, head) in self.evidence.head.workloads.iter().enumerate() {
             if head.weight > 0.0 {
-                sum += head.weight * self.ln(treatment, Response::primary(workload), at)?;
+                sum += head.weight * self.ln(configuration, Response::primary(workload), at)?;
                 weights += head.weight;
             }
         }
@@ -170,33 +173,33 @@ impl<'a> Table<'a> {
     }
 
     /// A figure's logarithm, oriented so that larger is better.
-    pub(super) fn ln(&self, treatment: usize, figure: Response, at: usize) -> Option<f64> {
+    pub(super) fn ln(&self, configuration: usize, figure: Response, at: usize) -> Option<f64> {
         match figure {
-            Response::Overall => self.overall_ln(treatment, at),
+            Response::Overall => self.overall_ln(configuration, at),
             Response::Metric { workload, metric } => {
                 let better = figure.metric(self.evidence.head)?.better;
-                let value = self.value(treatment, workload, metric, at)?;
+                let value = self.value(configuration, workload, metric, at)?;
                 Some(better.oriented_ln(value))
             }
         }
     }
 
-    /// How many of the rounds, from the first, a treatment took part in.
-    pub(super) fn rounds_of(&self, treatment: usize) -> usize {
+    /// How many of the rounds, from the first, a configuration took part in.
+    pub(super) fn rounds_of(&self, configuration: usize) -> usize {
         let all = self.rounds.len();
         self.evidence
             .dropped
             .iter()
-            .find(|(dropped, _)| *dropped == treatment)
+            .find(|(dropped, _)| *dropped == configuration)
             .map_or(all, |(_, n)| all.min(*n as usize))
     }
 
-    /// Whether a treatment is still in the race.
-    pub(super) fn live(&self, treatment: usize) -> bool {
+    /// Whether a configuration is still in the race.
+    pub(super) fn live(&self, configuration: usize) -> bool {
         !self
             .evidence
             .dropped
             .iter()
-            .any(|(dropped, _)| *dropped == treatment)
+            .any(|(dropped, _)| *dropped == configuration)
     }
 }

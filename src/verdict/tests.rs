@@ -5,16 +5,17 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
 use crate::event::{
-    Counted, Decide, Ended, Observation, RunStarted, Settled, TreatmentHead, Until, WorkloadHead,
+    ConfigurationHead, Counted, Decide, Ended, Observation, RunStarted, Settled, Until,
+    WorkloadHead,
 };
 use crate::verdict::table::Evidence;
 
-/// A head with the given treatments (name, levels) and number of workloads.
+/// A head with the given configurations (name, levels) and number of workloads.
 fn head(
     factors: &[&str],
-    treatments: &[&[&str]],
+    configurations: &[&[&str]],
     workloads: usize,
-    contrast: Option<&str>,
+    comparison: Option<&str>,
 ) -> RunStarted {
     RunStarted {
         format: 1,
@@ -26,9 +27,9 @@ fn head(
         study_hash: String::new(),
         title: String::new(),
         factors: factors.iter().map(|f| (*f).to_owned()).collect(),
-        treatments: treatments
+        configurations: configurations
             .iter()
-            .map(|levels| TreatmentHead {
+            .map(|levels| ConfigurationHead {
                 name: levels.join(", "),
                 levels: levels.iter().map(|l| (*l).to_owned()).collect(),
             })
@@ -52,7 +53,7 @@ fn head(
             })
             .collect(),
         decide: Decide {
-            contrast: contrast.map(str::to_owned),
+            comparison: comparison.map(str::to_owned),
             margin: 0.05,
             confidence: 0.95,
             rounds_max: 20,
@@ -64,11 +65,11 @@ fn head(
     }
 }
 
-fn observation(round: u32, treatment: usize, workload: usize, value: f64) -> Observation {
+fn observation(round: u32, configuration: usize, workload: usize, value: f64) -> Observation {
     Observation {
         round,
         position: 0,
-        treatment,
+        configuration,
         workload,
         ended: Ended::Complete,
         started_at: String::new(),
@@ -105,7 +106,7 @@ fn normal(random: &mut Xoshiro256PlusPlus) -> f64 {
     (-2.0 * u.ln()).sqrt() * (std::f64::consts::TAU * v).cos()
 }
 
-/// Trials where `factor(treatment, workload)` is how much better than 1 each is, with noise.
+/// Trials where `factor(configuration, workload)` is how much better than 1 each is, with noise.
 fn trials(
     head: &RunStarted,
     rounds: u32,
@@ -117,7 +118,7 @@ fn trials(
     let mut all = Vec::new();
     for round in 1..=rounds {
         let drift = 1.0 - 0.02 * f64::from(round);
-        for t in 0..head.treatments.len() {
+        for t in 0..head.configurations.len() {
             for (w, workload) in head.workloads.iter().enumerate() {
                 let speed = factor(t, w) * drift * (noise * normal(&mut random)).exp();
                 let value = match workload.metrics[0].better {
@@ -168,7 +169,7 @@ fn the_faster_one_is_the_subject_whichever_was_named_first() {
 }
 
 #[test]
-fn equal_treatments_are_said_to_be_equal_within_the_margin() {
+fn equal_configurations_are_said_to_be_equal_within_the_margin() {
     let head = head(&["fs"], &[&["a"], &["b"]], 2, Some("fs"));
     let data = trials(&head, 20, 0.01, 7, |_, _| 1.0);
     let verdict = judge(&evidence(&head, &data, 20));
@@ -207,7 +208,7 @@ fn two_rounds_give_figures_and_no_verdict() {
     assert_eq!(verdict.state, State::TooFew);
     assert_eq!(verdict.overall[0].word, Word::TooFew);
     assert_eq!(verdict.overall[0].rounds.len(), 2);
-    assert!(verdict.treatments[0].cells[0].value.is_some());
+    assert!(verdict.configurations[0].cells[0].value.is_some());
 }
 
 /// Four rounds are between the looks at 3 and 5: what is said must rest on the first three.
@@ -253,7 +254,7 @@ fn the_best_of_many_is_found_and_the_worst_is_dropped() {
     let proof = evidence(&head, &data, 8);
     let verdict = judge(&proof);
     assert_eq!(verdict.state, State::Decided);
-    assert_eq!(verdict.treatments[0].name, "b");
+    assert_eq!(verdict.configurations[0].name, "b");
     assert!(
         verdict
             .sentence
@@ -265,7 +266,7 @@ fn the_best_of_many_is_found_and_the_worst_is_dropped() {
     assert!(!to_drop(&proof).contains(&1));
 }
 
-/// "Every round" is asked of every treatment.
+/// "Every round" is asked of every configuration.
 #[test]
 fn nothing_is_dropped_from_a_study_that_wants_every_round() {
     let mut head = head(&["x"], &[&["a"], &["b"], &["c"]], 2, None);
@@ -318,7 +319,7 @@ fn an_incomplete_or_failed_trial_is_never_judged() {
 }
 
 #[test]
-fn a_treatment_that_failed_is_the_answer_when_there_is_no_other() {
+fn a_configuration_that_failed_is_the_answer_when_there_is_no_other() {
     let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
     let mut data = trials(&head, 1, 0.01, 3, |_, _| 1.0);
     data[1].ended = Ended::Failed {
@@ -335,7 +336,7 @@ fn a_treatment_that_failed_is_the_answer_when_there_is_no_other() {
 }
 
 #[test]
-fn a_single_treatment_is_described_and_nothing_is_claimed() {
+fn a_single_configuration_is_described_and_nothing_is_claimed() {
     let head = head(&["x"], &[&["a"]], 1, None);
     let data = trials(&head, 5, 0.01, 3, |_, _| 1.0);
     let verdict = judge(&evidence(&head, &data, 5));
@@ -343,7 +344,7 @@ fn a_single_treatment_is_described_and_nothing_is_claimed() {
     assert!(
         verdict
             .sentence
-            .contains("nothing was asked to be contrasted"),
+            .contains("nothing was asked to be compared"),
         "{}",
         verdict.sentence
     );
@@ -360,7 +361,8 @@ fn the_error_rate_of_the_whole_rule_is_kept() {
         let data = trials(&head, 20, 0.03, 90_000 + study, |_, _| 1.0);
         for look in [3, 5, 8, 12, 20] {
             let verdict = judge(&evidence(&head, &data, look));
-            let claims = |c: &Contrast| matches!(c.word, Word::Better { .. } | Word::Worse { .. });
+            let claims =
+                |c: &Comparison| matches!(c.word, Word::Better { .. } | Word::Worse { .. });
             if verdict.overall.iter().chain(&verdict.workloads).any(claims) {
                 wrong += 1;
                 break;
@@ -378,12 +380,12 @@ fn the_error_rate_of_the_whole_rule_is_kept() {
     );
 }
 
-/// Imported results: values by (round, treatment), made by nobody in turn.
-fn imported(values: &[(u32, usize, f64)], treatments: &[&[&str]]) -> Verdict {
-    let head = head(&["x"], treatments, 1, None);
+/// Imported results: values by (round, configuration), made by nobody in turn.
+fn imported(values: &[(u32, usize, f64)], configurations: &[&[&str]]) -> Verdict {
+    let head = head(&["x"], configurations, 1, None);
     let trials: Vec<Observation> = values
         .iter()
-        .map(|(round, treatment, value)| observation(*round, *treatment, 0, *value))
+        .map(|(round, configuration, value)| observation(*round, *configuration, 0, *value))
         .collect();
     let rounds = values.iter().map(|value| value.0).max().unwrap_or(0);
     judge(&Evidence {
@@ -397,10 +399,10 @@ fn one_imported_result_each_gives_a_ratio_and_no_interval() {
     let verdict = imported(&[(1, 0, 100.0), (1, 1, 130.0)], &[&["a"], &["b"]]);
     assert_eq!(verdict.state, State::Unpaired);
     assert_eq!(verdict.look, None);
-    let contrast = &verdict.overall[0];
-    let ratio = contrast.ratio.unwrap();
+    let comparison = &verdict.overall[0];
+    let ratio = comparison.ratio.unwrap();
     assert!((ratio.estimate - 1.3).abs() < 1e-12 && ratio.low.is_nan() && ratio.high.is_nan());
-    assert!(contrast.rounds.is_empty(), "nothing is a pair");
+    assert!(comparison.rounds.is_empty(), "nothing is a pair");
     assert_eq!(
         verdict.sentence,
         "Imported, not measured here: b against a: ratio 1.30; one run each: no interval can be given."
@@ -419,12 +421,12 @@ fn imported_results_are_never_paired_by_number() {
         values.push((round, 1, 110.0 * drift));
     }
     let verdict = imported(&values, &[&["a"], &["b"]]);
-    let contrast = &verdict.overall[0];
-    let ratio = contrast.ratio.unwrap();
+    let comparison = &verdict.overall[0];
+    let ratio = comparison.ratio.unwrap();
     assert!((ratio.estimate - 1.1).abs() < 1e-9);
     assert!(ratio.low < 0.5 && ratio.high > 2.0, "{ratio:?}");
     assert_eq!(
-        contrast.word,
+        comparison.word,
         Word::Unpaired {
             runs: (5, 5),
             differs: false

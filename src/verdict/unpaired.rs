@@ -1,6 +1,6 @@
 //! Results that were not made in turn: imported ones, and those of different runs side by side.
 //!
-//! Nothing in them separates the treatment from the time of day, the machine or the version, so no
+//! Nothing in them separates the configuration from the time of day, the machine or the version, so no
 //! verdict follows. The ratio is that of geometric means; from three results on each side it has
 //! Welch's interval on the log scale (`stackrace_stats::welch_ratio`), 95 % each on its own, and the
 //! strongest word is that they differ.
@@ -8,7 +8,7 @@
 use serde::Serialize;
 
 use super::table::{Evidence, Response, Table};
-use super::{Contrast, Interval, Word, sentence};
+use super::{Comparison, Interval, Word, sentence};
 use crate::event::{Better, Fact, MetricHead, WorkloadHead};
 use crate::record::Record;
 
@@ -42,12 +42,16 @@ fn differs(ratio: Option<Interval>) -> bool {
     ratio.is_some_and(|ratio| ratio.low > 1.0 || ratio.high < 1.0)
 }
 
-/// Two treatments of an imported run.
-pub(super) fn contrast(table: &Table<'_>, (a, b): (usize, usize), figure: Response) -> Contrast {
+/// Two configurations of an imported run.
+pub(super) fn comparison(
+    table: &Table<'_>,
+    (a, b): (usize, usize),
+    figure: Response,
+) -> Comparison {
     let head = table.evidence.head;
-    let logs = |treatment: usize| -> Vec<f64> {
+    let logs = |configuration: usize| -> Vec<f64> {
         (0..table.rounds.len())
-            .filter_map(|at| table.ln(treatment, figure, at))
+            .filter_map(|at| table.ln(configuration, figure, at))
             .collect()
     };
     let (logs_a, logs_b) = (logs(a), logs(b));
@@ -56,9 +60,9 @@ pub(super) fn contrast(table: &Table<'_>, (a, b): (usize, usize), figure: Respon
         runs: (logs_a.len(), logs_b.len()),
         differs: differs(ratio),
     };
-    Contrast {
-        a: head.treatments[a].name.clone(),
-        b: head.treatments[b].name.clone(),
+    Comparison {
+        a: head.configurations[a].name.clone(),
+        b: head.configurations[b].name.clone(),
         within: String::new(),
         workload: figure.workload_name(head),
         metric: figure.metric(head).cloned(),
@@ -96,8 +100,8 @@ pub(crate) struct Stored {
     pub(crate) run: String,
     /// Title of the run.
     pub(crate) title: String,
-    /// Its treatment.
-    pub(crate) treatment: String,
+    /// Its configuration.
+    pub(crate) configuration: String,
     /// Another tool measured it.
     pub(crate) imported: bool,
     /// What only this one has, as `workload: metric`.
@@ -150,13 +154,13 @@ pub(crate) struct Figure {
     pub(crate) differs: bool,
 }
 
-/// A treatment of a stored run.
+/// A configuration of a stored run.
 struct Side<'a> {
     record: &'a Record,
-    treatment: usize,
+    configuration: usize,
 }
 
-/// Two treatments of stored runs, own or imported, side by side.
+/// Two configurations of stored runs, own or imported, side by side.
 pub(crate) fn difference(a: (&Record, usize), b: (&Record, usize)) -> Difference {
     let (a, b) = (Side::of(a), Side::of(b));
     let (evidence_a, evidence_b) = (Evidence::of(a.record), Evidence::of(b.record));
@@ -172,8 +176,8 @@ pub(crate) fn difference(a: (&Record, usize), b: (&Record, usize)) -> Difference
         for (at, metric) in head_a.metrics.iter().enumerate() {
             let place = head_b.metrics.iter().position(|known| known == metric);
             let Some(place) = place else { continue };
-            let values_a = values(&table_a, a.treatment, one, at);
-            let values_b = values(&table_b, b.treatment, other, place);
+            let values_a = values(&table_a, a.configuration, one, at);
+            let values_b = values(&table_b, b.configuration, other, place);
             if let Some(figure) = figure(metric, &values_a, &values_b) {
                 used_a.push((one, at));
                 used_b.push((other, place));
@@ -205,8 +209,11 @@ pub(crate) fn difference(a: (&Record, usize), b: (&Record, usize)) -> Difference
 }
 
 impl<'a> Side<'a> {
-    fn of((record, treatment): (&'a Record, usize)) -> Self {
-        Self { record, treatment }
+    fn of((record, configuration): (&'a Record, usize)) -> Self {
+        Self {
+            record,
+            configuration,
+        }
     }
 
     fn stored(&self, table: &Table<'_>, used: &[(usize, usize)]) -> Stored {
@@ -214,7 +221,7 @@ impl<'a> Side<'a> {
         let mut only = Vec::new();
         for (w, workload) in head.workloads.iter().enumerate() {
             for (m, metric) in workload.metrics.iter().enumerate() {
-                let there = !values(table, self.treatment, w, m).is_empty();
+                let there = !values(table, self.configuration, w, m).is_empty();
                 if there && !used.contains(&(w, m)) {
                     only.push(format!("{}: {}", workload.name, metric.name));
                 }
@@ -223,7 +230,7 @@ impl<'a> Side<'a> {
         Stored {
             run: head.run.clone(),
             title: head.title.clone(),
-            treatment: head.treatments[self.treatment].name.clone(),
+            configuration: head.configurations[self.configuration].name.clone(),
             imported: self.record.imported(),
             only,
         }
@@ -232,7 +239,7 @@ impl<'a> Side<'a> {
     /// The machine, and what the layers got when they were first raised.
     fn facts(&self) -> Vec<Fact> {
         let mut facts = self.record.head.environment.clone();
-        let raised = self.record.layer_facts(self.treatment);
+        let raised = self.record.layer_facts(self.configuration);
         for layer in raised.first().copied().unwrap_or_default() {
             let named =
                 |fact: &Fact| Fact::new(format!("{}: {}", layer.layer, fact.name), &fact.value);
@@ -271,9 +278,9 @@ fn matching(a: &[WorkloadHead], b: &[WorkloadHead]) -> Vec<(usize, usize)> {
     pairs
 }
 
-fn values(table: &Table<'_>, treatment: usize, workload: usize, metric: usize) -> Vec<f64> {
+fn values(table: &Table<'_>, configuration: usize, workload: usize, metric: usize) -> Vec<f64> {
     (0..table.rounds.len())
-        .filter_map(|at| table.value(treatment, workload, metric, at))
+        .filter_map(|at| table.value(configuration, workload, metric, at))
         .collect()
 }
 

@@ -12,7 +12,7 @@ use crate::verdict;
 /// Runs one can choose from, the newest.
 const RUNS_MAX: usize = 100;
 
-/// The page. `a` and `b` in the address are `RUN/TREATMENT`, the treatment by index.
+/// The page. `a` and `b` in the address are `RUN/TREATMENT`, the configuration by index.
 pub(super) fn page(site: &Site, request: &Request) -> Response {
     let (a, b) = (request.asked("a"), request.asked("b"));
     let runs: Vec<RunSummary> = match site.shelf.list() {
@@ -58,10 +58,10 @@ fn form(runs: &[RunSummary], a: &str, b: &str) -> Markup {
                 select id=(name) name=(name) required {
                     @for run in runs.iter().take(RUNS_MAX) {
                         optgroup label={ (run.title) " (" (run.run) ")" } {
-                            @for (at, treatment) in run.treatments.iter().enumerate() {
+                            @for (at, configuration) in run.configurations.iter().enumerate() {
                                 @let value = format!("{}/{at}", run.run);
                                 option value=(value) selected[value == chosen] {
-                                    (treatment) ", " (run.run)
+                                    (configuration) ", " (run.run)
                                 }
                             }
                         }
@@ -88,16 +88,17 @@ fn difference(site: &Site, a: &str, b: &str) -> Result<Markup, Box<Response>> {
     let side = |word: &str| {
         let refused = |status, why: &str| Box::new(frame::sorry(site, status, why));
         let Some((run, at)) = word.split_once('/') else {
-            return Err(refused(400, "Name a run and one of its treatments."));
+            return Err(refused(400, "Name a run and one of its configurations."));
         };
         let judged = site.shelf.judged(run);
         let judged = judged.map_err(|error| Box::new(super::run::missing(site, &error)))?;
         let at = at.parse::<usize>().ok();
-        let at = at.filter(|at| *at < judged.record.head.treatments.len());
-        let at = at.ok_or_else(|| refused(404, "This run has no such treatment."))?;
+        let at = at.filter(|at| *at < judged.record.head.configurations.len());
+        let at = at.ok_or_else(|| refused(404, "This run has no such configuration."))?;
         Ok((judged, at))
     };
-    let ((a, treatment_a), (b, treatment_b)) = (side(a)?, side(b)?);
-    let difference = verdict::difference((&a.record, treatment_a), (&b.record, treatment_b));
+    let ((a, configuration_a), (b, configuration_b)) = (side(a)?, side(b)?);
+    let difference =
+        verdict::difference((&a.record, configuration_a), (&b.record, configuration_b));
     Ok(report::diff_html(&difference))
 }

@@ -53,7 +53,7 @@ pub(crate) struct Place<'a> {
     pub(crate) existing: Option<&'a Path>,
     /// What the data must hold, for all phases of a trial that is verified; empty in the beginning.
     pub(crate) ledger: &'a OnceLock<Ledger>,
-    /// Everything random in this trial follows from it; the same for every treatment of a round.
+    /// Everything random in this trial follows from it; the same for every configuration of a round.
     pub(crate) seed: u64,
     /// For stopping and watching.
     pub(crate) control: &'a Control,

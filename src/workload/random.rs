@@ -103,7 +103,7 @@ impl Random {
         }
         if self.io.read_share < 1.0 {
             ops.push(Op::Write);
-            // Listed even where it is never called: treatments may differ in how often it is.
+            // Listed even where it is never called: configurations may differ in how often it is.
             ops.push(Op::Fsync);
         }
         ops

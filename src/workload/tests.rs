@@ -17,7 +17,7 @@ fn run(line: &str) -> (Vec<Outcome>, Vec<(String, Option<f64>)>) {
         Ok(study) => study,
         Err(errors) => panic!("{}", errors[0]),
     };
-    let workload = study.treatments[0].workloads[0].as_ref();
+    let workload = study.configurations[0].workloads[0].as_ref();
     let control = Control::default();
     let place = Place {
         directory: base.path(),
@@ -64,7 +64,7 @@ fn only_bonnie_leaves_caches_alone_between_its_phases() {
         };
         let text = format!("[[stack]]\n{stack}\n[[workload]]\n{}\n", kind.example);
         let study = parse("t.toml", text.as_bytes(), &Kinds::real()).unwrap();
-        let workload = study.treatments[0].workloads[0].as_ref();
+        let workload = study.configurations[0].workloads[0].as_ref();
         assert!(workload.settles(0), "{}", kind.name);
         let settled = (1..workload.phases().len()).all(|phase| workload.settles(phase));
         assert_eq!(settled, kind.name != "bonnie++" && !bare, "{}", kind.name);
@@ -331,7 +331,7 @@ fn an_interrupt_ends_a_phase() {
         seed: 1,
         control: &control,
     };
-    let workload = study.treatments[0].workloads[0].as_ref();
+    let workload = study.configurations[0].workloads[0].as_ref();
     workload.prepare(&place).unwrap();
     control.stop.store(true, Ordering::SeqCst);
     assert_eq!(workload.measure(0, &place).unwrap().ended, Ended::Stopped);
@@ -382,7 +382,7 @@ fn what_is_verified_is_read_back_whole_and_a_wrong_byte_fails_it() {
     let text = "[[stack]]\ndir = { path = \"/var/tmp\" }\n[[workload]]\nsequential = { mode = \"write\", size = \"1 MiB\", verify = true }\n";
     let study = parse("t.toml", text.as_bytes(), &Kinds::real())
         .unwrap_or_else(|errors| panic!("{}", errors[0]));
-    let workload = study.treatments[0].workloads[0].as_ref();
+    let workload = study.configurations[0].workloads[0].as_ref();
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
     let control = Control::default();
     let place = Place {

@@ -25,7 +25,7 @@ pub(crate) struct Location {
 /// Everything that can be set, with PostMark's defaults. Counts are at least 1 but for
 /// `subdirectories`.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Configuration {
+pub(crate) struct Settings {
     pub(crate) size_low: i32,
     pub(crate) size_high: i32,
     pub(crate) number: i32,
@@ -44,7 +44,7 @@ pub(crate) struct Configuration {
     pub(crate) verbose: bool,
 }
 
-impl Default for Configuration {
+impl Default for Settings {
     fn default() -> Self {
         Self {
             size_low: 500,
@@ -173,7 +173,7 @@ const COMMANDS: [(&str, &str, Word); 17] = [
     ("quit", "Exit program", Word::Quit),
 ];
 
-impl Configuration {
+impl Settings {
     /// Does what a line (without its line feed) asks for, or says what is to be done.
     pub(crate) fn obey(&mut self, line: &str, from: From) -> Answer {
         if let Some(command) = line.strip_prefix('!') {

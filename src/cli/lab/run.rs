@@ -201,7 +201,7 @@ impl LabRun<'_> {
     /// The machine of one place.
     fn description(&self, guest: &Guest) -> Result<Description, Failure> {
         let part = places::part(self.study, guest.place.as_deref())?;
-        let nodes = part.treatments.iter().map(|t| t.stack.nodes());
+        let nodes = part.configurations.iter().map(|t| t.stack.nodes());
         Ok(Description {
             nodes: nodes.max().unwrap_or(1),
             memory_bytes: memory(self.memory)?,
@@ -284,18 +284,18 @@ fn warn(on_record: &OnceLock<Shared>, text: &str) {
     }
 }
 
-/// The disks of all treatments, each once.
+/// The disks of all configurations, each once.
 fn disks(study: &Study) -> Result<Vec<LabDisk>, Failure> {
     let mut disks: Vec<LabDisk> = Vec::new();
-    for treatment in &study.treatments {
-        for disk in treatment.stack.lab_disks() {
+    for configuration in &study.configurations {
+        for disk in configuration.stack.lab_disks() {
             if !disks.contains(&disk) {
                 disks.push(disk);
             } else if study.policy.provision == Provision::Once {
                 return Err(Failure::refused(
-                    "the stacks of this study stand all at once, and two treatments ask for the same disks of the lab",
+                    "the stacks of this study stand all at once, and two configurations ask for the same disks of the lab",
                 )
-                .next("write provision = \"each-round\", or give each treatment disks of another size"));
+                .next("write provision = \"each-round\", or give each configuration disks of another size"));
             }
         }
     }
@@ -304,8 +304,8 @@ fn disks(study: &Study) -> Result<Vec<LabDisk>, Failure> {
 
 /// Bytes of disk the guest needs for itself; none: its memory will do.
 fn scratch(study: &Study) -> Option<u64> {
-    let needed = study.treatments.iter().map(|treatment| {
-        let needed = treatment.stack.disk_needed();
+    let needed = study.configurations.iter().map(|configuration| {
+        let needed = configuration.stack.disk_needed();
         needed.iter().map(|(_, bytes)| *bytes).sum::<u64>()
     });
     let needed: u64 = match study.policy.provision {

@@ -1,4 +1,4 @@
-//! The live view as lines of text: the race, where the treatments stand, what runs now.
+//! The live view as lines of text: the race, where the configurations stand, what runs now.
 //!
 //! Pure: it is given what is known and a width, and reads no clock. What a colour says a mark or a
 //! word says too.
@@ -8,7 +8,7 @@ use crate::unit;
 
 /// Columns that are used at most.
 const WIDTH_MAX: usize = 80;
-/// Treatments that are shown; the rest are counted.
+/// Configurations that are shown; the rest are counted.
 const ROWS_MAX: usize = 8;
 /// Columns of the bar of a round.
 const BAR: usize = 12;
@@ -28,10 +28,10 @@ pub(super) struct Board {
     pub(super) elapsed_s: f64,
     /// It takes at most so much longer, s.
     pub(super) left_s: f64,
-    /// Where the treatments stand.
+    /// Where the configurations stand.
     pub(super) standings: Standings,
-    /// Treatment under way, by index.
-    pub(super) treatment: usize,
+    /// Configuration under way, by index.
+    pub(super) configuration: usize,
     /// Its workload and part: `random write · measure`.
     pub(super) doing: String,
     /// Since the part began, s.
@@ -84,14 +84,14 @@ fn race(board: &Board) -> String {
     )
 }
 
-/// The treatments that can be shown, the one under way always among them.
+/// The configurations that can be shown, the one under way always among them.
 fn shown(board: &Board) -> Vec<&Standing> {
     let rows = &board.standings.rows;
     let mut shown: Vec<&Standing> = rows.iter().take(ROWS_MAX).collect();
     let running = rows.iter().skip(ROWS_MAX);
     if let Some(row) = running
         .into_iter()
-        .find(|row| row.treatment == board.treatment)
+        .find(|row| row.configuration == board.configuration)
     {
         shown.pop();
         shown.push(row);
@@ -106,7 +106,7 @@ fn standings(board: &Board, width: usize) -> Vec<(Tone, String)> {
         widths.max().unwrap_or(0)
     };
     let (figures, intervals) = (widest(|row| &row.figure), widest(|row| &row.interval));
-    // Mark, name, figure, interval and how a treatment left, with two blanks between them.
+    // Mark, name, figure, interval and how a configuration left, with two blanks between them.
     let out = " out, round 99".len();
     let room = width.saturating_sub(2 + 2 + figures + 2 + intervals + out);
     let names = widest(|row| &row.name).min(room.max(8));
@@ -118,7 +118,7 @@ fn standings(board: &Board, width: usize) -> Vec<(Tone, String)> {
     for row in &rows {
         let (mark, out, tone) = match row.out_after {
             Some(rounds) => ('○', format!("  out, round {rounds}"), Tone::Faint),
-            None if row.treatment == board.treatment => ('▸', String::new(), Tone::Strong),
+            None if row.configuration == board.configuration => ('▸', String::new(), Tone::Strong),
             None => ('●', String::new(), Tone::Plain),
         };
         let name = cut(&row.name, names);
@@ -141,7 +141,7 @@ fn now(board: &Board, width: usize) -> impl Iterator<Item = String> {
     let name = board.standings.rows.iter();
     let name = name
         .into_iter()
-        .find(|row| row.treatment == board.treatment)
+        .find(|row| row.configuration == board.configuration)
         .map_or("", |row| row.name.as_str());
     let doing = format!(
         "now {name} · {} · {}",
@@ -181,9 +181,9 @@ fn cut(text: &str, width: usize) -> String {
 mod tests {
     use super::*;
 
-    fn row(treatment: usize, name: &str, out_after: Option<u32>) -> Standing {
+    fn row(configuration: usize, name: &str, out_after: Option<u32>) -> Standing {
         Standing {
-            treatment,
+            configuration,
             name: name.to_owned(),
             figure: "1.18".to_owned(),
             interval: "[1.02, 1.31]".to_owned(),
@@ -211,7 +211,7 @@ mod tests {
                     ),
                 ],
             },
-            treatment: 1,
+            configuration: 1,
             doing: "random read · measure".to_owned(),
             doing_s: 3.4,
             rate: "312 MB/s".to_owned(),
@@ -239,9 +239,9 @@ mod tests {
             board
                 .standings
                 .rows
-                .push(row(more, "another treatment", None));
+                .push(row(more, "another configuration", None));
         }
-        board.treatment = 25;
+        board.configuration = 25;
         for columns in [20, 40, 79, 80, 132] {
             let lines = lines(&board, columns, false);
             assert!(

@@ -23,8 +23,8 @@ const LOOK_MIN_NS: u64 = 100_000_000;
 pub(super) struct Doing {
     /// Round, from 1; 0: nothing yet.
     pub(super) round: u32,
-    /// Treatment by index.
-    pub(super) treatment: usize,
+    /// Configuration by index.
+    pub(super) configuration: usize,
     /// Workload by index; none while a stack is raised.
     pub(super) workload: Option<usize>,
     /// `raise`, `prepare`, `settle`, or the name of the phase.
@@ -50,7 +50,7 @@ impl Doing {
     pub(super) fn begins(start: &TrialStart<'_>, now_ns: u64) -> Self {
         Self {
             round: start.round,
-            treatment: start.treatment,
+            configuration: start.configuration,
             workload: start.workload,
             part: start.part.to_owned(),
             control: start.control.clone(),
@@ -119,7 +119,7 @@ impl Doing {
     pub(super) fn told(&self, now_ns: u64) -> Now {
         Now {
             round: self.round,
-            treatment: self.treatment,
+            configuration: self.configuration,
             workload: self.workload,
             part: self.part.clone(),
             elapsed_ns: self.elapsed_ns(now_ns),
@@ -143,7 +143,7 @@ mod tests {
     fn doing(control: &Arc<Control>) -> Doing {
         let start = TrialStart {
             round: 2,
-            treatment: 1,
+            configuration: 1,
             workload: Some(0),
             part: "measure",
             control: Some(Arc::clone(control)),

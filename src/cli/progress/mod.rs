@@ -28,8 +28,8 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// What the view is of, and how it is shown.
 pub(super) struct View {
-    /// Names of the treatments.
-    pub(super) treatments: Vec<String>,
+    /// Names of the configurations.
+    pub(super) configurations: Vec<String>,
     /// Names of the workloads.
     pub(super) workloads: Vec<String>,
     /// Rounds the study allows.
@@ -47,7 +47,7 @@ pub(super) struct View {
 /// Draws a run.
 pub(super) struct Progress {
     ledger: Shared,
-    treatments: Vec<String>,
+    configurations: Vec<String>,
     time_max_s: f64,
     quiet: bool,
     terminal: bool,
@@ -107,7 +107,7 @@ impl Progress {
             (terminal || told.is_some()).then(|| std::thread::spawn(move || tick(&ticking, told)));
         Self {
             ledger,
-            treatments: view.treatments,
+            configurations: view.configurations,
             time_max_s: view.time_max_s,
             quiet: view.quiet,
             terminal,
@@ -142,12 +142,12 @@ impl Progress {
     }
 
     /// Brings what the record says into the state: how far the race is and how long it may still
-    /// take, and after each round where the treatments stand.
+    /// take, and after each round where the configurations stand.
     fn race(&self, state: &mut State, round: u32) {
         let ledger = self.ledger.lock();
         let record = ledger.record();
         let evidence = Evidence::of(record);
-        let live = (self.treatments.len() - evidence.dropped.len()).max(1);
+        let live = (self.configurations.len() - evidence.dropped.len()).max(1);
         let done = record.trials().filter(|trial| trial.round == round).count();
         state.trials = (done as u64, (live * self.watched.workloads.len()) as u64);
         state.at_ns = SystemClock.now_ns();
@@ -189,7 +189,7 @@ impl Watched {
             elapsed_s: state.elapsed_s + since_s,
             left_s: (state.left_s - since_s).max(0.0),
             standings: state.standings.clone(),
-            treatment: doing.treatment,
+            configuration: doing.configuration,
             doing: match workload {
                 Some(workload) if *workload != doing.part => {
                     format!("{workload} · {}", doing.part)

@@ -30,7 +30,7 @@ pub(super) fn cpu(_: &Card, table: &Table) -> Vec<String> {
         if of.iter().all(|figure| cpu_bound(figure)) && !of.is_empty() {
             let block = metric.replace("per-character", "block");
             texts.push(format!(
-                "{metric} differs by a factor of {:.2} between treatments where {block} differs \
+                "{metric} differs by a factor of {:.2} between configurations where {block} differs \
                  by {:.2}: it measures how fast the processor handles characters",
                 spread(of.iter().filter_map(|f| f.value())),
                 spread(
@@ -61,7 +61,7 @@ pub(super) fn cpu(_: &Card, table: &Table) -> Vec<String> {
     texts
 }
 
-/// Where the processor is the limit all treatments are alike; one that is not was disturbed.
+/// Where the processor is the limit all configurations are alike; one that is not was disturbed.
 pub(super) fn outlier(card: &Card, table: &Table) -> Vec<String> {
     let mut texts = Vec::new();
     for (workload, metric) in table.metrics() {
@@ -77,9 +77,9 @@ pub(super) fn outlier(card: &Card, table: &Table) -> Vec<String> {
             };
             if (value / middle).max(middle / value) > OUTLIER {
                 texts.push(format!(
-                    "{metric} of {}: {} where the middle treatment has {}, with the processor as the limit in \
+                    "{metric} of {}: {} where the middle configuration has {}, with the processor as the limit in \
                      both: something else ran, and a single run cannot show it",
-                    card.treatment(&figure.levels),
+                    card.configuration(&figure.levels),
                     unit::operations_per_second(value),
                     unit::operations_per_second(middle)
                 ));

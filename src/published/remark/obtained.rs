@@ -2,7 +2,7 @@
 
 use super::median;
 use crate::published::card::Card;
-use crate::published::ratio::contrasts;
+use crate::published::ratio::comparisons;
 use crate::published::table::{Table, distinct};
 use crate::unit;
 
@@ -52,7 +52,7 @@ pub(super) struct Contradiction {
     factor: f64,
 }
 
-/// The work of a load is the same in every treatment: elapsed times rate must be, too.
+/// The work of a load is the same in every configuration: elapsed times rate must be, too.
 pub(super) fn contradictions(table: &Table) -> Vec<Contradiction> {
     let mut found = Vec::new();
     for workload in table.workloads() {
@@ -103,10 +103,10 @@ pub(super) fn contradiction(card: &Card, table: &Table) -> Vec<String> {
             let [elapsed, rate] = odd.figures.map(|at| &table.figures[at]);
             format!(
                 "{} of {}: an elapsed time of {:.1} s and a rate of {} contradict each other by a \
-                 factor of {:.2}: by the rate, and the work of the other treatments, it took \
+                 factor of {:.2}: by the rate, and the work of the other configurations, it took \
                  {:.0} s. Both are left out of the conclusions",
                 elapsed.workload,
-                card.treatment(&elapsed.levels),
+                card.configuration(&elapsed.levels),
                 elapsed.value().unwrap_or(f64::NAN),
                 unit::bytes_per_second(rate.value().unwrap_or(f64::NAN)),
                 odd.factor.max(1.0 / odd.factor),
@@ -145,11 +145,11 @@ pub(super) fn stated_size(card: &Card, table: &Table) -> Vec<String> {
 /// Two levels measured on different machines, or on different amounts of data.
 pub(super) fn confounded(card: &Card, table: &Table) -> Vec<String> {
     let mut texts = Vec::new();
-    for contrast in contrasts(card, table) {
-        let [a, b] = contrast.figures.map(|at| &table.figures[at]);
+    for comparison in comparisons(card, table) {
+        let [a, b] = comparison.figures.map(|at| &table.figures[at]);
         let what = format!(
             "{} {} against {}",
-            card.factors[contrast.factor].name, contrast.b, contrast.a
+            card.factors[comparison.factor].name, comparison.b, comparison.a
         );
         if a.machine != b.machine {
             texts.push(format!(

@@ -3,7 +3,7 @@
 use super::{counts, unfit};
 use crate::published::card::Card;
 use crate::published::geometric_mean;
-use crate::published::ratio::contrasts;
+use crate::published::ratio::comparisons;
 use crate::published::table::{Figure, Table, distinct};
 use crate::unit;
 
@@ -67,7 +67,7 @@ pub(super) fn rounding(_: &Card, table: &Table) -> Vec<String> {
 
 /// A metric that hardly moves over the levels of a factor others move by far.
 pub(super) fn control(card: &Card, table: &Table) -> Vec<String> {
-    let all = contrasts(card, table);
+    let all = comparisons(card, table);
     let unfit = unfit(table);
     let mut texts = Vec::new();
     for (factor, about) in card.factors.iter().enumerate() {
@@ -76,15 +76,15 @@ pub(super) fn control(card: &Card, table: &Table) -> Vec<String> {
             .filter(|c| c.factor == factor && !c.figures.iter().any(|at| unfit.contains(at)))
             .collect();
         let off = |ratio: f64| ratio.max(1.0 / ratio);
-        if !of.iter().any(|contrast| off(contrast.ratio) > 2.0) {
+        if !of.iter().any(|comparison| off(comparison.ratio) > 2.0) {
             continue;
         }
-        let names = distinct(of.iter().map(|contrast| contrast.on()));
+        let names = distinct(of.iter().map(|comparison| comparison.on()));
         let still: Vec<String> = names
             .into_iter()
             .filter(|on| {
-                let mut of = of.iter().filter(|contrast| contrast.on() == *on);
-                of.clone().count() > 1 && of.all(|contrast| off(contrast.ratio) < CONTROL)
+                let mut of = of.iter().filter(|comparison| comparison.on() == *on);
+                of.clone().count() > 1 && of.all(|comparison| off(comparison.ratio) < CONTROL)
             })
             .collect();
         if !still.is_empty() {
@@ -109,7 +109,7 @@ pub(super) fn placement(card: &Card, table: &Table) -> Vec<String> {
     else {
         return Vec::new();
     };
-    let all = contrasts(card, table);
+    let all = comparisons(card, table);
     let of: Vec<_> = all.iter().filter(|c| c.factor == factor).collect();
     let low = of.iter().map(|c| c.ratio).fold(f64::INFINITY, f64::min);
     let high = of.iter().map(|c| c.ratio).fold(0.0, f64::max);

@@ -1,5 +1,5 @@
-//! Every round's value of each treatment, one treatment below the other; a line joins the values
-//! of one round, so that what moved all treatments alike can be told from what moved one.
+//! Every round's value of each configuration, one configuration below the other; a line joins the values
+//! of one round, so that what moved all configurations alike can be told from what moved one.
 
 use maud::{Markup, html};
 
@@ -16,7 +16,7 @@ const ROW: f64 = 44.0;
 /// Room for the axis below.
 const FOOT: f64 = 30.0;
 
-/// One treatment.
+/// One configuration.
 pub(in crate::report) struct RoundsRow {
     /// Its name.
     pub(in crate::report) label: String,
@@ -103,7 +103,7 @@ fn draw(row: &RoundsRow, axis: Axis, unit: &str, y: f64) -> Markup {
     }
 }
 
-/// One path per round, broken where a treatment has no value in it.
+/// One path per round, broken where a configuration has no value in it.
 fn joined(
     rows: &[RoundsRow],
     place: &dyn Fn(f64) -> f64,

@@ -9,7 +9,7 @@ use crate::record::Record;
 /// Name the study is saved under.
 const FILE: &str = "study.toml";
 
-/// The command that does a run again from its saved study: the same treatments, rounds, order, data
+/// The command that does a run again from its saved study: the same configurations, rounds, order, data
 /// and offsets.
 fn command(record: &Record) -> String {
     let decide = &record.head.decide;
@@ -73,7 +73,7 @@ pub(super) fn study(record: &Record) -> Markup {
                 "To do it again, "
                 a download=(FILE) href={ "data:application/toml;base64," (text) } { "save the study" }
                 @if let Some(here) = here { " and go to " code { (here.value) } " on the machine below" }
-                ". The seed gives the same order of treatments, the same data and the same offsets:"
+                ". The seed gives the same order of configurations, the same data and the same offsets:"
             }
             pre class="copy" tabindex="0" { (command(record)) }
         }

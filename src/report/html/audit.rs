@@ -1,4 +1,4 @@
-//! What was really measured: treatments × checks in words, the evidence behind each to open.
+//! What was really measured: configurations × checks in words, the evidence behind each to open.
 
 use maud::{Markup, html};
 
@@ -8,7 +8,7 @@ use crate::record::Record;
 use crate::report::{audited, figure};
 
 /// More cells than this show the evidence of what is more than "ok" only: a page of hundreds of
-/// treatments would be mostly that.
+/// configurations would be mostly that.
 const EVIDENCE_CELLS_MAX: usize = 60;
 
 /// A grid per workload.
@@ -20,7 +20,7 @@ pub(super) fn audit(record: &Record) -> Markup {
     let whole = audit.cells.len() <= EVIDENCE_CELLS_MAX;
     html! {
         p {
-            "What set the pace of each treatment, and what each check says of its trials: the gravest "
+            "What set the pace of each configuration, and what each check says of its trials: the gravest "
             "of all of them. Nothing is left out of a verdict for it. " (figure::MISSING) " means that "
             "it cannot be told, or does not apply."
         }
@@ -50,7 +50,7 @@ fn grid(workload: &str, cells: &[&Cell], head: &RunStarted) -> Markup {
             table class="audit" {
                 thead {
                     tr {
-                        th scope="col" class="text" { "treatment" }
+                        th scope="col" class="text" { "configuration" }
                         th scope="col" class="text" { "limited by" }
                         @for check in said(cells) {
                             th scope="col" title=(check.question) { (check.name) }
@@ -60,7 +60,7 @@ fn grid(workload: &str, cells: &[&Cell], head: &RunStarted) -> Markup {
                 tbody {
                     @for cell in cells {
                         tr {
-                            th scope="row" class="text" { (treatment(cell, head)) }
+                            th scope="row" class="text" { (configuration(cell, head)) }
                             td class="text" {
                                 (audited::pace_word(cell))
                                 @if !cell.limited_how.is_empty() { br; small { (cell.limited_how) } }
@@ -86,9 +86,9 @@ fn grade(cell: &Cell, check: &Check) -> Markup {
     html! { td class=(class) title=(judgement.words()) { (judgement.grade.word()) } }
 }
 
-fn treatment<'a>(cell: &Cell, head: &'a RunStarted) -> &'a str {
-    let treatment = head.treatments.get(cell.treatment);
-    treatment.map_or(figure::MISSING, |treatment| treatment.name.as_str())
+fn configuration<'a>(cell: &Cell, head: &'a RunStarted) -> &'a str {
+    let configuration = head.configurations.get(cell.configuration);
+    configuration.map_or(figure::MISSING, |configuration| configuration.name.as_str())
 }
 
 /// Every sentence with its figures.
@@ -104,7 +104,7 @@ fn evidence(cell: &Cell, head: &RunStarted, whole: bool) -> Markup {
     html! {
         details {
             summary {
-                "Evidence: " (treatment(cell, head)) ", " (figure::counted(cell.trials, "trial"))
+                "Evidence: " (configuration(cell, head)) ", " (figure::counted(cell.trials, "trial"))
             }
             ul {
                 @for judgement in shown {
@@ -152,7 +152,7 @@ mod tests {
         for line in &mut record.lines {
             if let crate::event::Event::Trial(trial) = &mut line.event {
                 trial.counted.devices[0].busy_ns = trial.elapsed_ns;
-                if trial.treatment == 1 {
+                if trial.configuration == 1 {
                     trial.counted.cache_hit_bytes = Some(u64::MAX);
                 }
             }

@@ -10,12 +10,12 @@ use crate::report::content::{Row, Table};
 use crate::report::figure;
 use crate::unit;
 
-/// A fact of the layers at one height: which values it had, and in which treatments each.
+/// A fact of the layers at one height: which values it had, and in which configurations each.
 struct LayerFact {
     /// Kinds of layer that have it, in the order first seen.
     layers: Vec<String>,
     name: String,
-    /// Value with the treatments that had it, in the order first seen.
+    /// Value with the configurations that had it, in the order first seen.
     values: Vec<(String, Vec<usize>)>,
 }
 
@@ -24,19 +24,19 @@ impl LayerFact {
         self.layers.join(", ")
     }
 
-    /// All treatments have the one value.
+    /// All configurations have the one value.
     fn same(&self, raised: &[usize]) -> bool {
-        matches!(self.values.as_slice(), [(_, treatments)] if treatments == raised)
+        matches!(self.values.as_slice(), [(_, configurations)] if configurations == raised)
     }
 
-    /// Some treatment had more than one value: what changes whenever a stack is raised (the number
-    /// of a loop device) is no difference between treatments.
+    /// Some configuration had more than one value: what changes whenever a stack is raised (the number
+    /// of a loop device) is no difference between configurations.
     fn fleeting(&self) -> bool {
         let mut seen = std::collections::BTreeSet::new();
         self.values
             .iter()
-            .flat_map(|(_, treatments)| treatments)
-            .any(|treatment| !seen.insert(treatment))
+            .flat_map(|(_, configurations)| configurations)
+            .any(|configuration| !seen.insert(configuration))
     }
 }
 
@@ -54,8 +54,8 @@ pub(super) fn environment(record: &Record) -> Markup {
             .collect(),
         ..Table::default()
     };
-    let raised: Vec<usize> = (0..record.head.treatments.len())
-        .filter(|&treatment| !record.layer_facts(treatment).is_empty())
+    let raised: Vec<usize> = (0..record.head.configurations.len())
+        .filter(|&configuration| !record.layer_facts(configuration).is_empty())
         .collect();
     let (same, rest): (Vec<LayerFact>, Vec<LayerFact>) = layer_facts(record)
         .into_iter()
@@ -65,9 +65,9 @@ pub(super) fn environment(record: &Record) -> Markup {
     html! {
         @if !machine.rows.is_empty() { h3 { (machine.title) } (super::tables::table(&machine)) }
         @if !different.is_empty() {
-            h3 { "Where the treatments differ" }
+            h3 { "Where the configurations differ" }
             p { "As the system reports it, not as the study asked." }
-            (facts_table("Where the treatments differ", record, &different))
+            (facts_table("Where the configurations differ", record, &different))
         }
         @if !fleeting.is_empty() {
             details {
@@ -77,8 +77,8 @@ pub(super) fn environment(record: &Record) -> Markup {
         }
         @if !same.is_empty() {
             details {
-                summary { (figure::counted(same.len(), "fact")) " the same in all treatments" }
-                (facts_table("The same in all treatments", record, &same))
+                summary { (figure::counted(same.len(), "fact")) " the same in all configurations" }
+                (facts_table("The same in all configurations", record, &same))
             }
         }
     }
@@ -93,12 +93,12 @@ fn facts_table(title: &str, record: &Record, facts: &[LayerFact]) -> Markup {
                         th scope="col" class="text" { "layer" }
                         th scope="col" class="text" { "fact" }
                         th scope="col" class="text" { "value" }
-                        th scope="col" class="text" { "treatments" }
+                        th scope="col" class="text" { "configurations" }
                     }
                 }
                 @for fact in facts {
                     tbody {
-                        @for (at, (value, treatments)) in fact.values.iter().enumerate() {
+                        @for (at, (value, configurations)) in fact.values.iter().enumerate() {
                             tr {
                                 @if at == 0 {
                                     th scope="rowgroup" class="text" rowspan=(fact.values.len()) { (fact.layer()) }
@@ -107,7 +107,7 @@ fn facts_table(title: &str, record: &Record, facts: &[LayerFact]) -> Markup {
                                 td class="text" {
                                     @if fact.values.len() > 1 { mark { (value) } } @else { (value) }
                                 }
-                                td class="text" { (names(record, treatments)) }
+                                td class="text" { (names(record, configurations)) }
                             }
                         }
                     }
@@ -117,19 +117,19 @@ fn facts_table(title: &str, record: &Record, facts: &[LayerFact]) -> Markup {
     }
 }
 
-fn names(record: &Record, treatments: &[usize]) -> Markup {
+fn names(record: &Record, configurations: &[usize]) -> Markup {
     let name = |&at: &usize| {
         record
             .head
-            .treatments
+            .configurations
             .get(at)
-            .map_or("", |treatment| treatment.name.as_str())
+            .map_or("", |configuration| configuration.name.as_str())
     };
-    if treatments.len() == record.head.treatments.len() && treatments.len() > 1 {
+    if configurations.len() == record.head.configurations.len() && configurations.len() > 1 {
         return html! { "all" };
     }
     html! {
-        ul class="names" { @for at in treatments { li { (name(at)) } } }
+        ul class="names" { @for at in configurations { li { (name(at)) } } }
     }
 }
 
@@ -138,8 +138,8 @@ fn names(record: &Record, treatments: &[usize]) -> Markup {
 fn layer_facts(record: &Record) -> Vec<LayerFact> {
     let mut facts: Vec<LayerFact> = Vec::new();
     let mut known: BTreeMap<(usize, String), usize> = BTreeMap::new();
-    for treatment in 0..record.head.treatments.len() {
-        for layers in record.layer_facts(treatment) {
+    for configuration in 0..record.head.configurations.len() {
+        for layers in record.layer_facts(configuration) {
             for (height, layer) in layers.iter().enumerate() {
                 let kind = Fact::new("kind of layer", layer.layer.as_str());
                 for fact in std::iter::once(&kind).chain(&layer.facts) {
@@ -155,7 +155,7 @@ fn layer_facts(record: &Record) -> Vec<LayerFact> {
                     if !facts[at].layers.contains(&layer.layer) {
                         facts[at].layers.push(layer.layer.clone());
                     }
-                    enter(&mut facts[at].values, &fact.value, treatment);
+                    enter(&mut facts[at].values, &fact.value, configuration);
                 }
             }
         }
@@ -163,11 +163,11 @@ fn layer_facts(record: &Record) -> Vec<LayerFact> {
     facts
 }
 
-fn enter(values: &mut Vec<(String, Vec<usize>)>, value: &str, treatment: usize) {
+fn enter(values: &mut Vec<(String, Vec<usize>)>, value: &str, configuration: usize) {
     match values.iter_mut().find(|(known, _)| known == value) {
-        Some((_, treatments)) if treatments.last() == Some(&treatment) => {}
-        Some((_, treatments)) => treatments.push(treatment),
-        None => values.push((value.to_owned(), vec![treatment])),
+        Some((_, configurations)) if configurations.last() == Some(&configuration) => {}
+        Some((_, configurations)) => configurations.push(configuration),
+        None => values.push((value.to_owned(), vec![configuration])),
     }
 }
 

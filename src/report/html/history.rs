@@ -60,7 +60,7 @@ fn chart(
         .map_or("", |course| course.metric.unit.as_str());
     let metric = courses.first().map(|course| figure::metric(&course.metric));
     let lines = courses.iter().map(|course| Line {
-        label: course.treatment.clone(),
+        label: course.configuration.clone(),
         points: course
             .points
             .iter()
@@ -81,7 +81,7 @@ fn chart(
     with_legend(&LineChart {
         id: id.to_owned(),
         title: facet_title(workload, part, all <= SERIES_MAX),
-        desc: format!("{workload}: one point per run, one line per treatment, changes ringed."),
+        desc: format!("{workload}: one point per run, one line per configuration, changes ringed."),
         x: Axis::over(Scale::Linear, [0.5, runs as f64 + 0.5].into_iter()),
         x_name: "run".to_owned(),
         // Half a run is none.
@@ -98,7 +98,7 @@ fn chart(
     })
 }
 
-/// A row per run, a column per treatment.
+/// A row per run, a column per configuration.
 fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> Table {
     let rows = runs.iter().enumerate().map(|(run, record)| {
         let mut cells = vec![
@@ -120,7 +120,7 @@ fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> Table 
         head: ["run", "began (UTC)"]
             .map(str::to_owned)
             .into_iter()
-            .chain(courses.iter().map(|course| course.treatment.clone()))
+            .chain(courses.iter().map(|course| course.configuration.clone()))
             .collect(),
         text: vec![1],
         rows: rows.collect(),

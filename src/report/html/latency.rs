@@ -30,18 +30,18 @@ const NO_COUNT: [u8; 9] = [0xff; 9];
 const OPEN_MAX: usize = 4;
 
 /// Histograms of all complete trials, merged: workload, phase and title (phase and kind of
-/// operation), then treatment. Phases are kept apart: they do different things.
+/// operation), then configuration. Phases are kept apart: they do different things.
 type Merged = BTreeMap<(usize, usize, String), BTreeMap<usize, Histogram<u64>>>;
 
-/// One chart per workload and kind of operation, at most eight treatments in each.
+/// One chart per workload and kind of operation, at most eight configurations in each.
 pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
     let mut charts = Vec::new();
     for ((workload, _, op), histograms) in &merged(record) {
         let lines: Vec<Line> = verdict
-            .treatments
+            .configurations
             .iter()
             .filter_map(|row| {
-                let histogram = histograms.get(&row.treatment)?;
+                let histogram = histograms.get(&row.configuration)?;
                 Some(Line {
                     label: row.name.clone(),
                     points: tail(histogram),
@@ -94,10 +94,10 @@ fn merged(record: &Record) -> Merged {
                     op.op.clone()
                 };
                 let of = merged.entry((trial.workload, at, title)).or_default();
-                match of.get_mut(&trial.treatment) {
+                match of.get_mut(&trial.configuration) {
                     // Both were written with the same bounds; one that does not fit is left out.
                     Some(sum) => drop(sum.add(&histogram)),
-                    None => drop(of.insert(trial.treatment, histogram)),
+                    None => drop(of.insert(trial.configuration, histogram)),
                 }
             }
         }

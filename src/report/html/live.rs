@@ -1,4 +1,4 @@
-//! A run that goes on: how far it is, where the treatments stand, what runs now.
+//! A run that goes on: how far it is, where the configurations stand, what runs now.
 
 use maud::{Markup, html};
 
@@ -8,13 +8,13 @@ use crate::report::{figure, standings};
 use crate::unit;
 use crate::verdict::Verdict;
 
-/// How far the race is and where the treatments stand; changes with the record.
+/// How far the race is and where the configurations stand; changes with the record.
 pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
     let done = verdict.rounds;
     let most = record.head.decide.rounds_max;
     let standings = standings(record, verdict);
-    let treatments = standings.rows.iter();
-    let live = treatments.filter(|row| row.out_after.is_none()).count();
+    let configurations = standings.rows.iter();
+    let live = configurations.filter(|row| row.out_after.is_none()).count();
     let all = live.max(1) * record.head.workloads.len();
     let trials = record
         .trials()
@@ -30,12 +30,12 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
             progress id="progress" max=(u64::from(most) * all as u64)
                 value=(u64::from(done) * all as u64 + trials as u64) {}
         }
-        div class="scroll" tabindex="0" role="region" aria-label="Where the treatments stand" {
+        div class="scroll" tabindex="0" role="region" aria-label="Where the configurations stand" {
             table {
                 caption { (standings.of) }
                 thead {
                     tr {
-                        th scope="col" class="text" { "treatment" }
+                        th scope="col" class="text" { "configuration" }
                         th scope="col" class="figure" { "so far" }
                         th scope="col" class="figure" { (standings.interval) }
                         th scope="col" class="text" { span class="unseen" { "in the race or out" } }
@@ -64,7 +64,7 @@ pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
         return html! { p class="faint" { "It does not tell what it is doing right now." } };
     };
     let head = &record.head;
-    let treatment = head.treatments.get(now.treatment);
+    let configuration = head.configurations.get(now.configuration);
     let workload = now.workload.and_then(|at| head.workloads.get(at));
     let rate = now
         .recent
@@ -72,7 +72,7 @@ pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
         .map(|rate| figure::value(&now.unit, *rate));
     html! {
         p class="doing" {
-            strong { (treatment.map_or("", |treatment| treatment.name.as_str())) }
+            strong { (configuration.map_or("", |configuration| configuration.name.as_str())) }
             @if let Some(workload) = workload.filter(|workload| workload.name != now.part) {
                 " · " (workload.name)
             }

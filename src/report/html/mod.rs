@@ -188,24 +188,24 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
     let margin = content::share(verdict.margin);
     let rounds = record.complete_rounds().len();
     let anew = rounds > 0
-        && (0..head.treatments.len()).any(|at| record.layer_facts(at).len() >= rounds.max(2));
+        && (0..head.configurations.len()).any(|at| record.layer_facts(at).len() >= rounds.max(2));
     html! {
         p {
-            "Each of the " (head.treatments.len()) " treatments was measured once per round, "
+            "Each of the " (head.configurations.len()) " configurations was measured once per round, "
             @if anew { "its storage built anew each time, " }
             "in an order drawn at random for every round (seed " (head.seed) "). "
             "Whatever drifts while a run goes on (temperature, neighbours, a filling disk) thus meets all "
-            "treatments alike, and only values of the same round are compared with each other. "
+            "configurations alike, and only values of the same round are compared with each other. "
             "Trials that failed or were interrupted are shown, never judged."
         }
         @if let Some(words) = content::preconditioning(record) { p { (words) } }
         p {
             "Compared are ratios: the geometric mean over the rounds of one value over the other, with "
             "an interval. A ratio above 1 always means better, whichever way the metric points. "
-            "All statements of this page about contrasts hold together with at least "
+            "All statements of this page about comparisons hold together with at least "
             (content::share(verdict.confidence)) " probability: their number and every planned look at the "
             "data are paid for in the width of the intervals. "
-            @if verdict.workloads.iter().any(|contrast| !contrast.within.is_empty()) {
+            @if verdict.workloads.iter().any(|comparison| !comparison.within.is_empty()) {
                 "Not so those within levels of other factors: each of them holds by itself, they are not "
                 "corrected for their number. "
             }
@@ -217,8 +217,8 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
             "“Undecided” is not: the interval still allows a difference that would matter, and one that would not."
         }
         p {
-            "The interval beside a treatment's own value describes that value; two such intervals that overlap "
-            "say nothing about the difference between the two. For that, read the contrasts."
+            "The interval beside a configuration's own value describes that value; two such intervals that overlap "
+            "say nothing about the difference between the two. For that, read the comparisons."
         }
         p {
             "The run was to stop "

@@ -12,9 +12,9 @@ use crate::report::chart::{
 };
 use crate::report::{audited, content, figure};
 use crate::unit;
-use crate::verdict::{Change, Contrast, TreatmentRow, Verdict};
+use crate::verdict::{Change, Comparison, ConfigurationRow, Verdict};
 
-/// Rows of the first chart; further contrasts are in one that can be opened.
+/// Rows of the first chart; further comparisons are in one that can be opened.
 const HERO_ROWS: usize = 12;
 /// Points of a line over time; more are averaged.
 const TIME_POINTS: usize = 150;
@@ -44,7 +44,7 @@ pub(super) fn hero(verdict: &Verdict) -> Markup {
         }
         @for (at, group) in rest.into_iter().enumerate() {
             details {
-                summary { (group.heading) ": " (figure::counted(group.rows.len(), "contrast")) }
+                summary { (group.heading) ": " (figure::counted(group.rows.len(), "comparison")) }
                 @let title = format!("{title}: {}", group.heading);
                 div class="chart" {
                     (forest(&format!("forest-{at}"), &title, verdict.margin, &[group]))
@@ -63,42 +63,42 @@ fn groups(verdict: &Verdict) -> Vec<ForestGroup> {
             rows: verdict.overall.iter().map(row).collect(),
         });
     }
-    for contrast in &verdict.workloads {
-        let heading = match contrast.workload.as_str() {
+    for comparison in &verdict.workloads {
+        let heading = match comparison.workload.as_str() {
             "" => "Over all workloads, within levels of other factors",
             workload => workload,
         };
         match groups.iter_mut().find(|g| g.heading == heading) {
-            Some(group) => group.rows.push(row(contrast)),
+            Some(group) => group.rows.push(row(comparison)),
             None => groups.push(ForestGroup {
                 heading: heading.to_owned(),
-                rows: vec![row(contrast)],
+                rows: vec![row(comparison)],
             }),
         }
     }
     groups
 }
 
-fn row(contrast: &Contrast) -> ForestRow {
+fn row(comparison: &Comparison) -> ForestRow {
     ForestRow {
-        label: content::contrast_name(contrast),
-        ratio: contrast.ratio,
-        text: contrast.text.clone(),
-        word: content::word(contrast),
+        label: content::comparison_name(comparison),
+        ratio: comparison.ratio,
+        text: comparison.text.clone(),
+        word: content::word(comparison),
     }
 }
 
 /// Every round's value of each workload's primary metric, and of its rates and latencies where
-/// there are few enough treatments.
+/// there are few enough configurations.
 pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
-    let few = verdict.treatments.len() <= SERIES_MAX;
+    let few = verdict.configurations.len() <= SERIES_MAX;
     let addresses = Addresses::of(record);
     let mut charts = Vec::new();
     for (w, head) in record.head.workloads.iter().enumerate() {
         for (m, metric) in head.metrics.iter().enumerate() {
             let drawn = m == 0 || few && ["B/s", "op/s", "ns"].contains(&metric.unit.as_str());
             let rows: Vec<RoundsRow> = verdict
-                .treatments
+                .configurations
                 .iter()
                 .filter_map(|row| rounds_row(row, (w, metric), &addresses))
                 .collect();
@@ -126,16 +126,16 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
     }
 }
 
-/// A treatment's values of a metric; none: there are none.
+/// A configuration's values of a metric; none: there are none.
 fn rounds_row(
-    row: &TreatmentRow,
+    row: &ConfigurationRow,
     (workload, metric): (usize, &MetricHead),
     addresses: &Addresses,
 ) -> Option<RoundsRow> {
     let mut cells = row.cells.iter();
     let cell = cells.find(|cell| cell.workload == workload && cell.metric == *metric)?;
     let rounds = cell.rounds.iter().map(|&(round, value)| {
-        let href = addresses.href(round, row.treatment, workload);
+        let href = addresses.href(round, row.configuration, workload);
         (round, value, href)
     });
     (!cell.rounds.is_empty()).then(|| RoundsRow {
@@ -157,21 +157,21 @@ pub(super) fn with_legend(chart: &LineChart<'_>) -> Markup {
     }
 }
 
-/// The series of each treatment's median trial, a chart per workload and phase.
+/// The series of each configuration's median trial, a chart per workload and phase.
 pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
     let addresses = Addresses::of(record);
     let mut charts = Vec::new();
     let mut trials = Vec::new();
     for (w, workload) in record.head.workloads.iter().enumerate() {
         let before = charts.len();
-        let medians: Vec<(&TreatmentRow, &Observation)> = verdict
-            .treatments
+        let medians: Vec<(&ConfigurationRow, &Observation)> = verdict
+            .configurations
             .iter()
-            .filter_map(|row| Some((row, median_trial(record, row.treatment, w)?)))
+            .filter_map(|row| Some((row, median_trial(record, row.configuration, w)?)))
             .collect();
         let phases = medians.iter().map(|(_, trial)| trial.phases.len()).max();
         for at in 0..phases.unwrap_or(0) {
-            // Phases of one workload are the same in all treatments, as far as they got.
+            // Phases of one workload are the same in all configurations, as far as they got.
             let found = timed(verdict, w, &medians, at);
             let name = match (phases, found.first()) {
                 (Some(2..), Some(one)) => format!("{}: {}", workload.name, one.phase.name),
@@ -201,8 +201,8 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
     }
     html! {
         p {
-            "The trial of the median value of each treatment, start to end of the measured part. An "
-            "upright is where the rate changes in at least half of a treatment's trials: by how much, "
+            "The trial of the median value of each configuration, start to end of the measured part. An "
+            "upright is where the rate changes in at least half of a configuration's trials: by how much, "
             "when, and after how many bytes (medians of these trials)."
         }
         (view::charts("time", &charts))
@@ -212,7 +212,7 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
                 p {
                     (name) ":"
                     @for (row, trial) in medians {
-                        " " a href=(addresses.href(trial.round, row.treatment, *workload)) {
+                        " " a href=(addresses.href(trial.round, row.configuration, *workload)) {
                             (row.name) ", round " (trial.round)
                         } "."
                     }
@@ -222,12 +222,12 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
     }
 }
 
-/// One phase of one treatment's median trial.
+/// One phase of one configuration's median trial.
 struct Timed<'a> {
-    /// Of the treatment.
+    /// Of the configuration.
     name: &'a str,
     phase: &'a PhaseObservation,
-    /// The change midway that most trials of the treatment show: of bytes where any were moved.
+    /// The change midway that most trials of the configuration show: of bytes where any were moved.
     change: Option<&'a Change>,
 }
 
@@ -235,14 +235,14 @@ struct Timed<'a> {
 fn timed<'a>(
     verdict: &'a Verdict,
     workload: usize,
-    medians: &[(&'a TreatmentRow, &'a Observation)],
+    medians: &[(&'a ConfigurationRow, &'a Observation)],
     at: usize,
 ) -> Vec<Timed<'a>> {
     let phases = medians.iter().filter_map(|(row, trial)| {
         let phase = trial.phases.get(at)?;
         let mut courses = verdict.courses.iter();
         let course = courses.find(|course| {
-            (course.treatment, course.workload) == (row.treatment, workload)
+            (course.configuration, course.workload) == (row.configuration, workload)
                 && course.phase == phase.name
         });
         Some(Timed {
@@ -318,7 +318,7 @@ fn time_charts(
         let drawing = with_legend(&LineChart {
             id: format!("{id}-{kind}-{}", charts.len()),
             title: facet_title(name, charts.len(), rest.is_empty()),
-            desc: format!("{name}: {y_name} over time, one line per treatment."),
+            desc: format!("{name}: {y_name} over time, one line per configuration."),
             x,
             x_name: "time".to_owned(),
             x_label: &|value| figure::tick("s", value),
@@ -348,11 +348,11 @@ pub(super) fn facet_title(name: &str, part: usize, last: bool) -> String {
     }
 }
 
-/// The complete trial whose primary metric is the median of the treatment's.
-fn median_trial(record: &Record, treatment: usize, workload: usize) -> Option<&Observation> {
+/// The complete trial whose primary metric is the median of the configuration's.
+fn median_trial(record: &Record, configuration: usize, workload: usize) -> Option<&Observation> {
     let mut trials: Vec<(f64, &Observation)> = record
         .trials()
-        .filter(|trial| (trial.treatment, trial.workload) == (treatment, workload))
+        .filter(|trial| (trial.configuration, trial.workload) == (configuration, workload))
         .filter(|trial| trial.ended == Ended::Complete)
         .filter_map(|trial| Some((trial.metrics.first().copied().flatten()?, trial)))
         .collect();

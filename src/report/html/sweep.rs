@@ -12,7 +12,7 @@ use crate::record::Record;
 use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
 use crate::report::{audited, figure};
 use crate::unit;
-use crate::verdict::{TreatmentRow, Verdict};
+use crate::verdict::{ConfigurationRow, Verdict};
 
 /// Fewer sizes make no curve.
 const SIZES_MIN: usize = 3;
@@ -28,7 +28,7 @@ pub(super) fn sweep(record: &Record, verdict: &Verdict) -> Markup {
         return html! {};
     }
     html! {
-        p { "Each point is the mean of one treatment with its own interval." }
+        p { "Each point is the mean of one configuration with its own interval." }
         (view::charts("sweep", &charts))
     }
 }
@@ -42,9 +42,9 @@ fn drawn(metrics: &[MetricHead]) -> impl Iterator<Item = (usize, &MetricHead)> {
 }
 
 fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec<Chart>) {
-    let size = |row: &TreatmentRow| bytes(row.levels.get(factor)?);
-    let mut sizes: Vec<u64> = verdict.treatments.iter().filter_map(&size).collect();
-    if sizes.len() < verdict.treatments.len() {
+    let size = |row: &ConfigurationRow| bytes(row.levels.get(factor)?);
+    let mut sizes: Vec<u64> = verdict.configurations.iter().filter_map(&size).collect();
+    if sizes.len() < verdict.configurations.len() {
         return;
     }
     sizes.sort_unstable();
@@ -55,7 +55,7 @@ fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec
     for (w, workload) in record.head.workloads.iter().enumerate() {
         for (at, metric) in drawn(&workload.metrics) {
             let mut lines: Vec<Line> = Vec::new();
-            for row in &verdict.treatments {
+            for row in &verdict.configurations {
                 let others: Vec<&str> = row
                     .levels
                     .iter()
@@ -118,7 +118,7 @@ fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Chart>) {
         let metrics = &record.head.workloads[sizes[0].1].metrics;
         for (at, metric) in drawn(metrics) {
             let mut lines = Vec::new();
-            for row in &verdict.treatments {
+            for row in &verdict.configurations {
                 for &(size, workload) in &sizes {
                     add(
                         &mut lines,
@@ -147,7 +147,7 @@ fn add(
     lines: &mut Vec<Line>,
     label: String,
     size: Option<u64>,
-    row: &TreatmentRow,
+    row: &ConfigurationRow,
     workload: usize,
     metric: &MetricHead,
 ) {

@@ -62,10 +62,10 @@ pub(super) fn beside(verdict: &Verdict, options: &Options) -> Markup {
         return html! {};
     };
     html! {
-        @for contrast in content::beside(beside, verdict) {
-            h3 { (contrast.title) }
-            p { (contrast.note) }
-            (table(&contrast))
+        @for comparison in content::beside(beside, verdict) {
+            h3 { (comparison.title) }
+            p { (comparison.note) }
+            (table(&comparison))
         }
         ul {
             @for note in content::beside_notes(beside) {
@@ -75,7 +75,7 @@ pub(super) fn beside(verdict: &Verdict, options: &Options) -> Markup {
     }
 }
 
-/// Treatments, workloads, contrasts.
+/// Configurations, workloads, comparisons.
 pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
     html! {
         @if let Some(overall) = content::overall(verdict) {
@@ -100,11 +100,11 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
             p { (formats.note) }
             (table(&formats))
         }
-        @if let Some(contrasts) = content::contrasts(verdict) {
+        @if let Some(comparisons) = content::comparisons(verdict) {
             div class="wide" {
-                h3 { (contrasts.title) }
-                p { (contrasts.note) }
-                (table(&contrasts))
+                h3 { (comparisons.title) }
+                p { (comparisons.note) }
+                (table(&comparisons))
             }
         }
     }
@@ -118,7 +118,7 @@ fn all_metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Markup {
     })
 }
 
-/// Means over complete trials of one treatment on one workload.
+/// Means over complete trials of one configuration on one workload.
 struct Means<'a>(Vec<&'a Observation>);
 
 impl Means<'_> {
@@ -187,19 +187,19 @@ fn moved(trial: &Observation) -> u64 {
         .sum()
 }
 
-/// What each treatment used on each workload.
+/// What each configuration used on each workload.
 pub(super) fn resources(record: &Record) -> Markup {
     let mut rows = Vec::new();
     for (w, workload) in record.head.workloads.iter().enumerate() {
-        for (t, treatment) in record.head.treatments.iter().enumerate() {
+        for (t, configuration) in record.head.configurations.iter().enumerate() {
             let trials: Vec<&Observation> = record
                 .trials()
-                .filter(|trial| (trial.treatment, trial.workload) == (t, w))
+                .filter(|trial| (trial.configuration, trial.workload) == (t, w))
                 .filter(|trial| trial.ended == Ended::Complete)
                 .collect();
             if !trials.is_empty() {
                 rows.push(resource_row(
-                    &treatment.name,
+                    &configuration.name,
                     &workload.name,
                     &Means(trials),
                 ));
@@ -210,7 +210,7 @@ pub(super) fn resources(record: &Record) -> Markup {
         return html! {};
     }
     let head = [
-        "treatment",
+        "configuration",
         "workload",
         "CPU user",
         "CPU system",
@@ -233,7 +233,7 @@ pub(super) fn resources(record: &Record) -> Markup {
             "share of the time in which some task was stalled (PSI)."
         }
         (table(&Table {
-            title: "What each treatment used on each workload".to_owned(),
+            title: "What each configuration used on each workload".to_owned(),
             head: head.map(str::to_owned).to_vec(),
             text: vec![1, 6],
             rows,
@@ -242,7 +242,7 @@ pub(super) fn resources(record: &Record) -> Markup {
     }
 }
 
-fn resource_row(treatment: &str, workload: &str, means: &Means<'_>) -> Row {
+fn resource_row(configuration: &str, workload: &str, means: &Means<'_>) -> Row {
     // The first device is the one the file system lies on; those below it see the same bytes.
     let mut names: Vec<&str> = means
         .0
@@ -263,7 +263,7 @@ fn resource_row(treatment: &str, workload: &str, means: &Means<'_>) -> Row {
         (asked > 0).then(|| hits as f64 / asked as f64)
     });
     Row::of(vec![
-        treatment.to_owned(),
+        configuration.to_owned(),
         workload.to_owned(),
         means.seconds(|trial| Some(trial.counted.cpu_user_ns)),
         means.seconds(|trial| Some(trial.counted.cpu_system_ns)),

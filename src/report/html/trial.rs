@@ -16,7 +16,7 @@ use crate::unit;
 /// More trials have no cards: their points lead to the rows of the table, which is then open.
 const CARDS_MAX: usize = 300;
 
-/// Where the trial of each place in the design is shown: round, treatment, workload. The first
+/// Where the trial of each place in the design is shown: round, configuration, workload. The first
 /// complete one, as the verdict takes it.
 pub(super) struct Addresses(BTreeMap<(u32, usize, usize), usize>);
 
@@ -25,7 +25,7 @@ impl Addresses {
         let mut places = BTreeMap::new();
         for (at, trial) in record.trials().enumerate() {
             if trial.ended == Ended::Complete {
-                let place = (trial.round, trial.treatment, trial.workload);
+                let place = (trial.round, trial.configuration, trial.workload);
                 places.entry(place).or_insert(at);
             }
         }
@@ -33,8 +33,8 @@ impl Addresses {
     }
 
     /// `#trial-12`; empty: it is not there.
-    pub(super) fn href(&self, round: u32, treatment: usize, workload: usize) -> String {
-        let at = self.0.get(&(round, treatment, workload));
+    pub(super) fn href(&self, round: u32, configuration: usize, workload: usize) -> String {
+        let at = self.0.get(&(round, configuration, workload));
         at.map_or(String::new(), |at| format!("#{}", id(*at)))
     }
 }
@@ -51,7 +51,7 @@ fn ended(trial: &Observation) -> (&'static str, Option<&str>) {
     }
 }
 
-/// Name of a treatment or workload by index.
+/// Name of a configuration or workload by index.
 fn named<T>(of: &[T], at: usize, name: impl Fn(&T) -> &String) -> String {
     of.get(at)
         .map_or_else(|| figure::MISSING.to_owned(), |of| name(of).clone())
@@ -71,7 +71,7 @@ pub(super) fn trials(record: &Record) -> Markup {
         .collect();
     let names = [
         "round.position",
-        "treatment",
+        "configuration",
         "workload",
         "primary metric",
         "measured",
@@ -107,7 +107,7 @@ fn row(record: &Record, at: usize, trial: &Observation, cards: bool) -> Row {
     Row {
         cells: vec![
             format!("{}.{}", trial.round, trial.position + 1),
-            named(&head.treatments, trial.treatment, |t| &t.name),
+            named(&head.configurations, trial.configuration, |t| &t.name),
             named(&head.workloads, trial.workload, |w| &w.name),
             value.map_or(figure::MISSING.to_owned(), |value| {
                 figure::value(metric.map_or("", |metric| &metric.unit), value)
@@ -157,7 +157,7 @@ fn settled(trial: &Observation) -> String {
     text
 }
 
-/// What the layers got, by round and treatment.
+/// What the layers got, by round and configuration.
 type Raised<'a> = BTreeMap<(u32, usize), &'a [LayerFacts]>;
 
 fn raised(record: &Record) -> Raised<'_> {
@@ -166,10 +166,10 @@ fn raised(record: &Record) -> Raised<'_> {
         .filter_map(|event| match event {
             Event::StackRaised {
                 round,
-                treatment,
+                configuration,
                 layers,
                 ..
-            } => Some(((*round, *treatment), layers.as_slice())),
+            } => Some(((*round, *configuration), layers.as_slice())),
             _ => None,
         })
         .collect()
@@ -182,11 +182,11 @@ fn card(record: &Record, at: usize, trial: &Observation, raised: &Raised<'_>) ->
         "Round {}, position {}: {}, {}",
         trial.round,
         trial.position + 1,
-        named(&head.treatments, trial.treatment, |t| &t.name),
+        named(&head.configurations, trial.configuration, |t| &t.name),
         named(&head.workloads, trial.workload, |w| &w.name)
     );
     let notes = notes(error, trial);
-    let layers = raised.get(&(trial.round, trial.treatment));
+    let layers = raised.get(&(trial.round, trial.configuration));
     html! {
         article class="trial" id=(id(at)) tabindex="-1" aria-label=(title) {
             h3 { (title) }

@@ -1,22 +1,22 @@
-//! The table of verdicts: every contrast, judged now by the rules of this program.
+//! The table of verdicts: every comparison, judged now by the rules of this program.
 
 use super::Kind;
 use super::column::{Get, Table, columns};
 use super::trials::better;
 use crate::record::Record;
-use crate::verdict::{self, Contrast, Evidence, State, Verdict, Word};
+use crate::verdict::{self, Comparison, Evidence, State, Verdict, Word};
 
-/// One row per contrast.
+/// One row per comparison.
 pub(super) const CONTRASTS: Kind = Kind {
-    name: "contrasts",
-    summary: "one row per contrast: ratio, interval, verdict",
-    of: contrasts,
+    name: "comparisons",
+    summary: "one row per comparison: ratio, interval, verdict",
+    of: comparisons,
 };
 
 struct Row<'a> {
     record: &'a Record,
     verdict: &'a Verdict,
-    contrast: &'a Contrast,
+    comparison: &'a Comparison,
 }
 
 /// The word of the verdict, as in the JSON report.
@@ -41,7 +41,7 @@ pub(super) fn state(verdict: &Verdict) -> &'static str {
     }
 }
 
-fn contrasts(records: &[Record]) -> Table {
+fn comparisons(records: &[Record]) -> Table {
     let judged: Vec<(&Record, Verdict)> = records
         .iter()
         .map(|record| (record, verdict::judge(&Evidence::of(record))))
@@ -49,11 +49,11 @@ fn contrasts(records: &[Record]) -> Table {
     let rows: Vec<Row<'_>> = judged
         .iter()
         .flat_map(|(record, verdict)| {
-            let contrasts = verdict.overall.iter().chain(&verdict.workloads);
-            contrasts.map(move |contrast| Row {
+            let comparisons = verdict.overall.iter().chain(&verdict.workloads);
+            comparisons.map(move |comparison| Row {
                 record,
                 verdict,
-                contrast,
+                comparison,
             })
         })
         .collect();
@@ -61,26 +61,29 @@ fn contrasts(records: &[Record]) -> Table {
         ("run", Get::Text(|r| &r.record.head.run)),
         ("study", Get::Text(|r| &r.record.head.study_name)),
         ("title", Get::Text(|r| &r.record.head.title)),
-        ("baseline", Get::Text(|r| &r.contrast.a)),
-        ("compared", Get::Text(|r| &r.contrast.b)),
-        ("within", Get::Text(|r| &r.contrast.within)),
-        ("workload", Get::Text(|r| &r.contrast.workload)),
+        ("baseline", Get::Text(|r| &r.comparison.a)),
+        ("compared", Get::Text(|r| &r.comparison.b)),
+        ("within", Get::Text(|r| &r.comparison.within)),
+        ("workload", Get::Text(|r| &r.comparison.workload)),
         (
             "metric",
-            Get::Text(|r| r.contrast.metric.as_ref().map_or("", |m| &m.name)),
+            Get::Text(|r| r.comparison.metric.as_ref().map_or("", |m| &m.name)),
         ),
         (
             "better",
-            Get::Text(|r| r.contrast.metric.as_ref().map_or("", better)),
+            Get::Text(|r| r.comparison.metric.as_ref().map_or("", better)),
         ),
-        ("ratio", Get::Real(|r| r.contrast.ratio.map(|i| i.estimate))),
-        ("low", Get::Real(|r| r.contrast.ratio.map(|i| i.low))),
-        ("high", Get::Real(|r| r.contrast.ratio.map(|i| i.high))),
-        ("word", Get::Text(|r| word(r.contrast.word))),
-        ("text", Get::Text(|r| &r.contrast.text)),
+        (
+            "ratio",
+            Get::Real(|r| r.comparison.ratio.map(|i| i.estimate)),
+        ),
+        ("low", Get::Real(|r| r.comparison.ratio.map(|i| i.low))),
+        ("high", Get::Real(|r| r.comparison.ratio.map(|i| i.high))),
+        ("word", Get::Text(|r| word(r.comparison.word))),
+        ("text", Get::Text(|r| &r.comparison.text)),
         (
             "rounds",
-            Get::Whole(|r| Some(r.contrast.rounds.len() as u64)),
+            Get::Whole(|r| Some(r.comparison.rounds.len() as u64)),
         ),
         ("look", Get::Whole(|r| r.verdict.look.map(Into::into))),
         ("confidence", Get::Real(|r| Some(r.verdict.confidence))),

@@ -1,4 +1,4 @@
-//! Treatments built from entries: every layer and workload checked in every combination.
+//! Configurations built from entries: every layer and workload checked in every combination.
 
 use std::collections::HashSet;
 
@@ -10,7 +10,7 @@ use crate::workload::{Workload, together};
 use super::aligned;
 use super::entry::Entry;
 use super::read::ERRORS_MAX;
-use super::{Factor, Kinds, Treatment};
+use super::{Configuration, Factor, Kinds};
 
 /// A refusal and the levels that brought it about.
 pub(super) type Finding = (Refusal, Vec<(Span, String)>);
@@ -21,13 +21,13 @@ const BLOCK_SIZE: &str = "block-size";
 /// A `[[workload]]` as written.
 pub(super) struct WorkloadEntry {
     pub(super) entry: Entry,
-    /// Kind of workload, the same in every treatment.
+    /// Kind of workload, the same in every configuration.
     pub(super) kind: String,
     pub(super) name: String,
     pub(super) weight: f64,
 }
 
-/// What builds the treatments of one study, and what it finds on the way.
+/// What builds the configurations of one study, and what it finds on the way.
 pub(super) struct Builder<'a> {
     kinds: &'a Kinds<'a>,
     factors: &'a [Factor],
@@ -36,7 +36,7 @@ pub(super) struct Builder<'a> {
     /// Whether every layer could be read: how they fit is only then a question.
     pub(super) stack_whole: bool,
     findings: Vec<Finding>,
-    /// Places and messages already found: the same mistake in a thousand treatments is one.
+    /// Places and messages already found: the same mistake in a thousand configurations is one.
     seen: HashSet<(Option<Span>, String)>,
 }
 
@@ -58,16 +58,16 @@ impl<'a> Builder<'a> {
         }
     }
 
-    /// Builds every treatment; those that could not be built are in the findings.
-    pub(super) fn treatments(
+    /// Builds every configuration; those that could not be built are in the findings.
+    pub(super) fn configurations(
         &mut self,
         combinations: &[Vec<usize>],
         names: Vec<String>,
-    ) -> Vec<Treatment> {
-        let mut treatments = Vec::new();
+    ) -> Vec<Configuration> {
+        let mut configurations = Vec::new();
         for (levels, name) in combinations.iter().zip(names) {
             if self.findings.len() > ERRORS_MAX {
-                // More than is shown; most of what further treatments would add are echoes.
+                // More than is shown; most of what further configurations would add are echoes.
                 break;
             }
             let stack = self.stack(levels, &name);
@@ -79,7 +79,7 @@ impl<'a> Builder<'a> {
             let workloads: Option<Vec<Box<dyn Workload>>> = workloads.into_iter().collect();
             if let (Some(stack), Some(workloads)) = (stack, workloads) {
                 self.fits(&stack, &workloads, levels);
-                treatments.push(Treatment {
+                configurations.push(Configuration {
                     name: match name.is_empty() {
                         true => kinds_of(&stack),
                         false => name,
@@ -95,7 +95,7 @@ impl<'a> Builder<'a> {
                 });
             }
         }
-        treatments
+        configurations
     }
 
     /// What was wrong, in the order it was found.
@@ -119,8 +119,8 @@ impl<'a> Builder<'a> {
             let span = self.stack.first().map(|entry| entry.span.clone());
             let refusal = Refusal {
                 span,
-                message: format!("treatment \"{name}\" has no layer at all"),
-                help: "widen a `when`, or [[exclude]] the treatment".to_owned(),
+                message: format!("configuration \"{name}\" has no layer at all"),
+                help: "widen a `when`, or [[exclude]] the configuration".to_owned(),
             };
             self.find(refusal, &[], levels);
             return None;
@@ -221,14 +221,14 @@ impl<'a> Builder<'a> {
         None
     }
 
-    /// The heads of the workloads, from what they are in each treatment; every treatment then
+    /// The heads of the workloads, from what they are in each configuration; every configuration then
     /// reports what its head says.
-    pub(super) fn heads(&mut self, treatments: &mut [Treatment]) -> Vec<WorkloadHead> {
+    pub(super) fn heads(&mut self, configurations: &mut [Configuration]) -> Vec<WorkloadHead> {
         let mut heads = Vec::new();
         for (index, entry) in self.workloads.iter().enumerate() {
-            let lists: Vec<Vec<MetricHead>> = treatments
+            let lists: Vec<Vec<MetricHead>> = configurations
                 .iter()
-                .map(|treatment| treatment.workloads[index].metrics())
+                .map(|configuration| configuration.workloads[index].metrics())
                 .collect();
             let other = lists
                 .iter()
@@ -237,10 +237,10 @@ impl<'a> Builder<'a> {
                 let refusal = Refusal::at(
                     &entry.entry.kind_span,
                     format!(
-                        "workload \"{}\" is judged by other things in treatment \"{}\" than in \"{}\"",
-                        entry.name, treatments[other].name, treatments[0].name
+                        "workload \"{}\" is judged by other things in configuration \"{}\" than in \"{}\"",
+                        entry.name, configurations[other].name, configurations[0].name
                     ),
-                    "make it two workloads: treatments are compared on what all of them measure",
+                    "make it two workloads: configurations are compared on what all of them measure",
                 );
                 self.find(refusal, &[], &[]);
                 continue;
@@ -249,19 +249,19 @@ impl<'a> Builder<'a> {
             if entry.entry.varies(BLOCK_SIZE) {
                 aligned::bytes_first(&mut metrics);
             }
-            for treatment in treatments.iter_mut() {
-                let workload = treatment.workloads.remove(index);
-                treatment
+            for configuration in configurations.iter_mut() {
+                let workload = configuration.workloads.remove(index);
+                configuration
                     .workloads
                     .insert(index, aligned::aligned(workload, &metrics));
             }
-            if treatments.iter().any(|it| it.stack.loaded_from() > 1) {
+            if configurations.iter().any(|it| it.stack.loaded_from() > 1) {
                 metrics.extend(together::heads(&metrics));
             }
             heads.push(WorkloadHead {
                 name: entry.name.clone(),
                 kind: entry.kind.clone(),
-                summary: summary(treatments, index),
+                summary: summary(configurations, index),
                 weight: entry.weight,
                 metrics,
             });
@@ -295,16 +295,16 @@ impl<'a> Builder<'a> {
     }
 }
 
-/// What a workload does; where that varies, in the first treatment.
-fn summary(treatments: &[Treatment], workload: usize) -> String {
-    let mut summaries = treatments
+/// What a workload does; where that varies, in the first configuration.
+fn summary(configurations: &[Configuration], workload: usize) -> String {
+    let mut summaries = configurations
         .iter()
-        .map(|treatment| treatment.workloads[workload].summary());
+        .map(|configuration| configuration.workloads[workload].summary());
     let first = summaries.next().unwrap_or_default();
     match summaries.any(|other| other != first) {
         true => format!(
-            "{first} ({}; varies with the treatment)",
-            treatments[0].name
+            "{first} ({}; varies with the configuration)",
+            configurations[0].name
         ),
         false => first,
     }
