@@ -719,7 +719,7 @@ fn a_comparison_needs_two_levels() {
         shown.contains("factor \"filesystem\" has one level"),
         "{shown}"
     );
-    assert!(shown.contains("file.toml:13:12"), "{shown}");
+    assert!(shown.contains("file.toml:13:11"), "{shown}");
 }
 
 #[test]
