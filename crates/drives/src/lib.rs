@@ -1,0 +1,19 @@
+//! Models of storage devices, evaluated in virtual time.
+//!
+//! A model answers one question: *when does this request complete?* It is a pure function of the
+//! requests it was given and their instants. It holds no data, does no I/O, and reads no clock, so
+//! the same requests give the same completions on every machine.
+//!
+//! A caller drives a model as a discrete-event simulation: [`Drive::submit`] hands over a request,
+//! [`Drive::next_event`] says when something happens next, and [`Drive::complete`] returns what has
+//! completed by then.
+
+mod card;
+mod disk;
+mod request;
+
+pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, Seek, Stated};
+pub use disk::{
+    Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
+};
+pub use request::{Completion, Drive, Nanos, Operation, Request, SECTOR};
