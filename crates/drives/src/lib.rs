@@ -10,10 +10,16 @@
 
 mod card;
 mod disk;
+mod line;
 mod request;
+mod ssd;
+mod volume;
 
 pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, Seek, Stated};
 pub use disk::{
     Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
 };
+pub use line::{Line, LineError};
 pub use request::{Completion, Drive, Nanos, Operation, Request, SECTOR};
+pub use ssd::{MAPPING_UNIT, Ssd, SsdError, SsdParameters};
+pub use volume::{Volume, VolumeError, VolumeParameters};

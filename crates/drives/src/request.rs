@@ -19,6 +19,8 @@ pub enum Operation {
     },
     /// Everything completed before is on stable storage when this completes.
     Flush,
+    /// The data of these sectors are no longer needed (TRIM, UNMAP).
+    Discard,
 }
 
 /// One request to a drive.

@@ -319,6 +319,11 @@ impl Disk {
                 self.flushing = Some((request.id, now));
             }
             Operation::Read => self.take_read(request, arrived, now),
+            // A disk overwrites in place: there is nothing to free.
+            Operation::Discard => {
+                let ready = now + self.overhead(self.overheads.write_hit);
+                self.finish(request.id, ready);
+            }
             Operation::Write { durable } => self.take_write(request, durable, arrived, now),
         }
         self.last_was_write = matches!(request.operation, Operation::Write { .. });
