@@ -9,13 +9,16 @@
 //! completed by then.
 
 mod card;
+mod controller;
 mod disk;
+mod extents;
 mod line;
 mod request;
 mod ssd;
 mod volume;
 
 pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, Seek, Stated};
+pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{
     Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
 };

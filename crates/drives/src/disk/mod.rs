@@ -4,7 +4,6 @@
 //! at a time. What the arm does next is decided when it becomes free: a read, a write that must be
 //! durable, or destaging of the write cache.
 
-mod extents;
 mod geometry;
 mod mechanism;
 mod read_cache;
@@ -15,8 +14,8 @@ mod tests;
 pub use geometry::{Geometry, GeometryError, Zone};
 pub use seek::{SeekCurve, SeekError};
 
+use crate::extents::Extents;
 use crate::{Completion, Drive, Nanos, Operation, Request};
-use extents::Extents;
 use mechanism::Mechanism;
 use read_cache::ReadCache;
 use std::collections::VecDeque;

@@ -2,14 +2,14 @@
 
 /// Ranges of sectors, sorted; each is `first..end`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(super) struct Extents {
+pub(crate) struct Extents {
     ranges: Vec<(u64, u64)>,
     sectors: u64,
 }
 
 impl Extents {
     /// Room for this many ranges before anything is allocated again.
-    pub(super) fn with_capacity(ranges: usize) -> Self {
+    pub(crate) fn with_capacity(ranges: usize) -> Self {
         Self {
             ranges: Vec::with_capacity(ranges),
             sectors: 0,
@@ -17,18 +17,18 @@ impl Extents {
     }
 
     /// Number of sectors in all ranges.
-    pub(super) fn sectors(&self) -> u64 {
+    pub(crate) fn sectors(&self) -> u64 {
         self.sectors
     }
 
     /// Whether there is none.
-    pub(super) fn is_empty(&self) -> bool {
+    pub(crate) fn is_empty(&self) -> bool {
         self.ranges.is_empty()
     }
 
     /// Adds a range and merges it with all it overlaps or touches. Returns whether it continues or
     /// overlaps one that was there.
-    pub(super) fn insert(&mut self, mut first: u64, mut end: u64) -> bool {
+    pub(crate) fn insert(&mut self, mut first: u64, mut end: u64) -> bool {
         let from = self.ranges.partition_point(|range| range.1 < first);
         let to = self.ranges.partition_point(|range| range.0 <= end);
         for range in &self.ranges[from..to] {
@@ -41,7 +41,7 @@ impl Extents {
     }
 
     /// Takes out a range.
-    pub(super) fn remove(&mut self, first: u64, end: u64) {
+    pub(crate) fn remove(&mut self, first: u64, end: u64) {
         let from = self.ranges.partition_point(|range| range.1 <= first);
         let to = self.ranges.partition_point(|range| range.0 < end);
         if from == to {
@@ -60,7 +60,7 @@ impl Extents {
     }
 
     /// Whether all of `first..end` is in the set.
-    pub(super) fn covers(&self, first: u64, end: u64) -> bool {
+    pub(crate) fn covers(&self, first: u64, end: u64) -> bool {
         let at = self.ranges.partition_point(|range| range.1 < end);
         self.ranges
             .get(at)
@@ -68,13 +68,13 @@ impl Extents {
     }
 
     /// Whether any of `first..end` is in the set.
-    pub(super) fn touches(&self, first: u64, end: u64) -> bool {
+    pub(crate) fn touches(&self, first: u64, end: u64) -> bool {
         let at = self.ranges.partition_point(|range| range.1 <= first);
         self.ranges.get(at).is_some_and(|range| range.0 < end)
     }
 
     /// The first range that ends after `sector`, going round at the end; none: the set is empty.
-    pub(super) fn next_from(&self, sector: u64) -> Option<(u64, u64)> {
+    pub(crate) fn next_from(&self, sector: u64) -> Option<(u64, u64)> {
         let at = self.ranges.partition_point(|range| range.1 <= sector);
         self.ranges.get(at).or(self.ranges.first()).copied()
     }
