@@ -6,7 +6,7 @@ use super::{
 };
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Needs, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use std::ffi::OsString;
 
 /// A dataset.
@@ -15,25 +15,20 @@ pub(super) const KIND: LayerKind = LayerKind {
     summary: "A file system of ZFS in a pool; every property is read back.",
     settings: &[
         zfs::COMPRESSION,
-        SettingDoc::optional(
-            "recordsize",
-            Kind::Bytes,
-            "",
-            "Largest block of a file, a power of two.",
-        ),
+        SettingDoc::bytes("recordsize", "", "Largest block of a file, a power of two."),
         zfs::SYNC,
-        SettingDoc::optional(
+        SettingDoc::choice(
             "atime",
-            Kind::Choice(&["on", "off"]),
+            &["on", "off"],
             "",
             "Whether the time of the last access is kept.",
         ),
         zfs::PRIMARYCACHE,
         zfs::LOGBIAS,
         zfs::DEDUP,
-        SettingDoc::optional(
+        SettingDoc::choice(
             "xattr",
-            Kind::Choice(&["on", "off", "sa", "dir"]),
+            &["on", "off", "sa", "dir"],
             "",
             "Where extended attributes are kept.",
         ),

@@ -3,20 +3,14 @@
 use super::{Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes, block};
 use crate::event::{Fact, LayerFacts};
 use crate::host::{HostError, Needs};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use std::path::PathBuf;
 
 /// An existing directory.
 pub(super) const KIND: LayerKind = LayerKind {
     name: "dir",
     summary: "An existing directory: a private subdirectory is made in it and removed afterwards.",
-    settings: &[SettingDoc {
-        name: "path",
-        kind: Kind::Text,
-        default: "",
-        required: true,
-        doc: "The directory.",
-    }],
+    settings: &[SettingDoc::text("path", "", "The directory.").required()],
     takes: Takes::Nothing,
     gives: GivesKind::Directory,
     example: "dir = { path = \"/srv\" }",
@@ -28,7 +22,7 @@ struct Dir {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    match settings.text("path")? {
+    match settings.optional_text("path")? {
         Some(path) if !path.is_empty() => Ok(Box::new(Dir { path: path.into() })),
         _ => Err(Refusal::at(
             settings.span_of("path"),

@@ -7,7 +7,7 @@ use super::{LayerError, Raising};
 use crate::event::Fact;
 use crate::host::{Host, LINE_HANDLE, argv};
 use crate::journal::Undo;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 use std::net::IpAddr;
 
@@ -27,17 +27,15 @@ const SENT: u64 = 4 << 20;
 const SENT_MIN: u64 = 64 << 10;
 
 /// The setting for a delay.
-pub(super) const DELAY: SettingDoc = SettingDoc::optional(
+pub(super) const DELAY: SettingDoc = SettingDoc::time(
     "delay",
-    Kind::Time,
     "",
     "Time a packet between the machines takes longer, each way; none unless given.",
 );
 
 /// The setting for a rate.
-pub(super) const RATE: SettingDoc = SettingDoc::optional(
+pub(super) const RATE: SettingDoc = SettingDoc::bytes(
     "rate",
-    Kind::Bytes,
     "",
     "Most bytes per second between the machines, each way: \"12.5 MB\" is 100 Mbit/s; as fast as it goes unless given.",
 );
@@ -63,7 +61,7 @@ impl Line {
     /// # Errors
     /// A rate at which nothing would pass.
     pub(super) fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let rate = settings.bytes(RATE.name)?;
+        let rate = settings.optional_bytes(RATE.name)?;
         if rate == Some(0) {
             return Err(Refusal::at(
                 settings.span_of(RATE.name),
@@ -72,7 +70,9 @@ impl Line {
             ));
         }
         Ok(Self {
-            delay_ns: settings.time_ns(DELAY.name)?.filter(|delay| *delay > 0),
+            delay_ns: settings
+                .optional_time_ns(DELAY.name)?
+                .filter(|delay| *delay > 0),
             rate,
         })
     }

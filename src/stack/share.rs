@@ -9,15 +9,15 @@ use super::{
 };
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, LabDisk, Needs};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::time::Duration;
 
 /// The setting for the server's place.
-pub(super) const SERVER: SettingDoc = SettingDoc::optional(
+pub(super) const SERVER: SettingDoc = SettingDoc::choice(
     "server",
-    Kind::Choice(&["peer", "same"]),
+    &["peer", "same"],
     "peer",
     "peer: the layers below and the server are on another machine, the client is here; same: all on this one.",
 );
@@ -173,7 +173,7 @@ const DOORS: [&str; 8] = [
 /// # Errors
 /// One that is no name with a value, leads elsewhere, or lets others in.
 pub(super) fn options(settings: &Settings) -> Result<Vec<String>, Refusal> {
-    let given = settings.texts("options")?.unwrap_or_default();
+    let given = settings.optional_texts("options")?.unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || " :=_-".contains(c);
     // smb.conf(5): neither the case of a name counts, nor the spaces in it.
     let same = |name: &str| name.to_ascii_lowercase().replace(' ', "");
@@ -234,7 +234,7 @@ impl Place {
     /// # Errors
     /// A line where there is none.
     pub(super) fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let on_peer = settings.text(SERVER.name)?.as_deref() != Some("same");
+        let on_peer = settings.optional_text(SERVER.name)?.as_deref() != Some("same");
         for name in [line::DELAY.name, line::RATE.name] {
             if !on_peer && settings.given(name) {
                 return Err(Refusal::at(

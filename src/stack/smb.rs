@@ -7,7 +7,7 @@ use super::{
 };
 use crate::event::Fact;
 use crate::host::{Daemon, Needs, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
@@ -31,9 +31,8 @@ pub(super) const KIND: LayerKind = LayerKind {
     name: "smb",
     summary: "A directory served over SMB by Samba and mounted here.",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::texts(
             "options",
-            Kind::Texts,
             "",
             "Options of the share as smb.conf takes them: \"strict sync = no\".",
         ),

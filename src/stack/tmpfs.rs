@@ -6,7 +6,7 @@ use super::{
 };
 use crate::event::LayerFacts;
 use crate::host::{Host, Needs};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 use std::ffi::OsStr;
 use std::path::Path;
@@ -16,13 +16,7 @@ pub(super) const KIND: LayerKind = LayerKind {
     name: "tmpfs",
     summary: "A file system in memory; it is never unmounted between trials, which would empty it.",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "",
-            required: true,
-            doc: "How much it may hold.",
-        },
+        SettingDoc::bytes("size", "", "How much it may hold.").required(),
         options::MOUNT,
     ],
     takes: Takes::Nothing,
@@ -37,7 +31,7 @@ struct Tmpfs {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let size = settings.bytes("size")?.unwrap_or(0);
+    let size = settings.optional_bytes("size")?.unwrap_or(0);
     if size == 0 {
         return Err(Refusal::at(
             settings.span_of("size"),
