@@ -735,6 +735,7 @@ mod tests {
     #[test]
     fn a_getter_returns_what_is_given_then_the_owners_default_then_the_shared_one() {
         const SHARED: SettingDoc = SettingDoc::bytes("block-size", "4 KiB", "");
+        const OWN: &[SettingDoc] = &[SettingDoc::bytes("block-size", "1 MiB", "")];
         let mut settings = Settings {
             owner: "w".to_owned(),
             span: 0..0,
@@ -744,7 +745,7 @@ mod tests {
         assert_eq!(settings.bytes(SHARED), Ok(4096));
         let why = settings.bytes("block-size").unwrap_err();
         assert_eq!(why.message, "w needs \"block-size\"");
-        settings.docs = &[SettingDoc::bytes("block-size", "1 MiB", "")];
+        settings.docs = OWN;
         assert_eq!(settings.bytes(SHARED), Ok(1 << 20));
         assert_eq!(settings.optional_bytes("block-size"), Ok(None));
         settings.settings.push(Setting {

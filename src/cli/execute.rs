@@ -384,11 +384,11 @@ pub(super) fn show(
             (None, Some(_)) => String::new(),
             (None, None) => format!("stackrace report {} --html report.html", record.head.run),
         };
-        let options = report::Options {
+        let options = report::ReportOptions {
             lines_max,
             colour: setting.colour,
             next,
-            ..report::Options::default()
+            ..report::ReportOptions::default()
         };
         super::print(&String::from_utf8_lossy(
             &report::by_name("terminal")
@@ -396,7 +396,13 @@ pub(super) fn show(
         ));
     }
     if let Some(path) = &output.html {
-        super::report::write(path, "html", record, verdict, &report::Options::default())?;
+        super::report::write(
+            path,
+            "html",
+            record,
+            verdict,
+            &report::ReportOptions::default(),
+        )?;
     }
     Ok(())
 }

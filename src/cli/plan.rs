@@ -149,14 +149,14 @@ fn commands(
         new
     };
     let words = |error: StackError| error.to_string();
-    let raised = configuration.stack.raise(&site).map_err(words)?;
+    let raised = configuration.stack.set_up(&site).map_err(words)?;
     let mut lines = news();
     raised
         .settle(&site, policy.drop_caches, policy.remount)
         .map_err(words)?;
     lines.push("# before each phase".to_owned());
     lines.extend(news());
-    raised.lower(&site).map_err(words)?;
+    raised.tear_down(&site).map_err(words)?;
     lines.push("# when its trials of the round are done".to_owned());
     lines.extend(news());
     Ok(lines)

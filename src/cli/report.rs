@@ -7,7 +7,7 @@ use super::args::Report;
 use super::failure::Failure;
 use crate::published;
 use crate::record::{Record, RecordError};
-use crate::report::{self, Options};
+use crate::report::{self, ReportOptions};
 use crate::verdict::{self, Beside, Evidence, Verdict};
 
 pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
@@ -24,9 +24,9 @@ pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
         }
         Some(name) => Some(beside(&evidence, name)?),
     };
-    let mut options = Options {
+    let mut options = ReportOptions {
         beside,
-        ..Options::default()
+        ..ReportOptions::default()
     };
     if let Some(path) = &verb.html {
         write(path, "html", &record, &verdict, &options)?;
@@ -69,7 +69,7 @@ fn render(
     format: &str,
     record: &Record,
     verdict: &Verdict,
-    options: &Options,
+    options: &ReportOptions,
 ) -> Result<Vec<u8>, Failure> {
     let Some(kind) = report::by_name(format) else {
         let names: Vec<&str> = report::ALL.iter().map(|kind| kind.name()).collect();
@@ -85,7 +85,7 @@ pub(super) fn write(
     format: &str,
     record: &Record,
     verdict: &Verdict,
-    options: &Options,
+    options: &ReportOptions,
 ) -> Result<(), Failure> {
     let bytes = render(format, record, verdict, options)?;
     super::write_file(path, &bytes).map_err(|failure| {
