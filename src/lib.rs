@@ -24,7 +24,8 @@
 //! | [`audit`] | what spoils or limits a figure |
 //! | [`published`] | five published studies as data |
 //! | [`verdict`] | comparisons judged |
-//! | [`export`] | long tables for other programs: CSV, JSON, Parquet |
+//! | [`export`] | what goes into the tables for other programs |
+//! | [`tables`] | tables written as CSV, JSON or Parquet |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`web`] | the live page |
 //! | [`cli`] | the command line |
@@ -55,6 +56,7 @@ mod session;
 mod setting;
 mod stack;
 mod study;
+mod tables;
 #[doc(hidden)]
 pub mod testing;
 mod time;

@@ -56,11 +56,11 @@ pub(super) fn show(
             (None, Some(_)) => String::new(),
             (None, None) => format!("stackrace report {} --html report.html", record.head.run),
         };
-        let options = report::Options {
+        let options = report::ReportOptions {
             lines_max,
             colour: setting.colour,
             next,
-            ..report::Options::default()
+            ..report::ReportOptions::default()
         };
         print(&String::from_utf8_lossy(
             &report::by_name("terminal")
@@ -68,7 +68,13 @@ pub(super) fn show(
         ));
     }
     if let Some(path) = &output.html {
-        write(path, "html", record, verdict, &report::Options::default())?;
+        write(
+            path,
+            "html",
+            record,
+            verdict,
+            &report::ReportOptions::default(),
+        )?;
     }
     if !setting.quiet {
         where_it_is(&run.store, &ledger);

@@ -7,8 +7,9 @@ use super::args::Export;
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{error, print_bytes, write_file};
-use crate::export::{ALL, Form, Kind};
+use crate::export::{ALL, ExportTable};
 use crate::record::Record;
+use crate::tables::TableForm;
 
 pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
     let kinds = kinds(&verb.table)?;
@@ -18,7 +19,7 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
         return Err(Failure::usage("all tables are several files")
             .next("name a directory that exists: --output DIR"));
     }
-    if form == Form::Parquet && verb.output.is_none() && std::io::stdout().is_terminal() {
+    if form == TableForm::Parquet && verb.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage("Parquet is nothing for a terminal")
             .next(format!("--output {}.parquet", verb.table)));
     }
@@ -44,7 +45,7 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
 }
 
 /// The tables asked for.
-fn kinds(name: &str) -> Result<Vec<&'static Kind>, Failure> {
+fn kinds(name: &str) -> Result<Vec<&'static ExportTable>, Failure> {
     if name == "all" {
         return Ok(ALL.iter().collect());
     }
@@ -56,15 +57,16 @@ fn kinds(name: &str) -> Result<Vec<&'static Kind>, Failure> {
 }
 
 /// As asked; else as the file is named; else CSV.
-fn form(verb: &Export) -> Result<Form, Failure> {
+fn form(verb: &Export) -> Result<TableForm, Failure> {
     let ending = verb.output.as_deref().and_then(Path::extension);
     let named = ending
         .and_then(|ending| ending.to_str())
-        .and_then(Form::by_name);
+        .and_then(TableForm::by_name);
     match &verb.format {
-        None => Ok(named.unwrap_or(Form::Csv)),
-        Some(name) => Form::by_name(name)
-            .ok_or_else(|| super::words::unknown("format", name, &Form::ALL.map(Form::name))),
+        None => Ok(named.unwrap_or(TableForm::Csv)),
+        Some(name) => TableForm::by_name(name).ok_or_else(|| {
+            super::words::unknown("format", name, &TableForm::ALL.map(TableForm::name))
+        }),
     }
 }
 

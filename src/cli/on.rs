@@ -293,9 +293,10 @@ impl<'a> Reached<'a> {
             // A store that cannot be read was told of before.
             if clean::is_left_on(&setting.session, &names).unwrap_or(false) {
                 let (names, peers) = (names.join(" or "), self.said_again());
-                error(&format!(
-                    "warning: something is left on {names}\n  next: stackrace clean{peers}\n"
-                ));
+                setting.warn(
+                    &format!("something is left on {names}"),
+                    &format!("stackrace clean{peers}"),
+                );
             }
             return;
         };
@@ -312,9 +313,10 @@ impl<'a> Reached<'a> {
         });
         if let Err(why) = cleaned {
             let (to, store, peers) = (remote.to(), self.store.display(), self.said_again());
-            error(&format!(
-                "warning: {store} is left on {to}: {why}\n  next: stackrace clean --on {to}{peers}\n"
-            ));
+            setting.warn(
+                &format!("{store} is left on {to}: {why}"),
+                &format!("stackrace clean --on {to}{peers}"),
+            );
         }
     }
 

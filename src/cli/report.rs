@@ -8,7 +8,7 @@ use super::setting::Setting;
 use super::terminal::{error, print, write_file};
 use crate::published;
 use crate::record::{Record, RecordError};
-use crate::report::{self, Options};
+use crate::report::{self, ReportOptions};
 use crate::verdict::{self, Beside, Evidence, Verdict};
 
 pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
@@ -29,9 +29,9 @@ pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
         }
         Some(name) => Some(beside(&evidence, name)?),
     };
-    let mut options = Options {
+    let mut options = ReportOptions {
         beside,
-        ..Options::default()
+        ..ReportOptions::default()
     };
     if let Some(path) = &verb.html {
         write(path, "html", &record, &verdict, &options)?;
@@ -74,7 +74,7 @@ fn render(
     format: &str,
     record: &Record,
     verdict: &Verdict,
-    options: &Options,
+    options: &ReportOptions,
 ) -> Result<Vec<u8>, Failure> {
     let Some(kind) = report::by_name(format) else {
         let names: Vec<&str> = report::ALL.iter().map(|kind| kind.name()).collect();
@@ -90,7 +90,7 @@ pub(super) fn write(
     format: &str,
     record: &Record,
     verdict: &Verdict,
-    options: &Options,
+    options: &ReportOptions,
 ) -> Result<(), Failure> {
     let bytes = render(format, record, verdict, options)?;
     write_file(path, &bytes).map_err(|failure| {

@@ -47,7 +47,7 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
                     "{:<14} {} (.{})\n",
                     kind.name(),
                     kind.summary(),
-                    kind.ending()
+                    kind.extension()
                 )
             })
             .collect(),

@@ -13,10 +13,10 @@ use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use parquet::schema::types::{Type, TypePtr};
 
-use super::column::{Column, Table, Values};
+use super::column::{Column, ColumnValues, DataTable};
 
 /// The file.
-pub(super) fn render(table: &Table) -> Result<Vec<u8>> {
+pub(super) fn render(table: &DataTable) -> Result<Vec<u8>> {
     let fields: Vec<TypePtr> = table.columns.iter().map(field).collect::<Result<_>>()?;
     let schema = Type::group_type_builder("schema")
         .with_fields(fields)
@@ -30,15 +30,15 @@ pub(super) fn render(table: &Table) -> Result<Vec<u8>> {
     let mut columns = table.columns.iter();
     while let (Some(column), Some(mut to)) = (columns.next(), group.next_column()?) {
         match &column.values {
-            Values::Text(values) => {
+            ColumnValues::Text(values) => {
                 put::<ByteArrayType, _>(&mut to, values, |text| ByteArray::from(text.as_str()))?
             }
-            Values::Whole(values) => put::<Int64Type, _>(&mut to, values, |value| *value)?,
-            Values::Real(values) => put::<DoubleType, _>(&mut to, values, |value| *value)?,
-            Values::Time(values) => {
+            ColumnValues::Whole(values) => put::<Int64Type, _>(&mut to, values, |value| *value)?,
+            ColumnValues::Real(values) => put::<DoubleType, _>(&mut to, values, |value| *value)?,
+            ColumnValues::Time(values) => {
                 put::<Int64Type, _>(&mut to, values, |time| time.as_microsecond())?;
             }
-            Values::Flag(values) => put::<BoolType, _>(&mut to, values, |value| *value)?,
+            ColumnValues::Flag(values) => put::<BoolType, _>(&mut to, values, |value| *value)?,
         }
         to.close()?;
     }
@@ -48,14 +48,14 @@ pub(super) fn render(table: &Table) -> Result<Vec<u8>> {
 
 fn field(column: &Column) -> Result<TypePtr> {
     let (physical, logical) = match column.values {
-        Values::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
-        Values::Whole(_) => (Physical::INT64, None),
-        Values::Real(_) => (Physical::DOUBLE, None),
-        Values::Time(_) => (
+        ColumnValues::Text(_) => (Physical::BYTE_ARRAY, Some(LogicalType::String)),
+        ColumnValues::Whole(_) => (Physical::INT64, None),
+        ColumnValues::Real(_) => (Physical::DOUBLE, None),
+        ColumnValues::Time(_) => (
             Physical::INT64,
             Some(LogicalType::timestamp(true, TimeUnit::MICROS)),
         ),
-        Values::Flag(_) => (Physical::BOOLEAN, None),
+        ColumnValues::Flag(_) => (Physical::BOOLEAN, None),
     };
     let field = Type::primitive_type_builder(&column.name, physical)
         .with_repetition(Repetition::OPTIONAL)

@@ -2,9 +2,9 @@
 
 use jiff::Timestamp;
 
-/// Values of one column, one per row; none: missing.
+/// ColumnValues of one column, one per row; none: missing.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Values {
+pub(crate) enum ColumnValues {
     /// Text, never empty.
     Text(Vec<Option<String>>),
     /// Whole numbers; above 2⁶³ − 1 they are entered as that.
@@ -19,25 +19,25 @@ pub(super) enum Values {
 
 /// One column.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Column {
-    pub(super) name: String,
-    pub(super) values: Values,
+pub(crate) struct Column {
+    pub(crate) name: String,
+    pub(crate) values: ColumnValues,
 }
 
 /// A table: columns of equal length.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Table {
-    pub(super) columns: Vec<Column>,
+pub(crate) struct DataTable {
+    pub(crate) columns: Vec<Column>,
 }
 
-impl Table {
+impl DataTable {
     /// How many rows it has.
     pub(crate) fn rows(&self) -> usize {
         self.columns.first().map_or(0, |column| column.values.len())
     }
 }
 
-impl Values {
+impl ColumnValues {
     fn len(&self) -> usize {
         match self {
             Self::Text(values) => values.len(),
@@ -48,9 +48,9 @@ impl Values {
         }
     }
 
-    /// The word of `docs/formats/export.md` for what is in the column.
+    /// The word that `docs/formats/export.md` uses for the type of the column.
     #[cfg(test)]
-    pub(super) fn kind(&self) -> &'static str {
+    pub(crate) fn kind(&self) -> &'static str {
         match self {
             Self::Text(_) => "text",
             Self::Whole(_) => "whole",
@@ -62,7 +62,7 @@ impl Values {
 }
 
 /// Where a row has the value of a column, and of what type it is.
-pub(super) enum Get<R> {
+pub(crate) enum ColumnOf<R> {
     /// An empty text is a missing one: not every form can tell them apart.
     Text(fn(&R) -> &str),
     /// Text that is made for the table.
@@ -76,20 +76,26 @@ pub(super) enum Get<R> {
 }
 
 /// The columns of these rows.
-pub(super) fn columns<R>(rows: &[R], of: &[(&str, Get<R>)]) -> Vec<Column> {
+pub(crate) fn columns<R>(rows: &[R], of: &[(&str, ColumnOf<R>)]) -> Vec<Column> {
     let text = |text: String| (!text.is_empty()).then_some(text);
     of.iter()
         .map(|(name, get)| {
             let rows = rows.iter();
             let values = match get {
-                Get::Text(get) => Values::Text(rows.map(|r| text(get(r).to_owned())).collect()),
-                Get::Made(get) => Values::Text(rows.map(|r| text(get(r))).collect()),
-                Get::Whole(get) => Values::Whole(rows.map(|r| get(r).map(whole)).collect()),
-                Get::Real(get) => {
-                    Values::Real(rows.map(|r| get(r).filter(|v| v.is_finite())).collect())
+                ColumnOf::Text(get) => {
+                    ColumnValues::Text(rows.map(|r| text(get(r).to_owned())).collect())
                 }
-                Get::Time(get) => Values::Time(rows.map(|r| get(r).parse().ok()).collect()),
-                Get::Flag(get) => Values::Flag(rows.map(get).collect()),
+                ColumnOf::Made(get) => ColumnValues::Text(rows.map(|r| text(get(r))).collect()),
+                ColumnOf::Whole(get) => {
+                    ColumnValues::Whole(rows.map(|r| get(r).map(whole)).collect())
+                }
+                ColumnOf::Real(get) => {
+                    ColumnValues::Real(rows.map(|r| get(r).filter(|v| v.is_finite())).collect())
+                }
+                ColumnOf::Time(get) => {
+                    ColumnValues::Time(rows.map(|r| get(r).parse().ok()).collect())
+                }
+                ColumnOf::Flag(get) => ColumnValues::Flag(rows.map(get).collect()),
             };
             let name = (*name).to_owned();
             Column { name, values }
