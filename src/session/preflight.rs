@@ -70,7 +70,7 @@ pub(super) fn check_dangers(study: &Study, wipe: &[String]) -> Result<(), Failur
     Ok(())
 }
 
-/// The steps that raise, settle and lower one configuration, imagined by the host of plans; a line that
+/// The steps that set up, settle and tear down one configuration, imagined by the host of plans; a line that
 /// begins with `#` says what the next ones are for.
 fn commands(
     scratch: &Path,
@@ -102,14 +102,14 @@ fn commands(
         new
     };
     let words = |error: StackError| error.to_string();
-    let raised = configuration.stack.raise(&site).map_err(words)?;
+    let standing = configuration.stack.set_up(&site).map_err(words)?;
     let mut lines = news();
-    raised
+    standing
         .settle(&site, policy.drop_caches, policy.remount)
         .map_err(words)?;
     lines.push("# before each phase".to_owned());
     lines.extend(news());
-    raised.lower(&site).map_err(words)?;
+    standing.tear_down(&site).map_err(words)?;
     lines.push("# when its trials of the round are done".to_owned());
     lines.extend(news());
     Ok(lines)
