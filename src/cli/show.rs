@@ -5,6 +5,8 @@ use stackrace_engine::tree::profile::{self, Profile, Scales};
 
 use super::args::Show;
 use super::failure::Failure;
+use super::terminal::print;
+use super::words::unknown;
 use crate::purpose;
 use crate::report::wrap;
 use crate::setting::{Kind, SettingDoc};
@@ -45,7 +47,7 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
                     "{:<14} {} (.{})\n",
                     kind.name(),
                     kind.summary(),
-                    kind.ending()
+                    kind.extension()
                 )
             })
             .collect(),
@@ -57,21 +59,8 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
         "engine" => super::engine::render(verb.json),
         other => return Err(unknown("thing to show", other, &WHAT)),
     };
-    super::print(&text);
+    print(&text);
     Ok(0)
-}
-
-/// A name that is not one of the valid ones, with the nearest of them.
-pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
-    let near = valid
-        .iter()
-        .copied()
-        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
-    Failure::usage(format!("there is no {what} \"{name}\"")).next(format!(
-        "did you mean \"{}\"? There are: {}",
-        near.unwrap_or_default(),
-        valid.join(", ")
-    ))
 }
 
 fn pick<'a, T>(

@@ -16,7 +16,7 @@ use crate::event::{
 };
 use crate::host::Host;
 use crate::observe::{self, Snapshot};
-use crate::stack::{RaisedStack, Site};
+use crate::stack::{Site, StandingStack};
 use crate::unit;
 use crate::workload::{Bare, Place, Workload, together};
 
@@ -46,7 +46,7 @@ pub(crate) struct TrialStart<'a> {
 pub(super) struct Trial<'a> {
     pub(super) here: &'a Here<'a>,
     pub(super) site: &'a Site<'a>,
-    pub(super) raised: &'a RaisedStack,
+    pub(super) raised: &'a StandingStack,
     pub(super) round: u32,
     pub(super) position: usize,
     pub(super) configuration: usize,

@@ -7,7 +7,7 @@ use super::*;
 use crate::event::{Better, MetricHead};
 use crate::host::Needs;
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
-use crate::stack::{Gives, GivesKind, Layer, LayerError, RaisedLayer, Raising, Takes};
+use crate::stack::{Gives, GivesKind, Layer, LayerError, Setup, StandingLayer, Takes};
 use crate::workload::{Cost, Place, Trouble};
 use stackrace_engine::PhaseOutcome;
 
@@ -41,7 +41,7 @@ impl Layer for Fake {
         Needs::default()
     }
 
-    fn raise(&self, _: &mut Raising<'_>, _: Gives) -> Result<RaisedLayer, LayerError> {
+    fn set_up(&self, _: &mut Setup<'_>, _: Gives) -> Result<StandingLayer, LayerError> {
         Err(LayerError::Refused {
             message: "a fake cannot be raised".to_owned(),
             next: String::new(),

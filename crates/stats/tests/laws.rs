@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use stackrace_stats::changepoint::{CHANGE_MIN, segments};
 use stackrace_stats::{
-    Classification, Course, Ratio, Term, effects, eliminate, geometric_mean, hodges_lehmann, holm,
-    leader, paired_ratio, rounds_to_decide, tie_set, welch_ratio, word,
+    Classification, Course, Ratio, Term, classify, effects, eliminate, geometric_mean,
+    hodges_lehmann, holm, leader, paired_ratio, rounds_to_decide, tie_set, welch_ratio,
 };
 
 /// Values of one treatment: positive, over nine orders of magnitude.
@@ -126,7 +126,7 @@ proptest! {
         low in 0.8..1.2_f64, width in 1.0..1.2_f64, margin in 0.0..0.2_f64
     ) {
         let ratio = Ratio { estimate: low, low, high: low * width };
-        match (word(&ratio, margin), word(&ratio.inverse(), margin)) {
+        match (classify(&ratio, margin), classify(&ratio.inverse(), margin)) {
             (Classification::Better { at_least, at_most }, Classification::Worse { .. }) => {
                 prop_assert!(0.0 < at_least && at_least <= at_most);
             }
@@ -156,7 +156,7 @@ proptest! {
         prop_assert_eq!(rounds_to_decide(&alternate(30), 0.01, margin), Some(n));
         let decided = |n: u32| {
             let ratio = paired_ratio(&alternate(n), 0.01).unwrap();
-            word(&ratio, margin) != Classification::Undecided
+            classify(&ratio, margin) != Classification::Undecided
         };
         if n < 5_000 {
             prop_assert!(decided(n + n % 2));

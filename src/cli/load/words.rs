@@ -1,6 +1,6 @@
 //! Settings typed as `NAME=VALUE`: the same words as in a study, without its quotes.
 
-use super::super::failure::{self, Failure};
+use super::super::failure::Failure;
 use super::place::Target;
 use crate::setting::{Kind, Refusal, Setting, Settings, Value};
 use crate::workload::WorkloadKind;
@@ -62,7 +62,7 @@ pub(super) fn refused(refusals: &[Refusal]) -> Failure {
         }
         text
     });
-    Failure::new(failure::USAGE, lines.collect::<String>())
+    Failure::usage(lines.collect::<String>())
 }
 
 fn setting(name: &str, value: Value) -> Setting {

@@ -5,8 +5,10 @@ use super::{settings, site};
 use crate::host::local::LocalHost;
 use crate::host::{Host, Needs, argv};
 use crate::journal::{Journal, undo_all};
+use crate::stack::common::guard;
 use crate::stack::devices::in_directory;
-use crate::stack::{Danger, Layer, Site, Stack, guard};
+use crate::stack::identity::Identity;
+use crate::stack::{Danger, Layer, Site, Stack};
 use std::fmt::Write as _;
 use std::io::{Seek, SeekFrom, Write};
 use std::os::unix::fs::symlink;
@@ -53,8 +55,8 @@ impl Drop for Disk {
 }
 
 impl Disk {
-    fn identity(&self) -> guard::Identity {
-        guard::Identity {
+    fn identity(&self) -> Identity {
+        Identity {
             directory: self.base.path().join("by-id"),
             id: "loop-of-test".to_string(),
             size: SIZE,
@@ -281,23 +283,23 @@ fn another_disk_than_the_one_named_is_refused() {
     let Some(disk) = disk("another disk", &["wipefs"]) else {
         return;
     };
-    let refused = |asked: &guard::Identity| {
+    let refused = |asked: &Identity| {
         let error = guard::clear(&disk.host, asked, true).unwrap_err();
         (error.to_string(), error.next())
     };
-    let smaller = guard::Identity {
+    let smaller = Identity {
         size: SIZE - 512,
         ..disk.identity()
     };
     let (text, next) = refused(&smaller);
     assert!(text.contains(&format!("has {SIZE} bytes")), "{text}");
     assert!(next.contains(&format!("size = \"{SIZE} B\"")), "{next}");
-    let other = guard::Identity {
+    let other = Identity {
         model: "X".to_string(),
         ..disk.identity()
     };
     assert!(refused(&other).0.contains("of the model \"none\""));
-    let none = guard::Identity {
+    let none = Identity {
         id: "nobody".to_string(),
         ..disk.identity()
     };
@@ -326,12 +328,12 @@ fn a_disk_is_blank_again_when_its_stack_is_lowered() {
         let stack = Stack::new(vec![disk.layer(), super::layer(upper)]).unwrap();
         for _ in 0..2 {
             let site = site(&disk.host, &journal, &scratch);
-            let raised = stack.raise(&site).unwrap();
+            let raised = stack.set_up(&site).unwrap();
             std::fs::write(raised.directory().join("data"), b"x").unwrap();
-            raised.lower(&site).unwrap();
+            raised.tear_down(&site).unwrap();
             guard::blank(&disk.host, &disk.identity()).unwrap();
         }
-        let raised = stack.raise(&site(&disk.host, &journal, &scratch)).unwrap();
+        let raised = stack.set_up(&site(&disk.host, &journal, &scratch)).unwrap();
         assert!(!raised.directory().as_os_str().is_empty());
         drop((raised, journal));
         let journal = Journal::open(&path).unwrap();
@@ -355,11 +357,11 @@ fn what_somebody_else_made_since_is_left_alone() {
     let journal = Journal::nowhere();
     let stack = Stack::new(vec![disk.layer(), super::layer("ext4 = {}")]).unwrap();
     let site: Site<'_> = site(&disk.host, &journal, &scratch);
-    let raised = stack.raise(&site).unwrap();
+    let raised = stack.set_up(&site).unwrap();
     let point = raised.directory().parent().unwrap().to_path_buf();
     disk.run(&format!("umount {}", point.display()));
     disk.run("mkfs.ext4 -q -F -L photos DEVICE");
-    let error = raised.lower(&site).unwrap_err();
+    let error = raised.tear_down(&site).unwrap_err();
     assert!(
         error.to_string().contains("does not bear our mark"),
         "{error}"

@@ -116,7 +116,7 @@ fn a_property_that_is_refused_leaves_nothing() {
         };
         let journal = Journal::create(&ground.journal()).unwrap();
         let error = stack
-            .raise(&site(&ground.host, &journal, &ground.scratch))
+            .set_up(&site(&ground.host, &journal, &ground.scratch))
             .unwrap_err();
         assert!(error.to_string().contains("nonsense"), "{error}");
         assert_eq!(error.left, Vec::<String>::new());
@@ -148,7 +148,7 @@ fn another_ashift_than_asked_is_an_error() {
     };
     let journal = Journal::create(&ground.journal()).unwrap();
     let error = stack
-        .raise(&site(&ground.host, &journal, &ground.scratch))
+        .set_up(&site(&ground.host, &journal, &ground.scratch))
         .unwrap_err();
     assert!(error.to_string().starts_with("zpool: "), "{error}");
     ground.assert_nothing_left();
@@ -166,7 +166,7 @@ fn a_pool_whose_program_died_is_undone_from_the_journal() {
     };
     let journal = Journal::create(&ground.journal()).unwrap();
     let raised = stack
-        .raise(&site(&ground.host, &journal, &ground.scratch))
+        .set_up(&site(&ground.host, &journal, &ground.scratch))
         .unwrap();
     std::fs::write(raised.directory().join("data"), b"x").unwrap();
     drop((raised, journal));

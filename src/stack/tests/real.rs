@@ -5,7 +5,7 @@ use crate::event::Fact;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::{Journal, undo_all};
-use crate::stack::{Layer, RaisedStack, StackError};
+use crate::stack::{Layer, StackError, StandingStack};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -69,7 +69,7 @@ pub(super) fn value<'a>(facts: &'a [Fact], name: &str) -> &'a str {
 }
 
 /// Raises, writes, settles with a remount, looks for what was written, lowers.
-pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&RaisedStack)) {
+pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&StandingStack)) {
     let stack = stack(lines);
     let needs: Vec<&dyn Layer> = stack.layers.iter().map(AsRef::as_ref).collect();
     let Some(ground) = ground(&lines.join(" + "), &needs) else {
@@ -77,7 +77,7 @@ pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&RaisedStack)) {
     };
     let journal = Journal::create(&ground.journal()).unwrap();
     let site = site(&ground.host, &journal, &ground.scratch);
-    let raised = stack.raise(&site).unwrap();
+    let raised = stack.set_up(&site).unwrap();
     let directory = raised.directory().to_path_buf();
     assert_eq!(ground.host.list(&directory).unwrap(), [""; 0]);
     assert_eq!(raised.facts().len(), lines.len());
@@ -92,7 +92,7 @@ pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&RaisedStack)) {
         std::fs::read(directory.join("data")).unwrap(),
         vec![7; 100_000]
     );
-    raised.lower(&site).unwrap();
+    raised.tear_down(&site).unwrap();
     assert!(!directory.exists());
     assert!(journal.pending().is_empty());
     ground.assert_nothing_left();
@@ -289,7 +289,7 @@ fn a_stack_whose_program_died_is_undone_from_the_journal() {
     };
     let journal = Journal::create(&ground.journal()).unwrap();
     let raised = stack
-        .raise(&site(&ground.host, &journal, &ground.scratch))
+        .set_up(&site(&ground.host, &journal, &ground.scratch))
         .unwrap();
     std::fs::write(raised.directory().join("data"), b"x").unwrap();
     drop(raised);
@@ -317,7 +317,7 @@ fn a_refused_option_is_an_error_and_nothing_is_left() {
     };
     let journal = Journal::create(&ground.journal()).unwrap();
     let error = stack
-        .raise(&site(&ground.host, &journal, &ground.scratch))
+        .set_up(&site(&ground.host, &journal, &ground.scratch))
         .unwrap_err();
     let text = error.to_string();
     assert!(
@@ -340,9 +340,9 @@ fn a_busy_stack_is_not_forced_down() {
     };
     let journal = Journal::create(&ground.journal()).unwrap();
     let site = site(&ground.host, &journal, &ground.scratch);
-    let raised = stack.raise(&site).unwrap();
+    let raised = stack.set_up(&site).unwrap();
     let held = std::fs::File::create(raised.directory().join("held")).unwrap();
-    let error: StackError = raised.lower(&site).unwrap_err();
+    let error: StackError = raised.tear_down(&site).unwrap_err();
     let me = format!("(process {})", std::process::id());
     assert!(error.to_string().contains(&me), "{error}");
     assert_eq!(journal.pending().len(), 5);
@@ -364,7 +364,7 @@ fn odd_paths_are_raised_and_undone() {
     let scratch = ground.scratch.join(odd);
     let journal = Journal::create(&ground.journal()).unwrap();
     let raised = stack
-        .raise(&site(&ground.host, &journal, &scratch))
+        .set_up(&site(&ground.host, &journal, &scratch))
         .unwrap();
     drop((raised, journal));
     let journal = Journal::open(&ground.journal()).unwrap();

@@ -1,7 +1,7 @@
 //! Two treatments, one of them better by a known ratio: the rule that stops early, and a plan of
 //! a fixed number of rounds beside it.
 
-use stackrace_stats::{Classification, Looks, Ratio, paired_ratio, word};
+use stackrace_stats::{Classification, Looks, Ratio, classify, paired_ratio};
 
 use crate::world::{CALM, Disturbance, Noise, World, share};
 
@@ -23,7 +23,7 @@ pub(crate) fn sequential(differences: &[f64], margin: f64) -> StoppingRule {
     let at = |rounds: u32| {
         let seen = &differences[..rounds as usize];
         let ratio = paired_ratio(seen, looks.alpha_per_look(ALPHA)).expect("three or more rounds");
-        let word = word(&ratio, margin);
+        let word = classify(&ratio, margin);
         StoppingRule {
             rounds,
             ratio,
