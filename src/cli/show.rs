@@ -11,7 +11,7 @@ use super::terminal::print;
 use super::words::unknown;
 use crate::purpose;
 use crate::report::wrap;
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::{Fallback, Kind, SettingDoc};
 use crate::stack::{self, GivesKind, Takes};
 use crate::study;
 use crate::unit;
@@ -150,10 +150,10 @@ fn entry(
     }
     text.push_str(&format!("\n  {example}\n\n"));
     for setting in settings {
-        let default = match (setting.required, setting.default) {
-            (true, _) => "required".to_owned(),
-            (false, "") => "optional".to_owned(),
-            (false, default) => format!("default {default}"),
+        let default = match setting.fallback {
+            Fallback::Required => "required".to_owned(),
+            Fallback::Absent => "optional".to_owned(),
+            Fallback::Value(default) | Fallback::Computed(default) => format!("default {default}"),
         };
         text.push_str(&format!(
             "  {:<18} {} ({}; {default})\n",

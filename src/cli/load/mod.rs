@@ -120,8 +120,8 @@ fn finish(loaded: &Loaded) -> Result<u8, Failure> {
 
 /// Operations outstanding at once, as asked for.
 fn depth(settings: &Settings) -> u64 {
-    // What is no count has been refused already.
-    let count = |name| settings.count(name).ok().flatten().unwrap_or(1);
+    // A workload that offers neither does one thing at a time.
+    let count = |name| settings.count(name).unwrap_or(1);
     count("threads") * count("queue-depth")
 }
 
@@ -145,7 +145,7 @@ fn check_existing(
         ))
         .next("name a directory, or only read: random mode=read, sequential mode=read")
     })?;
-    let size = settings.bytes("size").ok().flatten().unwrap_or(0);
+    let size = settings.optional_bytes("size").ok().flatten().unwrap_or(0);
     if size > bytes {
         return Err(Failure::refused(format!(
             "{} holds {}, and {} are to be read",
