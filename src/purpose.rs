@@ -44,7 +44,12 @@ pub(crate) struct Purpose {
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-const fn stream(name: &'static str, weight: f64, template: &'static str, passes: f64) -> PurposeWorkload {
+const fn stream(
+    name: &'static str,
+    weight: f64,
+    template: &'static str,
+    passes: f64,
+) -> PurposeWorkload {
     PurposeWorkload {
         name,
         weight,
