@@ -186,6 +186,24 @@ pub(crate) enum Better {
     Lower,
 }
 
+impl Better {
+    /// As it is written in the log and in every table.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Higher => "higher",
+            Self::Lower => "lower",
+        }
+    }
+
+    /// Natural logarithm of a value, oriented so that larger is better.
+    pub(crate) fn oriented_ln(self, value: f64) -> f64 {
+        match self {
+            Self::Higher => value.ln(),
+            Self::Lower => -value.ln(),
+        }
+    }
+}
+
 /// What is asked of the run and when it may stop.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(crate) struct Decide {
@@ -274,6 +292,25 @@ pub(crate) enum Ended {
         /// What was tried, on what, what the system said.
         error: String,
     },
+}
+
+impl Ended {
+    /// As it is written in the log and in every table.
+    pub(crate) fn word(&self) -> &'static str {
+        match self {
+            Self::Complete => "complete",
+            Self::Interrupted => "interrupted",
+            Self::Failed { .. } => "failed",
+        }
+    }
+
+    /// What failed, if something did.
+    pub(crate) fn error(&self) -> Option<&str> {
+        match self {
+            Self::Failed { error } => Some(error),
+            Self::Complete | Self::Interrupted => None,
+        }
+    }
 }
 
 /// Everything one trial left behind.

@@ -15,6 +15,7 @@
 //! | [`stack`] | layers: raise, describe, settle, lower |
 //! | [`workload`] | what is done to a stack, with exact semantics |
 //! | [`classic`] | the reports of the classic tools: printed, read |
+//! | [`session`] | what a command does around a run: preflight, orchestration |
 //! | [`run`] | the study in execution |
 //! | [`observe`] | what the system counts meanwhile |
 //! | [`event`] | the one vocabulary of what happened |
@@ -23,7 +24,8 @@
 //! | [`audit`] | what spoils or limits a figure |
 //! | [`published`] | five published studies as data |
 //! | [`verdict`] | comparisons judged |
-//! | [`export`] | long tables for other programs: CSV, JSON, Parquet |
+//! | [`export`] | what goes into the tables for other programs |
+//! | [`tables`] | tables written as CSV, JSON or Parquet |
 //! | [`report`] | terminal, Markdown, CSV, JSON, HTML |
 //! | [`web`] | the live page |
 //! | [`cli`] | the command line |
@@ -50,9 +52,11 @@ mod purpose;
 mod record;
 mod report;
 mod run;
+mod session;
 mod setting;
 mod stack;
 mod study;
+mod tables;
 #[doc(hidden)]
 pub mod testing;
 mod time;

@@ -174,7 +174,7 @@ def section(results):
         f" Not comparable: {other}.", "",
         "## In short", "", summary(results["cases"]), "",
         "## Where stackrace loses", "",
-        "Who takes less than stackrace for the same work (median of the ratios within each round):", "",
+        "Tools that take less than stackrace for the same work (median of the ratios within each round):", "",
         losses(results["cases"]), "",
         "## All figures"]
     for part in dict.fromkeys(case["part"] for case in results["cases"]):

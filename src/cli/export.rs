@@ -3,11 +3,13 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use super::Setting;
 use super::args::Export;
 use super::failure::Failure;
-use crate::export::{ALL, Form, Kind};
+use super::setting::Setting;
+use super::terminal::{error, print_bytes, write_file};
+use crate::export::{ALL, ExportTable};
 use crate::record::Record;
+use crate::tables::TableForm;
 
 pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
     let kinds = kinds(&verb.table)?;
@@ -17,7 +19,7 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
         return Err(Failure::usage("all tables are several files")
             .next("name a directory that exists: --output DIR"));
     }
-    if form == Form::Parquet && verb.output.is_none() && std::io::stdout().is_terminal() {
+    if form == TableForm::Parquet && verb.output.is_none() && std::io::stdout().is_terminal() {
         return Err(Failure::usage("Parquet is nothing for a terminal")
             .next(format!("--output {}.parquet", verb.table)));
     }
@@ -28,7 +30,7 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
             .render(&table)
             .map_err(|why| Failure::internal(format!("the table {}: {why}", kind.name)))?;
         let Some(output) = &verb.output else {
-            super::print_bytes(&bytes);
+            print_bytes(&bytes);
             continue;
         };
         let path = if to_dir {
@@ -36,40 +38,41 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
         } else {
             output.clone()
         };
-        super::write_file(&path, &bytes)?;
-        super::error(&format!("{:>9} rows  {}\n", table.rows(), path.display()));
+        write_file(&path, &bytes)?;
+        error(&format!("{:>9} rows  {}\n", table.rows(), path.display()));
     }
     Ok(0)
 }
 
 /// The tables asked for.
-fn kinds(name: &str) -> Result<Vec<&'static Kind>, Failure> {
+fn kinds(name: &str) -> Result<Vec<&'static ExportTable>, Failure> {
     if name == "all" {
         return Ok(ALL.iter().collect());
     }
     let kind = ALL.iter().find(|kind| kind.name == name);
     kind.map(|kind| vec![kind]).ok_or_else(|| {
         let names: Vec<&str> = ALL.iter().map(|kind| kind.name).chain(["all"]).collect();
-        super::show::unknown("table", name, &names)
+        super::words::unknown("table", name, &names)
     })
 }
 
 /// As asked; else as the file is named; else CSV.
-fn form(verb: &Export) -> Result<Form, Failure> {
+fn form(verb: &Export) -> Result<TableForm, Failure> {
     let ending = verb.output.as_deref().and_then(Path::extension);
     let named = ending
         .and_then(|ending| ending.to_str())
-        .and_then(Form::by_name);
+        .and_then(TableForm::by_name);
     match &verb.format {
-        None => Ok(named.unwrap_or(Form::Csv)),
-        Some(name) => Form::by_name(name)
-            .ok_or_else(|| super::show::unknown("format", name, &Form::ALL.map(Form::name))),
+        None => Ok(named.unwrap_or(TableForm::Csv)),
+        Some(name) => TableForm::by_name(name).ok_or_else(|| {
+            super::words::unknown("format", name, &TableForm::ALL.map(TableForm::name))
+        }),
     }
 }
 
 /// The runs, each once.
 fn read(setting: &Setting, names: &[String]) -> Result<Vec<Record>, Failure> {
-    let store = setting.open_store()?;
+    let store = setting.session.open_store()?;
     let mut records: Vec<Record> = Vec::new();
     for name in names {
         let record = store

@@ -1,66 +1,69 @@
 //! Tables of what is around the trials: the runs, the machine and its layers, the commands.
 
-use super::Kind;
-use super::column::{Get, Table, columns};
+use super::ExportTable;
 use super::comparisons::state;
 use crate::event::{CommandRun, Event, shell};
 use crate::record::Record;
+use crate::tables::{ColumnOf, DataTable, columns};
 use crate::verdict::{self, Evidence, Verdict};
 
 /// One row per run.
-pub(super) const RUNS: Kind = Kind {
+pub(super) const RUNS: ExportTable = ExportTable {
     name: "runs",
     summary: "one row per run: what was asked, what came out",
     of: runs,
 };
 
 /// One row per fact.
-pub(super) const ENVIRONMENT: Kind = Kind {
+pub(super) const ENVIRONMENT: ExportTable = ExportTable {
     name: "environment",
     summary: "one row per fact of the machine, and of each layer each time it was raised",
     of: environment,
 };
 
 /// One row per command.
-pub(super) const COMMANDS: Kind = Kind {
+pub(super) const COMMANDS: ExportTable = ExportTable {
     name: "commands",
     summary: "one row per command that raised, settled or lowered a stack",
     of: commands,
 };
 
-fn runs(records: &[Record]) -> Table {
+fn runs(records: &[Record]) -> DataTable {
     type Row<'a> = (&'a Record, Verdict);
     let rows: Vec<Row<'_>> = records
         .iter()
         .map(|record| (record, verdict::judge(&Evidence::of(record))))
         .collect();
-    let of: &[(&str, Get<Row<'_>>)] = &[
-        ("run", Get::Text(|(r, _)| &r.head.run)),
-        ("study", Get::Text(|(r, _)| &r.head.study_name)),
-        ("study_hash", Get::Text(|(r, _)| &r.head.study_hash)),
-        ("title", Get::Text(|(r, _)| &r.head.title)),
-        ("stackrace", Get::Text(|(r, _)| &r.head.stackrace)),
-        ("command", Get::Made(|(r, _)| shell(&r.head.command))),
+    let of: &[(&str, ColumnOf<Row<'_>>)] = &[
+        ("run", ColumnOf::Text(|(r, _)| &r.head.run)),
+        ("study", ColumnOf::Text(|(r, _)| &r.head.study_name)),
+        ("study_hash", ColumnOf::Text(|(r, _)| &r.head.study_hash)),
+        ("title", ColumnOf::Text(|(r, _)| &r.head.title)),
+        ("stackrace", ColumnOf::Text(|(r, _)| &r.head.stackrace)),
+        ("command", ColumnOf::Made(|(r, _)| shell(&r.head.command))),
         // Text: it may exceed what a signed number of 64 bits holds.
-        ("seed", Get::Made(|(r, _)| r.head.seed.to_string())),
-        ("imported", Get::Flag(|(r, _)| Some(r.imported()))),
-        ("started_at", Get::Time(|(r, _)| r.started_at())),
+        ("seed", ColumnOf::Made(|(r, _)| r.head.seed.to_string())),
+        ("imported", ColumnOf::Flag(|(r, _)| Some(r.imported()))),
+        ("started_at", ColumnOf::Time(|(r, _)| r.started_at())),
         (
             "ended_at",
-            Get::Time(|(r, _)| r.ended().map_or("", |ended| ended.at)),
+            ColumnOf::Time(|(r, _)| r.ended().map_or("", |ended| ended.at)),
         ),
         (
             "ended",
-            Get::Text(|(r, _)| r.ended().map_or("", |ended| ended.reason)),
+            ColumnOf::Text(|(r, _)| r.ended().map_or("", |ended| ended.reason)),
         ),
-        ("elapsed_s", Get::Real(|(r, _)| Some(r.elapsed_seconds()))),
-        ("rounds", Get::Whole(|(_, v)| Some(v.rounds.into()))),
-        ("confidence", Get::Real(|(_, v)| Some(v.confidence))),
-        ("margin", Get::Real(|(_, v)| Some(v.margin))),
-        ("state", Get::Text(|(_, v)| state(v))),
-        ("sentence", Get::Text(|(_, v)| &v.sentence)),
+        (
+            "elapsed_s",
+            ColumnOf::Real(|(r, _)| Some(r.elapsed_seconds())),
+        ),
+        ("rounds", ColumnOf::Whole(|(_, v)| Some(v.rounds.into()))),
+        ("confidence", ColumnOf::Real(|(_, v)| Some(v.confidence))),
+        ("margin", ColumnOf::Real(|(_, v)| Some(v.margin))),
+        ("state", ColumnOf::Text(|(_, v)| state(v))),
+        ("sentence", ColumnOf::Text(|(_, v)| &v.sentence)),
     ];
-    Table {
+    DataTable {
         columns: columns(&rows, of),
     }
 }
@@ -76,7 +79,7 @@ struct Told<'a> {
     value: &'a str,
 }
 
-fn environment(records: &[Record]) -> Table {
+fn environment(records: &[Record]) -> DataTable {
     let mut rows = Vec::new();
     for record in records {
         let machine = Told {
@@ -119,19 +122,19 @@ fn environment(records: &[Record]) -> Table {
             }
         }
     }
-    let of: &[(&str, Get<Told<'_>>)] = &[
-        ("run", Get::Text(|t| t.run)),
-        ("round", Get::Whole(|t| t.round.map(Into::into))),
-        ("configuration", Get::Text(|t| t.configuration)),
+    let of: &[(&str, ColumnOf<Told<'_>>)] = &[
+        ("run", ColumnOf::Text(|t| t.run)),
+        ("round", ColumnOf::Whole(|t| t.round.map(Into::into))),
+        ("configuration", ColumnOf::Text(|t| t.configuration)),
         (
             "height",
-            Get::Whole(|t| t.height.map(|height| height as u64)),
+            ColumnOf::Whole(|t| t.height.map(|height| height as u64)),
         ),
-        ("layer", Get::Text(|t| t.layer)),
-        ("fact", Get::Text(|t| t.fact)),
-        ("value", Get::Text(|t| t.value)),
+        ("layer", ColumnOf::Text(|t| t.layer)),
+        ("fact", ColumnOf::Text(|t| t.fact)),
+        ("value", ColumnOf::Text(|t| t.value)),
     ];
-    Table {
+    DataTable {
         columns: columns(&rows, of),
     }
 }
@@ -144,7 +147,7 @@ struct Ran<'a> {
     command: &'a CommandRun,
 }
 
-fn commands(records: &[Record]) -> Table {
+fn commands(records: &[Record]) -> DataTable {
     let mut rows = Vec::new();
     for record in records {
         let mut round = None;
@@ -161,22 +164,25 @@ fn commands(records: &[Record]) -> Table {
             }
         }
     }
-    let of: &[(&str, Get<Ran<'_>>)] = &[
-        ("run", Get::Text(|r| r.run)),
-        ("round", Get::Whole(|r| r.round.map(Into::into))),
-        ("logged_at", Get::Time(|r| r.logged_at)),
-        ("host", Get::Text(|r| &r.command.host)),
-        ("command", Get::Made(|r| shell(&r.command.argv))),
+    let of: &[(&str, ColumnOf<Ran<'_>>)] = &[
+        ("run", ColumnOf::Text(|r| r.run)),
+        ("round", ColumnOf::Whole(|r| r.round.map(Into::into))),
+        ("logged_at", ColumnOf::Time(|r| r.logged_at)),
+        ("host", ColumnOf::Text(|r| &r.command.host)),
+        ("command", ColumnOf::Made(|r| shell(&r.command.argv))),
         // A status is never below 0: a signal has none.
         (
             "status",
-            Get::Whole(|r| r.command.status.and_then(|status| status.try_into().ok())),
+            ColumnOf::Whole(|r| r.command.status.and_then(|status| status.try_into().ok())),
         ),
-        ("elapsed_ns", Get::Whole(|r| Some(r.command.elapsed_ns))),
-        ("stdout", Get::Text(|r| &r.command.stdout)),
-        ("stderr", Get::Text(|r| &r.command.stderr)),
+        (
+            "elapsed_ns",
+            ColumnOf::Whole(|r| Some(r.command.elapsed_ns)),
+        ),
+        ("stdout", ColumnOf::Text(|r| &r.command.stdout)),
+        ("stderr", ColumnOf::Text(|r| &r.command.stderr)),
     ];
-    Table {
+    DataTable {
         columns: columns(&rows, of),
     }
 }

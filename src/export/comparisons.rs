@@ -1,13 +1,12 @@
 //! The table of verdicts: every comparison, judged now by the rules of this program.
 
-use super::Kind;
-use super::column::{Get, Table, columns};
-use super::trials::better;
+use super::ExportTable;
 use crate::record::Record;
+use crate::tables::{ColumnOf, DataTable, columns};
 use crate::verdict::{self, Comparison, Evidence, State, Verdict, Word};
 
 /// One row per comparison.
-pub(super) const CONTRASTS: Kind = Kind {
+pub(super) const COMPARISONS: ExportTable = ExportTable {
     name: "comparisons",
     summary: "one row per comparison: ratio, interval, verdict",
     of: comparisons,
@@ -41,7 +40,7 @@ pub(super) fn state(verdict: &Verdict) -> &'static str {
     }
 }
 
-fn comparisons(records: &[Record]) -> Table {
+fn comparisons(records: &[Record]) -> DataTable {
     let judged: Vec<(&Record, Verdict)> = records
         .iter()
         .map(|record| (record, verdict::judge(&Evidence::of(record))))
@@ -57,40 +56,43 @@ fn comparisons(records: &[Record]) -> Table {
             })
         })
         .collect();
-    let of: &[(&str, Get<Row<'_>>)] = &[
-        ("run", Get::Text(|r| &r.record.head.run)),
-        ("study", Get::Text(|r| &r.record.head.study_name)),
-        ("title", Get::Text(|r| &r.record.head.title)),
-        ("baseline", Get::Text(|r| &r.comparison.a)),
-        ("compared", Get::Text(|r| &r.comparison.b)),
-        ("within", Get::Text(|r| &r.comparison.within)),
-        ("workload", Get::Text(|r| &r.comparison.workload)),
+    let of: &[(&str, ColumnOf<Row<'_>>)] = &[
+        ("run", ColumnOf::Text(|r| &r.record.head.run)),
+        ("study", ColumnOf::Text(|r| &r.record.head.study_name)),
+        ("title", ColumnOf::Text(|r| &r.record.head.title)),
+        ("baseline", ColumnOf::Text(|r| &r.comparison.a)),
+        ("compared", ColumnOf::Text(|r| &r.comparison.b)),
+        ("within", ColumnOf::Text(|r| &r.comparison.within)),
+        ("workload", ColumnOf::Text(|r| &r.comparison.workload)),
         (
             "metric",
-            Get::Text(|r| r.comparison.metric.as_ref().map_or("", |m| &m.name)),
+            ColumnOf::Text(|r| r.comparison.metric.as_ref().map_or("", |m| &m.name)),
         ),
         (
             "better",
-            Get::Text(|r| r.comparison.metric.as_ref().map_or("", better)),
+            ColumnOf::Text(|r| r.comparison.metric.as_ref().map_or("", |m| m.better.word())),
         ),
         (
             "ratio",
-            Get::Real(|r| r.comparison.ratio.map(|i| i.estimate)),
+            ColumnOf::Real(|r| r.comparison.ratio.map(|i| i.estimate)),
         ),
-        ("low", Get::Real(|r| r.comparison.ratio.map(|i| i.low))),
-        ("high", Get::Real(|r| r.comparison.ratio.map(|i| i.high))),
-        ("word", Get::Text(|r| word(r.comparison.word))),
-        ("text", Get::Text(|r| &r.comparison.text)),
+        ("low", ColumnOf::Real(|r| r.comparison.ratio.map(|i| i.low))),
+        (
+            "high",
+            ColumnOf::Real(|r| r.comparison.ratio.map(|i| i.high)),
+        ),
+        ("word", ColumnOf::Text(|r| word(r.comparison.word))),
+        ("text", ColumnOf::Text(|r| &r.comparison.text)),
         (
             "rounds",
-            Get::Whole(|r| Some(r.comparison.rounds.len() as u64)),
+            ColumnOf::Whole(|r| Some(r.comparison.rounds.len() as u64)),
         ),
-        ("look", Get::Whole(|r| r.verdict.look.map(Into::into))),
-        ("confidence", Get::Real(|r| Some(r.verdict.confidence))),
-        ("margin", Get::Real(|r| Some(r.verdict.margin))),
-        ("state", Get::Text(|r| state(r.verdict))),
+        ("look", ColumnOf::Whole(|r| r.verdict.look.map(Into::into))),
+        ("confidence", ColumnOf::Real(|r| Some(r.verdict.confidence))),
+        ("margin", ColumnOf::Real(|r| Some(r.verdict.margin))),
+        ("state", ColumnOf::Text(|r| state(r.verdict))),
     ];
-    Table {
+    DataTable {
         columns: columns(&rows, of),
     }
 }

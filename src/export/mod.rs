@@ -8,34 +8,29 @@
 //! not be had is missing, never 0.
 
 mod around;
-mod column;
 mod comparisons;
-mod csv;
 mod inside;
-mod json;
-mod parquet;
 #[cfg(test)]
 mod tests;
 mod trials;
 
-pub(crate) use column::Table;
-
 use crate::record::Record;
+use crate::tables::DataTable;
 
 /// One table.
-pub(crate) struct Kind {
+pub(crate) struct ExportTable {
     /// The word it is asked for by, and the name of its file.
     pub(crate) name: &'static str,
     /// What a row is, one clause.
     pub(crate) summary: &'static str,
     /// The table over any number of runs.
-    pub(crate) of: fn(&[Record]) -> Table,
+    pub(crate) of: fn(&[Record]) -> DataTable,
 }
 
 /// Every table, alphabetical.
-pub(crate) const ALL: &[Kind] = &[
+pub(crate) const ALL: &[ExportTable] = &[
     around::COMMANDS,
-    comparisons::CONTRASTS,
+    comparisons::COMPARISONS,
     trials::DEVICES,
     around::ENVIRONMENT,
     inside::LATENCY,
@@ -45,45 +40,3 @@ pub(crate) const ALL: &[Kind] = &[
     inside::SERIES,
     trials::TRIALS,
 ];
-
-/// A form of file.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    /// RFC 4180, lines ending in one character, names of the columns first.
-    Csv,
-    /// An array of one object per row.
-    Json,
-    /// Apache Parquet, one row group, pages deflated.
-    Parquet,
-}
-
-impl Form {
-    /// Every form.
-    pub(crate) const ALL: [Self; 3] = [Self::Csv, Self::Json, Self::Parquet];
-
-    /// The word for it, which is also how its files end.
-    pub(crate) fn name(self) -> &'static str {
-        match self {
-            Self::Csv => "csv",
-            Self::Json => "json",
-            Self::Parquet => "parquet",
-        }
-    }
-
-    /// The form of that name.
-    pub(crate) fn by_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|form| form.name() == name)
-    }
-
-    /// The whole file.
-    ///
-    /// # Errors
-    /// What the Parquet library says; the other forms cannot fail.
-    pub(crate) fn render(self, table: &Table) -> Result<Vec<u8>, String> {
-        match self {
-            Self::Csv => Ok(csv::render(table)),
-            Self::Json => Ok(json::render(table)),
-            Self::Parquet => parquet::render(table).map_err(|error| error.to_string()),
-        }
-    }
-}

@@ -1,8 +1,9 @@
 //! Every table in every form: the same cells, the columns that are documented.
 
-use super::column::Values;
 use super::*;
 use crate::record::sample;
+use crate::tables::ColumnValues;
+use crate::tables::TableForm;
 use ::parquet::file::reader::{FileReader, SerializedFileReader};
 use ::parquet::record::Field;
 use std::io::Write;
@@ -69,17 +70,17 @@ fn no_table_has_a_name_twice_or_a_column_of_another_length() {
         assert!(table.rows() > 0, "{}: nothing to look at", kind.name);
         for column in &table.columns {
             let rows = match &column.values {
-                Values::Text(values) => {
+                ColumnValues::Text(values) => {
                     assert!(values.iter().flatten().all(|text| !text.is_empty()));
                     values.len()
                 }
-                Values::Whole(values) => values.len(),
-                Values::Real(values) => {
+                ColumnValues::Whole(values) => values.len(),
+                ColumnValues::Real(values) => {
                     assert!(values.iter().flatten().all(|value| value.is_finite()));
                     values.len()
                 }
-                Values::Time(values) => values.len(),
-                Values::Flag(values) => values.len(),
+                ColumnValues::Time(values) => values.len(),
+                ColumnValues::Flag(values) => values.len(),
             };
             assert_eq!(rows, table.rows(), "{}: {}", kind.name, column.name);
         }
@@ -107,11 +108,11 @@ fn all_forms_hold_the_same_cells() {
     for kind in ALL {
         let table = (kind.of)(&records());
         let json: serde_json::Value =
-            serde_json::from_slice(&Form::Json.render(&table).unwrap()).unwrap();
+            serde_json::from_slice(&TableForm::Json.render(&table).unwrap()).unwrap();
         let json = json.as_array().unwrap();
         assert_eq!(json.len(), table.rows());
         let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&Form::Parquet.render(&table).unwrap())
+        file.write_all(&TableForm::Parquet.render(&table).unwrap())
             .unwrap();
         let file = SerializedFileReader::new(file).unwrap();
         let mut rows = 0;
@@ -122,7 +123,7 @@ fn all_forms_hold_the_same_cells() {
             rows += 1;
         }
         assert_eq!(rows, table.rows(), "{}", kind.name);
-        let csv = String::from_utf8(Form::Csv.render(&table).unwrap()).unwrap();
+        let csv = String::from_utf8(TableForm::Csv.render(&table).unwrap()).unwrap();
         let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
         assert_eq!(head.len(), table.columns.len());
     }
@@ -142,7 +143,7 @@ fn runs_of_different_studies_fit_one_table() {
     let text = |name: &str| {
         let column = table.columns.iter().find(|column| column.name == name);
         match &column.unwrap().values {
-            Values::Text(values) => values.clone(),
+            ColumnValues::Text(values) => values.clone(),
             other => panic!("{other:?}"),
         }
     };

@@ -1,28 +1,26 @@
 //! Tables of trials: what each measured, what else is known of it, its block devices.
 
-use super::Kind;
-use super::column::{Column, Get, Table, Values, columns};
-use crate::event::{
-    Better, ConfigurationHead, DeviceCounted, Ended, MetricHead, Observation, WorkloadHead,
-};
+use super::ExportTable;
+use crate::event::{ConfigurationHead, DeviceCounted, Observation, WorkloadHead};
 use crate::record::Record;
+use crate::tables::{Column, ColumnOf, ColumnValues, DataTable, columns};
 
 /// One row per trial and metric.
-pub(super) const OBSERVATIONS: Kind = Kind {
+pub(super) const OBSERVATIONS: ExportTable = ExportTable {
     name: "observations",
     summary: "one row per trial and metric of its workload",
     of: observations,
 };
 
 /// One row per trial.
-pub(super) const TRIALS: Kind = Kind {
+pub(super) const TRIALS: ExportTable = ExportTable {
     name: "trials",
     summary: "one row per trial: times, caches, CPU, pressure",
     of: trials,
 };
 
 /// One row per trial and device.
-pub(super) const DEVICES: Kind = Kind {
+pub(super) const DEVICES: ExportTable = ExportTable {
     name: "devices",
     summary: "one row per trial and block device under its stack",
     of: devices,
@@ -77,21 +75,24 @@ pub(super) fn keys(trials: &[Trial<'_>]) -> Vec<Column> {
     let mut before = columns(
         trials,
         &[
-            ("run", Get::Text(|t| &t.record.head.run)),
-            ("study", Get::Text(|t| &t.record.head.study_name)),
-            ("title", Get::Text(|t| &t.record.head.title)),
-            ("trial", Get::Whole(|t| Some(t.at as u64))),
-            ("round", Get::Whole(|t| Some(t.seen.round.into()))),
-            ("position", Get::Whole(|t| Some(t.seen.position as u64))),
-            ("configuration", Get::Text(|t| &t.configuration.name)),
+            ("run", ColumnOf::Text(|t| &t.record.head.run)),
+            ("study", ColumnOf::Text(|t| &t.record.head.study_name)),
+            ("title", ColumnOf::Text(|t| &t.record.head.title)),
+            ("trial", ColumnOf::Whole(|t| Some(t.at as u64))),
+            ("round", ColumnOf::Whole(|t| Some(t.seen.round.into()))),
+            (
+                "position",
+                ColumnOf::Whole(|t| Some(t.seen.position as u64)),
+            ),
+            ("configuration", ColumnOf::Text(|t| &t.configuration.name)),
         ],
     );
     let after = columns(
         trials,
         &[
-            ("workload", Get::Text(|t| &t.workload.name)),
-            ("kind", Get::Text(|t| &t.workload.kind)),
-            ("ended", Get::Text(|t| ended(t.seen))),
+            ("workload", ColumnOf::Text(|t| &t.workload.name)),
+            ("kind", ColumnOf::Text(|t| &t.workload.kind)),
+            ("ended", ColumnOf::Text(|t| t.seen.ended.word())),
         ],
     );
     before.extend(levels(trials));
@@ -119,29 +120,12 @@ fn levels(trials: &[Trial<'_>]) -> Vec<Column> {
         .into_iter()
         .map(|name| Column {
             name: format!("level_{name}"),
-            values: Values::Text(trials.iter().map(|trial| level(trial, name)).collect()),
+            values: ColumnValues::Text(trials.iter().map(|trial| level(trial, name)).collect()),
         })
         .collect()
 }
 
-/// How a trial ended, in the words of the log.
-fn ended(trial: &Observation) -> &'static str {
-    match trial.ended {
-        Ended::Complete => "complete",
-        Ended::Interrupted => "interrupted",
-        Ended::Failed { .. } => "failed",
-    }
-}
-
-/// A direction, in the words of the log.
-pub(super) fn better(metric: &MetricHead) -> &'static str {
-    match metric.better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    }
-}
-
-fn observations(records: &[Record]) -> Table {
+fn observations(records: &[Record]) -> DataTable {
     let trials = of(records);
     let rows: Vec<(Trial<'_>, usize)> = trials
         .iter()
@@ -149,28 +133,37 @@ fn observations(records: &[Record]) -> Table {
         .collect();
     let keyed: Vec<Trial<'_>> = rows.iter().map(|(trial, _)| *trial).collect();
     let mut columns = keys(&keyed);
-    columns.extend(super::column::columns(
+    columns.extend(crate::tables::columns(
         &rows,
         &[
-            ("metric", Get::Text(|(t, m)| &t.workload.metrics[*m].name)),
-            ("unit", Get::Text(|(t, m)| &t.workload.metrics[*m].unit)),
+            (
+                "metric",
+                ColumnOf::Text(|(t, m)| &t.workload.metrics[*m].name),
+            ),
+            (
+                "unit",
+                ColumnOf::Text(|(t, m)| &t.workload.metrics[*m].unit),
+            ),
             (
                 "better",
-                Get::Text(|(t, m)| better(&t.workload.metrics[*m])),
+                ColumnOf::Text(|(t, m)| t.workload.metrics[*m].better.word()),
             ),
-            ("primary", Get::Flag(|(_, m)| Some(*m == 0))),
+            ("primary", ColumnOf::Flag(|(_, m)| Some(*m == 0))),
             (
                 "value",
-                Get::Real(|(t, m)| t.seen.metrics.get(*m).copied().flatten()),
+                ColumnOf::Real(|(t, m)| t.seen.metrics.get(*m).copied().flatten()),
             ),
-            ("started_at", Get::Time(|(t, _)| &t.seen.started_at)),
-            ("elapsed_ns", Get::Whole(|(t, _)| t.own(t.seen.elapsed_ns))),
+            ("started_at", ColumnOf::Time(|(t, _)| &t.seen.started_at)),
+            (
+                "elapsed_ns",
+                ColumnOf::Whole(|(t, _)| t.own(t.seen.elapsed_ns)),
+            ),
         ],
     ));
-    Table { columns }
+    DataTable { columns }
 }
 
-fn trials(records: &[Record]) -> Table {
+fn trials(records: &[Record]) -> DataTable {
     let trials = of(records);
     let mut table = keys(&trials);
     table.extend(columns(
@@ -178,45 +171,45 @@ fn trials(records: &[Record]) -> Table {
         &[
             (
                 "error",
-                Get::Text(|t| match &t.seen.ended {
-                    Ended::Failed { error } => error,
-                    Ended::Complete | Ended::Interrupted => "",
-                }),
+                ColumnOf::Text(|t| t.seen.ended.error().unwrap_or_default()),
             ),
-            ("started_at", Get::Time(|t| &t.seen.started_at)),
-            ("elapsed_ns", Get::Whole(|t| t.own(t.seen.elapsed_ns))),
-            ("prepare_ns", Get::Whole(|t| t.own(t.seen.prepare_ns))),
-            ("settle_ns", Get::Whole(|t| t.own(t.seen.settle_ns))),
+            ("started_at", ColumnOf::Time(|t| &t.seen.started_at)),
+            ("elapsed_ns", ColumnOf::Whole(|t| t.own(t.seen.elapsed_ns))),
+            ("prepare_ns", ColumnOf::Whole(|t| t.own(t.seen.prepare_ns))),
+            ("settle_ns", ColumnOf::Whole(|t| t.own(t.seen.settle_ns))),
             (
                 "precondition_ns",
-                Get::Whole(|t| Some(t.seen.preconditioned.as_ref()?.elapsed_ns)),
+                ColumnOf::Whole(|t| Some(t.seen.preconditioned.as_ref()?.elapsed_ns)),
             ),
             (
                 "precondition_passes",
-                Get::Whole(|t| Some(t.seen.preconditioned.as_ref()?.passes.len() as u64)),
+                ColumnOf::Whole(|t| Some(t.seen.preconditioned.as_ref()?.passes.len() as u64)),
             ),
             (
                 "precondition_steady",
-                Get::Flag(|t| Some(t.seen.preconditioned.as_ref()?.steady)),
+                ColumnOf::Flag(|t| Some(t.seen.preconditioned.as_ref()?.steady)),
             ),
-            ("caches", Get::Text(|t| &t.seen.settled.caches)),
-            ("remounted", Get::Flag(|t| t.own(t.seen.settled.remounted))),
+            ("caches", ColumnOf::Text(|t| &t.seen.settled.caches)),
+            (
+                "remounted",
+                ColumnOf::Flag(|t| t.own(t.seen.settled.remounted)),
+            ),
             (
                 "resident_bytes",
-                Get::Whole(|t| t.seen.settled.resident_bytes),
+                ColumnOf::Whole(|t| t.seen.settled.resident_bytes),
             ),
             (
                 "prepared_bytes",
-                Get::Whole(|t| t.seen.settled.prepared_bytes),
+                ColumnOf::Whole(|t| t.seen.settled.prepared_bytes),
             ),
         ],
     ));
     table.extend(counted(&trials));
     table.extend(columns(
         &trials,
-        &[("notes", Get::Made(|t| t.seen.notes.join("; ")))],
+        &[("notes", ColumnOf::Made(|t| t.seen.notes.join("; ")))],
     ));
-    Table { columns: table }
+    DataTable { columns: table }
 }
 
 /// What the system counted meanwhile.
@@ -226,54 +219,57 @@ fn counted(trials: &[Trial<'_>]) -> Vec<Column> {
         &[
             (
                 "cpu_user_ns",
-                Get::Whole(|t| t.own(t.seen.counted.cpu_user_ns)),
+                ColumnOf::Whole(|t| t.own(t.seen.counted.cpu_user_ns)),
             ),
             (
                 "cpu_system_ns",
-                Get::Whole(|t| t.own(t.seen.counted.cpu_system_ns)),
+                ColumnOf::Whole(|t| t.own(t.seen.counted.cpu_system_ns)),
             ),
             (
                 "cpu_machine_busy_ns",
-                Get::Whole(|t| t.own(t.seen.counted.cpu_machine_busy_ns)),
+                ColumnOf::Whole(|t| t.own(t.seen.counted.cpu_machine_busy_ns)),
             ),
             (
                 "cpu_steal_ns",
-                Get::Whole(|t| t.own(t.seen.counted.cpu_steal_ns)),
+                ColumnOf::Whole(|t| t.own(t.seen.counted.cpu_steal_ns)),
             ),
-            ("cpus", Get::Whole(|t| t.own(t.seen.counted.cpus.into()))),
+            (
+                "cpus",
+                ColumnOf::Whole(|t| t.own(t.seen.counted.cpus.into())),
+            ),
             (
                 "asked_read_bytes",
-                Get::Whole(|t| t.own(t.seen.counted.asked_read_bytes)),
+                ColumnOf::Whole(|t| t.own(t.seen.counted.asked_read_bytes)),
             ),
             (
                 "fetched_bytes",
-                Get::Whole(|t| t.own(t.seen.counted.fetched_bytes)),
+                ColumnOf::Whole(|t| t.own(t.seen.counted.fetched_bytes)),
             ),
             (
                 "sent_bytes",
-                Get::Whole(|t| t.own(t.seen.counted.sent_bytes)),
+                ColumnOf::Whole(|t| t.own(t.seen.counted.sent_bytes)),
             ),
             (
                 "cache_hit_bytes",
-                Get::Whole(|t| t.seen.counted.cache_hit_bytes),
+                ColumnOf::Whole(|t| t.seen.counted.cache_hit_bytes),
             ),
             (
                 "pressure_cpu_ns",
-                Get::Whole(|t| t.seen.counted.pressure_cpu_ns),
+                ColumnOf::Whole(|t| t.seen.counted.pressure_cpu_ns),
             ),
             (
                 "pressure_io_ns",
-                Get::Whole(|t| t.seen.counted.pressure_io_ns),
+                ColumnOf::Whole(|t| t.seen.counted.pressure_io_ns),
             ),
             (
                 "pressure_memory_ns",
-                Get::Whole(|t| t.seen.counted.pressure_memory_ns),
+                ColumnOf::Whole(|t| t.seen.counted.pressure_memory_ns),
             ),
         ],
     )
 }
 
-fn devices(records: &[Record]) -> Table {
+fn devices(records: &[Record]) -> DataTable {
     let trials = of(records);
     let rows: Vec<(Trial<'_>, usize, &DeviceCounted)> = trials
         .iter()
@@ -287,25 +283,34 @@ fn devices(records: &[Record]) -> Table {
     table.extend(columns(
         &rows,
         &[
-            ("height", Get::Whole(|(_, at, _)| Some(*at as u64))),
-            ("device", Get::Text(|(_, _, device)| &device.device)),
-            ("reads", Get::Whole(|(_, _, device)| Some(device.reads))),
+            ("height", ColumnOf::Whole(|(_, at, _)| Some(*at as u64))),
+            ("device", ColumnOf::Text(|(_, _, device)| &device.device)),
+            (
+                "reads",
+                ColumnOf::Whole(|(_, _, device)| Some(device.reads)),
+            ),
             (
                 "read_bytes",
-                Get::Whole(|(_, _, device)| Some(device.read_bytes)),
+                ColumnOf::Whole(|(_, _, device)| Some(device.read_bytes)),
             ),
-            ("writes", Get::Whole(|(_, _, device)| Some(device.writes))),
+            (
+                "writes",
+                ColumnOf::Whole(|(_, _, device)| Some(device.writes)),
+            ),
             (
                 "written_bytes",
-                Get::Whole(|(_, _, device)| Some(device.written_bytes)),
+                ColumnOf::Whole(|(_, _, device)| Some(device.written_bytes)),
             ),
-            ("flushes", Get::Whole(|(_, _, device)| device.flushes)),
-            ("busy_ns", Get::Whole(|(_, _, device)| Some(device.busy_ns))),
+            ("flushes", ColumnOf::Whole(|(_, _, device)| device.flushes)),
+            (
+                "busy_ns",
+                ColumnOf::Whole(|(_, _, device)| Some(device.busy_ns)),
+            ),
             (
                 "weighted_ns",
-                Get::Whole(|(_, _, device)| Some(device.weighted_ns)),
+                ColumnOf::Whole(|(_, _, device)| Some(device.weighted_ns)),
             ),
         ],
     ));
-    Table { columns: table }
+    DataTable { columns: table }
 }

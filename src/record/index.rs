@@ -11,7 +11,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, params};
 
 use super::error::RecordError;
 use super::read::Record;
-use crate::event::{Better, Ended, Event, Line, Observation, RunStarted};
+use crate::event::{Event, Line, Observation, RunStarted};
 
 /// Version of the schema, `PRAGMA user_version`. See `docs/formats/index.md`.
 pub(crate) const SCHEMA: i32 = 1;
@@ -299,10 +299,6 @@ fn note_workloads(to: &Transaction<'_>, head: &RunStarted) -> rusqlite::Result<(
             ],
         )?;
         for (metric, head) in workload.metrics.iter().enumerate() {
-            let better = match head.better {
-                Better::Higher => "higher",
-                Better::Lower => "lower",
-            };
             to.execute(
                 "INSERT INTO workload_metrics VALUES (?1, ?2, ?3, ?4, ?5, ?6)",
                 params![
@@ -311,7 +307,7 @@ fn note_workloads(to: &Transaction<'_>, head: &RunStarted) -> rusqlite::Result<(
                     position(metric),
                     head.name,
                     head.unit,
-                    better
+                    head.better.word()
                 ],
             )?;
         }
@@ -387,11 +383,6 @@ fn insert_trial(
     number: i64,
     trial: &Observation,
 ) -> rusqlite::Result<usize> {
-    let (ended, error) = match &trial.ended {
-        Ended::Complete => ("complete", None),
-        Ended::Interrupted => ("interrupted", None),
-        Ended::Failed { error } => ("failed", Some(error)),
-    };
     let counted = &trial.counted;
     to.execute(
         "INSERT OR IGNORE INTO trials VALUES
@@ -404,8 +395,8 @@ fn insert_trial(
             position(trial.position),
             position(trial.configuration),
             position(trial.workload),
-            ended,
-            error,
+            trial.ended.word(),
+            trial.ended.error(),
             trial.started_at,
             whole(trial.prepare_ns),
             whole(trial.settle_ns),

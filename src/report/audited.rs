@@ -209,7 +209,7 @@ mod tests {
         record.head.environment.push(limit);
         let verdict = crate::verdict::judge(&crate::verdict::Evidence::of(&record));
         let page = crate::report::by_name("html").unwrap();
-        let page = page.render(&record, &verdict, &crate::report::Options::default());
+        let page = page.render(&record, &verdict, &crate::report::ReportOptions::default());
         let page = String::from_utf8(page).unwrap();
         assert!(page.contains("<g class=\"limit\"><title>vda: SATA 6.0 Gbit/s, 600 MB/s"));
     }

@@ -4,7 +4,7 @@
 
 use serde::Serialize;
 
-use super::{Options, Report, audited, content};
+use super::{Report, ReportOptions, audited, content};
 use crate::audit::Audit;
 use crate::event::{LayerFacts, Observation, RunStarted};
 use crate::record::Record;
@@ -52,11 +52,11 @@ impl Report for Json {
         "the verdict and every observation, for programs"
     }
 
-    fn ending(&self) -> &'static str {
+    fn extension(&self) -> &'static str {
         "json"
     }
 
-    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
+    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
         let page = Page {
             report_format: FORMAT,
             run: &record.head,

@@ -5,7 +5,7 @@ use super::content::{self, Table};
 use super::effects;
 use super::figure::plain;
 use super::sheet::{Part, Sheet};
-use super::{Options, Report};
+use super::{Report, ReportOptions};
 use crate::record::Record;
 use crate::verdict::Verdict;
 
@@ -21,11 +21,11 @@ impl Report for Markdown {
         "GitHub Markdown with tables"
     }
 
-    fn ending(&self) -> &'static str {
+    fn extension(&self) -> &'static str {
         "md"
     }
 
-    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
+    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
         let mut text = format!(
             "# {}\n\n**{}**\n",
             escaped(&record.head.title),

@@ -39,14 +39,14 @@ pub(crate) trait Report: Sync {
     /// What it is for, one clause.
     fn summary(&self) -> &'static str;
     /// How a file of it ends, without the dot.
-    fn ending(&self) -> &'static str;
+    fn extension(&self) -> &'static str;
     /// The whole report.
-    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8>;
+    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8>;
 }
 
 /// What the reader's side of a report is like.
 #[derive(Debug, Clone)]
-pub(crate) struct Options {
+pub(crate) struct ReportOptions {
     /// Columns of the terminal; more than 80 are not used.
     pub(crate) width: usize,
     /// Lines of the terminal's page, of at least 16: where it would be longer, only the answer is
@@ -60,7 +60,7 @@ pub(crate) struct Options {
     pub(crate) beside: Option<Beside>,
 }
 
-impl Default for Options {
+impl Default for ReportOptions {
     fn default() -> Self {
         Self {
             width: terminal::WIDTH_MAX,

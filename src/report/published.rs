@@ -3,13 +3,13 @@
 use serde_json::{Value, json};
 
 use super::content::{Row, Table as Grid};
+use super::figure;
 use super::sheet::{Part, Sheet};
-use super::{csv, figure};
-use crate::event::Better;
 use crate::published::{
     Card, Comparison, Figure, Reading, Table, comparisons, conclusions, distinct, geometric_mean,
     remarks,
 };
+use crate::tables::{Column, ColumnOf, ColumnValues, DataTable, TableForm, columns};
 
 /// Version of the JSON form; a field never changes its meaning.
 const FORMAT: u32 = 1;
@@ -30,7 +30,7 @@ pub(crate) const FORMS: [&str; 4] = ["csv", "json", "markdown", "terminal"];
 pub(crate) fn published(card: &Card, form: &str, colour: bool) -> Result<Vec<u8>, String> {
     let table = Table::of(card)?;
     Ok(match form {
-        "csv" => comma_separated(card, &table),
+        "csv" => comma_separated(card, &table)?,
         "json" => {
             let mut text = format!("{:#}", machine_readable(card, &table));
             text.push('\n');
@@ -249,54 +249,40 @@ fn ratio_table(title: String, of: &[&Comparison], columns: &[&str], with_mean: b
 }
 
 /// Every figure, a line each, in base units.
-fn comma_separated(card: &Card, table: &Table) -> Vec<u8> {
-    let mut text = String::new();
-    let names = ["study", "workload"].map(str::to_owned).into_iter();
-    let levels = card
-        .factors
-        .iter()
-        .map(|factor| format!("level:{}", factor.name));
-    let rest = [
-        "metric",
-        "unit",
-        "better",
-        "value",
-        "too_short",
-        "cpu_percent",
-        "published_unit",
-    ];
-    csv::line(
-        &mut text,
-        names.chain(levels).chain(rest.map(str::to_owned)),
-    );
-    for figure in &table.figures {
-        let before = [card.name.to_owned(), figure.workload.clone()].into_iter();
-        let after = [
-            figure.metric.name.clone(),
-            figure.metric.unit.clone(),
-            direction(figure.metric.better).to_owned(),
-            figure
-                .value()
-                .map_or(String::new(), |value| value.to_string()),
-            (figure.reading == Reading::TooShort).to_string(),
-            figure
-                .cpu_percent
-                .map_or(String::new(), |percent| percent.to_string()),
-            figure.original.clone(),
-        ];
-        csv::line(
-            &mut text,
-            before.chain(figure.levels.iter().cloned()).chain(after),
-        );
-    }
-    text.into_bytes()
-}
-
-fn direction(better: Better) -> &'static str {
-    match better {
-        Better::Higher => "higher",
-        Better::Lower => "lower",
-    }
+fn comma_separated(card: &Card, table: &Table) -> Result<Vec<u8>, String> {
+    let rows = table.figures.as_slice();
+    let study = |_: &Figure| Some(card.name.to_owned());
+    let mut all = vec![Column {
+        name: "study".to_owned(),
+        values: ColumnValues::Text(rows.iter().map(study).collect()),
+    }];
+    all.extend(columns(
+        rows,
+        &[("workload", ColumnOf::Text(|f| &f.workload))],
+    ));
+    all.extend(card.factors.iter().enumerate().map(|(at, factor)| {
+        let level = |figure: &Figure| figure.levels.get(at).cloned();
+        Column {
+            name: format!("level:{}", factor.name),
+            values: ColumnValues::Text(rows.iter().map(level).collect()),
+        }
+    }));
+    all.extend(columns(
+        rows,
+        &[
+            ("metric", ColumnOf::Text(|f| &f.metric.name)),
+            ("unit", ColumnOf::Text(|f| &f.metric.unit)),
+            ("better", ColumnOf::Text(|f| f.metric.better.word())),
+            ("value", ColumnOf::Real(Figure::value)),
+            (
+                "too_short",
+                ColumnOf::Flag(|f| Some(f.reading == Reading::TooShort)),
+            ),
+            ("cpu_percent", ColumnOf::Real(|f| f.cpu_percent)),
+            ("published_unit", ColumnOf::Text(|f| &f.original)),
+        ],
+    ));
+    TableForm::Csv.render(&DataTable { columns: all })
 }
 
 fn machine_readable(card: &Card, table: &Table) -> Value {

@@ -9,7 +9,7 @@ use super::content::{self, Table};
 use super::effects;
 use super::figure::{self, plain};
 use super::sheet::{Part, Sheet};
-use super::{Options, Report};
+use super::{Report, ReportOptions};
 use crate::record::Record;
 use crate::verdict::{State, Verdict};
 
@@ -32,11 +32,11 @@ impl Report for Terminal {
         "plain text of at most 80 columns"
     }
 
-    fn ending(&self) -> &'static str {
+    fn extension(&self) -> &'static str {
         "txt"
     }
 
-    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
+    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
         let mut page = Page::new(options);
         page.answer(verdict, usize::MAX);
         for detail in &verdict.details {
@@ -71,7 +71,7 @@ const NOTES_LINES: usize = 2;
 
 /// What fits so many lines (at least [`LINES_MIN`]): the sentence, the ranking, then as many of the
 /// details as there is room for, and where the rest is.
-fn brief(record: &Record, verdict: &Verdict, options: &Options, lines_max: usize) -> String {
+fn brief(record: &Record, verdict: &Verdict, options: &ReportOptions, lines_max: usize) -> String {
     let mut tail = Page::new(options);
     tail.text.push('\n');
     let notes = content::notes(record, verdict);
@@ -108,7 +108,7 @@ fn brief(record: &Record, verdict: &Verdict, options: &Options, lines_max: usize
 }
 
 /// The overall table, or that of the only workload, with as many rows as fit.
-fn ranking(record: &Record, verdict: &Verdict, options: &Options, room: usize) -> Page {
+fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: usize) -> Page {
     let only = || {
         Some(content::workload(
             verdict,
@@ -177,7 +177,7 @@ struct Page {
 }
 
 impl Page {
-    fn new(options: &Options) -> Self {
+    fn new(options: &ReportOptions) -> Self {
         Self {
             text: String::new(),
             width: options.width.clamp(WIDTH_MIN, WIDTH_MAX),
@@ -198,7 +198,7 @@ impl Page {
         self.labelled_at_most("VERDICT", state, &verdict.sentence, lines_max);
     }
 
-    fn tables(&mut self, record: &Record, verdict: &Verdict, options: &Options) {
+    fn tables(&mut self, record: &Record, verdict: &Verdict, options: &ReportOptions) {
         if let Some(table) = content::overall(verdict) {
             self.table(&table);
         }

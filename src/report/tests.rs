@@ -181,10 +181,10 @@ fn records() -> Vec<(&'static str, Record)> {
     ]
 }
 
-fn options() -> Options {
-    Options {
+fn options() -> ReportOptions {
+    ReportOptions {
         next: "stackrace resume 2026-11-21T1405-k3f9".into(),
-        ..Options::default()
+        ..ReportOptions::default()
     }
 }
 
@@ -200,7 +200,7 @@ fn the_list_is_alphabetical_and_every_form_is_named() {
     assert!(names.windows(2).all(|pair| pair[0] < pair[1]), "{names:?}");
     for report in ALL {
         assert!(!report.summary().is_empty());
-        assert!(report.ending().chars().all(|c| c.is_ascii_lowercase()));
+        assert!(report.extension().chars().all(|c| c.is_ascii_lowercase()));
     }
     assert!(by_name("pdf").is_none());
 }
@@ -372,7 +372,7 @@ fn a_terminal_of_any_width_holds_every_line() {
             let bytes = terminal::Terminal.render(
                 &record,
                 &verdict(&record),
-                &Options { width, ..options() },
+                &ReportOptions { width, ..options() },
             );
             let text = String::from_utf8(bytes).unwrap();
             assert!(text.starts_with("VERDICT"));
@@ -437,7 +437,7 @@ fn the_answer_fits_a_screen_whatever_the_names_are() {
         let judged = crate::verdict::judge(&crate::verdict::Evidence::of(&record));
         for verdict in [&verdict(&record), &judged] {
             let page = |colour| {
-                let options = Options {
+                let options = ReportOptions {
                     lines_max: Some(20),
                     colour,
                     ..options()
@@ -472,7 +472,7 @@ fn colour_adds_nothing_but_colour() {
     let coloured = terminal::Terminal.render(
         &record,
         &verdict(&record),
-        &Options {
+        &ReportOptions {
             colour: true,
             ..options()
         },
@@ -545,14 +545,14 @@ fn published_ratios_stand_beside_own_ones() {
         inside: Some(false),
         remarked: true,
     };
-    let options = Options {
+    let options = ReportOptions {
         beside: Some(Beside {
             study: "drbd-gfs2".into(),
             stands_in: "nothing stands for GFS2".into(),
             rows: vec![row],
             unmatched: vec!["published levels without a partner here: A".into()],
         }),
-        ..Options::default()
+        ..ReportOptions::default()
     };
     let words = [
         "xfs against ext4, cold",
@@ -599,7 +599,8 @@ fn a_change_midway_is_drawn_where_it_is() {
     }
     let verdict = crate::verdict::judge(&crate::verdict::Evidence::of(&record));
     let report = by_name("html").unwrap();
-    let page = String::from_utf8(report.render(&record, &verdict, &Options::default())).unwrap();
+    let page =
+        String::from_utf8(report.render(&record, &verdict, &ReportOptions::default())).unwrap();
     assert_eq!(page.matches("<g class=\"change s1\">").count(), 1);
     assert!(page.contains("xfs: −60 % at 12.0 s, 115.4 MiB</title>"));
     assert!(!rendered("html", &sample::record(&sample::small())).contains("class=\"change"));
@@ -637,7 +638,7 @@ fn pages_to_look_at() {
     std::fs::create_dir_all(dir).unwrap();
     for (sample, record) in records() {
         for report in ALL {
-            let path = dir.join(format!("{sample}.{}", report.ending()));
+            let path = dir.join(format!("{sample}.{}", report.extension()));
             std::fs::write(path, rendered(report.name(), &record)).unwrap();
         }
     }

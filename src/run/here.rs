@@ -8,7 +8,7 @@ use super::{Broken, Interrupt, Turn, Turned, Venue, Watcher};
 use crate::event::{Ended, Event};
 use crate::host::Host;
 use crate::journal::{EntryId, Journal, undo_entries};
-use crate::stack::{RaisedStack, Site};
+use crate::stack::{Site, StandingStack};
 use crate::study::{Provision, Study};
 use crate::time::Clock;
 
@@ -35,7 +35,7 @@ pub(crate) struct Here<'a> {
     /// Ids of devices that may be wiped, repeated on the command line.
     pub(crate) wipe: Vec<String>,
     /// Stacks that stand from one round to the next, by configuration.
-    pub(crate) standing: Vec<(usize, RaisedStack)>,
+    pub(crate) standing: Vec<(usize, StandingStack)>,
 }
 
 impl Venue for Here<'_> {
@@ -106,7 +106,7 @@ impl Here<'_> {
         &self,
         site: &Site<'_>,
         turn: &Turn,
-        raised: &RaisedStack,
+        raised: &StandingStack,
         wears_in: bool,
     ) -> Result<bool, Broken> {
         let mut capacity = self.study.configurations[turn.configuration].data_bytes();
@@ -139,7 +139,7 @@ impl Here<'_> {
     }
 
     /// Raises a configuration's stack; a failure is recorded as a failed trial of its first workload.
-    fn raise(&self, site: &Site<'_>, turn: &Turn) -> Result<Option<RaisedStack>, Broken> {
+    fn raise(&self, site: &Site<'_>, turn: &Turn) -> Result<Option<StandingStack>, Broken> {
         let (round, configuration) = (turn.round, turn.configuration);
         self.watcher.begins(&TrialStart {
             round,
@@ -149,7 +149,7 @@ impl Here<'_> {
             control: None,
         });
         let began = self.clock.now_ns();
-        match self.study.configurations[configuration].stack.raise(site) {
+        match self.study.configurations[configuration].stack.set_up(site) {
             Ok(raised) => {
                 let elapsed_ns = self.clock.now_ns().saturating_sub(began);
                 let told = (self.tell)(Event::StackRaised {
@@ -199,8 +199,8 @@ impl Here<'_> {
             .map_err(|error| Broken(error.to_string()))
     }
 
-    fn lower(&self, round: u32, configuration: usize, raised: RaisedStack) -> Result<(), Broken> {
-        match raised.lower(&self.site()) {
+    fn lower(&self, round: u32, configuration: usize, raised: StandingStack) -> Result<(), Broken> {
+        match raised.tear_down(&self.site()) {
             Ok(()) => (self.tell)(Event::StackLowered {
                 round,
                 configuration,

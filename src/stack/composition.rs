@@ -1,7 +1,9 @@
 //! Whether layers fit on each other.
 
-use super::{Below, Danger, GivesKind, Layer, StackError, Takes};
 use crate::host::{Host, HostError, LabDisk, Needs};
+use crate::stack::error::StackError;
+use crate::stack::gives::{Below, Danger, GivesKind, Takes};
+use crate::stack::layer::Layer;
 use std::ops::RangeInclusive;
 use std::path::PathBuf;
 
@@ -97,12 +99,12 @@ impl Stack {
     }
 
     /// The machine a layer of it stands on, from 1; its peer is the next one.
-    pub(super) fn home(&self, index: usize) -> usize {
+    pub(crate) fn home(&self, index: usize) -> usize {
         1 + self.above(index, Below::OnPeer)
     }
 
     /// Whether a layer of it stands on the peer too, alike.
-    pub(super) fn is_doubled(&self, index: usize) -> bool {
+    pub(crate) fn is_doubled(&self, index: usize) -> bool {
         self.above(index, Below::OnBoth) > 0
     }
 
@@ -128,7 +130,7 @@ impl Stack {
 
     /// What must be there before it is raised: each layer, by its number, with a machine and what it
     /// needs there.
-    pub(super) fn needs(&self) -> Vec<(usize, usize, Needs)> {
+    pub(crate) fn needs(&self) -> Vec<(usize, usize, Needs)> {
         let mut needs = Vec::new();
         for (index, layer) in self.layers.iter().enumerate() {
             let home = self.home(index);
@@ -181,7 +183,7 @@ impl Stack {
             .collect()
     }
 
-    pub(super) fn check_needs(&self, host: &dyn Host) -> Result<(), StackError> {
+    pub(crate) fn check_needs(&self, host: &dyn Host) -> Result<(), StackError> {
         let Some((layer, error)) = self.lacks(host).into_iter().next() else {
             return Ok(());
         };

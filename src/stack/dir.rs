@@ -1,22 +1,20 @@
 //! A directory the user has: whatever it lies on is measured as it is, and left as it was.
 
-use super::{Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes, block};
 use crate::event::{Fact, LayerFacts};
 use crate::host::{HostError, Needs};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::block;
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
 use std::path::PathBuf;
 
 /// An existing directory.
-pub(super) const KIND: LayerKind = LayerKind {
+pub(crate) const KIND: LayerKind = LayerKind {
     name: "dir",
     summary: "An existing directory: a private subdirectory is made in it and removed afterwards.",
-    settings: &[SettingDoc {
-        name: "path",
-        kind: Kind::Text,
-        default: "",
-        required: true,
-        doc: "The directory.",
-    }],
+    settings: &[SettingDoc::text("path", "", "The directory.").required()],
     takes: Takes::Nothing,
     gives: GivesKind::Directory,
     example: "dir = { path = \"/srv\" }",
@@ -28,7 +26,7 @@ struct Dir {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    match settings.text("path")? {
+    match settings.optional_text("path")? {
         Some(path) if !path.is_empty() => Ok(Box::new(Dir { path: path.into() })),
         _ => Err(Refusal::at(
             settings.span_of("path"),
@@ -60,11 +58,11 @@ impl Layer for Dir {
         Needs::default()
     }
 
-    fn raise(&self, raising: &mut Raising<'_>, _below: Gives) -> Result<RaisedLayer, LayerError> {
-        let host = raising.host();
+    fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
         let path = usable(host, &self.path)?;
-        let private = path.join(raising.name("dir"));
-        raising
+        let private = path.join(setup.name("dir"));
+        setup
             .create_tree(&private)
             .map_err(|error| read_only(error, &path))?;
         let mount = host.mount_of(&path)?;
@@ -79,7 +77,7 @@ impl Layer for Dir {
         ];
         facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
         facts.extend(block::kernel(host));
-        Ok(RaisedLayer {
+        Ok(StandingLayer {
             gives: Gives::Private(private),
             facts: LayerFacts {
                 layer: "dir".to_string(),
@@ -95,7 +93,7 @@ impl Layer for Dir {
 ///
 /// # Errors
 /// When it does not exist or is something else.
-pub(super) fn usable(
+pub(crate) fn usable(
     host: &dyn crate::host::Host,
     path: &std::path::Path,
 ) -> Result<PathBuf, LayerError> {

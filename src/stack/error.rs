@@ -21,7 +21,7 @@ pub(crate) enum LayerError {
 }
 
 impl LayerError {
-    pub(super) fn refused(message: impl Into<String>, next: impl Into<String>) -> Self {
+    pub(crate) fn refused(message: impl Into<String>, next: impl Into<String>) -> Self {
         Self::Refused {
             message: message.into(),
             next: next.into(),
@@ -76,7 +76,7 @@ pub(crate) struct StackError {
 }
 
 impl StackError {
-    pub(super) fn whole(cause: impl Into<LayerError>) -> Self {
+    pub(crate) fn whole(cause: impl Into<LayerError>) -> Self {
         Self {
             layer: None,
             kind: "stack".to_string(),

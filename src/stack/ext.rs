@@ -3,16 +3,21 @@
 //! By default everything is initialised when the file system is made, so that no background thread
 //! zeroes inode tables during the first trials, and blocks that were laid out are not discarded.
 
-use super::plain::{self, Plain};
-use super::{GivesKind, LayerError, LayerKind, options};
 use crate::event::Fact;
 use crate::host::{Host, argv};
 use crate::setting::SettingDoc;
+use crate::stack::common::{
+    options,
+    plain::{self, Plain},
+};
+use crate::stack::error::LayerError;
+use crate::stack::gives::GivesKind;
+use crate::stack::layer::LayerKind;
 use std::ffi::OsStr;
 use std::path::Path;
 
 /// What is given to `mkfs` where the study gives no `-E` of its own.
-pub(super) const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+pub(crate) const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
 
 const SETTINGS: &[SettingDoc] = &[
     SettingDoc {
@@ -23,7 +28,7 @@ const SETTINGS: &[SettingDoc] = &[
 ];
 
 /// ext2.
-pub(super) const EXT2: LayerKind = LayerKind {
+pub(crate) const EXT2: LayerKind = LayerKind {
     name: "ext2",
     summary: "The second extended file system, without a journal, on one device.",
     settings: SETTINGS,
@@ -40,7 +45,7 @@ pub(super) const EXT2: LayerKind = LayerKind {
 };
 
 /// ext3.
-pub(super) const EXT3: LayerKind = LayerKind {
+pub(crate) const EXT3: LayerKind = LayerKind {
     name: "ext3",
     summary: "The third extended file system, with a journal, on one device.",
     settings: SETTINGS,
@@ -57,7 +62,7 @@ pub(super) const EXT3: LayerKind = LayerKind {
 };
 
 /// ext4.
-pub(super) const EXT4: LayerKind = LayerKind {
+pub(crate) const EXT4: LayerKind = LayerKind {
     name: "ext4",
     summary: "The fourth extended file system on one device.",
     settings: SETTINGS,
@@ -113,7 +118,7 @@ fn geometry(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, L
 }
 
 /// What `dumpe2fs -h` prints of what matters to figures.
-pub(super) fn header(text: &str) -> Vec<Fact> {
+pub(crate) fn header(text: &str) -> Vec<Fact> {
     let facts = text.lines().filter_map(|line| {
         let (name, value) = line.split_once(':')?;
         GEOMETRY

@@ -1,16 +1,21 @@
 //! F2FS on one device.
 
-use super::plain::{self, Plain};
-use super::{GivesKind, LayerError, LayerKind, block, options};
 use crate::event::Fact;
 use crate::host::Host;
+use crate::stack::common::{
+    block, options,
+    plain::{self, Plain},
+};
+use crate::stack::error::LayerError;
+use crate::stack::gives::GivesKind;
+use crate::stack::layer::LayerKind;
 use std::path::Path;
 
 /// What the driver tells of a mounted file system.
 const TOLD: [&str; 3] = ["features", "encoding", "current_reserved_blocks"];
 
 /// F2FS.
-pub(super) const KIND: LayerKind = LayerKind {
+pub(crate) const KIND: LayerKind = LayerKind {
     name: "f2fs",
     summary: "F2FS, made for flash memory, on one device of at least 40 MiB.",
     settings: &[options::MKFS, options::MOUNT],

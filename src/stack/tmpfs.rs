@@ -1,28 +1,23 @@
 //! A file system in memory: what is left when storage costs nothing.
 
-use super::{
-    Gives, GivesKind, Layer, LayerError, LayerKind, RaisedLayer, Raising, Takes, filesystem,
-    options, raising::Memory,
-};
 use crate::event::LayerFacts;
 use crate::host::{Host, Needs};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{filesystem, options};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::{Memory, Setup};
 use crate::unit;
 use std::ffi::OsStr;
 use std::path::Path;
 
 /// tmpfs.
-pub(super) const KIND: LayerKind = LayerKind {
+pub(crate) const KIND: LayerKind = LayerKind {
     name: "tmpfs",
     summary: "A file system in memory; it is never unmounted between trials, which would empty it.",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "",
-            required: true,
-            doc: "How much it may hold.",
-        },
+        SettingDoc::bytes("size", "", "How much it may hold.").required(),
         options::MOUNT,
     ],
     takes: Takes::Nothing,
@@ -37,7 +32,7 @@ struct Tmpfs {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let size = settings.bytes("size")?.unwrap_or(0);
+    let size = settings.optional_bytes("size")?.unwrap_or(0);
     if size == 0 {
         return Err(Refusal::at(
             settings.span_of("size"),
@@ -75,8 +70,8 @@ impl Layer for Tmpfs {
         }
     }
 
-    fn raise(&self, raising: &mut Raising<'_>, _below: Gives) -> Result<RaisedLayer, LayerError> {
-        if let Some(free) = memory_available(raising.host())
+    fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
+        if let Some(free) = memory_available(setup.host())
             && self.size > free
         {
             return Err(LayerError::refused(
@@ -90,9 +85,9 @@ impl Layer for Tmpfs {
         }
         let mut given = vec![format!("size={}", self.size)];
         given.extend(self.mount.iter().cloned());
-        let root = raising.mount("tmpfs", OsStr::new("tmpfs"), &given, Memory::Yes)?;
-        let facts = filesystem::mount_facts(raising.host(), &root, "tmpfs", &given, &[])?;
-        Ok(RaisedLayer {
+        let root = setup.mount("tmpfs", OsStr::new("tmpfs"), &given, Memory::Yes)?;
+        let facts = filesystem::mount_facts(setup.host(), &root, "tmpfs", &given, &[])?;
+        Ok(StandingLayer {
             gives: Gives::Mounted(root),
             facts: LayerFacts {
                 layer: "tmpfs".to_string(),
@@ -110,7 +105,7 @@ fn memory_available(host: &dyn Host) -> Option<u64> {
 }
 
 /// `MemAvailable:   23722000 kB` (KiB in truth) → bytes.
-pub(super) fn available(text: &str) -> Option<u64> {
+pub(crate) fn available(text: &str) -> Option<u64> {
     let line = text
         .lines()
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;

@@ -1,14 +1,19 @@
 //! XFS on one device.
 
-use super::plain::{self, Plain};
-use super::{GivesKind, LayerError, LayerKind, options};
 use crate::event::Fact;
 use crate::host::{Host, argv};
+use crate::stack::common::{
+    options,
+    plain::{self, Plain},
+};
+use crate::stack::error::LayerError;
+use crate::stack::gives::GivesKind;
+use crate::stack::layer::LayerKind;
 use std::ffi::OsStr;
 use std::path::Path;
 
 /// XFS.
-pub(super) const KIND: LayerKind = LayerKind {
+pub(crate) const KIND: LayerKind = LayerKind {
     name: "xfs",
     summary: "XFS on one device of at least 300 MiB.",
     settings: &[options::MKFS, options::MOUNT],
@@ -33,7 +38,7 @@ fn geometry(host: &dyn Host, root: &Path, _device: &Path) -> Result<Vec<Fact>, L
     Ok(sections(&output.stdout))
 }
 
-pub(super) fn sections(text: &str) -> Vec<Fact> {
+pub(crate) fn sections(text: &str) -> Vec<Fact> {
     let mut facts: Vec<Fact> = Vec::new();
     for line in text.lines() {
         let Some((name, values)) = line.split_once('=') else {

@@ -12,7 +12,7 @@ use crate::event::{
     Until, WorkloadHead,
 };
 use crate::record::Record;
-use crate::report::{self, Options};
+use crate::report::{self, ReportOptions};
 use crate::verdict::{self, Evidence};
 
 /// Largest table of values (configurations × workloads × rounds) that is judged: it is made whole, and
@@ -73,7 +73,7 @@ pub(super) fn reported(record: &Record) {
         assert!(configuration < head.configurations.len());
     }
     crate::audit::notes(head, &evidence.trials);
-    let options = |colour| Options {
+    let options = |colour| ReportOptions {
         beside: None,
         lines_max: None,
         colour,

@@ -28,7 +28,7 @@ pub(crate) use unpaired::{Difference, Pair, Stored, difference};
 
 use serde::Serialize;
 
-use crate::event::{Better, MetricHead};
+use crate::event::MetricHead;
 
 /// The answer of a run as far as it has come.
 #[derive(Debug, Clone, Serialize)]
@@ -193,14 +193,4 @@ pub(crate) struct Cell {
     pub(crate) value: Option<Interval>,
     /// Value in each round, with the round's number.
     pub(crate) rounds: Vec<(u32, f64)>,
-}
-
-impl Better {
-    /// Natural logarithm of a value, oriented so that larger is better.
-    pub(crate) fn oriented_ln(self, value: f64) -> f64 {
-        match self {
-            Self::Higher => value.ln(),
-            Self::Lower => -value.ln(),
-        }
-    }
 }

@@ -103,7 +103,7 @@ pub(super) fn read(site: &Site, request: &Request) -> Response {
     let verdict = verdict::judge(&Evidence::of(&record));
     let content = html! {
         (keeping(site, &sources))
-        (report::body(&record, &verdict, &report::Options::default()))
+        (report::body(&record, &verdict, &report::ReportOptions::default()))
     };
     show(site, 200, &content)
 }

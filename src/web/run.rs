@@ -48,7 +48,11 @@ pub(super) fn page(site: &Site, run: &str) -> Response {
 
 /// Everything the run's report says.
 pub(super) fn whole(judged: &Judged) -> Markup {
-    report::body(&judged.record, &judged.verdict, &report::Options::default())
+    report::body(
+        &judged.record,
+        &judged.verdict,
+        &report::ReportOptions::default(),
+    )
 }
 
 /// How far it is, where else it is shown, and what may be done.
@@ -84,7 +88,11 @@ pub(super) fn report(site: &Site, run: &str) -> Response {
         Err(error) => return missing(site, &error),
     };
     let html = report::by_name("html").map_or_else(Vec::new, |kind| {
-        kind.render(&judged.record, &judged.verdict, &report::Options::default())
+        kind.render(
+            &judged.record,
+            &judged.verdict,
+            &report::ReportOptions::default(),
+        )
     });
     // One file has its style within.
     Response::new(200, "text/html; charset=utf-8", html).with(

@@ -24,7 +24,7 @@ pub(super) use sheet::sheet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Options, Report, content};
+use super::{Report, ReportOptions, content};
 use crate::event::Until;
 use crate::record::Record;
 use crate::unit;
@@ -42,11 +42,11 @@ impl Report for Html {
         "one page with tables and charts, opens offline"
     }
 
-    fn ending(&self) -> &'static str {
+    fn extension(&self) -> &'static str {
         "html"
     }
 
-    fn render(&self, record: &Record, verdict: &Verdict, options: &Options) -> Vec<u8> {
+    fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8> {
         page(record, verdict, options).into_string().into_bytes()
     }
 }
@@ -61,7 +61,7 @@ struct Section {
 /// How all pages look.
 pub(crate) const STYLE: &str = include_str!("style.css");
 
-fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
+fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
     let title = &record.head.title;
     html! {
         (DOCTYPE)
@@ -92,7 +92,7 @@ fn page(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
 }
 
 /// Everything the page says, for a page that has other things around it.
-pub(crate) fn body(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
+pub(crate) fn body(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
     let sections = sections(record, verdict, options);
     html! {
         (answer(record, verdict, options))
@@ -112,7 +112,7 @@ pub(crate) fn body(record: &Record, verdict: &Verdict, options: &Options) -> Mar
     }
 }
 
-fn sections(record: &Record, verdict: &Verdict, options: &Options) -> Vec<Section> {
+fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<Section> {
     [
         ("figures", "Figures", tables::figures(record, verdict)),
         (
@@ -147,7 +147,7 @@ fn sections(record: &Record, verdict: &Verdict, options: &Options) -> Vec<Sectio
     .collect()
 }
 
-fn answer(record: &Record, verdict: &Verdict, options: &Options) -> Markup {
+fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
     let class = match verdict.state {
         State::Decided => "decided",
         State::Undecided | State::TooFew | State::Unpaired => "open",

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::event::{Ended, Observation, WorkloadHead};
 use crate::record::Record;
-use crate::report::Options;
+use crate::report::ReportOptions;
 use crate::report::content::{self, Row, Table};
 use crate::report::figure;
 use crate::unit;
@@ -57,7 +57,7 @@ fn some(text: &str) -> Option<&str> {
 }
 
 /// Own ratios beside published ones, where asked for.
-pub(super) fn beside(verdict: &Verdict, options: &Options) -> Markup {
+pub(super) fn beside(verdict: &Verdict, options: &ReportOptions) -> Markup {
     let Some(beside) = &options.beside else {
         return html! {};
     };

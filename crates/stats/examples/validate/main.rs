@@ -75,10 +75,10 @@ fn promises(seed: u64, studies: u32) {
         ]
     };
     table(
-        "**A pair, up to 30 rounds, promised: at most 5 %.** Studies without a difference that claim \
-         one at any look (margin 0.1 %); in which any of the six intervals misses the \
-         truth, a difference of 10 %; whose interval at the stop does (margin 5 %). The noise of one \
-         difference is 3 %.",
+        "**Two treatments, up to 30 rounds. The rule allows at most 5 %.** *False claim*: studies \
+         without a difference that claim one at any look (margin 0.1 %). *Any missed*: studies with a \
+         difference of 10 % in which any of the six intervals misses it. *Missed at stop*: the same for \
+         the interval at the stop alone (margin 5 %). The noise of one difference is 3 %.",
         &["noise", "false claim", "any missed, 10 %", "missed at stop"],
         pair::promises(seed, studies).into_iter().map(row).collect(),
     );
@@ -98,9 +98,10 @@ fn powers(seed: u64, studies: u32) {
         ]
     };
     table(
-        "**What is found, and what it takes**, margin 1 %, up to 30 rounds, beside studies of a fixed \
-         number of rounds and one plain 95 % interval: 30 rounds, and the number that finds the \
-         difference nine times of ten, which has to be known beforehand together with the noise.",
+        "**What is found, and how many rounds it takes**, margin 1 %, up to 30 rounds. The last two \
+         columns are studies with a fixed number of rounds and one plain 95 % interval: how often 30 \
+         rounds find the difference, and how many rounds find it nine times of ten. That number can \
+         be chosen only if difference and noise are known beforehand.",
         &[
             "noise",
             "difference",
@@ -118,7 +119,7 @@ fn powers(seed: u64, studies: u32) {
 }
 
 fn effects(seed: u64, studies: u32) {
-    let row = |row: factorial::Table| {
+    let row = |row: factorial::FactorialTable| {
         vec![
             row.name.to_owned(),
             row.rows.to_string(),
@@ -128,9 +129,9 @@ fn effects(seed: u64, studies: u32) {
         ]
     };
     table(
-        "**The table of effects**, 2 × 4 treatments, 12 rounds, noise of a trial 2 %, a session that \
-         drifts by 10 % and wanders by 3 %, promised: at most 5 % of studies with any wrong row at \
-         any look.",
+        "**The table of effects**, 2 × 4 treatments, 12 rounds, noise of a trial 2 %, a machine that \
+         drifts by 10 % and fluctuates by 3 %. The rule allows any wrong row, at any look, in at most \
+         5 % of studies.",
         &[
             "truth",
             "rows",
@@ -146,7 +147,7 @@ fn effects(seed: u64, studies: u32) {
 }
 
 fn trials(seed: u64, studies: u32) {
-    let row = |row: trial::Finding| {
+    let row = |row: trial::CheckResult| {
         vec![
             row.kind.to_owned(),
             format!("{} s", row.seconds),
@@ -158,9 +159,10 @@ fn trials(seed: u64, studies: u32) {
         ]
     };
     table(
-        "**Changes within a trial**, slices of 100 ms: found where there is none; a drop by 30 % in \
-         the middle and one by 60 % after a quarter found within a twentieth of the trial of where \
-         they are; trials of one level, and trials that slide by 30 %, called steady.",
+        "**Changes within a trial**, slices of 100 ms. *False alarm*: a change found where there is \
+         none. *−30 %*, *−60 %*: a drop in the middle, and one after a quarter, found within a \
+         twentieth of the trial of its place. Last: how often constant trials, and trials that fall \
+         steadily by 30 %, are called steady.",
         &[
             "slices",
             "length",
@@ -186,8 +188,8 @@ fn within(seed: u64, studies: u32) {
         ]
     };
     table(
-        "**The mean of one trial of 300 slices**: how often its 95 % interval holds the truth, from \
-         ten batches and from slices taken for independent.",
+        "**The mean of one trial of 300 slices**: how often its 95 % interval contains the truth, \
+         computed from ten batches, and from slices as if they were independent.",
         &["correlation", "batches", "plain"],
         trial::within(seed, studies).into_iter().map(row).collect(),
     );

@@ -1,0 +1,363 @@
+//! A share over AFP, the protocol of Mac file servers: netatalk on a peer or on this machine,
+//! mounted here by a client of our own.
+//!
+//! netatalk keeps a database that numbers every file and directory of a volume (CNID), and writes it
+//! for each one made, renamed or deleted. Where it lies is what this layer varies: beside the files,
+//! on a disk of its own, or in memory.
+
+use crate::event::Fact;
+use crate::host::{Daemon, Host, LabDisk, Needs, argv};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{
+    filesystem, line,
+    share::{self, Ends, Share, Shared},
+};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Device, GivesKind, Origin, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::{Memory, Setup};
+use crate::stack::{ext, lab_disks};
+use std::ffi::{OsStr, OsString};
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+
+/// Where the server keeps its own: everybody may go through there.
+const OWN: &str = "/run";
+
+/// Who a guest is at the server; netatalk lets nobody be root.
+const GUEST: &str = "nobody";
+
+/// Name of the share.
+const SHARE: &str = "work";
+
+/// Where AFP is spoken.
+const PORT: u16 = 548;
+
+/// Where those who keep the database are asked, by the server alone.
+const DATABASE_PORT: u16 = 4700;
+
+/// The server: who starts the others, who speaks AFP, who keeps the database.
+const SERVERS: [Daemon; 3] = [
+    Daemon {
+        program: "netatalk",
+        port: Some(PORT),
+    },
+    Daemon {
+        program: "afpd",
+        port: None,
+    },
+    Daemon {
+        program: "cnid_metad",
+        port: Some(DATABASE_PORT),
+    },
+];
+
+/// What the kernel calls every file system in user space.
+const FUSE: &str = "fuse";
+
+/// AFP.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "afp",
+    summary: "A directory served over AFP by netatalk and mounted here.",
+    settings: &[
+        SettingDoc::choice(
+            "cnid",
+            &["volume", "disk", "tmpfs"],
+            "volume",
+            "Where the database of file numbers lies: beside the files, on a disk of the lab of its own, in memory.",
+        ),
+        SettingDoc::bytes(
+            "cnid-size",
+            "256 MiB",
+            "Size of that disk, or of that memory.",
+        ),
+        SettingDoc::bytes(
+            "cnid-rate",
+            "",
+            "Most bytes per second of that disk, reads and writes together.",
+        ),
+        SettingDoc::count(
+            "cnid-requests",
+            "",
+            "Most requests per second of that disk, reads and writes together.",
+        ),
+        SettingDoc::texts(
+            "options",
+            "",
+            "Options of the volume as afp.conf takes them: \"ea = none\".",
+        ),
+        share::SERVER,
+        line::DELAY,
+        line::RATE,
+    ],
+    takes: Takes::Directory,
+    gives: GivesKind::Directory,
+    example: "afp = { cnid = \"tmpfs\", server = \"same\" }",
+    parse,
+};
+
+/// Where the database lies.
+enum Database {
+    Volume,
+    Disk(LabDisk),
+    Memory(u64),
+}
+
+struct Afp {
+    database: Database,
+    options: Vec<String>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let cnid = settings.optional_text("cnid")?;
+    let cnid = cnid.as_deref().unwrap_or("volume");
+    for (name, of) in [
+        ("cnid-size", ["disk", "tmpfs"].as_slice()),
+        ("cnid-rate", &["disk"]),
+        ("cnid-requests", &["disk"]),
+    ] {
+        if settings.given(name) && !of.contains(&cnid) {
+            return Err(Refusal::at(
+                settings.span_of(name),
+                format!("{name} says nothing of a database with cnid = \"{cnid}\""),
+                format!("leave it out, or write cnid = \"{}\"", of[0]),
+            ));
+        }
+    }
+    let bytes = settings.optional_bytes("cnid-size")?.unwrap_or(256 << 20);
+    let database = match cnid {
+        "disk" => Database::Disk(lab_disks::own_disk(
+            settings,
+            ["cnid-size", "cnid-rate", "cnid-requests"],
+            bytes,
+        )?),
+        "tmpfs" if bytes == 0 => {
+            return Err(Refusal::at(
+                settings.span_of("cnid-size"),
+                "a tmpfs without a size may fill the memory",
+                "write cnid-size = \"64 MiB\"",
+            ));
+        }
+        "tmpfs" => Database::Memory(bytes),
+        _ => Database::Volume,
+    };
+    let options = share::options(settings)?;
+    Shared::layer(Afp { database, options }, settings)
+}
+
+impl Share for Afp {
+    const KIND: &'static str = "afp";
+    /// The file its database will be in.
+    type Served = PathBuf;
+
+    fn asked(&self) -> String {
+        let database = match &self.database {
+            Database::Volume => "on the volume".to_string(),
+            Database::Disk(disk) => format!("on a disk of its own ({})", disk.described()),
+            Database::Memory(_) => "on tmpfs".to_string(),
+        };
+        format!("AFP 3.4, CNID database {database}")
+    }
+
+    fn options(&self) -> &[String] {
+        &self.options
+    }
+
+    fn client_needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["umount", "ip", "tc"],
+            file_system: Some(FUSE),
+            ..Needs::default()
+        }
+    }
+
+    fn server_needs(&self) -> Needs {
+        let own_disk = matches!(self.database, Database::Disk(_));
+        Needs {
+            root: true,
+            tools: match own_disk {
+                false => &["netatalk", "chown", "chmod", "mount", "umount", "ip", "tc"],
+                true => &[
+                    "netatalk",
+                    "chown",
+                    "chmod",
+                    "mount",
+                    "umount",
+                    "blkdiscard",
+                    "wipefs",
+                    "mkfs.ext4",
+                    "ip",
+                    "tc",
+                ],
+            },
+            daemons: &SERVERS,
+            lab: own_disk,
+            ..Needs::default()
+        }
+    }
+
+    fn lab_disks(&self) -> Vec<LabDisk> {
+        match &self.database {
+            Database::Disk(disk) => vec![disk.clone()],
+            Database::Volume | Database::Memory(_) => Vec::new(),
+        }
+    }
+
+    fn serve(
+        &self,
+        setup: &mut Setup<'_>,
+        ends: &Ends,
+        root: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
+        let own = Path::new(OWN).join(setup.name("afp"));
+        setup.create_tree(&own)?;
+        facts.extend(self.lay_out(setup, &own, &root)?);
+        let file = own.join("afp.conf");
+        setup.create_text(&file, &self.configuration(&own, ends))?;
+        // The part of the server that has let a guest in reads it again, with that guest's rights.
+        let host = setup.host();
+        host.must(&words(["chmod", "0644"], &file))?;
+        setup.start(&SERVERS, &words(["netatalk", "-F"], &file))?;
+        share::listening(host, "netatalk", PORT)?;
+        if !self.options.is_empty() {
+            facts.push(Fact::new("options given", self.options.join("; ")));
+        }
+        Ok(own.join("cnid").join(SHARE).join(".AppleDB/cnid2.db"))
+    }
+
+    fn mount(
+        &self,
+        setup: &mut Setup<'_>,
+        ends: &Ends,
+        served: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
+        let root = setup.mount_point()?;
+        let at = SocketAddr::new(ends.server, PORT).to_string();
+        let mut command = argv(["stackrace", "lab", "mount-afp", &at, SHARE]);
+        command.push(root.clone().into());
+        setup.mount_with(command, &root, Memory::No)?;
+        let shown = filesystem::mount_facts(setup.host(), &root, FUSE, &[], &[])?;
+        // The database is there since the volume was opened.
+        facts.push(
+            ends.place
+                .at_server(setup, |setup| self.lies_where_asked(setup.host(), &served))?,
+        );
+        facts.extend(shown);
+        Ok(root)
+    }
+}
+
+impl Afp {
+    /// Puts what is served and the database where they belong; what is known of the latter's disk.
+    fn lay_out(
+        &self,
+        setup: &mut Setup<'_>,
+        own: &Path,
+        root: &Path,
+    ) -> Result<Vec<Fact>, LayerError> {
+        let (share, database) = (own.join("share"), own.join("cnid"));
+        let (files, beside) = (root.join("share"), root.join("cnid"));
+        let host = setup.host();
+        for directory in [&share, &database, &files, &beside] {
+            host.create_dir(directory)?;
+        }
+        host.must(&words(["chmod", "0711"], own))?;
+        host.must(&words(["chown", &format!("{GUEST}:")], &files))?;
+        // A guest may not go where a run keeps its mounts.
+        bind(setup, &files, &share)?;
+        match &self.database {
+            Database::Volume => bind(setup, &beside, &database)?,
+            Database::Disk(disk) => return Ok(vec![own_file_system(setup, disk, &database)?]),
+            Database::Memory(bytes) => {
+                let mut command = argv(["mount", "-t", "tmpfs", "-o"]);
+                command.extend([format!("size={bytes}").into(), "tmpfs".into()]);
+                command.push(database.clone().into());
+                setup.mount_with(command, &database, Memory::Yes)?;
+            }
+        }
+        Ok(Vec::new())
+    }
+
+    /// afp.conf(5): a guest, who comes from the client, sees one volume; nothing is announced, searched
+    /// or kept elsewhere.
+    fn configuration(&self, own: &Path, ends: &Ends) -> String {
+        let own = own.display();
+        let mut text = format!(
+            "[Global]\nuam list = uams_guest.so\nguest account = {GUEST}\n\
+             afp listen = {server}\nafp port = {PORT}\n\
+             cnid listen = 127.0.0.1:{DATABASE_PORT}\ncnid server = 127.0.0.1:{DATABASE_PORT}\n\
+             zeroconf = no\nspotlight = no\nsignature = stackrace\n\
+             log file = {own}/log\nlog level = default:warn\nvol dbpath = {own}/cnid\n\
+             [{SHARE}]\npath = {own}/share\ncnid scheme = dbd\nhosts allow = {client}\n",
+            server = ends.server,
+            client = ends.client,
+        );
+        for option in &self.options {
+            text.push_str(&format!("{option}\n"));
+        }
+        text
+    }
+
+    /// Looks where the database really is; an error where that is not what was asked.
+    fn lies_where_asked(&self, host: &dyn Host, file: &Path) -> Result<Fact, LayerError> {
+        host.must(&words(["ls", "-l"], file))?;
+        let found = host.mount_of(file)?;
+        let own = file.ancestors().nth(4).unwrap_or(file);
+        let right = found.mount_point == own.join("cnid")
+            && match &self.database {
+                Database::Volume => found.source == host.mount_of(&own.join("share"))?.source,
+                Database::Disk(disk) => found.source == host.lab_disk(disk)?,
+                Database::Memory(_) => found.file_system == "tmpfs",
+            };
+        let text = format!(
+            "{} on {}",
+            found.file_system,
+            found.source.to_string_lossy()
+        );
+        if !right {
+            return Err(LayerError::refused(
+                format!("the CNID database lies in {text}, which is not what was asked"),
+                "",
+            ));
+        }
+        Ok(Fact::new("CNID database in", text))
+    }
+}
+
+fn words<const N: usize>(words: [&str; N], path: &Path) -> Vec<OsString> {
+    let mut command = argv(words);
+    command.push(path.into());
+    command
+}
+
+/// Lets a directory be seen at another one.
+fn bind(setup: &mut Setup<'_>, from: &Path, to: &Path) -> Result<(), LayerError> {
+    let mut command = words(["mount", "--bind"], from);
+    command.push(to.into());
+    setup.mount_with(command, to, Memory::Yes)
+}
+
+/// Puts a file system on the disk of the database and mounts it.
+fn own_file_system(
+    setup: &mut Setup<'_>,
+    disk: &LabDisk,
+    point: &Path,
+) -> Result<Fact, LayerError> {
+    let host = setup.host();
+    let path = host.lab_disk(disk)?;
+    host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
+    let fact = lab_disks::read_back(host, &path, disk)?;
+    let device = Device {
+        path: path.clone(),
+        origin: Origin::Lab(disk.serial.clone()),
+    };
+    let format = ["mkfs.ext4", "-q", "-E", ext::EXTENDED].map(String::from);
+    filesystem::format(setup, &format, |_| Vec::new(), &[device])?;
+    let mut command = words(["mount", "-t", "ext4"], &path);
+    command.push(point.into());
+    setup.mount_with(command, point, Memory::Yes)?;
+    Ok(fact)
+}

@@ -1,0 +1,278 @@
+//! Btrfs on one or more devices, with the profile of its data and metadata read back.
+
+use crate::event::Fact;
+use crate::host::{Host, Needs, argv};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{filesystem, options};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::{Memory, Setup};
+use std::ffi::OsStr;
+use std::path::Path;
+
+const PROFILES: &[&str] = &["single", "raid0", "raid1", "raid10"];
+
+/// Btrfs.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "btrfs",
+    summary: "Btrfs on one or more devices of about 130 MiB or more each.",
+    settings: &[
+        SettingDoc::choice(
+            "profile",
+            PROFILES,
+            "single",
+            "How data is spread over the devices.",
+        ),
+        SettingDoc::choice(
+            "metadata-profile",
+            PROFILES,
+            "",
+            "How metadata is spread over the devices; the same as data unless given.",
+        ),
+        SettingDoc::text(
+            "compression",
+            "none",
+            "none, lzo, zlib, zlib:1 to zlib:9, zstd or zstd:1 to zstd:15.",
+        ),
+        options::MKFS,
+        options::MOUNT,
+    ],
+    takes: Takes::Devices {
+        min: 1,
+        max: DEVICES_MAX,
+    },
+    gives: GivesKind::Directory,
+    example: "btrfs = { profile = \"raid1\", compression = \"zstd:3\", mount = [\"noatime\"] }",
+    parse,
+};
+
+struct Btrfs {
+    data: String,
+    metadata: String,
+    compression: Option<String>,
+    mkfs: Vec<String>,
+    mount: Vec<String>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let data = settings
+        .optional_text("profile")?
+        .unwrap_or_else(|| "single".to_string());
+    let metadata = settings
+        .optional_text("metadata-profile")?
+        .unwrap_or_else(|| data.clone());
+    let compression = settings
+        .optional_text("compression")?
+        .filter(|word| word != "none");
+    if let Some(word) = &compression
+        && !is_compression(word)
+    {
+        return Err(Refusal::at(
+            settings.span_of("compression"),
+            format!("btrfs has no compression \"{word}\""),
+            "write none, lzo, zlib, zlib:1 to zlib:9, zstd or zstd:1 to zstd:15",
+        ));
+    }
+    Ok(Box::new(Btrfs {
+        data,
+        metadata,
+        compression,
+        mkfs: options::mkfs(settings)?,
+        mount: options::mount(settings)?,
+    }))
+}
+
+fn is_compression(word: &str) -> bool {
+    let levels = match word.split(':').next() {
+        Some("zlib") => 1..=9,
+        Some("zstd") => 1..=15,
+        _ => return word == "lzo",
+    };
+    match word.split_once(':') {
+        None => true,
+        Some((_, level)) => level
+            .parse()
+            .is_ok_and(|level: u32| levels.contains(&level)),
+    }
+}
+
+/// Devices a profile needs; RAID 10 on fewer than four is RAID 0 or 1 under another name.
+fn devices_min(profile: &str) -> usize {
+    match profile {
+        "raid0" | "raid1" => 2,
+        "raid10" => 4,
+        _ => 1,
+    }
+}
+
+impl Btrfs {
+    fn mkfs_command(&self) -> Vec<String> {
+        let words = [
+            "mkfs.btrfs",
+            "--nodiscard",
+            "--data",
+            &self.data,
+            "--metadata",
+            &self.metadata,
+        ];
+        let words = words.iter().map(|word| (*word).to_string());
+        words.chain(self.mkfs.iter().cloned()).collect()
+    }
+
+    /// What the user asked to be in force.
+    fn options_asked(&self) -> Vec<String> {
+        let mut asked = self.mount.clone();
+        asked.extend(
+            self.compression
+                .iter()
+                .map(|word| format!("compress={word}")),
+        );
+        asked
+    }
+}
+
+impl Layer for Btrfs {
+    fn kind(&self) -> &'static str {
+        "btrfs"
+    }
+
+    fn brief(&self) -> String {
+        format!("btrfs, profile = {}", self.data)
+    }
+
+    fn describe_asked(&self) -> String {
+        let kind = format!("btrfs, data {}, metadata {}", self.data, self.metadata);
+        filesystem::asked(&kind, &self.mkfs, &self.options_asked())
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Devices {
+            min: devices_min(&self.data).max(devices_min(&self.metadata)),
+            max: DEVICES_MAX,
+        }
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["mkfs.btrfs", "btrfs", "wipefs", "mount", "umount"],
+            file_system: Some("btrfs"),
+            loop_devices: false,
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let devices = filesystem::devices(below)?;
+        let uuid = |uuid: &str| vec!["--uuid".to_string(), uuid.to_string()];
+        filesystem::format(setup, &self.mkfs_command(), uuid, &devices)?;
+        let asked = self.options_asked();
+        let mut given = asked.clone();
+        // Named, so that mounting does not hang on what the kernel scanned earlier.
+        given.extend(devices[1..].iter().map(device_option));
+        let source = devices[0].path.as_os_str();
+        let root = setup.mount("btrfs", source, &given, Memory::No)?;
+        let mut facts = self.profiles(setup.host(), &root)?;
+        facts.extend(filesystem::mount_facts(
+            setup.host(),
+            &root,
+            "btrfs",
+            &asked,
+            &[],
+        )?);
+        Ok(filesystem::raised(
+            setup.host(),
+            self.kind(),
+            root,
+            facts,
+            &devices,
+        ))
+    }
+}
+
+fn device_option(device: &Device) -> String {
+    format!("device={}", device.path.display())
+}
+
+impl Btrfs {
+    /// Reads back where data and metadata really go.
+    fn profiles(&self, host: &dyn Host, root: &Path) -> Result<Vec<Fact>, LayerError> {
+        let ask = |what: &str| {
+            let command = ["btrfs", "filesystem", what, "-b"].map(OsStr::new);
+            host.must(&argv(command.into_iter().chain([root.as_os_str()])))
+        };
+        let spread = ask("df")?.stdout;
+        for (kind, asked) in [("Data", &self.data), ("Metadata", &self.metadata)] {
+            let got = profile_of(&spread, kind);
+            if !got.iter().any(|got| got.eq_ignore_ascii_case(asked)) {
+                return Err(LayerError::refused(
+                    format!(
+                        "{} was asked for {}, and {} was made",
+                        asked,
+                        kind.to_lowercase(),
+                        got.join(" and ")
+                    ),
+                    "",
+                ));
+            }
+        }
+        let mut facts = lines("space", &spread);
+        facts.extend(lines("usage", &ask("usage")?.stdout));
+        Ok(facts)
+    }
+}
+
+/// `Data, RAID1: total=…` → `RAID1`.
+pub(crate) fn profile_of<'a>(spread: &'a str, kind: &str) -> Vec<&'a str> {
+    spread
+        .lines()
+        .filter_map(|line| {
+            let (line_kind, rest) = line.split_once(", ")?;
+            let (profile, _) = rest.split_once(':')?;
+            (line_kind == kind).then_some(profile)
+        })
+        .collect()
+}
+
+/// One fact a line that has a value.
+pub(crate) fn lines(prefix: &str, text: &str) -> Vec<Fact> {
+    text.lines()
+        .filter_map(|line| line.split_once(':'))
+        .map(|(name, value)| (name.trim(), value.split_whitespace().collect::<Vec<_>>()))
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| Fact::new(format!("{prefix}, {name}"), value.join(" ")))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_profile_is_read_back() {
+        let text = "Data, RAID1: total=8388608, used=0\nData, single: total=1, used=0\nMetadata, DUP: total=8388608, used=131072\n";
+        assert_eq!(profile_of(text, "Data"), ["RAID1", "single"]);
+        assert_eq!(profile_of(text, "Metadata"), ["DUP"]);
+        assert!(profile_of(text, "System").is_empty());
+    }
+
+    #[test]
+    fn compressions_are_those_of_the_manual() {
+        for word in ["lzo", "zlib", "zlib:9", "zstd", "zstd:1", "zstd:15"] {
+            assert!(is_compression(word), "{word}");
+        }
+        for word in [
+            "lz4",
+            "lzo:1",
+            "zlib:10",
+            "zstd:0",
+            "zstd:16",
+            "zstd:",
+            "",
+            "zstd:3,ro",
+        ] {
+            assert!(!is_compression(word), "{word}");
+        }
+    }
+}

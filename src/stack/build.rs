@@ -1,0 +1,130 @@
+//! A stack on its way up: layer by layer, from the bottom.
+
+use super::composition::Stack;
+use super::error::{LayerError, StackError};
+use super::gives::{Bare, Gives, StandingLayer};
+use super::layer::Layer;
+use super::setup::Setup;
+use super::site::Site;
+use super::standing::{StandingStack, boots};
+use crate::event::LayerFacts;
+use std::path::PathBuf;
+
+impl Stack {
+    /// Builds the stack, bottom up, and reads back what was really obtained.
+    ///
+    /// # Errors
+    /// The layer that failed and why; what stood by then has been lowered, except what the error
+    /// says is left.
+    pub(crate) fn set_up(&self, site: &Site<'_>) -> Result<StandingStack, StackError> {
+        self.check_needs(site.host)?;
+        let boots = boots(site.host, self.nodes()).map_err(StackError::whole)?;
+        let mut setup = Setup::new(site).map_err(StackError::whole)?;
+        match self.build(&mut setup) {
+            Ok(built) => Ok(StandingStack {
+                directory: built.directory,
+                bare: built.bare,
+                facts: built.facts,
+                devices: built.devices,
+                entries: setup.entries,
+                mounts: setup.mounts,
+                pools: setup.pools,
+                awaited: setup.awaited,
+                backing: setup.backing,
+                others: setup.others,
+                nodes: self.nodes(),
+                boots,
+            }),
+            Err(error) => Err(StackError {
+                left: setup.tear_down(),
+                ..error
+            }),
+        }
+    }
+
+    fn build(&self, setup: &mut Setup<'_>) -> Result<Built, StackError> {
+        let mut below = Gives::Nothing;
+        let mut facts = Vec::new();
+        let mut devices: Vec<String> = Vec::new();
+        let mut disks = Vec::new();
+        for (index, layer) in self.layers.iter().enumerate() {
+            let failed = |cause| StackError {
+                layer: Some(index),
+                kind: layer.kind().to_string(),
+                cause: Box::new(cause),
+                left: Vec::new(),
+            };
+            let home = self.home(index);
+            setup.stand_on(home).map_err(|e| failed(e.into()))?;
+            let raised = layer.set_up(setup, below).map_err(failed)?;
+            facts.push(setup.placed(raised.facts));
+            if home == 1 {
+                devices.splice(0..0, raised.devices);
+                disks.extend(raised.disks);
+            }
+            if self.is_doubled(index) {
+                facts.push(set_up_there(setup, layer.as_ref()).map_err(failed)?);
+            }
+            // What stands on a peer is found there by the layer that serves it.
+            let last = index + 1 == self.layers.len();
+            below = match last || self.home(index + 1) == home {
+                true => raised.gives,
+                false => {
+                    setup.there = raised.gives;
+                    Gives::Nothing
+                }
+            };
+        }
+        for disk in disks {
+            if !devices.contains(&disk) {
+                devices.push(disk);
+            }
+        }
+        let bare = match &below {
+            Gives::Bare(bare) => Some(bare.clone()),
+            _ => None,
+        };
+        let directory = working_directory(setup, below).map_err(StackError::whole)?;
+        Ok(Built {
+            directory,
+            bare,
+            facts,
+            devices,
+        })
+    }
+}
+
+/// Raises a layer on the peer, on what the ones below gave there.
+fn set_up_there(setup: &mut Setup<'_>, layer: &dyn Layer) -> Result<LayerFacts, LayerError> {
+    setup.on_peer(|setup| {
+        let below = setup.there();
+        let StandingLayer { gives, facts, .. } = layer.set_up(setup, below)?;
+        setup.there = gives;
+        Ok(setup.placed(facts))
+    })
+}
+
+struct Built {
+    directory: PathBuf,
+    bare: Option<Bare>,
+    facts: Vec<LayerFacts>,
+    devices: Vec<String>,
+}
+
+/// The root of a fresh file system is not always empty (`lost+found`); a directory in it is. It
+/// needs no entry in the journal: it ends with the file system it lies in.
+fn working_directory(setup: &Setup<'_>, top: Gives) -> Result<PathBuf, LayerError> {
+    match top {
+        Gives::Private(path) => Ok(path),
+        Gives::Bare(bare) => Ok(bare.directory),
+        Gives::Mounted(root) => {
+            let path = root.join("work");
+            setup.host().create_dir(&path)?;
+            Ok(path)
+        }
+        Gives::Nothing | Gives::Devices(_) | Gives::Pool(_) => Err(LayerError::refused(
+            "the top layer gives no directory",
+            "put a file system on it",
+        )),
+    }
+}

@@ -1,0 +1,160 @@
+//! Block devices as `/sys` shows them: which lie under a directory, and what they are.
+
+use crate::event::Fact;
+use crate::host::{Host, MountInfo};
+use crate::unit;
+use std::path::{Path, PathBuf};
+
+/// Deepest pile of devices that is followed.
+const DEPTH_MAX: u32 = 16;
+
+/// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
+pub(crate) const SYS_SECTOR_BYTES: u64 = 512;
+
+/// `/dev/loop3` → `loop3`.
+pub(crate) fn name(device: &Path) -> String {
+    device
+        .file_name()
+        .map(|name| name.to_string_lossy().into_owned())
+        .unwrap_or_default()
+}
+
+/// The kernel's own name of a device, also where a link names it: `/dev/vg/lv` → `dm-3`.
+pub(crate) fn kernel_name(host: &dyn Host, device: &Path) -> String {
+    match host.canonical(device) {
+        Ok(device) => name(&device),
+        Err(_) => name(device),
+    }
+}
+
+/// Names of the block devices a mounted file system lies on; empty where it lies on none, or they
+/// cannot be found out.
+pub(crate) fn under_mount(host: &dyn Host, mount: &MountInfo) -> Vec<String> {
+    let (major, minor) = mount.st_dev;
+    let by_number = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
+    if let Ok(device) = host.canonical(&by_number) {
+        return vec![name(&device)];
+    }
+    // Btrfs answers stat(2) with a number of its own; its source is one device of possibly many.
+    let source = Path::new(&mount.source);
+    if !source.starts_with("/dev") {
+        return Vec::new();
+    }
+    let Ok(device) = host.canonical(source) else {
+        return Vec::new();
+    };
+    let one = name(&device);
+    let pools = Path::new("/sys/fs/btrfs");
+    for pool in host.list(pools).unwrap_or_default() {
+        let members = host.list(&pools.join(pool).join("devices"));
+        let members: Vec<String> = members
+            .unwrap_or_default()
+            .iter()
+            .map(|member| member.to_string_lossy().into_owned())
+            .collect();
+        if members.contains(&one) {
+            return members;
+        }
+    }
+    vec![one]
+}
+
+/// The whole disks under some devices: partitions give their disk, mapped and loop devices what they
+/// lie on. None twice, in order of appearance.
+pub(crate) fn disks(host: &dyn Host, devices: &[String]) -> Vec<String> {
+    let mut found = Vec::new();
+    for device in devices {
+        descend(host, device, DEPTH_MAX, &mut found);
+    }
+    found
+}
+
+fn descend(host: &dyn Host, device: &str, depth_left: u32, found: &mut Vec<String>) {
+    let Some(depth_left) = depth_left.checked_sub(1) else {
+        return;
+    };
+    let Ok(directory) = host.canonical(&Path::new("/sys/class/block").join(device)) else {
+        return;
+    };
+    let whole = if host.exists(&directory.join("partition")) {
+        directory.parent().unwrap_or(&directory).to_path_buf()
+    } else {
+        directory
+    };
+    let below = host.list(&whole.join("slaves")).unwrap_or_default();
+    if !below.is_empty() {
+        for device in below {
+            descend(host, &device.to_string_lossy(), depth_left, found);
+        }
+        return;
+    }
+    if let Ok(file) = host.read_text(&whole.join("loop/backing_file")) {
+        let file = PathBuf::from(file.trim_end_matches('\n'));
+        let mount = file.parent().map(|directory| host.mount_of(directory));
+        if let Some(Ok(mount)) = mount {
+            for device in under_mount(host, &mount) {
+                descend(host, &device, depth_left, found);
+            }
+            return;
+        }
+    }
+    let whole = name(&whole);
+    if !found.contains(&whole) {
+        found.push(whole);
+    }
+}
+
+/// What a whole disk is, in one line: model, size, sectors, scheduler, rotation, write cache.
+pub(crate) fn fact(host: &dyn Host, disk: &str) -> Fact {
+    let directory = Path::new("/sys/class/block").join(disk);
+    let read = |name: &str| {
+        let text = host.read_text(&directory.join(name)).ok()?;
+        let text = text.trim();
+        (!text.is_empty()).then(|| text.to_string())
+    };
+    let size = read("size").and_then(|sectors| sectors.parse::<u64>().ok());
+    let parts = [
+        read("device/model").map(|model| format!("model {model}")),
+        size.map(|sectors| unit::bytes(sectors.saturating_mul(SYS_SECTOR_BYTES))),
+        read("queue/logical_block_size").map(|bytes| format!("logical sector {bytes} B")),
+        read("queue/physical_block_size").map(|bytes| format!("physical sector {bytes} B")),
+        read("queue/scheduler").map(|all| format!("scheduler {}", chosen(&all))),
+        read("queue/rotational").map(|flag| {
+            let word = if flag == "1" {
+                "rotational"
+            } else {
+                "not rotational"
+            };
+            word.to_string()
+        }),
+        read("queue/write_cache").map(|mode| format!("cache {mode}")),
+    ];
+    let parts: Vec<String> = parts.into_iter().flatten().collect();
+    Fact::new(format!("disk {disk}"), parts.join(", "))
+}
+
+/// `mq-deadline [none] kyber` → `none`.
+pub(crate) fn chosen(all: &str) -> &str {
+    all.split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map_or(all, |(word, _)| word)
+}
+
+/// The kernel's release.
+pub(crate) fn kernel(host: &dyn Host) -> Option<Fact> {
+    host.read_text(Path::new("/proc/sys/kernel/osrelease"))
+        .ok()
+        .map(|text| Fact::new("kernel", text.trim()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_scheduler_in_force_is_the_one_in_brackets() {
+        assert_eq!(chosen("[none] mq-deadline kyber bfq"), "none");
+        assert_eq!(chosen("mq-deadline [bfq] none"), "bfq");
+        assert_eq!(chosen("none"), "none");
+    }
+}

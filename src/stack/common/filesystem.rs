@@ -1,0 +1,219 @@
+//! What all file systems on block devices share: the permission to format, formatting, reading back
+//! how they are mounted.
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Host, MountInfo, argv};
+use crate::stack::common::{block, guard, options};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Device, Gives, Origin, StandingLayer};
+use crate::stack::setup::Setup;
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+
+/// The devices given from below.
+///
+/// # Errors
+/// When there are none; [`crate::stack::Stack::new`] does not let that happen.
+pub(crate) fn devices(below: Gives) -> Result<Vec<Device>, LayerError> {
+    match below {
+        Gives::Devices(devices) if !devices.is_empty() => Ok(devices),
+        _ => Err(LayerError::refused("there are no devices below", "")),
+    }
+}
+
+/// The devices given from below, if all of them are ours to format.
+///
+/// # Errors
+/// When one of them is not.
+pub(crate) fn to_format(host: &dyn Host, below: Gives) -> Result<Vec<Device>, LayerError> {
+    let devices = devices(below)?;
+    for device in &devices {
+        ours_to_format(host, device)?;
+    }
+    Ok(devices)
+}
+
+/// Makes a file system on devices of ours: `command`, then the devices. Where they outlive the
+/// stack, the file system is given a UUID of ours, in `uuid_words`, by which it is wiped again.
+///
+/// # Errors
+/// When one of them is not ours to format, or the tool fails.
+pub(crate) fn format(
+    setup: &mut Setup<'_>,
+    command: &[String],
+    uuid_words: impl FnOnce(&str) -> Vec<String>,
+    devices: &[Device],
+) -> Result<(), LayerError> {
+    for device in devices {
+        ours_to_format(setup.host(), device)?;
+    }
+    let mut words: Vec<OsString> = command.iter().map(OsString::from).collect();
+    if setup.is_outlived() {
+        let uuid = setup.uuid();
+        for device in devices {
+            setup.will_carry(device, &uuid)?;
+        }
+        words.extend(uuid_words(&uuid).into_iter().map(OsString::from));
+    }
+    words.extend(devices.iter().map(|device| device.path.clone().into()));
+    setup.host().must(&words)?;
+    Ok(())
+}
+
+/// The one place that decides whether a device may be written over. One of the loop layer must still
+/// lie on the very file that layer created in this raise; a disk must be the one the study names and
+/// unused; one that was put together in this raise must bear a name of ours; one of the lab must be
+/// the one it is taken for. None may carry a signature.
+///
+/// # Errors
+/// Why it may not.
+pub(crate) fn ours_to_format(host: &dyn Host, device: &Device) -> Result<(), LayerError> {
+    match &device.origin {
+        Origin::LoopOn(file) => still_on(host, device, file)?,
+        Origin::Disk(identity) => return guard::blank(host, identity),
+        Origin::Replica(name) => {
+            let known = host.exec(&argv(["drbdsetup", "show", name]))?;
+            // `device minor 0;`, or as it was configured.
+            let number = block::name(&device.path).replace("drbd", "");
+            let shown = [format!("minor {number};"), format!("/dev/drbd{number};")];
+            if !shown.iter().any(|words| known.stdout.contains(words)) {
+                return Err(not_ours(device, &format!("it is not the device of {name}")));
+            }
+        }
+        Origin::Made(name) => {
+            if !device.path.to_string_lossy().contains(name) || !name.starts_with("stackrace-") {
+                return Err(not_ours(device, &format!("{name} is not ours")));
+            }
+        }
+        Origin::Lab(serial) => {
+            let shown = Path::new("/sys/block").join(block::name(&device.path));
+            let found = host.read_text(&shown.join("serial"))?;
+            if found.trim() != serial {
+                let why = format!("it is {} and not {serial}", found.trim());
+                return Err(not_ours(device, &why));
+            }
+        }
+    }
+    let found = host.must(&argv([
+        OsStr::new("wipefs"),
+        OsStr::new("--no-act"),
+        OsStr::new("--noheadings"),
+        OsStr::new("--output"),
+        OsStr::new("TYPE"),
+        device.path.as_os_str(),
+    ]))?;
+    match found.stdout.trim() {
+        "" => Ok(()),
+        signature => Err(not_ours(device, &format!("it holds {signature} already"))),
+    }
+}
+
+fn not_ours(device: &Device, why: &str) -> LayerError {
+    LayerError::refused(
+        format!("{} is not formatted: {why}", device.path.display()),
+        "see what it is with: lsblk --fs",
+    )
+}
+
+fn still_on(host: &dyn Host, device: &Device, file: &Path) -> Result<(), LayerError> {
+    let ours = file
+        .parent()
+        .and_then(Path::file_name)
+        .is_some_and(|name| name.as_bytes().starts_with(b".stackrace-"));
+    if !ours {
+        return Err(not_ours(device, &format!("{} is not ours", file.display())));
+    }
+    let backing = Path::new("/sys/block")
+        .join(block::name(&device.path))
+        .join("loop/backing_file");
+    let backing = host.read_text(&backing)?;
+    let backing = backing.trim_end_matches('\n');
+    // `/sys` is read as text, so a path that is none is compared as it would be shown.
+    if backing == file.to_string_lossy() {
+        return Ok(());
+    }
+    let why = format!("it lies on {backing} and not on {}", file.display());
+    Err(not_ours(device, &why))
+}
+
+/// How a file system is mounted, and which asked options are not seen. `defaults_too` are options
+/// known to be in force besides those in the table of mounts.
+///
+/// # Errors
+/// When it is not mounted there, or as another file system.
+pub(crate) fn mount_facts(
+    host: &dyn Host,
+    root: &Path,
+    file_system: &str,
+    asked: &[String],
+    defaults_too: &[String],
+) -> Result<Vec<Fact>, LayerError> {
+    let mount = mounted(host, root)?;
+    if mount.file_system != file_system {
+        return Err(LayerError::refused(
+            format!(
+                "{} was mounted as {} although {file_system} was asked",
+                root.display(),
+                mount.file_system
+            ),
+            "",
+        ));
+    }
+    let mut facts = vec![Fact::new("mount options in force", mount.options.join(","))];
+    let mut in_force = mount.options;
+    in_force.extend_from_slice(defaults_too);
+    facts.extend(options::missing(asked, &in_force));
+    facts.extend(block::kernel(host));
+    Ok(facts)
+}
+
+/// A file system on these devices, as it came to stand at its root.
+pub(crate) fn raised(
+    host: &dyn Host,
+    layer: &str,
+    root: PathBuf,
+    facts: Vec<Fact>,
+    devices: &[Device],
+) -> StandingLayer {
+    let name = |device: &Device| block::kernel_name(host, &device.path);
+    StandingLayer {
+        gives: Gives::Mounted(root),
+        facts: LayerFacts {
+            layer: layer.to_string(),
+            facts,
+        },
+        devices: devices.iter().map(name).collect(),
+        disks: Vec::new(),
+    }
+}
+
+/// What is mounted at a directory.
+///
+/// # Errors
+/// When nothing is.
+pub(crate) fn mounted(host: &dyn Host, root: &Path) -> Result<MountInfo, LayerError> {
+    let mount = host
+        .mounts()?
+        .into_iter()
+        .rev()
+        .find(|mount| mount.mount_point == root);
+    mount.ok_or_else(|| {
+        LayerError::refused(
+            format!("{} is not mounted although mount succeeded", root.display()),
+            "",
+        )
+    })
+}
+
+/// One line for the plan: kind, then mkfs words and mount options where there are any.
+pub(crate) fn asked(kind: &str, mkfs: &[String], mount: &[String]) -> String {
+    let mut text = kind.to_string();
+    if !mkfs.is_empty() {
+        text.push_str(&format!(", mkfs {}", mkfs.join(" ")));
+    }
+    if !mount.is_empty() {
+        text.push_str(&format!(", mounted with {}", mount.join(",")));
+    }
+    text
+}

@@ -1,0 +1,359 @@
+//! What stands between a study and somebody's data: whether a disk may be written over.
+//!
+//! A disk is named by an id that stays, and its size and model must be what the study says. It must
+//! be in nobody's use, and carry nothing, unless its id is repeated on the command line: then what
+//! it carries is wiped. What is in use is never touched. Looking is one thing ([`inspect`]), judging
+//! another ([`objections`]): the judgement needs no machine.
+
+use crate::host::{Host, HostError, Needs, argv};
+use crate::journal::{erase, partitions};
+use crate::stack::common::block;
+use crate::stack::error::LayerError;
+use crate::stack::identity::Identity;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// `/sys` counts sizes in 512 byte units, whatever the device's sectors are.
+const SYS_SECTOR_BYTES: u64 = 512;
+
+/// What the model of a disk is that reports none.
+pub(crate) const NO_MODEL: &str = "none";
+
+/// What was seen of a disk.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// The kernel's name: `sdb`; none: there is no such link.
+    pub(crate) name: Option<String>,
+    /// Whether it is a part of a disk.
+    pub(crate) partition: bool,
+    /// Bytes.
+    pub(crate) size: Option<u64>,
+    /// As the kernel gives it; [`NO_MODEL`] where it gives none.
+    pub(crate) model: String,
+    /// What would be lost: `ext4 "photos"`, `the partition sdb1`.
+    pub(crate) carries: Vec<String>,
+    /// Who uses it: `mounted at /srv`.
+    pub(crate) uses: Vec<String>,
+}
+
+/// What speaks against writing over a disk, each with what to do; none: it may be.
+pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(String, String)> {
+    let id = &asked.id;
+    let Some(name) = &found.name else {
+        return vec![(
+            format!("there is no device {}", asked.link().display()),
+            format!("look for its id: ls -l {}", asked.directory.display()),
+        )];
+    };
+    let mut objections = Vec::new();
+    if found.partition {
+        objections.push((
+            format!("{id} ({name}) is a part of a disk"),
+            "name the whole disk, or make a study for a directory".to_string(),
+        ));
+    }
+    if found.size != Some(asked.size) {
+        let (words, next) = match found.size {
+            Some(size) => (
+                format!("has {size} bytes, and the study says {}", asked.size),
+                format!("if it is the disk you mean, write size = \"{size} B\""),
+            ),
+            None => ("does not tell its size".to_string(), String::new()),
+        };
+        objections.push((format!("{id} ({name}) {words}"), next));
+    }
+    if found.model != asked.model {
+        objections.push((
+            format!(
+                "{id} ({name}) is of the model \"{}\", and the study says \"{}\"",
+                found.model, asked.model
+            ),
+            format!(
+                "if it is the disk you mean, write model = \"{}\"",
+                found.model
+            ),
+        ));
+    }
+    objections.extend(found.uses.iter().map(|usage| {
+        (
+            format!("{id} ({name}) is in use: {usage}"),
+            "choose another device, or end that use yourself".to_string(),
+        )
+    }));
+    if !wipe && !found.carries.is_empty() {
+        objections.push((
+            format!("{id} ({name}) carries {}", found.carries.join(", ")),
+            format!("if all of that may be lost, add: --wipe {id}"),
+        ));
+    }
+    objections
+}
+
+/// Refuses a disk that may not be written over; wipes what it carries where that is allowed.
+///
+/// # Errors
+/// The first objection; that it still carries something after wiping.
+pub(crate) fn clear(host: &dyn Host, asked: &Identity, wipe: bool) -> Result<(), LayerError> {
+    let found = inspect(host, asked)?;
+    refuse(objections(asked, &found, wipe))?;
+    if found.carries.is_empty() {
+        return Ok(());
+    }
+    let link = asked.link();
+    for partition in partitions(host, &link) {
+        erase(host, &partition)?;
+    }
+    erase(host, &link)?;
+    blank(host, asked)
+}
+
+/// Refuses a disk that may not be written over, or carries anything.
+///
+/// # Errors
+/// The first objection.
+pub(crate) fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError> {
+    refuse(objections(asked, &inspect(host, asked)?, false))
+}
+
+fn refuse(objections: Vec<(String, String)>) -> Result<(), LayerError> {
+    match objections.into_iter().next() {
+        None => Ok(()),
+        Some((message, next)) => Err(LayerError::refused(message, next)),
+    }
+}
+
+/// Looks at a disk with the system's own tools, and with those of md, LVM and ZFS where they are
+/// installed; changes nothing.
+///
+/// # Errors
+/// When a tool that must be there fails: what cannot be looked at cannot be judged.
+pub(crate) fn inspect(host: &dyn Host, asked: &Identity) -> Result<Found, LayerError> {
+    let link = asked.link();
+    if !host.exists(&link) {
+        return Ok(Found::default());
+    }
+    let device = host.canonical(&link)?;
+    let name = block::name(&device);
+    let directory = Path::new("/sys/class/block").join(&name);
+    let read = |what: &str| host.read_text(&directory.join(what));
+    let model = read("device/model").unwrap_or_default();
+    let parts = partitions(host, &device);
+    let mut found = Found {
+        partition: host.exists(&directory.join("partition")),
+        size: read("size")
+            .ok()
+            .and_then(|sectors| sectors.trim().parse::<u64>().ok())
+            .and_then(|sectors| sectors.checked_mul(SYS_SECTOR_BYTES)),
+        model: match model.trim() {
+            "" => NO_MODEL.to_string(),
+            model => model.to_string(),
+        },
+        name: Some(name),
+        ..Found::default()
+    };
+    found.carries.extend(
+        parts
+            .iter()
+            .map(|part| format!("the partition {}", block::name(part))),
+    );
+    for part in std::iter::once(&device).chain(&parts) {
+        carried(host, part, &mut found)?;
+        used(host, part, &mut found.uses)?;
+    }
+    if read("ro").is_ok_and(|flag| flag.trim() == "1") {
+        found.uses.push("it is read-only".to_string());
+    }
+    if found.uses.is_empty()
+        && let Err(error) = host.open_exclusively(&device)
+    {
+        found.uses.push(error.to_string());
+    }
+    Ok(found)
+}
+
+/// What one device or partition carries, as each tool names it, and whether its pool is imported.
+fn carried(host: &dyn Host, device: &Path, found: &mut Found) -> Result<(), HostError> {
+    let mut add = |what: String| {
+        if !found.carries.contains(&what) {
+            found.carries.push(what);
+        }
+    };
+    let ask = |words: &[&str]| {
+        let words = words.iter().map(OsString::from);
+        host.exec(&argv(words.chain([device.as_os_str().to_os_string()])))
+    };
+    let listed = [
+        "wipefs",
+        "--no-act",
+        "--noheadings",
+        "--output",
+        "TYPE,LABEL",
+    ];
+    let listed = host.must(&argv(
+        listed.iter().map(OsStr::new).chain([device.as_os_str()]),
+    ))?;
+    for line in listed.stdout.lines().filter(|line| !line.trim().is_empty()) {
+        add(signature(line));
+    }
+    let probed = ask(&["blkid", "--probe", "--output", "export"])?;
+    match probed.status {
+        // blkid(8): 2 is "nothing found".
+        Some(2) => {}
+        Some(0) if !listed.stdout.trim().is_empty() => {}
+        _ => add(format!(
+            "what blkid says: {}",
+            [probed.stdout.trim(), probed.stderr.trim()]
+                .join(" ")
+                .trim()
+                .replace('\n', ", ")
+        )),
+    }
+    let installed = |tool: &'static [&'static str]| {
+        let needs = Needs {
+            tools: tool,
+            ..Needs::default()
+        };
+        host.missing(&needs).is_empty()
+    };
+    if installed(&["mdadm"]) && ask(&["mdadm", "--examine"])?.stdout.contains("Array UUID") {
+        add("a member of an array (mdadm)".to_string());
+    }
+    if installed(&["pvs"]) {
+        let volume = ask(&["pvs", "--noheadings", "--options", "vg_name"])?;
+        if volume.status == Some(0) {
+            add(match volume.stdout.trim() {
+                "" => "a physical volume (pvs)".to_string(),
+                group => format!("a physical volume of the group {group} (pvs)"),
+            });
+        }
+    }
+    if installed(&["zdb"]) {
+        let labels = ask(&["zdb", "-l"])?;
+        if let Some(pool) = pool_of(&labels.stdout) {
+            add(format!("a label of the pool {pool} (zdb)"));
+            // ZFS in user space holds no device in a way that the kernel would know of.
+            let pools = host.exec(&argv(["zpool", "list", "-H", "-o", "name"]))?;
+            if pools.stdout.lines().any(|line| line.trim() == pool) {
+                found.uses.push(format!("the pool {pool} is imported"));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// `ext4   photos` → `ext4 "photos"`.
+fn signature(line: &str) -> String {
+    match line.trim().split_once(char::is_whitespace) {
+        None => line.trim().to_string(),
+        Some((kind, label)) => format!("{kind} \"{}\"", label.trim()),
+    }
+}
+
+/// The pool in the labels `zdb -l` prints.
+pub(crate) fn pool_of(labels: &str) -> Option<&str> {
+    let line = labels
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("name: "))?;
+    Some(line.trim().trim_matches('\''))
+}
+
+/// Who uses one device or partition.
+fn used(host: &dyn Host, device: &Path, uses: &mut Vec<String>) -> Result<(), HostError> {
+    let name = block::name(device);
+    let directory = Path::new("/sys/class/block").join(&name);
+    for holder in host.list(&directory.join("holders")).unwrap_or_default() {
+        uses.push(format!("{name} is held by {}", holder.to_string_lossy()));
+    }
+    let number = host.read_text(&directory.join("dev")).unwrap_or_default();
+    for mount in host.mounts()? {
+        let (major, minor) = mount.st_dev;
+        let source = host.canonical(Path::new(&mount.source));
+        if source.is_ok_and(|source| source == device)
+            || number.trim() == format!("{major}:{minor}")
+        {
+            uses.push(format!(
+                "{name} is mounted at {}",
+                mount.mount_point.display()
+            ));
+        }
+    }
+    let swaps = host.read_text(Path::new("/proc/swaps")).unwrap_or_default();
+    let swapped = |line: &str| {
+        let file = line.split_whitespace().next().unwrap_or_default();
+        host.canonical(Path::new(file))
+            .is_ok_and(|file| file == device)
+    };
+    if swaps.lines().skip(1).any(swapped) {
+        uses.push(format!("{name} holds swapped memory"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::path::PathBuf;
+
+    fn asked() -> Identity {
+        Identity {
+            directory: PathBuf::from("/dev/disk/by-id"),
+            id: "ata-X_1".to_string(),
+            size: 4096,
+            model: "X".to_string(),
+        }
+    }
+
+    fn found() -> Found {
+        Found {
+            name: Some("sdb".to_string()),
+            size: Some(4096),
+            model: "X".to_string(),
+            ..Found::default()
+        }
+    }
+
+    #[test]
+    fn the_disk_that_is_named_blank_and_unused_is_accepted() {
+        assert_eq!(objections(&asked(), &found(), false), []);
+        assert_eq!(objections(&asked(), &found(), true), []);
+    }
+
+    /// Every single reason is enough, and permission to wipe helps against one of them alone.
+    #[test]
+    fn every_reason_alone_refuses() {
+        let one = |change: &dyn Fn(&mut Found)| {
+            let mut found = found();
+            change(&mut found);
+            found
+        };
+        let reasons = [
+            (one(&|f| f.name = None), "there is no device"),
+            (one(&|f| f.partition = true), "is a part of a disk"),
+            (one(&|f| f.size = Some(4097)), "has 4097 bytes"),
+            (one(&|f| f.size = None), "does not tell its size"),
+            (one(&|f| f.model = "Y".to_string()), "of the model \"Y\""),
+            (one(&|f| f.uses = vec!["mounted".to_string()]), "is in use"),
+            (
+                one(&|f| f.carries = vec!["ext4".to_string()]),
+                "carries ext4",
+            ),
+        ];
+        for (found, words) in reasons {
+            let refused = objections(&asked(), &found, false);
+            assert_eq!(refused.len(), 1, "{refused:?}");
+            assert!(refused[0].0.contains(words), "{refused:?}");
+            let wiped = objections(&asked(), &found, true);
+            assert_eq!(wiped.is_empty(), !found.carries.is_empty(), "{wiped:?}");
+        }
+    }
+
+    #[test]
+    fn a_pool_is_named_by_its_label() {
+        // What zdb of zfs-fuse 0.7.0 printed of a loop device; OpenZFS indents the same words.
+        let labels = "----\nLABEL 0\n----\n    version: 23\n    name: 'tank'\n    state: 0\n";
+        assert_eq!(pool_of(labels), Some("tank"));
+        assert_eq!(pool_of("failed to unpack label 0\n"), None);
+        assert_eq!(signature("ext4       my photos"), "ext4 \"my photos\"");
+        assert_eq!(signature("gpt "), "gpt");
+    }
+}

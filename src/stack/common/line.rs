@@ -1,0 +1,205 @@
+//! The line between two machines: made slower where a study says so, and always measured.
+//!
+//! Delay and rate are queues of the kernel (tc-netem(8)) on both ends, so that each direction has
+//! them. What the line then does is measured with messages of our own and stands beside the results.
+
+use crate::event::Fact;
+use crate::host::{Host, LINE_HANDLE, argv};
+use crate::journal::Undo;
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::error::LayerError;
+use crate::stack::setup::Setup;
+use crate::unit;
+use std::net::IpAddr;
+
+/// Classes of a card: one for what is not slowed, and one for each line. The kernel's most.
+const BANDS: usize = 16;
+
+/// Name of the fact that says how fast a line was found to be; its value begins with `NUMBER B/s, `.
+pub(crate) const MEASURED: &str = "line to the peer";
+
+/// Name of the fact that says why it was not.
+const UNMEASURED: &str = "line to the peer not measured";
+
+/// Bytes that are sent to measure a line, where no rate is declared.
+const SENT: u64 = 4 << 20;
+
+/// Fewest.
+const SENT_MIN: u64 = 64 << 10;
+
+/// The setting for a delay.
+pub(crate) const DELAY: SettingDoc = SettingDoc::time(
+    "delay",
+    "",
+    "Time a packet between the machines takes longer, each way; none unless given.",
+);
+
+/// The setting for a rate.
+pub(crate) const RATE: SettingDoc = SettingDoc::bytes(
+    "rate",
+    "",
+    "Most bytes per second between the machines, each way: \"12.5 MB\" is 100 Mbit/s; as fast as it goes unless given.",
+);
+
+/// What a study declares of a line.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Line {
+    delay_ns: Option<u64>,
+    rate: Option<u64>,
+}
+
+/// A line that is ready.
+pub(crate) struct Ready {
+    /// Addresses of this machine and of the peer on it.
+    pub(crate) addresses: [IpAddr; 2],
+    /// What it was found to do.
+    pub(crate) facts: Vec<Fact>,
+}
+
+impl Line {
+    /// What the settings declare.
+    ///
+    /// # Errors
+    /// A rate at which nothing would pass.
+    pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
+        let rate = settings.optional_bytes(RATE.name)?;
+        if rate == Some(0) {
+            return Err(Refusal::at(
+                settings.span_of(RATE.name),
+                "at a rate of 0 nothing would pass",
+                "write more, or leave it out",
+            ));
+        }
+        Ok(Self {
+            delay_ns: settings
+                .optional_time_ns(DELAY.name)?
+                .filter(|delay| *delay > 0),
+            rate,
+        })
+    }
+
+    /// What is asked, in words that follow others; empty: nothing.
+    pub(crate) fn asked(self) -> String {
+        let mut text = String::new();
+        if let Some(delay) = self.delay_ns {
+            text.push_str(&format!(", delay {} each way", unit::time_ns(delay as f64)));
+        }
+        if let Some(rate) = self.rate {
+            let rate = unit::bytes_per_second(rate as f64);
+            text.push_str(&format!(", at most {rate} between the machines"));
+        }
+        text
+    }
+
+    /// Makes the line to the peer as declared, and measures it.
+    ///
+    /// # Errors
+    /// When a queue is there already that is not ours, or the line fails.
+    pub(crate) fn set_up(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
+        let addresses = setup.ends()?;
+        let [here, there] = addresses;
+        self.slow(setup, there)?;
+        setup.on_peer(|setup| self.slow(setup, here))?;
+        let bytes = self.rate.unwrap_or(SENT).clamp(SENT_MIN, SENT);
+        let mut facts = vec![Fact::new(
+            "line asked for",
+            match self.asked().trim_start_matches(", ") {
+                "" => "as it is",
+                asked => asked,
+            },
+        )];
+        match setup.measure_line(bytes) {
+            Ok(None) => {}
+            Ok(Some(speed)) => facts.push(Fact::new(
+                MEASURED,
+                format!(
+                    "{:.0} B/s, one TCP connection, {} sent; shortest of 20 round trips {}",
+                    speed.rate,
+                    unit::bytes(speed.bytes),
+                    unit::time_ns(speed.round_trip_ns as f64)
+                ),
+            )),
+            // A firewall may let the stack's own ports through and no other.
+            Err(error) => facts.push(Fact::new(UNMEASURED, error.to_string())),
+        }
+        Ok(Ready { addresses, facts })
+    }
+
+    /// One end: what leaves this machine for the other.
+    fn slow(self, setup: &mut Setup<'_>, other: IpAddr) -> Result<(), LayerError> {
+        if self.delay_ns.is_none() && self.rate.is_none() {
+            return Ok(());
+        }
+        let card = card(setup.host(), other)?;
+        let class = room(setup, &card, other)?;
+        let mut words = vec![
+            "tc", "qdisc", "add", "dev", &card, "parent", &class, "netem",
+        ];
+        // Room for what is on its way: a second of a gigabit line.
+        words.extend(["limit", "100000"]);
+        let delay = self.delay_ns.map(|ns| format!("{}us", ns / 1000));
+        if let Some(delay) = &delay {
+            words.extend(["delay", delay]);
+        }
+        // tc's `bps` are bytes per second.
+        let rate = self.rate.map(|rate| format!("{rate}bps"));
+        if let Some(rate) = &rate {
+            words.extend(["rate", rate]);
+        }
+        setup.host().must(&argv(words))?;
+        let (protocol, family) = match other {
+            IpAddr::V4(_) => ("ip", "ip"),
+            IpAddr::V6(_) => ("ipv6", "ip6"),
+        };
+        let other = other.to_string();
+        let mut words = vec!["tc", "filter", "add", "dev", &card, "parent", LINE_HANDLE];
+        words.extend(["protocol", protocol, "u32", "match", family, "dst", &other]);
+        words.extend(["flowid", &class]);
+        setup.host().must(&argv(words))?;
+        Ok(())
+    }
+}
+
+/// A class of its own on a card for what leaves it for another machine: what goes elsewhere is not
+/// slowed, and another line may begin at the same card.
+fn room(setup: &mut Setup<'_>, card: &str, other: IpAddr) -> Result<String, LayerError> {
+    let found = setup
+        .host()
+        .must(&argv(["tc", "qdisc", "show", "dev", card]))?;
+    let slowed = found.stdout.matches("netem").count();
+    let ours = found.stdout.contains(&format!(" {LINE_HANDLE} root"));
+    let filters = ["tc", "-pretty", "filter", "show", "dev", card];
+    let taken = ours && {
+        let shown = setup.host().must(&argv(filters))?.stdout;
+        shown.contains(&format!("{other}/"))
+    };
+    if taken || (slowed > 0 && !ours) || slowed + 2 > BANDS {
+        return Err(LayerError::refused(
+            format!("{card} is already slowed: {}", found.stdout.trim()),
+            "let stacks that slow a line stand one after the other: provision = \"each-round\"",
+        ));
+    }
+    setup.will(Undo::PlainLine(card.to_string()))?;
+    if !ours {
+        let bands = BANDS.to_string();
+        let mut words = vec!["tc", "qdisc", "add", "dev", card, "root", "handle"];
+        words.extend([LINE_HANDLE, "prio", "bands", &bands, "priomap"]);
+        // Of each of the 16 priorities a packet may have: to the first class.
+        words.extend(["0"; 16]);
+        setup.host().must(&argv(words))?;
+    }
+    // Classes have hexadecimal numbers, from 1; the first is for what is not slowed.
+    Ok(format!("{LINE_HANDLE}{:x}", slowed + 2))
+}
+
+/// The network card that leads to an address.
+fn card(host: &dyn Host, address: IpAddr) -> Result<String, LayerError> {
+    let address = address.to_string();
+    let found = host.must(&argv(["ip", "-o", "route", "get", &address]))?;
+    let mut words = found.stdout.split_whitespace();
+    words.find(|word| *word == "dev");
+    words
+        .next()
+        .map(str::to_string)
+        .ok_or_else(|| LayerError::refused(format!("no network card leads to {address}"), ""))
+}

@@ -1,0 +1,109 @@
+//! A file system that is made on one device, mounted, and read back: what the plain ones share.
+
+use crate::event::Fact;
+use crate::host::{Host, Needs};
+use crate::setting::{Refusal, Settings};
+use crate::stack::common::{block, filesystem, options};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Gives, StandingLayer, Takes};
+use crate::stack::layer::Layer;
+use crate::stack::setup::{Memory, Setup};
+use std::path::Path;
+
+/// What one of them takes.
+pub(crate) const TAKES: Takes = Takes::Devices { min: 1, max: 1 };
+
+/// What is special about one of them.
+pub(crate) struct Plain {
+    /// Its name: in a study, to the kernel and after `mkfs.`.
+    pub(crate) name: &'static str,
+    /// Programs needed.
+    pub(crate) tools: &'static [&'static str],
+    /// Words for mkfs besides those of the study, which are given: blocks that were laid out are
+    /// not discarded.
+    pub(crate) keeping: fn(&[String]) -> &'static [&'static str],
+    /// Words for mkfs that set the UUID.
+    pub(crate) uuid: fn(&str) -> [String; 2],
+    /// How it was made, read back.
+    pub(crate) geometry: Geometry,
+    /// Every option in force, defaults included, of a device by the kernel's name; empty: the
+    /// driver does not say.
+    pub(crate) all_options: fn(&dyn Host, &str) -> Vec<String>,
+}
+
+/// What a machine tells of a file system with this root on this device.
+type Geometry = fn(&dyn Host, &Path, &Path) -> Result<Vec<Fact>, LayerError>;
+
+impl Plain {
+    /// The layer a study asks for.
+    ///
+    /// # Errors
+    /// Words that are not for a study to give.
+    pub(crate) fn parse(&'static self, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+        Ok(Box::new(Asked {
+            of: self,
+            mkfs: options::mkfs(settings)?,
+            mount: options::mount(settings)?,
+        }))
+    }
+}
+
+/// One of them as a study asks for it.
+struct Asked {
+    of: &'static Plain,
+    mkfs: Vec<String>,
+    mount: Vec<String>,
+}
+
+impl Layer for Asked {
+    fn kind(&self) -> &'static str {
+        self.of.name
+    }
+
+    fn describe_asked(&self) -> String {
+        filesystem::asked(self.kind(), &self.mkfs, &self.mount)
+    }
+
+    fn takes(&self) -> Takes {
+        TAKES
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: self.of.tools,
+            file_system: Some(self.kind()),
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let (name, asked) = (self.kind(), &self.mount);
+        let devices = filesystem::devices(below)?;
+        let device = &devices[0].path;
+        let mut command = vec![format!("mkfs.{name}")];
+        command.extend(
+            (self.of.keeping)(&self.mkfs)
+                .iter()
+                .map(ToString::to_string),
+        );
+        command.extend(self.mkfs.iter().cloned());
+        let uuid = |uuid: &str| (self.of.uuid)(uuid).to_vec();
+        filesystem::format(setup, &command, uuid, &devices)?;
+        let root = setup.mount(name, device.as_os_str(), asked, Memory::No)?;
+        let host = setup.host();
+        let mut facts = (self.of.geometry)(host, &root, device)?;
+        let all = (self.of.all_options)(host, &block::kernel_name(host, device));
+        facts.extend(filesystem::mount_facts(host, &root, name, asked, &all)?);
+        if !all.is_empty() {
+            let name = "options of the driver, defaults included";
+            facts.push(Fact::new(name, all.join(",")));
+        }
+        Ok(filesystem::raised(host, name, root, facts, &devices))
+    }
+}
+
+/// Of a driver that does not list its options.
+pub(crate) fn untold(_host: &dyn Host, _device: &str) -> Vec<String> {
+    Vec::new()
+}

@@ -1,0 +1,324 @@
+//! What shares have in common: where the server is, whom it lets in, how the client sees it.
+//!
+//! A machine has one server of a kind. It is started for the stack, at the address of the line and
+//! for the one client alone, and ended with it; where one runs already, the stack is refused.
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Host, LabDisk, Needs};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{
+    filesystem,
+    line::{self, Line, Ready},
+};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Below, Gives, StandingLayer, Takes};
+use crate::stack::layer::Layer;
+use crate::stack::setup::Setup;
+use std::net::{IpAddr, Ipv4Addr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// The setting for the server's place.
+pub(crate) const SERVER: SettingDoc = SettingDoc::choice(
+    "server",
+    &["peer", "same"],
+    "peer",
+    "peer: the layers below and the server are on another machine, the client is here; same: all on this one.",
+);
+
+/// What a kind of share adds to what all of them do.
+pub(crate) trait Share: Send + Sync {
+    /// The word in a study.
+    const KIND: &'static str;
+    /// What the client has to know of what is served.
+    type Served;
+
+    /// What it is, for the plan: `NFS 4.2, sync`.
+    fn asked(&self) -> String;
+    /// Options its server is given.
+    fn options(&self) -> &[String] {
+        &[]
+    }
+    /// Options the client mounts it with.
+    fn mount_options(&self) -> &[String] {
+        &[]
+    }
+    /// What the client needs.
+    fn client_needs(&self) -> Needs;
+    /// What the server needs.
+    fn server_needs(&self) -> Needs;
+    /// Disks the virtual machine has to be started with.
+    fn lab_disks(&self) -> Vec<LabDisk> {
+        Vec::new()
+    }
+    /// Has a directory served, on the server's machine; what is in force is added to the facts.
+    ///
+    /// # Errors
+    /// When a server of that kind runs there already, or is not as it was asked for.
+    fn serve(
+        &self,
+        setup: &mut Setup<'_>,
+        ends: &Ends,
+        root: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<Self::Served, LayerError>;
+    /// Mounts it on the client's machine, and says where; what is in force is added to the facts.
+    ///
+    /// # Errors
+    /// When it cannot be mounted, or is not as it was asked for.
+    fn mount(
+        &self,
+        setup: &mut Setup<'_>,
+        ends: &Ends,
+        served: Self::Served,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError>;
+}
+
+/// Who serves whom.
+pub(crate) struct Ends {
+    /// Where the server is.
+    pub(crate) place: Place,
+    /// The client's address: nobody else is let in.
+    pub(crate) client: IpAddr,
+    /// The server's: it listens nowhere else.
+    pub(crate) server: IpAddr,
+}
+
+/// A share in its place: a layer.
+pub(crate) struct Shared<S> {
+    share: S,
+    place: Place,
+}
+
+impl<S: Share + 'static> Shared<S> {
+    /// The layer of a share, in the place the settings say.
+    ///
+    /// # Errors
+    /// As [`Place::parse`].
+    pub(crate) fn layer(share: S, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+        let place = Place::parse(settings)?;
+        Ok(Box::new(Self { share, place }))
+    }
+}
+
+impl<S: Share> Layer for Shared<S> {
+    fn kind(&self) -> &'static str {
+        S::KIND
+    }
+
+    fn describe_asked(&self) -> String {
+        let parts = [self.share.asked() + &self.place.asked()];
+        let parts = [&parts, self.share.options()].concat();
+        filesystem::asked(&parts.join(", "), &[], self.share.mount_options())
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Directory
+    }
+
+    fn below(&self) -> Below {
+        self.place.below()
+    }
+
+    fn needs(&self) -> Needs {
+        self.share.client_needs()
+    }
+
+    fn server_needs(&self) -> Option<Needs> {
+        Some(self.share.server_needs())
+    }
+
+    fn lab_disks(&self) -> Vec<LabDisk> {
+        self.share.lab_disks()
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let place = self.place;
+        let Ready {
+            addresses: [client, server],
+            mut facts,
+        } = place.ready(setup)?;
+        let ends = Ends {
+            place,
+            client,
+            server,
+        };
+        let served = place.serve(setup, below, |setup, root| {
+            self.share.serve(setup, &ends, root, &mut facts)
+        })?;
+        let root = self.share.mount(setup, &ends, served, &mut facts)?;
+        Ok(StandingLayer {
+            gives: Gives::Mounted(root),
+            facts: LayerFacts {
+                layer: S::KIND.to_string(),
+                facts,
+            },
+            devices: Vec::new(),
+            disks: Vec::new(),
+        })
+    }
+}
+
+/// Whom a share lets in is no option: it would be open to others while it stands.
+const DOORS: [&str; 8] = [
+    "allow hosts",
+    "deny hosts",
+    "hosts allow",
+    "hosts deny",
+    "include",
+    "path",
+    "copy",
+    "vol dbpath",
+];
+
+/// Options of a share as its server's file of settings takes them.
+///
+/// # Errors
+/// One that is no name with a value, leads elsewhere, or lets others in.
+pub(crate) fn options(settings: &Settings) -> Result<Vec<String>, Refusal> {
+    let given = settings.optional_texts("options")?.unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || " :=_-".contains(c);
+    // smb.conf(5): neither the case of a name counts, nor the spaces in it.
+    let same = |name: &str| name.to_ascii_lowercase().replace(' ', "");
+    let refused = |option: &&String| match option.split_once('=') {
+        Some((name, _)) if option.chars().all(plain) => {
+            DOORS.iter().any(|door| same(door) == same(name))
+        }
+        _ => true,
+    };
+    if let Some(option) = given.iter().find(refused) {
+        return Err(Refusal::at(
+            settings.span_of("options"),
+            format!("\"{option}\" is no option that can be given here"),
+            "write a name and a value, without paths and without hosts, like \"strict sync = no\"",
+        ));
+    }
+    Ok(given)
+}
+
+/// How often, and with what pause, it is looked whether a server listens.
+const LOOKS: usize = 300;
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Waits until somebody listens at a server's port: it goes to the background before it does.
+///
+/// # Errors
+/// When nobody comes.
+pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), LayerError> {
+    for _ in 0..LOOKS {
+        if host.listener(port)?.is_some() {
+            return Ok(());
+        }
+        host.pause(LOOK);
+    }
+    let why = format!("{server} does not listen at port {port}");
+    Err(LayerError::refused(why, ""))
+}
+
+/// Where the server is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    on_peer: bool,
+    line: Line,
+}
+
+impl Place {
+    /// This machine, as `server = "same"` says.
+    pub(crate) fn same() -> Self {
+        Self {
+            on_peer: false,
+            line: Line::default(),
+        }
+    }
+
+    /// What the settings say.
+    ///
+    /// # Errors
+    /// A line where there is none.
+    pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
+        let on_peer = settings.optional_text(SERVER.name)?.as_deref() != Some("same");
+        for name in [line::DELAY.name, line::RATE.name] {
+            if !on_peer && settings.given(name) {
+                return Err(Refusal::at(
+                    settings.span_of(name),
+                    "there is no line between a server and a client on the same machine",
+                    "leave it out, or write server = \"peer\"",
+                ));
+            }
+        }
+        Ok(Self {
+            on_peer,
+            line: Line::parse(settings)?,
+        })
+    }
+
+    /// Where the layers below stand.
+    pub(crate) fn below(self) -> Below {
+        if self.on_peer {
+            Below::OnPeer
+        } else {
+            Below::Here
+        }
+    }
+
+    /// In words that follow others.
+    pub(crate) fn asked(self) -> String {
+        let server = if self.on_peer {
+            ", served by a peer"
+        } else {
+            ", served by this machine"
+        };
+        format!("{server}{}", self.line.asked())
+    }
+
+    /// The line, ready; without a peer that of the machine with itself, which is not measured.
+    pub(crate) fn ready(self, setup: &mut Setup<'_>) -> Result<Ready, LayerError> {
+        if self.on_peer {
+            return self.line.set_up(setup);
+        }
+        Ok(Ready {
+            addresses: [IpAddr::V4(Ipv4Addr::LOCALHOST); 2],
+            facts: vec![Fact::new("server", "this machine")],
+        })
+    }
+
+    /// Does something where the server is.
+    pub(crate) fn at_server<T>(
+        self,
+        setup: &mut Setup<'_>,
+        work: impl FnOnce(&mut Setup<'_>) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError> {
+        if self.on_peer {
+            setup.on_peer(work)
+        } else {
+            work(setup)
+        }
+    }
+
+    /// Builds the server, given the directory it serves. What lies below stays mounted when
+    /// settling, and is written back.
+    pub(crate) fn serve<T>(
+        self,
+        setup: &mut Setup<'_>,
+        below: Gives,
+        build: impl FnOnce(&mut Setup<'_>, PathBuf) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError> {
+        let served = |setup: &mut Setup<'_>, gives: Gives| match gives {
+            Gives::Mounted(root) | Gives::Private(root) => {
+                setup.keep_standing();
+                setup.lies_in(&root);
+                build(setup, root)
+            }
+            _ => Err(LayerError::refused("there is no directory below", "")),
+        };
+        if self.on_peer {
+            setup.on_peer(|setup| {
+                let there = setup.there();
+                served(setup, there)
+            })
+        } else {
+            served(setup, below)
+        }
+    }
+}

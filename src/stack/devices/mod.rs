@@ -1,0 +1,222 @@
+//! Real disks, each named by an id that stays, with its size and model; guarded.
+
+use crate::event::LayerFacts;
+use crate::host::{Host, Needs, local::LocalHost};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{block, guard};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{
+    DEVICES_MAX, Danger, Device, Gives, GivesKind, Origin, StandingLayer, Takes,
+};
+use crate::stack::identity::Identity;
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
+use crate::unit;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where udev keeps links whose names stay.
+const BY_ID: &str = "/dev/disk/by-id";
+
+/// Smallest disk: room for what is written over at both ends.
+const SIZE_MIN: u64 = 4 << 20;
+
+/// Real disks.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "devices",
+    summary: "Real disks, by id, size and model; refused when one is in use or carries anything.",
+    settings: &[
+        SettingDoc::texts("ids", "", "Names in /dev/disk/by-id of whole disks; all they hold is lost, so each must be blank, or repeated after --wipe.").required(),
+        SettingDoc::texts("size", "", "Size of each disk, to the byte; one for all, or one each.").required(),
+        SettingDoc::texts("model", "", "Model of each disk, as /sys/block/DISK/device/model gives it, none where it is not there; one for all, or one each.").required(),
+    ],
+    takes: Takes::Nothing,
+    gives: GivesKind::Devices,
+    example: "devices = { ids = [\"ata-MODEL_SERIAL\"], size = \"4000787030016 B\", model = \"MODEL\" }",
+    parse,
+};
+
+pub(crate) struct Disks {
+    disks: Vec<Identity>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    Ok(Box::new(in_directory(settings, Path::new(BY_ID))?))
+}
+
+/// The layer, with ids looked up in another directory than `/dev/disk/by-id`.
+pub(crate) fn in_directory(settings: &Settings, directory: &Path) -> Result<Disks, Refusal> {
+    let ids = settings.optional_texts("ids")?.unwrap_or_default();
+    let span = settings.span_of("ids");
+    if ids.is_empty() || ids.len() > DEVICES_MAX {
+        let message = format!("{} disks cannot be used", ids.len());
+        return Err(Refusal::at(
+            span,
+            message,
+            format!("write 1 to {DEVICES_MAX}"),
+        ));
+    }
+    let sizes = each(settings, "size", ids.len())?;
+    let models = each(settings, "model", ids.len())?;
+    let mut disks: Vec<Identity> = Vec::new();
+    for ((id, size), model) in ids.into_iter().zip(sizes).zip(models) {
+        let id =
+            stable(&id, directory).map_err(|(message, help)| Refusal::at(span, message, help))?;
+        if disks.iter().any(|disk| disk.id == id) {
+            let message = format!("{id} is named twice");
+            return Err(Refusal::at(span, message, "name each disk once"));
+        }
+        let bytes = unit::parse_bytes(&size)
+            .ok()
+            .filter(|size| *size >= SIZE_MIN);
+        let bytes = bytes.ok_or_else(|| {
+            Refusal::at(
+                settings.span_of("size"),
+                format!("\"{size}\" is no size of a disk"),
+                "write its bytes, as `lsblk --bytes` shows them: size = \"4000787030016 B\"",
+            )
+        })?;
+        disks.push(Identity {
+            directory: directory.to_path_buf(),
+            id,
+            size: bytes,
+            model: model.trim().to_string(),
+        });
+    }
+    Ok(Disks { disks })
+}
+
+/// One value for all, or one each.
+fn each(settings: &Settings, name: &str, count: usize) -> Result<Vec<String>, Refusal> {
+    let values = settings.optional_texts(name)?.unwrap_or_default();
+    match values.len() {
+        1 => Ok(vec![values[0].clone(); count]),
+        given if given == count => Ok(values),
+        given => Err(Refusal::at(
+            settings.span_of(name),
+            format!("{name} is given {given} times for {count} disks"),
+            "give it once for all, or once each",
+        )),
+    }
+}
+
+/// The id alone; a name that the kernel may give to another disk after the next start is refused,
+/// with the ids the disk has now.
+fn stable(id: &str, directory: &Path) -> Result<String, (String, String)> {
+    let name = match Path::new(id).strip_prefix(directory) {
+        Ok(below) => below.to_string_lossy().into_owned(),
+        Err(_) => id.to_string(),
+    };
+    let kernel = name.contains('/') || name.is_empty() || name.starts_with('.');
+    if !kernel && !Path::new("/sys/class/block").join(&name).exists() {
+        return Ok(name);
+    }
+    let ids = ids_of(&name, directory);
+    let help = match ids.is_empty() {
+        true => format!("write its name in {}", directory.display()),
+        false => format!("now it is: {}", ids.join(", or ")),
+    };
+    let message = format!("\"{id}\" is no id: another disk may have that name tomorrow");
+    Err((message, help))
+}
+
+/// The links to a device.
+fn ids_of(name: &str, directory: &Path) -> Vec<String> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let device = Path::new("/dev").join(name);
+    let device = host.canonical(&device).unwrap_or(device);
+    let links = host.list(directory).unwrap_or_default();
+    links
+        .iter()
+        .filter(|link| host.canonical(&directory.join(link)).ok().as_ref() == Some(&device))
+        .map(|link| link.to_string_lossy().into_owned())
+        .collect()
+}
+
+impl Layer for Disks {
+    fn kind(&self) -> &'static str {
+        "devices"
+    }
+
+    fn brief(&self) -> String {
+        format!("devices, {}", self.disks.len())
+    }
+
+    fn describe_asked(&self) -> String {
+        let disks = self.disks.iter().map(|disk| {
+            let size = unit::bytes(disk.size);
+            format!("{} ({}, {size})", disk.id, disk.model)
+        });
+        let disks: Vec<String> = disks.collect();
+        format!("all that is on {} is lost", disks.join(", "))
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Nothing
+    }
+
+    fn devices_given(&self) -> Option<usize> {
+        Some(self.disks.len())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["wipefs", "blkid", "blkdiscard"],
+            ..Needs::default()
+        }
+    }
+
+    fn disk_ids(&self) -> Vec<&str> {
+        self.disks.iter().map(|disk| disk.id.as_str()).collect()
+    }
+
+    fn dangers(&self, host: &dyn Host, wipe: &[String]) -> Vec<Danger> {
+        let mut dangers = Vec::new();
+        for disk in &self.disks {
+            let found = match guard::inspect(host, disk) {
+                Ok(found) => found,
+                Err(error) => {
+                    dangers.push(Danger::Refused(error));
+                    continue;
+                }
+            };
+            let objections = guard::objections(disk, &found, wipe.contains(&disk.id));
+            let refused = objections
+                .into_iter()
+                .map(|(message, next)| Danger::Refused(LayerError::refused(message, next)));
+            dangers.extend(refused);
+            if !found.carries.is_empty() {
+                let carries = found.carries.join(", ");
+                dangers.push(Danger::Lost(format!("on {}: {carries}", disk.id)));
+            }
+        }
+        dangers
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        for disk in &self.disks {
+            guard::clear(host, disk, setup.may_wipe().contains(&disk.id))?;
+        }
+        setup.outlived();
+        let device = |disk: &Identity| Device {
+            path: disk.link(),
+            origin: Origin::Disk(disk.clone()),
+        };
+        let links: Vec<PathBuf> = self.disks.iter().map(Identity::link).collect();
+        let names: Vec<String> = links
+            .iter()
+            .map(|link| block::kernel_name(host, link))
+            .collect();
+        Ok(StandingLayer {
+            gives: Gives::Devices(self.disks.iter().map(device).collect()),
+            facts: LayerFacts {
+                layer: "devices".to_string(),
+                facts: names.iter().map(|name| block::fact(host, name)).collect(),
+            },
+            devices: Vec::new(),
+            disks: names,
+        })
+    }
+}

@@ -1,0 +1,491 @@
+//! DRBD: one device that two machines have the same.
+//!
+//! The layers below stand on both machines alike; the first machine is primary and runs the
+//! workload. The protocol says when a write has returned: A, when it is on this machine's disk and
+//! handed to the network; B, when the peer has it in memory; C, when it is on both disks.
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Driver, Host, Needs, argv};
+use crate::journal::Undo;
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{
+    block, filesystem,
+    line::{self, Line},
+};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Below, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The port of device 0; device 1 has the next one.
+const PORT: usize = 7788;
+
+/// Its driver.
+const DRIVER: Driver = Driver {
+    module: "drbd",
+    shown_by: "/sys/module/drbd",
+    what: "replicated devices (drbd)",
+};
+
+/// Devices that are tried for one that is free.
+const MINORS: usize = 64;
+
+/// How often, and with what pause, it is looked whether the machines have found each other.
+const LOOKS: usize = 150;
+const LOOK: Duration = Duration::from_millis(200);
+
+/// DRBD.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "drbd",
+    summary: "A device replicated to a peer (DRBD): what it lies on is raised on both machines.",
+    settings: &[
+        SettingDoc::choice(
+            "protocol",
+            &["A", "B", "C"],
+            "C",
+            "When a write has returned: A: on this disk and handed to the network; B: the peer has it in memory; C: on both disks.",
+        ),
+        SettingDoc::choice(
+            "state",
+            &["connected", "disconnected", "resyncing"],
+            "connected",
+            "connected: both disks the same, without a first sync; disconnected: no peer; resyncing: all of it is being copied to the peer meanwhile.",
+        ),
+        SettingDoc::choice(
+            "role",
+            &["single", "dual"],
+            "single",
+            "single: this machine is primary; dual: both are, which needs protocol C and state connected.",
+        ),
+        SettingDoc::texts(
+            "net",
+            "",
+            "Options of the net section as drbd.conf takes them: \"max-buffers 8000\".",
+        ),
+        SettingDoc::texts(
+            "disk",
+            "",
+            "Options of the disk section as drbd.conf takes them: \"resync-rate 10M\".",
+        ),
+        line::DELAY,
+        line::RATE,
+    ],
+    takes: Takes::Devices { min: 1, max: 1 },
+    gives: GivesKind::Devices,
+    example: "drbd = { protocol = \"C\", net = [\"max-buffers 8000\"], delay = \"1 ms\" }",
+    parse,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    Connected,
+    Disconnected,
+    Resyncing,
+}
+
+struct Drbd {
+    protocol: String,
+    state: State,
+    dual: bool,
+    net: Vec<String>,
+    disk: Vec<String>,
+    line: Line,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let protocol = settings
+        .optional_text("protocol")?
+        .unwrap_or_else(|| "C".to_string());
+    let state = match settings.optional_text("state")?.as_deref() {
+        Some("disconnected") => State::Disconnected,
+        Some("resyncing") => State::Resyncing,
+        _ => State::Connected,
+    };
+    let dual = settings.optional_text("role")?.as_deref() == Some("dual");
+    if dual && protocol != "C" {
+        return Err(Refusal::at(
+            settings.span_of("role"),
+            format!(
+                "two primaries need protocol C: under {protocol} one may read what the other has not written yet"
+            ),
+            "write protocol = \"C\", or role = \"single\"",
+        ));
+    }
+    if dual && state != State::Connected {
+        return Err(Refusal::at(
+            settings.span_of("role"),
+            "two primaries must be connected and have the same",
+            "write state = \"connected\", or role = \"single\"",
+        ));
+    }
+    Ok(Box::new(Drbd {
+        protocol,
+        state,
+        dual,
+        net: section(settings, "net")?,
+        disk: section(settings, "disk")?,
+        line: Line::parse(settings)?,
+    }))
+}
+
+/// Options of a section: a name and one value.
+fn section(settings: &Settings, name: &str) -> Result<Vec<String>, Refusal> {
+    let options = settings.optional_texts(name)?.unwrap_or_default();
+    let plain = |c: char| c.is_ascii_alphanumeric() || "-_. ".contains(c);
+    let refused = |option: &&String| {
+        let words: Vec<&str> = option.split_whitespace().collect();
+        !option.chars().all(plain)
+            || words.len() != 2
+            || ["protocol", "allow-two-primaries"].contains(&words[0])
+    };
+    match options.iter().find(refused) {
+        Some(option) => Err(Refusal::at(
+            settings.span_of(name),
+            format!("\"{option}\" is no option that can be given here"),
+            "write a name and a value, like \"max-buffers 8000\"; protocol and role are settings of their own",
+        )),
+        None => Ok(options),
+    }
+}
+
+impl Drbd {
+    /// The resource as drbd.conf(5) has it.
+    fn configuration(&self, resource: &str, minor: usize, ends: &[End; 2]) -> String {
+        let mut text = format!(
+            "resource {resource} {{\n  net {{\n    protocol {};\n",
+            self.protocol
+        );
+        if self.dual {
+            text.push_str("    allow-two-primaries yes;\n");
+        }
+        for option in &self.net {
+            text.push_str(&format!("    {option};\n"));
+        }
+        text.push_str("  }\n  disk {\n");
+        for option in &self.disk {
+            text.push_str(&format!("    {option};\n"));
+        }
+        text.push_str("  }\n");
+        for end in ends {
+            let address = match end.address {
+                IpAddr::V4(address) => address.to_string(),
+                IpAddr::V6(address) => format!("ipv6 [{address}]"),
+            };
+            text.push_str(&format!(
+                "  on {} {{\n    device /dev/drbd{minor};\n    disk {};\n    address {address}:{};\n    meta-disk internal;\n  }}\n",
+                end.name,
+                end.disk.display(),
+                PORT + minor
+            ));
+        }
+        text.push_str("}\n");
+        text
+    }
+}
+
+/// One of the two machines.
+struct End {
+    name: String,
+    disk: PathBuf,
+    address: IpAddr,
+}
+
+/// The tool with its words for one resource.
+struct Admin {
+    file: PathBuf,
+    resource: String,
+}
+
+impl Admin {
+    fn run(&self, host: &dyn Host, words: &[&str]) -> Result<String, LayerError> {
+        let mut command = argv(["drbdadm", "--config-file"]);
+        command.push(self.file.clone().into());
+        command.extend(argv(words.iter().copied()));
+        command.push(self.resource.clone().into());
+        let output = host.must(&command)?;
+        Ok(output.stdout.trim().to_string())
+    }
+
+    /// Waits until the tool says what is wanted.
+    fn until(&self, host: &dyn Host, word: &str, wanted: &[&str]) -> Result<String, LayerError> {
+        let mut found = self.run(host, &[word])?;
+        for _ in 0..LOOKS {
+            if wanted.contains(&found.as_str()) {
+                return Ok(found);
+            }
+            host.pause(LOOK);
+            found = self.run(host, &[word])?;
+        }
+        Err(LayerError::refused(
+            format!(
+                "{word} of the replicated device is {found}, not {}",
+                wanted.join(" or ")
+            ),
+            "see what the kernel says: dmesg | tail",
+        ))
+    }
+}
+
+impl Layer for Drbd {
+    fn kind(&self) -> &'static str {
+        "drbd"
+    }
+
+    fn brief(&self) -> String {
+        let role = if self.dual { "dual" } else { "single" };
+        format!("drbd, protocol = {}, role = {role}", self.protocol)
+    }
+
+    fn describe_asked(&self) -> String {
+        let mut text = format!("DRBD to a peer, protocol {}", self.protocol);
+        text.push_str(match self.state {
+            State::Connected => ", connected",
+            State::Disconnected => ", disconnected",
+            State::Resyncing => ", resyncing",
+        });
+        if self.dual {
+            text.push_str(", both primary");
+        }
+        for (section, options) in [("net", &self.net), ("disk", &self.disk)] {
+            if !options.is_empty() {
+                text.push_str(&format!(", {section} {}", options.join(", ")));
+            }
+        }
+        text + &self.line.asked()
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Devices { min: 1, max: 1 }
+    }
+
+    fn devices_given(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn below(&self) -> Below {
+        Below::OnBoth
+    }
+
+    fn is_shared(&self) -> bool {
+        self.dual
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["drbdadm", "drbdsetup", "modprobe", "uname", "ip", "tc"],
+            drivers: &[DRIVER],
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let here = filesystem::devices(below)?;
+        let there = filesystem::devices(setup.there())?;
+        if setup.is_outlived() {
+            return Err(LayerError::refused(
+                "what DRBD keeps on its devices would outlive the stack",
+                "put it on loop or on lab-disks",
+            ));
+        }
+        setup.keep_standing();
+        let ready = self.line.set_up(setup)?;
+        let peer = setup.peer()?;
+        let end = |host: &dyn Host, disk: &Device, address| -> Result<End, LayerError> {
+            filesystem::ours_to_format(host, disk)?;
+            host.must(&argv(["modprobe", "drbd"]))?;
+            let name = host.must(&argv(["uname", "-n"]))?.stdout;
+            Ok(End {
+                name: name.trim().to_string(),
+                disk: disk.path.clone(),
+                address,
+            })
+        };
+        let ends = [
+            end(setup.host(), &here[0], ready.addresses[0])?,
+            end(peer, &there[0], ready.addresses[1])?,
+        ];
+        if ends[0].name == ends[1].name {
+            return Err(LayerError::refused(
+                format!(
+                    "both machines call themselves {}, and DRBD knows them by that",
+                    ends[0].name
+                ),
+                "give one another name (hostnamectl hostname NAME)",
+            ));
+        }
+        let minor = free_minor(setup.host(), peer)?;
+        let resource = setup.name("drbd").trim_start_matches('.').to_string();
+        let text = self.configuration(&resource, minor, &ends);
+        let up = |setup: &mut Setup<'_>| -> Result<Admin, LayerError> {
+            let admin = Admin {
+                file: setup.scratch()?.join(setup.name("drbd.res")),
+                resource: resource.clone(),
+            };
+            setup.create_text(&admin.file, &text)?;
+            setup.will(Undo::DownReplica(resource.clone()))?;
+            admin.run(setup.host(), &["create-md", "--force"])?;
+            admin.run(setup.host(), &["up"])?;
+            Ok(admin)
+        };
+        let admin = up(setup)?;
+        let there = setup.on_peer(up)?;
+        let connected = admin.until(setup.host(), "cstate", &["Connected"]);
+        connected.map_err(|error| unconnected(error, &ends, PORT + minor))?;
+        let mut facts = self.bring((setup.host(), &admin), (peer, &there))?;
+        facts.extend(ready.facts);
+        let device = PathBuf::from(format!("/dev/drbd{minor}"));
+        Ok(StandingLayer {
+            gives: Gives::Devices(vec![Device {
+                path: device.clone(),
+                origin: Origin::Replica(resource),
+            }]),
+            facts: LayerFacts {
+                layer: "drbd".to_string(),
+                facts,
+            },
+            devices: vec![block::name(&device)],
+            disks: Vec::new(),
+        })
+    }
+}
+
+impl Drbd {
+    /// Brings both ends, which are connected, into the state that was asked, and reads it back.
+    fn bring(
+        &self,
+        (host, admin): (&dyn Host, &Admin),
+        (peer, there): (&dyn Host, &Admin),
+    ) -> Result<Vec<Fact>, LayerError> {
+        let mut first = "none: both disks were declared the same";
+        if self.state == State::Resyncing {
+            first = "under way from this machine to the peer";
+            admin.run(host, &["primary", "--force"])?;
+            admin.until(host, "cstate", &["SyncSource", "PausedSyncS"])?;
+        } else {
+            admin.run(host, &["new-current-uuid", "--clear-bitmap"])?;
+            admin.until(host, "dstate", &["UpToDate/UpToDate"])?;
+            admin.run(host, &["primary"])?;
+        }
+        if self.dual {
+            there.run(peer, &["primary"])?;
+        }
+        if self.state == State::Disconnected {
+            admin.run(host, &["disconnect"])?;
+            admin.until(host, "cstate", &["StandAlone"])?;
+        }
+        let said = [
+            ("cstate", "connection"),
+            ("role", "roles"),
+            ("dstate", "disks"),
+        ];
+        let mut facts = vec![
+            Fact::new("protocol", &self.protocol),
+            Fact::new("first sync", first),
+        ];
+        for (word, name) in said {
+            facts.push(Fact::new(name, admin.run(host, &[word])?));
+        }
+        let in_force = host.must(&argv(["drbdsetup", "show", &admin.resource]))?;
+        facts.extend(self.checked(&in_force.stdout)?);
+        if let Ok(driver) = host.read_text(Path::new("/sys/module/drbd/version")) {
+            facts.push(Fact::new("driver", driver.trim()));
+        }
+        Ok(facts)
+    }
+
+    /// What is in force, as `drbdsetup show` prints it; an error where the protocol is another.
+    fn checked(&self, shown: &str) -> Result<Vec<Fact>, LayerError> {
+        let lines: Vec<&str> = shown.lines().map(str::trim).collect();
+        let value = |name: &str| {
+            let line = lines.iter().find_map(|line| {
+                line.strip_prefix(name)?.starts_with([' ', '\t']).then(|| {
+                    line[name.len()..]
+                        .split(';')
+                        .next()
+                        .unwrap_or_default()
+                        .trim()
+                })
+            });
+            line.map(str::to_string)
+        };
+        // The default, C, is not always shown.
+        let protocol = value("protocol").unwrap_or_else(|| "C".to_string());
+        if self.state != State::Disconnected && protocol != self.protocol {
+            return Err(LayerError::refused(
+                format!(
+                    "protocol {protocol} is in force although {} was asked",
+                    self.protocol
+                ),
+                "",
+            ));
+        }
+        let asked = self.net.iter().chain(&self.disk);
+        let facts = asked.filter_map(|option| {
+            let name = option.split_whitespace().next()?;
+            let found = value(name).unwrap_or_else(|| "not shown: the default".to_string());
+            Some(Fact::new(format!("{name} in force"), found))
+        });
+        Ok(facts.collect())
+    }
+}
+
+/// Why the machines have not found each other, with what there has to be between them.
+fn unconnected(error: LayerError, ends: &[End; 2], port: usize) -> LayerError {
+    let [here, there] = [&ends[0], &ends[1]].map(|end| format!("{}:{port}", end.address));
+    LayerError::refused(
+        format!("the machines do not find each other: {error}"),
+        format!(
+            "let TCP through between {here} and {there}, both ways, and see dmesg | tail on both"
+        ),
+    )
+}
+
+/// A device number that neither machine uses.
+fn free_minor(here: &dyn Host, there: &dyn Host) -> Result<usize, LayerError> {
+    let free = |minor: &usize| {
+        let shown = PathBuf::from(format!("/sys/block/drbd{minor}"));
+        !here.exists(&shown) && !there.exists(&shown)
+    };
+    (0..MINORS).find(free).ok_or_else(|| {
+        LayerError::refused(
+            format!("{MINORS} devices of DRBD are in use"),
+            "take some down",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_in_force_is_read_and_another_protocol_is_an_error() {
+        let drbd = Drbd {
+            protocol: "A".to_string(),
+            state: State::Connected,
+            dual: false,
+            net: vec!["max-buffers 8000".to_string()],
+            disk: vec!["resync-rate 10M".to_string()],
+            line: Line::parse(&Settings {
+                owner: "drbd".to_string(),
+                span: 0..1,
+                settings: Vec::new(),
+                docs: &[],
+            })
+            .unwrap(),
+        };
+        let shown = "resource r {\n    net {\n        protocol            A;\n        max-buffers         8000;\n    }\n}\n";
+        assert_eq!(
+            drbd.checked(shown).unwrap(),
+            [
+                Fact::new("max-buffers in force", "8000"),
+                Fact::new("resync-rate in force", "not shown: the default"),
+            ]
+        );
+        assert!(drbd.checked("resource r {\n}\n").is_err());
+    }
+}

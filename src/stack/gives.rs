@@ -1,0 +1,143 @@
+//! What layers give to each other: devices, directories, pools, and where each comes from.
+
+use super::error::LayerError;
+use super::identity::Identity;
+use crate::event::LayerFacts;
+use std::path::PathBuf;
+
+/// Most devices one layer gives or takes.
+pub(crate) const DEVICES_MAX: usize = 64;
+
+/// What a layer takes from the one below.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Takes {
+    /// Nothing: it stands at the bottom.
+    Nothing,
+    /// Block devices.
+    Devices {
+        /// At least.
+        min: usize,
+        /// At most.
+        max: usize,
+    },
+    /// The root of a file system of ours, or a private directory.
+    Directory,
+    /// A pool of ZFS.
+    Pool,
+}
+
+/// What a kind of layer gives.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum GivesKind {
+    /// Block devices.
+    Devices,
+    /// A directory.
+    Directory,
+    /// A pool of ZFS, in which datasets and volumes are made.
+    Pool,
+    /// Devices for the workload itself.
+    Bare,
+}
+
+/// Where the layers below one stand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Below {
+    /// On this machine.
+    Here,
+    /// On the peer instead.
+    OnPeer,
+    /// On this machine and on the peer, alike.
+    OnBoth,
+}
+
+/// What a raised layer gives to the one above.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Gives {
+    /// Below the first layer.
+    Nothing,
+    /// Block devices.
+    Devices(Vec<Device>),
+    /// The root of a file system of ours.
+    Mounted(PathBuf),
+    /// A private, empty directory in a file system that is not ours.
+    Private(PathBuf),
+    /// A pool of ours.
+    Pool(Pool),
+    /// Devices for the workload itself.
+    Bare(Bare),
+}
+
+/// One pool of ZFS.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Pool {
+    /// Nobody else has a pool of this name.
+    pub(crate) name: String,
+}
+
+/// The pool given from below.
+///
+/// # Errors
+/// When there is none; [`Stack::new`] does not let that happen.
+pub(crate) fn pool(below: Gives) -> Result<Pool, LayerError> {
+    match below {
+        Gives::Pool(pool) => Ok(pool),
+        _ => Err(LayerError::refused("there is no pool below", "")),
+    }
+}
+
+/// One block device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Device {
+    /// `/dev/loop3`.
+    pub(crate) path: PathBuf,
+    /// Why it may be written over.
+    pub(crate) origin: Origin,
+}
+
+/// Where a device comes from: what may be formatted follows from it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Origin {
+    /// A loop device on a file that the loop layer below created in this raise.
+    LoopOn(PathBuf),
+    /// A whole disk the study names, guarded.
+    Disk(Identity),
+    /// Put together of devices below in this raise, under a name nobody else has.
+    Made(String),
+    /// A disk of the lab, by its serial: the guest and all its disks are disposable.
+    Lab(String),
+    /// Of DRBD, by the name of its resource, which nobody else has.
+    Replica(String),
+}
+
+/// What raising a layer would do to what is there already.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Danger {
+    /// It is refused.
+    Refused(LayerError),
+    /// It would be lost: `on ata-MODEL_SERIAL: ext4 "photos"`.
+    Lost(String),
+}
+
+/// A layer that stands.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct StandingLayer {
+    /// What it gives.
+    pub(crate) gives: Gives,
+    /// What it really got.
+    pub(crate) facts: LayerFacts,
+    /// Block devices that show its traffic (`loop3`).
+    pub(crate) devices: Vec<String>,
+    /// Whole disks under it (`nvme0n1`), where it is the lowest layer.
+    pub(crate) disks: Vec<String>,
+}
+
+/// What a workload that needs bare devices is given.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Bare {
+    /// The devices, in order.
+    pub(crate) devices: Vec<PathBuf>,
+    /// Names of the two pools that may be made of them, nobody else's.
+    pub(crate) pools: [String; 2],
+    /// Where files may be made and pools mounted.
+    pub(crate) directory: PathBuf,
+}

@@ -1,0 +1,370 @@
+//! Disks of the lab: emulated, with the sectors and the speed the study declares.
+//!
+//! The virtual machine is started with them, so nothing is created here: a disk is found by its
+//! serial, emptied by a discard of all of it, and looked at. Configurations that ask for the same disks
+//! use the same ones, one after the other.
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Host, LabDisk, Needs, argv};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::block;
+use crate::stack::error::LayerError;
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
+use crate::unit;
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+
+/// Smallest disk: below it no file system fits, and the mistake is a unit.
+const SIZE_MIN: u64 = 1 << 20;
+
+/// Longest latency of a disk, ns: the kernel gives up on a request after 30 s, and a device is made
+/// ready by hundreds of requests.
+const LATENCY_MAX_NS: u64 = 1_000_000_000;
+
+/// Direct reads of one block that are timed when a latency is declared, and the block, bytes.
+const READS: u64 = 5;
+const BLOCK: u64 = 4096;
+
+/// Sector sizes a disk can have.
+const SECTORS: [u64; 2] = [512, 4096];
+
+/// Disks of the lab.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "lab-disks",
+    summary: "Emulated disks of the lab, with declared sectors and speed: only with `stackrace run STUDY --lab`.",
+    settings: &[
+        SettingDoc::bytes("size", "", "Size of each disk.").required(),
+        SettingDoc::count("count", "1", "How many disks."),
+        SettingDoc::bytes(
+            "logical-sector",
+            "512",
+            "Smallest unit the disks read and write: 512 or 4096 bytes.",
+        ),
+        SettingDoc::bytes(
+            "physical-sector",
+            "",
+            "What the disks say their media are written in, 512 or 4096 bytes; the logical sector unless given. 512 and 4096: a 512e disk.",
+        ),
+        SettingDoc::bytes(
+            "rate",
+            "",
+            "Most bytes per second of each disk, reads and writes together; as fast as it goes unless given.",
+        ),
+        SettingDoc::count(
+            "requests",
+            "",
+            "Most requests per second of each disk, reads and writes together; as many as go unless given.",
+        ),
+        SettingDoc::time(
+            "latency",
+            "",
+            "How long each request takes at least, however many are under way; no longer than it does unless given.",
+        ),
+    ],
+    takes: Takes::Nothing,
+    gives: GivesKind::Devices,
+    example: "lab-disks = { size = \"1 GiB\", count = 4, physical-sector = 4096, rate = \"60 MB\", requests = 120 }",
+    parse,
+};
+
+struct LabDisks {
+    disks: Vec<LabDisk>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let sector = |name: &str, otherwise: u64| -> Result<u64, Refusal> {
+        let bytes = settings.optional_bytes(name)?.unwrap_or(otherwise);
+        if SECTORS.contains(&bytes) {
+            return Ok(bytes);
+        }
+        Err(Refusal::at(
+            settings.span_of(name),
+            format!("a disk of the lab has no sectors of {bytes} bytes"),
+            "write 512 or 4096",
+        ))
+    };
+    let logical_sector = sector("logical-sector", 512)?;
+    let physical_sector = sector("physical-sector", logical_sector)?;
+    if physical_sector < logical_sector {
+        return Err(Refusal::at(
+            settings.span_of("physical-sector"),
+            "a physical sector is never smaller than a logical one",
+            "write physical-sector = 4096, or leave it out",
+        ));
+    }
+    let bytes = settings.optional_bytes("size")?.unwrap_or(0);
+    if bytes < SIZE_MIN || !bytes.is_multiple_of(physical_sector) {
+        return Err(Refusal::at(
+            settings.span_of("size"),
+            format!("{bytes} bytes are no disk of whole {physical_sector} B sectors"),
+            "write a size of at least 1 MiB, like \"1 GiB\"",
+        ));
+    }
+    let count = settings.optional_count("count")?.unwrap_or(1);
+    if !(1..=DEVICES_MAX as u64).contains(&count) {
+        return Err(Refusal::at(
+            settings.span_of("count"),
+            format!("{count} disks cannot be made"),
+            format!("write 1 to {DEVICES_MAX}"),
+        ));
+    }
+    let rate = some(settings, "rate", settings.optional_bytes("rate")?)?;
+    let requests = some(settings, "requests", settings.optional_count("requests")?)?;
+    let latency_ns = latency(settings)?;
+    let disks = (1..=count).map(|number| LabDisk {
+        serial: serial(
+            &[
+                bytes,
+                logical_sector,
+                physical_sector,
+                rate.unwrap_or(0),
+                requests.unwrap_or(0),
+                latency_ns.unwrap_or(0),
+            ],
+            number,
+        ),
+        bytes,
+        logical_sector,
+        physical_sector,
+        rate,
+        requests,
+        latency_ns,
+    });
+    Ok(Box::new(LabDisks {
+        disks: disks.collect(),
+    }))
+}
+
+/// How long each request is to take at least, ns.
+fn latency(settings: &Settings) -> Result<Option<u64>, Refusal> {
+    let latency = settings
+        .optional_time_ns("latency")?
+        .filter(|latency| *latency > 0);
+    if latency.is_none_or(|latency| latency <= LATENCY_MAX_NS) {
+        return Ok(latency);
+    }
+    let most = unit::time_ns(LATENCY_MAX_NS as f64);
+    Err(Refusal::at(
+        settings.span_of("latency"),
+        format!("a disk that takes longer than {most} for a request would be taken for dead"),
+        "write less, like \"4 ms\"",
+    ))
+}
+
+/// How fast a disk is, if that is said.
+fn some(settings: &Settings, name: &str, value: Option<u64>) -> Result<Option<u64>, Refusal> {
+    match value {
+        Some(0) => Err(Refusal::at(
+            settings.span_of(name),
+            format!("a disk with {name} 0 would never answer"),
+            "write more, or leave it out",
+        )),
+        value => Ok(value),
+    }
+}
+
+/// A disk of a layer's own, which is never one that [`KIND`] gives: settings of this name say its
+/// rate and its requests, and one its size, unless it is `bytes`.
+///
+/// # Errors
+/// What makes no disk.
+pub(crate) fn own_disk(
+    settings: &Settings,
+    [size, rate, requests]: [&str; 3],
+    bytes: u64,
+) -> Result<LabDisk, Refusal> {
+    let sector = SECTORS[0];
+    if bytes < SIZE_MIN || !bytes.is_multiple_of(sector) {
+        return Err(Refusal::at(
+            settings.span_of(size),
+            format!("{bytes} bytes are no disk of whole {sector} B sectors"),
+            "write a size of at least 1 MiB, like \"256 MiB\"",
+        ));
+    }
+    let rate = some(settings, rate, settings.optional_bytes(rate)?)?;
+    let requests = some(settings, requests, settings.optional_count(requests)?)?;
+    let like = [
+        bytes,
+        sector,
+        sector,
+        rate.unwrap_or(0),
+        requests.unwrap_or(0),
+    ];
+    Ok(LabDisk {
+        serial: serial(&like, DEVICES_MAX as u64 + 1),
+        bytes,
+        logical_sector: sector,
+        physical_sector: sector,
+        rate,
+        requests,
+        latency_ns: None,
+    })
+}
+
+/// `disk-1f83a90c-03`: what the disk is like, and which of those it is.
+fn serial(like: &[u64], number: u64) -> String {
+    let mut hash = blake3::Hasher::new();
+    for value in like {
+        hash.update(&value.to_le_bytes());
+    }
+    format!("disk-{}-{number:02}", &hash.finalize().to_hex()[..8])
+}
+
+impl Layer for LabDisks {
+    fn kind(&self) -> &'static str {
+        "lab-disks"
+    }
+
+    fn brief(&self) -> String {
+        format!("lab-disks, count = {}", self.disks.len())
+    }
+
+    fn describe_asked(&self) -> String {
+        let disks = match self.disks.len() {
+            1 => "1 disk".to_string(),
+            count => format!("{count} disks"),
+        };
+        let like = self.disks.first().map(LabDisk::described);
+        format!("{disks} of the lab, {}", like.unwrap_or_default())
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Nothing
+    }
+
+    fn devices_given(&self) -> Option<usize> {
+        Some(self.disks.len())
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["blkdiscard", "dd"],
+            lab: true,
+            ..Needs::default()
+        }
+    }
+
+    fn lab_disks(&self) -> Vec<LabDisk> {
+        self.disks.clone()
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let mut devices = Vec::new();
+        let mut facts = Vec::new();
+        for disk in &self.disks {
+            let path = host.lab_disk(disk)?;
+            // Everything is given back, so that each raise finds the disk as it was when new.
+            // Without --force it fails where the disk is in use.
+            host.must(&argv([OsStr::new("blkdiscard"), path.as_os_str()]))?;
+            facts.push(read_back(host, &path, disk)?);
+            facts.extend(waited(host, &path, disk)?);
+            devices.push(Device {
+                path,
+                origin: Origin::Lab(disk.serial.clone()),
+            });
+        }
+        let disks = devices.iter().map(|device| block::name(&device.path));
+        Ok(StandingLayer {
+            disks: disks.collect(),
+            gives: Gives::Devices(devices),
+            facts: LayerFacts {
+                layer: "lab-disks".to_string(),
+                facts,
+            },
+            devices: Vec::new(),
+        })
+    }
+}
+
+/// How long requests were found to take where a latency is declared; an error where it was less.
+fn waited(host: &dyn Host, device: &Path, asked: &LabDisk) -> Result<Option<Fact>, LayerError> {
+    let Some(latency) = asked.latency_ns else {
+        return Ok(None);
+    };
+    let mut command = argv(["dd", "of=/dev/null", "iflag=direct"]);
+    command.extend(argv([format!("bs={BLOCK}"), format!("count={READS}")]));
+    let mut from = OsString::from("if=");
+    from.push(device);
+    command.push(from);
+    let said = host.must(&command)?.stderr;
+    // Of a plan there is nothing to be read.
+    let Some(took_ns) = taken_ns(&said) else {
+        return Ok(None);
+    };
+    let name = block::name(device);
+    if took_ns < (READS * latency) as f64 {
+        return Err(LayerError::refused(
+            format!(
+                "{READS} reads of {name} took {} although each is to take {} at least",
+                unit::time_ns(took_ns),
+                unit::time_ns(latency as f64)
+            ),
+            "",
+        ));
+    }
+    let each = unit::time_ns(took_ns / READS as f64);
+    Ok(Some(Fact::new(
+        format!("latency of {name}"),
+        format!("{each} a read, mean of {READS} direct ones of {BLOCK} B"),
+    )))
+}
+
+/// The time in the last line of dd(1): `20480 bytes (20 kB, 20 KiB) copied, 0.0231 s, 887 kB/s`.
+fn taken_ns(said: &str) -> Option<f64> {
+    let (_, rest) = said.lines().last()?.split_once("copied, ")?;
+    let seconds: f64 = rest.split_once(" s")?.0.parse().ok()?;
+    Some(seconds * 1e9)
+}
+
+/// What the guest sees; an error where it is not what was asked.
+pub(crate) fn read_back(
+    host: &dyn Host,
+    device: &Path,
+    asked: &LabDisk,
+) -> Result<Fact, LayerError> {
+    let described = asked.described();
+    let name = block::name(device);
+    let read = |what: &str| {
+        host.read_text(&Path::new("/sys/block").join(&name).join(what))
+            .map(|text| text.trim().to_string())
+    };
+    let seen = [
+        read("queue/logical_block_size")?,
+        read("queue/physical_block_size")?,
+        read("size")?,
+    ];
+    let wanted = [
+        asked.logical_sector.to_string(),
+        asked.physical_sector.to_string(),
+        (asked.bytes / block::SYS_SECTOR_BYTES).to_string(),
+    ];
+    if seen != wanted {
+        return Err(LayerError::refused(
+            format!(
+                "{name} ({}) has sectors of {} B and {} B and {} × 512 B although {described} was asked",
+                asked.serial, seen[0], seen[1], seen[2]
+            ),
+            "",
+        ));
+    }
+    Ok(Fact::new(
+        format!("disk {name}"),
+        format!("emulated, {described}"),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_time_is_the_one_dd_prints() {
+        let said = "5+0 records in\n5+0 records out\n20480 bytes (20 kB, 20 KiB) copied, 0.0231 s, 887 kB/s\n";
+        assert_eq!(taken_ns(said), Some(23_100_000.0));
+        assert_eq!(taken_ns(""), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! What a layer is: one kind of it as a study's author sees it, and one layer with its settings.
+
+use super::error::LayerError;
+use super::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
+use super::setup::Setup;
+use crate::host::{Host, LabDisk, Needs};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use std::path::PathBuf;
+
+/// One kind of layer, as a study's author sees it.
+pub(crate) struct LayerKind {
+    /// The word in a study.
+    pub(crate) name: &'static str,
+    /// One sentence.
+    pub(crate) summary: &'static str,
+    /// Its settings.
+    pub(crate) settings: &'static [SettingDoc],
+    /// What it takes from the layer below, whatever its settings.
+    pub(crate) takes: Takes,
+    /// What it gives to the layer above.
+    pub(crate) gives: GivesKind,
+    /// One line of TOML that works.
+    pub(crate) example: &'static str,
+    /// Makes a layer of settings that have been checked against `settings`.
+    pub(crate) parse: fn(&Settings) -> Result<Box<dyn Layer>, Refusal>,
+}
+
+/// One layer with its settings.
+pub(crate) trait Layer: Send + Sync {
+    /// The word in a study.
+    fn kind(&self) -> &'static str;
+    /// Kind and what matters to its neighbours: `loop, count = 4`.
+    fn brief(&self) -> String {
+        self.kind().to_string()
+    }
+    /// One line for the plan: what is asked for.
+    fn describe_asked(&self) -> String;
+    /// What it takes with these settings.
+    fn takes(&self) -> Takes;
+    /// How many devices it gives; none: it gives no devices.
+    fn devices_given(&self) -> Option<usize> {
+        None
+    }
+    /// What it gives.
+    fn gives(&self) -> GivesKind {
+        match self.devices_given() {
+            Some(_) => GivesKind::Devices,
+            None => GivesKind::Directory,
+        }
+    }
+    /// Where what it takes stands.
+    fn below(&self) -> Below {
+        Below::Here
+    }
+    /// Whether both machines may write what it gives at once.
+    fn is_shared(&self) -> bool {
+        false
+    }
+    /// On how many machines the workload runs at once, each in a directory of its own.
+    fn loaded_from(&self) -> usize {
+        1
+    }
+    /// How many machines it needs.
+    fn nodes(&self) -> usize {
+        if self.below() == Below::Here { 1 } else { 2 }
+    }
+    /// A layer it cannot do without somewhere below, or with settings that one does not have: why
+    /// not.
+    ///
+    /// # Errors
+    /// One clause.
+    fn accepts(&self, _below: &[Box<dyn Layer>]) -> Result<(), String> {
+        Ok(())
+    }
+    /// What must be there before it can be raised, on each machine it stands on.
+    fn needs(&self) -> Needs;
+    /// What must be there where its server is, if it has one: on the peer if what it takes stands
+    /// there, else on this machine.
+    fn server_needs(&self) -> Option<Needs> {
+        None
+    }
+    /// Where it needs how many bytes of disk; an empty path is the site's scratch directory.
+    fn disk_needed(&self) -> Option<(PathBuf, u64)> {
+        None
+    }
+    /// Ids of the disks it is told to write over.
+    fn disk_ids(&self) -> Vec<&str> {
+        Vec::new()
+    }
+    /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
+    /// devices that may be wiped.
+    fn dangers(&self, _host: &dyn Host, _wipe: &[String]) -> Vec<Danger> {
+        Vec::new()
+    }
+    /// Disks the virtual machine has to be started with; only the lab gives any.
+    fn lab_disks(&self) -> Vec<LabDisk> {
+        Vec::new()
+    }
+    /// Builds it on what is below, then reads back what was really obtained.
+    ///
+    /// # Errors
+    /// When the system refuses, or what was obtained is not what was asked for. What was created
+    /// until then is in the journal and undone by the caller.
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError>;
+}

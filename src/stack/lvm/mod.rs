@@ -1,0 +1,509 @@
+//! A logical volume of LVM, read back with `lvs`.
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Driver, Host, Needs, argv};
+use crate::journal::Undo;
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{block, filesystem};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
+use crate::unit;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// What `lvs` is asked for.
+const COLUMNS: &str = "lv_name,segtype,stripes,stripe_size,chunk_size,lv_size,cache_mode,cache_policy,origin,pool_lv,devices";
+
+/// A logical volume.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "lvm",
+    summary: "A logical volume of LVM: linear, striped, thin or cached, also under a snapshot.",
+    settings: &[
+        SettingDoc::choice(
+            "kind",
+            &["linear", "striped", "thin", "cache"],
+            "linear",
+            "How it lies on the devices; cache: the last one, which is to be fast, caches the others.",
+        ),
+        SettingDoc::count(
+            "stripes",
+            "",
+            "Of a striped one: over how many devices; all unless given.",
+        ),
+        SettingDoc::bytes(
+            "stripe-size",
+            "64 KiB",
+            "Of a striped one: bytes on one device before the next one's turn.",
+        ),
+        SettingDoc::choice(
+            "cache-mode",
+            &["writethrough", "writeback"],
+            "writethrough",
+            "Of a cached one: whether a write waits for the slow devices.",
+        ),
+        SettingDoc::choice(
+            "snapshot",
+            &["none", "present"],
+            "none",
+            "Whether a snapshot, taken of the empty volume, is held as long as it stands; for that the volume has less than half of the room.",
+        ),
+    ],
+    takes: Takes::Devices {
+        min: 1,
+        max: DEVICES_MAX,
+    },
+    gives: GivesKind::Devices,
+    example: "lvm = { kind = \"striped\", stripes = 2, stripe-size = \"64 KiB\" }",
+    parse,
+};
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Shape {
+    Linear,
+    Striped,
+    Thin,
+    Cache,
+}
+
+impl Shape {
+    fn word(self) -> &'static str {
+        match self {
+            Self::Linear => "linear",
+            Self::Striped => "striped",
+            Self::Thin => "thin",
+            Self::Cache => "cache",
+        }
+    }
+}
+
+struct Lvm {
+    shape: Shape,
+    stripes: Option<usize>,
+    stripe_size: u64,
+    cache_mode: String,
+    snapshot: bool,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let shape = match settings.optional_text("kind")?.as_deref() {
+        Some("striped") => Shape::Striped,
+        Some("thin") => Shape::Thin,
+        Some("cache") => Shape::Cache,
+        _ => Shape::Linear,
+    };
+    for (name, of) in [
+        ("stripes", Shape::Striped),
+        ("stripe-size", Shape::Striped),
+        ("cache-mode", Shape::Cache),
+    ] {
+        if settings.given(name) && shape != of {
+            let message = format!("{name} says nothing of a {} volume", shape.word());
+            let help = format!("leave it out, or write kind = \"{}\"", of.word());
+            return Err(Refusal::at(settings.span_of(name), message, help));
+        }
+    }
+    let stripes = settings.optional_count("stripes")?;
+    let stripes = stripes.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
+    if let Some(count) = stripes.filter(|count| !(2..=DEVICES_MAX).contains(count)) {
+        return Err(Refusal::at(
+            settings.span_of("stripes"),
+            format!("{count} stripes cannot be had"),
+            format!("write 2 to {DEVICES_MAX}"),
+        ));
+    }
+    let stripe_size = settings.optional_bytes("stripe-size")?.unwrap_or(64 << 10);
+    if !stripe_size.is_power_of_two() || stripe_size < 4096 {
+        return Err(Refusal::at(
+            settings.span_of("stripe-size"),
+            format!("a stripe cannot have {stripe_size} B"),
+            "write a power of two from \"4 KiB\"",
+        ));
+    }
+    Ok(Box::new(Lvm {
+        shape,
+        stripes,
+        stripe_size,
+        cache_mode: settings
+            .optional_text("cache-mode")?
+            .unwrap_or_else(|| "writethrough".to_string()),
+        snapshot: settings.optional_text("snapshot")?.as_deref() == Some("present"),
+    }))
+}
+
+impl Lvm {
+    /// The volume's share of the room it may take: a snapshot as large as what it is taken of, and
+    /// its tables, never runs full.
+    fn share(&self) -> u32 {
+        if self.snapshot { 45 } else { 95 }
+    }
+
+    /// The commands that make the volume `data` of a group, after each other.
+    fn create(&self, group: &str, devices: &[Device]) -> Vec<Vec<OsString>> {
+        let make = |words: &[&str]| {
+            let always = ["lvcreate", "--yes", "--wipesignatures", "y"];
+            argv(always.iter().chain(words).copied())
+        };
+        let share = self.share();
+        let of_group = format!("{share}%VG");
+        let data = ["--name", "data", "--extents", &of_group];
+        match self.shape {
+            Shape::Linear => vec![make(&[&data[..], &["--type", "linear", group]].concat())],
+            Shape::Striped => {
+                let stripes = self.stripes.unwrap_or(devices.len()).to_string();
+                let size = format!("{}k", self.stripe_size / 1024);
+                let how = ["--type", "striped", "--stripes", &stripes];
+                let size = ["--stripesize", &size, group];
+                vec![make(&[&data[..], &how, &size].concat())]
+            }
+            // The volume itself follows when the size of its pool is known.
+            Shape::Thin => vec![argv([
+                "lvcreate",
+                "--yes",
+                "--type",
+                "thin-pool",
+                "--name",
+                "pool",
+                "--extents",
+                "90%VG",
+                group,
+            ])],
+            Shape::Cache => {
+                let (fast, slow) = devices.split_at(devices.len() - 1);
+                let (slow, fast) = (fast, &slow[0]);
+                let of_devices = format!("{share}%PVS");
+                let words = [
+                    "--name",
+                    "data",
+                    "--type",
+                    "linear",
+                    "--extents",
+                    &of_devices,
+                    group,
+                ];
+                let mut data = make(&words);
+                data.extend(slow.iter().map(|device| device.path.clone().into()));
+                let mut pool = argv([
+                    "lvcreate",
+                    "--yes",
+                    "--type",
+                    "cache-pool",
+                    "--name",
+                    "fast",
+                    "--extents",
+                    "90%PVS",
+                    group,
+                ]);
+                pool.push(fast.path.clone().into());
+                let join = argv([
+                    "lvconvert",
+                    "--yes",
+                    "--type",
+                    "cache",
+                    "--cachemode",
+                    &self.cache_mode,
+                    "--cachepool",
+                    &format!("{group}/fast"),
+                    &format!("{group}/data"),
+                ]);
+                vec![data, pool, join]
+            }
+        }
+    }
+
+    fn make_thin(&self, host: &dyn Host, group: &str) -> Result<(), LayerError> {
+        let volumes = volumes(host, group)?;
+        let pool = volumes
+            .iter()
+            .find(|volume| volume.get("segtype") == "thin-pool");
+        let size: u64 = pool
+            .and_then(|pool| pool.get("lv_size").parse().ok())
+            .ok_or_else(|| LayerError::refused("lvs names no size of the thin pool", ""))?;
+        // Whole extents of 4 MiB, no larger than what is really there.
+        let size = format!("{}b", size / (4 << 20) * (4 << 20));
+        host.must(&argv([
+            "lvcreate",
+            "--yes",
+            "--type",
+            "thin",
+            "--virtualsize",
+            &size,
+            "--name",
+            "data",
+            "--thinpool",
+            "pool",
+            group,
+        ]))?;
+        Ok(())
+    }
+
+    fn take_snapshot(&self, host: &dyn Host, group: &str) -> Result<(), LayerError> {
+        let of = format!("{group}/data");
+        // LVM keeps names that begin with "snapshot" for itself.
+        let mut command = argv(["lvcreate", "--yes", "--snapshot", "--name", "held"]);
+        if self.shape != Shape::Thin {
+            command.extend(argv(["--extents", "100%FREE"]));
+        }
+        command.push(of.into());
+        host.must(&command)?;
+        Ok(())
+    }
+
+    /// What was made, as `lvs` tells it.
+    fn read_back(
+        &self,
+        host: &dyn Host,
+        group: &str,
+        devices: usize,
+    ) -> Result<Vec<Fact>, LayerError> {
+        let volumes = volumes(host, group)?;
+        let Some(data) = volumes
+            .iter()
+            .find(|volume| volume.get("lv_name") == "data")
+        else {
+            return Err(LayerError::refused("lvs does not name the volume", ""));
+        };
+        let mut asked = vec![("segtype", self.shape.word().to_string())];
+        match self.shape {
+            Shape::Striped => {
+                asked.push(("stripes", self.stripes.unwrap_or(devices).to_string()));
+                asked.push(("stripe_size", self.stripe_size.to_string()));
+            }
+            Shape::Cache => asked.push(("cache_mode", self.cache_mode.clone())),
+            Shape::Linear | Shape::Thin => {}
+        }
+        for (column, asked) in asked {
+            let found = data.get(column);
+            if found != asked {
+                return Err(LayerError::refused(
+                    format!("the volume has {column} = {found} although {asked} was asked"),
+                    "",
+                ));
+            }
+        }
+        let held = volumes.iter().any(|volume| volume.get("origin") == "data");
+        if self.snapshot && !held {
+            return Err(LayerError::refused("the snapshot is not there", ""));
+        }
+        Ok(volumes.iter().map(Volume::fact).collect())
+    }
+}
+
+/// One line of `lvs`.
+pub(crate) struct Volume(Vec<(String, String)>);
+
+impl Volume {
+    fn get(&self, column: &str) -> &str {
+        let found = self.0.iter().find(|(name, _)| name == column);
+        found.map_or("", |(_, value)| value)
+    }
+
+    pub(crate) fn fact(&self) -> Fact {
+        let told = self
+            .0
+            .iter()
+            .filter(|(name, value)| name != "lv_name" && !value.is_empty());
+        let told: Vec<String> = told
+            .map(|(name, value)| format!("{name} {value}"))
+            .collect();
+        Fact::new(format!("volume {}", self.get("lv_name")), told.join(", "))
+    }
+}
+
+fn volumes(host: &dyn Host, group: &str) -> Result<Vec<Volume>, LayerError> {
+    let output = host.must(&argv([
+        "lvs",
+        "--all",
+        "--reportformat",
+        "json",
+        "--units",
+        "b",
+        "--nosuffix",
+        "--options",
+        COLUMNS,
+        group,
+    ]))?;
+    reported(&output.stdout)
+        .ok_or_else(|| LayerError::refused("what lvs printed cannot be understood", ""))
+}
+
+/// `{"report":[{"lv":[{"lv_name":"data", …}]}]}`.
+pub(crate) fn reported(text: &str) -> Option<Vec<Volume>> {
+    let whole: serde_json::Value = serde_json::from_str(text).ok()?;
+    let lines = whole.get("report")?.get(0)?.get("lv")?.as_array()?;
+    let volume = |line: &serde_json::Value| {
+        let columns = line.as_object()?.iter();
+        let columns = columns.map(|(name, value)| {
+            let value = value.as_str().unwrap_or_default();
+            // Hidden volumes stand in brackets.
+            (name.clone(), value.trim_matches(['[', ']']).to_string())
+        });
+        Some(Volume(columns.collect()))
+    };
+    lines.iter().map(volume).collect()
+}
+
+/// A UUID with its digits grouped as LVM wants them: 6-4-4-4-4-4-6.
+fn regrouped(uuid: &str) -> String {
+    let digits: Vec<char> = uuid.chars().filter(|c| c.is_ascii_hexdigit()).collect();
+    if digits.len() != 32 {
+        return uuid.to_string();
+    }
+    let ends = [6, 10, 14, 18, 22, 26, 32];
+    let starts = [0, 6, 10, 14, 18, 22, 26];
+    let groups = starts.iter().zip(ends);
+    let groups = groups.map(|(start, end)| digits[*start..end].iter().collect::<String>());
+    groups.collect::<Vec<_>>().join("-")
+}
+
+impl Layer for Lvm {
+    fn kind(&self) -> &'static str {
+        "lvm"
+    }
+
+    fn brief(&self) -> String {
+        format!("lvm, kind = {}", self.shape.word())
+    }
+
+    fn describe_asked(&self) -> String {
+        let mut text = format!("{} volume (LVM)", self.shape.word());
+        if self.shape == Shape::Striped {
+            if let Some(stripes) = self.stripes {
+                text.push_str(&format!(", {stripes} stripes"));
+            }
+            text.push_str(&format!(", stripe size {}", unit::bytes(self.stripe_size)));
+        }
+        if self.shape == Shape::Cache {
+            text.push_str(&format!(", {} by the last device", self.cache_mode));
+        }
+        if self.snapshot {
+            text.push_str(", a snapshot held");
+        }
+        text
+    }
+
+    fn takes(&self) -> Takes {
+        let min = match self.shape {
+            Shape::Striped => self.stripes.unwrap_or(2),
+            Shape::Cache => 2,
+            Shape::Linear | Shape::Thin => 1,
+        };
+        Takes::Devices {
+            min,
+            max: DEVICES_MAX,
+        }
+    }
+
+    fn devices_given(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: match self.shape {
+                Shape::Linear | Shape::Striped => {
+                    &["pvcreate", "vgcreate", "lvcreate", "lvs", "wipefs", "blkid"]
+                }
+                Shape::Thin => &[
+                    "pvcreate",
+                    "vgcreate",
+                    "lvcreate",
+                    "lvs",
+                    "wipefs",
+                    "blkid",
+                    "thin_check",
+                ],
+                Shape::Cache => &[
+                    "pvcreate",
+                    "vgcreate",
+                    "lvcreate",
+                    "lvconvert",
+                    "lvs",
+                    "wipefs",
+                    "blkid",
+                    "cache_check",
+                ],
+            },
+            drivers: &[Driver {
+                module: "dm_mod",
+                shown_by: "/sys/class/misc/device-mapper",
+                what: "mapped devices (dm)",
+            }],
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let devices = filesystem::to_format(host, below)?;
+        for device in &devices {
+            let uuid = regrouped(&setup.uuid());
+            // Also of loop devices: udev would activate the group again while they are detached.
+            setup.will_carry(device, &uuid)?;
+            let mut command = argv(["pvcreate", "--norestorefile", "--uuid", &uuid]);
+            command.push(device.path.clone().into());
+            host.must(&command)?;
+        }
+        let group = setup.plain_name("group");
+        let mut command = argv(["vgcreate", "--addtag", "stackrace", &group]);
+        command.extend(devices.iter().map(|device| device.path.clone().into()));
+        setup.make(Undo::RemoveVolumeGroup(group.clone()), &command)?;
+        for command in self.create(&group, &devices) {
+            host.must(&command)?;
+        }
+        if self.shape == Shape::Thin {
+            self.make_thin(host, &group)?;
+        }
+        if self.snapshot {
+            self.take_snapshot(host, &group)?;
+        }
+        let path = Path::new("/dev").join(&group).join("data");
+        setup.await_device(&path)?;
+        Ok(StandingLayer {
+            facts: LayerFacts {
+                layer: "lvm".to_string(),
+                facts: self.read_back(host, &group, devices.len())?,
+            },
+            devices: vec![block::kernel_name(host, &path)],
+            gives: Gives::Devices(vec![Device {
+                path,
+                origin: Origin::Made(group),
+            }]),
+            disks: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After lvmreport(7), JSON; columns as asked for here.
+    #[test]
+    fn what_lvs_reports_is_understood() {
+        let text = concat!(
+            "  {\n      \"report\": [\n          {\n              \"lv\": [\n",
+            "{\"lv_name\":\"data\", \"segtype\":\"striped\", \"stripes\":\"2\", \"stripe_size\":\"65536\", \"origin\":\"\"},\n",
+            "{\"lv_name\":\"[pool_tdata]\", \"segtype\":\"linear\", \"stripes\":\"1\"}\n",
+            "              ]\n          }\n      ]\n  }\n",
+        );
+        let volumes = reported(text).unwrap();
+        assert_eq!(volumes[0].get("stripe_size"), "65536");
+        assert_eq!(volumes[1].get("lv_name"), "pool_tdata");
+        let fact = volumes[0].fact();
+        assert_eq!(fact.name, "volume data");
+        assert!(fact.value.contains("stripes 2") && !fact.value.contains("origin"));
+        assert!(reported("{}").is_none());
+    }
+
+    #[test]
+    fn a_uuid_is_grouped_as_lvm_wants_it() {
+        assert_eq!(
+            regrouped("01234567-89ab-cdef-8000-000000000001"),
+            "012345-6789-abcd-ef80-0000-0000-000001"
+        );
+        assert_eq!(regrouped("{id}-8000-1"), "{id}-8000-1");
+    }
+}

@@ -1,0 +1,397 @@
+//! An array of the kernel's md driver, read back from the driver itself.
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Driver, Host, Needs, argv};
+use crate::journal::Undo;
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{block, filesystem};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
+use crate::unit;
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Levels of mdadm(8) that this layer makes.
+const LEVELS: &[&str] = &["0", "1", "4", "5", "6", "10"];
+
+/// What the driver tells of an array, besides what is compared.
+const TOLD: [&str; 7] = [
+    "array_state",
+    "bitmap/chunksize",
+    "component_size",
+    "consistency_policy",
+    "layout",
+    "stripe_cache_size",
+    "sync_action",
+];
+
+/// An array.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "md",
+    summary: "An array of Linux's md driver: RAID 0, 1, 4, 5, 6 or 10, also with a member missing.",
+    settings: &[
+        SettingDoc::choice("raid", LEVELS, "", "How data is spread over the devices.").required(),
+        SettingDoc::bytes(
+            "chunk",
+            "512 KiB",
+            "Bytes on one device before the next one's turn; RAID 1 has none.",
+        ),
+        SettingDoc::choice(
+            "bitmap",
+            &["none", "internal"],
+            "internal",
+            "Whether a map of what is being written lies on the members; RAID 0 has none.",
+        ),
+        SettingDoc::choice(
+            "metadata",
+            &["1.0", "1.1", "1.2"],
+            "1.2",
+            "Where the superblock of each member is: 1.0 at its end, 1.1 at its start, 1.2 at 4 KiB.",
+        ),
+        SettingDoc::text(
+            "layout",
+            "",
+            "Of RAID 10: n2, n3, f2, f3, o2, o3; of RAID 5 and 6 as mdadm names it; what mdadm chooses unless given.",
+        ),
+        SettingDoc::flag(
+            "degraded",
+            "false",
+            "Whether the last device is left out, and its place in the array is empty.",
+        ),
+        SettingDoc::flag(
+            "assume-clean",
+            "true",
+            "Whether the first synchronisation is left out; if not, it is waited for.",
+        ),
+    ],
+    takes: Takes::Devices {
+        min: 2,
+        max: DEVICES_MAX,
+    },
+    gives: GivesKind::Devices,
+    example: "md = { raid = 5, chunk = \"64 KiB\", bitmap = \"internal\" }",
+    parse,
+};
+
+struct Md {
+    level: String,
+    chunk: Option<u64>,
+    bitmap: Option<String>,
+    metadata: String,
+    layout: Option<String>,
+    degraded: bool,
+    assume_clean: bool,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let level = settings.optional_text("raid")?.unwrap_or_default();
+    let refuse = |name: &str, message: String, help: &str| {
+        Err(Refusal::at(settings.span_of(name), message, help))
+    };
+    let chunk = settings.optional_bytes("chunk")?;
+    if let Some(chunk) = chunk
+        && (!chunk.is_power_of_two() || chunk < 4096)
+    {
+        let message = format!("a chunk cannot have {chunk} B");
+        return refuse("chunk", message, "write a power of two from \"4 KiB\"");
+    }
+    if level == "1" && chunk.is_some() {
+        let message = "RAID 1 has no chunks".to_string();
+        return refuse("chunk", message, "leave chunk out");
+    }
+    let redundant = level != "0";
+    let bitmap = settings.optional_text("bitmap")?;
+    if !redundant && bitmap.as_deref() == Some("internal") {
+        let message = "RAID 0 has no bitmap".to_string();
+        return refuse("bitmap", message, "leave bitmap out");
+    }
+    let degraded = settings.optional_flag("degraded")?.unwrap_or(false);
+    if !redundant && degraded {
+        let message = "RAID 0 cannot stand with a member missing".to_string();
+        return refuse("degraded", message, "choose another raid");
+    }
+    let layout = settings.optional_text("layout")?;
+    if let Some(word) = &layout
+        && !is_layout(&level, word)
+    {
+        let message = format!("RAID {level} has no layout \"{word}\"");
+        return refuse(
+            "layout",
+            message,
+            "see --layout in mdadm(8), or leave it out",
+        );
+    }
+    Ok(Box::new(Md {
+        chunk: (level != "1").then(|| chunk.unwrap_or(512 << 10)),
+        bitmap: redundant.then(|| bitmap.unwrap_or_else(|| "internal".to_string())),
+        metadata: settings
+            .optional_text("metadata")?
+            .unwrap_or_else(|| "1.2".to_string()),
+        layout,
+        degraded,
+        assume_clean: settings.optional_flag("assume-clean")?.unwrap_or(true),
+        level,
+    }))
+}
+
+/// Layouts of mdadm(8).
+fn is_layout(level: &str, word: &str) -> bool {
+    match level {
+        "10" => ["n2", "n3", "n4", "f2", "f3", "f4", "o2", "o3", "o4"].contains(&word),
+        "5" | "6" => [
+            "left-asymmetric",
+            "right-asymmetric",
+            "left-symmetric",
+            "right-symmetric",
+            "parity-first",
+            "parity-last",
+        ]
+        .contains(&word),
+        _ => false,
+    }
+}
+
+impl Md {
+    fn devices_min(&self) -> usize {
+        match self.level.as_str() {
+            "4" | "5" => 3,
+            "6" => 4,
+            _ => 2,
+        }
+    }
+
+    /// The members, and the empty place of the one left out.
+    fn create(&self, device: &Path, name: &str, uuid: &str, devices: &[Device]) -> Vec<String> {
+        let count = devices.len();
+        let words = [
+            "mdadm",
+            "--create",
+            &device.to_string_lossy(),
+            "--run",
+            "--level",
+            &self.level,
+            "--raid-devices",
+            &count.to_string(),
+            "--metadata",
+            &self.metadata,
+            "--homehost",
+            "none",
+            "--name",
+            name,
+            "--uuid",
+            uuid,
+        ];
+        let mut words: Vec<String> = words.map(str::to_string).to_vec();
+        let mut option = |name: &str, value: String| words.extend([name.to_string(), value]);
+        if let Some(chunk) = self.chunk {
+            option("--chunk", (chunk / 1024).to_string());
+        }
+        if let Some(bitmap) = &self.bitmap {
+            option("--bitmap", bitmap.clone());
+        }
+        if let Some(layout) = &self.layout {
+            option("--layout", layout.clone());
+        }
+        if self.assume_clean && self.level != "0" {
+            words.push("--assume-clean".to_string());
+        }
+        let members = &devices[..count - usize::from(self.degraded)];
+        words.extend(
+            members
+                .iter()
+                .map(|d| d.path.to_string_lossy().into_owned()),
+        );
+        if self.degraded {
+            words.push("missing".to_string());
+        }
+        words
+    }
+
+    /// What the driver made of it.
+    fn read_back(
+        &self,
+        host: &dyn Host,
+        device: &Path,
+        count: usize,
+    ) -> Result<Vec<Fact>, LayerError> {
+        let name = block::kernel_name(host, device);
+        let about = Path::new("/sys/class/block").join(&name).join("md");
+        let read = |what: &str| {
+            let text = host.read_text(&about.join(what)).ok()?;
+            Some(text.trim().to_string())
+        };
+        let mut asked = vec![
+            ("level", format!("raid{}", self.level)),
+            ("raid_disks", count.to_string()),
+            ("metadata_version", self.metadata.clone()),
+        ];
+        if self.level != "0" {
+            asked.push(("degraded", usize::from(self.degraded).to_string()));
+        }
+        if let Some(chunk) = self.chunk {
+            asked.push(("chunk_size", chunk.to_string()));
+        }
+        let mut facts = Vec::new();
+        for (what, asked) in asked {
+            let found = read(what).unwrap_or_else(|| "nothing".to_string());
+            if found != asked {
+                return Err(LayerError::refused(
+                    format!("{name} has {what} = {found} although {asked} was asked"),
+                    "",
+                ));
+            }
+            facts.push(Fact::new(what, found));
+        }
+        if let Some(bitmap) = &self.bitmap {
+            // `none`, or where it lies: `+8`.
+            let found = read("bitmap/location").unwrap_or_else(|| "none".to_string());
+            if (found == "none") != (bitmap == "none") {
+                return Err(LayerError::refused(
+                    format!("{name} has its bitmap at {found} although {bitmap} was asked"),
+                    "",
+                ));
+            }
+            facts.push(Fact::new("bitmap", found));
+        }
+        facts.extend(
+            TOLD.iter()
+                .filter_map(|what| Some(Fact::new(*what, read(what)?))),
+        );
+        let export = argv(["mdadm", "--detail", "--export"].map(OsStr::new));
+        let export = host.must(&[export, vec![device.into()]].concat())?;
+        facts.extend(exported(&export.stdout));
+        Ok(facts)
+    }
+}
+
+/// `MD_LEVEL=raid1` lines of `mdadm --detail --export`, without those of single members.
+pub(crate) fn exported(text: &str) -> Vec<Fact> {
+    text.lines()
+        .filter(|line| line.starts_with("MD_") && !line.starts_with("MD_DEVICE_"))
+        .filter_map(|line| line.split_once('='))
+        .map(|(name, value)| Fact::new(name, value))
+        .collect()
+}
+
+impl Layer for Md {
+    fn kind(&self) -> &'static str {
+        "md"
+    }
+
+    fn brief(&self) -> String {
+        format!("md, raid = {}", self.level)
+    }
+
+    fn describe_asked(&self) -> String {
+        let mut text = format!("RAID {} (md)", self.level);
+        if let Some(chunk) = self.chunk {
+            text.push_str(&format!(", chunk {}", unit::bytes(chunk)));
+        }
+        if let Some(layout) = &self.layout {
+            text.push_str(&format!(", layout {layout}"));
+        }
+        if let Some(bitmap) = &self.bitmap {
+            text.push_str(&format!(", bitmap {bitmap}"));
+        }
+        if self.degraded {
+            text.push_str(", the last member missing");
+        }
+        if self.level != "0" {
+            text.push_str(match self.assume_clean {
+                true => ", not synchronised first (assumed to be clean)",
+                false => ", synchronised first",
+            });
+        }
+        text
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Devices {
+            min: self.devices_min(),
+            max: DEVICES_MAX,
+        }
+    }
+
+    fn devices_given(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["mdadm", "wipefs", "blkid"],
+            drivers: &[Driver {
+                module: "md_mod",
+                shown_by: "/proc/mdstat",
+                what: "arrays (md)",
+            }],
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let devices = filesystem::to_format(host, below)?;
+        let (name, uuid) = (setup.short_name(), setup.uuid());
+        let device = PathBuf::from("/dev/md").join(&name);
+        // Also of loop devices: udev would put the array together again while they are detached.
+        for member in &devices {
+            setup.will_carry(member, &uuid)?;
+        }
+        let create = argv(self.create(&device, &name, &uuid, &devices));
+        setup.make(Undo::StopArray(uuid), &create)?;
+        setup.await_device(&device)?;
+        if !self.assume_clean && self.level != "0" {
+            // 1: there was nothing to wait for (mdadm(8)).
+            let wait = argv(["mdadm", "--wait"].map(OsStr::new));
+            host.exec(&[wait, vec![device.clone().into()]].concat())?;
+        }
+        // What the members held before may look like a signature of the array.
+        let wipe = argv(["wipefs", "--all"].map(OsStr::new));
+        host.must(&[wipe, vec![device.clone().into()]].concat())?;
+        let mut facts = self.read_back(host, &device, devices.len())?;
+        let sync = match (self.level.as_str(), self.assume_clean) {
+            ("0", _) => "none: no redundancy",
+            (_, true) => "left out: assumed to be clean",
+            (_, false) => "waited for",
+        };
+        facts.push(Fact::new("first synchronisation", sync));
+        Ok(StandingLayer {
+            facts: LayerFacts {
+                layer: "md".to_string(),
+                facts,
+            },
+            devices: vec![block::kernel_name(host, &device)],
+            gives: Gives::Devices(vec![Device {
+                path: device,
+                origin: Origin::Made(name),
+            }]),
+            disks: Vec::new(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// After the example of MD_ words in mdadm(8), --detail --export.
+    #[test]
+    fn what_mdadm_exports_becomes_facts() {
+        let facts = exported(concat!(
+            "MD_LEVEL=raid1\nMD_DEVICES=2\nMD_METADATA=1.2\n",
+            "MD_UUID=01234567:89abcdef:80000000:00000001\n",
+            "MD_DEVICE_dev_loop0_ROLE=0\nMD_DEVICE_dev_loop0_DEV=/dev/loop0\n",
+        ));
+        assert_eq!(facts.len(), 4);
+        assert_eq!(facts[0], Fact::new("MD_LEVEL", "raid1"));
+    }
+
+    #[test]
+    fn layouts_belong_to_levels() {
+        assert!(is_layout("10", "f2") && is_layout("5", "left-symmetric"));
+        assert!(!is_layout("1", "n2") && !is_layout("10", "left-symmetric"));
+    }
+}

@@ -1,0 +1,253 @@
+//! A share over NFS: the kernel's server on a peer or on this machine, mounted here.
+
+use crate::event::Fact;
+use crate::host::{Daemon, Driver, Needs, argv};
+use crate::journal::{self, Undo};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{
+    filesystem, line, options,
+    share::{self, Ends, Share, Shared},
+};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{GivesKind, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::{Memory, Setup};
+use std::ffi::OsString;
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+
+/// Threads of the server: what the kernel's own scripts start.
+const THREADS: &str = "8";
+
+/// The server itself: threads of the kernel.
+const SERVER: Daemon = Daemon {
+    program: "nfsd",
+    port: Some(2049),
+};
+
+/// Who tells a client what it may mount.
+const MOUNTD: Daemon = Daemon {
+    program: "rpc.mountd",
+    port: None,
+};
+
+/// Who tells which service is at which port: many machines run one, which is then used and left alone.
+const RPCBIND: Daemon = Daemon {
+    program: "rpcbind",
+    port: Some(111),
+};
+
+/// NFS.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "nfs",
+    summary: "A directory served over NFS by the kernel's server and mounted here.",
+    settings: &[
+        SettingDoc::choice("version", &["3", "4"], "4", "Version: 3, or 4 (4.2)."),
+        SettingDoc::choice(
+            "export",
+            &["sync", "async"],
+            "sync",
+            "sync: the server answers when the data are on its disk; async: before.",
+        ),
+        share::SERVER,
+        options::MOUNT,
+        line::DELAY,
+        line::RATE,
+    ],
+    takes: Takes::Directory,
+    gives: GivesKind::Directory,
+    example: "nfs = { version = \"4\", export = \"async\", delay = \"1 ms\" }",
+    parse,
+};
+
+struct Nfs {
+    version: &'static str,
+    export: String,
+    mount: Vec<String>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let share = Nfs {
+        version: match settings.optional_text("version")?.as_deref() {
+            Some("3") => "3",
+            _ => "4.2",
+        },
+        export: settings
+            .optional_text("export")?
+            .unwrap_or_else(|| "sync".to_string()),
+        mount: options::mount(settings)?,
+    };
+    Shared::layer(share, settings)
+}
+
+impl Share for Nfs {
+    const KIND: &'static str = "nfs";
+    /// The directory that is exported.
+    type Served = PathBuf;
+
+    fn asked(&self) -> String {
+        format!("NFS {}, {}", self.version, self.export)
+    }
+
+    fn mount_options(&self) -> &[String] {
+        &self.mount
+    }
+
+    fn client_needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["mount.nfs", "mount", "umount", "ip", "tc"],
+            file_system: Some("nfs"),
+            ..Needs::default()
+        }
+    }
+
+    fn server_needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &[
+                "exportfs",
+                "rpcbind",
+                "rpc.nfsd",
+                "rpc.mountd",
+                "modprobe",
+                "ip",
+                "tc",
+            ],
+            drivers: &[Driver {
+                module: "nfsd",
+                shown_by: "/proc/net/rpc/nfsd",
+                what: "the server of NFS (nfsd)",
+            }],
+            daemons: &[SERVER, MOUNTD],
+            ..Needs::default()
+        }
+    }
+
+    fn serve(
+        &self,
+        setup: &mut Setup<'_>,
+        ends: &Ends,
+        root: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
+        start(setup, ends)?;
+        facts.push(self.export(setup, ends, &root)?);
+        Ok(root)
+    }
+
+    fn mount(
+        &self,
+        setup: &mut Setup<'_>,
+        ends: &Ends,
+        served: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
+        let mut options = vec![format!("vers={}", self.version), "proto=tcp".to_string()];
+        // Version 4 sees one tree, whose root it is; version 3 names the directory.
+        let (kind, seen) = match self.version {
+            "3" => ("nfs", served),
+            _ => ("nfs4", PathBuf::from("/")),
+        };
+        if kind == "nfs" {
+            // Locks of version 3 need a daemon of their own; nobody else uses these files.
+            options.push("nolock".to_string());
+        }
+        options.extend(self.mount.iter().cloned());
+        let mut source = OsString::from(match ends.server {
+            IpAddr::V4(server) => format!("{server}:"),
+            IpAddr::V6(server) => format!("[{server}]:"),
+        });
+        source.push(&seen);
+        let root = setup.mount(kind, &source, &options, Memory::No)?;
+        let host = setup.host();
+        facts.extend(filesystem::mount_facts(host, &root, kind, &options, &[])?);
+        Ok(root)
+    }
+}
+
+/// Starts the server, which exports nothing yet.
+fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
+    let host = setup.host();
+    host.must(&argv(["modprobe", "nfsd"]))?;
+    host.check_free(&SERVER)?;
+    host.check_free(&MOUNTD)?;
+    let theirs = journal::exported(host)?;
+    if let Some(first) = theirs.lines().next() {
+        return Err(LayerError::refused(
+            format!("the server would export what is not ours: {}", first.trim()),
+            "take it back (exportfs -u), or run the study in the lab: stackrace run STUDY --lab",
+        ));
+    }
+    if host.check_free(&RPCBIND).is_ok() {
+        setup.start(&[RPCBIND], &argv(["rpcbind", "-w"]))?;
+    }
+    setup.will(Undo::EndNfsServer {
+        boot: host.read_text(Path::new(journal::BOOT))?.trim().to_string(),
+    })?;
+    let server = ends.server.to_string();
+    let mut command = argv(["rpc.nfsd", "--host", &server]);
+    // After a start, clients of before may claim their locks: there are none.
+    command.extend(argv(["--grace-time", "10", "--lease-time", "10", THREADS]));
+    host.must(&command)?;
+    setup.start(&[MOUNTD], &argv(["rpc.mountd"]))
+}
+
+impl Nfs {
+    /// Lets the client have a directory, and nobody else; what the server says it exports.
+    fn export(&self, setup: &mut Setup<'_>, ends: &Ends, root: &Path) -> Result<Fact, LayerError> {
+        let client = match ends.client {
+            IpAddr::V4(client) => client.to_string(),
+            IpAddr::V6(client) => format!("[{client}]"),
+        };
+        setup.will(Undo::Unexport {
+            client: client.clone(),
+            directory: root.to_path_buf(),
+        })?;
+        let asked = format!("rw,{},no_root_squash,no_subtree_check,fsid=0", self.export);
+        let mut command = argv(["exportfs", "-o", &asked]);
+        let mut served = OsString::from(format!("{client}:"));
+        served.push(root);
+        command.push(served);
+        let host = setup.host();
+        host.must(&command)?;
+        match in_force(&journal::exported(host)?, root) {
+            Some(options) if options.split(',').any(|option| option == self.export) => {
+                Ok(Fact::new("export in force", options))
+            }
+            found => Err(LayerError::refused(
+                format!(
+                    "the server exports with {found:?} although {} was asked",
+                    self.export
+                ),
+                "",
+            )),
+        }
+    }
+}
+
+/// Options a directory is exported with, as `exportfs -s` prints them:
+/// `/srv/a  10.77.0.1(sync,wdelay,rw)`.
+fn in_force<'a>(listed: &'a str, root: &Path) -> Option<&'a str> {
+    let root = root.to_string_lossy();
+    let line = listed.lines().find(|line| {
+        line.strip_prefix(&*root)
+            .is_some_and(|rest| rest.starts_with(char::is_whitespace))
+    })?;
+    line.split_once('(')?.1.strip_suffix(')')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_options_of_an_export_are_found() {
+        let listed = "/srv/ab  10.77.0.1(sync,rw)\n/srv/a  10.77.0.1(async,wdelay,rw)\n";
+        assert_eq!(
+            in_force(listed, Path::new("/srv/a")),
+            Some("async,wdelay,rw")
+        );
+        assert_eq!(in_force(listed, Path::new("/srv")), None);
+    }
+}

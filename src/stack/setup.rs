@@ -1,0 +1,512 @@
+//! A stack on its way up: everything is said in the journal before it is created.
+
+use crate::event::LayerFacts;
+use crate::host::{Daemon, Filling, Host, HostError, LineSpeed, Output, argv, daemon};
+use crate::journal::{EntryId, Undo, undo_entries};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Device, Gives};
+use crate::stack::site::Site;
+use std::ffi::{OsStr, OsString};
+use std::net::IpAddr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// What a layer builds with.
+pub(crate) struct Setup<'a> {
+    site: &'a Site<'a>,
+    /// Common beginning of every name this raise makes; nobody else has it.
+    mark: String,
+    /// 16 random digits, the end of `mark`.
+    nonce: String,
+    /// How many names and UUIDs were drawn.
+    drawn: u32,
+    /// Whether what lies at the bottom is still there when the stack is gone.
+    outlived: bool,
+    pub(super) entries: Vec<EntryId>,
+    pub(super) mounts: Vec<Mounted>,
+    pub(super) pools: Vec<Movable>,
+    pub(super) awaited: Vec<PathBuf>,
+    pub(super) backing: Vec<(usize, PathBuf)>,
+    pub(super) others: Vec<(usize, PathBuf)>,
+    /// The machine that is built on now.
+    host: &'a dyn Host,
+    /// Its number; 1: the site's own.
+    node: usize,
+    /// The machine the layer under way stands on; its peer is the next one.
+    home: usize,
+    /// What the layers below gave on the peer.
+    pub(super) there: Gives,
+}
+
+/// A mount of ours.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Mounted {
+    /// On which machine.
+    pub(crate) node: usize,
+    /// What mounted it, and mounts it again.
+    pub(crate) command: Vec<OsString>,
+    /// Where.
+    pub(crate) path: PathBuf,
+    /// Whether its content is still there after unmounting.
+    pub(crate) survives: bool,
+}
+
+/// A pool of ours, cold once it was exported.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Movable {
+    /// Its name.
+    pub(crate) pool: String,
+    /// A directory of links to its devices and nothing else.
+    pub(crate) links: PathBuf,
+}
+
+/// How often a device that a tool has just made is looked for, and how long is waited between.
+const APPEARS_TRIES: usize = 100;
+const APPEARS_PAUSE: Duration = Duration::from_millis(100);
+
+impl<'a> Setup<'a> {
+    pub(crate) fn new(site: &'a Site<'a>) -> Result<Self, HostError> {
+        let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
+        let tag: String = site.tag.chars().map(plain).collect();
+        let nonce = site.host.nonce()?;
+        Ok(Self {
+            site,
+            mark: format!(".stackrace-{tag}-{nonce}"),
+            nonce,
+            drawn: 0,
+            outlived: false,
+            entries: Vec::new(),
+            mounts: Vec::new(),
+            pools: Vec::new(),
+            awaited: Vec::new(),
+            backing: Vec::new(),
+            others: Vec::new(),
+            host: site.host,
+            node: 1,
+            home: 1,
+            there: Gives::Nothing,
+        })
+    }
+
+    pub(crate) fn host(&self) -> &'a dyn Host {
+        self.host
+    }
+
+    /// A machine of the stack by its number.
+    fn machine(&self, node: usize) -> Result<&'a dyn Host, HostError> {
+        match node {
+            1 => Ok(self.site.host),
+            node => self.site.host.peer(node),
+        }
+    }
+
+    /// Builds a layer on a machine, whose peer is the next one.
+    pub(super) fn stand_on(&mut self, home: usize) -> Result<(), HostError> {
+        (self.host, self.node, self.home) = (self.machine(home)?, home, home);
+        Ok(())
+    }
+
+    /// The peer.
+    pub(crate) fn peer(&self) -> Result<&'a dyn Host, HostError> {
+        self.machine(self.home + 1)
+    }
+
+    /// Addresses of this machine and of its peer, on the line between them.
+    pub(crate) fn ends(&self) -> Result<[IpAddr; 2], HostError> {
+        let [first, there] = self.peer()?.line()?;
+        let here = match self.home {
+            1 => first,
+            home => self.machine(home)?.line()?[1],
+        };
+        Ok([here, there])
+    }
+
+    /// Measures the line from this machine to its peer, with so many bytes; none: it is only planned.
+    pub(crate) fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        let peer = self.peer()?;
+        match self.home {
+            1 => peer.measure_line(bytes),
+            home => self.machine(home)?.measure_line_to(peer, bytes),
+        }
+    }
+
+    /// Builds on the peer for a while.
+    pub(crate) fn on_peer<T>(
+        &mut self,
+        build: impl FnOnce(&mut Self) -> Result<T, LayerError>,
+    ) -> Result<T, LayerError> {
+        let here = (self.host, self.node);
+        (self.host, self.node) = (self.peer()?, self.home + 1);
+        let built = build(self);
+        (self.host, self.node) = here;
+        built
+    }
+
+    /// Builds on this machine, then the same on the peer.
+    pub(crate) fn on_both(
+        &mut self,
+        build: impl Fn(&mut Self) -> Result<(), LayerError>,
+    ) -> Result<(), LayerError> {
+        build(self)?;
+        self.on_peer(build)
+    }
+
+    /// What the layers below gave on the peer.
+    pub(crate) fn there(&mut self) -> Gives {
+        std::mem::replace(&mut self.there, Gives::Nothing)
+    }
+
+    /// What stands until now stays when settling: somebody serves it, or has it open.
+    pub(crate) fn keep_standing(&mut self) {
+        self.pools.clear();
+        self.awaited.clear();
+        for mount in &mut self.mounts {
+            mount.survives = false;
+        }
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.site.seed
+    }
+
+    /// A name that is ours and unique: `.stackrace-r3-t1-0123456789abcdef-disks`.
+    pub(crate) fn name(&self, part: &str) -> String {
+        format!("{}-{part}", self.mark)
+    }
+
+    /// A name that is ours and unique, also in this stack, where none may begin with a dot:
+    /// `stackrace-r3-t1-0123456789abcdef-pool-1`.
+    pub(crate) fn plain_name(&mut self, part: &str) -> String {
+        let number = self.draw();
+        format!("{}-{part}-{number}", self.mark.trim_start_matches('.'))
+    }
+
+    /// A short name that is ours and unique: `stackrace-0123456789abcdef-1`.
+    pub(crate) fn short_name(&mut self) -> String {
+        let number = self.draw();
+        format!("stackrace-{}-{number}", self.nonce)
+    }
+
+    /// A number that no other name of this raise has.
+    fn draw(&mut self) -> u32 {
+        self.drawn += 1;
+        self.drawn
+    }
+
+    /// A UUID that is ours and unique: what is made bears it from its first moment, so that the
+    /// journal can name it before.
+    pub(crate) fn uuid(&mut self) -> String {
+        let number = self.draw();
+        let half = match self.nonce.len() {
+            16 => [&self.nonce[..8], &self.nonce[8..12], &self.nonce[12..]].join("-"),
+            _ => self.nonce.clone(),
+        };
+        format!("{half}-8000-{number:012x}")
+    }
+
+    /// Device ids that the user allowed to be wiped.
+    pub(crate) fn may_wipe(&self) -> &'a [String] {
+        self.site.wipe
+    }
+
+    /// Says that the devices at the bottom are still there when the stack is gone: whatever is
+    /// written to them has to be wiped again.
+    pub(crate) fn outlived(&mut self) {
+        self.outlived = true;
+    }
+
+    /// Whether devices at the bottom outlive the stack.
+    pub(crate) fn is_outlived(&self) -> bool {
+        self.outlived
+    }
+
+    /// Says in the journal that a device is about to carry a signature with a mark of ours, which
+    /// is wiped when the stack is lowered.
+    pub(crate) fn will_carry(&mut self, device: &Device, mark: &str) -> Result<(), LayerError> {
+        self.will(Undo::Blank {
+            device: device.path.clone(),
+            mark: mark.to_string(),
+        })?;
+        Ok(())
+    }
+
+    /// Says in the journal what the workload may make.
+    pub(crate) fn may_be_made(&mut self, undo: Undo) -> Result<(), LayerError> {
+        self.will(undo)?;
+        Ok(())
+    }
+
+    /// Says in the journal what a command is about to make, then runs it.
+    pub(crate) fn make(&mut self, undo: Undo, command: &[OsString]) -> Result<Output, LayerError> {
+        self.will(undo)?;
+        Ok(self.host().must(command)?)
+    }
+
+    /// Starts a server of which a machine has one; lowering ends it with all it began, by the mark they
+    /// bear. `daemons` are what must not run yet, its program first.
+    pub(crate) fn start(
+        &mut self,
+        daemons: &[Daemon],
+        command: &[OsString],
+    ) -> Result<(), LayerError> {
+        for daemon in daemons {
+            self.host().check_free(daemon)?;
+        }
+        let program = daemons
+            .iter()
+            .take(1)
+            .map(|daemon| daemon.program)
+            .collect();
+        self.will(Undo::EndServer {
+            program,
+            mark: self.mark.clone(),
+        })?;
+        let mut marked = argv(["env".to_string(), format!("{}={}", daemon::MARK, self.mark)]);
+        marked.extend_from_slice(command);
+        self.host().must(&marked)?;
+        Ok(())
+    }
+
+    /// Sets a parameter of the kernel until the stack is lowered.
+    pub(crate) fn set_parameter(&mut self, file: &Path, text: &str) -> Result<(), LayerError> {
+        let before = self.host().read_text(file)?.trim().to_string();
+        if before != text {
+            self.will(Undo::WriteBack {
+                file: file.to_path_buf(),
+                ours: text.to_string(),
+                before,
+            })?;
+            self.host().write_text(file, text)?;
+        }
+        Ok(())
+    }
+
+    /// Waits until a device that was just made can be seen; it is waited for again when its pool
+    /// was away.
+    pub(crate) fn await_device(&mut self, device: &Path) -> Result<(), LayerError> {
+        appears(self.host(), device)?;
+        self.awaited.push(device.to_path_buf());
+        Ok(())
+    }
+
+    /// Says that a pool is exported and imported to make it cold. `links` is a directory of links
+    /// to its devices and nothing else.
+    pub(crate) fn moves(&mut self, pool: &str, links: &Path) {
+        self.pools.push(Movable {
+            pool: pool.to_string(),
+            links: links.to_path_buf(),
+        });
+    }
+
+    /// The run's own directory, absolute and without links; created where it is missing.
+    pub(crate) fn scratch(&self) -> Result<PathBuf, LayerError> {
+        let host = self.host();
+        let scratch = host.own_scratch().unwrap_or(&self.site.scratch);
+        if !scratch.is_absolute() {
+            return Err(LayerError::refused(
+                format!(
+                    "the scratch directory {} is not absolute",
+                    scratch.display()
+                ),
+                "",
+            ));
+        }
+        let ancestors: Vec<&Path> = scratch.ancestors().collect();
+        for directory in ancestors.into_iter().rev() {
+            if !host.is_dir(directory) {
+                host.create_dir(directory)?;
+            }
+        }
+        Ok(host.canonical(scratch)?)
+    }
+
+    /// Says in the journal how what is about to be made is undone.
+    pub(crate) fn will(&mut self, undo: Undo) -> Result<EntryId, LayerError> {
+        let undo = match self.node {
+            1 => undo,
+            node => Undo::on(node, self.host, undo),
+        };
+        let id = self.site.journal.will(&self.site.tag, undo)?;
+        self.entries.push(id);
+        Ok(id)
+    }
+
+    /// Journals, then creates; never over what is there. What turns out to be somebody else's is
+    /// taken out of the journal again.
+    fn create(
+        &mut self,
+        path: &Path,
+        undo: Undo,
+        make: impl FnOnce(&dyn Host) -> Result<(), HostError>,
+    ) -> Result<(), LayerError> {
+        if self.host().exists(path) {
+            let there = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+            return Err(HostError::path("create", path, there).into());
+        }
+        let id = self.will(undo)?;
+        make(self.host()).map_err(|error| {
+            if error.is_already_there()
+                && let Err(unwritten) = self.site.journal.done(id)
+            {
+                return unwritten.into();
+            }
+            error.into()
+        })
+    }
+
+    /// Creates an empty directory that is removed when empty.
+    pub(crate) fn create_dir(&mut self, path: &Path) -> Result<(), LayerError> {
+        let undo = Undo::RemoveDir(path.to_path_buf());
+        self.create(path, undo, |host| host.create_dir(path))
+    }
+
+    /// Creates an empty directory that is removed with all it holds then.
+    pub(crate) fn create_tree(&mut self, path: &Path) -> Result<(), LayerError> {
+        let undo = Undo::RemoveTree(path.to_path_buf());
+        self.create(path, undo, |host| host.create_dir(path))
+    }
+
+    /// Creates a file.
+    pub(crate) fn create_file(
+        &mut self,
+        path: &Path,
+        bytes: u64,
+        filling: Filling,
+    ) -> Result<(), LayerError> {
+        let undo = Undo::RemoveFile(path.to_path_buf());
+        self.create(path, undo, |host| host.create_file(path, bytes, filling))
+    }
+
+    /// Creates a small text file.
+    pub(crate) fn create_text(&mut self, path: &Path, text: &str) -> Result<(), LayerError> {
+        self.create_file(path, 0, Filling::Sparse)?;
+        Ok(self.host().write_text(path, text)?)
+    }
+
+    /// Says that a directory's file system holds our data and is to be synced when settling.
+    pub(crate) fn lies_in(&mut self, directory: &Path) {
+        self.backing.push((self.node, directory.to_path_buf()));
+    }
+
+    /// Says that the workload runs on this machine too, in a directory of its own below `root`. Like
+    /// the first one it ends with the file system it lies in.
+    pub(crate) fn also_loaded(&mut self, root: &Path) -> Result<(), LayerError> {
+        let directory = root.join(format!("work-{}", self.node));
+        self.host().create_dir(&directory)?;
+        self.others.push((self.node, directory));
+        Ok(())
+    }
+
+    /// Attaches a loop device to a file; the command is `losetup --find --show` and the options.
+    /// Returns the device.
+    pub(crate) fn attach_loop(
+        &mut self,
+        options: &[String],
+        file: &Path,
+    ) -> Result<PathBuf, LayerError> {
+        self.will(Undo::DetachLoop(file.to_path_buf()))?;
+        let mut command = argv(["losetup", "--find", "--show"]);
+        command.extend(options.iter().map(OsString::from));
+        command.push(file.into());
+        let output = self.host().must(&command)?;
+        match output.stdout.trim() {
+            "" => Err(LayerError::refused(
+                format!("losetup named no device for {}", file.display()),
+                "",
+            )),
+            device => Ok(PathBuf::from(device)),
+        }
+    }
+
+    /// Mounts a file system of ours at a new mount point and returns it.
+    pub(crate) fn mount(
+        &mut self,
+        file_system: &str,
+        source: &OsStr,
+        options: &[String],
+        memory: Memory,
+    ) -> Result<PathBuf, LayerError> {
+        let path = self.mount_point()?;
+        let mut command = argv(["mount", "-t", file_system]);
+        if !options.is_empty() {
+            command.extend(argv(["-o".to_string(), options.join(",")]));
+        }
+        command.extend([source.to_os_string(), path.clone().into_os_string()]);
+        self.mount_with(command, &path, memory)?;
+        Ok(path)
+    }
+
+    /// A new, empty directory to mount at.
+    pub(crate) fn mount_point(&mut self) -> Result<PathBuf, LayerError> {
+        // A share is mounted beside what it serves.
+        let before = self.mounts.iter().filter(|mount| mount.node == self.node);
+        let name = match before.count() {
+            0 => "mnt".to_string(),
+            before => format!("mnt-{}", before + 1),
+        };
+        let path = self.scratch()?.join(self.name(&name));
+        self.create_dir(&path)?;
+        Ok(path)
+    }
+
+    /// Mounts a file system of ours with a command, which also mounts it again.
+    pub(crate) fn mount_with(
+        &mut self,
+        command: Vec<OsString>,
+        path: &Path,
+        memory: Memory,
+    ) -> Result<(), LayerError> {
+        self.make(Undo::Unmount(path.to_path_buf()), &command)?;
+        self.mounts.push(Mounted {
+            node: self.node,
+            command,
+            path: path.to_path_buf(),
+            survives: memory == Memory::No,
+        });
+        Ok(())
+    }
+
+    /// What a layer got, with the machine it stands on unless that is the first.
+    pub(super) fn placed(&self, facts: LayerFacts) -> LayerFacts {
+        match self.node {
+            1 => facts,
+            _ => LayerFacts {
+                layer: format!("{} on {}", facts.layer, self.host().name()),
+                ..facts
+            },
+        }
+    }
+
+    /// Undoes everything until now; what could not be undone, each with why.
+    pub(super) fn tear_down(&self) -> Vec<String> {
+        match undo_entries(self.site.host, self.site.journal, &self.entries) {
+            Ok(report) => report
+                .failed
+                .iter()
+                .map(|(undo, why)| format!("could not {undo}: {why}"))
+                .collect(),
+            Err(error) => vec![error.to_string()],
+        }
+    }
+}
+
+/// Waits for a device: udev makes its name some time after the kernel made the device.
+pub(crate) fn appears(host: &dyn Host, device: &Path) -> Result<(), LayerError> {
+    for _ in 0..APPEARS_TRIES {
+        if host.exists(device) {
+            return Ok(());
+        }
+        host.pause(APPEARS_PAUSE);
+    }
+    Err(LayerError::refused(
+        format!("{} was made and does not appear", device.display()),
+        "check that udevd runs",
+    ))
+}
+
+/// Whether a file system lives in memory alone, and is lost when unmounted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Memory {
+    Yes,
+    No,
+}

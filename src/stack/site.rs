@@ -1,0 +1,22 @@
+//! Where a stack is set up, and for whom.
+
+use crate::host::Host;
+use crate::journal::Journal;
+use std::path::PathBuf;
+
+/// Where a stack is raised, and for whom.
+pub(crate) struct Site<'a> {
+    /// The machine.
+    pub(crate) host: &'a dyn Host,
+    /// What is created is said here first.
+    pub(crate) journal: &'a Journal,
+    /// An absolute directory of the run: mount points live here, and disk files where the study
+    /// names no directory. Created when it is not there; part of the record, not journalled.
+    pub(crate) scratch: PathBuf,
+    /// Names this raise: `r3-t1`.
+    pub(crate) tag: String,
+    /// What random content follows from.
+    pub(crate) seed: u64,
+    /// Ids of devices that may be wiped although they carry something, repeated on the command line.
+    pub(crate) wipe: &'a [String],
+}

@@ -1,0 +1,176 @@
+//! A share over SMB: Samba on a peer or on this machine, mounted here by the kernel's client.
+
+pub(super) mod testing;
+
+use crate::event::Fact;
+use crate::host::{Daemon, Needs, argv};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{
+    filesystem, line, options,
+    share::{self, Ends, Share, Shared},
+};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{GivesKind, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::{Memory, Setup};
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+
+/// Where the server keeps its own, sockets among it: their paths are short by law (`sun_path`).
+const OWN: &str = "/run";
+
+/// Where SMB is spoken.
+const PORT: u16 = 445;
+
+/// The server.
+const SERVER: Daemon = Daemon {
+    program: "smbd",
+    port: Some(PORT),
+};
+
+/// Name of the share.
+const SHARE: &str = "work";
+
+/// SMB.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "smb",
+    summary: "A directory served over SMB by Samba and mounted here.",
+    settings: &[
+        SettingDoc::texts(
+            "options",
+            "",
+            "Options of the share as smb.conf takes them: \"strict sync = no\".",
+        ),
+        share::SERVER,
+        options::MOUNT,
+        line::DELAY,
+        line::RATE,
+    ],
+    takes: Takes::Directory,
+    gives: GivesKind::Directory,
+    example: "smb = { options = [\"strict sync = no\"], server = \"same\" }",
+    parse,
+};
+
+struct Smb {
+    options: Vec<String>,
+    mount: Vec<String>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let share = Smb {
+        options: share::options(settings)?,
+        mount: options::mount(settings)?,
+    };
+    Shared::layer(share, settings)
+}
+
+impl Share for Smb {
+    const KIND: &'static str = "smb";
+    type Served = ();
+
+    fn asked(&self) -> String {
+        "SMB 3.1.1".to_string()
+    }
+
+    fn options(&self) -> &[String] {
+        &self.options
+    }
+
+    fn mount_options(&self) -> &[String] {
+        &self.mount
+    }
+
+    fn client_needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["mount.cifs", "mount", "umount", "ip", "tc"],
+            file_system: Some("cifs"),
+            ..Needs::default()
+        }
+    }
+
+    fn server_needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["smbd", "testparm", "ip", "tc"],
+            daemons: &[SERVER],
+            ..Needs::default()
+        }
+    }
+
+    /// Starts the server; how it understood the share.
+    fn serve(
+        &self,
+        setup: &mut Setup<'_>,
+        ends: &Ends,
+        root: PathBuf,
+        facts: &mut Vec<Fact>,
+    ) -> Result<(), LayerError> {
+        let own = Path::new(OWN).join(setup.name("smb"));
+        let file = setup.scratch()?.join(setup.name("smb.conf"));
+        setup.create_tree(&own)?;
+        setup.create_text(&file, &self.configuration(&own, ends, &root))?;
+        let host = setup.host();
+        let mut command = argv(["testparm", "--suppress-prompt", "--section-name", SHARE]);
+        command.push(file.clone().into());
+        let found = host.must(&command)?;
+        if let Some(line) = found.stderr.lines().find(|line| line.contains("unknown")) {
+            return Err(LayerError::refused(
+                format!("Samba does not know an option: {line}"),
+                "see: man smb.conf",
+            ));
+        }
+        let mut command = argv(["smbd", "--daemon", "--log-basename"]);
+        command.extend([own.into(), "--configfile".into(), file.into()]);
+        setup.start(&[SERVER], &command)?;
+        share::listening(host, "Samba", PORT)?;
+        let lines = found.stdout.lines().map(str::trim);
+        let lines: Vec<&str> = lines.filter(|line| line.contains('=')).collect();
+        facts.push(Fact::new("share in force", lines.join("; ")));
+        Ok(())
+    }
+
+    fn mount(
+        &self,
+        setup: &mut Setup<'_>,
+        ends: &Ends,
+        (): (),
+        facts: &mut Vec<Fact>,
+    ) -> Result<PathBuf, LayerError> {
+        let source = format!("//{}/{SHARE}", ends.server);
+        let mut options = vec!["guest".to_string(), "vers=3.1.1".to_string()];
+        options.extend(self.mount.iter().cloned());
+        let root = setup.mount("cifs", OsStr::new(&source), &options, Memory::No)?;
+        // `guest` is shown as what it means.
+        let (host, seen) = (setup.host(), &options[1..]);
+        facts.extend(filesystem::mount_facts(host, &root, "cifs", seen, &[])?);
+        Ok(root)
+    }
+}
+
+impl Smb {
+    /// smb.conf(5): the client is root, nobody else is let in, and everything the server keeps is in a
+    /// directory of ours.
+    fn configuration(&self, own: &Path, ends: &Ends, root: &Path) -> String {
+        let Ends { client, server, .. } = ends;
+        let own = own.display();
+        let mut text = format!(
+            "[global]\nserver role = standalone server\nmap to guest = Bad User\nguest account = root\n\
+             interfaces = {server}\nbind interfaces only = yes\nhosts allow = {client}\nhosts deny = ALL\n\
+             smb ports = {PORT}\ndisable netbios = yes\nload printers = no\ndisable spoolss = yes\n\
+             log level = 0\nlog file = {own}/log\nncalrpc dir = {own}\nprivate dir = {own}\n"
+        );
+        for kept in ["pid", "lock", "state", "cache"] {
+            text.push_str(&format!("{kept} directory = {own}\n"));
+        }
+        let root = root.display();
+        text.push_str(&format!(
+            "[{SHARE}]\npath = {root}\nread only = no\nguest ok = yes\n"
+        ));
+        for option in &self.options {
+            text.push_str(&format!("{option}\n"));
+        }
+        text
+    }
+}

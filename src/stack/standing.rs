@@ -1,0 +1,209 @@
+//! A stack that stands: where the workload runs, what was really obtained, how it gets cold, how it
+//! goes.
+
+use crate::event::{Fact, LayerFacts, Settled};
+use crate::host::{Host, HostError, argv};
+use crate::journal::{self, EntryId, undo_entries, unmount, until_free};
+use crate::stack::common::line;
+use crate::stack::error::{LayerError, StackError};
+use crate::stack::gives::Bare;
+use crate::stack::setup::{Mounted, Movable, appears};
+use crate::stack::site::Site;
+use std::path::{Path, PathBuf};
+
+/// Writing `3` there drops clean pages, dentries and inodes (proc_sys_vm(5)).
+const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
+
+/// A stack that stands. Dropping it leaves it standing: only [`StandingStack::lower`] and the journal
+/// take it down.
+#[must_use = "a stack stands until it is lowered"]
+#[derive(Debug)]
+pub(crate) struct StandingStack {
+    pub(crate) directory: PathBuf,
+    pub(crate) bare: Option<Bare>,
+    pub(crate) facts: Vec<LayerFacts>,
+    pub(crate) devices: Vec<String>,
+    pub(crate) entries: Vec<EntryId>,
+    pub(crate) mounts: Vec<Mounted>,
+    pub(crate) pools: Vec<Movable>,
+    pub(crate) awaited: Vec<PathBuf>,
+    pub(crate) backing: Vec<(usize, PathBuf)>,
+    pub(crate) others: Vec<(usize, PathBuf)>,
+    pub(crate) nodes: usize,
+    /// What tells this start of each machine from any other, from node 2 on.
+    pub(crate) boots: Vec<String>,
+}
+
+/// A machine of the stack by its number.
+fn on(host: &dyn Host, node: usize) -> Result<&dyn Host, HostError> {
+    if node == 1 { Ok(host) } else { host.peer(node) }
+}
+
+/// What tells the present start of each machine from any other, from node 2 up to a number.
+///
+/// # Errors
+/// When one is not there.
+pub(crate) fn boots(host: &dyn Host, nodes: usize) -> Result<Vec<String>, HostError> {
+    let nodes = 2..=nodes;
+    nodes
+        .map(|node| host.peer(node)?.read_text(Path::new(journal::BOOT)))
+        .collect()
+}
+
+impl StandingStack {
+    /// A private directory, empty when the stack was raised.
+    pub(crate) fn directory(&self) -> &Path {
+        &self.directory
+    }
+
+    /// Other machines on which the workload runs at the same time, by number, each with its private
+    /// directory there.
+    pub(crate) fn others(&self) -> &[(usize, PathBuf)] {
+        &self.others
+    }
+
+    /// Devices for the workload itself, where the stack leaves any to it.
+    pub(crate) fn bare(&self) -> Option<&Bare> {
+        self.bare.as_ref()
+    }
+
+    /// What each layer really got, bottom up.
+    pub(crate) fn facts(&self) -> &[LayerFacts] {
+        &self.facts
+    }
+
+    /// Block devices by their names in `/proc/diskstats`: first those the top file system lies on,
+    /// then the whole disks under everything. Empty for file systems in memory.
+    pub(crate) fn devices(&self) -> &[String] {
+        &self.devices
+    }
+
+    /// The line to the peer as it was measured (see [`line`]), the nearest to the workload where
+    /// there are two; none: there is none.
+    pub(crate) fn line(&self) -> Option<Fact> {
+        let mut facts = self.facts.iter().rev().flat_map(|layer| &layer.facts);
+        facts.find(|fact| fact.name == line::MEASURED).cloned()
+    }
+
+    /// Writes everything back, then makes the stack cold as far as asked and possible: unmounts and
+    /// mounts again what is ours, exports and imports pools of ours (which have a cache of their
+    /// own), and drops the kernel's caches.
+    ///
+    /// `caches` of what is returned is `drop_caches`, or `none` where that was not asked or not
+    /// allowed: advice on single files is the caller's. What is resident is not looked at.
+    ///
+    /// # Errors
+    /// When writing back fails, or a mount is busy or does not come back.
+    pub(crate) fn settle(
+        &self,
+        site: &Site<'_>,
+        drop_caches: bool,
+        remount: bool,
+    ) -> Result<Settled, StackError> {
+        let host = site.host;
+        self.settle_on(host, drop_caches, remount)
+            .map_err(StackError::whole)
+    }
+
+    fn settle_on(
+        &self,
+        host: &dyn Host,
+        drop_caches: bool,
+        remount: bool,
+    ) -> Result<Settled, LayerError> {
+        host.sync_file_system(&self.directory)?;
+        for (node, directory) in &self.others {
+            on(host, *node)?.sync_file_system(directory)?;
+        }
+        let again: Vec<&Mounted> = self
+            .mounts
+            .iter()
+            .filter(|mount| remount && mount.survives)
+            .collect();
+        for mount in again.iter().rev() {
+            unmount(on(host, mount.node)?, &mount.path)?;
+        }
+        let away: &[Movable] = if remount { &self.pools } else { &[] };
+        for movable in away.iter().rev() {
+            until_free(host, &argv(["zpool", "export", &movable.pool]))?;
+        }
+        // Unmounting made the upper file system write to files of the lower one, whose pages are
+        // dirty now and would survive the dropping.
+        for (node, directory) in &self.backing {
+            on(host, *node)?.sync_file_system(directory)?;
+        }
+        let mut dropped = drop_caches;
+        for node in 1..=self.nodes {
+            let host = on(host, node)?;
+            dropped = dropped
+                && host.is_root()
+                // A container may forbid it even to root: then the trial says that nothing was
+                // dropped.
+                && host.write_text(Path::new(DROP_CACHES), "3").is_ok();
+        }
+        self.come_back(host, away)?;
+        for mount in &again {
+            on(host, mount.node)?.must(&mount.command)?;
+        }
+        Ok(Settled {
+            caches: if dropped { "drop_caches" } else { "none" }.to_string(),
+            remounted: !again.is_empty(),
+            ..Settled::default()
+        })
+    }
+
+    fn come_back(&self, host: &dyn Host, away: &[Movable]) -> Result<(), LayerError> {
+        for Movable { pool, links } in away {
+            let mut command = argv(["zpool", "import", "-d"]);
+            command.push(links.clone().into());
+            command.extend(argv(["-o", "cachefile=none", pool]));
+            host.must(&command)?;
+        }
+        if !away.is_empty() {
+            for device in &self.awaited {
+                appears(host, device)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether every machine of it has been there since before it was raised: one that lost its
+    /// power does not hold its part any more.
+    ///
+    /// # Errors
+    /// The first that has not.
+    pub(crate) fn is_whole(&self, host: &dyn Host) -> Result<(), HostError> {
+        for (node, began) in (2..).zip(&self.boots) {
+            let host = on(host, node)?;
+            if host.read_text(Path::new(journal::BOOT))? != *began {
+                return Err(HostError::Elsewhere {
+                    host: host.name().to_string(),
+                    said: "it was started again: its part of the stack is gone".to_string(),
+                    next: String::new(),
+                    kind: std::io::ErrorKind::NotConnected,
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes the stack down, top first, by its entries in the journal.
+    ///
+    /// # Errors
+    /// What could not be undone, and who holds it; it stays in the journal.
+    pub(crate) fn tear_down(self, site: &Site<'_>) -> Result<(), StackError> {
+        let report =
+            undo_entries(site.host, site.journal, &self.entries).map_err(StackError::whole)?;
+        let mut failed = report.failed.into_iter();
+        let Some((undo, why)) = failed.next() else {
+            return Ok(());
+        };
+        Err(StackError {
+            left: failed.map(|(undo, _)| format!("{undo}")).collect(),
+            ..StackError::whole(LayerError::refused(
+                format!("could not {undo}: {why}"),
+                "end what holds it, then run: stackrace clean",
+            ))
+        })
+    }
+}

@@ -1,0 +1,98 @@
+//! Devices left as they are, for a workload that makes and destroys pools on them itself.
+//!
+//! What the workload may make is in the journal before it begins: pools whose names begin with a
+//! mark of ours, mounted in one directory. Whatever of that stands when the stack is lowered goes.
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::Needs;
+use crate::journal::Undo;
+use crate::setting::{Refusal, Settings};
+use crate::stack::common::{block, filesystem};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Bare, DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
+use crate::stack::zfs::properties as zfs;
+
+/// Bare devices.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "bare",
+    summary: "Devices left as they are, for a workload that makes pools of ZFS on them itself: migrate-pool, mend-pool.",
+    settings: &[],
+    takes: Takes::Devices {
+        min: 2,
+        max: DEVICES_MAX,
+    },
+    gives: GivesKind::Bare,
+    example: "bare = {}",
+    parse,
+};
+
+struct BareDevices;
+
+fn parse(_settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    Ok(Box::new(BareDevices))
+}
+
+impl Layer for BareDevices {
+    fn kind(&self) -> &'static str {
+        "bare"
+    }
+
+    fn describe_asked(&self) -> String {
+        "bare devices, for pools (ZFS) of the workload's".to_string()
+    }
+
+    fn takes(&self) -> Takes {
+        KIND.takes
+    }
+
+    fn gives(&self) -> GivesKind {
+        GivesKind::Bare
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["zpool", "zfs", "wipefs", "blkid"],
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let devices = filesystem::to_format(host, below)?;
+        let mark = setup.plain_name("pool");
+        let directory = setup.scratch()?.join(format!(".{mark}"));
+        setup.create_tree(&directory)?;
+        if setup.is_outlived() {
+            for device in &devices {
+                setup.will_carry(device, &mark)?;
+            }
+        }
+        let pools = ["-a", "-b"].map(|end| format!("{mark}{end}"));
+        for pool in &pools {
+            setup.may_be_made(Undo::DestroyPool(pool.clone()))?;
+        }
+        zfs::load(host);
+        let names: Vec<String> = devices
+            .iter()
+            .map(|device| block::kernel_name(host, &device.path))
+            .collect();
+        let mut facts = vec![Fact::new("devices", names.join(" "))];
+        facts.extend(block::kernel(host));
+        Ok(StandingLayer {
+            facts: LayerFacts {
+                layer: "bare".to_string(),
+                facts,
+            },
+            gives: Gives::Bare(Bare {
+                devices: devices.into_iter().map(|device| device.path).collect(),
+                pools,
+                directory,
+            }),
+            devices: names,
+            disks: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,109 @@
+//! A file system in a pool of ZFS.
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Needs, argv};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{block, filesystem};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes, pool};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::{Memory, Setup};
+use crate::stack::zfs::properties as zfs;
+use std::ffi::OsString;
+
+/// A dataset.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "dataset",
+    summary: "A file system of ZFS in a pool; every property is read back.",
+    settings: &[
+        zfs::COMPRESSION,
+        SettingDoc::bytes("recordsize", "", "Largest block of a file, a power of two."),
+        zfs::SYNC,
+        SettingDoc::choice(
+            "atime",
+            &["on", "off"],
+            "",
+            "Whether the time of the last access is kept.",
+        ),
+        zfs::PRIMARYCACHE,
+        zfs::LOGBIAS,
+        zfs::DEDUP,
+        SettingDoc::choice(
+            "xattr",
+            &["on", "off", "sa", "dir"],
+            "",
+            "Where extended attributes are kept.",
+        ),
+        zfs::PROPERTIES,
+    ],
+    takes: Takes::Pool,
+    gives: GivesKind::Directory,
+    example: "dataset = { compression = \"lz4\", recordsize = \"128 KiB\", atime = \"off\" }",
+    parse,
+};
+
+struct Dataset {
+    properties: Vec<(String, String)>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    Ok(Box::new(Dataset {
+        properties: zfs::asked(
+            settings,
+            &["atime", "xattr"],
+            &["recordsize"],
+            &["recordsize", "atime", "xattr", "compression"],
+        )?,
+    }))
+}
+
+impl Layer for Dataset {
+    fn kind(&self) -> &'static str {
+        "dataset"
+    }
+
+    fn describe_asked(&self) -> String {
+        format!("dataset{}", zfs::shown(&self.properties))
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Pool
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["zfs", "umount"],
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let name = format!("{}/data", pool(below)?.name);
+        let root = setup.mount_point()?;
+        // It ends with its pool, which the journal names.
+        let mut create = argv(["zfs", "create", "-o", "canmount=noauto", "-o"]);
+        let mut point = OsString::from("mountpoint=");
+        point.push(&root);
+        create.push(point);
+        create.extend(zfs::words(&self.properties));
+        create.push(name.clone().into());
+        host.must(&create)?;
+        setup.mount_with(argv(["zfs", "mount", &name]), &root, Memory::No)?;
+        let mount = filesystem::mounted(host, &root)?;
+        let mut facts = zfs::obtained(host, &name, &self.properties)?;
+        facts.push(Fact::new("file system", &mount.file_system));
+        facts.push(Fact::new("mount options in force", mount.options.join(",")));
+        facts.extend(block::kernel(host));
+        Ok(StandingLayer {
+            gives: Gives::Mounted(root),
+            facts: LayerFacts {
+                layer: "dataset".to_string(),
+                facts,
+            },
+            devices: Vec::new(),
+            disks: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,14 @@
+//! ZFS: pools, what is made in them, and devices left bare for pools of the workload.
+
+mod bare;
+mod dataset;
+mod pool;
+mod properties;
+mod volume;
+
+pub(crate) use bare::KIND as BARE;
+pub(crate) use dataset::KIND as DATASET;
+pub(crate) use pool::KIND as POOL;
+pub(crate) use pool::{ashift, layout};
+pub(crate) use properties::{facts, lines, table};
+pub(crate) use volume::KIND as VOLUME;

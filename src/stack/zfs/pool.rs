@@ -1,0 +1,421 @@
+//! A pool of ZFS on devices, its ashift read back from the labels on them.
+//!
+//! ZFS takes the ashift asked for as a wish: on disks that report physical sectors of 4096 B,
+//! mirrors and raidz get 12 although 9 was asked. Such a pool is an error here, never a figure.
+
+use crate::event::{Fact, LayerFacts};
+use crate::host::{Host, Needs, argv, udev::create_pool};
+use crate::journal::{Undo, partitions};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::{block, filesystem};
+use crate::stack::error::LayerError;
+use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Pool, StandingLayer, Takes};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
+use crate::stack::zfs::properties as zfs;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+/// Largest ashift ZFS takes by itself on disks that ask for it.
+const MAX_AUTO_ASHIFT: &str = "/sys/module/zfs/parameters/zfs_vdev_max_auto_ashift";
+
+/// A pool.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "zpool",
+    summary: "A pool of ZFS; put a dataset on it, or a zvol. Exported and imported between trials.",
+    settings: &[
+        SettingDoc::choice(
+            "topology",
+            &[
+                "stripe", "mirror", "raid10", "raidz1", "raidz2", "raidz3", "draid1", "draid2",
+                "draid3",
+            ],
+            "stripe",
+            "How data is spread; raid10: pairs of mirrors, in order.",
+        ),
+        SettingDoc::count(
+            "ashift",
+            "",
+            "Power of two of the smallest write, 9 to 16; what ZFS chooses unless given.",
+        ),
+        SettingDoc::count(
+            "max-auto-ashift",
+            "",
+            "The module's parameter zfs_vdev_max_auto_ashift while the pool stands; 9 makes an ashift of 9 hold on disks with physical sectors of 4 KiB.",
+        ),
+        SettingDoc::count(
+            "special",
+            "0",
+            "How many devices hold metadata alone, a mirror if several; before those of log and cache.",
+        ),
+        SettingDoc::count(
+            "log",
+            "0",
+            "How many devices hold the intent log alone, a mirror if several; before those of cache.",
+        ),
+        SettingDoc::count(
+            "cache",
+            "0",
+            "How many devices, the last ones, cache what is read.",
+        ),
+        zfs::PROPERTIES,
+    ],
+    takes: Takes::Devices {
+        min: 1,
+        max: DEVICES_MAX,
+    },
+    gives: GivesKind::Pool,
+    example: "zpool = { topology = \"mirror\", ashift = 12 }",
+    parse,
+};
+
+struct Zpool {
+    topology: String,
+    ashift: Option<u64>,
+    max_auto_ashift: Option<u64>,
+    special: usize,
+    log: usize,
+    cache: usize,
+    properties: Vec<(String, String)>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let count = |name: &str| -> Result<usize, Refusal> {
+        let count = settings.optional_count(name)?.unwrap_or(0);
+        usize::try_from(count)
+            .ok()
+            .filter(|count| *count < DEVICES_MAX)
+            .ok_or_else(|| {
+                let message = format!("{count} devices cannot be had for {name}");
+                Refusal::at(settings.span_of(name), message, "write 0, 1 or 2")
+            })
+    };
+    let ashift = |name: &str| -> Result<Option<u64>, Refusal> {
+        let value = settings.optional_count(name)?;
+        match value {
+            Some(value) if !(9..=16).contains(&value) => Err(Refusal::at(
+                settings.span_of(name),
+                format!("{name} cannot be {value}"),
+                "write 9 (512 B), 12 (4 KiB) or another power of two up to 16",
+            )),
+            _ => Ok(value),
+        }
+    };
+    Ok(Box::new(Zpool {
+        topology: settings
+            .optional_text("topology")?
+            .unwrap_or_else(|| "stripe".to_string()),
+        ashift: ashift("ashift")?,
+        max_auto_ashift: ashift("max-auto-ashift")?,
+        special: count("special")?,
+        log: count("log")?,
+        cache: count("cache")?,
+        properties: zfs::properties(settings, &["ashift", "cachefile", "altroot"])?,
+    }))
+}
+
+impl Zpool {
+    /// Devices its data need.
+    fn data_min(&self) -> usize {
+        match self.topology.as_str() {
+            "mirror" | "raidz1" => 2,
+            "raidz2" | "draid1" => 3,
+            "raid10" | "raidz3" | "draid2" => 4,
+            "draid3" => 5,
+            _ => 1,
+        }
+    }
+
+    fn extra(&self) -> usize {
+        self.special + self.log + self.cache
+    }
+
+    /// The words after the name: where which device goes.
+    fn vdevs(&self, devices: &[Device]) -> Result<Vec<OsString>, LayerError> {
+        let paths: Vec<&OsStr> = devices.iter().map(|d| d.path.as_os_str()).collect();
+        let (data, rest) = paths.split_at(paths.len().saturating_sub(self.extra()));
+        let (special, rest) = rest.split_at(self.special);
+        let (log, cache) = rest.split_at(self.log);
+        let mut words: Vec<OsString> = Vec::new();
+        match self.topology.as_str() {
+            "stripe" => words.extend(argv(data.iter().copied())),
+            "raid10" if !data.len().is_multiple_of(2) => {
+                return Err(LayerError::refused(
+                    format!("{} devices make no pairs for raid10", data.len()),
+                    "give it an even number of devices",
+                ));
+            }
+            "raid10" => {
+                for pair in data.chunks(2) {
+                    words.push("mirror".into());
+                    words.extend(argv(pair.iter().copied()));
+                }
+            }
+            topology => {
+                words.push(topology.into());
+                words.extend(argv(data.iter().copied()));
+            }
+        }
+        for (purpose, devices) in [("special", special), ("log", log), ("cache", cache)] {
+            if !devices.is_empty() {
+                words.push(purpose.into());
+            }
+            if devices.len() > 1 && purpose != "cache" {
+                words.push("mirror".into());
+            }
+            words.extend(argv(devices.iter().copied()));
+        }
+        Ok(words)
+    }
+
+    fn create(&self, name: &str, devices: &[Device]) -> Result<Vec<OsString>, LayerError> {
+        // -f: that the devices may be written over was found out before, and a single special or
+        // log device beside a mirror is what was asked for.
+        let mut command = argv(["zpool", "create", "-f", "-o", "cachefile=none"]);
+        if let Some(ashift) = self.ashift {
+            command.extend(argv(["-o".to_string(), format!("ashift={ashift}")]));
+        }
+        command.extend(zfs::words(&self.properties));
+        command.extend(argv(["-O", "mountpoint=none", name]));
+        command.extend(self.vdevs(devices)?);
+        Ok(command)
+    }
+
+    /// The ashift in the labels, which alone is what ZFS works with.
+    fn ashift_of(&self, host: &dyn Host, devices: &[Device]) -> Result<Vec<Fact>, LayerError> {
+        let mut facts = Vec::new();
+        let (main, _) = devices.split_at(devices.len().saturating_sub(self.log + self.cache));
+        for device in main {
+            let name = block::kernel_name(host, &device.path);
+            let label = argv([OsStr::new("zdb"), OsStr::new("-l")]);
+            let leaf = leaf(host, &device.path);
+            let label = host.must(&[label, vec![leaf.into_os_string()]].concat())?;
+            let found = ashift(&label.stdout).ok_or_else(|| {
+                LayerError::refused(
+                    format!("the label of the pool on {name} names no ashift"),
+                    "",
+                )
+            })?;
+            if let Some(asked) = self.ashift.filter(|asked| *asked != found) {
+                return Err(LayerError::refused(
+                    format!("{name} got an ashift of {found} although {asked} was asked"),
+                    trap(asked),
+                ));
+            }
+            facts.push(Fact::new(format!("ashift of {name}"), found.to_string()));
+        }
+        Ok(facts)
+    }
+
+    fn facts(
+        &self,
+        host: &dyn Host,
+        name: &str,
+        devices: &[Device],
+    ) -> Result<Vec<Fact>, LayerError> {
+        let status = host.must(&argv(["zpool", "status", name]))?;
+        let mut facts = vec![Fact::new("layout", layout(&status.stdout, name))];
+        facts.extend(self.ashift_of(host, devices)?);
+        let all = host.must(&argv(["zpool", "get", "all", name]))?;
+        let found = zfs::table(&all.stdout);
+        zfs::check("the pool", &self.properties, &found)?;
+        facts.extend(zfs::facts(&self.properties, &found));
+        let module = host.read_text(Path::new("/sys/module/zfs/version"));
+        facts.extend(
+            module
+                .ok()
+                .map(|version| Fact::new("version of ZFS", version.trim())),
+        );
+        Ok(facts)
+    }
+}
+
+fn trap(asked: u64) -> String {
+    format!(
+        "write max-auto-ashift = {asked} in zpool, or use disks that report physical sectors of {} B",
+        1_u64 << asked
+    )
+}
+
+impl Layer for Zpool {
+    fn kind(&self) -> &'static str {
+        "zpool"
+    }
+
+    fn brief(&self) -> String {
+        format!("zpool, topology = {}", self.topology)
+    }
+
+    fn describe_asked(&self) -> String {
+        let mut text = format!("pool, {}", self.topology);
+        if let Some(ashift) = self.ashift {
+            text.push_str(&format!(", ashift {ashift}"));
+        }
+        for (what, count) in [
+            ("special", self.special),
+            ("log", self.log),
+            ("cache", self.cache),
+        ] {
+            if count > 0 {
+                text.push_str(&format!(", {count} for {what}"));
+            }
+        }
+        text + &zfs::shown(&self.properties)
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Devices {
+            min: self.data_min() + self.extra(),
+            max: DEVICES_MAX,
+        }
+    }
+
+    fn gives(&self) -> GivesKind {
+        GivesKind::Pool
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["zpool", "zfs", "zdb", "wipefs", "blkid"],
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let devices = filesystem::devices(below)?;
+        let name = setup.plain_name("pool");
+        let create = self.create(&name, &devices)?;
+        for device in &devices {
+            filesystem::ours_to_format(host, device)?;
+        }
+        zfs::load(host);
+        if let Some(ashift) = self.max_auto_ashift {
+            setup.set_parameter(Path::new(MAX_AUTO_ASHIFT), &ashift.to_string())?;
+        }
+        let links = setup.scratch()?.join(format!(".{name}"));
+        setup.create_tree(&links)?;
+        if setup.is_outlived() {
+            for device in &devices {
+                setup.will_carry(device, &name)?;
+            }
+        }
+        setup.will(Undo::DestroyPool(name.clone()))?;
+        create_pool(host, &create)?;
+        for (index, device) in devices.iter().enumerate() {
+            let target = leaf(host, &device.path).into_os_string();
+            let link = links.join(format!("disk-{}", index + 1)).into_os_string();
+            host.must(&[argv(["ln", "--symbolic"]), vec![target, link]].concat())?;
+        }
+        setup.moves(&name, &links);
+        let names: Vec<String> = devices
+            .iter()
+            .map(|device| block::kernel_name(host, &device.path))
+            .collect();
+        Ok(StandingLayer {
+            facts: LayerFacts {
+                layer: "zpool".to_string(),
+                facts: self.facts(host, &name, &devices)?,
+            },
+            gives: Gives::Pool(Pool { name }),
+            devices: names,
+            disks: Vec::new(),
+        })
+    }
+}
+
+/// Where the label of a device given to `zpool create` is: ZFS makes a partition on a whole disk.
+fn leaf(host: &dyn Host, device: &Path) -> PathBuf {
+    let mut partitions = partitions(host, device).into_iter();
+    partitions.next().unwrap_or_else(|| device.to_path_buf())
+}
+
+/// The ashift in a label as `zdb -l` prints it.
+pub(crate) fn ashift(label: &str) -> Option<u64> {
+    let line = label
+        .lines()
+        .find_map(|line| line.trim().strip_prefix("ashift: "))?;
+    line.trim().parse().ok()
+}
+
+/// The names in the table of `zpool status`: `mirror-0 loop1 loop2`.
+pub(crate) fn layout(status: &str, pool: &str) -> String {
+    let words = status
+        .lines()
+        .skip_while(|line| !line.trim_start().starts_with("NAME "))
+        .skip(1)
+        .take_while(|line| !line.starts_with("errors:"))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|word| *word != pool);
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What zfs-fuse 0.7.0 printed of two loop devices.
+    #[test]
+    fn layout_and_ashift_are_read_back() {
+        let status = concat!(
+            "  pool: p\n state: ONLINE\n scrub: none requested\nconfig:\n\n",
+            "\tNAME        STATE     READ WRITE CKSUM\n",
+            "\tp  ONLINE       0     0     0\n",
+            "\t  mirror-0  ONLINE       0     0     0\n",
+            "\t    loop1   ONLINE       0     0     0\n",
+            "\t    loop2   ONLINE       0     0     0\n\n",
+            "errors: No known data errors\n",
+        );
+        assert_eq!(layout(status, "p"), "mirror-0 loop1 loop2");
+        // OpenZFS 2.3.9, of disks with physical sectors of 4096 B.
+        let status = concat!(
+            "  pool: p\n state: ONLINE\nconfig:\n\n",
+            "\tNAME                STATE     READ WRITE CKSUM\n",
+            "\tp                   ONLINE       0     0     0\n",
+            "\t  draid2:2d:4c:0s-0 ONLINE       0     0     0\n",
+            "\t    vda             ONLINE       0     0     0  block size: 512B configured, 4096B native\n",
+            "\t    vdb             ONLINE       0     0     0  block size: 512B configured, 4096B native\n\n",
+            "errors: No known data errors\n",
+        );
+        assert_eq!(layout(status, "p"), "draid2:2d:4c:0s-0 vda vdb");
+        let label =
+            "    vdev_tree:\n        type: 'mirror'\n        ashift: 12\n        asize: 1\n";
+        assert_eq!(ashift(label), Some(12));
+        assert_eq!(ashift("failed to unpack label 0\n"), None);
+        assert!(trap(9).ends_with("physical sectors of 512 B"));
+    }
+
+    #[test]
+    fn devices_go_where_they_were_asked_to() {
+        let pool = Zpool {
+            topology: "raid10".to_string(),
+            ashift: Some(9),
+            max_auto_ashift: None,
+            special: 2,
+            log: 1,
+            cache: 1,
+            properties: Vec::new(),
+        };
+        let devices = |count: u32| -> Vec<Device> {
+            let device = |number| Device {
+                path: PathBuf::from(format!("/{number}")),
+                origin: crate::stack::gives::Origin::LoopOn(PathBuf::new()),
+            };
+            (1..=count).map(device).collect()
+        };
+        let words = pool.vdevs(&devices(8)).unwrap();
+        assert_eq!(
+            crate::host::shown(&words),
+            "mirror /1 /2 mirror /3 /4 special mirror /5 /6 log /7 cache /8"
+        );
+        assert!(pool.vdevs(&devices(9)).is_err());
+        assert_eq!(
+            pool.takes(),
+            Takes::Devices {
+                min: 8,
+                max: DEVICES_MAX
+            }
+        );
+    }
+}

@@ -1,0 +1,360 @@
+//! Properties of pools, datasets and volumes of ZFS: asked for, read back, compared.
+
+use crate::event::Fact;
+use crate::host::{Host, argv};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::error::LayerError;
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Properties there is no setting for.
+pub(crate) const PROPERTIES: SettingDoc =
+    SettingDoc::texts("properties", "", "Further properties, each \"name=value\".");
+
+/// Properties that datasets and volumes share, each a setting of the same name.
+pub(crate) const COMPRESSION: SettingDoc = SettingDoc::text(
+    "compression",
+    "",
+    "off, on, lz4, zstd, zstd-1 to zstd-19, zstd-fast-N, gzip, gzip-1 to gzip-9, lzjb or zle; what ZFS chooses unless given.",
+);
+pub(crate) const SYNC: SettingDoc = SettingDoc::choice(
+    "sync",
+    &["standard", "always", "disabled"],
+    "",
+    "Which writes wait until they are safe.",
+);
+pub(crate) const PRIMARYCACHE: SettingDoc = SettingDoc::choice(
+    "primarycache",
+    &["all", "metadata", "none"],
+    "",
+    "What is cached in memory.",
+);
+pub(crate) const LOGBIAS: SettingDoc = SettingDoc::choice(
+    "logbias",
+    &["latency", "throughput"],
+    "",
+    "What writes that wait are treated for.",
+);
+pub(crate) const DEDUP: SettingDoc = SettingDoc::choice(
+    "dedup",
+    &["off", "on", "verify", "sha256", "sha512", "skein"],
+    "",
+    "Whether blocks that are the same are stored once.",
+);
+
+/// Words of the shared settings.
+const SHARED: [&str; 5] = ["compression", "sync", "primarycache", "logbias", "dedup"];
+
+/// Loads the module, which no command of ZFS does by itself. A ZFS in user space has none; where
+/// there is no ZFS at all, the first command says so.
+pub(crate) fn load(host: &dyn Host) {
+    if !host.exists(Path::new("/sys/module/zfs")) {
+        let _ = host.exec(&argv(["modprobe", "zfs"]));
+    }
+}
+
+/// What was found of a property.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Property {
+    name: String,
+    value: String,
+    /// `local`, `default`, `inherited from …`, `-`.
+    source: String,
+}
+
+/// What the shared settings and `texts` ask for, in order; then `properties`.
+///
+/// # Errors
+/// A compression ZFS does not have, a property that cannot be asked for.
+pub(crate) fn asked(
+    settings: &Settings,
+    texts: &[&str],
+    bytes: &[&str],
+    refused: &[&str],
+) -> Result<Vec<(String, String)>, Refusal> {
+    let mut asked = Vec::new();
+    for name in SHARED.iter().chain(texts) {
+        asked.extend(
+            settings
+                .optional_text(name)?
+                .map(|value| ((*name).to_string(), value)),
+        );
+    }
+    for name in bytes {
+        let Some(value) = settings.optional_bytes(name)? else {
+            continue;
+        };
+        if !value.is_power_of_two() || !(512..=16 << 20).contains(&value) {
+            return Err(Refusal::at(
+                settings.span_of(name),
+                format!("{name} cannot be {value} B"),
+                "write a power of two from 512 B to 16 MiB, like \"128 KiB\"",
+            ));
+        }
+        asked.push(((*name).to_string(), value.to_string()));
+    }
+    if let Some((_, word)) = asked.iter().find(|(name, _)| name == "compression")
+        && !is_compression(word)
+    {
+        return Err(Refusal::at(
+            settings.span_of("compression"),
+            format!("ZFS has no compression \"{word}\""),
+            "write off, on, lz4, zstd, zstd-1 to zstd-19, zstd-fast-N, gzip, gzip-1 to gzip-9, lzjb or zle",
+        ));
+    }
+    asked.extend(properties(settings, refused)?);
+    Ok(asked)
+}
+
+fn is_compression(word: &str) -> bool {
+    let level = |text: &str, levels: std::ops::RangeInclusive<u32>| {
+        text.parse().is_ok_and(|level: u32| levels.contains(&level))
+    };
+    match word.split_once('-') {
+        None => ["off", "on", "lz4", "zstd", "gzip", "lzjb", "zle"].contains(&word),
+        Some(("gzip", text)) => level(text, 1..=9),
+        Some(("zstd", "fast")) => true,
+        Some(("zstd", text)) => match text.strip_prefix("fast-") {
+            Some(text) => level(text, 1..=1000),
+            None => level(text, 1..=19),
+        },
+        Some(_) => false,
+    }
+}
+
+/// The `properties` of a study, each split at its equals sign.
+///
+/// # Errors
+/// One without a value; one of `refused`, or of those that say where something is mounted or shared.
+pub(crate) fn properties(
+    settings: &Settings,
+    refused: &[&str],
+) -> Result<Vec<(String, String)>, Refusal> {
+    let never = ["mountpoint", "canmount", "sharenfs", "sharesmb", "readonly"];
+    let span = settings.span_of(PROPERTIES.name);
+    let mut found = Vec::new();
+    for text in settings
+        .optional_texts(PROPERTIES.name)?
+        .unwrap_or_default()
+    {
+        match text.split_once('=') {
+            Some((name, value)) if !name.is_empty() && !value.is_empty() => {
+                if never.contains(&name) || refused.contains(&name) {
+                    let message = format!("the property {name} is not yours to set here");
+                    return Err(Refusal::at(
+                        span,
+                        message,
+                        "leave it out; what has a setting of its own is set by that",
+                    ));
+                }
+                found.push((name.to_string(), value.to_string()));
+            }
+            _ => {
+                return Err(Refusal::at(
+                    span,
+                    format!("\"{text}\" is no property"),
+                    "write name=value, like \"redundant_metadata=most\"",
+                ));
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// `-o name=value` words.
+pub(crate) fn words(asked: &[(String, String)]) -> Vec<OsString> {
+    let words = asked
+        .iter()
+        .flat_map(|(name, value)| ["-o".to_string(), format!("{name}={value}")]);
+    argv(words)
+}
+
+/// `, name value` for the plan.
+pub(crate) fn shown(asked: &[(String, String)]) -> String {
+    asked
+        .iter()
+        .map(|(name, value)| format!(", {name} {value}"))
+        .collect()
+}
+
+/// Reads every property of a dataset or volume back.
+///
+/// # Errors
+/// When what was obtained is not what was asked for.
+pub(crate) fn obtained(
+    host: &dyn Host,
+    name: &str,
+    asked: &[(String, String)],
+) -> Result<Vec<Fact>, LayerError> {
+    let all = host.must(&argv(["zfs", "get", "-Hp", "all", name]))?;
+    let found = lines(&all.stdout);
+    check(name, asked, &found)?;
+    Ok(facts(asked, &found))
+}
+
+/// What `zfs get -Hp` prints: name, property, value, source between tabs.
+pub(crate) fn lines(text: &str) -> Vec<Property> {
+    let property = |line: &str| {
+        let mut words = line.split('\t').skip(1);
+        Some(Property {
+            name: words.next()?.to_string(),
+            value: words.next()?.to_string(),
+            source: words.next()?.to_string(),
+        })
+    };
+    text.lines().filter_map(property).collect()
+}
+
+/// The table of `zpool get`: columns between blanks, under a head.
+pub(crate) fn table(text: &str) -> Vec<Property> {
+    let property = |line: &str| {
+        let mut words = line.split_whitespace().skip(1);
+        Some(Property {
+            name: words.next().filter(|name| *name != "PROPERTY")?.to_string(),
+            value: words.next()?.to_string(),
+            source: words.next()?.to_string(),
+        })
+    };
+    text.lines().filter_map(property).collect()
+}
+
+/// # Errors
+/// The first property that is not what was asked for.
+pub(crate) fn check(
+    what: &str,
+    asked: &[(String, String)],
+    found: &[Property],
+) -> Result<(), LayerError> {
+    for (name, asked) in asked {
+        let value = found.iter().find(|property| property.name == *name);
+        match value {
+            Some(property) if same(name, asked, &property.value) => {}
+            Some(property) => {
+                return Err(LayerError::refused(
+                    format!(
+                        "{what} has {name} = {} although {asked} was asked",
+                        property.value
+                    ),
+                    "write what this ZFS gives, or use another",
+                ));
+            }
+            None => {
+                return Err(LayerError::refused(
+                    format!("{what} has no property {name} although {asked} was asked"),
+                    "leave it out, or use another ZFS",
+                ));
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Whether two values are one: levels that have two names, and sizes with and without a unit.
+fn same(name: &str, asked: &str, found: &str) -> bool {
+    let bytes = |text: &str| {
+        let (number, unit) = text.split_at(text.trim_end_matches(char::is_alphabetic).len());
+        let shift = match unit.to_ascii_uppercase().as_str() {
+            "" | "B" => 0,
+            "K" => 10,
+            "M" => 20,
+            "G" => 30,
+            _ => return None,
+        };
+        number.parse::<u64>().ok()?.checked_shl(shift)
+    };
+    asked == found
+        || (bytes(asked).is_some() && bytes(asked) == bytes(found))
+        || matches!(
+            (name, asked, found),
+            ("compression", "gzip-6", "gzip")
+                | ("compression", "zstd-3", "zstd")
+                | ("compression", "zstd-fast-1", "zstd-fast")
+                | ("xattr", "on", "sa" | "dir")
+                | ("dedup", "on", "sha256")
+        )
+}
+
+/// One fact for each property that was asked for, or is not at its default.
+pub(crate) fn facts(asked: &[(String, String)], found: &[Property]) -> Vec<Fact> {
+    let told = |property: &&Property| {
+        let set = property.source != "default" && property.source != "-";
+        set || asked.iter().any(|(name, _)| *name == property.name)
+    };
+    let fact = |property: &Property| Fact::new(&property.name, &property.value);
+    found.iter().filter(told).map(fact).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What zfs-fuse 0.7.0 printed.
+    const DATASET: &str = concat!(
+        "p/data\ttype\tfilesystem\t-\n",
+        "p/data\trecordsize\t8192\tlocal\n",
+        "p/data\tcompression\tlzjb\tlocal\n",
+        "p/data\tatime\ton\tdefault\n",
+    );
+
+    fn pair(name: &str, value: &str) -> (String, String) {
+        (name.to_string(), value.to_string())
+    }
+
+    #[test]
+    fn what_is_asked_and_what_is_set_is_told() {
+        let found = lines(DATASET);
+        let asked = [pair("recordsize", "8192"), pair("atime", "on")];
+        check("p/data", &asked, &found).unwrap();
+        let facts = facts(&asked, &found);
+        let names: Vec<&str> = facts.iter().map(|fact| fact.name.as_str()).collect();
+        assert_eq!(names, ["recordsize", "compression", "atime"]);
+    }
+
+    #[test]
+    fn what_is_not_as_asked_is_an_error() {
+        let found = lines(DATASET);
+        for (asked, words) in [
+            (
+                pair("compression", "lz4"),
+                "compression = lzjb although lz4",
+            ),
+            (pair("sync", "always"), "no property sync"),
+        ] {
+            let error = check("p/data", &[asked], &found).unwrap_err();
+            assert!(error.to_string().contains(words), "{error}");
+        }
+        assert!(same("recordsize", "131072", "128K"));
+        assert!(same("compression", "gzip-6", "gzip"));
+        assert!(!same("compression", "gzip-9", "gzip"));
+    }
+
+    #[test]
+    fn the_table_of_a_pool_is_understood() {
+        let text = concat!(
+            "NAME  PROPERTY       VALUE       SOURCE\n",
+            "p     size           123M        -\n",
+            "p     ashift         12          local\n",
+        );
+        let found = table(text);
+        assert_eq!(found.len(), 2);
+        check("the pool", &[pair("ashift", "12")], &found).unwrap();
+    }
+
+    #[test]
+    fn compressions_are_those_of_the_manual() {
+        for word in [
+            "off",
+            "lz4",
+            "zstd",
+            "zstd-19",
+            "zstd-fast-1000",
+            "gzip-9",
+            "zle",
+        ] {
+            assert!(is_compression(word), "{word}");
+        }
+        for word in ["lzo", "zstd-0", "zstd-20", "gzip-0", "lz4-1", "zstd:3", ""] {
+            assert!(!is_compression(word), "{word}");
+        }
+    }
+}

@@ -1,0 +1,134 @@
+//! A block device in a pool of ZFS.
+
+use crate::event::LayerFacts;
+use crate::host::{Needs, argv};
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::block;
+use crate::stack::error::LayerError;
+use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes, pool};
+use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::setup::Setup;
+use crate::stack::zfs::properties as zfs;
+use crate::unit;
+use std::path::Path;
+
+/// Smallest volume: below it no file system fits, and the mistake is a unit.
+const SIZE_MIN: u64 = 1 << 20;
+
+/// A volume.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "zvol",
+    summary: "A block device in a pool of ZFS; every property is read back.",
+    settings: &[
+        SettingDoc::bytes("size", "", "Size of the device.").required(),
+        SettingDoc::bytes(
+            "volblocksize",
+            "",
+            "Bytes of one of its blocks in the pool, a power of two.",
+        ),
+        SettingDoc::flag(
+            "sparse",
+            "false",
+            "Whether no room is reserved for it in the pool.",
+        ),
+        zfs::COMPRESSION,
+        zfs::SYNC,
+        zfs::PRIMARYCACHE,
+        zfs::LOGBIAS,
+        zfs::DEDUP,
+        zfs::PROPERTIES,
+    ],
+    takes: Takes::Pool,
+    gives: GivesKind::Devices,
+    example: "zvol = { size = \"1 GiB\", volblocksize = \"16 KiB\", compression = \"off\" }",
+    parse,
+};
+
+struct Zvol {
+    size: u64,
+    sparse: bool,
+    properties: Vec<(String, String)>,
+}
+
+fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
+    let size = settings.optional_bytes("size")?.unwrap_or(0);
+    // A volume is a whole number of its blocks, the largest of which have 128 KiB.
+    if size < SIZE_MIN || !size.is_multiple_of(128 << 10) {
+        return Err(Refusal::at(
+            settings.span_of("size"),
+            format!("{size} bytes are no volume of whole 128 KiB blocks"),
+            "write a size of at least 1 MiB, like \"1 GiB\"",
+        ));
+    }
+    Ok(Box::new(Zvol {
+        size,
+        sparse: settings.optional_flag("sparse")?.unwrap_or(false),
+        properties: zfs::asked(
+            settings,
+            &[],
+            &["volblocksize"],
+            &["volsize", "volblocksize", "compression"],
+        )?,
+    }))
+}
+
+impl Layer for Zvol {
+    fn kind(&self) -> &'static str {
+        "zvol"
+    }
+
+    fn describe_asked(&self) -> String {
+        format!(
+            "{}volume of {}{}",
+            if self.sparse { "sparse " } else { "" },
+            unit::bytes(self.size),
+            zfs::shown(&self.properties)
+        )
+    }
+
+    fn takes(&self) -> Takes {
+        Takes::Pool
+    }
+
+    fn devices_given(&self) -> Option<usize> {
+        Some(1)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs {
+            root: true,
+            tools: &["zfs", "wipefs"],
+            ..Needs::default()
+        }
+    }
+
+    fn set_up(&self, setup: &mut Setup<'_>, below: Gives) -> Result<StandingLayer, LayerError> {
+        let host = setup.host();
+        let pool = pool(below)?.name;
+        let name = format!("{pool}/volume");
+        // It ends with its pool, which the journal names.
+        let mut create = argv(["zfs", "create"]);
+        if self.sparse {
+            create.push("-s".into());
+        }
+        create.extend(zfs::words(&self.properties));
+        create.extend(argv(["-V", &self.size.to_string(), &name]));
+        host.must(&create)?;
+        let path = Path::new("/dev/zvol").join(&name);
+        setup.await_device(&path)?;
+        let mut asked = self.properties.clone();
+        asked.push(("volsize".to_string(), self.size.to_string()));
+        Ok(StandingLayer {
+            facts: LayerFacts {
+                layer: "zvol".to_string(),
+                facts: zfs::obtained(host, &name, &asked)?,
+            },
+            devices: vec![block::kernel_name(host, &path)],
+            gives: Gives::Devices(vec![Device {
+                path,
+                origin: Origin::Made(pool),
+            }]),
+            disks: Vec::new(),
+        })
+    }
+}

@@ -1,0 +1,190 @@
+//! Whether the source keeps the project's own rules; messages are `path:line: what is wrong`.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot read the source has failed"
+)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use stackrace_tidy::figures::{self, Checkout};
+use stackrace_tidy::rules;
+use stackrace_tidy::source::{self, SourceFile};
+
+/// Where every path of this test begins.
+fn root() -> &'static Path {
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
+}
+
+/// The Rust files of the product and its tests.
+fn sources(folders: &[&str]) -> Vec<SourceFile> {
+    source::read(root(), folders).unwrap()
+}
+
+/// `room → rooms it may name`, from the table in docs/architecture.md.
+fn table(text: &str) -> BTreeMap<String, BTreeSet<String>> {
+    text.lines()
+        .filter_map(|line| {
+            let mut cells = line.strip_prefix("| `")?.split('|');
+            let room = cells.next()?.trim().trim_matches('`').to_owned();
+            let may = cells
+                .nth(1)?
+                .split_whitespace()
+                .map(|word| word.trim_matches(['`', ',']).to_owned());
+            Some((
+                room,
+                may.filter(|word| !word.is_empty() && word != "–").collect(),
+            ))
+        })
+        .collect()
+}
+
+/// Rooms named by `crate::room` in the code of the product, with their lines.
+fn named(file: &SourceFile) -> Vec<(usize, String)> {
+    let mut found = Vec::new();
+    for (number, code) in file.product_lines() {
+        for part in code.split("crate::").skip(1) {
+            let name: String = part
+                .chars()
+                .take_while(|c| c.is_alphanumeric() || *c == '_')
+                .collect();
+            found.push((number + 1, name));
+        }
+    }
+    found
+}
+
+fn violations(
+    room: &str,
+    source: &SourceFile,
+    rules: &BTreeMap<String, BTreeSet<String>>,
+) -> Vec<String> {
+    let Some(may) = rules.get(room) else {
+        return vec![format!(
+            "1: room '{room}' is not in the table of docs/architecture.md"
+        )];
+    };
+    named(source)
+        .into_iter()
+        .filter(|(_, name)| name != room && rules.contains_key(name) && !may.contains(name))
+        .map(|(line, name)| {
+            format!("{line}: '{room}' may not use '{name}', see the table in docs/architecture.md")
+        })
+        .chain(
+            named(source)
+                .into_iter()
+                .filter(|(_, name)| name.is_empty())
+                .map(|(line, _)| format!("{line}: `use crate::{{…}}` hides which room is used")),
+        )
+        .collect()
+}
+
+#[test]
+fn rooms_use_only_what_the_table_allows() {
+    let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
+    let rules = table(&text);
+    assert!(rules.len() > 10, "the table was not understood: {rules:?}");
+    let mut wrong = Vec::new();
+    // Tests may look anywhere: what they need is not what the product needs.
+    for file in sources(&["src"]) {
+        let room = figures::room(&file.path);
+        if room == "lib" || room == "main" {
+            continue;
+        }
+        wrong.extend(
+            violations(&room, &file, &rules)
+                .into_iter()
+                .map(|what| format!("{}:{what}", file.path.display())),
+        );
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn the_rule_itself_can_fail() {
+    let rules = table(
+        "| `verdict` | judges | `record` |\n| `record` | keeps | – |\n| `report` | shows | `verdict` |\n",
+    );
+    assert_eq!(rules["record"].len(), 0);
+    let file = |text: &str| SourceFile::new(PathBuf::from("src/verdict/a.rs"), text.to_owned());
+    let bad = "fn f() {}\nuse crate::report::Report;\n// crate::report in a comment is fine\n";
+    assert_eq!(
+        violations("verdict", &file(bad), &rules),
+        ["2: 'verdict' may not use 'report', see the table in docs/architecture.md"]
+    );
+    assert!(violations("verdict", &file("use crate::record::Record;"), &rules).is_empty());
+    assert_eq!(
+        violations("verdict", &file("use crate::{record};"), &rules).len(),
+        1
+    );
+    assert_eq!(violations("new", &file(""), &rules).len(), 1);
+}
+
+#[test]
+fn every_file_says_what_it_is_for() {
+    let mut wrong = Vec::new();
+    for file in sources(&["src", "crates", "tests"]) {
+        if !file.text.lines().any(|line| line.starts_with("//! ")) {
+            wrong.push(format!("{}:1: no `//!` header", file.path.display()));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn unsafe_is_in_the_engine_alone() {
+    for library in ["src/lib.rs", "src/main.rs", "crates/stats/src/lib.rs"] {
+        let text = fs::read_to_string(root().join(library)).unwrap();
+        assert!(
+            text.contains("#![forbid(unsafe_code)]"),
+            "{library}:1: no forbid(unsafe_code)"
+        );
+    }
+}
+
+/// Words that have another one in the glossary, and their replacement.
+const BANNED: [(&str, &str); 6] = [
+    ("iodepth", "queue depth"),
+    ("experiment", "study"),
+    ("baseline_run", "baseline"),
+    ("test_run", "run"),
+    ("benchmark_run", "run"),
+    ("think_pause", "think time"),
+];
+
+#[test]
+fn names_are_those_of_the_glossary() {
+    let mut wrong = Vec::new();
+    for file in sources(&["src", "crates"]) {
+        for (number, code) in file.product_lines() {
+            for (word, better) in BANNED {
+                if ["fn", "struct", "let"]
+                    .iter()
+                    .any(|kind| code.contains(&format!("{kind} {word}")))
+                {
+                    wrong.push(format!(
+                        "{}:{}: \"{word}\" is called \"{better}\" here",
+                        file.path.display(),
+                        number + 1
+                    ));
+                }
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn sizes_circles_names_words_and_comments_are_as_agreed() {
+    let checkout = Checkout::read(root()).unwrap();
+    assert!(checkout.files.len() > 300, "the checkout was not read");
+    let exceptions = fs::read_to_string(root().join("tests/tidy/exceptions.txt")).unwrap();
+    let wrong = rules::compare(&rules::broken(&checkout), &exceptions);
+    assert!(
+        wrong.is_empty(),
+        "`bench/house --list` says where:\n{}",
+        wrong.join("\n")
+    );
+}
