@@ -19,6 +19,7 @@ mod interrupt;
 mod lab;
 mod load;
 mod on;
+mod output;
 mod peers;
 mod places;
 mod plan;
