@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use crate::block_worker::{BlockWorker, Cadence, FailedOp, drive};
+use crate::block_report::{BlockReport, drive_ring_whole, drive_whole};
+use crate::block_worker::{BlockWorker, Cadence, FailedOp};
 use crate::choose::{EngineChoice, IoMethod, choose};
 use crate::clock::{Calibration, FastClock};
 use crate::content::{ContentPool, POOL_BYTES};
@@ -23,10 +24,10 @@ use crate::io::sync::{Sync, sync_file};
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, mean_outstanding};
-use crate::pace::{Eager, Pacer, Scheduled, Thinking};
+use crate::pace::{Eager, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
-use crate::ring::{InFlight, Ring, drive_ring};
+use crate::ring::{InFlight, Ring};
 use crate::shape::{OpSequence, WorkerShare};
 use crate::spec::{AccessPattern, Pacing, Spec};
 use crate::target::open_all;
@@ -80,7 +81,7 @@ fn run_phase(
     control: &Control,
 ) -> Result<PhaseOutcome, StartError> {
     let calibration = Calibration::begin();
-    check(spec)?;
+    spec.check()?;
     let files = match spec.engine {
         crate::spec::IoEngine::Null => Vec::new(),
         _ => open_all(spec)?,
@@ -127,42 +128,6 @@ pub fn self_cost() -> f64 {
         .map_or(0.0, |outcome| outcome.elapsed_ns as f64 / OPERATIONS as f64)
 }
 
-/// Refuses what the shapes do not check themselves.
-fn check(spec: &Spec) -> Result<(), StartError> {
-    let refuse = |what: String, next| Err(StartError::Spec { what, next });
-    if spec.targets.is_empty() {
-        return refuse("no file to work on".to_owned(), "give at least one target");
-    }
-    if spec.threads == 0 || spec.queue_depth == 0 {
-        let what = format!(
-            "{} threads with queue depth {}",
-            spec.threads, spec.queue_depth
-        );
-        return refuse(what, "give at least one of each");
-    }
-    if spec.stop.ops.is_none() && spec.stop.time_ns.is_none() {
-        return refuse(
-            "the phase would never end".to_owned(),
-            "give a number of operations or a time",
-        );
-    }
-    let durability = spec.durability;
-    if durability.fsync_in_write && durability.fsync_every != Some(NonZeroU64::MIN) {
-        let every = durability
-            .fsync_every
-            .map_or("no write".to_owned(), |every| format!("{every} writes"));
-        let what = format!("an fsync is to count into the write before it, but follows {every}");
-        return refuse(what, "call fsync after every write, or count it by itself");
-    }
-    match spec.pacing {
-        Pacing::Fixed(rate) | Pacing::Poisson(rate) if !(rate > 0.0 && rate.is_finite()) => refuse(
-            format!("{rate} operations per second"),
-            "give a rate above 0",
-        ),
-        _ => Ok(()),
-    }
-}
-
 /// The workers' shares of the phase.
 fn shares(spec: &Spec, choice: &EngineChoice) -> impl Iterator<Item = WorkerShare> {
     let (threads, workers) = (spec.threads, choice.workers);
@@ -198,24 +163,13 @@ struct BlockPhase<'a> {
     verified_bytes: AtomicU64,
 }
 
-/// What one worker leaves behind.
-struct WorkerReport {
-    recorder: Recorder,
-    finish: Finish,
-    failure: Option<FailedOp>,
-    outstanding_ns: u64,
-    back: u64,
-    end_ns: u64,
-    unissued: u64,
-}
-
 impl BlockPhase<'_> {
     /// Starts a thread for each share, all at once, and waits for them.
     fn run_workers(
         &self,
         calibration: Calibration,
         shapes: Vec<(OpSequence, WorkerShare)>,
-    ) -> Result<(FastClock, Cpu, Vec<WorkerReport>), StartError> {
+    ) -> Result<(FastClock, Cpu, Vec<BlockReport>), StartError> {
         let gate = StartGate::default();
         std::thread::scope(|scope| {
             let mut handles = Vec::with_capacity(shapes.len());
@@ -248,7 +202,7 @@ impl BlockPhase<'_> {
         gate: &'env StartGate,
         shape: OpSequence,
         share: WorkerShare,
-    ) -> Result<ScopedJoinHandle<'scope, Option<WorkerReport>>, StartError> {
+    ) -> Result<ScopedJoinHandle<'scope, Option<BlockReport>>, StartError> {
         let builder = Builder::new()
             .name("engine".to_owned())
             .stack_size(STACK_BYTES);
@@ -265,7 +219,7 @@ impl BlockPhase<'_> {
         gate: &StartGate,
         shape: OpSequence,
         share: &WorkerShare,
-    ) -> Option<WorkerReport> {
+    ) -> Option<BlockReport> {
         // Wake up as close to the asked moment as the kernel can. Refusal only costs precision.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let ops = self.ops();
@@ -363,7 +317,7 @@ impl BlockPhase<'_> {
         shape: OpSequence,
         recorder: Recorder,
         share: &WorkerShare,
-    ) -> Option<WorkerReport> {
+    ) -> Option<BlockReport> {
         let (mut device, refused) = match device {
             Ok(device) => (Some(device), None),
             Err(error) => (None, Some(error)),
@@ -389,7 +343,7 @@ impl BlockPhase<'_> {
         shape: OpSequence,
         recorder: Recorder,
         share: &WorkerShare,
-    ) -> Option<WorkerReport> {
+    ) -> Option<BlockReport> {
         let depth = self.spec.queue_depth as usize;
         let (mut buffers, mut ring) = match self
             .buffers(share, depth)
@@ -427,7 +381,7 @@ impl BlockPhase<'_> {
         shape: OpSequence,
         recorder: Recorder,
         share: &WorkerShare,
-    ) -> Option<(WorkerReport, bool)> {
+    ) -> Option<(BlockReport, bool)> {
         let mut flight = InFlight::new(self.spec.queue_depth as usize, self.files.len());
         let cadence = Cadence::new(self.spec.durability, self.files.len());
         let schedule = self.schedule(share);
@@ -488,7 +442,7 @@ impl BlockPhase<'_> {
         &self,
         clock: FastClock,
         cpu: Cpu,
-        reports: Vec<WorkerReport>,
+        reports: Vec<BlockReport>,
         choice: EngineChoice,
     ) -> PhaseOutcome {
         let mut ended =
@@ -588,43 +542,5 @@ impl BlockPhase<'_> {
                 failure.finding
             },
         }
-    }
-}
-
-/// Drives a worker to its end.
-fn drive_whole<D: IoDevice, P: Pacer>(
-    mut worker: BlockWorker<'_>,
-    device: &mut D,
-    mut pace: P,
-) -> WorkerReport {
-    drive(&mut worker, device, &mut pace);
-    report(worker, pace)
-}
-
-/// Drives a worker with a ring to its end; also returns whether the ring was drained.
-fn drive_ring_whole<R: Ring, P: Pacer>(
-    mut worker: BlockWorker<'_>,
-    ring: &mut R,
-    mut pace: P,
-    flight: &mut InFlight,
-) -> (WorkerReport, bool) {
-    let drained = drive_ring(&mut worker, ring, &mut pace, flight);
-    (report(worker, pace), drained)
-}
-
-/// What a worker leaves behind when it is done.
-fn report<P: Pacer>(mut worker: BlockWorker<'_>, pace: P) -> WorkerReport {
-    let end_ns = worker.watch.now_ns();
-    worker.watch.report(&worker.recorder);
-    // What became due while the last operations completed was not due in the phase's time.
-    let owed = pace.owed(end_ns.min(worker.watch.deadline_ns()));
-    WorkerReport {
-        recorder: worker.recorder,
-        finish: worker.finish,
-        failure: worker.failure,
-        outstanding_ns: worker.outstanding_ns,
-        back: worker.watch.back(),
-        end_ns,
-        unissued: owed.min(worker.left),
     }
 }

@@ -5,6 +5,8 @@
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
 
+use crate::error::StartError;
+
 /// One file (or device) a phase works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct IoTarget {
@@ -183,6 +185,45 @@ impl Spec {
             engine: IoEngine::Auto,
             seed: 1,
             slice_ns: 100_000_000,
+        }
+    }
+
+    /// Refuses what the block sequences do not check themselves.
+    pub(crate) fn check(&self) -> Result<(), StartError> {
+        let refuse = |what: String, next| Err(StartError::Spec { what, next });
+        if self.targets.is_empty() {
+            return refuse("no file to work on".to_owned(), "give at least one target");
+        }
+        if self.threads == 0 || self.queue_depth == 0 {
+            let what = format!(
+                "{} threads with queue depth {}",
+                self.threads, self.queue_depth
+            );
+            return refuse(what, "give at least one of each");
+        }
+        if self.stop.ops.is_none() && self.stop.time_ns.is_none() {
+            return refuse(
+                "the phase would never end".to_owned(),
+                "give a number of operations or a time",
+            );
+        }
+        let durability = self.durability;
+        if durability.fsync_in_write && durability.fsync_every != Some(NonZeroU64::MIN) {
+            let every = durability
+                .fsync_every
+                .map_or("no write".to_owned(), |every| format!("{every} writes"));
+            let what =
+                format!("an fsync is to count into the write before it, but follows {every}");
+            return refuse(what, "call fsync after every write, or count it by itself");
+        }
+        match self.pacing {
+            Pacing::Fixed(rate) | Pacing::Poisson(rate) if !(rate > 0.0 && rate.is_finite()) => {
+                refuse(
+                    format!("{rate} operations per second"),
+                    "give a rate above 0",
+                )
+            }
+            _ => Ok(()),
         }
     }
 }
