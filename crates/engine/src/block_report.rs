@@ -1,4 +1,4 @@
-//! Driving one worker to its end, and what it leaves behind.
+//! Runs one worker to its end and collects its results.
 
 use crate::block_worker::{BlockWorker, FailedOp, drive};
 use crate::io::IoDevice;
@@ -7,7 +7,7 @@ use crate::recorder::Recorder;
 use crate::ring::{InFlight, Ring, drive_ring};
 use crate::watch::Finish;
 
-/// What one worker leaves behind.
+/// The results of one worker.
 pub(crate) struct BlockReport {
     pub(crate) recorder: Recorder,
     pub(crate) finish: Finish,
@@ -18,7 +18,7 @@ pub(crate) struct BlockReport {
     pub(crate) unissued: u64,
 }
 
-/// Drives a worker to its end.
+/// Runs a worker to its end.
 pub(crate) fn drive_whole<D: IoDevice, P: Pacer>(
     mut worker: BlockWorker<'_>,
     device: &mut D,
@@ -28,7 +28,7 @@ pub(crate) fn drive_whole<D: IoDevice, P: Pacer>(
     report(worker, pace)
 }
 
-/// Drives a worker with a ring to its end; also returns whether the ring was drained.
+/// Runs a worker with a ring to its end; also returns whether the ring was drained.
 pub(crate) fn drive_ring_whole<R: Ring, P: Pacer>(
     mut worker: BlockWorker<'_>,
     ring: &mut R,
@@ -39,11 +39,11 @@ pub(crate) fn drive_ring_whole<R: Ring, P: Pacer>(
     (report(worker, pace), drained)
 }
 
-/// What a worker leaves behind when it is done.
+/// The results of a worker that is done.
 fn report<P: Pacer>(mut worker: BlockWorker<'_>, pace: P) -> BlockReport {
     let end_ns = worker.watch.now_ns();
     worker.watch.report(&worker.recorder);
-    // What became due while the last operations completed was not due in the phase's time.
+    // Operations that became due while the last ones completed were not due in the phase's time.
     let owed = pace.owed(end_ns.min(worker.watch.deadline_ns()));
     BlockReport {
         recorder: worker.recorder,

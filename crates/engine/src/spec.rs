@@ -1,4 +1,4 @@
-//! What a phase of block I/O is to do, fully resolved: no defaults are guessed further down.
+//! The description of a phase of block I/O, fully resolved: no later step adds defaults.
 //!
 //! Units: bytes, nanoseconds, operations per second.
 
@@ -44,7 +44,7 @@ pub enum AccessPattern {
 /// What is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Content {
-    /// Zeros. Compressing or thin storage may store nothing: say so wherever it is offered.
+    /// Zeros. Compressing or thin storage may store nothing.
     Zero,
     /// Random bytes that neither compress nor repeat.
     Random,
@@ -93,7 +93,7 @@ pub enum Pacing {
     Poisson(f64),
 }
 
-/// When the phase is over: whichever comes first. At least one must be given.
+/// When the phase ends: at whichever limit comes first. At least one must be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
     /// After this many operations over all threads (fsyncs not counted).
@@ -163,9 +163,9 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The plainest phase, to change from: uniform reads of one block size through the page cache
-    /// by one thread, one at a time, as fast as they come; engine chosen automatically, seed 1,
-    /// slices of 100 ms, random content for whoever writes. It has no end: give it a [`Stop`].
+    /// The simplest phase, as a base for others: uniform reads of one block size through the page
+    /// cache, one thread, one at a time, as fast as possible; engine chosen automatically, seed 1,
+    /// slices of 100 ms, random content. It has no end: give it a [`Stop`].
     pub fn reads(targets: Vec<IoTarget>, block_size: u32) -> Spec {
         Spec {
             targets,
