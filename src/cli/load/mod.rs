@@ -12,7 +12,7 @@ use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::Access;
-use stackrace_engine::{Control, Ended, Ledger, Outcome, residency};
+use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome, residency};
 
 use self::place::Target;
 use super::args::Load;
@@ -41,7 +41,7 @@ struct Asked<'a> {
     cold: bool,
     seed: u64,
     /// Of the data of this load, if they are verified.
-    ledger: OnceLock<Ledger>,
+    ledger: OnceLock<ContentLedger>,
 }
 
 /// One phase as it went.
@@ -56,7 +56,7 @@ struct Measured {
 struct Loaded {
     phases: Vec<Measured>,
     /// One for each phase; apart, because workloads evaluate them all together.
-    outcomes: Vec<Outcome>,
+    outcomes: Vec<PhaseOutcome>,
     metrics: Vec<(MetricHead, Option<f64>)>,
     /// What kept a phase from beginning; none: all began, or it was interrupted.
     trouble: Option<String>,
@@ -249,7 +249,7 @@ impl Asked<'_> {
                 }
             }
             loaded.phases.push(Measured { name, resident });
-            if loaded.outcomes[phase].ended != Ended::Complete {
+            if loaded.outcomes[phase].ended != PhaseEnd::Complete {
                 break;
             }
         }
