@@ -6,7 +6,7 @@
 //! short one misses the criterion by chance now and then: one trial alone is not held against a
 //! configuration. A preconditioning that never got there is.
 
-use stackrace_stats::{Course, Level, RANGE_MAX, SLOPE_MAX, WINDOW};
+use stackrace_stats::{Course, RANGE_MAX, SLOPE_MAX, SteadyWindow, WINDOW};
 
 use super::Check;
 use super::judgement::{Figure, Finding, Grade};
@@ -94,7 +94,7 @@ fn worn_in(before: &Preconditioned) -> Finding {
         .iter()
         .map(|v| v.unwrap_or(f64::NAN))
         .collect();
-    let last = Level::of(&figures[passes.saturating_sub(WINDOW)..]);
+    let last = SteadyWindow::of(&figures[passes.saturating_sub(WINDOW)..]);
     let mut evidence = last.map_or(Vec::new(), shape);
     evidence.push(Figure::new("passes", passes as f64, ""));
     evidence.push(Figure::new(
@@ -114,7 +114,7 @@ fn worn_in(before: &Preconditioned) -> Finding {
 }
 
 /// Range and slope beside what is allowed.
-fn shape(level: Level) -> Vec<Figure> {
+fn shape(level: SteadyWindow) -> Vec<Figure> {
     vec![
         Figure::new("range over the mean", level.range, "share").against(RANGE_MAX),
         Figure::new(
@@ -127,7 +127,7 @@ fn shape(level: Level) -> Vec<Figure> {
 }
 
 /// `steady: the rate ranges over 3.1 % of its mean and falls by 0.4 % of it`
-fn words(state: &str, level: Level) -> String {
+fn words(state: &str, level: SteadyWindow) -> String {
     format!(
         "{state}: the figure ranges over {} of its mean and {} by {} of it",
         unit::percent(level.range),

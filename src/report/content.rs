@@ -6,7 +6,7 @@ use crate::published::distinct;
 use crate::record::Record;
 use crate::unit;
 use crate::verdict::{Beside, BesideRow, Cell, Comparison, ConfigurationRow, State, Verdict, Word};
-use crate::video::{self, Rates};
+use crate::video::{self, StreamRates};
 
 /// A table without a form.
 #[derive(Debug, Clone, Default)]
@@ -333,7 +333,7 @@ pub(super) fn video_tables(verdict: &Verdict) -> Vec<Table> {
                     rounds => Some(values.sum::<f64>() / rounds as f64),
                 }
             };
-            if let Some(rates) = Rates::of(rounds) {
+            if let Some(rates) = StreamRates::of(rounds) {
                 tables.push(Table {
                     title: format!("Video formats on {}: {name}", configuration_name(row)),
                     note: rates.words(),

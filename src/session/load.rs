@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rustix::fs::Access;
-use stackrace_engine::{Control, Ended, Ledger, Outcome, residency};
+use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome, residency};
 
 use super::context::Context;
 use super::failure::Failure;
@@ -55,7 +55,7 @@ pub(crate) struct Loaded {
     /// The phases that began.
     pub(crate) phases: Vec<LoadedPhase>,
     /// One for each phase; apart, because workloads evaluate them all together.
-    pub(crate) outcomes: Vec<Outcome>,
+    pub(crate) outcomes: Vec<PhaseOutcome>,
     /// Figures; none: not measured.
     pub(crate) metrics: Vec<(MetricHead, Option<f64>)>,
     /// What kept a phase from beginning; none: all began, or it was interrupted.
@@ -105,7 +105,12 @@ fn check_existing(request: &LoadRequest<'_>, path: &Path, bytes: u64) -> Result<
         ))
         .next("name a directory, or only read: random mode=read, sequential mode=read")
     })?;
-    let size = request.settings.bytes("size").ok().flatten().unwrap_or(0);
+    let size = request
+        .settings
+        .optional_bytes("size")
+        .ok()
+        .flatten()
+        .unwrap_or(0);
     if size > bytes {
         return Err(Failure::refused(format!(
             "{} holds {}, and {} are to be read",
@@ -166,7 +171,7 @@ fn private(
 struct Load<'a> {
     request: &'a LoadRequest<'a>,
     /// Of the data of this load, if they are verified.
-    ledger: &'a OnceLock<Ledger>,
+    ledger: &'a OnceLock<ContentLedger>,
     interrupt: &'a Interrupt,
 }
 
@@ -224,7 +229,7 @@ impl Load<'_> {
                 }
             }
             loaded.phases.push(LoadedPhase { name, resident });
-            if loaded.outcomes[phase].ended != Ended::Complete {
+            if loaded.outcomes[phase].ended != PhaseEnd::Complete {
                 break;
             }
         }

@@ -102,8 +102,9 @@ pub(super) fn effects(table: &Table<'_>, looks: &Looks, look: Option<u32>) -> Ve
         .into_iter()
         .map(|(figure, alpha)| {
             let values = values(table, figure);
-            let row =
-                |effect: &&stackrace_stats::Effect| row(head, &factors, effect, &values, alpha);
+            let row = |effect: &&stackrace_stats::FactorEffect| {
+                row(head, &factors, effect, &values, alpha)
+            };
             Effects {
                 workload: figure.workload_name(head),
                 metric: figure.metric(head).cloned(),
@@ -142,7 +143,7 @@ fn values(table: &Table<'_>, figure: Response) -> Vec<Vec<f64>> {
 fn row(
     head: &RunStarted,
     factors: &[Factor],
-    effect: &stackrace_stats::Effect,
+    effect: &stackrace_stats::FactorEffect,
     values: &[Vec<f64>],
     alpha: f64,
 ) -> Effect {
@@ -170,7 +171,7 @@ fn row(
     // Three rounds are the least an interval is made from, as everywhere.
     let ratio = (rounds >= 3).then(|| effect.ratio(values, alpha)).flatten();
     let word = ratio.map_or(Word::TooFew, |ratio| {
-        stackrace_stats::word(&ratio, head.decide.margin).into()
+        stackrace_stats::classify(&ratio, head.decide.margin).into()
     });
     let ratio = ratio.map(Interval::from);
     let (other, at) = other.map_or((String::new(), Vec::new()), |(other, at)| {

@@ -3,7 +3,7 @@
 
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
-use stackrace_engine::{Ended, OpOutcome, Outcome, Timing};
+use stackrace_engine::{OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
 
@@ -30,7 +30,7 @@ pub(super) fn render(request: &LoadRequest<'_>, loaded: &Loaded) -> String {
     format!("{object:#}\n")
 }
 
-fn phase(measured: &LoadedPhase, outcome: &Outcome, offered: Option<f64>) -> Value {
+fn phase(measured: &LoadedPhase, outcome: &PhaseOutcome, offered: Option<f64>) -> Value {
     let ops: Vec<Value> = outcome.ops.iter().map(op).collect();
     json!({
         "name": measured.name,
@@ -53,11 +53,11 @@ fn phase(measured: &LoadedPhase, outcome: &Outcome, offered: Option<f64>) -> Val
     })
 }
 
-fn ended(ended: Ended) -> &'static str {
+fn ended(ended: PhaseEnd) -> &'static str {
     match ended {
-        Ended::Complete => "complete",
-        Ended::Stopped => "stopped",
-        Ended::Failed => "failed",
+        PhaseEnd::Complete => "complete",
+        PhaseEnd::Stopped => "stopped",
+        PhaseEnd::Failed => "failed",
     }
 }
 

@@ -19,6 +19,7 @@ pub(super) fn read(
         owner: kind.name.to_owned(),
         span: 0..0,
         settings: Vec::new(),
+        docs: kind.settings,
     };
     for word in words {
         let Some((name, text)) = word.split_once('=') else {
@@ -45,7 +46,7 @@ pub(super) fn read(
             .settings
             .push(setting("size", Value::Integer(bytes)));
     }
-    let refusals = settings.check_all(kind.settings);
+    let refusals = settings.check_all();
     if refusals.is_empty() {
         Ok(settings)
     } else {
