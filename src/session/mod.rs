@@ -14,6 +14,8 @@ mod failure;
 pub(crate) mod import;
 pub(crate) mod lab_run;
 pub(crate) mod leftovers;
+pub(crate) mod load;
+pub(crate) mod load_target;
 pub(crate) mod machines;
 mod observer;
 mod peers;
