@@ -35,6 +35,7 @@
 
 mod afp;
 mod agent;
+mod appendlog;
 mod audit;
 mod classic;
 mod cli;

@@ -6,7 +6,7 @@ use super::failure::{self, Failure};
 use crate::record::{Record, Store};
 use crate::report;
 use crate::unit;
-use crate::verdict::{self, Outcome, Threshold, Unanswerable};
+use crate::verdict::{self, GateError, GateOutcome, Threshold};
 
 pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     let question = Threshold {
@@ -52,9 +52,9 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     super::print_bytes(&told);
     Ok(match (&gate.failed, gate.outcome) {
         (Some(_), _) => failure::TRIAL_FAILED,
-        (None, Outcome::Passed) => 0,
-        (None, Outcome::Worse) => failure::WORSE,
-        (None, Outcome::Undecided) => match verb.undecided {
+        (None, GateOutcome::Passed) => 0,
+        (None, GateOutcome::Worse) => failure::WORSE,
+        (None, GateOutcome::Undecided) => match verb.undecided {
             Undecided::Pass => 0,
             Undecided::Fail => failure::UNDECIDED,
         },
@@ -141,13 +141,13 @@ fn find(names: &[&str], wanted: &str) -> Result<usize, Failure> {
         .ok_or_else(|| super::show::unknown("configuration", wanted, names))
 }
 
-fn explain(why: Unanswerable) -> Failure {
+fn explain(why: GateError) -> Failure {
     match why {
-        Unanswerable::Unknown { what, name, valid } => {
+        GateError::Unknown { what, name, valid } => {
             let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
             super::show::unknown(what, &name, &valid)
         }
-        Unanswerable::NothingInCommon => {
+        GateError::NothingInCommon => {
             Failure::usage("the two have no overall figure in common: their workloads differ")
                 .next("name what both have: --workload NAME")
         }
