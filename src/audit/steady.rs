@@ -6,7 +6,7 @@
 //! short one misses the criterion by chance now and then: one trial alone is not held against a
 //! configuration. A preconditioning that never got there is.
 
-use stackrace_stats::{Course, Level, RANGE_MAX, SLOPE_MAX, WINDOW};
+use stackrace_stats::{Course, RANGE_MAX, SLOPE_MAX, SteadyWindow, WINDOW};
 
 use super::check::AuditCheck;
 use super::judgement::{CheckFinding, EvidenceFigure, Grade};
@@ -99,7 +99,7 @@ fn worn_in(before: &Preconditioned) -> CheckFinding {
         .iter()
         .map(|v| v.unwrap_or(f64::NAN))
         .collect();
-    let last = Level::of(&figures[passes.saturating_sub(WINDOW)..]);
+    let last = SteadyWindow::of(&figures[passes.saturating_sub(WINDOW)..]);
     let mut evidence = last.map_or(Vec::new(), shape);
     evidence.push(EvidenceFigure::new("passes", passes as f64, ""));
     evidence.push(EvidenceFigure::new(
@@ -119,7 +119,7 @@ fn worn_in(before: &Preconditioned) -> CheckFinding {
 }
 
 /// Range and slope beside what is allowed.
-fn shape(level: Level) -> Vec<EvidenceFigure> {
+fn shape(level: SteadyWindow) -> Vec<EvidenceFigure> {
     vec![
         EvidenceFigure::new("range over the mean", level.range, "share").against(RANGE_MAX),
         EvidenceFigure::new(
@@ -132,7 +132,7 @@ fn shape(level: Level) -> Vec<EvidenceFigure> {
 }
 
 /// `steady: range 3.1 % of the mean, falling by 0.4 %`
-fn words(state: &str, level: Level) -> String {
+fn words(state: &str, level: SteadyWindow) -> String {
     format!(
         "{state}: range {} of the mean, {} by {}",
         unit::percent(level.range),

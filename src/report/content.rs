@@ -6,7 +6,7 @@ use crate::published::distinct;
 use crate::record::Record;
 use crate::unit;
 use crate::verdict::{Beside, BesideRow, Comparison, ConfigurationRow, MetricCell, Verdict};
-use crate::video::{self, Rates};
+use crate::video::{self, StreamRates};
 
 /// A table without a form.
 #[derive(Debug, Clone, Default)]
@@ -298,7 +298,7 @@ pub(super) fn video_tables(verdict: &Verdict) -> Vec<TextTable> {
                     rounds => Some(values.sum::<f64>() / rounds as f64),
                 }
             };
-            if let Some(rates) = Rates::of(rounds) {
+            if let Some(rates) = StreamRates::of(rounds) {
                 tables.push(TextTable {
                     title: format!("Video formats on {}: {name}", configuration_name(row)),
                     note: rates.words(),

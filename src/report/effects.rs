@@ -2,7 +2,7 @@
 
 use super::content::{self, TextRow, TextTable};
 use super::figure;
-use crate::verdict::{EffectKind, EffectTable, FactorEffect, Verdict};
+use crate::verdict::{EffectKind, EffectRow, EffectTable, Verdict};
 
 /// Rows of a table on a page that has no room for all of them.
 const ROWS_MAX: usize = 24;
@@ -30,7 +30,7 @@ pub(super) fn place(effects: &EffectTable) -> String {
 }
 
 fn table(verdict: &Verdict, effects: &EffectTable, rows_max: usize) -> TextTable {
-    let shown: Vec<&FactorEffect> = effects
+    let shown: Vec<&EffectRow> = effects
         .rows
         .iter()
         .filter(|row| needed(row, &effects.rows))
@@ -59,18 +59,18 @@ fn table(verdict: &Verdict, effects: &EffectTable, rows_max: usize) -> TextTable
 }
 
 /// EffectTable within levels say more than their mean only where they may not be the same.
-fn needed(row: &FactorEffect, all: &[FactorEffect]) -> bool {
-    let interacts = |other: &&FactorEffect| {
+fn needed(row: &EffectRow, all: &[EffectRow]) -> bool {
+    let interacts = |other: &&EffectRow| {
         let (one, two) = (&other.factor, &other.other);
         let same =
             (*one == row.factor && *two == row.other) || (*two == row.factor && *one == row.other);
         other.kind == EffectKind::Interaction && same
     };
-    let unlike = |other: &FactorEffect| !other.word.is_tie();
+    let unlike = |other: &EffectRow| !other.word.is_tie();
     row.kind != EffectKind::Within || all.iter().filter(interacts).any(unlike)
 }
 
-fn row(effect: &FactorEffect) -> TextRow {
+fn row(effect: &EffectRow) -> TextRow {
     let place = match (effect.kind, effect.at.as_slice()) {
         (EffectKind::Within, [at]) => format!(", {} {at}", effect.other),
         (EffectKind::Interaction, [base, at]) => {

@@ -9,14 +9,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 
 use super::*;
 use crate::event::{Better, ConfigurationHead, MetricHead, RunStarted};
 use crate::host::plan::{Fault, PlanHost};
 use crate::journal::Journal;
 use crate::record::{Record, Store};
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::SettingDoc;
 use crate::study::Kinds;
 use crate::time::Clock;
 use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
@@ -72,17 +72,11 @@ const TOLD: WorkloadKind = WorkloadKind {
     name: "told",
     summary: "",
     source: "",
-    settings: &[SettingDoc {
-        name: "level",
-        kind: Kind::Text,
-        default: "",
-        required: true,
-        doc: "",
-    }],
+    settings: &[SettingDoc::text("level", "", "").required()],
     example: "",
     parse: |settings| {
         Ok(Box::new(Told {
-            level: settings.text("level")?.unwrap_or_default(),
+            level: settings.text("level")?,
         }))
     },
 };
@@ -123,14 +117,14 @@ impl Workload for Told {
         self.does("prepare")
     }
 
-    fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         self.does("measure")?;
-        let mut ended = stackrace_engine::Ended::Complete;
+        let mut ended = stackrace_engine::PhaseEnd::Complete;
         if phase == 0 && fails(&format!("interrupt {}", self.level)) {
             INTERRUPT.with_borrow(|interrupt| interrupt.as_ref().unwrap().raise());
-            ended = stackrace_engine::Ended::Stopped;
+            ended = stackrace_engine::PhaseEnd::Stopped;
         }
-        Ok(Outcome {
+        Ok(PhaseOutcome {
             ended,
             elapsed_ns: 1_000_000,
             cpu_user_ns: 0,
@@ -154,7 +148,7 @@ impl Workload for Told {
         })
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let place = ["a", "b", "c"].iter().position(|l| *l == self.level);
         let shrunk = SHRINKS.with_borrow_mut(|(now, by)| {
             *now *= *by;

@@ -21,12 +21,12 @@ pub(crate) struct EffectTable {
     /// Metric; none: the overall figure.
     pub(crate) metric: Option<MetricHead>,
     /// Main effects, then effects within levels, then interactions.
-    pub(crate) rows: Vec<FactorEffect>,
+    pub(crate) rows: Vec<EffectRow>,
 }
 
 /// One effect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct FactorEffect {
+pub(crate) struct EffectRow {
     /// What kind.
     pub(crate) kind: EffectKind,
     /// The factor.
@@ -106,8 +106,9 @@ pub(super) fn effects(
         .into_iter()
         .map(|(figure, alpha)| {
             let values = values(table, figure);
-            let row =
-                |effect: &&stackrace_stats::Effect| row(head, &factors, effect, &values, alpha);
+            let row = |effect: &&stackrace_stats::FactorEffect| {
+                row(head, &factors, effect, &values, alpha)
+            };
             EffectTable {
                 workload: figure.workload_name(head),
                 metric: figure.metric(head).cloned(),
@@ -146,10 +147,10 @@ fn values(table: &ObservationTable<'_>, figure: ComparedFigure) -> Vec<Vec<f64>>
 fn row(
     head: &RunStarted,
     factors: &[Factor],
-    effect: &stackrace_stats::Effect,
+    effect: &stackrace_stats::FactorEffect,
     values: &[Vec<f64>],
     alpha: f64,
-) -> FactorEffect {
+) -> EffectRow {
     let (kind, factor, level, other) = match effect.term {
         Term::Main { factor, level } => (EffectKind::Main, factor, level, None),
         Term::Within {
@@ -174,14 +175,14 @@ fn row(
     // Three rounds are the least an interval is made from, as everywhere.
     let ratio = (rounds >= 3).then(|| effect.ratio(values, alpha)).flatten();
     let word = ratio.map_or(VerdictWord::TooFew, |ratio| {
-        stackrace_stats::word(&ratio, head.decide.margin).into()
+        stackrace_stats::classify(&ratio, head.decide.margin).into()
     });
     let ratio = ratio.map(Interval::from);
     let (other, at) = other.map_or((String::new(), Vec::new()), |(other, at)| {
         let level = |at: &usize| factors[other].levels[*at].clone();
         (head.factors[other].clone(), at.iter().map(level).collect())
     });
-    FactorEffect {
+    EffectRow {
         kind,
         factor: head.factors[factor].clone(),
         a: factors[factor].levels[0].clone(),

@@ -25,17 +25,19 @@ impl From<Ratio> for Interval {
     }
 }
 
-impl From<stackrace_stats::Word> for VerdictWord {
-    fn from(word: stackrace_stats::Word) -> Self {
+impl From<stackrace_stats::Classification> for VerdictWord {
+    fn from(word: stackrace_stats::Classification) -> Self {
         match word {
-            stackrace_stats::Word::Better { at_least, at_most } => {
+            stackrace_stats::Classification::Better { at_least, at_most } => {
                 Self::Better { at_least, at_most }
             }
-            stackrace_stats::Word::Worse { at_least, at_most } => Self::Worse { at_least, at_most },
-            stackrace_stats::Word::NoDifference { larger_than } => {
+            stackrace_stats::Classification::Worse { at_least, at_most } => {
+                Self::Worse { at_least, at_most }
+            }
+            stackrace_stats::Classification::NoDifference { larger_than } => {
                 Self::NoDifference { larger_than }
             }
-            stackrace_stats::Word::Undecided => Self::Undecided,
+            stackrace_stats::Classification::Undecided => Self::Undecided,
         }
     }
 }
@@ -392,7 +394,7 @@ pub(super) fn comparison(
         .then(|| stackrace_stats::paired_ratio(&logs, alpha))
         .flatten();
     let word = ratio.map_or(VerdictWord::TooFew, |ratio| {
-        stackrace_stats::word(&ratio, head.decide.margin).into()
+        stackrace_stats::classify(&ratio, head.decide.margin).into()
     });
     let interval = ratio.map(Interval::from);
     Comparison {

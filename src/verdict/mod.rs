@@ -20,7 +20,7 @@ mod words;
 pub(crate) use asked::{Question, RunAnswer, Sought, ask};
 pub(crate) use beside::{Beside, BesideRow, beside};
 pub(crate) use course::{PhaseCourse, RateChange};
-pub(crate) use effects::{EffectKind, EffectTable, FactorEffect};
+pub(crate) use effects::{EffectKind, EffectRow, EffectTable};
 pub(crate) use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold, gate, on};
 pub(crate) use history::{HistoryLine, HistoryPoint, history};
 pub(crate) use judge::{judge, may_stop, to_drop};

@@ -517,7 +517,7 @@ fn an_effect_that_is_there_on_one_level_alone_is_found_there_alone() {
     );
     let rows = &verdict.effects[0].rows;
     let find = |kind: EffectKind, factor: &str, at: &[&str]| {
-        let same = |row: &&FactorEffect| row.kind == kind && row.factor == factor && row.at == at;
+        let same = |row: &&EffectRow| row.kind == kind && row.factor == factor && row.at == at;
         rows.iter().find(same).unwrap()
     };
     // Two main effects, ashift within both topologies, one interaction.

@@ -6,16 +6,16 @@
 //! as in the original.
 
 use stackrace_engine::bonnie::{
-    Bonnie, CHARACTERS, CHUNK, FILE_BYTES, Made, Phase, SEEKS, Version,
+    BonniePlan, BonnieVersion, CHARACTERS, CHUNK, FILE_BYTES, FileKind, Phase,
 };
 use stackrace_engine::spec::Content;
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::at_least_one;
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::classic::bonnie::{self as classic, Cell, Column, Figure, Report};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 /// Smallest and largest chunk, bytes.
@@ -24,81 +24,64 @@ pub(crate) const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 pub(crate) const FILES_MAX: u64 = 1000;
 /// Most directories: their names have five digits.
 pub(crate) const DIRECTORIES_MAX: u64 = 99_999;
-/// Files unless a study says otherwise.
-const FILES: u64 = 16 * classic::FILES_UNIT;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "bonnie++",
     summary: "bonnie++ 1.03 or 2.00: characters, blocks, rewriting, seeks, many files",
     source: "bonnie++ 1.03e and 2.00a; see docs/workloads/bonnie.md",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::choice(
             "version",
-            Kind::Choice(&["2.00", "1.03"]),
+            &["2.00", "1.03"],
             "2.00",
             "Which benchmark; figures of one say nothing about the other.",
         ),
-        SettingDoc::optional(
-            "size",
-            Kind::Bytes,
-            "twice the memory",
-            "Data written and read; 0: none.",
-        ),
-        SettingDoc::optional("chunk", Kind::Bytes, "8 KiB", "Bytes of one read or write."),
-        SettingDoc::optional(
+        SettingDoc::bytes("size", "", "Data written and read; 0: none.")
+            .computed("twice the memory"),
+        SettingDoc::bytes("chunk", "8 KiB", "Bytes of one read or write."),
+        SettingDoc::count(
             "files",
-            Kind::Count,
             "16384",
             "Files created, looked up and removed, twice; 0: none.",
         ),
-        SettingDoc::optional("file-size-min", Kind::Bytes, "0 B", "Smallest file."),
-        SettingDoc::optional(
+        SettingDoc::bytes("file-size-min", "0 B", "Smallest file."),
+        SettingDoc::bytes(
             "file-size-max",
-            Kind::Bytes,
             "0 B",
             "Largest file (sizes are uniform between).",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "links",
-            Kind::Choice(&["none", "hard", "symbolic"]),
+            &["none", "hard", "symbolic"],
             "none",
             "Make links to the first file instead of files.",
         ),
-        SettingDoc::optional(
-            "directories",
-            Kind::Count,
-            "1",
-            "Directories the files are spread over.",
-        ),
-        SettingDoc::optional("seekers", Kind::Count, "5 (1.03: 3)", "Threads that seek."),
-        SettingDoc::optional("seeks", Kind::Count, "8192", "Seeks of all of them."),
-        SettingDoc::optional(
+        SettingDoc::count("directories", "1", "Directories the files are spread over."),
+        SettingDoc::count("seekers", "", "Threads that seek.").computed("5 (1.03: 3)"),
+        SettingDoc::count("seeks", "8192", "Seeks of all of them."),
+        SettingDoc::flag(
             "fast",
-            Kind::Flag,
             "false",
             "Leave out reading and writing by characters.",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "direct",
-            Kind::Flag,
             "false",
             "Direct I/O where data files are created, and, as in the original, only there.",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "fsync",
-            Kind::Flag,
             "false",
             "fsync each file, changed directory and updating seek (-b).",
         ),
-        SettingDoc::optional(
+        SettingDoc::time(
             "too-fast",
-            Kind::Time,
             "0 s",
             "No rate of a phase shorter than this (the original: 0.5 s).",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "content",
-            Kind::Choice(&["original", "random"]),
+            &["original", "random"],
             "original",
             "What is written: nearly all zero as in the original, which compresses to nothing, or random bytes.",
         ),
@@ -113,7 +96,7 @@ pub(crate) fn phases() -> impl Iterator<Item = (Column, Phase)> {
 }
 
 /// The columns that a plan fills, in the order in which it does.
-pub(crate) fn columns(plan: &Bonnie, fast: bool) -> Vec<(Column, Phase)> {
+pub(crate) fn columns(plan: &BonniePlan, fast: bool) -> Vec<(Column, Phase)> {
     phases()
         .filter(|(column, _)| match column {
             Column::CharacterOutput | Column::CharacterInput => plan.bytes > 0 && !fast,
@@ -126,7 +109,7 @@ pub(crate) fn columns(plan: &Bonnie, fast: bool) -> Vec<(Column, Phase)> {
 }
 
 /// What a report says of one phase.
-pub(crate) fn cell(plan: &Bonnie, phase: Phase, outcome: &Outcome) -> Cell {
+pub(crate) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> Cell {
     let work = |op: &&stackrace_engine::OpOutcome| !matches!(op.op, Op::Fsync | Op::Rmdir);
     let longest = outcome.ops.iter().filter(work).map(|op| op.latency.max());
     let amount = match phase {
@@ -166,44 +149,47 @@ pub(crate) fn usual_size_mib(memory_mib: u64) -> u64 {
 #[derive(Debug)]
 struct Classic {
     /// Without directory and seed.
-    plan: Bonnie,
+    plan: BonniePlan,
     fast: bool,
     too_fast_ns: u64,
 }
 
 impl Classic {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let version = match settings.text("version")?.as_deref() {
-            Some("1.03") => Version::V1_03,
-            _ => Version::V2_00,
+        let version = match settings.text("version")?.as_str() {
+            "1.03" => BonnieVersion::V1_03,
+            _ => BonnieVersion::V2_00,
         };
-        let plan = Bonnie {
+        let plan = BonniePlan {
             directory: std::path::PathBuf::new(),
             name: "bonnie".to_owned(),
             version,
-            bytes: match settings.bytes("size")? {
+            bytes: match settings.optional_bytes("size")? {
                 Some(bytes) => bytes,
                 None => usual_size_mib(memory_mib()) << 20,
             },
             chunk: chunk(settings)?,
             characters: CHARACTERS,
-            seeks: at_least(settings, "seeks", u64::from(SEEKS), 1_000_000_000)?,
-            seekers: at_least_one(settings, "seekers", version.seekers())?,
-            files: settings.count("files")?.unwrap_or(FILES),
+            seeks: at_least(settings, "seeks", 1_000_000_000)?,
+            seekers: match settings.given("seekers") {
+                true => at_least_one(settings, "seekers")?,
+                false => version.seekers(),
+            },
+            files: settings.count("files")?,
             made: made(settings)?,
-            directories: at_least(settings, "directories", 1, DIRECTORIES_MAX)?,
+            directories: at_least(settings, "directories", DIRECTORIES_MAX)?,
             file_chunk: CHUNK,
-            fsync: settings.flag("fsync")?.unwrap_or(false),
-            direct: settings.flag("direct")?.unwrap_or(false),
-            content: match settings.text("content")?.as_deref() {
-                Some("random") => Content::Random,
+            fsync: settings.flag("fsync")?,
+            direct: settings.flag("direct")?,
+            content: match settings.text("content")?.as_str() {
+                "random" => Content::Random,
                 _ => Content::Zero,
             },
             seed: 0,
         };
         let whole = Self {
-            fast: settings.flag("fast")?.unwrap_or(false),
-            too_fast_ns: settings.time_ns("too-fast")?.unwrap_or(0),
+            fast: settings.flag("fast")?,
+            too_fast_ns: settings.time_ns("too-fast")?,
             plan,
         };
         whole.check(settings)?;
@@ -227,7 +213,7 @@ impl Classic {
             let message = "size is no multiple of the chunk".to_owned();
             return refuse("size", message, "write a whole number of MiB");
         }
-        if plan.version == Version::V1_03 && plan.bytes > FILES_MAX * FILE_BYTES {
+        if plan.version == BonnieVersion::V1_03 && plan.bytes > FILES_MAX * FILE_BYTES {
             let message = "1.03 has at most 1000 files of 1 GiB".to_owned();
             return refuse("size", message, "write at most 1000 GiB");
         }
@@ -235,7 +221,7 @@ impl Classic {
             let message = "more files than names can number".to_owned();
             return refuse("files", message, "write less than 2147483648");
         }
-        let symbolic = plan.made == Made::SymbolicLinks;
+        let symbolic = plan.made == FileKind::SymbolicLinks;
         if symbolic && plan.directories > 1 {
             let message = "symbolic links into other directories would lead nowhere".to_owned();
             return refuse(
@@ -244,7 +230,7 @@ impl Classic {
                 "write links = \"hard\", or one directory",
             );
         }
-        if plan.direct && plan.version == Version::V2_00 && plan.bytes > 0 && !self.fast {
+        if plan.direct && plan.version == BonnieVersion::V2_00 && plan.bytes > 0 && !self.fast {
             let message = "2.00 writes characters one by one, which no direct I/O takes".to_owned();
             return refuse("direct", message, "add fast = true");
         }
@@ -257,15 +243,15 @@ impl Classic {
 
     fn file_bytes(&self) -> u64 {
         match self.plan.made {
-            Made::Files { min, max } => self.plan.files.saturating_mul(min.midpoint(max)),
-            Made::HardLinks | Made::SymbolicLinks => 0,
+            FileKind::Files { min, max } => self.plan.files.saturating_mul(min.midpoint(max)),
+            FileKind::HardLinks | FileKind::SymbolicLinks => 0,
         }
     }
 }
 
 /// A count from 1 to a limit that fits.
-fn at_least(settings: &Settings, name: &str, default: u64, most: u64) -> Result<u32, Refusal> {
-    let count = settings.count(name)?.unwrap_or(default);
+fn at_least(settings: &Settings, name: &str, most: u64) -> Result<u32, Refusal> {
+    let count = settings.count(name)?;
     match u32::try_from(count) {
         Ok(count) if (1..=most).contains(&u64::from(count)) => Ok(count),
         _ => Err(Refusal::at(
@@ -277,7 +263,7 @@ fn at_least(settings: &Settings, name: &str, default: u64, most: u64) -> Result<
 }
 
 fn chunk(settings: &Settings) -> Result<usize, Refusal> {
-    let chunk = settings.bytes("chunk")?.unwrap_or(CHUNK as u64);
+    let chunk = settings.bytes("chunk")?;
     if !CHUNKS.contains(&chunk) || !chunk.is_power_of_two() {
         return Err(Refusal::at(
             settings.span_of("chunk"),
@@ -288,9 +274,9 @@ fn chunk(settings: &Settings) -> Result<usize, Refusal> {
     Ok(chunk as usize)
 }
 
-fn made(settings: &Settings) -> Result<Made, Refusal> {
-    let size = |name| settings.bytes(name).map(|bytes| bytes.unwrap_or(0));
-    let (min, max) = (size("file-size-min")?, size("file-size-max")?);
+fn made(settings: &Settings) -> Result<FileKind, Refusal> {
+    let min = settings.bytes("file-size-min")?;
+    let max = settings.bytes("file-size-max")?;
     if min > max {
         return Err(Refusal::at(
             settings.span_of("file-size-min"),
@@ -298,10 +284,10 @@ fn made(settings: &Settings) -> Result<Made, Refusal> {
             "swap them",
         ));
     }
-    let made = match settings.text("links")?.as_deref() {
-        Some("hard") => Made::HardLinks,
-        Some("symbolic") => Made::SymbolicLinks,
-        _ => return Ok(Made::Files { min, max }),
+    let made = match settings.text("links")?.as_str() {
+        "hard" => FileKind::HardLinks,
+        "symbolic" => FileKind::SymbolicLinks,
+        _ => return Ok(FileKind::Files { min, max }),
     };
     if max > 0 {
         return Err(Refusal::at(
@@ -329,12 +315,12 @@ impl Workload for Classic {
         }
         if plan.files > 0 {
             let what = match plan.made {
-                Made::Files { max: 0, .. } => "empty files".to_owned(),
-                Made::Files { min, max } => {
+                FileKind::Files { max: 0, .. } => "empty files".to_owned(),
+                FileKind::Files { min, max } => {
                     format!("files of {} to {}", unit::bytes(min), unit::bytes(max))
                 }
-                Made::HardLinks => "hard links".to_owned(),
-                Made::SymbolicLinks => "symbolic links".to_owned(),
+                FileKind::HardLinks => "hard links".to_owned(),
+                FileKind::SymbolicLinks => "symbolic links".to_owned(),
             };
             let directories = plan.directories;
             parts.push(format!(
@@ -345,8 +331,8 @@ impl Workload for Classic {
         format!(
             "bonnie++ {}: {}{}{}",
             match plan.version {
-                Version::V1_03 => "1.03",
-                Version::V2_00 => "2.00",
+                BonnieVersion::V1_03 => "1.03",
+                BonnieVersion::V2_00 => "2.00",
             },
             parts.join("; "),
             if plan.direct {
@@ -396,8 +382,8 @@ impl Workload for Classic {
         Ok(())
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        let plan = Bonnie {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+        let plan = BonniePlan {
             directory: place.directory.to_owned(),
             seed: place.seed,
             ..self.plan.clone()
@@ -406,7 +392,7 @@ impl Workload for Classic {
         plan.run(phase, SLICE_NS, place.control).map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let mut cells = [Cell::default(); 12];
         for ((column, phase), outcome) in self.phase_list().into_iter().zip(outcomes) {
             let mut cell = cell(&self.plan, phase, outcome);

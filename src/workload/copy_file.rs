@@ -7,9 +7,9 @@
 
 use std::path::PathBuf;
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::spec::{Content, Target};
+use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
@@ -17,7 +17,7 @@ use super::block::{content, size};
 use super::metric::{self, Figure};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -25,13 +25,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "one large file copied within the stack",
     source: "cp of coreutils 9 (in-kernel, reflink) and before (classic)",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "",
-            required: true,
-            doc: "Size of the file.",
-        },
+        SettingDoc::bytes("size", "", "Size of the file.").required(),
         METHOD,
         SYNC_AT_END,
         CONTENT,
@@ -49,27 +43,24 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 };
 
 /// How data is copied.
-pub(super) const METHOD: SettingDoc = SettingDoc {
-    name: "method",
-    kind: Kind::Choice(&["classic", "in-kernel", "reflink"]),
-    default: "classic",
-    required: false,
-    doc: "Read and write buffers, copy_file_range, or share blocks.",
-};
+pub(super) const METHOD: SettingDoc = SettingDoc::choice(
+    "method",
+    &["classic", "in-kernel", "reflink"],
+    "classic",
+    "Read and write buffers, copy_file_range, or share blocks.",
+);
 /// Durable before the clock stops.
-pub(super) const SYNC_AT_END: SettingDoc = SettingDoc {
-    name: "sync-at-end",
-    kind: Kind::Flag,
-    default: "true",
-    required: false,
-    doc: "Make the result durable before the clock stops (cp itself never does).",
-};
+pub(super) const SYNC_AT_END: SettingDoc = SettingDoc::flag(
+    "sync-at-end",
+    "true",
+    "Make the result durable before the clock stops (cp itself never does).",
+);
 
 /// The method asked for.
 pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
-    Ok(match settings.text("method")?.as_deref() {
-        Some("in-kernel") => CopyMethod::InKernel,
-        Some("reflink") => CopyMethod::Reflink,
+    Ok(match settings.text("method")?.as_str() {
+        "in-kernel" => CopyMethod::InKernel,
+        "reflink" => CopyMethod::Reflink,
         _ => CopyMethod::Classic {
             buffer_bytes: COPY_BUFFER_BYTES,
         },
@@ -78,7 +69,7 @@ pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
 
 /// Whether the clock waits for durability.
 pub(super) fn at_end(settings: &Settings) -> Result<AtEnd, Refusal> {
-    Ok(if settings.flag("sync-at-end")?.unwrap_or(true) {
+    Ok(if settings.flag("sync-at-end")? {
         AtEnd::Durable
     } else {
         AtEnd::Return
@@ -118,7 +109,7 @@ impl CopyFile {
     /// What it reports, and how that follows from its one phase.
     fn figures(&self) -> Vec<Figure<'_>> {
         // The file once, not bytes read plus bytes written: that is what "copied at" means.
-        let copied = |outcome: &Outcome| metric::per_second(self.size, outcome.elapsed_ns);
+        let copied = |outcome: &PhaseOutcome| metric::per_second(self.size, outcome.elapsed_ns);
         let mut figures = vec![
             Figure::elapsed(),
             Figure::of(metric::throughput_head(), copied),
@@ -158,7 +149,7 @@ impl Workload for CopyFile {
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
-        let target = Target {
+        let target = IoTarget {
             path: source(place),
             bytes: self.size,
         };
@@ -166,7 +157,7 @@ impl Workload for CopyFile {
             .map_err(trouble)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         tree::copy_file(
             &source(place),
             &place.directory.join("copy"),
@@ -178,7 +169,7 @@ impl Workload for CopyFile {
         .map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

@@ -4,24 +4,22 @@
 //! mode, and is renamed.
 
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::tree::{self, CopyMethod, Manner, RSYNC_BUFFER_BYTES};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::tree::{self, CopyMethod, CopyStyle, RSYNC_BUFFER_BYTES};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
 use super::metric::{self, Figure};
 use super::tree::{FROM, HELD, INVENTED, Source};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::SettingDoc;
 
 /// As rsync does it.
-const AS_RSYNC: SettingDoc = SettingDoc {
-    name: "as-rsync",
-    kind: Kind::Flag,
-    default: "false",
-    required: false,
-    doc: "Temporary name, mode and times set, renamed.",
-};
+const AS_RSYNC: SettingDoc = SettingDoc::flag(
+    "as-rsync",
+    "false",
+    "Temporary name, mode and times set, renamed.",
+);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "copy-tree",
@@ -35,9 +33,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     example: "copy-tree = { files = 2000, size-median = \"8 KiB\" }",
     parse: |settings| {
         let mut method = method(settings)?;
-        let mut manner = Manner::Direct;
-        if settings.flag("as-rsync")?.unwrap_or(false) {
-            manner = Manner::Renamed;
+        let mut manner = CopyStyle::Direct;
+        if settings.flag("as-rsync")? {
+            manner = CopyStyle::Renamed;
             if let CopyMethod::Classic { buffer_bytes } = &mut method {
                 *buffer_bytes = RSYNC_BUFFER_BYTES;
             }
@@ -55,7 +53,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 struct CopyTree {
     source: Source,
     method: CopyMethod,
-    manner: Manner,
+    manner: CopyStyle,
     at_end: AtEnd,
 }
 
@@ -78,7 +76,7 @@ impl Workload for CopyTree {
             "copy {} {}{}{}",
             self.source.words(),
             method_words(self.method),
-            if self.manner == Manner::Renamed {
+            if self.manner == CopyStyle::Renamed {
                 ", as rsync does it"
             } else {
                 ""
@@ -109,7 +107,7 @@ impl Workload for CopyTree {
         self.source.build(place).map(drop)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         tree::copy_tree(
             &place.directory.join("source"),
             &place.directory.join("copy"),
@@ -122,7 +120,7 @@ impl Workload for CopyTree {
         .map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::{Op, Outcome, tree};
+use stackrace_engine::{Op, PhaseOutcome, tree};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::metric::{self, Figure};
@@ -14,18 +14,16 @@ use super::read_file::{bring, real_file};
 use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 /// What describes the tree in an archive that is made.
 const MADE: [SettingDoc; 9] = SettingDoc::joined(&[&INVENTED, &HELD]);
-const FROM: SettingDoc = SettingDoc {
-    name: "from",
-    kind: Kind::Text,
-    default: "",
-    required: false,
-    doc: "A real tar archive, not compressed, used instead of a made one (it is only read).",
-};
+const FROM: SettingDoc = SettingDoc::text(
+    "from",
+    "",
+    "A real tar archive, not compressed, used instead of a made one (it is only read).",
+);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "extract-tar",
@@ -119,7 +117,7 @@ impl Workload for ExtractTar {
         }
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         tree::extract_tar(
             &place.directory.join("source.tar"),
             &place.directory.join("extracted"),
@@ -130,7 +128,7 @@ impl Workload for ExtractTar {
         .map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

@@ -8,8 +8,8 @@
 
 mod exact;
 
-use stackrace_engine::spec::{Access, Engine};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::spec::{AccessPattern, IoEngine};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use exact::Exact;
 
@@ -18,7 +18,7 @@ use super::block::{BlockIo, Frame};
 use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 /// The modes as sysbench names them.
@@ -29,13 +29,13 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "sysbench file I/O, its very requests or in its style: six modes, fsync at a cadence",
     source: "the modes and defaults of sysbench 1.0.20 fileio",
     settings: &[
-        SettingDoc {
-            name: "mode",
-            kind: Kind::Choice(&MODES),
-            default: "",
-            required: true,
-            doc: "Sequential write of new files, rewrite, read; random read, write, both.",
-        },
+        SettingDoc::choice(
+            "mode",
+            &MODES,
+            "",
+            "Sequential write of new files, rewrite, read; random read, write, both.",
+        )
+        .required(),
         exact::VERSION,
         word::SIZE,
         files("8", "Number of files; with version 128."),
@@ -53,13 +53,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::DATA_ONLY,
         word::SYNC,
         word::PREALLOCATE,
-        SettingDoc {
-            name: "ratio",
-            kind: Kind::Number,
-            default: "1.5",
-            required: false,
-            doc: "Reads for each write in rndrw.",
-        },
+        SettingDoc::number("ratio", "1.5", "Reads for each write in rndrw."),
         word::DIRECT,
         time("10 s", "Stop after this long."),
         word::OPERATIONS,
@@ -74,7 +68,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 };
 
 fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
-    let asked = settings.text("mode")?.unwrap_or_default();
+    let asked = settings.text("mode")?;
     let mode = MODES.into_iter().find(|mode| *mode == asked);
     let mode = mode.unwrap_or(MODES[0]);
     if settings.given("version") {
@@ -90,8 +84,6 @@ fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
     Ok(Box::new(FileIo::parse(settings, mode)?))
 }
 
-const TIME_NS: u64 = 10_000_000_000;
-
 /// Where the 95th percentile of the first operation stands: what an open loop is asked for.
 const PRIMARY_OPEN: usize = 4;
 
@@ -103,21 +95,17 @@ struct FileIo {
 
 impl FileIo {
     fn parse(settings: &Settings, mode: &'static str) -> Result<Self, Refusal> {
-        let ratio = settings.number("ratio")?.unwrap_or(1.5);
+        let ratio = settings.number("ratio")?;
         let read_share = match mode {
             "seqrd" | "rndrd" => 1.0,
             "rndrw" => ratio / (ratio + 1.0),
             _ => 0.0,
         };
         let frame = Frame {
-            block_size: 16 << 10,
-            files: 8,
-            fsync_every: 100,
-            time_ns: Some(TIME_NS),
             access: if mode.starts_with("seq") {
-                Access::Sequential
+                AccessPattern::Sequential
             } else {
-                Access::OncePerPass
+                AccessPattern::OncePerPass
             },
             read_share,
             new_files: mode == "seqwr",
@@ -128,7 +116,7 @@ impl FileIo {
             .fsync_every
             .is_some_and(|every| every.get() == 1);
         io.durability.fsync_in_write = each;
-        if io.engine == Engine::Uring && each && io.read_share < 1.0 {
+        if io.engine == IoEngine::Uring && each && io.read_share < 1.0 {
             return Err(Refusal::at(
                 settings.span_of("engine"),
                 "a ring cannot count an fsync into the write before it",
@@ -167,14 +155,14 @@ impl FileIo {
 impl Workload for FileIo {
     fn summary(&self) -> String {
         format!(
-            "sysbench-style {} over {} files of together {}, blocks of {}, {} thread(s){}, at most {}",
+            "sysbench-style {} over {} files of together {}, blocks of {}, {} thread(s){}{}",
             self.mode,
             self.io.files,
             unit::bytes(self.io.size),
             unit::weights(&self.io.block_sizes),
             self.io.threads,
             self.io.words(),
-            unit::time_ns(self.io.time_ns.unwrap_or(TIME_NS) as f64)
+            self.io.at_most()
         )
     }
 
@@ -201,11 +189,11 @@ impl Workload for FileIo {
         }
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         self.io.measure(phase, place)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

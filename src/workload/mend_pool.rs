@@ -3,14 +3,14 @@
 //! The last device is the spare one; the pool is made of the others, filled, scrubbed. Then its first
 //! disk is taken offline and replaced by the spare one, and every file is read again.
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 
 use super::pools::{self, Background, Pool};
 use super::tree::Source;
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
 use crate::host::argv;
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::SettingDoc;
 
 /// Steps, in order.
 const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];
@@ -18,9 +18,9 @@ const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];
 /// Which of them the resilvering is.
 const RESILVER: usize = 1;
 
-const TOPOLOGY: SettingDoc = SettingDoc::optional(
+const TOPOLOGY: SettingDoc = SettingDoc::choice(
     "topology",
-    Kind::Choice(&["mirror", "raid10", "raidz1", "raidz2", "raidz3"]),
+    &["mirror", "raid10", "raidz1", "raidz2", "raidz3"],
     "raidz1",
     "How data is spread over all devices but the last; raid10: pairs of mirrors, in order.",
 );
@@ -33,9 +33,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     example: "mend-pool = { topology = \"raidz1\", files = 2000, size-median = \"64 KiB\" }",
     parse: |settings| {
         Ok(Box::new(MendPool {
-            topology: settings
-                .text("topology")?
-                .unwrap_or_else(|| "raidz1".to_owned()),
+            topology: settings.text("topology")?,
             source: Source::parse(settings)?,
         }))
     },
@@ -109,7 +107,7 @@ impl Workload for MendPool {
         pool.fill(&self.source)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let pool = Pool::new(place, 0, self.devices_min())?;
         match PHASES[phase] {
             "scrub" => pool.follow(Background::Scrub, &["scrub"], &[]),
@@ -123,7 +121,7 @@ impl Workload for MendPool {
         }
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         pools::values(outcomes, &PHASES, RESILVER)
     }
 }

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::spec::Target;
+use stackrace_engine::spec::IoTarget;
 use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, block_size};
 use super::block::{content, size};
@@ -16,7 +16,7 @@ use super::metric::{self, Figure, Latency};
 use super::tree::alone;
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -35,24 +35,20 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     parse: |settings| Ok(Box::new(ReadFile::parse(settings)?)),
 };
 
-const SIZE: SettingDoc = SettingDoc {
-    name: "size",
-    kind: Kind::Bytes,
-    default: "",
-    required: false,
-    doc: "Size of the file; needed unless `from` is given.",
-};
-const FROM: SettingDoc = SettingDoc {
-    name: "from",
-    kind: Kind::Text,
-    default: "",
-    required: false,
-    doc: "A real file, read instead of a made one (copied onto the stack first, itself only read).",
-};
+const SIZE: SettingDoc = SettingDoc::bytes(
+    "size",
+    "",
+    "Size of the file; needed unless `from` is given.",
+);
+const FROM: SettingDoc = SettingDoc::text(
+    "from",
+    "",
+    "A real file, read instead of a made one (copied onto the stack first, itself only read).",
+);
 
 /// The file named by `from`, if it is, and its size.
 pub(super) fn real_file(settings: &Settings) -> Result<Option<(PathBuf, u64)>, Refusal> {
-    let Some(from) = settings.text("from")? else {
+    let Some(from) = settings.optional_text("from")? else {
         return Ok(None);
     };
     match std::fs::metadata(&from) {
@@ -99,8 +95,8 @@ impl ReadFile {
                 (Some(from), bytes)
             }
         };
-        let direct = settings.flag("direct")?.unwrap_or(false);
-        let block = settings.bytes("block-size")?.unwrap_or(1 << 20);
+        let direct = settings.flag("direct")?;
+        let block = settings.bytes("block-size")?;
         let fits = (1..=64 << 20).contains(&block) && (!direct || block.is_multiple_of(512));
         let block_bytes = u32::try_from(block).ok().filter(|_| fits);
         Ok(Self {
@@ -175,7 +171,7 @@ impl Workload for ReadFile {
         if let Some(from) = &self.from {
             return bring(from, "source", place);
         }
-        let target = Target {
+        let target = IoTarget {
             path: place.directory.join("source"),
             bytes: self.size,
         };
@@ -183,7 +179,7 @@ impl Workload for ReadFile {
             .map_err(trouble)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         // Of what exists, a part may have been asked for.
         let (path, bytes) = match place.existing {
             Some(path) => (path.to_owned(), Some(self.size)),
@@ -193,7 +189,7 @@ impl Workload for ReadFile {
         tree::read_file(&path, block, direct, bytes, SLICE_NS, place.control).map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

@@ -4,15 +4,15 @@
 //! that was laid out before. One pass, never a second over the same data: a second pass of a read
 //! would measure the cache. Writing ends with fsync inside the clock unless switched off.
 
-use stackrace_engine::spec::Access;
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::spec::AccessPattern;
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
 use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -20,13 +20,13 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "one large file written, rewritten or read once from beginning to end",
     source: "the common core of dd, bonnie++ block I/O and fio rw=read/write",
     settings: &[
-        SettingDoc {
-            name: "mode",
-            kind: Kind::Choice(&["write", "rewrite", "read"]),
-            default: "",
-            required: true,
-            doc: "Make a new file, overwrite one, or read one.",
-        },
+        SettingDoc::choice(
+            "mode",
+            &["write", "rewrite", "read"],
+            "",
+            "Make a new file, overwrite one, or read one.",
+        )
+        .required(),
         word::SIZE,
         block_size("1 MiB"),
         word::THREADS,
@@ -70,17 +70,13 @@ struct Sequential {
 
 impl Sequential {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let mode = match settings.text("mode")?.as_deref() {
-            Some("rewrite") => Mode::Rewrite,
-            Some("read") => Mode::Read,
+        let mode = match settings.text("mode")?.as_str() {
+            "rewrite" => Mode::Rewrite,
+            "read" => Mode::Read,
             _ => Mode::Write,
         };
         let frame = Frame {
-            block_size: 1 << 20,
-            files: 1,
-            fsync_every: 0,
-            time_ns: None,
-            access: Access::Sequential,
+            access: AccessPattern::Sequential,
             read_share: if mode == Mode::Read { 1.0 } else { 0.0 },
             new_files: mode == Mode::Write,
         };
@@ -161,11 +157,11 @@ impl Workload for Sequential {
         }
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         self.io.measure(phase, place)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

@@ -6,8 +6,10 @@
 
 use std::num::NonZeroU64;
 
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
-use stackrace_engine::{Op, OpOutcome, Outcome, StartError};
+use stackrace_engine::spec::{
+    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+};
+use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
 
 use super::block::at_least_one;
 use super::block::words::{QUEUE_DEPTH, block_size, time};
@@ -15,49 +17,34 @@ use super::metric::{self, Latency};
 use super::sustained::{WINDOW_NS, slowest};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
-use crate::video::{self, Rate, Rates};
+use crate::video::{self, StreamRate, StreamRates};
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "stream-video",
     summary: "a large file written, then read, and the video formats that would have kept up",
     source: "Blackmagic Disk Speed Test, as its manuals and tframetest's describe such a test",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "5 GB",
-            required: false,
-            doc: "Size of the file; 1 to 5 GB is usual.",
-        },
-        SettingDoc {
-            name: "loops",
-            kind: Kind::Count,
-            default: "1",
-            required: false,
-            doc: "Write and read so many times, at most 8.",
-        },
+        SettingDoc::bytes("size", "5 GB", "Size of the file; 1 to 5 GB is usual."),
+        SettingDoc::count("loops", "1", "Write and read so many times, at most 8."),
         time(
             "",
             "Each writing and reading goes on for so long, over the file again and again.",
         ),
         block_size("8 MiB"),
         QUEUE_DEPTH,
-        SettingDoc {
-            name: "direct",
-            kind: Kind::Choice(&["auto", "always", "never"]),
-            default: "auto",
-            required: false,
-            doc: "O_DIRECT where possible, or not at all without it, or never.",
-        },
-        SettingDoc {
-            name: "margin",
-            kind: Kind::Share,
-            default: "20 %",
-            required: false,
-            doc: "Headroom a format must have over the rate it needs.",
-        },
+        SettingDoc::choice(
+            "direct",
+            &["auto", "always", "never"],
+            "auto",
+            "O_DIRECT where possible, or not at all without it, or never.",
+        ),
+        SettingDoc::share(
+            "margin",
+            "20 %",
+            "Headroom a format must have over the rate it needs; manuals advise 20 to 100 %.",
+        ),
     ],
     example: "stream-video = { size = \"2 GB\", loops = 2 }",
     parse: |settings| Ok(Box::new(StreamVideo::parse(settings)?)),
@@ -94,7 +81,7 @@ impl StreamVideo {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let refuse =
             |name, message: String, help: &str| Refusal::at(settings.span_of(name), message, help);
-        let frame = settings.bytes("block-size")?.unwrap_or(8 << 20);
+        let frame = settings.bytes("block-size")?;
         let frame_bytes = u32::try_from(frame)
             .ok()
             .filter(|frame| (4096..=64 << 20).contains(frame) && frame.is_multiple_of(4096));
@@ -106,12 +93,12 @@ impl StreamVideo {
                 "choose a multiple of 4 KiB, at most 64 MiB",
             )
         })?;
-        let size = settings.bytes("size")?.unwrap_or(5_000_000_000) / frame * frame;
+        let size = settings.bytes("size")? / frame * frame;
         if size == 0 {
             let message = format!("a file smaller than a block ({})", unit::bytes(frame));
             return Err(refuse("size", message, "write for example size = \"1 GB\""));
         }
-        let loops = settings.count("loops")?.unwrap_or(1);
+        let loops = settings.count("loops")?;
         if !(1..=PHASES.len() as u64 / 2).contains(&loops) {
             return Err(refuse(
                 "loops",
@@ -119,16 +106,16 @@ impl StreamVideo {
                 "write from 1 to 8",
             ));
         }
-        let margin = settings.share("margin")?.unwrap_or(video::MARGIN);
+        let margin = settings.share("margin")?;
         Ok(Self {
             size,
             frame_bytes,
             loops: loops as usize,
-            time_ns: settings.time_ns("time")?,
-            queue_depth: at_least_one(settings, "queue-depth", 1)?,
-            direct: match settings.text("direct")?.as_deref() {
-                Some("always") => Direct::Always,
-                Some("never") => Direct::Never,
+            time_ns: settings.optional_time_ns("time")?,
+            queue_depth: at_least_one(settings, "queue-depth")?,
+            direct: match settings.text("direct")?.as_str() {
+                "always" => Direct::Always,
+                "never" => Direct::Never,
                 _ => Direct::Auto,
             },
             margin,
@@ -141,12 +128,12 @@ impl StreamVideo {
         let again = self.time_ns.is_some() && (write || direct);
         let frames = bytes / u64::from(self.frame_bytes);
         Spec {
-            targets: vec![Target {
+            targets: vec![IoTarget {
                 path: place.directory.join("video"),
                 bytes,
             }],
             block_sizes: vec![(self.frame_bytes, 1)],
-            access: Access::Sequential,
+            access: AccessPattern::Sequential,
             align: None,
             read_share: if write { 0.0 } else { 1.0 },
             threads: 1,
@@ -167,29 +154,29 @@ impl StreamVideo {
                 ops: (!again).then_some(frames),
                 time_ns: self.time_ns,
             },
-            engine: Engine::Auto,
+            engine: IoEngine::Auto,
             seed: place.seed,
             slice_ns: SLICE_NS,
         }
     }
 
     /// The rates of one direction over all loops: the slowest second of any.
-    fn rate(outcomes: &[&Outcome]) -> Option<Rate> {
+    fn rate(outcomes: &[&PhaseOutcome]) -> Option<StreamRate> {
         let seconds = outcomes
             .iter()
             .map(|outcome| slowest(&outcome.series, outcome.slice_ns, WINDOW_NS));
         let slowest = seconds.collect::<Option<Vec<f64>>>()?;
-        let moved = |outcome: &&Outcome| outcome.ops.iter().map(|op| op.bytes).sum::<u64>();
+        let moved = |outcome: &&PhaseOutcome| outcome.ops.iter().map(|op| op.bytes).sum::<u64>();
         let bytes: u64 = outcomes.iter().map(moved).sum();
         let elapsed_ns: u64 = outcomes.iter().map(|outcome| outcome.elapsed_ns).sum();
-        Some(Rate {
+        Some(StreamRate {
             mean: bytes as f64 * 1e9 / elapsed_ns.max(1) as f64,
             slowest: slowest.into_iter().reduce(f64::min)?,
         })
     }
 
     /// 99.9th percentile of the times of all frames, ns.
-    fn frame_ns(outcomes: &[&Outcome], op: Op) -> Option<f64> {
+    fn frame_ns(outcomes: &[&PhaseOutcome], op: Op) -> Option<f64> {
         let mut all = outcomes
             .iter()
             .filter_map(|outcome| metric::of(outcome, op));
@@ -252,7 +239,7 @@ impl Workload for StreamVideo {
         Ok(())
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let write = phase.is_multiple_of(2);
         let file = place.directory.join("video");
         let failed = |error: std::io::Error| trouble(format!("{}: {error}", file.display()));
@@ -278,13 +265,13 @@ impl Workload for StreamVideo {
         outcome.map_err(|error| trouble(format!("{error}; {}", error.next())))
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let turn = |first| outcomes.iter().skip(first).step_by(2).collect::<Vec<_>>();
         let (written, read) = (turn(0), turn(1));
         let (Some(write), Some(played)) = (Self::rate(&written), Self::rate(&read)) else {
             return vec![None; video::heads().len()];
         };
-        let rates = Rates {
+        let rates = StreamRates {
             write,
             read: played,
             times: 1.0 + self.margin,

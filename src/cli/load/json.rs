@@ -3,7 +3,7 @@
 
 use hdrhistogram::Histogram;
 use serde_json::{Value, json};
-use stackrace_engine::{Ended, OpOutcome, Outcome, Timing};
+use stackrace_engine::{OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use super::{Asked, Loaded, Measured};
 
@@ -30,7 +30,7 @@ pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
     format!("{object:#}\n")
 }
 
-fn phase(measured: &Measured, outcome: &Outcome, offered: Option<f64>) -> Value {
+fn phase(measured: &Measured, outcome: &PhaseOutcome, offered: Option<f64>) -> Value {
     let ops: Vec<Value> = outcome.ops.iter().map(op).collect();
     json!({
         "name": measured.name,
@@ -53,11 +53,11 @@ fn phase(measured: &Measured, outcome: &Outcome, offered: Option<f64>) -> Value 
     })
 }
 
-fn ended(ended: Ended) -> &'static str {
+fn ended(ended: PhaseEnd) -> &'static str {
     match ended {
-        Ended::Complete => "complete",
-        Ended::Stopped => "stopped",
-        Ended::Failed => "failed",
+        PhaseEnd::Complete => "complete",
+        PhaseEnd::Stopped => "stopped",
+        PhaseEnd::Failed => "failed",
     }
 }
 

@@ -1,7 +1,7 @@
 //! A load for people: one table a phase, and what must be known to read it; at most 80 columns.
 
 use hdrhistogram::Histogram;
-use stackrace_engine::{Ended, Op, OpOutcome, Outcome, Timing};
+use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use super::super::engine;
 use super::place::Target;
@@ -9,7 +9,7 @@ use super::{Asked, Loaded, Measured};
 use crate::audit;
 use crate::report::wrap;
 use crate::unit;
-use crate::video::{self, Rates};
+use crate::video::{self, StreamRates};
 
 const COLUMNS: usize = 80;
 /// Width of the words that say what a line is about.
@@ -46,7 +46,7 @@ pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
         let mut metrics = loaded.metrics.iter();
         metrics.find(|(head, _)| head.name == name)?.1
     };
-    if let Some(rates) = Rates::of(value) {
+    if let Some(rates) = StreamRates::of(value) {
         text.push('\n');
         for line in wrap(&rates.words(), COLUMNS) {
             text.push_str(&format!("{line}\n"));
@@ -67,7 +67,7 @@ fn fact(text: &mut String, label: &str, words: &str) {
     }
 }
 
-fn phase(text: &mut String, name: &str, outcome: &Outcome) {
+fn phase(text: &mut String, name: &str, outcome: &PhaseOutcome) {
     text.push_str(&format!(
         "{name}, {} after {}\n",
         ended(outcome.ended),
@@ -94,11 +94,11 @@ fn phase(text: &mut String, name: &str, outcome: &Outcome) {
     }
 }
 
-fn ended(ended: Ended) -> &'static str {
+fn ended(ended: PhaseEnd) -> &'static str {
     match ended {
-        Ended::Complete => "complete",
-        Ended::Stopped => "interrupted",
-        Ended::Failed => "failed",
+        PhaseEnd::Complete => "complete",
+        PhaseEnd::Stopped => "interrupted",
+        PhaseEnd::Failed => "failed",
     }
 }
 
@@ -153,7 +153,7 @@ fn facts(
     text: &mut String,
     asked: &Asked<'_>,
     measured: &Measured,
-    outcome: &Outcome,
+    outcome: &PhaseOutcome,
     offered: Option<f64>,
 ) {
     let engine = match outcome.engine_why.as_str() {
@@ -185,7 +185,7 @@ fn facts(
 }
 
 /// What the processor did for it, and how much of that was the generator's own work.
-fn cpu(outcome: &Outcome, own_ns: f64) -> String {
+fn cpu(outcome: &PhaseOutcome, own_ns: f64) -> String {
     let ops: u64 = outcome.ops.iter().map(|op| op.count).sum();
     let cpu_ns = outcome.cpu_ns() as f64;
     let each_ns = cpu_ns / ops.max(1) as f64;
@@ -199,7 +199,7 @@ fn cpu(outcome: &Outcome, own_ns: f64) -> String {
 }
 
 /// What an open loop offered and what became of it.
-fn load(offered: f64, outcome: &Outcome) -> String {
+fn load(offered: f64, outcome: &PhaseOutcome) -> String {
     let ops = outcome.ops.iter().filter(|op| op.op != Op::Fsync);
     let count: u64 = ops.map(|op| op.count).sum();
     let achieved = count as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;

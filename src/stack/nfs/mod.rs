@@ -3,7 +3,7 @@
 use crate::event::Fact;
 use crate::host::{Daemon, Driver, Needs, argv};
 use crate::journal::{self, Undo};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line, options,
     share::{self, Ends, Share, Shared},
@@ -42,15 +42,10 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "nfs",
     summary: "A directory served over NFS by the kernel's server and mounted here.",
     settings: &[
-        SettingDoc::optional(
-            "version",
-            Kind::Choice(&["3", "4"]),
-            "4",
-            "Version: 3, or 4 (4.2).",
-        ),
-        SettingDoc::optional(
+        SettingDoc::choice("version", &["3", "4"], "4", "Version: 3, or 4 (4.2)."),
+        SettingDoc::choice(
             "export",
-            Kind::Choice(&["sync", "async"]),
+            &["sync", "async"],
             "sync",
             "sync: the server answers when the data are on its disk; async: before.",
         ),
@@ -73,12 +68,12 @@ struct Nfs {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let share = Nfs {
-        version: match settings.text("version")?.as_deref() {
+        version: match settings.optional_text("version")?.as_deref() {
             Some("3") => "3",
             _ => "4.2",
         },
         export: settings
-            .text("export")?
+            .optional_text("export")?
             .unwrap_or_else(|| "sync".to_string()),
         mount: options::mount(settings)?,
     };

@@ -2,7 +2,7 @@
 
 use crate::event::Fact;
 use crate::host::{Daemon, Needs, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line, options,
     share::{self, Ends, Share, Shared},
@@ -34,9 +34,8 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "smb",
     summary: "A directory served over SMB by Samba and mounted here.",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::texts(
             "options",
-            Kind::Texts,
             "",
             "Options of the share as smb.conf takes them: \"strict sync = no\".",
         ),

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use stackrace_engine::Control;
 
 use super::*;
-use crate::setting::{Refusal, Setting, Settings, Value};
+use crate::setting::{Refusal, Setting, SettingDoc, Settings, Value};
 
 /// A setting by its TOML value.
 fn setting(line: &str) -> Setting {
@@ -26,6 +26,13 @@ fn setting(line: &str) -> Setting {
     }
 }
 
+/// What each workload has with defaults of its own.
+const DOCS: &[SettingDoc] = &[
+    words::block_size("4 KiB"),
+    words::fsync_every("0"),
+    words::time("5 ns", ""),
+];
+
 fn settings(lines: &[&str]) -> Settings {
     let mut settings = vec![setting("size = \"1 MiB\"")];
     settings.extend(lines.iter().map(|line| setting(line)));
@@ -33,16 +40,13 @@ fn settings(lines: &[&str]) -> Settings {
         owner: "block".to_owned(),
         span: 0..0,
         settings,
+        docs: DOCS,
     }
 }
 
 fn parse(lines: &[&str], read_share: f64, new_files: bool) -> Result<BlockIo, Refusal> {
     let settings = settings(lines);
     let frame = Frame {
-        block_size: 4096,
-        files: 1,
-        fsync_every: 0,
-        time_ns: Some(5),
         access: access(&settings)?,
         read_share,
         new_files,
@@ -64,12 +68,12 @@ fn spec(io: &BlockIo, existing: Option<&Path>) -> Spec {
 /// What the plain workload of these tests asks for: 1 MiB written at random in 4 KiB.
 fn plain() -> Spec {
     Spec {
-        targets: vec![Target {
+        targets: vec![IoTarget {
             path: "/d/data.0".into(),
             bytes: 1 << 20,
         }],
         block_sizes: vec![(4096, 1)],
-        access: Access::OncePerPass,
+        access: AccessPattern::OncePerPass,
         align: None,
         read_share: 0.0,
         threads: 1,
@@ -87,14 +91,14 @@ fn plain() -> Spec {
             ops: Some(256),
             time_ns: Some(5),
         },
-        engine: Engine::Auto,
+        engine: IoEngine::Auto,
         seed: 7,
         slice_ns: SLICE_NS,
     }
 }
 
 /// Draws with repeats: no pass ends it.
-fn endless(access: Access) -> Spec {
+fn endless(access: AccessPattern) -> Spec {
     let mut spec = plain();
     spec.access = access;
     spec.stop.ops = None;
@@ -110,33 +114,39 @@ fn every_setting_of_order_and_pace_is_passed_on() {
         spec.stop.ops = Some(ops);
         spec
     };
-    let mut mixed = endless(Access::Uniform);
+    let mut mixed = endless(AccessPattern::Uniform);
     mixed.block_sizes = vec![(4096, 70), (65536, 30)];
     let mut files = plain();
     files.targets = (0..4)
-        .map(|file| Target {
+        .map(|file| IoTarget {
             path: format!("/d/data.{file}").into(),
             bytes: 1 << 18,
         })
         .collect();
-    let hot = |hot_range, hot_ops| endless(Access::HotCold { hot_range, hot_ops });
+    let hot = |hot_range, hot_ops| endless(AccessPattern::HotCold { hot_range, hot_ops });
     let cases: &[(&[&str], Spec)] = &[
         (&[], plain()),
-        (&["access = \"uniform\""], endless(Access::Uniform)),
-        (&["access = \"zipf\""], endless(Access::Zipf(1.1))),
+        (&["access = \"uniform\""], endless(AccessPattern::Uniform)),
+        (&["access = \"zipf\""], endless(AccessPattern::Zipf(1.1))),
         (
             &["access = \"zipf\"", "skew = 0.9"],
-            endless(Access::Zipf(0.9)),
+            endless(AccessPattern::Zipf(0.9)),
         ),
-        (&["access = \"pareto\""], endless(Access::Pareto(0.2))),
+        (
+            &["access = \"pareto\""],
+            endless(AccessPattern::Pareto(0.2)),
+        ),
         (
             &["access = \"pareto\"", "skew = 0.4"],
-            endless(Access::Pareto(0.4)),
+            endless(AccessPattern::Pareto(0.4)),
         ),
-        (&["access = \"normal\""], endless(Access::Normal(0.15))),
+        (
+            &["access = \"normal\""],
+            endless(AccessPattern::Normal(0.15)),
+        ),
         (
             &["access = \"normal\"", "skew = 0.3"],
-            endless(Access::Normal(0.3)),
+            endless(AccessPattern::Normal(0.3)),
         ),
         (&["access = \"hot\""], hot(0.1, 0.9)),
         (
@@ -364,11 +374,7 @@ fn everything_is_read_back_whatever_its_blocks() {
             settings = self::settings(lines);
         }
         let frame = Frame {
-            block_size: 4096,
-            files: 1,
-            fsync_every: 0,
-            time_ns: None,
-            access: Access::Uniform,
+            access: AccessPattern::Uniform,
             read_share: 0.3,
             new_files: false,
         };
@@ -380,6 +386,9 @@ fn everything_is_read_back_whatever_its_blocks() {
         assert_eq!(back.stop.ops, Some(ops), "{lines:?}");
         let bytes: u64 = back.targets.iter().map(|target| target.bytes).sum();
         assert_eq!(u64::from(block) * ops, bytes, "{lines:?}");
-        assert_eq!((back.read_share, back.access), (1.0, Access::Sequential));
+        assert_eq!(
+            (back.read_share, back.access),
+            (1.0, AccessPattern::Sequential)
+        );
     }
 }

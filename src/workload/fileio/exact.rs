@@ -1,47 +1,46 @@
 //! `version = …`: the requests of sysbench itself, on the files it would make.
 
-use stackrace_engine::sysbench::{Mode, Plan, Transfer, Version};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Transfer};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::super::block::{at_least_one, content, size};
 use super::super::metric::{self, Latency};
 use super::super::{Cost, Place, SLICE_NS, Trouble, Workload, trouble};
-use super::TIME_NS;
 use crate::classic::sysbench as classic;
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
-pub(super) const VERSION: SettingDoc = SettingDoc::optional(
+pub(super) const VERSION: SettingDoc = SettingDoc::choice(
     "version",
-    Kind::Choice(&["0.4", "1.0"]),
+    &["0.4", "1.0"],
     "",
     "The very requests of this sysbench, fsync bursts included; without it only the modes are its own.",
 );
-pub(super) const IO: SettingDoc = SettingDoc::optional(
+pub(super) const IO: SettingDoc = SettingDoc::choice(
     "io",
-    Kind::Choice(&["sync", "async", "mmap"]),
+    &["sync", "async", "mmap"],
     "sync",
     "With version: by pread and pwrite, by a queue (io_uring), or in mapped files.",
 );
-pub(super) const BACKLOG: SettingDoc = SettingDoc::optional(
+pub(super) const BACKLOG: SettingDoc = SettingDoc::count(
     "backlog",
-    Kind::Count,
     "128",
     "With io = \"async\": requests outstanding at once, per thread.",
 );
-pub(super) const MERGE: SettingDoc = SettingDoc::optional(
+pub(super) const MERGE: SettingDoc = SettingDoc::count(
     "merge",
-    Kind::Count,
     "0",
     "With version: so many blocks in one request of a sequential mode; 0: one.",
 );
-pub(super) const FSYNC_EACH: SettingDoc = SettingDoc::optional(
+pub(super) const FSYNC_EACH: SettingDoc = SettingDoc::flag(
     "fsync-each",
-    Kind::Flag,
     "false",
     "With version: fsync after each write, inside its latency, instead of bursts and of the end.",
 );
+
+/// Files that sysbench makes unless told otherwise.
+const FILES: u32 = 128;
 
 /// Words that only mean something with a version, or only without.
 pub(super) const WITH: [&str; 4] = ["io", "backlog", "merge", "fsync-each"];
@@ -52,7 +51,7 @@ const WITHOUT: [&str; 4] = ["think-time", "preallocate", "engine", "arrivals"];
 pub(super) struct Exact {
     word: &'static str,
     /// But for its place and seed.
-    plan: Plan,
+    plan: SysbenchPlan,
 }
 
 impl Exact {
@@ -78,14 +77,14 @@ impl Exact {
         Ok(exact)
     }
 
-    fn plan(settings: &Settings, word: &str) -> Result<Plan, Refusal> {
-        let version = match settings.text("version")?.as_deref() {
-            Some("0.4") => Version::V0_4,
-            _ => Version::V1_0,
+    fn plan(settings: &Settings, word: &str) -> Result<SysbenchPlan, Refusal> {
+        let version = match settings.text("version")?.as_str() {
+            "0.4" => SysbenchVersion::V0_4,
+            _ => SysbenchVersion::V1_0,
         };
         let sync = settings.text("sync")?;
-        let number = |name: &str, default| {
-            let count = settings.count(name)?.unwrap_or(default);
+        let number = |name: &str| {
+            let count = settings.count(name)?;
             u32::try_from(count).map_err(|_| {
                 Refusal::at(
                     settings.span_of(name),
@@ -94,37 +93,40 @@ impl Exact {
                 )
             })
         };
-        let block = settings.bytes("block-size")?.unwrap_or(16 << 10);
-        Ok(Plan {
+        let block = settings.bytes("block-size")?;
+        Ok(SysbenchPlan {
             directory: std::path::PathBuf::new(),
             version,
             mode: mode(word),
-            transfer: match settings.text("io")?.as_deref() {
-                Some("async") => Transfer::Async {
-                    backlog: number("backlog", 128)?,
+            transfer: match settings.text("io")?.as_str() {
+                "async" => Transfer::Async {
+                    backlog: number("backlog")?,
                 },
-                Some("mmap") => Transfer::Mmap,
+                "mmap" => Transfer::Mmap,
                 _ => Transfer::Sync,
             },
-            files: at_least_one(settings, "files", 128)?,
+            files: match settings.given("files") {
+                true => at_least_one(settings, "files")?,
+                false => FILES,
+            },
             total_bytes: size(settings)?,
             // What does not fit is refused by the plan as too large.
             block_size: u32::try_from(block).unwrap_or(u32::MAX),
-            merged: number("merge", 0)?,
-            open_sync: sync.as_deref() == Some("sync"),
-            open_dsync: sync.as_deref() == Some("dsync"),
-            direct: settings.flag("direct")?.unwrap_or(false),
-            fsync_every: number("fsync-every", 100)?,
-            fsync_each: settings.flag("fsync-each")?.unwrap_or(false),
-            fsync_at_end: settings.flag("fsync-at-end")?.unwrap_or(true),
-            data_only: settings.flag("data-only")?.unwrap_or(false),
-            ratio: settings.number("ratio")?.unwrap_or(1.5),
-            validate: settings.flag("verify")?.unwrap_or(false),
+            merged: number("merge")?,
+            open_sync: sync == "sync",
+            open_dsync: sync == "dsync",
+            direct: settings.flag("direct")?,
+            fsync_every: number("fsync-every")?,
+            fsync_each: settings.flag("fsync-each")?,
+            fsync_at_end: settings.flag("fsync-at-end")?,
+            data_only: settings.flag("data-only")?,
+            ratio: settings.number("ratio")?,
+            validate: settings.flag("verify")?,
             content: content(settings)?,
-            threads: at_least_one(settings, "threads", 1)?,
-            events: settings.count("operations")?.unwrap_or(0),
-            time_ns: Some(settings.time_ns("time")?.unwrap_or(TIME_NS)),
-            rate: settings.number("rate")?.filter(|rate| *rate > 0.0),
+            threads: at_least_one(settings, "threads")?,
+            events: settings.optional_count("operations")?.unwrap_or_default(),
+            time_ns: Some(settings.time_ns("time")?),
+            rate: settings.optional_number("rate")?.filter(|rate| *rate > 0.0),
             seed: 0,
             slice_ns: SLICE_NS,
         })
@@ -147,7 +149,7 @@ impl Exact {
         if plan.fsync_each && settings.given("fsync-every") {
             return ignored("fsync-every", "each write is synced by itself");
         }
-        if plan.version == Version::V0_4 && plan.rate.is_some() {
+        if plan.version == SysbenchVersion::V0_4 && plan.rate.is_some() {
             return ignored("rate", "sysbench 0.4 has no rate");
         }
         for name in ["content", "compress-ratio", "duplicates"] {
@@ -158,8 +160,8 @@ impl Exact {
         Ok(())
     }
 
-    fn at(&self, place: &Place<'_>) -> Plan {
-        Plan {
+    fn at(&self, place: &Place<'_>) -> SysbenchPlan {
+        SysbenchPlan {
             directory: place.directory.to_owned(),
             seed: place.seed,
             ..self.plan.clone()
@@ -169,21 +171,21 @@ impl Exact {
     /// Whether anything is ever synced.
     fn syncs(&self) -> bool {
         let plan = &self.plan;
-        let bursts =
-            plan.fsync_every > 0 && !(plan.version == Version::V0_4 && plan.mode.sequential());
+        let bursts = plan.fsync_every > 0
+            && !(plan.version == SysbenchVersion::V0_4 && plan.mode.sequential());
         plan.mode.writes() && (plan.fsync_each || plan.fsync_at_end || bursts)
     }
 
     /// Which metrics of a report this measures. Of version 1.0 an event may be an fsync, and those
     /// at the end are none: where there are any, one histogram of all would mean neither.
     fn measures(&self, name: &str) -> bool {
-        let both = self.plan.mode == Mode::RandomBoth;
+        let both = self.plan.mode == SysbenchMode::RandomBoth;
         match name.split_once(' ').map_or(name, |(first, _)| first) {
             "operations" | "throughput" => true,
             "reads" | "writes" | "read" | "write" => both,
             "fsyncs" => self.syncs(),
-            "event" => self.plan.version == Version::V1_0 && !self.plan.mode.writes(),
-            "request" => self.plan.version == Version::V0_4,
+            "event" => self.plan.version == SysbenchVersion::V1_0 && !self.plan.mode.writes(),
+            "request" => self.plan.version == SysbenchVersion::V0_4,
             _ => false,
         }
     }
@@ -196,7 +198,7 @@ impl Exact {
         ops
     }
 
-    fn value(name: &str, outcome: &Outcome) -> Option<f64> {
+    fn value(name: &str, outcome: &PhaseOutcome) -> Option<f64> {
         let of = |op| metric::of(outcome, op);
         let per_second = |amount: u64| Some(amount as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64);
         match name {
@@ -219,14 +221,14 @@ impl Exact {
     }
 }
 
-fn mode(word: &str) -> Mode {
+fn mode(word: &str) -> SysbenchMode {
     match word {
-        "seqrewr" => Mode::SeqRewrite,
-        "seqrd" => Mode::SeqRead,
-        "rndrd" => Mode::RandomRead,
-        "rndwr" => Mode::RandomWrite,
-        "rndrw" => Mode::RandomBoth,
-        _ => Mode::SeqWrite,
+        "seqrewr" => SysbenchMode::SeqRewrite,
+        "seqrd" => SysbenchMode::SeqRead,
+        "rndrd" => SysbenchMode::RandomRead,
+        "rndwr" => SysbenchMode::RandomWrite,
+        "rndrw" => SysbenchMode::RandomBoth,
+        _ => SysbenchMode::SeqWrite,
     }
 }
 
@@ -237,8 +239,8 @@ impl Workload for Exact {
     fn summary(&self) -> String {
         let plan = &self.plan;
         let version = match plan.version {
-            Version::V0_4 => "0.4",
-            Version::V1_0 => "1.0",
+            SysbenchVersion::V0_4 => "0.4",
+            SysbenchVersion::V1_0 => "1.0",
         };
         let sync = match (self.syncs(), plan.fsync_each, plan.fsync_every) {
             (false, ..) => String::new(),
@@ -253,7 +255,7 @@ impl Workload for Exact {
             unit::bytes(plan.total_bytes),
             unit::bytes(u64::from(plan.block_size)),
             plan.threads,
-            unit::time_ns(plan.time_ns.unwrap_or(TIME_NS) as f64)
+            unit::time_ns(plan.time_ns.unwrap_or(0) as f64)
         )
     }
 
@@ -268,7 +270,7 @@ impl Workload for Exact {
 
     fn cost(&self) -> Cost {
         let plan = &self.plan;
-        let laid_out = plan.mode != Mode::SeqWrite;
+        let laid_out = plan.mode != SysbenchMode::SeqWrite;
         Cost {
             prepare_bytes: if laid_out { plan.total_bytes } else { 0 },
             measured_bytes: None,
@@ -288,20 +290,20 @@ impl Workload for Exact {
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
-        if self.plan.mode == Mode::SeqWrite {
+        if self.plan.mode == SysbenchMode::SeqWrite {
             return Ok(());
         }
         let prepared = self.at(place).prepare(place.control, &mut |_, _| ());
         prepared.map(drop).map_err(trouble)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let run = self.at(place).run(place.control, None);
         run.map(|run| run.outcome)
             .map_err(|error| trouble(format!("{error}; {}", error.next())))
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let Some(outcome) = outcomes.first() else {
             return vec![None; self.metrics().len()];
         };
