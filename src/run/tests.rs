@@ -189,7 +189,7 @@ impl Storyteller<'_> {
 impl Watcher for Storyteller<'_> {
     fn begins(&self, start: &TrialStart<'_>) {
         self.steps();
-        if start.part == "raise" {
+        if start.part == "set up" {
             let text = std::fs::read_to_string(&self.log).unwrap();
             let order = self.ledger.lock().record().order_of(start.round).unwrap();
             let order = format!(
