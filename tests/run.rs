@@ -220,7 +220,7 @@ fn is_measuring(ground: &Ground) -> bool {
     };
     let is_phase = now["part"]
         .as_str()
-        .is_some_and(|part| !["raise", "prepare", "settle"].contains(&part));
+        .is_some_and(|part| !["set up", "prepare", "settle"].contains(&part));
     now["round"] == 2 && is_phase && now["ops"].as_u64() > Some(0)
 }
 
