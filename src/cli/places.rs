@@ -13,9 +13,10 @@ use crate::agent::relay::Relay;
 use crate::agent::ssh::Remote;
 use crate::agent::{Agent, AgentError, Heard as Came, Talk};
 use crate::event::Fact;
+use crate::failure::FailureKind;
 use crate::record::Store;
 use crate::run::{Elsewhere, Heard, Interrupt, Messenger, Order, Said, Shared};
-use crate::session::{FailureKind, FinishedRun, Stopped, execute};
+use crate::session::{FinishedRun, Stopped, execute};
 use crate::study::Study;
 
 /// How long a place is listened to before somebody looks whether it is to stop.

@@ -9,7 +9,6 @@
 
 mod elsewhere;
 mod here;
-mod interrupt;
 mod ledger;
 mod other;
 mod precondition;
@@ -18,9 +17,9 @@ mod step;
 mod tests;
 mod trial;
 
+pub(crate) use crate::interrupt::Interrupt;
 pub(crate) use elsewhere::{Elsewhere, Heard, Messenger};
 pub(crate) use here::Here;
-pub(crate) use interrupt::Interrupt;
 pub(crate) use ledger::{Ledger, Shared};
 pub(crate) use other::carry_out;
 pub(crate) use step::{Order, Said, Say, Teller, in_step};

@@ -3,9 +3,9 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::failure::Failure;
 use crate::agent::peer::Peer;
 use crate::agent::relay::Line;
+use crate::failure::Failure;
 use crate::host::Host;
 use crate::host::local::{LocalHost, Sink};
 use crate::record::Store;

@@ -10,7 +10,6 @@ pub(crate) mod clean;
 pub(crate) mod compare;
 mod context;
 pub(crate) mod execute;
-mod failure;
 pub(crate) mod import;
 mod observer;
 pub(crate) mod preflight;
@@ -21,6 +20,5 @@ pub(crate) mod temporary;
 
 pub(crate) use context::{Context, entropy};
 pub(crate) use execute::FinishedRun;
-pub(crate) use failure::{Failure, FailureKind};
 pub(crate) use observer::{Observer, WatchedRun};
 pub(crate) use resume::Stopped;

@@ -7,8 +7,8 @@ use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
 use stackrace_engine::spec::{Content, Target};
 
 use super::context::Context;
-use super::failure::Failure;
 use super::temporary;
+use crate::failure::Failure;
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{Journal, Undo};
 use crate::purpose::Pace;

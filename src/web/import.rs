@@ -33,7 +33,7 @@ fn show(site: &Site, status: u16, content: &Markup) -> Response {
 }
 
 fn form(site: &Site) -> Markup {
-    let names: Vec<&str> = import::ALL.iter().map(|importer| importer.name).collect();
+    let names: Vec<&str> = import::all().iter().map(|importer| importer.name).collect();
     html! {
         h1 class="title" { "Read what other tools printed" }
         p {

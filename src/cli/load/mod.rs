@@ -21,12 +21,13 @@ use super::interrupt::catch_interrupt;
 use super::setting::Setting;
 use crate::event::MetricHead;
 use crate::host::{Host, local::LocalHost};
+use crate::interrupt::Interrupt;
 use crate::journal::{Journal, Undo};
-use crate::run::Interrupt;
 use crate::session::temporary;
 use crate::setting::Settings;
+use crate::tools;
 use crate::unit;
-use crate::workload::{self, Place, Workload, WorkloadKind};
+use crate::workload::{Place, Workload, WorkloadKind};
 
 /// So many files of the data are looked at to tell a cold start from a warm one.
 const RESIDENCY_FILES_MAX: usize = 512;
@@ -64,8 +65,11 @@ struct Loaded {
 }
 
 pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
-    let Some(kind) = workload::ALL.iter().find(|kind| kind.name == verb.workload) else {
-        let names: Vec<&str> = workload::ALL.iter().map(|kind| kind.name).collect();
+    let Some(kind) = tools::workloads()
+        .iter()
+        .find(|kind| kind.name == verb.workload)
+    else {
+        let names: Vec<&str> = tools::workloads().iter().map(|kind| kind.name).collect();
         return Err(super::words::unknown("workload", &verb.workload, &names));
     };
     let target = Target::look(&verb.place)?;
