@@ -37,6 +37,7 @@
 
 mod afp;
 mod agent;
+mod appendlog;
 mod audit;
 mod cli;
 mod event;

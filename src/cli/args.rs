@@ -1,5 +1,6 @@
 //! The command line: what was typed, checked for form alone.
 
+use crate::session::machines::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
@@ -34,9 +35,6 @@ pub(super) struct Common {
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
     pub(super) colour: Colour,
-    /// The peers of this machine, as JSON; they are asked over standard output
-    #[arg(long, global = true, hide = true, value_name = "JSON")]
-    pub(super) introduced: Option<String>,
 }
 
 /// Which storage configuration should I choose, and how sure can I be?
@@ -81,9 +79,6 @@ pub(super) enum Verb {
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
-    /// The part of a run that is done at one of its places, as its keeper orders
-    #[command(hide = true)]
-    InStep(InStep),
     /// Show what a study would do: configurations, commands, bytes, disk, time. Touches nothing
     Plan(Plan),
     /// Go on with a run that was interrupted, killed, or ended by a crash
@@ -152,6 +147,17 @@ pub(super) struct There {
     pub(super) reach: Reach,
 }
 
+impl There {
+    /// Which machines these are.
+    pub(super) fn options(&self) -> MachineOptions<'_> {
+        MachineOptions {
+            on: &self.on,
+            peers: &self.peers,
+            ssh: self.reach.options(),
+        }
+    }
+}
+
 /// How other machines are reached.
 #[derive(Debug, Args)]
 pub(super) struct Reach {
@@ -166,6 +172,16 @@ pub(super) struct Reach {
     /// Be root there, by sudo, which must ask for no password
     #[arg(long)]
     pub(super) sudo: bool,
+}
+
+impl Reach {
+    /// How that is.
+    pub(super) fn options(&self) -> SshOptions<'_> {
+        SshOptions {
+            command: &self.ssh,
+            sudo: self.sudo,
+        }
+    }
 }
 
 /// `stackrace compare`.
@@ -284,22 +300,6 @@ pub(super) struct Run {
     pub(super) output: Output,
 }
 
-/// `stackrace in-step`.
-#[derive(Debug, Args)]
-pub(super) struct InStep {
-    /// The study's file
-    pub(super) study: String,
-    /// Seed of everything random
-    #[arg(long, value_name = "N")]
-    pub(super) seed: u64,
-    /// Which level of its factor of places this is
-    #[arg(long, value_name = "LEVEL")]
-    pub(super) place: Option<String>,
-    /// The disk of this id may be wiped although it carries something; repeat it for each disk
-    #[arg(long, value_name = "DEVICE-ID")]
-    pub(super) wipe: Vec<String>,
-}
-
 /// `stackrace plan`.
 #[derive(Debug, Args)]
 pub(super) struct Plan {
@@ -317,9 +317,6 @@ pub(super) struct Plan {
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// Of the configurations of this level of its factor of places alone
-    #[arg(long, value_name = "LEVEL", hide = true)]
-    pub(super) place: Option<String>,
     #[command(flatten)]
     pub(super) there: There,
 }

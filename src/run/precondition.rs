@@ -9,7 +9,7 @@
 //! only the figure is kept, and the trial that is measured comes after the window that was chosen
 //! for being level.
 
-use stackrace_engine::spec::{Content, Target};
+use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_stats::{PASSES_MAX, steady_after};
 
 use super::trial::{Before, Trial};
@@ -22,7 +22,7 @@ impl Trial<'_> {
     /// # Errors
     /// How the trial ended that cannot follow.
     pub(super) fn precondition(&self, capacity: u64) -> Result<Preconditioned, Ended> {
-        let clock = &self.here.clock;
+        let clock = &self.executor.clock;
         let began = clock.now_ns();
         if capacity > 0 {
             self.write_over(capacity)?;
@@ -58,14 +58,14 @@ impl Trial<'_> {
 
     /// Writes a file of so many bytes [`FILLS`] times, each time to the device, and removes it.
     fn write_over(&self, bytes: u64) -> Result<(), Ended> {
-        let host = self.here.host;
+        let host = self.executor.host;
         let directory = self.raised.directory().join(".stackrace-fill");
         let path = directory.join("data");
         host.create_dir(&directory)
             .map_err(|error| failed(&error.to_string()))?;
         let control = self.begins("precondition");
         for turn in 0..u64::from(FILLS) {
-            let target = Target {
+            let target = IoTarget {
                 path: path.clone(),
                 bytes,
             };

@@ -7,8 +7,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use stackrace_engine::bonnie::{Bonnie, CHARACTERS, Made, Phase, Version};
-use stackrace_engine::{Ended, Outcome};
+use stackrace_engine::bonnie::{BonniePlan, BonnieVersion, CHARACTERS, FileKind, Phase};
+use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
 use clap::{Args, FromArgMatches};
 
@@ -135,14 +135,14 @@ impl Asked {
             )));
         }
         let name_bytes = match options.version {
-            Version::V1_03 => NAME_BYTES_1_03,
-            Version::V2_00 => NAME_BYTES_2_00,
+            BonnieVersion::V1_03 => NAME_BYTES_1_03,
+            BonnieVersion::V2_00 => NAME_BYTES_2_00,
         };
         let names_kib = options.files * name_bytes;
         if ram_mib > 0 && names_kib * 2 > ram_mib * 1024 {
             return Err(Refusal::Said(format!(
                 "When testing {}K of files in {ram_mib} MiB of RAM the system is likely to\n\
-                 start paging Bonnie++ data and the test will give suspect\n\
+                 start paging BonniePlan++ data and the test will give suspect\n\
                  results, use less files or install more RAM for this test.",
                 options.files
             )));
@@ -161,9 +161,9 @@ impl Asked {
     }
 
     /// The plan, with files of this name in this directory.
-    fn plan(&self, directory: &Path, name: String, seed: u64) -> Bonnie {
+    fn plan(&self, directory: &Path, name: String, seed: u64) -> BonniePlan {
         let options = &self.options;
-        Bonnie {
+        BonniePlan {
             directory: directory.to_owned(),
             name,
             version: options.version,
@@ -219,7 +219,7 @@ impl Asked {
     fn run_once(
         &self,
         console: &Console<'_>,
-        plan: &Bonnie,
+        plan: &BonniePlan,
         interrupt: &Interrupt,
     ) -> Result<Option<[Cell; 12]>, Failure> {
         let work = || {
@@ -238,7 +238,7 @@ impl Asked {
     fn phases(
         &self,
         console: &Console<'_>,
-        plan: &Bonnie,
+        plan: &BonniePlan,
         interrupt: &Interrupt,
     ) -> Result<Option<[Cell; 12]>, Failure> {
         let mut cells = [Cell::default(); 12];
@@ -280,12 +280,12 @@ impl Asked {
 
     fn layout(&self) -> Layout {
         match self.options.version {
-            Version::V1_03 => Layout::V1_03,
-            Version::V2_00 => Layout::V2_00,
+            BonnieVersion::V1_03 => Layout::V1_03,
+            BonnieVersion::V2_00 => Layout::V2_00,
         }
     }
 
-    fn report(&self, plan: &Bonnie, seed: u64, cells: [Cell; 12]) -> Report {
+    fn report(&self, plan: &BonniePlan, seed: u64, cells: [Cell; 12]) -> Report {
         let options = &self.options;
         let chunk = plan.chunk as u64;
         let host = || {
@@ -296,8 +296,8 @@ impl Asked {
         };
         Report {
             program: match options.version {
-                Version::V1_03 => "1.03e",
-                Version::V2_00 => "2.00a",
+                BonnieVersion::V1_03 => "1.03e",
+                BonnieVersion::V2_00 => "2.00a",
             }
             .to_owned(),
             name: options.name.clone().unwrap_or_else(host),
@@ -312,9 +312,9 @@ impl Asked {
             files: (options.files > 0).then_some(Files {
                 number: options.files,
                 made: match options.made {
-                    Made::Files { min, max } => classic::Made::Sizes { max, min },
-                    Made::HardLinks => classic::Made::HardLinks,
-                    Made::SymbolicLinks => classic::Made::SymbolicLinks,
+                    FileKind::Files { min, max } => classic::Made::Sizes { max, min },
+                    FileKind::HardLinks => classic::Made::HardLinks,
+                    FileKind::SymbolicLinks => classic::Made::SymbolicLinks,
                 },
                 directories: options.directories,
             }),
@@ -337,7 +337,7 @@ impl Asked {
 }
 
 /// Says in the journal what will be made.
-fn promise(journal: &Journal, plan: &Bonnie) -> Result<(), Failure> {
+fn promise(journal: &Journal, plan: &BonniePlan) -> Result<(), Failure> {
     let data = plan.data_files().into_iter().map(Undo::RemoveFile);
     for undo in data.chain([Undo::RemoveTree(plan.file_directory())]) {
         journal
@@ -348,22 +348,22 @@ fn promise(journal: &Journal, plan: &Bonnie) -> Result<(), Failure> {
 }
 
 /// An outcome that is complete, or the error that ended it.
-fn whole(outcome: Outcome) -> Result<Outcome, stackrace_engine::OpError> {
+fn whole(outcome: PhaseOutcome) -> Result<PhaseOutcome, stackrace_engine::OpError> {
     match (outcome.ended, &outcome.error) {
-        (Ended::Failed, Some(error)) => Err(error.clone()),
+        (PhaseEnd::Failed, Some(error)) => Err(error.clone()),
         _ => Ok(outcome),
     }
 }
 
 /// What is said when a phase begins.
-fn before(version: Version, phase: Phase) -> &'static str {
+fn before(version: BonnieVersion, phase: Phase) -> &'static str {
     match (phase, version) {
-        (Phase::WriteCharacters, Version::V1_03) => "Writing with putc()...",
-        (Phase::WriteCharacters, Version::V2_00) => "Writing a byte at a time...",
+        (Phase::WriteCharacters, BonnieVersion::V1_03) => "Writing with putc()...",
+        (Phase::WriteCharacters, BonnieVersion::V2_00) => "Writing a byte at a time...",
         (Phase::WriteBlocks, _) => "Writing intelligently...",
         (Phase::Rewrite, _) => "Rewriting...",
-        (Phase::ReadCharacters, Version::V1_03) => "Reading with getc()...",
-        (Phase::ReadCharacters, Version::V2_00) => "Reading a byte at a time...",
+        (Phase::ReadCharacters, BonnieVersion::V1_03) => "Reading with getc()...",
+        (Phase::ReadCharacters, BonnieVersion::V2_00) => "Reading a byte at a time...",
         (Phase::ReadBlocks, _) => "Reading intelligently...",
         (Phase::Seeks, _) => "start 'em...",
         (Phase::CreateSequential, _) => "Create files in sequential order...",

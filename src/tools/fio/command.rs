@@ -7,7 +7,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 
 use clap::{Args, FromArgMatches};
 
@@ -236,7 +236,7 @@ pub(super) fn failed(jobs: &[Job], ran: &[Ran]) -> Vec<String> {
     for one in ran {
         for result in std::iter::once(&one.measured).chain(&one.back) {
             let said = match result {
-                Ok(Outcome {
+                Ok(PhaseOutcome {
                     error: Some(error), ..
                 }) => error.to_string(),
                 Ok(_) => continue,

@@ -8,7 +8,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use stackrace_engine::StartError;
-use stackrace_engine::sysbench::{Live, Made, Run, Version};
+use stackrace_engine::sysbench::{FilePreparation, LiveCounters, SysbenchOutcome, SysbenchVersion};
 
 use clap::{Args, FromArgMatches};
 
@@ -56,7 +56,7 @@ fn exec(console: &Console<'_>, words: SysbenchWords) -> Result<u8, Failure> {
     };
     let mut options = Options::read(&words.words).map_err(wrong)?;
     options.plan.seed = match (options.plan.version, options.seed) {
-        (Version::V0_4, _) if !options.seeded => 0,
+        (SysbenchVersion::V0_4, _) if !options.seeded => 0,
         (_, 0) => (console.entropy)().max(1),
         (_, seed) => seed,
     };
@@ -100,7 +100,7 @@ fn cleanup(console: &Console<'_>, options: &Options) -> Result<u8, Failure> {
 
 fn prepare(console: &Console<'_>, options: &Options, interrupt: &Interrupt) -> Result<u8, Failure> {
     let plan = &options.plan;
-    let new = plan.version == Version::V1_0;
+    let new = plan.version == SysbenchVersion::V1_0;
     let mut text = first_lines(options);
     text.push_str(&format!(
         "{} files, {}Kb each, {}Mb total\nCreating files for the test...\n",
@@ -118,9 +118,9 @@ fn prepare(console: &Console<'_>, options: &Options, interrupt: &Interrupt) -> R
     let control = interrupt.control();
     let prepared = plan.prepare(&control, &mut |made, file| {
         let what = match made {
-            Made::Created => "Creating file",
-            Made::Extended => "Extending existing file",
-            Made::Reused => "Reusing existing file",
+            FilePreparation::Created => "Creating file",
+            FilePreparation::Extended => "Extending existing file",
+            FilePreparation::Reused => "Reusing existing file",
         };
         if new {
             console.print(&format!("{what} test_file.{file}\n"));
@@ -158,7 +158,7 @@ fn run(console: &Console<'_>, options: &Options, interrupt: &Interrupt) -> Resul
     }
     let head = measured::head(options);
     console.print(&print::head(&head));
-    let live = (options.interval_s > 0).then(Live::default);
+    let live = (options.interval_s > 0).then(LiveCounters::default);
     let control = interrupt.control();
     let (finished, ends) = channel();
     let outcome = std::thread::scope(|scope| {
@@ -196,7 +196,7 @@ fn run(console: &Console<'_>, options: &Options, interrupt: &Interrupt) -> Resul
 }
 
 /// Prints a line after each interval, while there are any.
-fn watch(console: &Console<'_>, options: &Options, live: &Live, wait: impl Fn() -> bool) {
+fn watch(console: &Console<'_>, options: &Options, live: &LiveCounters, wait: impl Fn() -> bool) {
     let begun_ns = SystemClock.now_ns();
     let mut before_ns = begun_ns;
     while wait() {
@@ -218,7 +218,12 @@ fn advice(error: &StartError) -> String {
     }
 }
 
-fn conclude(console: &Console<'_>, options: &Options, run: &Run, interrupt: &Interrupt) -> u8 {
+fn conclude(
+    console: &Console<'_>,
+    options: &Options,
+    run: &SysbenchOutcome,
+    interrupt: &Interrupt,
+) -> u8 {
     if let Some(error) = &run.outcome.error {
         return fatal(
             console,

@@ -1,0 +1,559 @@
+//! The state of one worker, and the loop of those that do one operation at a time.
+
+use std::num::NonZeroU64;
+
+use crate::io::{IoDevice, IoFailure};
+use crate::outcome::Op;
+use crate::pace::Pacer;
+use crate::pacing::sleep_ns;
+use crate::recorder::Recorder;
+use crate::shape::{BlockStep, OpSequence};
+use crate::spec::Durability;
+use crate::verify::ContentMismatch;
+use crate::watch::{Finish, PhaseWatch};
+
+/// How long an operation that touches bytes in use waits before it tries again, ns.
+const HELD_PAUSE_NS: u64 = 10_000;
+
+/// Which files to fsync, and when.
+#[derive(Debug)]
+pub(crate) struct Cadence {
+    /// Writes between two fsyncs; None: no fsync.
+    every: Option<NonZeroU64>,
+    /// The fsync counts into the latency of the write it follows.
+    in_write: bool,
+    until: u64,
+    /// Files written since their last fsync, in the order of their first write.
+    dirty: Vec<u32>,
+    is_dirty: Vec<bool>,
+}
+
+impl Cadence {
+    pub(crate) fn new(durability: Durability, targets: usize) -> Cadence {
+        let every = durability.fsync_every;
+        // Room for all of them now: nothing is allocated later.
+        let (dirty, is_dirty) = match every {
+            Some(_) => (Vec::with_capacity(targets), vec![false; targets]),
+            None => (Vec::new(), Vec::new()),
+        };
+        Cadence {
+            every,
+            in_write: durability.fsync_in_write,
+            until: every.map_or(0, NonZeroU64::get),
+            dirty,
+            is_dirty,
+        }
+    }
+
+    /// A write to this file completed. Returns whether the dirty files are to be synced now.
+    #[inline(always)]
+    pub(crate) fn wrote(&mut self, target: u32) -> bool {
+        let Some(every) = self.every else {
+            return false;
+        };
+        let is_dirty = &mut self.is_dirty[target as usize];
+        if !*is_dirty {
+            *is_dirty = true;
+            self.dirty.push(target);
+        }
+        self.until -= 1;
+        if self.until > 0 {
+            return false;
+        }
+        self.until = every.get();
+        true
+    }
+
+    /// A file to sync, one after the other until there is none.
+    #[inline]
+    pub(crate) fn take_dirty(&mut self) -> Option<u32> {
+        let target = self.dirty.pop()?;
+        self.is_dirty[target as usize] = false;
+        Some(target)
+    }
+}
+
+/// The operation that failed, before its path is looked up.
+#[derive(Debug, Clone)]
+pub(crate) struct FailedOp {
+    pub(crate) op: Op,
+    pub(crate) target: u32,
+    pub(crate) offset: Option<u64>,
+    pub(crate) fault: IoFailure,
+    /// What verification found, in words; empty: see `fault`.
+    pub(crate) finding: String,
+    pub(crate) at_ns: u64,
+}
+
+/// Everything a worker changes while it runs; no other thread touches it.
+#[derive(Debug)]
+pub(crate) struct BlockWorker<'a> {
+    pub(crate) shape: OpSequence,
+    pub(crate) recorder: Recorder,
+    pub(crate) watch: PhaseWatch<'a>,
+    pub(crate) cadence: Cadence,
+    /// Operations still to issue.
+    pub(crate) left: u64,
+    /// Sum of the times operations were outstanding, ns.
+    pub(crate) outstanding_ns: u64,
+    pub(crate) finish: Finish,
+    pub(crate) failure: Option<FailedOp>,
+}
+
+impl BlockWorker<'_> {
+    /// Keeps the first failure whole and tells everybody.
+    #[cold]
+    pub(crate) fn fail(&mut self, op: Op, target: u32, offset: Option<u64>, fault: IoFailure) {
+        self.keep(op, target, offset, fault, String::new());
+    }
+
+    /// A read did not hold what it must.
+    #[cold]
+    pub(crate) fn found(&mut self, step: &BlockStep, finding: ContentMismatch) {
+        let ContentMismatch { offset, detail } = finding;
+        self.keep(step.op, step.target, Some(offset), IoFailure::WRONG, detail);
+    }
+
+    #[cold]
+    fn keep(
+        &mut self,
+        op: Op,
+        target: u32,
+        offset: Option<u64>,
+        fault: IoFailure,
+        finding: String,
+    ) {
+        self.finish = Finish::Failed;
+        if self.failure.is_none() {
+            let at_ns = self.watch.now_ns();
+            self.failure = Some(FailedOp {
+                op,
+                target,
+                offset,
+                fault,
+                finding,
+                at_ns,
+            });
+        }
+        self.watch.halt();
+    }
+
+    /// A verified read found the end of the file where something was written.
+    #[cold]
+    fn ended_early<D: IoDevice>(&mut self, device: &mut D, step: &BlockStep) {
+        match device.check(step, 0) {
+            Err(finding) => self.found(step, finding),
+            Ok(()) => self.fail(
+                step.op,
+                step.target,
+                Some(step.offset),
+                IoFailure::END_OF_FILE,
+            ),
+        }
+    }
+
+    /// Waits until a verified operation may be issued. Returns the time, or why it may not.
+    #[inline(never)]
+    fn prepare<D: IoDevice>(&mut self, device: &mut D, step: &BlockStep) -> Result<u64, Finish> {
+        loop {
+            let is_ready = device.prepare(step);
+            let now_ns = self.watch.now_ns();
+            if is_ready {
+                return Ok(now_ns);
+            }
+            if let Some(finish) = self.watch.ended(now_ns, &self.recorder) {
+                return Err(finish);
+            }
+            sleep_ns(HELD_PAUSE_NS);
+        }
+    }
+
+    /// Syncs every file written since it was last synced. Returns the time, or `None` on failure.
+    #[inline(never)]
+    fn sync_dirty<D: IoDevice>(&mut self, device: &mut D, mut last_ns: u64) -> Option<u64> {
+        while let Some(target) = self.cadence.take_dirty() {
+            if let Err(fault) = device.sync(target) {
+                self.fail(Op::Fsync, target, None, fault);
+                return None;
+            }
+            let now_ns = self.watch.now_ns();
+            self.recorder.record(Op::Fsync, last_ns, now_ns, 0);
+            self.outstanding_ns += now_ns - last_ns;
+            last_ns = now_ns;
+        }
+        Some(last_ns)
+    }
+
+    /// Books how much later an operation of an open loop is issued than a generator would have that
+    /// is never late, and returns it: its place in the queue is free that much too late, too, so
+    /// that what is held up behind a late operation is late as well.
+    #[inline(always)]
+    pub(crate) fn issued<P: Pacer>(&mut self, due_ns: u64, ready_ns: u64, now_ns: u64) -> u64 {
+        if !P::FROM_INTENDED {
+            return 0;
+        }
+        let late_ns = now_ns - due_ns.max(ready_ns);
+        self.recorder.late(late_ns);
+        late_ns
+    }
+
+    /// Books a completed operation.
+    #[inline(always)]
+    pub(crate) fn completed<P: Pacer>(
+        &mut self,
+        step: &BlockStep,
+        from_ns: u64,
+        begun_ns: u64,
+        now_ns: u64,
+        moved: u32,
+    ) {
+        self.recorder
+            .record(step.op, from_ns, now_ns, u64::from(moved));
+        if P::FROM_INTENDED {
+            self.recorder.served(step.op, now_ns - begun_ns);
+        }
+        self.outstanding_ns += now_ns - begun_ns;
+        if moved < step.size {
+            self.recorder.short();
+        }
+    }
+}
+
+/// One operation after the other until the worker's share is done, its time is over, or somebody
+/// says stop.
+///
+/// Without pacing the clock is read once per operation: the end of one is the beginning of the
+/// next, so that some ten nanoseconds of our own book-keeping count as part of each latency.
+pub(crate) fn drive<D: IoDevice, P: Pacer>(
+    worker: &mut BlockWorker<'_>,
+    device: &mut D,
+    pace: &mut P,
+) {
+    let mut last_ns = worker.watch.now_ns();
+    let mut ready_ns = 0;
+    while worker.left > 0 {
+        let due_ns = pace.due_ns(ready_ns);
+        let begun_ns = if due_ns <= last_ns {
+            last_ns
+        } else {
+            match worker.watch.wait_until(due_ns, &worker.recorder) {
+                Ok(now_ns) => now_ns,
+                Err(finish) => {
+                    worker.finish = finish;
+                    return;
+                }
+            }
+        };
+        let step = worker.shape.step();
+        pace.taken();
+        worker.left -= 1;
+        let begun_ns = if D::VERIFIES {
+            match worker.prepare(device, &step) {
+                Ok(now_ns) => now_ns,
+                Err(finish) => {
+                    worker.finish = finish;
+                    return;
+                }
+            }
+        } else {
+            begun_ns
+        };
+        let late_ns = worker.issued::<P>(due_ns, ready_ns, begun_ns);
+        let moved = match device.issue(&step) {
+            Ok(moved) => moved,
+            Err(IoFailure::END_OF_FILE) if D::VERIFIES => return worker.ended_early(device, &step),
+            Err(fault) => return worker.fail(step.op, step.target, Some(step.offset), fault),
+        };
+        last_ns = worker.watch.now_ns();
+        let from_ns = if P::FROM_INTENDED { due_ns } else { begun_ns };
+        // Without fsyncs neither condition costs anything: the first is needed anyway.
+        let syncs = step.op == Op::Write && worker.cadence.wrote(step.target);
+        let joint = syncs && worker.cadence.in_write;
+        if !joint {
+            worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
+        }
+        if syncs {
+            let wrote_ns = last_ns;
+            match worker.sync_dirty(device, wrote_ns) {
+                Some(now_ns) => last_ns = now_ns,
+                None => return,
+            }
+            if joint {
+                // The fsync was outstanding once, and is booked already.
+                worker.outstanding_ns -= last_ns - wrote_ns;
+                worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
+            }
+        }
+        ready_ns = pace.ready_ns(last_ns - late_ns);
+        if D::VERIFIES {
+            if let Err(finding) = device.check(&step, moved) {
+                return worker.found(&step, finding);
+            }
+            last_ns = worker.watch.now_ns();
+        }
+        if let Some(finish) = worker.watch.ended(last_ns, &worker.recorder) {
+            worker.finish = finish;
+            return;
+        }
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use std::sync::atomic::{AtomicBool, Ordering};
+
+    use rustix::io::Errno;
+
+    use super::*;
+    use crate::clock::FastClock;
+    use crate::control::Control;
+    use crate::draw::Draw;
+    use crate::pace::{Eager, Scheduled};
+    use crate::pacing::{Schedule, sleep_ns};
+    use crate::shape::WorkerShare;
+    use crate::spec::{Content, IoEngine, IoTarget, Spec, Stop};
+    use crate::watch::spin_ns;
+
+    /// What a device, a file system, a quota or a server may say in the middle of a phase.
+    pub(crate) const STORAGE_ERRORS: [Errno; 9] = [
+        Errno::IO,
+        Errno::NOSPC,
+        Errno::DQUOT,
+        Errno::STALE,
+        Errno::ROFS,
+        Errno::FBIG,
+        Errno::TIMEDOUT,
+        Errno::REMOTEIO,
+        Errno::NODEV,
+    ];
+
+    /// Operations of 4 KiB on one file.
+    pub(crate) fn spec(read_share: f64, ops: u64) -> Spec {
+        Spec {
+            read_share,
+            content: Content::Zero,
+            stop: Stop {
+                ops: Some(ops),
+                time_ns: None,
+            },
+            engine: IoEngine::Null,
+            slice_ns: 1_000_000,
+            ..Spec::reads(
+                vec![IoTarget {
+                    path: "file".into(),
+                    bytes: 1 << 20,
+                }],
+                4096,
+            )
+        }
+    }
+
+    /// The only worker of a phase.
+    pub(crate) fn worker<'a>(
+        spec: &Spec,
+        clock: FastClock,
+        control: &'a Control,
+        halt: &'a AtomicBool,
+    ) -> BlockWorker<'a> {
+        BlockWorker {
+            shape: OpSequence::new(spec, &WorkerShare::of_thread(0, 1)).unwrap(),
+            recorder: Recorder::new(spec.slice_ns, &[Op::Read, Op::Write, Op::Fsync]),
+            watch: PhaseWatch::new(clock, control, halt, spec.stop.time_ns, spin_ns(1)),
+            cadence: Cadence::new(spec.durability, spec.targets.len()),
+            left: spec.stop.ops.unwrap_or(u64::MAX),
+            outstanding_ns: 0,
+            finish: Finish::Complete,
+            failure: None,
+        }
+    }
+
+    /// Stands still once, fails once, and checks that nothing is issued before it is due.
+    struct Scripted {
+        clock: FastClock,
+        schedule: Schedule,
+        issued: u64,
+        stalls_at: u64,
+        stall_ns: u64,
+        fails_at: u64,
+        sync_fails: bool,
+        errno: Errno,
+        short_at: u64,
+    }
+
+    impl Scripted {
+        fn new(clock: FastClock, schedule: Schedule) -> Scripted {
+            Scripted {
+                clock,
+                schedule,
+                issued: 0,
+                stalls_at: u64::MAX,
+                stall_ns: 0,
+                fails_at: u64::MAX,
+                sync_fails: false,
+                errno: Errno::IO,
+                short_at: u64::MAX,
+            }
+        }
+    }
+
+    impl IoDevice for Scripted {
+        fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
+            assert!(
+                self.clock.now_ns() >= self.schedule.next_ns(),
+                "operation {} is early",
+                self.issued
+            );
+            self.schedule.advance();
+            let number = self.issued;
+            self.issued += 1;
+            if number == self.stalls_at {
+                sleep_ns(self.stall_ns);
+            }
+            match number {
+                number if number == self.fails_at => Err(self.errno.into()),
+                number if number == self.short_at => Ok(step.size - 1),
+                _ => Ok(step.size),
+            }
+        }
+        fn sync(&mut self, _target: u32) -> Result<(), IoFailure> {
+            if self.sync_fails {
+                return Err(self.errno.into());
+            }
+            Ok(())
+        }
+    }
+
+    /// A clock as in a phase: timer slack could hide a start that is too early.
+    fn precise_clock() -> FastClock {
+        rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
+        FastClock::calibrated()
+    }
+
+    /// All operations due during a stall are charged with what was left of it: of 100 due in a
+    /// stall of 100 ms, 90 wait 10 ms or more. A generator that counts from the issue finds one,
+    /// and so do the service times. None of them is issued late: there was no place for it.
+    #[test]
+    fn a_stall_is_charged_to_everything_that_was_due() {
+        let (control, halt) = (Control::default(), AtomicBool::new(false));
+        let clock = precise_clock();
+        let schedule = Schedule::fixed(1_000.0, 0, 1);
+        let mut worker = worker(&spec(1.0, 150), clock, &control, &halt);
+        worker.recorder = worker.recorder.open_loop();
+        let mut device = Scripted {
+            stalls_at: 20,
+            stall_ns: 100_000_000,
+            ..Scripted::new(clock, schedule.clone())
+        };
+        drive(&mut worker, &mut device, &mut Scheduled(schedule));
+        let merged = Recorder::merge(vec![worker.recorder], 1_000);
+        let latency = &merged.ops[0].latency;
+        assert_eq!(latency.len(), 150);
+        let waited = latency.count_between(10_000_000, u64::MAX);
+        assert!(waited >= 90, "{waited}");
+        assert!(latency.max() >= 99_000_000);
+        // What the device itself took is one stall, not a hundred.
+        let service = merged.ops[0].service.as_ref().unwrap();
+        assert_eq!(service.sum_ns, u128::from(worker.outstanding_ns));
+        assert_eq!(service.histogram.len(), 150);
+        assert!(service.sum_ns < merged.ops[0].latency_sum_ns / 10);
+        let lateness = merged.lateness.unwrap();
+        assert_eq!(lateness.histogram.len(), 150);
+        assert!(lateness.sum_ns < merged.ops[0].latency_sum_ns / 10);
+        // Who was late or in a queue, and who was served, is all there is to a response.
+        assert!(merged.ops[0].latency_sum_ns >= service.sum_ns + lateness.sum_ns);
+    }
+
+    /// A generator that got no processor for 50 ms is the reason for every wait that follows from
+    /// it, not for the first one only: all 200 operations were due in the first 20 ms.
+    #[test]
+    fn what_is_held_up_behind_a_late_operation_is_late() {
+        let (control, halt) = (Control::default(), AtomicBool::new(false));
+        let clock = precise_clock();
+        let schedule = Schedule::fixed(10_000.0, 0, 1);
+        let mut worker = worker(&spec(1.0, 200), clock, &control, &halt);
+        worker.recorder = worker.recorder.open_loop();
+        let mut device = Scripted::new(clock, schedule.clone());
+        sleep_ns(50_000_000);
+        drive(&mut worker, &mut device, &mut Scheduled(schedule));
+        let lateness = Recorder::merge(vec![worker.recorder], 1_000).lateness;
+        let lateness = lateness.unwrap().histogram;
+        assert_eq!(lateness.len(), 200);
+        assert!(lateness.min() >= 1_000_000, "{}", lateness.min());
+    }
+
+    #[test]
+    fn no_operation_of_an_open_loop_is_early() {
+        let poisson = Schedule::poisson(5_000.0, 1, Draw::new(1, 0));
+        for schedule in [Schedule::fixed(5_000.0, 0, 1), poisson] {
+            let (control, halt) = (Control::default(), AtomicBool::new(false));
+            let clock = precise_clock();
+            let mut worker = worker(&spec(0.5, 200), clock, &control, &halt);
+            let mut device = Scripted::new(clock, schedule.clone());
+            drive(&mut worker, &mut device, &mut Scheduled(schedule));
+            assert_eq!(device.issued, 200);
+        }
+    }
+
+    /// Each of the errors storage is known for ends the phase with the operation, its place and
+    /// the system's word, and what was done before it is kept.
+    #[test]
+    fn every_error_ends_the_phase_and_is_kept_whole() {
+        for errno in STORAGE_ERRORS {
+            let (control, halt) = (Control::default(), AtomicBool::new(false));
+            let clock = FastClock::calibrated();
+            let mut worker = worker(&spec(0.0, 100), clock, &control, &halt);
+            let seventh = worker.shape.clone().nth(7).unwrap();
+            let mut device = Scripted {
+                fails_at: 7,
+                errno,
+                ..Scripted::new(clock, Schedule::fixed(1e9, 0, 1))
+            };
+            drive(&mut worker, &mut device, &mut Eager);
+            let failure = worker.failure.unwrap();
+            assert_eq!(
+                (failure.op, failure.target, failure.offset, failure.fault),
+                (Op::Write, 0, Some(seventh.offset), errno.into())
+            );
+            assert_eq!((worker.finish, device.issued), (Finish::Failed, 8));
+            assert!(halt.load(Ordering::Relaxed), "the others were not told");
+            assert_eq!(worker.recorder.count(Op::Write), 7);
+            let merged = Recorder::merge(vec![worker.recorder], 1_000);
+            assert_eq!(merged.series.iter().map(|s| s.ops).sum::<u64>(), 7);
+        }
+    }
+
+    #[test]
+    fn a_failed_fsync_is_an_fsync_that_failed() {
+        let (control, halt) = (Control::default(), AtomicBool::new(false));
+        let clock = FastClock::calibrated();
+        let mut spec = spec(0.0, 100);
+        spec.durability.fsync_every = NonZeroU64::new(3);
+        let mut worker = worker(&spec, clock, &control, &halt);
+        let mut device = Scripted {
+            sync_fails: true,
+            ..Scripted::new(clock, Schedule::fixed(1e9, 0, 1))
+        };
+        drive(&mut worker, &mut device, &mut Eager);
+        let failure = worker.failure.unwrap();
+        assert_eq!((failure.op, failure.offset), (Op::Fsync, None));
+        assert_eq!(worker.recorder.count(Op::Write), 3);
+        assert_eq!(worker.recorder.count(Op::Fsync), 0);
+    }
+
+    #[test]
+    fn a_short_operation_counts_with_what_it_moved() {
+        for read_share in [0.0, 1.0] {
+            let (control, halt) = (Control::default(), AtomicBool::new(false));
+            let clock = FastClock::calibrated();
+            let mut worker = worker(&spec(read_share, 10), clock, &control, &halt);
+            let mut device = Scripted {
+                short_at: 4,
+                ..Scripted::new(clock, Schedule::fixed(1e9, 0, 1))
+            };
+            drive(&mut worker, &mut device, &mut Eager);
+            let merged = Recorder::merge(vec![worker.recorder], 1_000);
+            assert_eq!((merged.short, merged.ops[0].count), (1, 10));
+            assert_eq!(merged.ops[0].bytes, 10 * 4096 - 1);
+        }
+    }
+}

@@ -1,0 +1,630 @@
+//! A phase from beginning to end: everything is laid out, all workers start at once, and what they
+//! saw is merged.
+
+use std::num::NonZeroU64;
+use std::os::fd::OwnedFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::thread::{Builder, Scope, ScopedJoinHandle};
+
+use crate::block_worker::{BlockWorker, Cadence, FailedOp, drive};
+use crate::choose::{EngineChoice, IoMethod, choose};
+use crate::clock::{Calibration, FastClock};
+use crate::content::{ContentPool, POOL_BYTES};
+use crate::control::Control;
+use crate::cpu::Cpu;
+use crate::descriptors;
+use crate::draw::Draw;
+use crate::error::StartError;
+use crate::gate::StartGate;
+use crate::io::IoDevice;
+use crate::io::null::Null;
+use crate::io::sync::{Sync, sync_file};
+use crate::io::uring::{Buffers, Uring, build};
+use crate::memory::AlignedMemory;
+use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, mean_outstanding};
+use crate::pace::{Eager, Pacer, Scheduled, Thinking};
+use crate::pacing::Schedule;
+use crate::recorder::Recorder;
+use crate::ring::{InFlight, Ring, drive_ring};
+use crate::shape::{OpSequence, WorkerShare};
+use crate::spec::{AccessPattern, Pacing, Spec};
+use crate::target::open_all;
+use crate::verify::{ContentLedger, Slots, Verified};
+use crate::watch::{Finish, PhaseWatch, spin_ns};
+
+/// Stack of a worker, bytes: it calls little and recurses nowhere.
+const STACK_BYTES: usize = 256 << 10;
+/// Up to this many workers have a content pool of full size each; more share that much memory.
+const FULL_POOLS: usize = 8;
+/// Smallest pool per worker, bytes.
+const POOL_BYTES_MIN: usize = 256 << 10;
+
+/// Purpose of the random numbers Poisson arrivals follow from.
+const PURPOSE_ARRIVALS: u64 = 0x6172_7269_7665_0000;
+
+/// Runs one phase.
+///
+/// Opens or creates the targets, lays everything out, runs all workers from a common start and
+/// merges what they saw. An operation that fails on the way ends the phase: the outcome then holds
+/// the error, whole, and everything measured until then.
+///
+/// Ended by time, what is outstanding completes and counts; operations of an open loop that were
+/// due but not issued by then are not issued, so that achieved and offered rates differ.
+///
+/// # Errors
+/// If the phase could not begin; nothing was measured then, but files may have been created.
+pub fn run(spec: &Spec, control: &Control) -> Result<PhaseOutcome, StartError> {
+    run_phase(spec, None, control)
+}
+
+/// Runs one phase like [`run`] does, stamps everything it writes and checks everything it reads
+/// against `ledger` (see [`crate::verify`]). [`PhaseOutcome::verified_bytes`] says how much that was; a
+/// read that does not hold what it must fails the phase. What no write to ever succeeded is not
+/// checked.
+///
+/// # Errors
+/// As [`run`], and [`StartError::Spec`] if the ledger is not one of these files and blocks.
+pub fn run_verified(
+    spec: &Spec,
+    ledger: &ContentLedger,
+    control: &Control,
+) -> Result<PhaseOutcome, StartError> {
+    ledger.check(spec)?;
+    run_phase(spec, Some(ledger), control)
+}
+
+fn run_phase(
+    spec: &Spec,
+    ledger: Option<&ContentLedger>,
+    control: &Control,
+) -> Result<PhaseOutcome, StartError> {
+    let calibration = Calibration::begin();
+    check(spec)?;
+    let files = match spec.engine {
+        crate::spec::IoEngine::Null => Vec::new(),
+        _ => open_all(spec)?,
+    };
+    let choice = choose(spec)?;
+    let shapes = shares(spec, &choice)
+        .map(|share| Ok((OpSequence::new(spec, &share)?, share)))
+        .collect::<Result<Vec<_>, StartError>>()?;
+    let phase = BlockPhase {
+        spec,
+        control,
+        files: &files,
+        way: choice.way,
+        spin_ns: spin_ns(choice.workers),
+        halt: AtomicBool::new(false),
+        ledger,
+        verified_bytes: AtomicU64::new(0),
+    };
+    let (clock, cpu, reports) = phase.run_workers(calibration, shapes)?;
+    Ok(phase.merge(clock, cpu, reports, choice))
+}
+
+/// What the generator itself costs, ns per operation: the time of a phase that does everything but
+/// the I/O (4 KiB reads at random, one thread, every latency recorded). 0 if not even that could
+/// be measured.
+pub fn self_cost() -> f64 {
+    const OPERATIONS: u64 = 200_000;
+    let target = crate::spec::IoTarget {
+        path: "null".into(),
+        bytes: 1 << 30,
+    };
+    let spec = Spec {
+        content: crate::spec::Content::Zero,
+        stop: crate::spec::Stop {
+            ops: Some(OPERATIONS),
+            time_ns: None,
+        },
+        engine: crate::spec::IoEngine::Null,
+        seed: 0,
+        ..Spec::reads(vec![target], 4096)
+    };
+    // A machine too short of memory or threads for this has no generator to speak of.
+    run(&spec, &Control::default())
+        .map_or(0.0, |outcome| outcome.elapsed_ns as f64 / OPERATIONS as f64)
+}
+
+/// Refuses what the shapes do not check themselves.
+fn check(spec: &Spec) -> Result<(), StartError> {
+    let refuse = |what: String, next| Err(StartError::Spec { what, next });
+    if spec.targets.is_empty() {
+        return refuse("no file to work on".to_owned(), "give at least one target");
+    }
+    if spec.threads == 0 || spec.queue_depth == 0 {
+        let what = format!(
+            "{} threads with queue depth {}",
+            spec.threads, spec.queue_depth
+        );
+        return refuse(what, "give at least one of each");
+    }
+    if spec.stop.ops.is_none() && spec.stop.time_ns.is_none() {
+        return refuse(
+            "the phase would never end".to_owned(),
+            "give a number of operations or a time",
+        );
+    }
+    let durability = spec.durability;
+    if durability.fsync_in_write && durability.fsync_every != Some(NonZeroU64::MIN) {
+        let every = durability
+            .fsync_every
+            .map_or("no write".to_owned(), |every| format!("{every} writes"));
+        let what = format!("an fsync is to count into the write before it, but follows {every}");
+        return refuse(what, "call fsync after every write, or count it by itself");
+    }
+    match spec.pacing {
+        Pacing::Fixed(rate) | Pacing::Poisson(rate) if !(rate > 0.0 && rate.is_finite()) => refuse(
+            format!("{rate} operations per second"),
+            "give a rate above 0",
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The workers' shares of the phase.
+fn shares(spec: &Spec, choice: &EngineChoice) -> impl Iterator<Item = WorkerShare> {
+    let (threads, workers) = (spec.threads, choice.workers);
+    // The workers that stand in for one thread's queue depth advance one stream together.
+    let together = workers > threads && spec.access == AccessPattern::Sequential;
+    let cursors: Vec<_> = (0..threads)
+        .map(|_| together.then(|| Arc::new(AtomicU64::new(0))))
+        .collect();
+    (0..workers).map(move |worker| {
+        let thread = worker % threads;
+        let cursor = cursors[thread as usize].clone();
+        WorkerShare {
+            worker,
+            workers,
+            stream: (thread, threads),
+            cursor,
+        }
+    })
+}
+
+/// What all workers of a phase share.
+struct BlockPhase<'a> {
+    spec: &'a Spec,
+    control: &'a Control,
+    files: &'a [OwnedFd],
+    way: IoMethod,
+    /// See [`spin_ns`].
+    spin_ns: u64,
+    halt: AtomicBool,
+    /// What the files must hold; None: nothing is verified.
+    ledger: Option<&'a ContentLedger>,
+    /// Added up by the workers when they end.
+    verified_bytes: AtomicU64,
+}
+
+/// What one worker leaves behind.
+struct WorkerReport {
+    recorder: Recorder,
+    finish: Finish,
+    failure: Option<FailedOp>,
+    outstanding_ns: u64,
+    back: u64,
+    end_ns: u64,
+    unissued: u64,
+}
+
+impl BlockPhase<'_> {
+    /// Starts a thread for each share, all at once, and waits for them.
+    fn run_workers(
+        &self,
+        calibration: Calibration,
+        shapes: Vec<(OpSequence, WorkerShare)>,
+    ) -> Result<(FastClock, Cpu, Vec<WorkerReport>), StartError> {
+        let gate = StartGate::default();
+        std::thread::scope(|scope| {
+            let mut handles = Vec::with_capacity(shapes.len());
+            let mut refused = None;
+            for (shape, share) in shapes {
+                match self.spawn(scope, &gate, shape, share) {
+                    Ok(handle) => handles.push(handle),
+                    Err(error) => {
+                        refused = Some(error);
+                        break;
+                    }
+                }
+            }
+            let opened = gate.open(handles.len(), calibration, refused);
+            let reports = handles
+                .into_iter()
+                .filter_map(|handle| match handle.join() {
+                    Ok(report) => report,
+                    Err(panic) => std::panic::resume_unwind(panic),
+                });
+            let reports = reports.collect();
+            let (clock, cpu) = opened?;
+            Ok((clock, cpu, reports))
+        })
+    }
+
+    fn spawn<'scope, 'env>(
+        &'env self,
+        scope: &'scope Scope<'scope, 'env>,
+        gate: &'env StartGate,
+        shape: OpSequence,
+        share: WorkerShare,
+    ) -> Result<ScopedJoinHandle<'scope, Option<WorkerReport>>, StartError> {
+        let builder = Builder::new()
+            .name("engine".to_owned())
+            .stack_size(STACK_BYTES);
+        builder
+            .spawn_scoped(scope, move || self.work(gate, shape, &share))
+            .map_err(|error| StartError::Thread {
+                errno: error.raw_os_error().unwrap_or(0),
+            })
+    }
+
+    /// A worker's life. `None`: the phase did not begin.
+    fn work(
+        &self,
+        gate: &StartGate,
+        shape: OpSequence,
+        share: &WorkerShare,
+    ) -> Option<WorkerReport> {
+        // Wake up as close to the asked moment as the kernel can. Refusal only costs precision.
+        let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
+        let ops = self.ops();
+        let recorder = Recorder::new(self.spec.slice_ns, &ops);
+        let recorder = match self.spec.pacing {
+            Pacing::Closed { .. } => recorder,
+            Pacing::Fixed(_) | Pacing::Poisson(_) => recorder.open_loop(),
+        };
+        match self.way {
+            IoMethod::Null => {
+                let device = self.pool(share, 1).map(|pool| Null { pool });
+                self.work_on(gate, device, shape, recorder, share)
+            }
+            IoMethod::Sync => {
+                descriptors::own_table(self.files);
+                let device = self.sync_device(share);
+                match self.ledger {
+                    None => self.work_on(gate, device, shape, recorder, share),
+                    Some(ledger) => {
+                        let device = device.map(|device| self.verified(device, 1, ledger));
+                        self.work_on(gate, device, shape, recorder, share)
+                    }
+                }
+            }
+            IoMethod::Uring => self.work_ring(gate, shape, recorder, share),
+        }
+    }
+
+    /// The kinds of operation this phase can issue.
+    fn ops(&self) -> Vec<Op> {
+        let writes = self.spec.read_share < 1.0;
+        let syncs = writes && self.spec.durability.fsync_every.is_some();
+        let possible = [
+            (Op::Read, self.spec.read_share > 0.0),
+            (Op::Write, writes),
+            (Op::Fsync, syncs),
+        ];
+        possible
+            .into_iter()
+            .filter_map(|(op, possible)| possible.then_some(op))
+            .collect()
+    }
+
+    /// A device or ring whose operations are checked against the ledger.
+    fn verified<'s, I: Slots>(
+        &'s self,
+        inner: I,
+        slots: usize,
+        ledger: &'s ContentLedger,
+    ) -> Verified<'s, I> {
+        Verified::new(inner, slots, ledger, self.files, &self.verified_bytes)
+    }
+
+    /// What this worker writes, if the phase writes and nobody else says what.
+    fn pool(&self, share: &WorkerShare, slots: usize) -> Result<Option<ContentPool>, StartError> {
+        if self.spec.read_share == 1.0 || self.ledger.is_some() {
+            return Ok(None);
+        }
+        let (least, most) = self.block_sizes();
+        let workers = share.workers as usize;
+        let bytes = (POOL_BYTES * FULL_POOLS / workers.max(FULL_POOLS)).max(POOL_BYTES_MIN);
+        let Spec { content, seed, .. } = self.spec;
+        ContentPool::new(*content, *seed, share.worker, slots, least..=most, bytes).map(Some)
+    }
+
+    /// The smallest and the largest block.
+    fn block_sizes(&self) -> (usize, usize) {
+        let sizes = self.spec.block_sizes.iter().map(|(size, _)| *size as usize);
+        (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0))
+    }
+
+    /// Bytes of one buffer: of the largest read, and under verification of the largest write too.
+    fn buffer_bytes(&self) -> usize {
+        if self.spec.read_share > 0.0 || self.ledger.is_some() {
+            self.block_sizes().1
+        } else {
+            0
+        }
+    }
+
+    fn sync_device(&self, share: &WorkerShare) -> Result<Sync<'_>, StartError> {
+        Ok(Sync {
+            files: self.files,
+            read: AlignedMemory::new(self.buffer_bytes())?,
+            pool: self.pool(share, 1)?,
+            data_only: self.spec.durability.data_only,
+        })
+    }
+
+    /// Waits for the common start and drives a device that does one operation at a time.
+    fn work_on<D: IoDevice>(
+        &self,
+        gate: &StartGate,
+        device: Result<D, StartError>,
+        shape: OpSequence,
+        recorder: Recorder,
+        share: &WorkerShare,
+    ) -> Option<WorkerReport> {
+        let (mut device, refused) = match device {
+            Ok(device) => (Some(device), None),
+            Err(error) => (None, Some(error)),
+        };
+        let cadence = Cadence::new(self.spec.durability, self.spec.targets.len());
+        let schedule = self.schedule(share);
+        let clock = gate.pass(refused)?;
+        let device = device.as_mut()?;
+        let worker = self.worker(clock, shape, recorder, cadence, share);
+        Some(match (self.spec.pacing, schedule) {
+            (_, Some(schedule)) => drive_whole(worker, device, Scheduled(schedule)),
+            (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
+                drive_whole(worker, device, Thinking { think_time_ns })
+            }
+            (_, None) => drive_whole(worker, device, Eager),
+        })
+    }
+
+    /// Makes a ring, waits for the common start and drives the ring.
+    fn work_ring(
+        &self,
+        gate: &StartGate,
+        shape: OpSequence,
+        recorder: Recorder,
+        share: &WorkerShare,
+    ) -> Option<WorkerReport> {
+        let depth = self.spec.queue_depth as usize;
+        let (mut buffers, mut ring) = match self
+            .buffers(share, depth)
+            .and_then(|buffers| Ok((buffers, build(depth)?)))
+        {
+            Ok(both) => both,
+            Err(error) => {
+                gate.pass(Some(error));
+                return None;
+            }
+        };
+        let data_only = self.spec.durability.data_only;
+        let uring = Uring::new(&mut ring, self.files, &mut buffers, data_only);
+        let driven = match self.ledger {
+            None => self.work_through(gate, uring, shape, recorder, share),
+            Some(ledger) => {
+                let uring = self.verified(uring, depth, ledger);
+                self.work_through(gate, uring, shape, recorder, share)
+            }
+        };
+        drop(ring);
+        let (report, drained) = driven?;
+        if !drained {
+            // The kernel may still read or write them: better lost than used by somebody else.
+            std::mem::forget(buffers);
+        }
+        Some(report)
+    }
+
+    /// Waits for the common start and drives a ring. Also returns whether nothing is left in it.
+    fn work_through<R: Ring>(
+        &self,
+        gate: &StartGate,
+        mut ring: R,
+        shape: OpSequence,
+        recorder: Recorder,
+        share: &WorkerShare,
+    ) -> Option<(WorkerReport, bool)> {
+        let mut flight = InFlight::new(self.spec.queue_depth as usize, self.files.len());
+        let cadence = Cadence::new(self.spec.durability, self.files.len());
+        let schedule = self.schedule(share);
+        let clock = gate.pass(None)?;
+        let worker = self.worker(clock, shape, recorder, cadence, share);
+        let (r, f) = (&mut ring, &mut flight);
+        Some(match (self.spec.pacing, schedule) {
+            (_, Some(schedule)) => drive_ring_whole(worker, r, Scheduled(schedule), f),
+            (Pacing::Closed { think_time_ns }, None) if think_time_ns > 0 => {
+                drive_ring_whole(worker, r, Thinking { think_time_ns }, f)
+            }
+            (_, None) => drive_ring_whole(worker, r, Eager, f),
+        })
+    }
+
+    fn buffers(&self, share: &WorkerShare, depth: usize) -> Result<Buffers, StartError> {
+        Buffers::new(depth, self.buffer_bytes(), self.pool(share, depth)?)
+    }
+
+    /// The worker's share of an open loop's arrivals; `None`: a closed loop.
+    fn schedule(&self, share: &WorkerShare) -> Option<Schedule> {
+        let WorkerShare {
+            worker, workers, ..
+        } = *share;
+        match self.spec.pacing {
+            Pacing::Closed { .. } => None,
+            Pacing::Fixed(rate) => Some(Schedule::fixed(rate, worker, workers)),
+            Pacing::Poisson(rate) => {
+                let draw = Draw::new(self.spec.seed, PURPOSE_ARRIVALS | u64::from(worker));
+                Some(Schedule::poisson(rate, workers, draw))
+            }
+        }
+    }
+
+    fn worker(
+        &self,
+        clock: FastClock,
+        shape: OpSequence,
+        recorder: Recorder,
+        cadence: Cadence,
+        share: &WorkerShare,
+    ) -> BlockWorker<'_> {
+        let stop = self.spec.stop;
+        BlockWorker {
+            shape,
+            recorder,
+            watch: PhaseWatch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns),
+            cadence,
+            left: stop.ops.map_or(u64::MAX, |total| share.operations(total)),
+            outstanding_ns: 0,
+            finish: Finish::Complete,
+            failure: None,
+        }
+    }
+
+    /// Closes the phase: the last fsync, if asked for, and one outcome out of all reports.
+    fn merge(
+        &self,
+        clock: FastClock,
+        cpu: Cpu,
+        reports: Vec<WorkerReport>,
+        choice: EngineChoice,
+    ) -> PhaseOutcome {
+        let mut ended =
+            reports
+                .iter()
+                .fold(PhaseEnd::Complete, |ended, report| match report.finish {
+                    Finish::Complete => ended,
+                    Finish::Stopped if ended == PhaseEnd::Failed => ended,
+                    Finish::Stopped => PhaseEnd::Stopped,
+                    Finish::Failed => PhaseEnd::Failed,
+                });
+        let failures = reports.iter().filter_map(|report| report.failure.clone());
+        let mut failure = failures.min_by_key(|failure| failure.at_ns);
+        let mut elapsed_ns = reports
+            .iter()
+            .map(|report| report.end_ns)
+            .max()
+            .unwrap_or(0);
+        let mut outstanding: u128 = reports.iter().map(|r| u128::from(r.outstanding_ns)).sum();
+        let clock_back = reports.iter().map(|report| report.back).sum();
+        let unissued = reports.iter().map(|report| report.unissued).sum();
+        let mut recorders: Vec<Recorder> = reports.into_iter().map(|r| r.recorder).collect();
+        let wrote = recorders
+            .iter()
+            .any(|recorder| recorder.count(Op::Write) > 0);
+        if ended == PhaseEnd::Complete && wrote && self.spec.durability.fsync_at_end {
+            let (last, failed) = self.sync_all(clock);
+            if failed.is_some() {
+                (ended, failure) = (PhaseEnd::Failed, failed);
+            }
+            let end_ns = clock.now_ns();
+            outstanding += u128::from(end_ns.saturating_sub(elapsed_ns));
+            elapsed_ns = elapsed_ns.max(end_ns);
+            recorders.push(last);
+        }
+        let cpu = cpu.spent();
+        let merged = Recorder::merge(recorders, self.spec.slice_ns);
+        PhaseOutcome {
+            ended,
+            elapsed_ns,
+            cpu_user_ns: cpu.user_ns,
+            cpu_system_ns: cpu.system_ns,
+            ops: merged.ops,
+            threads: merged.threads,
+            lateness: merged.lateness,
+            unissued,
+            verified_bytes: self.verified_bytes.load(Ordering::Relaxed),
+            slice_ns: merged.slice_ns,
+            series: merged.series,
+            stretches: Vec::new(),
+            error: failure.map(|failure| self.error(failure)),
+            short: merged.short,
+            engine: choice.way.name(),
+            engine_why: choice.why,
+            depth_achieved: mean_outstanding(outstanding, elapsed_ns),
+            clock: clock.name(),
+            clock_error: clock.disagreement(),
+            clock_back,
+        }
+    }
+
+    /// Syncs every file, one after the other.
+    fn sync_all(&self, clock: FastClock) -> (Recorder, Option<FailedOp>) {
+        let mut recorder = Recorder::new(self.spec.slice_ns, &[Op::Fsync]).closing();
+        let mut begun_ns = clock.now_ns();
+        for (target, file) in self.files.iter().enumerate() {
+            let synced = sync_file(file, self.spec.durability.data_only);
+            let now_ns = clock.now_ns();
+            if let Err(errno) = synced {
+                let target = target as u32;
+                let fault = errno.into();
+                let failure = FailedOp {
+                    op: Op::Fsync,
+                    target,
+                    offset: None,
+                    fault,
+                    finding: String::new(),
+                    at_ns: now_ns,
+                };
+                return (recorder, Some(failure));
+            }
+            recorder.record(Op::Fsync, begun_ns, now_ns, 0);
+            begun_ns = now_ns;
+        }
+        (recorder, None)
+    }
+
+    fn error(&self, failure: FailedOp) -> OpError {
+        OpError {
+            op: failure.op,
+            path: self.spec.targets[failure.target as usize].path.clone(),
+            offset: failure.offset,
+            errno: failure.fault.errno,
+            detail: if failure.finding.is_empty() {
+                failure.fault.detail.to_owned()
+            } else {
+                failure.finding
+            },
+        }
+    }
+}
+
+/// Drives a worker to its end.
+fn drive_whole<D: IoDevice, P: Pacer>(
+    mut worker: BlockWorker<'_>,
+    device: &mut D,
+    mut pace: P,
+) -> WorkerReport {
+    drive(&mut worker, device, &mut pace);
+    report(worker, pace)
+}
+
+/// Drives a worker with a ring to its end; also returns whether the ring was drained.
+fn drive_ring_whole<R: Ring, P: Pacer>(
+    mut worker: BlockWorker<'_>,
+    ring: &mut R,
+    mut pace: P,
+    flight: &mut InFlight,
+) -> (WorkerReport, bool) {
+    let drained = drive_ring(&mut worker, ring, &mut pace, flight);
+    (report(worker, pace), drained)
+}
+
+/// What a worker leaves behind when it is done.
+fn report<P: Pacer>(mut worker: BlockWorker<'_>, pace: P) -> WorkerReport {
+    let end_ns = worker.watch.now_ns();
+    worker.watch.report(&worker.recorder);
+    // What became due while the last operations completed was not due in the phase's time.
+    let owed = pace.owed(end_ns.min(worker.watch.deadline_ns()));
+    WorkerReport {
+        recorder: worker.recorder,
+        finish: worker.finish,
+        failure: worker.failure,
+        outstanding_ns: worker.outstanding_ns,
+        back: worker.watch.back(),
+        end_ns,
+        unissued: owed.min(worker.left),
+    }
+}

@@ -1,0 +1,451 @@
+//! How bytes get from and to the files: by calls, by a ring, or by mapped memory.
+
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::ptr::NonNull;
+
+use io_uring::types::Fd;
+use io_uring::{IoUring, opcode, squeue};
+use rustix::io::{Errno, retry_on_intr};
+use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
+
+use super::prepare::{Filler, flaw};
+use super::requests::SysbenchStep;
+use super::{Job, SysbenchPlan, Transfer, at, wrong};
+use crate::error::StartError;
+use crate::io::uring;
+use crate::memory::AlignedMemory;
+use crate::outcome::{Op, OpError};
+use crate::worker_pool::{Halt, Worker, fault, refusal};
+
+/// One way to read, write and sync.
+pub(super) trait TransferMethod: Sized {
+    /// Carries a step out, or begins to.
+    fn go(
+        &mut self,
+        step: SysbenchStep,
+        begun_ns: u64,
+        job: &Job<'_>,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), Halt>;
+    /// Makes a file durable.
+    fn sync(&mut self, file: u32) -> Result<(), Halt>;
+    /// Waits for what was begun.
+    fn drain(&mut self, _shift: &Job<'_>, _hand: &mut Worker<'_>) -> Result<(), Halt> {
+        Ok(())
+    }
+}
+
+/// The files of a plan.
+pub(super) struct SysbenchFiles<'a> {
+    plan: &'a SysbenchPlan,
+    files: &'a [OwnedFd],
+    /// Of each file, where they are mapped.
+    maps: Vec<MappedFile>,
+}
+
+/// The buffers of one thread.
+pub(super) struct ThreadBuffers {
+    buffer: AlignedMemory,
+    filler: Filler,
+}
+
+impl<'a> SysbenchFiles<'a> {
+    pub(super) fn new(plan: &'a SysbenchPlan, files: &'a [OwnedFd]) -> Result<Self, StartError> {
+        let maps = match plan.transfer {
+            Transfer::Mmap => files
+                .iter()
+                .map(|fd| MappedFile::new(fd, plan.reach()))
+                .collect::<Result<_, _>>()?,
+            _ => Vec::new(),
+        };
+        Ok(SysbenchFiles { plan, files, maps })
+    }
+
+    /// Buffers of one thread.
+    pub(super) fn buffers(&self, thread: u32) -> Result<ThreadBuffers, StartError> {
+        Ok(ThreadBuffers {
+            buffer: AlignedMemory::new(self.plan.request_bytes() as usize)?,
+            filler: Filler::new(self.plan, thread)?,
+        })
+    }
+
+    /// How, in a clause.
+    pub(super) fn why(&self) -> &'static str {
+        match self.plan.transfer {
+            Transfer::Sync => "sysbench's synchronous mode is pread and pwrite",
+            Transfer::Async { .. } => "requests are handed to io_uring one by one",
+            Transfer::Mmap => "the files are mapped",
+        }
+    }
+
+    pub(super) fn sync(&self, buffers: ThreadBuffers) -> SyncTransfer<'_> {
+        SyncTransfer {
+            blocks: self,
+            buffers,
+        }
+    }
+
+    pub(super) fn mapped(&self, buffers: ThreadBuffers) -> MmapTransfer<'_> {
+        MmapTransfer {
+            blocks: self,
+            buffers,
+        }
+    }
+
+    /// A ring for one thread, made by that thread.
+    pub(super) fn queued(
+        &self,
+        buffers: ThreadBuffers,
+        backlog: u32,
+    ) -> Result<AsyncTransfer<'_>, Halt> {
+        let ring = uring::build(backlog as usize).map_err(|error| {
+            let ops = self.plan.mode.ops();
+            refusal(
+                ops[0],
+                &self.plan.directory,
+                Errno::NOSYS,
+                error.to_string(),
+            )
+        })?;
+        Ok(AsyncTransfer {
+            ring,
+            blocks: self,
+            buffers,
+            begun: vec![None; backlog as usize],
+            free: (0..backlog).collect(),
+        })
+    }
+
+    /// A plain fsync.
+    fn fsync(&self, file: u32) -> Result<(), Halt> {
+        let fd = &self.files[file as usize];
+        let done = if self.plan.data_only {
+            rustix::fs::fdatasync(fd)
+        } else {
+            rustix::fs::fsync(fd)
+        };
+        done.map_err(|errno| fault(Op::Fsync, &self.plan.path(file), errno).into())
+    }
+
+    #[cold]
+    fn failed(&self, step: SysbenchStep, errno: Errno) -> OpError {
+        at(step.op, &self.plan.path(step.file), step.offset, errno)
+    }
+
+    /// What came back short is an error, as it is to the original.
+    fn whole(&self, step: SysbenchStep, moved: usize) -> Result<(), OpError> {
+        if moved == step.bytes as usize {
+            return Ok(());
+        }
+        let detail = format!("{moved} of {} bytes were moved", step.bytes);
+        Err(wrong(
+            step.op,
+            &self.plan.path(step.file),
+            step.offset,
+            detail,
+        ))
+    }
+
+    /// Checks what was read, if the files are validated.
+    fn check(&self, step: SysbenchStep, block: &[u8]) -> Result<(), OpError> {
+        if !self.plan.validate || step.op != Op::Read {
+            return Ok(());
+        }
+        match flaw(block, step.offset) {
+            None => Ok(()),
+            Some(flaw) => Err(wrong(
+                Op::Read,
+                &self.plan.path(step.file),
+                step.offset,
+                flaw,
+            )),
+        }
+    }
+}
+
+/// `pread` and `pwrite`.
+pub(super) struct SyncTransfer<'a> {
+    blocks: &'a SysbenchFiles<'a>,
+    buffers: ThreadBuffers,
+}
+
+impl TransferMethod for SyncTransfer<'_> {
+    #[inline(always)]
+    fn go(
+        &mut self,
+        step: SysbenchStep,
+        begun_ns: u64,
+        job: &Job<'_>,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), Halt> {
+        let fd = &self.blocks.files[step.file as usize];
+        let bytes = step.bytes as usize;
+        let moved = if step.op == Op::Read {
+            let buffer = &mut self.buffers.buffer.bytes_mut()[..bytes];
+            retry_on_intr(|| rustix::io::pread(fd, &mut *buffer, step.offset))
+        } else {
+            let block = self.buffers.filler.block(step.offset, bytes);
+            retry_on_intr(|| rustix::io::pwrite(fd, block, step.offset))
+        };
+        let moved = moved.map_err(|errno| self.blocks.failed(step, errno))?;
+        self.blocks.whole(step, moved)?;
+        job.done(self, (step.op, step.file, moved as u64), begun_ns, worker)?;
+        let block = &self.buffers.buffer.bytes()[..bytes];
+        Ok(self.blocks.check(step, block)?)
+    }
+
+    fn sync(&mut self, file: u32) -> Result<(), Halt> {
+        self.blocks.fsync(file)
+    }
+}
+
+/// A whole file in memory, shared with the page cache.
+struct MappedFile {
+    start: NonNull<u8>,
+    bytes: usize,
+}
+
+// SAFETY: a mapping belongs to the process, not to a thread, and every access to it goes through
+// `read` and `write`, which are made for memory that others change meanwhile.
+unsafe impl Send for MappedFile {}
+// SAFETY: as above.
+unsafe impl Sync for MappedFile {}
+
+impl MappedFile {
+    fn new(fd: &OwnedFd, bytes: u64) -> Result<MappedFile, StartError> {
+        let refused = |errno: Errno| StartError::Memory {
+            bytes: bytes as usize,
+            errno: errno.raw_os_error(),
+        };
+        let bytes = usize::try_from(bytes).map_err(|_| refused(Errno::NOMEM))?;
+        let protection = ProtFlags::READ | ProtFlags::WRITE;
+        // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
+        // anyone else refers to is replaced.
+        let start = unsafe {
+            rustix::mm::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                protection,
+                MapFlags::SHARED,
+                fd,
+                0,
+            )
+        };
+        let start = start.map_err(refused)?;
+        let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| refused(Errno::NOMEM))?;
+        Ok(MappedFile { start, bytes })
+    }
+
+    /// Where a step lies.
+    fn place(&self, offset: u64, bytes: usize) -> *mut u8 {
+        let offset = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = offset.checked_add(bytes);
+        assert!(end.is_some_and(|end| end <= self.bytes), "outside the file");
+        self.start.as_ptr().wrapping_add(offset)
+    }
+
+    #[inline]
+    fn read(&self, offset: u64, into: &mut [u8]) {
+        let from = self.place(offset, into.len());
+        // SAFETY: `place` made sure that `into.len()` mapped bytes begin at `from`, and `into` is
+        // exclusively ours.
+        unsafe { copy(from, into.as_mut_ptr(), into.len()) }
+    }
+
+    #[inline]
+    fn write(&self, offset: u64, block: &[u8]) {
+        let to = self.place(offset, block.len());
+        // SAFETY: `place` made sure that `block.len()` mapped, writable bytes begin at `to`.
+        unsafe { copy(block.as_ptr(), to, block.len()) }
+    }
+
+    fn sync(&self) -> Result<(), Errno> {
+        let flags = MsyncFlags::SYNC | MsyncFlags::INVALIDATE;
+        // SAFETY: the range is the mapping `new` made, which lives as long as `self`.
+        unsafe { rustix::mm::msync(self.start.as_ptr().cast(), self.bytes, flags) }
+    }
+}
+
+impl Drop for MappedFile {
+    fn drop(&mut self) {
+        // SAFETY: the range was mapped by `new` with this very length and, by ownership, nothing
+        // refers to it any more. Unmapping a valid range cannot fail.
+        let unmapped = unsafe { rustix::mm::munmap(self.start.as_ptr().cast(), self.bytes) };
+        debug_assert!(unmapped.is_ok());
+    }
+}
+
+/// Copies bytes of which one side may be changed by others meanwhile: other threads that work on
+/// the same block, and other processes. To the language that is a race, so it is not told: the
+/// processor copies. The bytes themselves mean nothing to the program, whatever they are.
+///
+/// # Safety
+/// `bytes` bytes at `from` can be read and as many at `to` written, and they do not overlap.
+#[cfg(target_arch = "x86_64")]
+#[inline]
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    // SAFETY: by this function's contract; the direction flag is clear by that of `asm!`.
+    unsafe {
+        std::arch::asm!(
+            "rep movsb",
+            inout("rcx") bytes => _,
+            inout("rsi") from => _,
+            inout("rdi") to => _,
+            options(nostack, preserves_flags)
+        );
+    }
+}
+
+/// As above, for processors without such an instruction: byte by byte, so that no compiler joins
+/// them.
+///
+/// # Safety
+/// As above.
+#[cfg(not(target_arch = "x86_64"))]
+unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
+    use std::sync::atomic::{AtomicU8, Ordering};
+    for index in 0..bytes {
+        // SAFETY: by this function's contract; a byte is always aligned.
+        let byte = unsafe { AtomicU8::from_ptr(from.add(index).cast_mut()) };
+        let byte = byte.load(Ordering::Relaxed);
+        // SAFETY: as above.
+        let place = unsafe { AtomicU8::from_ptr(to.add(index)) };
+        place.store(byte, Ordering::Relaxed);
+    }
+}
+
+/// Mapped memory.
+pub(super) struct MmapTransfer<'a> {
+    blocks: &'a SysbenchFiles<'a>,
+    buffers: ThreadBuffers,
+}
+
+impl TransferMethod for MmapTransfer<'_> {
+    #[inline(always)]
+    fn go(
+        &mut self,
+        step: SysbenchStep,
+        begun_ns: u64,
+        job: &Job<'_>,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), Halt> {
+        let map = &self.blocks.maps[step.file as usize];
+        let bytes = step.bytes as usize;
+        if step.op == Op::Read {
+            map.read(step.offset, &mut self.buffers.buffer.bytes_mut()[..bytes]);
+        } else {
+            map.write(step.offset, self.buffers.filler.block(step.offset, bytes));
+        }
+        job.done(self, (step.op, step.file, bytes as u64), begun_ns, worker)?;
+        let block = &self.buffers.buffer.bytes()[..bytes];
+        Ok(self.blocks.check(step, block)?)
+    }
+
+    fn sync(&mut self, file: u32) -> Result<(), Halt> {
+        let done = self.blocks.maps[file as usize].sync();
+        done.map_err(|errno| fault(Op::Fsync, &self.blocks.plan.path(file), errno).into())
+    }
+}
+
+/// A ring and one buffer for everything outstanding, as the original has it. Dropped before the
+/// buffer.
+pub(super) struct AsyncTransfer<'a> {
+    ring: IoUring,
+    blocks: &'a SysbenchFiles<'a>,
+    buffers: ThreadBuffers,
+    /// What is outstanding in each place, and since when.
+    begun: Vec<Option<(SysbenchStep, u64)>>,
+    /// Places with nothing outstanding.
+    free: Vec<u32>,
+}
+
+impl AsyncTransfer<'_> {
+    fn entry(&mut self, step: SysbenchStep) -> squeue::Entry {
+        let file = Fd(self.blocks.files[step.file as usize].as_raw_fd());
+        if step.op == Op::Read {
+            opcode::Read::new(file, self.buffers.buffer.as_ptr(), step.bytes)
+                .offset(step.offset)
+                .build()
+        } else {
+            let block = self.buffers.filler.block(step.offset, step.bytes as usize);
+            opcode::Write::new(file, block.as_ptr(), step.bytes)
+                .offset(step.offset)
+                .build()
+        }
+    }
+
+    /// Waits for at least so many completions and takes all there are.
+    fn reap(&mut self, least: usize, job: &Job<'_>, worker: &mut Worker<'_>) -> Result<(), Halt> {
+        retry_on_intr(|| {
+            let submitted = self.ring.submit_and_wait(least);
+            submitted.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
+        })
+        .map_err(|errno| fault(Op::Read, &self.blocks.plan.directory, errno))?;
+        loop {
+            let next = self.ring.completion().next();
+            let Some(done) = next else {
+                return Ok(());
+            };
+            let place = done.user_data() as u32;
+            let Some((step, begun_ns)) = self.begun[place as usize].take() else {
+                continue;
+            };
+            self.free.push(place);
+            let moved = usize::try_from(done.result()).map_err(|_| {
+                self.blocks
+                    .failed(step, Errno::from_raw_os_error(-done.result()))
+            })?;
+            self.blocks.whole(step, moved)?;
+            job.done(self, (step.op, step.file, moved as u64), begun_ns, worker)?;
+        }
+    }
+}
+
+impl TransferMethod for AsyncTransfer<'_> {
+    fn go(
+        &mut self,
+        step: SysbenchStep,
+        begun_ns: u64,
+        job: &Job<'_>,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), Halt> {
+        let Some(place) = self.free.pop() else {
+            let detail = "more requests are outstanding than the backlog has places";
+            return Err(refusal(step.op, &self.blocks.plan.directory, Errno::AGAIN, detail).into());
+        };
+        let entry = self.entry(step).user_data(u64::from(place));
+        self.begun[place as usize] = Some((step, begun_ns));
+        // SAFETY: the buffers live until the ring has been drained and dropped, for they stand
+        // beside it; that reads and writes meet in them changes no byte the program looks at.
+        let pushed = unsafe { self.ring.submission().push(&entry) };
+        pushed.map_err(|_| self.blocks.failed(step, Errno::BUSY))?;
+        // Waits only if every place is taken; one is free again then.
+        let least = usize::from(self.free.is_empty());
+        if least == 0 {
+            let submitted = self.ring.submit();
+            return submitted.map(drop).map_err(|error| {
+                let errno = Errno::from_io_error(&error).unwrap_or(Errno::IO);
+                self.blocks.failed(step, errno).into()
+            });
+        }
+        self.reap(least, job, worker)
+    }
+
+    fn sync(&mut self, file: u32) -> Result<(), Halt> {
+        self.blocks.fsync(file)
+    }
+
+    fn drain(&mut self, job: &Job<'_>, worker: &mut Worker<'_>) -> Result<(), Halt> {
+        let mut result = Ok(());
+        while self.free.len() < self.begun.len() {
+            let outstanding = self.begun.len() - self.free.len();
+            // After a failure the rest is waited for all the same: it may still use the buffers.
+            result = result.and(self.reap(1, job, worker));
+            if result.is_err() && outstanding == self.begun.len() - self.free.len() {
+                // The ring itself is broken: nothing will come any more.
+                break;
+            }
+        }
+        result
+    }
+}
