@@ -11,6 +11,7 @@ use super::failure::{self, Failure};
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::{self, GROUND, Journal, JournalError, Undo};
+use crate::stack;
 use crate::time::{Clock, SystemClock};
 
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
@@ -43,7 +44,7 @@ pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
             ));
             continue;
         }
-        let report = journal::undo_all(&host, &journal)
+        let report = stack::undo_all(&host, &journal)
             .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
         for undone in &report.undone {
             text.push_str(&format!("undone: {undone}\n"));
@@ -96,13 +97,11 @@ pub(super) fn outlive(host: &LocalHost, path: &Path, journal: &Journal) -> Resul
         if let (
             GROUND,
             Undo::OnPeer {
-                node,
-                host: name,
-                undo,
+                host: name, undo, ..
             },
         ) = (&*entry.group, &entry.undo)
             && let Undo::RemoveTree(directory) = &**undo
-            && let Ok(peer) = journal::named(host, *node, name)
+            && let Ok(peer) = journal::named(host, name)
         {
             wait(peer, Some(directory))?;
         }
@@ -131,7 +130,7 @@ pub(super) fn passing<T>(
     let journal = Journal::create(&dir.join("journal.jsonl"))
         .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     let result = work(&journal, &id);
-    let undone = journal::undo_all(host, &journal)
+    let undone = stack::undo_all(host, &journal)
         .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     if let Some((what, why)) = undone.failed.first() {
         return Err(Failure::new(failure::CANNOT, format!("{what}: {why}")).next("stackrace clean"));

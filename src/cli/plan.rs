@@ -8,12 +8,12 @@ use super::args::Plan;
 use super::execute;
 use super::failure::{self, Failure};
 use super::places;
-use crate::host::plan::{PlanHost, Step};
+use crate::host::plan::{Fault, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::Machine;
 use crate::setting::nearest;
-use crate::stack::{Danger, Site, StackError};
+use crate::stack::{self, Danger, Site, StackError};
 use crate::study::{Configuration, Policy, Study};
 use crate::unit;
 
@@ -125,7 +125,7 @@ fn commands(
     index: usize,
     configuration: &Configuration,
 ) -> Result<Vec<String>, String> {
-    let host = PlanHost::new();
+    let host = stack::imagined(Fault::Never);
     let journal = Journal::nowhere();
     let site = Site {
         host: &host,
@@ -134,6 +134,7 @@ fn commands(
         tag: format!("r1-t{index}"),
         seed: 0,
         wipe: &[],
+        undo: stack::undo_kinds(),
     };
     // The store itself is part of every run and says nothing of the stack.
     let of_stack = |step: &&Step| {
@@ -177,7 +178,7 @@ fn on_this_machine<T>(
                 .configurations
                 .iter()
                 .map(|configuration| &configuration.stack);
-            let missing = crate::stack::missing(stacks, &host);
+            let missing = stack::missing(stacks, &host);
             let words = missing
                 .iter()
                 .map(|need| format!("{need}\n  next: {}", need.next()));

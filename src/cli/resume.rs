@@ -9,9 +9,10 @@ use super::execute::{self, Asked, BEGUN_IN, broken, parse, unwritten};
 use super::failure::{self, Failure};
 use crate::event::Event;
 use crate::host::local::LocalHost;
-use crate::journal::{self, Journal};
+use crate::journal::Journal;
 use crate::record::{Log, Record, RecordError, Store};
 use crate::run::{Ledger, Shared};
+use crate::stack;
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 
@@ -143,7 +144,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
         let text = format!("a command of the interrupted run is still running: {command}");
         Failure::new(failure::CANNOT, text).next("wait until it has ended, or end it")
     })?;
-    let report = journal::undo_all(&host, &journal)
+    let report = stack::undo_all(&host, &journal)
         .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     match report.failed.first() {
         None => Ok((journal, report.undone.len())),

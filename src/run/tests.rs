@@ -264,7 +264,7 @@ fn begin(text: &str) -> (tempfile::TempDir, Study, Shared) {
 
 fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
     let (base, study, ledger) = begin(text);
-    let host = PlanHost::failing(fault);
+    let host = crate::stack::imagined(fault);
     let interrupt = Arc::new(Interrupt::default());
     STORY.take();
     FAILS.set(fail.to_owned());
@@ -666,7 +666,7 @@ impl Imagined {
         let thread = std::thread::spawn(move || {
             FAILS.set(fail);
             INTERRUPT.set(Some(Arc::clone(&stop)));
-            let (study, host) = (parsed(&text), PlanHost::new());
+            let (study, host) = (parsed(&text), crate::stack::imagined(Fault::Never));
             let say: Box<Say<'_>> = Box::new(move |said: &Said| {
                 let text = serde_json::to_string(said).unwrap();
                 saying.send(text).map_err(|gone| Broken(gone.to_string()))

@@ -6,7 +6,7 @@ use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use std::path::PathBuf;
 
@@ -25,6 +25,11 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "dir = { path = \"/srv\" }",
     parse,
+    tried: Tried {
+        shapes: &[&["dir = { path = \"/tmp\" }"]],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Dir {
@@ -129,5 +134,27 @@ fn read_only(error: LayerError, path: &std::path::Path) -> LayerError {
             "mount it writable, or name another directory",
         ),
         other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stack::tests::real::{value, whole_life};
+
+    #[test]
+    fn an_existing_directory_needs_no_root() {
+        let base = tempfile::tempdir().unwrap();
+        std::fs::write(base.path().join("photo"), b"x").unwrap();
+        let line = format!("dir = {{ path = \"{}\" }}", base.path().display());
+        whole_life(&[&line], |raised| {
+            assert!(!value(&raised.facts()[0].facts, "file system").is_empty());
+            assert!(
+                raised
+                    .directory()
+                    .starts_with(base.path().canonicalize().unwrap())
+            );
+        });
+        assert!(base.path().join("photo").exists());
+        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 1);
     }
 }

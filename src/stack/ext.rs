@@ -4,7 +4,7 @@
 //! zeroes inode tables during the first trials, and blocks that were laid out are not discarded.
 
 use crate::event::Fact;
-use crate::host::{Host, argv};
+use crate::host::{Host, Package, argv};
 use crate::setting::SettingDoc;
 use crate::stack::common::{
     options,
@@ -12,12 +12,17 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::LayerKind;
+use crate::stack::layer::{KillStack, LayerKind, ON_A_DISK, Tried};
 use std::ffi::OsStr;
 use std::path::Path;
 
 /// What is given to `mkfs` where the study gives no `-E` of its own.
 pub(crate) const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+
+const PACKAGES: &[Package] = &[Package::new(
+    "e2fsprogs",
+    &["mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "dumpe2fs"],
+)];
 
 const SETTINGS: &[SettingDoc] = &[
     SettingDoc {
@@ -42,6 +47,14 @@ pub(crate) const EXT2: LayerKind = LayerKind {
         );
         EXT.parse(settings)
     },
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.ext2")],
+    tried: Tried {
+        on_devices: &[(1, &["ext2 = {}"])],
+        changes: &["mkfs.ext2"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 /// ext3.
@@ -59,6 +72,14 @@ pub(crate) const EXT3: LayerKind = LayerKind {
         );
         EXT.parse(settings)
     },
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.ext3")],
+    tried: Tried {
+        on_devices: &[(1, &["ext3 = {}"])],
+        changes: &["mkfs.ext3"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 /// ext4.
@@ -76,6 +97,23 @@ pub(crate) const EXT4: LayerKind = LayerKind {
         );
         EXT.parse(settings)
     },
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.ext4")],
+    reads: &[header],
+    tried: Tried {
+        shapes: &[
+            &[
+                "loop = { size = \"1 GiB\" }",
+                "ext4 = { mount = [\"noatime\"] }",
+            ],
+            &[ON_A_DISK, "ext4 = {}"],
+        ],
+        on_devices: &[(1, &["ext4 = {}"])],
+        kills: &[KillStack::on_one("ext4", ("64 MiB", 1), &["ext4 = {}"])],
+        changes: &["mkfs.ext4"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 /// Lines of `dumpe2fs -h` that say how the file system was made.
@@ -101,6 +139,7 @@ const fn version(name: &'static str, tools: &'static [&'static str]) -> Plain {
     Plain {
         name,
         tools,
+        packages: PACKAGES,
         keeping: |mkfs| match mkfs.iter().any(|word| word.starts_with("-E")) {
             true => &[],
             false => &["-E", EXTENDED],
@@ -136,4 +175,49 @@ fn all_options(host: &dyn Host, device: &str) -> Vec<String> {
         .lines()
         .map(str::to_string)
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stack::tests::real::{value, whole_life};
+
+    #[test]
+    fn ext2() {
+        whole_life(&["loop = { size = \"64 MiB\" }", "ext2 = {}"], |raised| {
+            let facts = &raised.facts()[1].facts;
+            assert!(!value(facts, "Filesystem features").contains("has_journal"));
+        });
+    }
+
+    #[test]
+    fn ext3() {
+        let ext3 = "ext3 = { mount = [\"data=writeback\"] }";
+        whole_life(&["loop = { size = \"64 MiB\" }", ext3], |raised| {
+            let facts = &raised.facts()[1].facts;
+            assert!(value(facts, "Filesystem features").contains("has_journal"));
+            assert!(value(facts, "mount options in force").contains("data=writeback"));
+        });
+    }
+
+    #[test]
+    fn ext4_on_large_sectors_with_options() {
+        let disk = "loop = { size = \"64 MiB\", logical-sector = 4096, laid-out = \"written\" }";
+        let ext4 =
+            "ext4 = { mkfs = [\"-I\", \"512\"], mount = [\"noatime,commit=30\", \"barrier=1\"] }";
+        whole_life(&[disk, ext4], |raised| {
+            let facts = &raised.facts()[1].facts;
+            assert_eq!(value(facts, "Block size"), "4096");
+            assert_eq!(value(facts, "Inode size"), "512");
+            let options = value(facts, "mount options in force");
+            assert!(options.contains("noatime") && options.contains("commit=30"));
+            assert!(facts.iter().all(|f| f.name != "mount option not as asked"));
+            let device = &raised.devices()[0];
+            let shown = value(&raised.facts()[0].facts, &format!("device {device}"));
+            assert_eq!(
+                shown,
+                "64 MiB, logical sector 4096 B, physical sector 4096 B, direct I/O on"
+            );
+            assert!(device.starts_with("loop"));
+        });
+    }
 }

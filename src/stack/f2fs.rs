@@ -1,14 +1,14 @@
 //! F2FS on one device.
 
 use crate::event::Fact;
-use crate::host::Host;
+use crate::host::{Host, Package};
 use crate::stack::common::{
     block, options,
     plain::{self, Plain},
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::LayerKind;
+use crate::stack::layer::{KillStack, LayerKind, Tried};
 use std::path::Path;
 
 /// What the driver tells of a mounted file system.
@@ -23,11 +23,23 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "f2fs = { mkfs = [\"-O\", \"extra_attr\"], mount = [\"noatime\"] }",
     parse: |settings| F2FS.parse(settings),
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.f2fs")],
+    tried: Tried {
+        on_devices: &[(1, &["f2fs = {}"])],
+        kills: &[KillStack::on_one("f2fs", ("128 MiB", 1), &["f2fs = {}"])],
+        changes: &["mkfs.f2fs"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
+
+const PACKAGES: &[Package] = &[Package::new("f2fs-tools", &["mkfs.f2fs", "dump.f2fs"])];
 
 const F2FS: &Plain = &Plain {
     name: "f2fs",
     tools: &["mkfs.f2fs", "wipefs", "mount", "umount"],
+    packages: PACKAGES,
     keeping: |_| &["-t", "0"],
     uuid: |uuid| ["-U".to_string(), uuid.to_string()],
     geometry: told,
@@ -42,4 +54,18 @@ fn told(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, Layer
         Some(Fact::new(*name, text.trim()))
     };
     Ok(TOLD.iter().filter_map(fact).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stack::tests::real::{value, whole_life};
+
+    #[test]
+    fn f2fs() {
+        let f2fs = "f2fs = { mount = [\"noatime\"] }";
+        whole_life(&["loop = { size = \"128 MiB\" }", f2fs], |raised| {
+            let facts = &raised.facts()[1].facts;
+            assert!(value(facts, "mount options in force").contains("noatime"));
+        });
+    }
 }

@@ -1,12 +1,13 @@
 //! A file system in memory: what is left when storage costs nothing.
 
-use crate::event::LayerFacts;
+use crate::event::{Fact, LayerFacts};
+use crate::host::imagined::{Tool, mount_without_device};
 use crate::host::{Host, Needs};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::unit;
 use std::ffi::OsStr;
@@ -30,6 +31,25 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "tmpfs = { size = \"1 GiB\" }",
     parse,
+    imagined: &[Tool {
+        name: "mount.tmpfs",
+        run: mount_without_device,
+    }],
+    reads: &[|text| {
+        let free = available(text).into_iter();
+        free.map(|bytes| Fact::new("free", bytes.to_string()))
+            .collect()
+    }],
+    tried: Tried {
+        shapes: &[&["tmpfs = { size = \"1 MiB\" }"]],
+        kills: &[KillStack::on_one(
+            "tmpfs",
+            ("", 0),
+            &["tmpfs = { size = \"16 MiB\" }"],
+        )],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Tmpfs {
@@ -71,7 +91,6 @@ impl Layer for Tmpfs {
             root: true,
             tools: &["mount", "umount"],
             file_system: Some("tmpfs"),
-            loop_devices: false,
             ..Needs::default()
         }
     }
@@ -117,4 +136,18 @@ pub(crate) fn available(text: &str) -> Option<u64> {
         .find_map(|line| line.strip_prefix("MemAvailable:"))?;
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     kib.checked_mul(1024)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::stack::tests::real::{value, whole_life};
+
+    #[test]
+    fn tmpfs() {
+        whole_life(&["tmpfs = { size = \"8 MiB\" }"], |raised| {
+            let facts = &raised.facts()[0].facts;
+            assert!(value(facts, "mount options in force").contains("size=8192k"));
+            assert!(raised.devices().is_empty());
+        });
+    }
 }

@@ -132,6 +132,7 @@ macro_rules! layer {
                     given: given(settings),
                 }))
             },
+            ..LayerKind::EMPTY
         }
     };
 }

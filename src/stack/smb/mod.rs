@@ -1,7 +1,8 @@
 //! A share over SMB: Samba on a peer or on this machine, mounted here by the kernel's client.
 
 use crate::event::Fact;
-use crate::host::{Daemon, Needs, argv};
+use crate::host::imagined::{Tool, mount_without_device};
+use crate::host::{Daemon, Needs, Package, argv};
 use crate::setting::{Kind, Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line, options,
@@ -9,7 +10,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -49,6 +50,44 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "smb = { options = [\"strict sync = no\"], server = \"same\" }",
     parse,
+    packages: &[
+        Package::new("samba", &["smbd", "testparm"]),
+        Package::new("cifs-utils", &["mount.cifs"]),
+    ],
+    imagined: &[
+        Tool {
+            name: "smbd",
+            run: |world, _| world.start("smbd", &[PORT]),
+        },
+        Tool {
+            name: "mount.cifs",
+            run: mount_without_device,
+        },
+    ],
+    tried: Tried {
+        shapes: &[
+            &[
+                "tmpfs = { size = \"1 MiB\" }",
+                "smb = { options = [\"strict sync = no\"] }",
+            ],
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "drbd = { role = \"dual\" }",
+                "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
+                "smb = {}",
+            ],
+        ],
+        kills: &[KillStack {
+            name: "smb",
+            disks: ("64 MiB", 1),
+            layers: &["ext4 = {}", "smb = { server = \"{server}\" }"],
+            machines: &[1, 2],
+        }],
+        changes: &["smbd"],
+        standing: "ours smbd",
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Smb {
@@ -84,6 +123,7 @@ impl Share for Smb {
         Needs {
             root: true,
             tools: &["mount.cifs", "mount", "umount", "ip", "tc"],
+            packages: KIND.packages,
             file_system: Some("cifs"),
             ..Needs::default()
         }
@@ -93,6 +133,7 @@ impl Share for Smb {
         Needs {
             root: true,
             tools: &["smbd", "testparm", "ip", "tc"],
+            packages: KIND.packages,
             daemons: &[SERVER],
             ..Needs::default()
         }
@@ -178,8 +219,9 @@ impl Smb {
 mod tests {
     use super::*;
     use crate::host::{Host, local::LocalHost};
-    use crate::journal::{Journal, undo_all};
+    use crate::journal::Journal;
     use crate::stack::Site;
+    use crate::stack::undo_all;
     use std::io::Write;
     use std::net::{IpAddr, Ipv4Addr};
     use std::sync::Arc;
@@ -206,6 +248,7 @@ mod tests {
             tag: "samba".to_string(),
             seed: 1,
             wipe: &[],
+            undo: crate::stack::undo_kinds(),
         };
         let local = |last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
         let mut setup = Setup::new(&site).unwrap();

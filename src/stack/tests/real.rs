@@ -1,24 +1,25 @@
 //! The real thing: loop devices, as root.
 
-use super::{ALL, settings, site, stack};
+use super::{site, stack};
 use crate::event::Fact;
 use crate::host::Host;
 use crate::host::local::LocalHost;
-use crate::journal::{Journal, undo_all};
+use crate::journal::Journal;
+use crate::stack::undo_all;
 use crate::stack::{Layer, StackError, StandingStack};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 /// A scratch directory that shows what was left in it.
-pub(super) struct Ground {
+pub(crate) struct Ground {
     _base: tempfile::TempDir,
-    pub(super) scratch: PathBuf,
-    pub(super) host: LocalHost,
+    pub(crate) scratch: PathBuf,
+    pub(crate) host: LocalHost,
 }
 
 /// None, said on the terminal, where this user may not mount.
-pub(super) fn ground(test: &str, needs: &[&dyn Layer]) -> Option<Ground> {
+pub(crate) fn ground(test: &str, needs: &[&dyn Layer]) -> Option<Ground> {
     let host = LocalHost::new(Arc::new(|_| {}));
     let missing = needs
         .iter()
@@ -40,12 +41,12 @@ pub(super) fn ground(test: &str, needs: &[&dyn Layer]) -> Option<Ground> {
 }
 
 impl Ground {
-    pub(super) fn journal(&self) -> PathBuf {
+    pub(crate) fn journal(&self) -> PathBuf {
         self.scratch.with_file_name("journal.jsonl")
     }
 
     /// No mount, no loop device, no file of this test is there any more.
-    pub(super) fn assert_nothing_left(&self) {
+    pub(crate) fn assert_nothing_left(&self) {
         let mounts = self.host.mounts().unwrap();
         assert!(
             mounts
@@ -61,7 +62,7 @@ impl Ground {
     }
 }
 
-pub(super) fn value<'a>(facts: &'a [Fact], name: &str) -> &'a str {
+pub(crate) fn value<'a>(facts: &'a [Fact], name: &str) -> &'a str {
     let found = facts.iter().find(|fact| fact.name == name);
     &found
         .unwrap_or_else(|| panic!("no {name} in {facts:#?}"))
@@ -69,7 +70,7 @@ pub(super) fn value<'a>(facts: &'a [Fact], name: &str) -> &'a str {
 }
 
 /// Raises, writes, settles with a remount, looks for what was written, lowers.
-pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&StandingStack)) {
+pub(crate) fn whole_life(lines: &[&str], look: impl FnOnce(&StandingStack)) {
     let stack = stack(lines);
     let needs: Vec<&dyn Layer> = stack.layers.iter().map(AsRef::as_ref).collect();
     let Some(ground) = ground(&lines.join(" + "), &needs) else {
@@ -96,185 +97,6 @@ pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&StandingStack)) {
     assert!(!directory.exists());
     assert!(journal.pending().is_empty());
     ground.assert_nothing_left();
-}
-
-#[test]
-fn ext2() {
-    whole_life(&["loop = { size = \"64 MiB\" }", "ext2 = {}"], |raised| {
-        let facts = &raised.facts()[1].facts;
-        assert!(!value(facts, "Filesystem features").contains("has_journal"));
-    });
-}
-
-#[test]
-fn ext3() {
-    let ext3 = "ext3 = { mount = [\"data=writeback\"] }";
-    whole_life(&["loop = { size = \"64 MiB\" }", ext3], |raised| {
-        let facts = &raised.facts()[1].facts;
-        assert!(value(facts, "Filesystem features").contains("has_journal"));
-        assert!(value(facts, "mount options in force").contains("data=writeback"));
-    });
-}
-
-#[test]
-fn ext4_on_large_sectors_with_options() {
-    let disk = "loop = { size = \"64 MiB\", logical-sector = 4096, laid-out = \"written\" }";
-    let ext4 =
-        "ext4 = { mkfs = [\"-I\", \"512\"], mount = [\"noatime,commit=30\", \"barrier=1\"] }";
-    whole_life(&[disk, ext4], |raised| {
-        let facts = &raised.facts()[1].facts;
-        assert_eq!(value(facts, "Block size"), "4096");
-        assert_eq!(value(facts, "Inode size"), "512");
-        let options = value(facts, "mount options in force");
-        assert!(options.contains("noatime") && options.contains("commit=30"));
-        assert!(facts.iter().all(|f| f.name != "mount option not as asked"));
-        let device = &raised.devices()[0];
-        let shown = value(&raised.facts()[0].facts, &format!("device {device}"));
-        assert_eq!(
-            shown,
-            "64 MiB, logical sector 4096 B, physical sector 4096 B, direct I/O on"
-        );
-        assert!(device.starts_with("loop"));
-    });
-}
-
-#[test]
-fn xfs() {
-    let xfs = "xfs = { mkfs = [\"-m\", \"reflink=0\"], mount = [\"allocsize=1m\"] }";
-    whole_life(
-        &["loop = { size = \"320 MiB\", laid-out = \"no\" }", xfs],
-        |raised| {
-            let facts = &raised.facts()[1].facts;
-            assert!(value(facts, "meta-data").contains("reflink=0"));
-            assert!(facts.iter().all(|f| f.name != "mount option not as asked"));
-        },
-    );
-}
-
-#[test]
-fn btrfs_on_one_two_and_four_disks() {
-    for (count, profile, shown) in [
-        (1, "single", "single"),
-        (2, "raid1", "RAID1"),
-        (4, "raid10", "RAID10"),
-    ] {
-        let disks = format!("loop = {{ size = \"130 MiB\", count = {count} }}");
-        let btrfs = format!("btrfs = {{ profile = \"{profile}\", compression = \"zstd:5\" }}");
-        whole_life(&[&disks, &btrfs], |raised| {
-            let facts = &raised.facts()[1].facts;
-            assert!(
-                facts
-                    .iter()
-                    .any(|f| f.name == format!("space, Data, {shown}"))
-            );
-            assert!(value(facts, "mount options in force").contains("compress=zstd:5"));
-            let loops = raised.devices().iter().filter(|d| d.starts_with("loop"));
-            assert_eq!(loops.count(), count);
-        });
-    }
-}
-
-#[test]
-fn f2fs() {
-    let f2fs = "f2fs = { mount = [\"noatime\"] }";
-    whole_life(&["loop = { size = \"128 MiB\" }", f2fs], |raised| {
-        let facts = &raised.facts()[1].facts;
-        assert!(value(facts, "mount options in force").contains("noatime"));
-    });
-}
-
-#[test]
-fn bcachefs() {
-    let disks = "loop = { size = \"256 MiB\", count = 2 }";
-    let bcachefs = "bcachefs = { replicas = 2, compression = \"lz4\" }";
-    whole_life(&[disks, bcachefs], |raised| {
-        let facts = &raised.facts()[1].facts;
-        assert_eq!(value(facts, "data_replicas"), "2");
-    });
-}
-
-#[test]
-fn arrays() {
-    let disks = "loop = { size = \"64 MiB\", count = 4 }";
-    for (array, level, degraded) in [
-        ("md = { raid = 0 }", "raid0", None),
-        ("md = { raid = 1, bitmap = \"none\" }", "raid1", Some("0")),
-        ("md = { raid = 1, degraded = true }", "raid1", Some("1")),
-        (
-            "md = { raid = 5, chunk = \"64 KiB\", assume-clean = false }",
-            "raid5",
-            Some("0"),
-        ),
-        ("md = { raid = 6 }", "raid6", Some("0")),
-        ("md = { raid = 10, layout = \"f2\" }", "raid10", Some("0")),
-    ] {
-        whole_life(&[disks, array, "ext4 = {}"], |raised| {
-            let facts = &raised.facts()[1].facts;
-            assert_eq!(value(facts, "level"), level);
-            let found = facts.iter().find(|fact| fact.name == "degraded");
-            assert_eq!(found.map(|fact| fact.value.as_str()), degraded);
-            assert!(raised.devices()[0].starts_with("md"));
-        });
-    }
-}
-
-#[test]
-fn volumes() {
-    let disks = "loop = { size = \"128 MiB\", count = 3 }";
-    for (volume, kind) in [
-        ("lvm = {}", "linear"),
-        ("lvm = { snapshot = \"present\" }", "linear"),
-        ("lvm = { kind = \"striped\", stripes = 2 }", "striped"),
-        ("lvm = { kind = \"thin\", snapshot = \"present\" }", "thin"),
-        (
-            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
-            "cache",
-        ),
-    ] {
-        whole_life(&[disks, volume, "ext4 = {}"], |raised| {
-            let data = value(&raised.facts()[1].facts, "volume data");
-            assert!(data.contains(&format!("segtype {kind}")), "{data}");
-            assert!(raised.devices()[0].starts_with("dm-"));
-        });
-    }
-}
-
-/// An array under volumes, and a file system that lies on both.
-#[test]
-fn a_volume_on_an_array() {
-    let disks = "loop = { size = \"128 MiB\", count = 2 }";
-    whole_life(
-        &[disks, "md = { raid = 1 }", "lvm = {}", "ext3 = {}"],
-        |raised| {
-            assert!(value(&raised.facts()[3].facts, "Filesystem features").contains("has_journal"));
-        },
-    );
-}
-
-#[test]
-fn tmpfs() {
-    whole_life(&["tmpfs = { size = \"8 MiB\" }"], |raised| {
-        let facts = &raised.facts()[0].facts;
-        assert!(value(facts, "mount options in force").contains("size=8192k"));
-        assert!(raised.devices().is_empty());
-    });
-}
-
-#[test]
-fn an_existing_directory_needs_no_root() {
-    let base = tempfile::tempdir().unwrap();
-    std::fs::write(base.path().join("photo"), b"x").unwrap();
-    let line = format!("dir = {{ path = \"{}\" }}", base.path().display());
-    whole_life(&[&line], |raised| {
-        assert!(!value(&raised.facts()[0].facts, "file system").is_empty());
-        assert!(
-            raised
-                .directory()
-                .starts_with(base.path().canonicalize().unwrap())
-        );
-    });
-    assert!(base.path().join("photo").exists());
-    assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 1);
 }
 
 #[test]
@@ -371,41 +193,4 @@ fn odd_paths_are_raised_and_undone() {
     assert_eq!(undo_all(&ground.host, &journal).unwrap().failed, []);
     std::fs::remove_dir(&scratch).unwrap();
     ground.assert_nothing_left();
-}
-
-#[test]
-fn every_kind_of_layer_is_raised_here() {
-    // A new layer must be added to the tests above: the list is written twice on purpose.
-    let names: Vec<&str> = ALL.iter().map(|kind| kind.name).collect();
-    assert_eq!(
-        names,
-        [
-            // Those that need a second machine, or the lab: raised by tests/lab.rs.
-            "afp",
-            "bare",
-            "bcachefs",
-            "btrfs",
-            "dataset",
-            "devices",
-            "dir",
-            // Those that need a second machine, or the lab: raised by tests/lab.rs.
-            "drbd",
-            "ext2",
-            "ext3",
-            "ext4",
-            "f2fs",
-            "gfs2",
-            "lab-disks",
-            "loop",
-            "lvm",
-            "md",
-            "nfs",
-            "smb",
-            "tmpfs",
-            "xfs",
-            "zpool",
-            "zvol"
-        ]
-    );
-    assert_eq!(settings(ALL[0].example).owner, "afp");
 }

@@ -45,6 +45,8 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "dataset = { compression = \"lz4\", recordsize = \"128 KiB\", atime = \"off\" }",
     parse,
+    reads: &[|text| zfs::facts(&[], &[zfs::lines(text), zfs::table(text)].concat())],
+    ..LayerKind::EMPTY
 };
 
 struct Dataset {
@@ -79,6 +81,7 @@ impl Layer for Dataset {
         Needs {
             root: true,
             tools: &["zfs", "umount"],
+            packages: zfs::PACKAGES,
             ..Needs::default()
         }
     }

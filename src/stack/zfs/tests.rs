@@ -1,11 +1,12 @@
 //! Pools, for real: with OpenZFS where the kernel has it, else with zfs-fuse if its daemon runs.
 
-use super::real::{ground, value, whole_life};
-use super::{site, stack};
 use crate::host::local::LocalHost;
 use crate::host::{Host, argv};
-use crate::journal::{Journal, undo_all};
+use crate::journal::Journal;
 use crate::stack::Layer;
+use crate::stack::tests::real::{ground, value, whole_life};
+use crate::stack::tests::{site, stack};
+use crate::stack::undo_all;
 use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;

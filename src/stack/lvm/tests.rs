@@ -1,0 +1,64 @@
+//! What LVM reports, and real volumes.
+
+use super::{regrouped, reported};
+use crate::stack::tests::real::{value, whole_life};
+
+/// After lvmreport(7), JSON; columns as asked for here.
+#[test]
+fn what_lvs_reports_is_understood() {
+    let text = concat!(
+        "  {\n      \"report\": [\n          {\n              \"lv\": [\n",
+        "{\"lv_name\":\"data\", \"segtype\":\"striped\", \"stripes\":\"2\", \"stripe_size\":\"65536\", \"origin\":\"\"},\n",
+        "{\"lv_name\":\"[pool_tdata]\", \"segtype\":\"linear\", \"stripes\":\"1\"}\n",
+        "              ]\n          }\n      ]\n  }\n",
+    );
+    let volumes = reported(text).unwrap();
+    assert_eq!(volumes[0].get("stripe_size"), "65536");
+    assert_eq!(volumes[1].get("lv_name"), "pool_tdata");
+    let fact = volumes[0].fact();
+    assert_eq!(fact.name, "volume data");
+    assert!(fact.value.contains("stripes 2") && !fact.value.contains("origin"));
+    assert!(reported("{}").is_none());
+}
+
+#[test]
+fn a_uuid_is_grouped_as_lvm_wants_it() {
+    assert_eq!(
+        regrouped("01234567-89ab-cdef-8000-000000000001"),
+        "012345-6789-abcd-ef80-0000-0000-000001"
+    );
+    assert_eq!(regrouped("{id}-8000-1"), "{id}-8000-1");
+}
+
+#[test]
+fn volumes() {
+    let disks = "loop = { size = \"128 MiB\", count = 3 }";
+    for (volume, kind) in [
+        ("lvm = {}", "linear"),
+        ("lvm = { snapshot = \"present\" }", "linear"),
+        ("lvm = { kind = \"striped\", stripes = 2 }", "striped"),
+        ("lvm = { kind = \"thin\", snapshot = \"present\" }", "thin"),
+        (
+            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
+            "cache",
+        ),
+    ] {
+        whole_life(&[disks, volume, "ext4 = {}"], |raised| {
+            let data = value(&raised.facts()[1].facts, "volume data");
+            assert!(data.contains(&format!("segtype {kind}")), "{data}");
+            assert!(raised.devices()[0].starts_with("dm-"));
+        });
+    }
+}
+
+/// An array under volumes, and a file system that lies on both.
+#[test]
+fn a_volume_on_an_array() {
+    let disks = "loop = { size = \"128 MiB\", count = 2 }";
+    whole_life(
+        &[disks, "md = { raid = 1 }", "lvm = {}", "ext3 = {}"],
+        |raised| {
+            assert!(value(&raised.facts()[3].facts, "Filesystem features").contains("has_journal"));
+        },
+    );
+}
