@@ -15,6 +15,7 @@
 //! | [`stack`] | layers: raise, describe, settle, lower |
 //! | [`workload`] | what is done to a stack, with exact semantics |
 //! | [`classic`] | the reports of the classic tools: printed, read |
+//! | [`session`] | what a command does around a run: preflight, orchestration |
 //! | [`run`] | the study in execution |
 //! | [`observe`] | what the system counts meanwhile |
 //! | [`event`] | the one vocabulary of what happened |
@@ -51,6 +52,7 @@ mod purpose;
 mod record;
 mod report;
 mod run;
+mod session;
 mod setting;
 mod stack;
 mod study;

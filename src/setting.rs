@@ -4,6 +4,7 @@
 //! ([`SettingDoc`]); after that the typed getters cannot fail on spelling or kind, only on what the
 //! owner itself refuses. The same lists make `--help`, the JSON schema and the nearest-word advice.
 
+use std::borrow::Cow;
 use std::ops::Range;
 
 /// Longest word that is compared with others, bytes.
@@ -76,36 +77,140 @@ pub(crate) enum Kind {
     Choice(&'static [&'static str]),
 }
 
-/// One setting as its owner documents it.
-#[derive(Debug, Clone, Copy)]
+/// What a setting is where a study leaves it out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fallback {
+    /// A study must not leave it out.
+    Required,
+    /// Absent means absent.
+    Absent,
+    /// This value, as a study would write it (texts without quotes).
+    Value(&'static str),
+    /// A value that depends on the machine or on other settings, in words.
+    Computed(&'static str),
+}
+
+/// One setting as its owner documents it. Its default is written here and nowhere else: the getters
+/// of [`Settings`] return it where a study leaves the setting out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SettingDoc {
     /// The word, kebab-case.
     pub(crate) name: &'static str,
     /// What it takes.
     pub(crate) kind: Kind,
-    /// The default, as it would be written; empty: none (required, or absent means absent).
-    pub(crate) default: &'static str,
-    /// Must be given.
-    pub(crate) required: bool,
+    /// What it is where it is left out.
+    pub(crate) fallback: Fallback,
     /// One sentence.
     pub(crate) doc: &'static str,
 }
 
+/// A constructor for each kind: `SettingDoc::bytes("size", "1 GiB", "Size of the file.")`.
+/// An empty default says that absent means absent.
+macro_rules! constructors {
+    ($($name:ident $kind:ident,)*) => {$(
+        #[doc = concat!("A setting of kind [`Kind::", stringify!($kind), "`].")]
+        pub(crate) const fn $name(
+            name: &'static str,
+            default: &'static str,
+            doc: &'static str,
+        ) -> Self {
+            Self::new(name, Kind::$kind, default, doc)
+        }
+    )*};
+}
+
 impl SettingDoc {
-    /// A setting that may be left out.
-    pub(crate) const fn optional(
+    constructors! {
+        bytes Bytes,
+        count Count,
+        number Number,
+        share Share,
+        time Time,
+        flag Flag,
+        text Text,
+        texts Texts,
+        weights Weights,
+    }
+
+    /// A setting that is one of `words`.
+    pub(crate) const fn choice(
         name: &'static str,
-        kind: Kind,
+        words: &'static [&'static str],
         default: &'static str,
         doc: &'static str,
     ) -> Self {
+        Self::new(name, Kind::Choice(words), default, doc)
+    }
+
+    const fn new(name: &'static str, kind: Kind, default: &'static str, doc: &'static str) -> Self {
+        let fallback = match default.is_empty() {
+            true => Fallback::Absent,
+            false => Fallback::Value(default),
+        };
         Self {
             name,
             kind,
-            default,
-            required: false,
+            fallback,
             doc,
         }
+    }
+
+    /// The same, but a study must give it.
+    pub(crate) const fn required(self) -> Self {
+        Self {
+            fallback: Fallback::Required,
+            ..self
+        }
+    }
+
+    /// The same, with a default that `words` describe and the owner works out.
+    pub(crate) const fn computed(self, words: &'static str) -> Self {
+        Self {
+            fallback: Fallback::Computed(words),
+            ..self
+        }
+    }
+
+    /// The default, as it is shown; none: there is none.
+    pub(crate) fn default_words(&self) -> Option<&'static str> {
+        match self.fallback {
+            Fallback::Value(words) | Fallback::Computed(words) => Some(words),
+            Fallback::Required | Fallback::Absent => None,
+        }
+    }
+
+    /// The default, as if it were written at `span`; none: there is none, or the owner works it out.
+    ///
+    /// # Errors
+    /// The documented default is not of the setting's kind.
+    fn default_setting(&self, span: &Span) -> Result<Option<Setting>, Refusal> {
+        let Fallback::Value(text) = self.fallback else {
+            return Ok(None);
+        };
+        let value = match self.kind {
+            Kind::Count => text.parse().ok().map(Value::Integer),
+            Kind::Number => text.parse().ok().map(Value::Float),
+            Kind::Flag => text.parse().ok().map(Value::Flag),
+            Kind::Texts => serde_json::from_str(text).ok().map(|words: Vec<String>| {
+                Value::List(words.into_iter().map(Value::Text).collect())
+            }),
+            _ => None,
+        };
+        let setting = Setting {
+            name: self.name.to_owned(),
+            // The other kinds are written as text; `fits` then refuses what is none of them.
+            value: value.unwrap_or_else(|| Value::Text(text.to_owned())),
+            span: span.clone(),
+            name_span: span.clone(),
+        };
+        fits(&setting, self.kind)?;
+        Ok(Some(setting))
+    }
+
+    /// Checks that the documented default is of the setting's kind.
+    #[cfg(test)]
+    pub(crate) fn check_default(&self) -> Result<(), Refusal> {
+        self.default_setting(&(0..0)).map(drop)
     }
 
     /// The settings of several lists, which are `N` together.
@@ -147,6 +252,63 @@ pub(crate) struct Settings {
     pub(crate) span: Span,
     /// As written, in order.
     pub(crate) settings: Vec<Setting>,
+    /// What the owner documents: the getters take the defaults from here.
+    pub(crate) docs: &'static [SettingDoc],
+}
+
+/// The setting that a getter is asked for: by its name, or by a documentation that also counts where
+/// the owner of the settings does not offer it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SettingKey<'a> {
+    /// Its word.
+    pub(crate) name: &'a str,
+    doc: Option<SettingDoc>,
+}
+
+impl<'a> From<&'a str> for SettingKey<'a> {
+    fn from(name: &'a str) -> Self {
+        Self { name, doc: None }
+    }
+}
+
+impl From<SettingDoc> for SettingKey<'static> {
+    fn from(doc: SettingDoc) -> Self {
+        Self {
+            name: doc.name,
+            doc: Some(doc),
+        }
+    }
+}
+
+/// Getters that fall back to the documented default.
+macro_rules! getters {
+    ($($(#[doc = $doc:literal])* $name:ident $read:ident -> $value:ty,)*) => {$(
+        $(#[doc = $doc])*
+        /// As the study gives it, or as documented.
+        ///
+        /// # Errors
+        /// The value is of another kind, or there is neither a value nor a default.
+        pub(crate) fn $name<'a>(
+            &self,
+            key: impl Into<SettingKey<'a>>,
+        ) -> Result<$value, Refusal> {
+            $read(self.or_default(key.into())?.as_ref())
+        }
+    )*};
+}
+
+/// Getters for settings without a documented value.
+macro_rules! optional_getters {
+    ($($(#[doc = $doc:literal])* $name:ident $read:ident -> $value:ty,)*) => {$(
+        $(#[doc = $doc])*
+        /// As the study gives it; none where it does not.
+        ///
+        /// # Errors
+        /// The value is of another kind.
+        pub(crate) fn $name(&self, name: &str) -> Result<Option<$value>, Refusal> {
+            self.find(name).map($read).transpose()
+        }
+    )*};
 }
 
 impl Settings {
@@ -155,8 +317,8 @@ impl Settings {
     /// # Errors
     /// The first of [`Settings::check_all`].
     #[cfg(test)]
-    pub(crate) fn check(&self, docs: &[SettingDoc]) -> Result<(), Refusal> {
-        match self.check_all(docs).into_iter().next() {
+    pub(crate) fn check(&self) -> Result<(), Refusal> {
+        match self.check_all().into_iter().next() {
             Some(refusal) => Err(refusal),
             None => Ok(()),
         }
@@ -164,7 +326,8 @@ impl Settings {
 
     /// Everything that is wrong against the list its owner documents: words it does not know,
     /// values of another kind, words that must be given and are not.
-    pub(crate) fn check_all(&self, docs: &[SettingDoc]) -> Vec<Refusal> {
+    pub(crate) fn check_all(&self) -> Vec<Refusal> {
+        let docs = self.docs;
         let mut refusals = Vec::new();
         for setting in &self.settings {
             match docs.iter().find(|doc| doc.name == setting.name) {
@@ -178,8 +341,8 @@ impl Settings {
                 )),
             }
         }
-        for doc in docs.iter().filter(|doc| doc.required) {
-            if self.find(doc.name).is_none() {
+        for doc in docs {
+            if doc.fallback == Fallback::Required && !self.given(doc.name) {
                 refusals.push(Refusal::at(
                     &self.span,
                     format!("{} needs \"{}\"", self.owner, doc.name),
@@ -190,81 +353,71 @@ impl Settings {
         refusals
     }
 
-    /// An amount of bytes.
-    ///
-    /// # Errors
-    /// Where the value is none.
-    pub(crate) fn bytes(&self, name: &str) -> Result<Option<u64>, Refusal> {
-        self.find(name).map(as_bytes).transpose()
+    getters! {
+        /// An amount of bytes.
+        bytes as_bytes -> u64,
+        /// A whole number.
+        count as_count -> u64,
+        /// A number.
+        number as_number -> f64,
+        /// A share of one.
+        share as_share -> f64,
+        /// A time in nanoseconds.
+        time_ns as_time_ns -> u64,
+        /// A flag.
+        flag as_flag -> bool,
+        /// A text, or one of the words of a choice.
+        text as_text -> String,
+        /// A list of texts.
+        texts as_texts -> Vec<String>,
     }
 
-    /// A whole number.
-    ///
-    /// # Errors
-    /// Where the value is none.
-    pub(crate) fn count(&self, name: &str) -> Result<Option<u64>, Refusal> {
-        self.find(name).map(as_count).transpose()
+    optional_getters! {
+        /// An amount of bytes.
+        optional_bytes as_bytes -> u64,
+        /// A whole number.
+        optional_count as_count -> u64,
+        /// A number.
+        optional_number as_number -> f64,
+        /// A time in nanoseconds.
+        optional_time_ns as_time_ns -> u64,
+        /// A flag.
+        optional_flag as_flag -> bool,
+        /// A text, or one of the words of a choice.
+        optional_text as_text -> String,
+        /// A list of texts.
+        optional_texts as_texts -> Vec<String>,
+        /// Amounts of bytes with their weights.
+        optional_weights as_weights -> Vec<(u64, u32)>,
     }
 
-    /// A number.
-    ///
-    /// # Errors
-    /// Where the value is none.
-    pub(crate) fn number(&self, name: &str) -> Result<Option<f64>, Refusal> {
-        self.find(name).map(as_number).transpose()
-    }
-
-    /// A share of one.
-    ///
-    /// # Errors
-    /// Where the value is none.
-    pub(crate) fn share(&self, name: &str) -> Result<Option<f64>, Refusal> {
-        self.find(name).map(as_share).transpose()
-    }
-
-    /// A time in nanoseconds.
-    ///
-    /// # Errors
-    /// Where the value is none.
-    pub(crate) fn time_ns(&self, name: &str) -> Result<Option<u64>, Refusal> {
-        self.find(name).map(as_time_ns).transpose()
-    }
-
-    /// A flag.
-    ///
-    /// # Errors
-    /// Where the value is none.
-    pub(crate) fn flag(&self, name: &str) -> Result<Option<bool>, Refusal> {
-        self.find(name).map(as_flag).transpose()
-    }
-
-    /// A text, or one of the words of a choice.
-    ///
-    /// # Errors
-    /// Where the value is none.
-    pub(crate) fn text(&self, name: &str) -> Result<Option<String>, Refusal> {
-        self.find(name).map(as_text).transpose()
-    }
-
-    /// A list of texts.
-    ///
-    /// # Errors
-    /// Where the value is none.
-    pub(crate) fn texts(&self, name: &str) -> Result<Option<Vec<String>>, Refusal> {
-        self.find(name).map(as_texts).transpose()
-    }
-
-    /// Amounts of bytes with their weights.
-    ///
-    /// # Errors
-    /// Where the value is none.
-    pub(crate) fn weights(&self, name: &str) -> Result<Option<Vec<(u64, u32)>>, Refusal> {
-        self.find(name).map(as_weights).transpose()
+    /// The setting as the study gives it, or as it is documented.
+    fn or_default(&self, key: SettingKey<'_>) -> Result<Cow<'_, Setting>, Refusal> {
+        if let Some(setting) = self.find(key.name) {
+            return Ok(Cow::Borrowed(setting));
+        }
+        // The owner's documentation comes first: a shared setting may have its own default there.
+        let own = self.docs.iter().find(|doc| doc.name == key.name).copied();
+        let default = match own.or(key.doc) {
+            Some(doc) => doc.default_setting(&self.span)?,
+            None => None,
+        };
+        default.map(Cow::Owned).ok_or_else(|| {
+            let message = format!("{} needs \"{}\"", self.owner, key.name);
+            Refusal::at(&self.span, message, "")
+        })
     }
 
     /// Whether a word was given.
     pub(crate) fn given(&self, name: &str) -> bool {
         self.find(name).is_some()
+    }
+
+    /// Whether a getter without `optional` finds something: a value given, or a documented one.
+    pub(crate) fn has_value(&self, name: &str) -> bool {
+        let documented = |doc: &SettingDoc| matches!(doc.fallback, Fallback::Value(_));
+        let mut own = self.docs.iter().filter(|doc| doc.name == name);
+        self.given(name) || own.any(documented)
     }
 
     /// Where the value of a setting stands; the table, where it is not given.
@@ -577,6 +730,32 @@ fn finite(setting: &Setting, number: f64) -> Result<f64, Refusal> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// A default of the owner's own counts more than that of a shared documentation.
+    #[test]
+    fn a_getter_returns_what_is_given_then_the_owners_default_then_the_shared_one() {
+        const SHARED: SettingDoc = SettingDoc::bytes("block-size", "4 KiB", "");
+        const OWN: &[SettingDoc] = &[SettingDoc::bytes("block-size", "1 MiB", "")];
+        let mut settings = Settings {
+            owner: "w".to_owned(),
+            span: 0..0,
+            settings: Vec::new(),
+            docs: &[],
+        };
+        assert_eq!(settings.bytes(SHARED), Ok(4096));
+        let why = settings.bytes("block-size").unwrap_err();
+        assert_eq!(why.message, "w needs \"block-size\"");
+        settings.docs = OWN;
+        assert_eq!(settings.bytes(SHARED), Ok(1 << 20));
+        assert_eq!(settings.optional_bytes("block-size"), Ok(None));
+        settings.settings.push(Setting {
+            name: "block-size".to_owned(),
+            value: Value::Integer(512),
+            span: 0..0,
+            name_span: 0..0,
+        });
+        assert_eq!(settings.bytes(SHARED), Ok(512));
+    }
 
     #[test]
     fn the_nearest_word_is_near() {

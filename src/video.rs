@@ -14,8 +14,6 @@ use crate::event::{Better, MetricHead};
 
 /// Bytes of a MiB.
 const MIB: f64 = 1_048_576.0;
-/// Headroom over what a format needs, unless asked otherwise; the manuals advise 20 to 100 %.
-pub(crate) const MARGIN: f64 = 0.2;
 
 /// How a pixel is stored: the name and bytes per pixel, as a fraction.
 type Codec = (&'static str, u32, u32);

@@ -59,7 +59,7 @@ def cell(pairs):
 def table(told, why):
     lines = [f"{told['date']}, {told['machine']}, load average {told['load'][0]:.1f} before and "
              f"{told['load'][1]:.1f} after; {told['rounds']} rounds. Ratios: median within rounds (95 % "
-             "interval). ● more than 5 % apart, and further than the original is from itself."]
+             "interval). ● differs by more than 5 %, and by more than the original's two runs differ."]
     for title, rounds in told["cases"].items():
         lines += ["", f"### {title}", "",
                   "| figure | stackrace ÷ original | original ÷ itself | original | stackrace | |", "|---|---|---|---|---|---|"]

@@ -9,8 +9,8 @@ GIB = 1
 WHY = {
     "processor": "sysbench hands each request through its scripting layer and takes a mutex for it; stackrace does not",
     # Where memory answers, a rate is nothing but the processor time per operation, turned over.
-    **{f"{mode}: {figure}": "memory answers here, so that the processor time per operation is the rate: their product is "
-       "within 2 % of the original's" for mode, figure in
+    **{f"{mode}: {figure}": "the data are in memory, so the rate is set by the processor time per operation: their "
+       "product is within 2 % of the original's" for mode, figure in
        (("seqrewr", "writes/s"), ("seqrewr", "fsyncs/s"), ("seqrd", "reads/s"), ("rndrd", "reads/s"))},
 }
 MODES = ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"]

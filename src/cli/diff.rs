@@ -1,18 +1,20 @@
 //! `stackrace diff`: two stored results side by side.
 
-use super::Setting;
 use super::args::Diff;
 use super::failure::Failure;
+use super::setting::Setting;
+use super::terminal::print;
+use super::words::named;
 use crate::record::{Record, Store};
 use crate::report;
 use crate::verdict;
 
 pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
-    let store = setting.open_store()?;
+    let store = setting.session.open_store()?;
     let (record_a, a) = side(&store, &verb.a)?;
     let (record_b, b) = side(&store, &verb.b)?;
     let difference = verdict::difference((&record_a, a), (&record_b, b));
-    super::print(&if verb.json {
+    print(&if verb.json {
         format!(
             "{:#}\n",
             serde_json::to_value(&difference).unwrap_or_default()
@@ -23,7 +25,7 @@ pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `RUN[/TREATMENT]`: the run, and which of its configurations is meant.
+/// `RUN[/CONFIGURATION]`: the run, and which of its configurations is meant.
 fn side(store: &Store, word: &str) -> Result<(Record, usize), Failure> {
     let (run, configuration) = match word.split_once('/') {
         Some((run, configuration)) => (run, Some(configuration)),
@@ -48,14 +50,7 @@ fn side(store: &Store, word: &str) -> Result<(Record, usize), Failure> {
                 )),
             );
         }
-        Some(wanted) => {
-            let exact = names.iter().position(|name| *name == wanted);
-            let mut begin = (0..names.len()).filter(|at| names[*at].starts_with(wanted));
-            let only = begin.next().filter(|_| begin.next().is_none());
-            exact
-                .or(only)
-                .ok_or_else(|| super::show::unknown("configuration", wanted, &names))?
-        }
+        Some(wanted) => named("configuration", wanted, &names)?,
     };
     Ok((record, at))
 }

@@ -3,9 +3,10 @@
 use std::io::IsTerminal;
 use std::path::Path;
 
-use super::Setting;
 use super::args::Export;
 use super::failure::Failure;
+use super::setting::Setting;
+use super::terminal::{error, print_bytes, write_file};
 use crate::export::{ALL, ExportTable};
 use crate::record::Record;
 use crate::tables::TableForm;
@@ -29,7 +30,7 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
             .render(&table)
             .map_err(|why| Failure::internal(format!("the table {}: {why}", kind.name)))?;
         let Some(output) = &verb.output else {
-            super::print_bytes(&bytes);
+            print_bytes(&bytes);
             continue;
         };
         let path = if to_dir {
@@ -37,8 +38,8 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
         } else {
             output.clone()
         };
-        super::write_file(&path, &bytes)?;
-        super::error(&format!("{:>9} rows  {}\n", table.rows(), path.display()));
+        write_file(&path, &bytes)?;
+        error(&format!("{:>9} rows  {}\n", table.rows(), path.display()));
     }
     Ok(0)
 }
@@ -51,7 +52,7 @@ fn kinds(name: &str) -> Result<Vec<&'static ExportTable>, Failure> {
     let kind = ALL.iter().find(|kind| kind.name == name);
     kind.map(|kind| vec![kind]).ok_or_else(|| {
         let names: Vec<&str> = ALL.iter().map(|kind| kind.name).chain(["all"]).collect();
-        super::show::unknown("table", name, &names)
+        super::words::unknown("table", name, &names)
     })
 }
 
@@ -64,14 +65,14 @@ fn form(verb: &Export) -> Result<TableForm, Failure> {
     match &verb.format {
         None => Ok(named.unwrap_or(TableForm::Csv)),
         Some(name) => TableForm::by_name(name).ok_or_else(|| {
-            super::show::unknown("format", name, &TableForm::ALL.map(TableForm::name))
+            super::words::unknown("format", name, &TableForm::ALL.map(TableForm::name))
         }),
     }
 }
 
 /// The runs, each once.
 fn read(setting: &Setting, names: &[String]) -> Result<Vec<Record>, Failure> {
-    let store = setting.open_store()?;
+    let store = setting.session.open_store()?;
     let mut records: Vec<Record> = Vec::new();
     for name in names {
         let record = store

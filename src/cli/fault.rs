@@ -2,13 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::Setting;
 use super::args::{DiskWord, FaultVerb, LabFault, LinkWord, PowerWord};
-use super::clean;
-use super::failure::{self, Failure};
+use super::failure::Failure;
 use super::lab::cannot;
+use super::setting::Setting;
+use super::terminal::print;
 use crate::lab::fault::{self, DiskFault, Fault};
 use crate::lab::machine;
+use crate::session::temporary;
 use crate::unit;
 
 /// `stackrace lab fault`.
@@ -16,7 +17,7 @@ pub(super) fn exec(setting: &Setting, verb: &LabFault) -> Result<u8, Failure> {
     let fault = wanted(&verb.what)?;
     let machine = which(setting, verb.machine.as_deref())?;
     fault::ask(&machine, &fault).map_err(cannot)?;
-    super::print(&format!("{fault}\n"));
+    print(&format!("{fault}\n"));
     Ok(0)
 }
 
@@ -67,7 +68,7 @@ fn wanted(verb: &FaultVerb) -> Result<Fault, Failure> {
 
 /// The directory of the machine that is meant: the only one that runs, or the one that is named.
 fn which(setting: &Setting, named: Option<&str>) -> Result<PathBuf, Failure> {
-    let begun = clean::passing_dirs(setting)?;
+    let begun = temporary::dirs(&setting.session)?;
     let mut running: Vec<PathBuf> = begun.iter().flat_map(|b| machine::dirs_in(b)).collect();
     running.retain(|dir| fault::can_be_asked(dir));
     let names: Vec<String> = running.iter().map(|dir| name(dir)).collect();
@@ -79,11 +80,8 @@ fn which(setting: &Setting, named: Option<&str>) -> Result<PathBuf, Failure> {
         .collect();
     match meant.as_slice() {
         [one] => Ok((*one).clone()),
-        _ if names.is_empty() => Err(Failure::new(
-            failure::CANNOT,
-            "no machine of the lab runs in this store",
-        )
-        .next("start one: stackrace lab shell --nodes 2, or stackrace run STUDY --lab")),
+        _ if names.is_empty() => Err(Failure::unable("no machine of the lab runs in this store")
+            .next("start one: stackrace lab shell --nodes 2, or stackrace run STUDY --lab")),
         _ => Err(Failure::usage(format!(
             "which machine is meant? {} run: {}",
             names.len(),

@@ -1,8 +1,10 @@
 //! `stackrace gate`: an exit code from a verdict.
 
-use super::Setting;
 use super::args::{Gate, Undecided};
 use super::failure::{self, Failure};
+use super::setting::Setting;
+use super::terminal::print_bytes;
+use super::words::{named, unknown};
 use crate::record::{Record, Store};
 use crate::report;
 use crate::unit;
@@ -19,7 +21,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         workloads: verb.workload.clone(),
         metric: verb.metric.clone(),
     };
-    let store = setting.open_store()?;
+    let store = setting.session.open_store()?;
     let record = read(&store, &verb.run)?;
     let (other, base) = match &verb.baseline {
         Some(word) => {
@@ -49,7 +51,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         }
         page
     };
-    super::print_bytes(&told);
+    print_bytes(&told);
     Ok(match (&gate.failed, gate.outcome) {
         (Some(_), _) => failure::TRIAL_FAILED,
         (None, Outcome::Passed) => 0,
@@ -90,16 +92,20 @@ fn sides(
 ) -> Result<(usize, usize), Failure> {
     let names = names(record);
     let b = match (configuration, other, names.len()) {
-        (Some(name), _, _) => find(&names, name)?,
+        (Some(name), _, _) => named("configuration", name, &names)?,
         (None, Some(_), 1) => 0,
         (None, None, 2) => match base {
-            Some(base) => 1 - find(&names, base)?,
+            Some(base) => 1 - named("configuration", base, &names)?,
             None => 1,
         },
         _ => return Err(name_one(record, "--configuration", &names)),
     };
     let a = match (base, other) {
-        (Some(name), other) => find(&other.map_or(names.clone(), self::names), name)?,
+        (Some(name), other) => named(
+            "configuration",
+            name,
+            &other.map_or(names.clone(), self::names),
+        )?,
         (None, None) if names.len() == 2 => 1 - b,
         (None, None) => return Err(name_one(record, "--against", &names)),
         (None, Some(other)) => {
@@ -131,21 +137,11 @@ fn name_one(record: &Record, option: &str, names: &[&str]) -> Failure {
     Failure::usage(text).next(format!("name one with {option}: {}", names.join("; ")))
 }
 
-/// By name, or by what begins only one of them.
-fn find(names: &[&str], wanted: &str) -> Result<usize, Failure> {
-    let exact = names.iter().position(|name| *name == wanted);
-    let mut begin = (0..names.len()).filter(|at| names[*at].starts_with(wanted));
-    let only = begin.next().filter(|_| begin.next().is_none());
-    exact
-        .or(only)
-        .ok_or_else(|| super::show::unknown("configuration", wanted, names))
-}
-
 fn explain(why: Unanswerable) -> Failure {
     match why {
         Unanswerable::Unknown { what, name, valid } => {
             let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
-            super::show::unknown(what, &name, &valid)
+            unknown(what, &name, &valid)
         }
         Unanswerable::NothingInCommon => {
             Failure::usage("the two have no overall figure in common: their workloads differ")

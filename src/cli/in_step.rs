@@ -7,27 +7,22 @@ use std::io::Write;
 use std::sync::mpsc::channel;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::Setting;
 use super::args::InStep;
-use super::clean;
-use super::execute;
 use super::failure::Failure;
-use super::places;
-use super::plan;
+use super::setting::Setting;
 use crate::event::Event;
 use crate::host::Host;
 use crate::journal::{GROUND, Journal, Undo};
 use crate::observe;
 use crate::run::{Broken, Here, Interrupt, Order, Said, Say, Teller, in_step};
+use crate::session::{entropy, preflight, study_file, temporary};
 use crate::time::SystemClock;
 
 pub(super) fn exec(setting: &Setting, verb: InStep) -> Result<u8, Failure> {
-    let mut study = execute::read(&verb.study, false)?;
+    let mut study = study_file::read(&verb.study, false)?;
     study.seed = verb.seed;
-    let part = places::part(&study, verb.place.as_deref())?;
-    plan::check_places(setting, &part)?;
-    plan::check_machine(setting, &part)?;
-    plan::check_dangers(&part, &verb.wipe)?;
+    let part = study_file::part(&study, verb.place.as_deref())?;
+    preflight::check(&setting.session, &part, &verb.wipe)?;
     let interrupt = Arc::new(Interrupt::default());
     let raised = Arc::clone(&interrupt);
     // However often it is asked to: it ends when nothing stands any more.
@@ -48,11 +43,11 @@ pub(super) fn exec(setting: &Setting, verb: InStep) -> Result<u8, Failure> {
         told(&Said::Happened { event })
     };
     let commands = happened.clone();
-    let host = setting.host(Arc::new(move |command| {
+    let host = setting.session.host(Arc::new(move |command| {
         // That nobody listens is found out at the next result.
         let _ = commands(Event::Command(command));
     }));
-    clean::passing(setting, &host, |journal, id| {
+    temporary::work(&setting.session, &host, |journal, id| {
         ground(setting, &host, journal)?;
         let environment = observe::environment();
         say(&Said::Ready { environment }).map_err(gone)?;
@@ -61,11 +56,11 @@ pub(super) fn exec(setting: &Setting, verb: InStep) -> Result<u8, Failure> {
             tell: &happened,
             host: &host,
             journal,
-            scratch: clean::passing_dir(setting, id)?.join("mnt"),
+            scratch: temporary::dir(&setting.session, id)?.join("mnt"),
             clock: Arc::new(SystemClock),
             watcher: &Teller(&*say),
             interrupt: Arc::clone(&interrupt),
-            execution: format!("{id}-{:04x}", execute::entropy() & 0xffff),
+            execution: format!("{id}-{:04x}", entropy() & 0xffff),
             wipe: verb.wipe,
             standing: Vec::new(),
         };
@@ -76,7 +71,7 @@ pub(super) fn exec(setting: &Setting, verb: InStep) -> Result<u8, Failure> {
 
 /// Says in the journal what the run will have on its peers.
 fn ground(setting: &Setting, host: &dyn Host, journal: &Journal) -> Result<(), Failure> {
-    for (node, line) in (2..).zip(&setting.peers) {
+    for (node, line) in (2..).zip(&setting.session.peers) {
         let peer = host
             .peer(node)
             .map_err(|error| Failure::internal(error.to_string()))?;

@@ -12,18 +12,18 @@ pub(super) use run::{made, resume, run};
 use std::path::Path;
 use std::sync::Arc;
 
-use super::Setting;
 use super::afp;
 use super::args::{LabShell, LabVerb};
-use super::clean;
-use super::execute;
-use super::failure::{self, Failure};
+use super::failure::Failure;
+use super::setting::Setting;
+use super::terminal::{error, print};
 use crate::agent::serve;
 use crate::host::{Host, LabDisk, Output, local::LocalHost};
 use crate::lab::LabError;
 use crate::lab::fault;
 use crate::lab::machine::{self, Accelerator, Description, Machine, Site};
 use crate::lab::peer;
+use crate::session::temporary;
 use crate::unit;
 
 /// Name of the fact that says a run was made in the lab.
@@ -54,7 +54,7 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
 }
 
 pub(super) fn cannot(error: LabError) -> Failure {
-    Failure::new(failure::CANNOT, error.to_string()).next(error.next())
+    Failure::unable(error.to_string()).next(error.next())
 }
 
 fn quiet_host() -> LocalHost {
@@ -63,7 +63,7 @@ fn quiet_host() -> LocalHost {
 
 fn tell(setting: &Setting, text: &str) {
     if !setting.quiet {
-        super::error(&format!("{text}\n"));
+        error(&format!("{text}\n"));
     }
 }
 
@@ -77,11 +77,11 @@ fn in_the_lab<T>(
     let host = quiet_host();
     let images = systems.iter().map(|system| images::of(system));
     let images: Vec<_> = images.collect::<Result<_, Failure>>()?;
-    let known = setting.store()?.join(ACCELERATOR);
-    clean::passing(setting, &host, |journal, id| {
+    let known = setting.session.store_dir()?.join(ACCELERATOR);
+    temporary::work(&setting.session, &host, |journal, id| {
         let mut sites = Vec::new();
         for (number, (image, zfs)) in (1..).zip(&images) {
-            let dir = clean::passing_dir(setting, id)?.join(format!("place-{number}"));
+            let dir = temporary::dir(&setting.session, id)?.join(format!("place-{number}"));
             host.create_dir(&dir)
                 .map_err(|error| cannot(error.into()))?;
             sites.push(Site {
@@ -130,8 +130,8 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         tell(setting, &up(&machine));
         let node = machine.node(1).map_err(cannot)?;
         let output = open(&mut || node.exec(&verb.command))?.map_err(cannot)?;
-        super::print(&output.stdout);
-        super::error(&output.stderr);
+        print(&output.stdout);
+        error(&output.stderr);
         Ok(output
             .status
             .and_then(|status| u8::try_from(status).ok())

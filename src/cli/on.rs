@@ -4,23 +4,21 @@
 //! journal of what stands; what the line breaks off is lowered there, and whatever is left all the
 //! same `stackrace clean --on HOST` removes.
 
-mod clean;
+mod leftovers;
 
-pub(super) use clean::clean;
+pub(super) use leftovers::clean;
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::Setting;
-use super::args::{AgentVerb, Output as Shown, Plan, Reach, Resume, Run, There};
-use super::clean::passing_dir;
-use super::execute;
-use super::failure::{self, Failure};
+use super::args::{AgentVerb, Plan, Reach, Resume, Run, There};
+use super::failure::Failure;
 use super::peers::{self, Asked, Peer};
 use super::places::{self, Kit, Place};
-use super::resume::Stopped;
+use super::setting::Setting;
+use super::terminal::{error, print};
 use crate::agent::program::Program;
 use crate::agent::relay::{Far, Relay};
 use crate::agent::serve;
@@ -30,7 +28,7 @@ use crate::event::Fact;
 use crate::host::verb::Verb;
 use crate::host::{HostError, Output, argv};
 use crate::record::{Record, Store};
-use crate::run::Interrupt;
+use crate::session::{FinishedRun, Observer, Stopped, clean, entropy, execute, temporary};
 use crate::setting::Refusal;
 use crate::study::{HOST, Study};
 
@@ -52,7 +50,7 @@ pub(super) fn there(verb: AgentVerb) -> Result<u8, Failure> {
         AgentVerb::Serve => serve::stdio().map_err(Failure::internal)?,
         AgentVerb::Hash => {
             let program = Program::own().map_err(|error| Failure::internal(error.to_string()))?;
-            super::print(&format!("{}\n", program.hash));
+            print(&format!("{}\n", program.hash));
         }
     }
     Ok(0)
@@ -70,14 +68,14 @@ pub(super) fn way(word: &str, on: &str, reach: &Reach) -> Result<Way, Failure> {
 }
 
 pub(super) fn unreachable(error: SshError) -> Failure {
-    Failure::new(failure::CANNOT, error.to_string()).next(error.next())
+    Failure::unable(error.to_string()).next(error.next())
 }
 
 /// A failure of the agent; where the line has broken, in ssh's words.
 fn failed(remote: &Remote, error: AgentError) -> Failure {
     match error {
         AgentError::Ended => unreachable(remote.broken()),
-        other => Failure::new(failure::CANNOT, other.to_string()).next(other.next()),
+        other => Failure::unable(other.to_string()).next(other.next()),
     }
 }
 
@@ -189,14 +187,19 @@ impl Line {
 
 impl<'a> Reached<'a> {
     fn new(setting: &Setting, study: &Study, host: &'a Host) -> Result<Self, Failure> {
-        let id = format!("{:016x}", execute::entropy());
+        let id = format!("{:016x}", entropy());
         let name = study.file_name();
         let (line, program, store, directory) = match &host.way {
             None => {
                 let agent = serve::here().map_err(|error| Failure::internal(error.to_string()))?;
                 let line = Line::Here(Arc::new(agent));
-                let directory = passing_dir(setting, &id)?;
-                (line, PathBuf::from(OURSELVES), setting.store()?, directory)
+                let directory = temporary::dir(&setting.session, &id)?;
+                (
+                    line,
+                    PathBuf::from(OURSELVES),
+                    setting.session.store_dir()?,
+                    directory,
+                )
             }
             Some(way) => {
                 let remote = Remote::connect(way).map_err(unreachable)?;
@@ -288,11 +291,12 @@ impl<'a> Reached<'a> {
             let names = self.peers.iter().map(|peer| &*peer.introduced.name);
             let names: Vec<&str> = names.collect();
             // A store that cannot be read was told of before.
-            if super::clean::is_left_on(setting, &names).unwrap_or(false) {
+            if clean::is_left_on(&setting.session, &names).unwrap_or(false) {
                 let (names, peers) = (names.join(" or "), self.said_again());
-                super::error(&format!(
-                    "warning: something is left on {names}\n  next: stackrace clean{peers}\n"
-                ));
+                setting.warn(
+                    &format!("something is left on {names}"),
+                    &format!("stackrace clean{peers}"),
+                );
             }
             return;
         };
@@ -307,11 +311,12 @@ impl<'a> Reached<'a> {
             }),
             _ => Err(AgentError::Refused(output.stdout)),
         });
-        if let Err(error) = cleaned {
+        if let Err(why) = cleaned {
             let (to, store, peers) = (remote.to(), self.store.display(), self.said_again());
-            super::error(&format!(
-                "warning: {store} is left on {to}: {error}\n  next: stackrace clean --on {to}{peers}\n"
-            ));
+            setting.warn(
+                &format!("{store} is left on {to}: {why}"),
+                &format!("stackrace clean --on {to}{peers}"),
+            );
         }
     }
 
@@ -350,8 +355,8 @@ fn made(
     run: &places::Run<'_>,
     hosts: &[Host],
     wipe: &[String],
-    then: impl FnOnce(Vec<Place<'_>>) -> Result<u8, Failure>,
-) -> Result<u8, Failure> {
+    then: impl FnOnce(Vec<Place<'_>>) -> Result<FinishedRun, Failure>,
+) -> Result<FinishedRun, Failure> {
     let reached = hosts
         .iter()
         .map(|host| Reached::new(run.setting, run.study, host));
@@ -364,15 +369,9 @@ fn made(
     ended
 }
 
-fn interrupted() -> Result<Arc<Interrupt>, Failure> {
-    let interrupt = Arc::new(Interrupt::default());
-    execute::catch_interrupt(
-        &interrupt,
-        "what stands is lowered, then the verdict so far",
-        "`stackrace clean --on HOST` removes what is left, `stackrace resume` goes on",
-    )?;
-    Ok(interrupt)
-}
+/// What a second Ctrl-C leaves to do.
+const LEFT: &str =
+    "`stackrace clean --on HOST` removes what is left, `stackrace resume` continues the run";
 
 /// `stackrace run --on`.
 pub(super) fn run(
@@ -380,17 +379,12 @@ pub(super) fn run(
     study: &Study,
     verb: &Run,
     hosts: &[Host],
-) -> Result<u8, Failure> {
+) -> Result<FinishedRun, Failure> {
     let run = places::Run {
         setting,
         study,
-        store: &setting.open_store()?,
-        interrupt: &interrupted()?,
-        asked: execute::Asked {
-            decide: verb.deciding.decide,
-            wipe: &verb.wipe,
-        },
-        output: &verb.output,
+        store: &setting.session.open_store()?,
+        interrupt: &setting.catch_interrupt(LEFT)?,
         on_record: &OnceLock::new(),
     };
     made(&run, hosts, &verb.wipe, |places| run.begin(places, &[]))
@@ -404,18 +398,12 @@ pub(super) fn resume(
     stopped: Stopped,
     verb: &Resume,
     hosts: &[Host],
-    output: &Shown,
-) -> Result<u8, Failure> {
+) -> Result<FinishedRun, Failure> {
     let run = places::Run {
         setting,
         study,
         store,
-        interrupt: &interrupted()?,
-        asked: execute::Asked {
-            decide: false,
-            wipe: &verb.wipe,
-        },
-        output,
+        interrupt: &setting.catch_interrupt(LEFT)?,
         on_record: &OnceLock::new(),
     };
     made(&run, hosts, &verb.wipe, |places| {
@@ -464,10 +452,10 @@ pub(super) fn plan(
         there.put_away(setting);
         let output = planned?;
         if !setting.quiet && !verb.json {
-            super::print(&format!("on {}\n\n", there.called()));
+            print(&format!("on {}\n\n", there.called()));
         }
-        super::print(&output.stdout);
-        super::error(&there.advice(output.stderr));
+        print(&output.stdout);
+        error(&there.advice(output.stderr));
         let status = output.status.and_then(|status| u8::try_from(status).ok());
         code = code.max(status.unwrap_or(1));
     }

@@ -9,7 +9,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::args::{Reach, There};
-use super::failure::{self, Failure};
+use super::failure::Failure;
 use super::on;
 use crate::agent::relay::{Far, Introduced};
 use crate::agent::ssh::{Remote, Way};
@@ -130,7 +130,7 @@ impl Far for Peer {
 }
 
 fn cannot(error: AgentError) -> Failure {
-    Failure::new(failure::CANNOT, error.to_string()).next(error.next())
+    Failure::unable(error.to_string()).next(error.next())
 }
 
 impl Peer {

@@ -7,17 +7,15 @@ use std::ffi::OsString;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::Setting;
-use super::args::Output;
-use super::execute::{self, Asked, Going};
-use super::failure::{self, Failure};
-use super::resume::Stopped;
+use super::failure::Failure;
+use super::setting::Setting;
 use crate::agent::relay::Relay;
 use crate::agent::ssh::Remote;
 use crate::agent::{Agent, AgentError, Heard as Came, Talk};
-use crate::event::{Event, Fact};
+use crate::event::Fact;
 use crate::record::Store;
 use crate::run::{Elsewhere, Heard, Interrupt, Messenger, Order, Said, Shared};
+use crate::session::{FailureKind, FinishedRun, Stopped, execute};
 use crate::study::Study;
 
 /// How long a place is listened to before somebody looks whether it is to stop.
@@ -137,17 +135,17 @@ pub(super) fn ready<'a>(
                 let said = (kit.advice)(stderr);
                 let said = said.trim_start_matches("error: ");
                 return Err(Failure::new(
-                    code.unwrap_or(failure::CANNOT),
+                    code.map_or(FailureKind::Unable, FailureKind::Remote),
                     format!("{}: {said}", kit.called),
                 ));
             }
-            Err(why) => return Err(Failure::new(failure::CANNOT, why)),
+            Err(why) => return Err(Failure::unable(why)),
         }
     }
 }
 
 fn cannot(error: AgentError) -> Failure {
-    Failure::new(failure::CANNOT, error.to_string()).next(error.next())
+    Failure::unable(error.to_string()).next(error.next())
 }
 
 /// All places, or none: where one is not ready, the others are told that they are not needed.
@@ -177,17 +175,6 @@ impl Place<'_> {
     }
 }
 
-/// The configurations of one place, alone: what is to be checked there. Their indices are not those of
-/// the study.
-pub(super) fn part(study: &Study, place: Option<&str>) -> Result<Study, Failure> {
-    let mut part = execute::parse(&study.name, study.text.as_bytes())?;
-    if place.is_some() {
-        let mut there = (0..study.configurations.len()).map(|t| study.place_of(t) == place);
-        part.configurations.retain(|_| there.next() == Some(true));
-    }
-    Ok(part)
-}
-
 /// What places are: what all have in common once, everything else with the name of its place.
 fn merged(places: &[(String, Vec<Fact>)]) -> Vec<Fact> {
     let common = |fact: &&Fact| places.iter().all(|(_, facts)| facts.contains(fact));
@@ -206,40 +193,41 @@ pub(super) struct Run<'a> {
     pub(super) study: &'a Study,
     pub(super) store: &'a Store,
     pub(super) interrupt: &'a Arc<Interrupt>,
-    pub(super) asked: Asked<'a>,
-    pub(super) output: &'a Output,
     /// Filled as soon as the run is on record: whoever has something else to say says it there.
     pub(super) on_record: &'a OnceLock<Shared>,
 }
 
 impl Run<'_> {
     /// Begins a new run at places that are ready, and goes on until it ends.
-    pub(super) fn begin(&self, places: Vec<Place<'_>>, warnings: &[String]) -> Result<u8, Failure> {
+    pub(super) fn begin(
+        &self,
+        places: Vec<Place<'_>>,
+        warnings: &[String],
+    ) -> Result<FinishedRun, Failure> {
         let known: Vec<(String, Vec<Fact>)> = places
             .iter()
             .map(|place| (place.name.clone(), place.facts.clone()))
             .collect();
-        let environment = merged(&known);
-        let (shared, _journal) = execute::begin(self.setting, self.study, self.store, environment)?;
-        for text in warnings {
-            let text = text.clone();
-            shared
-                .tell(Event::Warned { text })
-                .map_err(execute::unwritten)?;
-        }
-        self.go_on(places, shared)
+        let session = &self.setting.session;
+        let (shared, _journal) =
+            execute::begin(session, self.study, self.store, merged(&known), warnings)?;
+        Ok(self.go_on(places, &shared))
     }
 
     /// Goes on with a run that stopped, at places that are ready.
-    pub(super) fn resume(&self, places: Vec<Place<'_>>, stopped: Stopped) -> Result<u8, Failure> {
+    pub(super) fn resume(
+        &self,
+        places: Vec<Place<'_>>,
+        stopped: Stopped,
+    ) -> Result<FinishedRun, Failure> {
         let (_journal, leftovers) = stopped.take_over(self.store)?;
-        let shared = stopped.resumed(self.setting, self.store, leftovers)?;
-        self.go_on(places, shared)
+        let shared = stopped.resumed(self.store, leftovers, self.setting)?;
+        Ok(self.go_on(places, &shared))
     }
 
-    fn go_on(&self, places: Vec<Place<'_>>, shared: Shared) -> Result<u8, Failure> {
+    fn go_on(&self, places: Vec<Place<'_>>, shared: &Shared) -> FinishedRun {
         let _ = self.on_record.set(shared.clone());
-        let progress = execute::progress(self.setting, self.study, self.store, &shared);
+        let watcher = execute::watch(self.study, self.store, shared, self.setting);
         let places = places.into_iter().map(|place| {
             let speaks: Box<dyn Messenger + '_> = Box::new(place.speaks);
             (place.name, speaks)
@@ -247,19 +235,11 @@ impl Run<'_> {
         let mut elsewhere = Elsewhere {
             study: self.study,
             ledger: shared.clone(),
-            watcher: &progress,
+            watcher: &*watcher,
             interrupt: Arc::clone(self.interrupt),
             places: places.collect(),
         };
-        let going = Going {
-            setting: self.setting,
-            study: self.study,
-            store: self.store,
-            shared,
-            asked: self.asked,
-            output: self.output,
-        };
-        going.race(&progress, &mut elsewhere)
+        execute::race(self.study, self.store, shared, &*watcher, &mut elsewhere)
     }
 }
 

@@ -1,54 +1,33 @@
 //! `stackrace plan`: what a study would do. Touches nothing.
 
-use std::path::Path;
-use std::sync::Arc;
-
-use super::Setting;
 use super::args::Plan;
-use super::execute;
-use super::failure::{self, Failure};
-use super::places;
-use crate::host::plan::{Fault, Step};
-use crate::host::{Host, local::LocalHost};
-use crate::journal::Journal;
-use crate::plan::Machine;
-use crate::setting::nearest;
-use crate::stack::{self, Danger, Site, StackError};
-use crate::study::{Configuration, Policy, Study};
-use crate::unit;
+use super::failure::Failure;
+use super::on;
+use super::setting::Setting;
+use super::terminal::print;
+use crate::session::{preflight, study_file};
+use crate::stack::Danger;
+use crate::study::Study;
 
+/// `stackrace plan`.
 pub(super) fn exec(setting: &Setting, verb: Plan) -> Result<u8, Failure> {
-    let study = execute::read(&verb.study, verb.full)?;
-    let study = execute::at_places(study, &verb.systems, &verb.there.on)?;
+    let study = study_file::read(&verb.study, verb.full)?;
+    let study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
     let place = verb.place.as_deref();
     if place.is_some() {
-        return show(setting, &places::part(&study, place)?, &verb);
+        return show(setting, &study_file::part(&study, place)?, &verb);
     }
-    match super::on::hosts(&study, &verb.there)? {
-        Some(hosts) => super::on::plan(setting, &study, &verb, &hosts),
+    match on::hosts(&study, &verb.there)? {
+        Some(hosts) => on::plan(setting, &study, &verb, &hosts),
         None => show(setting, &study, &verb),
     }
 }
 
 fn show(setting: &Setting, study: &Study, verb: &Plan) -> Result<u8, Failure> {
-    // Asked for the part of one place, this is the place.
+    // Asked for the part of one place, this machine is the place.
     let here = verb.place.is_some() || (!verb.lab && study.places().is_none());
-    let plan = on_this_machine(setting, study, |machine| {
-        if here {
-            return crate::plan::Plan::of(study, machine);
-        }
-        // What this machine lacks, or has, says nothing of a guest.
-        crate::plan::Plan::of(
-            study,
-            &Machine {
-                missing: &|| Vec::new(),
-                free_bytes: &|_| None,
-                memory_bytes: None,
-                ..*machine
-            },
-        )
-    })?;
-    super::print(&if verb.json {
+    let plan = preflight::plan(&setting.session, study, here)?;
+    print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&plan).unwrap_or_default())
     } else {
         format!("{}{}", plan.render(), dangers(study))
@@ -59,224 +38,13 @@ fn show(setting: &Setting, study: &Study, verb: &Plan) -> Result<u8, Failure> {
 /// What is on the disks a study names, and what speaks against writing over them; empty where
 /// nothing does.
 fn dangers(study: &Study) -> String {
-    let mut lines: Vec<String> = Vec::new();
-    for danger in all_dangers(study, &[]) {
-        lines.push(match danger {
-            Danger::Lost(what) => format!("would be lost {what}\n"),
-            Danger::Refused(error) => format!("refused: {error}\n  next: {}\n", error.next()),
-        });
-    }
-    match lines.is_empty() {
+    let dangers = preflight::dangers(study, &[]);
+    let lines = dangers.iter().map(|danger| match danger {
+        Danger::Lost(what) => format!("would be lost {what}\n"),
+        Danger::Refused(error) => format!("refused: {error}\n  next: {}\n", error.next()),
+    });
+    match dangers.is_empty() {
         true => String::new(),
-        false => format!("\nDisks that are named\n{}", lines.concat()),
+        false => format!("\nDisks that are named\n{}", lines.collect::<String>()),
     }
-}
-
-fn all_dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
-    let host = LocalHost::new(Arc::new(|_| ()));
-    let mut all: Vec<Danger> = Vec::new();
-    for configuration in &study.configurations {
-        for danger in configuration.stack.dangers(&host, wipe) {
-            if !all.contains(&danger) {
-                all.push(danger);
-            }
-        }
-    }
-    all
-}
-
-/// Refuses permission to wipe a disk that no configuration names: a word that would be ignored.
-pub(super) fn check_wipe(study: &Study, wipe: &[String]) -> Result<(), Failure> {
-    let configurations = study.configurations.iter();
-    let mut named: Vec<&str> = configurations.flat_map(|t| t.stack.disk_ids()).collect();
-    named.sort_unstable();
-    named.dedup();
-    let Some(unnamed) = wipe.iter().find(|id| !named.contains(&id.as_str())) else {
-        return Ok(());
-    };
-    // A disk may be meant by its link: /dev/disk/by-id/ID.
-    let word = unnamed.rsplit('/').next().unwrap_or(unnamed);
-    let next = match (nearest(word, named.iter().copied()), named.is_empty()) {
-        (Some(near), _) => format!("did you mean {near}?"),
-        (None, false) => format!("the study names {}", named.join(", ")),
-        (None, true) => "leave it out: the study names no disks".to_owned(),
-    };
-    Err(Failure::usage(format!(
-        "--wipe {unnamed}: the study names no disk of that id"
-    ))
-    .next(next))
-}
-
-/// Refuses a study that names a disk which may not be written over, before anything is touched.
-pub(super) fn check_dangers(study: &Study, wipe: &[String]) -> Result<(), Failure> {
-    for danger in all_dangers(study, wipe) {
-        if let Danger::Refused(error) = danger {
-            return Err(Failure::refused(error.to_string()).next(error.next()));
-        }
-    }
-    Ok(())
-}
-
-/// The steps that raise, settle and lower one configuration, imagined by the host of plans; a line that
-/// begins with `#` says what the next ones are for.
-fn commands(
-    scratch: &Path,
-    policy: &Policy,
-    index: usize,
-    configuration: &Configuration,
-) -> Result<Vec<String>, String> {
-    let host = stack::imagined(Fault::Never);
-    let journal = Journal::nowhere();
-    let site = Site {
-        host: &host,
-        journal: &journal,
-        scratch: scratch.to_owned(),
-        tag: format!("r1-t{index}"),
-        seed: 0,
-        wipe: &[],
-        undo: stack::undo_kinds(),
-    };
-    // The store itself is part of every run and says nothing of the stack.
-    let of_stack = |step: &&Step| {
-        let path = step.argv.last();
-        !path.is_some_and(|path| scratch.starts_with(path))
-    };
-    let mut known = 0;
-    let mut news = || -> Vec<String> {
-        let steps = host.steps();
-        let new = steps[known..].iter().filter(of_stack).map(Step::shown);
-        let new = new.collect();
-        known = steps.len();
-        new
-    };
-    let words = |error: StackError| error.to_string();
-    let raised = configuration.stack.set_up(&site).map_err(words)?;
-    let mut lines = news();
-    raised
-        .settle(&site, policy.drop_caches, policy.remount)
-        .map_err(words)?;
-    lines.push("# before each phase".to_owned());
-    lines.extend(news());
-    raised.tear_down(&site).map_err(words)?;
-    lines.push("# when its trials of the round are done".to_owned());
-    lines.extend(news());
-    Ok(lines)
-}
-
-/// Calls with what must be known of this machine.
-fn on_this_machine<T>(
-    setting: &Setting,
-    study: &Study,
-    with: impl FnOnce(&Machine<'_>) -> T,
-) -> Result<T, Failure> {
-    let host = setting.host(Arc::new(|_| ()));
-    let scratch = setting.store()?.join("runs").join("RUN").join("mnt");
-    Ok(with(&Machine {
-        commands: &|index, configuration| commands(&scratch, &study.policy, index, configuration),
-        missing: &|| {
-            let stacks = study
-                .configurations
-                .iter()
-                .map(|configuration| &configuration.stack);
-            let missing = stack::missing(stacks, &host);
-            let words = missing
-                .iter()
-                .map(|need| format!("{need}\n  next: {}", need.next()));
-            words.collect()
-        },
-        free_bytes: &|path| free_bytes(&host, path),
-        write_rate: None,
-        memory_bytes: crate::observe::memory_bytes(),
-        scratch: &scratch,
-    }))
-}
-
-/// Refuses a study this machine cannot carry out, before anything is created.
-pub(super) fn check_machine(setting: &Setting, study: &Study) -> Result<(), Failure> {
-    on_this_machine(setting, study, |machine| {
-        let missing = (machine.missing)();
-        if !missing.is_empty() {
-            return Err(Failure::new(failure::CANNOT, missing.join("\n")));
-        }
-        check_room(study, machine, 1, "")?;
-        let host = setting.host(Arc::new(|_| ()));
-        for node in 2..=host.nodes() {
-            let peer = host
-                .peer(node)
-                .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-            let scratch = peer.own_scratch().unwrap_or(machine.scratch);
-            let there = Machine {
-                free_bytes: &|path| free_bytes(peer, path),
-                scratch,
-                ..*machine
-            };
-            check_room(study, &there, node, &format!("{}: ", peer.name()))?;
-        }
-        Ok(())
-    })?
-}
-
-/// Refuses a study that needs more room than there is on a machine of its stacks.
-fn check_room(
-    study: &Study,
-    machine: &Machine<'_>,
-    node: usize,
-    called: &str,
-) -> Result<(), Failure> {
-    for need in crate::plan::room(study, machine, node) {
-        let Some(free) = need.free_bytes.filter(|free| need.needed_bytes > *free) else {
-            continue;
-        };
-        let (needed, free) = (unit::bytes(need.needed_bytes), unit::bytes(free));
-        return Err(Failure::refused(format!(
-            "{called}{} has {free} free; this study needs {needed} there",
-            need.path.display()
-        ))
-        .next("free space there, or make the study's devices or data smaller"));
-    }
-    Ok(())
-}
-
-/// What is free at a place, or where it would be made.
-fn free_bytes(host: &dyn Host, path: &Path) -> Option<u64> {
-    let there = path.ancestors().find(|path| host.is_dir(path))?;
-    host.free_bytes(there).ok()
-}
-
-/// Refuses a study that names a place where no directory is, before anything is created.
-pub(super) fn check_places(setting: &Setting, study: &Study) -> Result<(), Failure> {
-    let host = setting.host(Arc::new(|_| ()));
-    check_places_on(&host, study, 1, "")?;
-    for node in 2..=host.nodes() {
-        if let Ok(peer) = host.peer(node) {
-            check_places_on(peer, study, node, &format!("{}: ", peer.name()))?;
-        }
-    }
-    Ok(())
-}
-
-fn check_places_on(
-    host: &dyn Host,
-    study: &Study,
-    node: usize,
-    called: &str,
-) -> Result<(), Failure> {
-    for configuration in &study.configurations {
-        for (place, _) in configuration.stack.disk_needed_on(node) {
-            // An empty path is the run's own directory, which is made.
-            if place.as_os_str().is_empty() || host.is_dir(&place) {
-                continue;
-            }
-            let what = if host.exists(&place) {
-                "is not a directory"
-            } else {
-                "does not exist"
-            };
-            return Err(
-                Failure::refused(format!("{called}{} {what}", place.display()))
-                    .next("name an existing directory"),
-            );
-        }
-    }
-    Ok(())
 }

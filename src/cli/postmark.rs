@@ -15,14 +15,15 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::postmark::{self as engine, Notice, PostMark, Ran};
 use stackrace_engine::{Ended, Outcome};
 
+use super::Setting;
 use super::args::{Postmark, PostmarkVersion};
 use super::failure::{self, Failure};
-use super::{Setting, clean};
 use crate::classic::postmark::language::{Answer, BANNER, From, PROMPT, Settings};
 use crate::classic::postmark::{Tally, Version, metrics, values};
 use crate::host::{self, Host, local::LocalHost};
 use crate::journal::{Journal, Undo};
 use crate::run::Interrupt;
+use crate::session::temporary;
 use crate::time::SystemClock;
 use crate::unit;
 use crate::workload::{SLICE_NS, postmark_tally};
@@ -180,7 +181,7 @@ impl Shell<'_> {
             return Flow::End;
         }
         self.running.store(true, Ordering::SeqCst);
-        let ran = clean::passing(self.setting, &self.host, |journal, id| {
+        let ran = temporary::work(&self.setting.session, &self.host, |journal, id| {
             let plan = self.prepare(journal, id)?;
             self.perform(&plan)
         });
@@ -200,7 +201,7 @@ impl Shell<'_> {
 
     fn fail(&mut self, failure: &Failure) {
         super::error(&format!("\n{}", failure.render()));
-        self.code = failure.code;
+        self.code = failure.exit_code();
     }
 
     /// Catches Ctrl-C from the first run on.
@@ -276,9 +277,9 @@ impl Shell<'_> {
         };
         let ran = plan
             .run(SLICE_NS, &control, &mut notice)
-            .map_err(|error| Failure::new(failure::TRIAL_FAILED, error.to_string()))?;
+            .map_err(|error| Failure::trial(error.to_string()))?;
         match &ran.outcome.error {
-            Some(error) => Err(Failure::new(failure::TRIAL_FAILED, error.to_string())
+            Some(error) => Err(Failure::trial(error.to_string())
                 .next("there is no report of a run in which an operation failed")),
             None => Ok((ran, began_ns)),
         }

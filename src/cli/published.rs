@@ -1,9 +1,10 @@
 //! `stackrace published`: the published studies, recomputed from their data.
 
-use super::Setting;
 use super::args::Published;
 use super::failure::Failure;
-use super::show::unknown;
+use super::setting::Setting;
+use super::terminal::print;
+use super::words::unknown;
 use crate::published::{self, Card};
 use crate::report;
 
@@ -20,7 +21,7 @@ pub(super) fn exec(setting: &Setting, verb: &Published) -> Result<u8, Failure> {
             String::from_utf8_lossy(&bytes).into_owned()
         }
     };
-    super::print(&text);
+    print(&text);
     Ok(0)
 }
 

@@ -2,16 +2,21 @@
 
 use std::path::Path;
 
-use super::Setting;
 use super::args::Report;
 use super::failure::Failure;
+use super::setting::Setting;
+use super::terminal::{error, print, write_file};
 use crate::published;
 use crate::record::{Record, RecordError};
 use crate::report::{self, ReportOptions};
 use crate::verdict::{self, Beside, Evidence, Verdict};
 
 pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
-    let record = setting.open_store()?.read(&verb.run).map_err(explain)?;
+    let record = setting
+        .session
+        .open_store()?
+        .read(&verb.run)
+        .map_err(explain)?;
     let evidence = Evidence::of(&record);
     let verdict = verdict::judge(&evidence);
     let beside = match &verb.beside_published {
@@ -38,7 +43,7 @@ pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
     }
     options.colour = setting.colour;
     let bytes = render(&verb.format, &record, &verdict, &options)?;
-    super::print(&String::from_utf8_lossy(&bytes));
+    print(&String::from_utf8_lossy(&bytes));
     Ok(0)
 }
 
@@ -88,16 +93,16 @@ pub(super) fn write(
     options: &ReportOptions,
 ) -> Result<(), Failure> {
     let bytes = render(format, record, verdict, options)?;
-    super::write_file(path, &bytes).map_err(|failure| {
+    write_file(path, &bytes).map_err(|failure| {
         failure.next("the run itself is on record: stackrace report --output FILE")
     })?;
-    super::error(&format!("report  {}\n", path.display()));
+    error(&format!("report  {}\n", path.display()));
     Ok(())
 }
 
 /// `stackrace runs`.
 pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
-    let runs = setting.open_store()?.runs().map_err(explain)?;
+    let runs = setting.session.open_store()?.runs().map_err(explain)?;
     let mut text = String::new();
     for run in &runs {
         let state = run
@@ -116,15 +121,15 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     if runs.is_empty() {
         text.push_str("no runs on record\n");
     }
-    super::print(&text);
+    print(&text);
     Ok(0)
 }
 
 /// `stackrace reindex`.
 pub(super) fn reindex(setting: &Setting) -> Result<u8, Failure> {
-    let store = setting.open_store()?;
+    let store = setting.session.open_store()?;
     store.reindex().map_err(explain)?;
-    super::print(&format!("{}\n", store.dir().join("stackrace.db").display()));
+    print(&format!("{}\n", store.dir().join("stackrace.db").display()));
     Ok(0)
 }
 

@@ -10,15 +10,16 @@ use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Setting;
 use super::args::Serve;
-use super::execute::entropy;
-use super::failure::{CANNOT, Failure};
+use super::failure::Failure;
+use super::setting::Setting;
+use super::terminal::{error, print};
 use crate::host::local::LocalHost;
 use crate::host::process::{Process, Streams, interrupt_holder};
 use crate::host::{Host, HostError};
 use crate::import::Source;
 use crate::record::Store;
+use crate::session::entropy;
 use crate::time::SystemClock;
 use crate::web::{self, Begun, Guard, Hands, Site};
 
@@ -34,9 +35,9 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
     let loopback = address.ip().is_loopback();
     let token = token(verb.token, loopback && !verb.control)?;
     let studies = verb.studies.as_deref().map(studies_dir).transpose()?;
-    let store = setting.open_store()?;
+    let store = setting.session.open_store()?;
     let listener = TcpListener::bind(address).map_err(|error| {
-        Failure::new(CANNOT, format!("cannot listen on {address}: {error}"))
+        Failure::unable(format!("cannot listen on {address}: {error}"))
             .next("name another address: --listen 127.0.0.1:0 takes any free port")
     })?;
     let address = listener
@@ -101,7 +102,7 @@ fn secret() -> Result<String, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let nonce = || {
         host.nonce().map_err(|error| {
-            Failure::new(CANNOT, format!("no token can be made: {error}")).next("give one: --token")
+            Failure::unable(format!("no token can be made: {error}")).next("give one: --token")
         })
     };
     Ok(nonce()? + &nonce()?)
@@ -144,7 +145,7 @@ fn announce(
     control: bool,
     loopback: bool,
 ) {
-    super::print(&format!("{link}\n"));
+    print(&format!("{link}\n"));
     if setting.quiet {
         return;
     }
@@ -163,14 +164,13 @@ fn announce(
              next: listen on 127.0.0.1 and go through ssh -L 7878:127.0.0.1:7878 instead\n"
         ));
     }
-    super::error(&text);
+    error(&text);
 }
 
 /// Opens the page in the user's browser. A link with a token goes through a file of the user's own:
 /// words of a command can be read by everybody on the machine.
 fn open(link: &str, store: &Store, secret: bool) -> Result<(), Failure> {
-    let failed =
-        |what: String| Failure::new(CANNOT, what).next(format!("open it yourself: {link}"));
+    let failed = |what: String| Failure::unable(what).next(format!("open it yourself: {link}"));
     let place = if secret {
         let path = store.dir().join("open.html");
         let _ = std::fs::remove_file(&path);
@@ -315,7 +315,7 @@ impl Hands for Owner {
     fn keep(&self, sources: &[Source], title: String) -> Result<String, String> {
         let words = std::iter::once("stackrace serve: import".to_owned());
         let words = words.chain(sources.iter().map(|source| source.file.clone()));
-        super::import::keep(&self.store, sources, title, words.collect())
+        crate::session::import::keep(&self.store, sources, title, words.collect())
             .map(|ledger| ledger.record().head.run.clone())
             .map_err(|error| format!("It is not kept: {error}. Next: {}.", error.next()))
     }

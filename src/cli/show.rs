@@ -5,9 +5,11 @@ use stackrace_engine::tree::profile::{self, Profile, Scales};
 
 use super::args::Show;
 use super::failure::Failure;
+use super::terminal::print;
+use super::words::unknown;
 use crate::purpose;
 use crate::report::wrap;
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::{Fallback, Kind, SettingDoc};
 use crate::stack::{self, GivesKind, Takes};
 use crate::study;
 use crate::unit;
@@ -57,21 +59,8 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
         "engine" => super::engine::render(verb.json),
         other => return Err(unknown("thing to show", other, &WHAT)),
     };
-    super::print(&text);
+    print(&text);
     Ok(0)
-}
-
-/// A name that is not one of the valid ones, with the nearest of them.
-pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
-    let near = valid
-        .iter()
-        .copied()
-        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
-    Failure::usage(format!("there is no {what} \"{name}\"")).next(format!(
-        "did you mean \"{}\"? There are: {}",
-        near.unwrap_or_default(),
-        valid.join(", ")
-    ))
 }
 
 fn pick<'a, T>(
@@ -159,10 +148,10 @@ fn entry(
     }
     text.push_str(&format!("\n  {example}\n\n"));
     for setting in settings {
-        let default = match (setting.required, setting.default) {
-            (true, _) => "required".to_owned(),
-            (false, "") => "optional".to_owned(),
-            (false, default) => format!("default {default}"),
+        let default = match setting.fallback {
+            Fallback::Required => "required".to_owned(),
+            Fallback::Absent => "optional".to_owned(),
+            Fallback::Value(default) | Fallback::Computed(default) => format!("default {default}"),
         };
         text.push_str(&format!(
             "  {:<18} {} ({}; {default})\n",

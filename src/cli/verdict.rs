@@ -1,9 +1,10 @@
 //! `stackrace verdict`: what stored results say to any question, at any later time.
 
-use super::Setting;
 use super::args::Ask;
-use super::execute::share;
 use super::failure::Failure;
+use super::setting::Setting;
+use super::terminal::print;
+use super::words::share;
 use crate::record::Record;
 use crate::report;
 use crate::verdict::{self, Question, Sought};
@@ -20,7 +21,7 @@ pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
         metric: verb.metric,
         workload: verb.workload,
     };
-    let store = setting.open_store()?;
+    let store = setting.session.open_store()?;
     let read = |run: &String| {
         let record = store.read(run);
         record.map_err(|error| Failure::usage(error.to_string()).next(error.next()))
@@ -29,9 +30,9 @@ pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
     let answers = verdict::ask(&records, &question).map_err(|missing| {
         let what = format!("{} in run {} named", missing.what, missing.run);
         let valid: Vec<&str> = missing.valid.iter().map(String::as_str).collect();
-        super::show::unknown(&what, &missing.name, &valid)
+        super::words::unknown(&what, &missing.name, &valid)
     })?;
-    super::print(&if verb.json {
+    print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&answers).unwrap_or_default())
     } else {
         report::answers(&answers, setting.colour)

@@ -16,7 +16,7 @@ use crate::event::{Better, ConfigurationHead, MetricHead, RunStarted};
 use crate::host::plan::{Fault, PlanHost};
 use crate::journal::Journal;
 use crate::record::{Record, Store};
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::SettingDoc;
 use crate::study::Kinds;
 use crate::time::Clock;
 use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
@@ -72,17 +72,11 @@ const TOLD: WorkloadKind = WorkloadKind {
     name: "told",
     summary: "",
     source: "",
-    settings: &[SettingDoc {
-        name: "level",
-        kind: Kind::Text,
-        default: "",
-        required: true,
-        doc: "",
-    }],
+    settings: &[SettingDoc::text("level", "", "").required()],
     example: "",
     parse: |settings| {
         Ok(Box::new(Told {
-            level: settings.text("level")?.unwrap_or_default(),
+            level: settings.text("level")?,
         }))
     },
 };

@@ -2,7 +2,7 @@
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{HostError, Needs};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
@@ -14,13 +14,7 @@ use std::path::PathBuf;
 pub(crate) const KIND: LayerKind = LayerKind {
     name: "dir",
     summary: "An existing directory: a private subdirectory is made in it and removed afterwards.",
-    settings: &[SettingDoc {
-        name: "path",
-        kind: Kind::Text,
-        default: "",
-        required: true,
-        doc: "The directory.",
-    }],
+    settings: &[SettingDoc::text("path", "", "The directory.").required()],
     takes: Takes::Nothing,
     gives: GivesKind::Directory,
     example: "dir = { path = \"/srv\" }",
@@ -37,7 +31,7 @@ struct Dir {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    match settings.text("path")? {
+    match settings.optional_text("path")? {
         Some(path) if !path.is_empty() => Ok(Box::new(Dir { path: path.into() })),
         _ => Err(Refusal::at(
             settings.span_of("path"),

@@ -28,7 +28,9 @@ pub(super) fn settings(line: &str) -> Settings {
             span: 0..1,
             name_span: 0..1,
         });
+    let docs = ALL.iter().find(|kind| kind.name == owner);
     Settings {
+        docs: docs.map_or(&[], |kind| kind.settings),
         owner,
         span: 0..1,
         settings: settings.collect(),
@@ -49,7 +51,7 @@ fn value_of(value: &toml::Value) -> Value {
 pub(super) fn try_layer(line: &str) -> Result<Box<dyn Layer>, Refusal> {
     let settings = settings(line);
     let kind = ALL.iter().find(|kind| kind.name == settings.owner).unwrap();
-    settings.check(kind.settings)?;
+    settings.check()?;
     (kind.parse)(&settings)
 }
 

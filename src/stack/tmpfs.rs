@@ -3,7 +3,7 @@
 use crate::event::{Fact, LayerFacts};
 use crate::host::imagined::{Tool, mount_without_device};
 use crate::host::{Host, Needs};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
@@ -18,13 +18,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "tmpfs",
     summary: "A file system in memory; it is never unmounted between trials, which would empty it.",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "",
-            required: true,
-            doc: "How much it may hold.",
-        },
+        SettingDoc::bytes("size", "", "How much it may hold.").required(),
         options::MOUNT,
     ],
     takes: Takes::Nothing,
@@ -58,7 +52,7 @@ struct Tmpfs {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let size = settings.bytes("size")?.unwrap_or(0);
+    let size = settings.optional_bytes("size")?.unwrap_or(0);
     if size == 0 {
         return Err(Refusal::at(
             settings.span_of("size"),

@@ -201,11 +201,11 @@ impl<'a> Builder<'a> {
         &mut self,
         entry: &Entry,
         levels: &[usize],
-        docs: &[SettingDoc],
+        docs: &'static [SettingDoc],
         parse: impl Fn(&Settings) -> Result<T, Refusal>,
     ) -> Option<T> {
-        let settings = entry.settings_in(self.factors, levels);
-        let mut refusals = settings.check_all(docs);
+        let settings = entry.settings_in(self.factors, levels, docs);
+        let mut refusals = settings.check_all();
         if refusals.is_empty() {
             match parse(&settings) {
                 Ok(parsed) => return Some(parsed),

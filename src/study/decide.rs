@@ -15,7 +15,7 @@ const ROUNDS_MAX: u64 = 10_000;
 /// # Errors
 /// What is out of range.
 pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
-    let margin = words.share("margin")?.unwrap_or(0.05);
+    let margin = words.share("margin")?;
     if margin <= 0.0 {
         return Err(Refusal::at(
             words.span_of("margin"),
@@ -23,7 +23,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
             "write the smallest difference that matters to you, like \"5 %\"",
         ));
     }
-    let confidence = words.share("confidence")?.unwrap_or(0.95);
+    let confidence = words.share("confidence")?;
     if !(0.5..=0.9999).contains(&confidence) {
         return Err(Refusal::at(
             words.span_of("confidence"),
@@ -31,7 +31,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
             "write \"95 %\" to be wrong in at most one study of twenty",
         ));
     }
-    let rounds = words.count("rounds-at-most")?.unwrap_or(30);
+    let rounds = words.count("rounds-at-most")?;
     if !(1..=ROUNDS_MAX).contains(&rounds) {
         return Err(Refusal::at(
             words.span_of("rounds-at-most"),
@@ -39,7 +39,7 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
             "write 30, or a shorter at-most",
         ));
     }
-    let time_max_ns = words.time_ns("at-most")?.unwrap_or(3_600_000_000_000);
+    let time_max_ns = words.time_ns("at-most")?;
     if time_max_ns == 0 {
         return Err(Refusal::at(
             words.span_of("at-most"),
@@ -54,9 +54,9 @@ pub(super) fn decide(words: &Settings) -> Result<Decide, Refusal> {
         // At most ROUNDS_MAX, just checked.
         rounds_max: rounds as u32,
         time_max_ns,
-        until: match words.text("until")?.as_deref() {
-            Some("each") => Until::Each,
-            Some("never") => Until::Never,
+        until: match words.text("until")?.as_str() {
+            "each" => Until::Each,
+            "never" => Until::Never,
             _ => Until::Overall,
         },
     })
@@ -86,17 +86,17 @@ pub(super) fn comparison(name: &str, span: &Span, factors: &[Factor]) -> Result<
 }
 
 /// Reads `[trial]`, already checked.
-pub(super) fn policy(words: &Settings) -> Policy {
-    let flag = |name: &str| words.flag(name).ok().flatten().unwrap_or(true);
-    let provision = words.text("provision").ok().flatten();
-    let precondition = words.text("precondition").ok().flatten();
-    Policy {
-        drop_caches: flag("drop-caches"),
-        remount: flag("remount"),
-        provision: match provision.as_deref() {
-            Some("once") => Provision::Once,
+///
+/// # Errors
+/// A value is of another kind.
+pub(super) fn policy(words: &Settings) -> Result<Policy, Refusal> {
+    Ok(Policy {
+        drop_caches: words.flag("drop-caches")?,
+        remount: words.flag("remount")?,
+        provision: match words.text("provision")?.as_str() {
+            "once" => Provision::Once,
             _ => Provision::EachRound,
         },
-        precondition: precondition.as_deref() == Some("snia"),
-    }
+        precondition: words.text("precondition")? == "snia",
+    })
 }

@@ -6,7 +6,7 @@
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use crate::setting::{Refusal, Setting, Settings, Span, Value};
+use crate::setting::{Refusal, Setting, SettingDoc, Settings, Span, Value};
 
 /// One word of a table and what it stands for.
 pub(super) struct Field {
@@ -144,6 +144,7 @@ pub(super) fn settings<'a>(
     owner: &str,
     span: &Span,
     fields: impl IntoIterator<Item = &'a Field>,
+    docs: &'static [SettingDoc],
     refusals: &mut Vec<Refusal>,
 ) -> Settings {
     let mut settings = Vec::new();
@@ -162,5 +163,6 @@ pub(super) fn settings<'a>(
         owner: owner.to_owned(),
         span: span.clone(),
         settings,
+        docs,
     }
 }

@@ -1,7 +1,7 @@
 //! One `[[stack]]` or `[[workload]]`: a kind, its settings, and what becomes of them in one
 //! configuration.
 
-use crate::setting::{Refusal, Setting, Settings, Span, Value};
+use crate::setting::{Refusal, Setting, SettingDoc, Settings, Span, Value};
 
 use super::Factor;
 use super::document::{self, Field, Item, Node};
@@ -92,7 +92,7 @@ pub(super) fn read(
         refusals,
     );
     let (kind, table) = (kind?, table?);
-    let raw = document::settings(&field.name, &field.item.span, table, refusals);
+    let raw = document::settings(&field.name, &field.item.span, table, &[], refusals);
     let mut templates = Vec::new();
     for setting in &raw.settings {
         templates.extend(keep(
@@ -136,7 +136,12 @@ impl Entry {
     }
 
     /// The settings in one configuration.
-    pub(super) fn settings_in(&self, factors: &[Factor], levels: &[usize]) -> Settings {
+    pub(super) fn settings_in(
+        &self,
+        factors: &[Factor],
+        levels: &[usize],
+        docs: &'static [SettingDoc],
+    ) -> Settings {
         let settings = self
             .raw
             .settings
@@ -151,6 +156,7 @@ impl Entry {
             owner: self.kind_in(factors, levels),
             span: self.raw.span.clone(),
             settings,
+            docs,
         }
     }
 

@@ -177,12 +177,12 @@ impl<'a> Reader<'a> {
             .fields
             .iter()
             .filter(|field| TOP_DOCS.iter().any(|doc| doc.name == field.name));
-        let settings = document::settings("a study", &(0..0), words, &mut self.refusals);
-        self.refusals.extend(settings.check_all(TOP_DOCS));
+        let settings = document::settings("a study", &(0..0), words, TOP_DOCS, &mut self.refusals);
+        self.refusals.extend(settings.check_all());
         Top {
-            title: settings.text("title").ok().flatten(),
-            question: settings.text("question").ok().flatten(),
-            seed: settings.count("seed").ok().flatten(),
+            title: settings.optional_text("title").ok().flatten(),
+            question: settings.optional_text("question").ok().flatten(),
+            seed: settings.optional_count("seed").ok().flatten(),
         }
     }
 
@@ -324,9 +324,10 @@ impl<'a> Reader<'a> {
                 kinds.push(field);
             }
         }
-        let words = document::settings("a workload", span, words, &mut self.refusals);
-        self.refusals.extend(words.check_all(WORKLOAD_DOCS));
-        let name = words.text("name").ok().flatten();
+        let words =
+            document::settings("a workload", span, words, WORKLOAD_DOCS, &mut self.refusals);
+        self.refusals.extend(words.check_all());
+        let name = words.optional_text("name").ok().flatten();
         if name
             .as_ref()
             .is_some_and(|name| name.trim().is_empty() || name.contains(['{', '}']))
@@ -338,7 +339,8 @@ impl<'a> Reader<'a> {
             ));
         }
         let name_span = name.as_ref().map(|_| words.span_of("name").clone());
-        let weight = words.number("weight").ok().flatten().unwrap_or(1.0);
+        // A weight of another kind is refused above; any weight but 0 then adds no second refusal.
+        let weight = words.number("weight").unwrap_or(1.0);
         let entry = entry::read(
             "workload",
             WORKLOAD_EXAMPLE,
@@ -419,15 +421,27 @@ impl<'a> Reader<'a> {
     }
 
     /// The words of a table of settings, checked; none: something is wrong with them.
-    fn words(&mut self, name: &str, example: &str, docs: &[SettingDoc]) -> Option<Settings> {
+    fn words(
+        &mut self,
+        name: &str,
+        example: &str,
+        docs: &'static [SettingDoc],
+    ) -> Option<Settings> {
         let owner = format!("[{name}]");
         let Some(field) = self.field(name) else {
-            return Some(document::settings(&owner, &(0..0), [], &mut self.refusals));
+            return Some(document::settings(
+                &owner,
+                &(0..0),
+                [],
+                docs,
+                &mut self.refusals,
+            ));
         };
         let before = self.refusals.len();
         let table = keep(field.item.table(&owner, example), &mut self.refusals)?;
-        let settings = document::settings(&owner, &field.item.span, table, &mut self.refusals);
-        self.refusals.extend(settings.check_all(docs));
+        let settings =
+            document::settings(&owner, &field.item.span, table, docs, &mut self.refusals);
+        self.refusals.extend(settings.check_all());
         (self.refusals.len() == before).then_some(settings)
     }
 
@@ -435,7 +449,7 @@ impl<'a> Reader<'a> {
         let words = self.words("decide", "[decide] margin = \"5 %\"", DECIDE_DOCS)?;
         let decided = decide::decide(&words);
         let mut decide = keep(decided, &mut self.refusals);
-        if let Some(name) = words.text("compare").ok().flatten() {
+        if let Some(name) = words.optional_text("compare").ok().flatten() {
             let compared = decide::comparison(&name, words.span_of("compare"), factors);
             keep(compared, &mut self.refusals);
             if let Some(decide) = &mut decide {
@@ -447,7 +461,7 @@ impl<'a> Reader<'a> {
 
     fn policy(&mut self) -> Option<Policy> {
         let words = self.words("trial", "[trial] remount = true", TRIAL_DOCS)?;
-        Some(decide::policy(&words))
+        keep(decide::policy(&words), &mut self.refusals)
     }
 
     /// A factor nothing depends on would compare a storage with itself under two names.

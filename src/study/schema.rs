@@ -5,7 +5,7 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::{Fallback, Kind, SettingDoc};
 
 use super::Kinds;
 use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
@@ -116,7 +116,7 @@ fn entry<'a>(
 fn table(description: &str, docs: &[SettingDoc], placeholders: Placeholders) -> Value {
     let required: Vec<&str> = docs
         .iter()
-        .filter(|doc| doc.required)
+        .filter(|doc| doc.fallback == Fallback::Required)
         .map(|doc| doc.name)
         .collect();
     json!({
@@ -139,9 +139,9 @@ fn word(doc: &SettingDoc, placeholders: Placeholders) -> Value {
     if placeholders == Placeholders::Yes {
         kind = json!({ "anyOf": [kind, { "type": "string", "pattern": "\\{" }] });
     }
-    let described = match doc.default {
-        "" => doc.doc.to_owned(),
-        default => format!("{} Default: {default}.", doc.doc),
+    let described = match doc.default_words() {
+        None => doc.doc.to_owned(),
+        Some(default) => format!("{} Default: {default}.", doc.doc),
     };
     kind["description"] = Value::String(described);
     kind

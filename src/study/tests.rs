@@ -6,7 +6,7 @@ use super::error::StudyError;
 use super::*;
 use crate::event::{Better, MetricHead};
 use crate::host::Needs;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Fallback, Kind, Refusal, SettingDoc, Settings};
 use crate::stack::{Gives, GivesKind, Layer, LayerError, Setup, StandingLayer, Takes};
 use crate::workload::{Cost, Place, Trouble};
 use stackrace_engine::Outcome;
@@ -108,11 +108,14 @@ fn given(settings: &Settings) -> String {
 }
 
 const fn setting(name: &'static str, kind: Kind, required: bool) -> SettingDoc {
+    let fallback = match required {
+        true => Fallback::Required,
+        false => Fallback::Absent,
+    };
     SettingDoc {
         name,
         kind,
-        default: "",
-        required,
+        fallback,
         doc: "A setting.",
     }
 }
@@ -164,7 +167,7 @@ const WORKLOADS: &[WorkloadKind] = &[WorkloadKind {
     ],
     example: "",
     parse: |settings| {
-        if settings.bytes("block-size")? == Some(3) {
+        if settings.optional_bytes("block-size")? == Some(3) {
             return Err(Refusal::at(
                 settings.span_of("block-size"),
                 "a block of 3 bytes is odd",
@@ -1288,4 +1291,30 @@ fn places_are_texts_of_one_kind_and_a_comparison_must_have_them() {
         "compare = \"system\"",
         &["there is no factor \"system\"", "[factors] system = ["],
     );
+}
+
+/// A second default somewhere else could contradict the first: this one is what is used.
+#[test]
+fn every_documented_default_is_a_value_of_its_kind() {
+    let layers = crate::stack::ALL
+        .iter()
+        .map(|kind| (kind.name, kind.settings));
+    let workloads = crate::workload::ALL
+        .iter()
+        .map(|kind| (kind.name, kind.settings));
+    let own = [
+        ("a study", words::TOP_DOCS),
+        ("[[workload]]", words::WORKLOAD_DOCS),
+        ("[decide]", words::DECIDE_DOCS),
+        ("[trial]", words::TRIAL_DOCS),
+    ];
+    let mut read = 0;
+    for (owner, docs) in layers.chain(workloads).chain(own) {
+        for doc in docs {
+            doc.check_default()
+                .unwrap_or_else(|why| panic!("{owner}: {}: {}", doc.name, why.message));
+            read += usize::from(doc.default_words().is_some());
+        }
+    }
+    assert!(read > 100, "{read} defaults");
 }

@@ -5,7 +5,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
 use crate::event::{
-    ConfigurationHead, Counted, Decide, Ended, Observation, RunStarted, Settled, Until,
+    Better, ConfigurationHead, Counted, Decide, Ended, Observation, RunStarted, Settled, Until,
     WorkloadHead,
 };
 use crate::verdict::table::Evidence;

@@ -5,9 +5,7 @@
 //! Only the beginning is cold. `docs/workloads/bonnie.md` says exactly what is done, and what is not
 //! as in the original.
 
-use stackrace_engine::bonnie::{
-    Bonnie, CHARACTERS, CHUNK, FILE_BYTES, Made, Phase, SEEKS, Version,
-};
+use stackrace_engine::bonnie::{Bonnie, CHARACTERS, CHUNK, FILE_BYTES, Made, Phase, Version};
 use stackrace_engine::spec::Content;
 use stackrace_engine::{Op, Outcome};
 
@@ -15,7 +13,7 @@ use super::block::at_least_one;
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::classic::bonnie::{self as classic, Cell, Column, Figure, Report};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 /// Smallest and largest chunk, bytes.
@@ -24,81 +22,64 @@ pub(crate) const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
 pub(crate) const FILES_MAX: u64 = 1000;
 /// Most directories: their names have five digits.
 pub(crate) const DIRECTORIES_MAX: u64 = 99_999;
-/// Files unless a study says otherwise.
-const FILES: u64 = 16 * classic::FILES_UNIT;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "bonnie++",
     summary: "bonnie++ 1.03 or 2.00: characters, blocks, rewriting, seeks, many files",
     source: "bonnie++ 1.03e and 2.00a; see docs/workloads/bonnie.md",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::choice(
             "version",
-            Kind::Choice(&["2.00", "1.03"]),
+            &["2.00", "1.03"],
             "2.00",
             "Which benchmark; figures of one say nothing about the other.",
         ),
-        SettingDoc::optional(
-            "size",
-            Kind::Bytes,
-            "twice the memory",
-            "Data written and read; 0: none.",
-        ),
-        SettingDoc::optional("chunk", Kind::Bytes, "8 KiB", "Bytes of one read or write."),
-        SettingDoc::optional(
+        SettingDoc::bytes("size", "", "Data written and read; 0: none.")
+            .computed("twice the memory"),
+        SettingDoc::bytes("chunk", "8 KiB", "Bytes of one read or write."),
+        SettingDoc::count(
             "files",
-            Kind::Count,
             "16384",
             "Files created, looked up and removed, twice; 0: none.",
         ),
-        SettingDoc::optional("file-size-min", Kind::Bytes, "0 B", "Smallest file."),
-        SettingDoc::optional(
+        SettingDoc::bytes("file-size-min", "0 B", "Smallest file."),
+        SettingDoc::bytes(
             "file-size-max",
-            Kind::Bytes,
             "0 B",
             "Largest file (sizes are uniform between).",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "links",
-            Kind::Choice(&["none", "hard", "symbolic"]),
+            &["none", "hard", "symbolic"],
             "none",
             "Make links to the first file instead of files.",
         ),
-        SettingDoc::optional(
-            "directories",
-            Kind::Count,
-            "1",
-            "Directories the files are spread over.",
-        ),
-        SettingDoc::optional("seekers", Kind::Count, "5 (1.03: 3)", "Threads that seek."),
-        SettingDoc::optional("seeks", Kind::Count, "8192", "Seeks of all of them."),
-        SettingDoc::optional(
+        SettingDoc::count("directories", "1", "Directories the files are spread over."),
+        SettingDoc::count("seekers", "", "Threads that seek.").computed("5 (1.03: 3)"),
+        SettingDoc::count("seeks", "8192", "Seeks of all of them."),
+        SettingDoc::flag(
             "fast",
-            Kind::Flag,
             "false",
             "Leave out reading and writing by characters.",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "direct",
-            Kind::Flag,
             "false",
             "Direct I/O where data files are created, and, as in the original, only there.",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "fsync",
-            Kind::Flag,
             "false",
             "fsync each file, changed directory and updating seek (-b).",
         ),
-        SettingDoc::optional(
+        SettingDoc::time(
             "too-fast",
-            Kind::Time,
             "0 s",
             "No rate of a phase shorter than this (the original: 0.5 s).",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "content",
-            Kind::Choice(&["original", "random"]),
+            &["original", "random"],
             "original",
             "What is written: nearly all zero as in the original, which compresses to nothing, or random bytes.",
         ),
@@ -173,37 +154,40 @@ struct Classic {
 
 impl Classic {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let version = match settings.text("version")?.as_deref() {
-            Some("1.03") => Version::V1_03,
+        let version = match settings.text("version")?.as_str() {
+            "1.03" => Version::V1_03,
             _ => Version::V2_00,
         };
         let plan = Bonnie {
             directory: std::path::PathBuf::new(),
             name: "bonnie".to_owned(),
             version,
-            bytes: match settings.bytes("size")? {
+            bytes: match settings.optional_bytes("size")? {
                 Some(bytes) => bytes,
                 None => usual_size_mib(memory_mib()) << 20,
             },
             chunk: chunk(settings)?,
             characters: CHARACTERS,
-            seeks: at_least(settings, "seeks", u64::from(SEEKS), 1_000_000_000)?,
-            seekers: at_least_one(settings, "seekers", version.seekers())?,
-            files: settings.count("files")?.unwrap_or(FILES),
+            seeks: at_least(settings, "seeks", 1_000_000_000)?,
+            seekers: match settings.given("seekers") {
+                true => at_least_one(settings, "seekers")?,
+                false => version.seekers(),
+            },
+            files: settings.count("files")?,
             made: made(settings)?,
-            directories: at_least(settings, "directories", 1, DIRECTORIES_MAX)?,
+            directories: at_least(settings, "directories", DIRECTORIES_MAX)?,
             file_chunk: CHUNK,
-            fsync: settings.flag("fsync")?.unwrap_or(false),
-            direct: settings.flag("direct")?.unwrap_or(false),
-            content: match settings.text("content")?.as_deref() {
-                Some("random") => Content::Random,
+            fsync: settings.flag("fsync")?,
+            direct: settings.flag("direct")?,
+            content: match settings.text("content")?.as_str() {
+                "random" => Content::Random,
                 _ => Content::Zero,
             },
             seed: 0,
         };
         let whole = Self {
-            fast: settings.flag("fast")?.unwrap_or(false),
-            too_fast_ns: settings.time_ns("too-fast")?.unwrap_or(0),
+            fast: settings.flag("fast")?,
+            too_fast_ns: settings.time_ns("too-fast")?,
             plan,
         };
         whole.check(settings)?;
@@ -264,8 +248,8 @@ impl Classic {
 }
 
 /// A count from 1 to a limit that fits.
-fn at_least(settings: &Settings, name: &str, default: u64, most: u64) -> Result<u32, Refusal> {
-    let count = settings.count(name)?.unwrap_or(default);
+fn at_least(settings: &Settings, name: &str, most: u64) -> Result<u32, Refusal> {
+    let count = settings.count(name)?;
     match u32::try_from(count) {
         Ok(count) if (1..=most).contains(&u64::from(count)) => Ok(count),
         _ => Err(Refusal::at(
@@ -277,7 +261,7 @@ fn at_least(settings: &Settings, name: &str, default: u64, most: u64) -> Result<
 }
 
 fn chunk(settings: &Settings) -> Result<usize, Refusal> {
-    let chunk = settings.bytes("chunk")?.unwrap_or(CHUNK as u64);
+    let chunk = settings.bytes("chunk")?;
     if !CHUNKS.contains(&chunk) || !chunk.is_power_of_two() {
         return Err(Refusal::at(
             settings.span_of("chunk"),
@@ -289,8 +273,8 @@ fn chunk(settings: &Settings) -> Result<usize, Refusal> {
 }
 
 fn made(settings: &Settings) -> Result<Made, Refusal> {
-    let size = |name| settings.bytes(name).map(|bytes| bytes.unwrap_or(0));
-    let (min, max) = (size("file-size-min")?, size("file-size-max")?);
+    let min = settings.bytes("file-size-min")?;
+    let max = settings.bytes("file-size-max")?;
     if min > max {
         return Err(Refusal::at(
             settings.span_of("file-size-min"),
@@ -298,9 +282,9 @@ fn made(settings: &Settings) -> Result<Made, Refusal> {
             "swap them",
         ));
     }
-    let made = match settings.text("links")?.as_deref() {
-        Some("hard") => Made::HardLinks,
-        Some("symbolic") => Made::SymbolicLinks,
+    let made = match settings.text("links")?.as_str() {
+        "hard" => Made::HardLinks,
+        "symbolic" => Made::SymbolicLinks,
         _ => return Ok(Made::Files { min, max }),
     };
     if max > 0 {

@@ -17,7 +17,7 @@ use super::block::{content, size};
 use super::metric::{self, Figure};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -25,13 +25,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "one large file copied within the stack",
     source: "cp of coreutils 9 (in-kernel, reflink) and before (classic)",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "",
-            required: true,
-            doc: "Size of the file.",
-        },
+        SettingDoc::bytes("size", "", "Size of the file.").required(),
         METHOD,
         SYNC_AT_END,
         CONTENT,
@@ -49,27 +43,24 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 };
 
 /// How data is copied.
-pub(super) const METHOD: SettingDoc = SettingDoc {
-    name: "method",
-    kind: Kind::Choice(&["classic", "in-kernel", "reflink"]),
-    default: "classic",
-    required: false,
-    doc: "Read and write buffers, copy_file_range, or share blocks.",
-};
+pub(super) const METHOD: SettingDoc = SettingDoc::choice(
+    "method",
+    &["classic", "in-kernel", "reflink"],
+    "classic",
+    "Read and write buffers, copy_file_range, or share blocks.",
+);
 /// Durable before the clock stops.
-pub(super) const SYNC_AT_END: SettingDoc = SettingDoc {
-    name: "sync-at-end",
-    kind: Kind::Flag,
-    default: "true",
-    required: false,
-    doc: "Make the result durable before the clock stops (cp itself never does).",
-};
+pub(super) const SYNC_AT_END: SettingDoc = SettingDoc::flag(
+    "sync-at-end",
+    "true",
+    "Make the result durable before the clock stops (cp itself never does).",
+);
 
 /// The method asked for.
 pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
-    Ok(match settings.text("method")?.as_deref() {
-        Some("in-kernel") => CopyMethod::InKernel,
-        Some("reflink") => CopyMethod::Reflink,
+    Ok(match settings.text("method")?.as_str() {
+        "in-kernel" => CopyMethod::InKernel,
+        "reflink" => CopyMethod::Reflink,
         _ => CopyMethod::Classic {
             buffer_bytes: COPY_BUFFER_BYTES,
         },
@@ -78,7 +69,7 @@ pub(super) fn method(settings: &Settings) -> Result<CopyMethod, Refusal> {
 
 /// Whether the clock waits for durability.
 pub(super) fn at_end(settings: &Settings) -> Result<AtEnd, Refusal> {
-    Ok(if settings.flag("sync-at-end")?.unwrap_or(true) {
+    Ok(if settings.flag("sync-at-end")? {
         AtEnd::Durable
     } else {
         AtEnd::Return

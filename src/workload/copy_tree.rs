@@ -12,16 +12,14 @@ use super::metric::{self, Figure};
 use super::tree::{FROM, HELD, INVENTED, Source};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::SettingDoc;
 
 /// As rsync does it.
-const AS_RSYNC: SettingDoc = SettingDoc {
-    name: "as-rsync",
-    kind: Kind::Flag,
-    default: "false",
-    required: false,
-    doc: "Temporary name, mode and times set, renamed.",
-};
+const AS_RSYNC: SettingDoc = SettingDoc::flag(
+    "as-rsync",
+    "false",
+    "Temporary name, mode and times set, renamed.",
+);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "copy-tree",
@@ -36,7 +34,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     parse: |settings| {
         let mut method = method(settings)?;
         let mut manner = Manner::Direct;
-        if settings.flag("as-rsync")?.unwrap_or(false) {
+        if settings.flag("as-rsync")? {
             manner = Manner::Renamed;
             if let CopyMethod::Classic { buffer_bytes } = &mut method {
                 *buffer_bytes = RSYNC_BUFFER_BYTES;

@@ -14,18 +14,16 @@ use super::read_file::{bring, real_file};
 use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 /// What describes the tree in an archive that is made.
 const MADE: [SettingDoc; 9] = SettingDoc::joined(&[&INVENTED, &HELD]);
-const FROM: SettingDoc = SettingDoc {
-    name: "from",
-    kind: Kind::Text,
-    default: "",
-    required: false,
-    doc: "A real tar archive, not compressed, used instead of a made one (it is only read).",
-};
+const FROM: SettingDoc = SettingDoc::text(
+    "from",
+    "",
+    "A real tar archive, not compressed, used instead of a made one (it is only read).",
+);
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "extract-tar",

@@ -18,7 +18,7 @@ use super::block::{BlockIo, Frame};
 use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 /// The modes as sysbench names them.
@@ -29,13 +29,13 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "sysbench file I/O, its very requests or in its style: six modes, fsync at a cadence",
     source: "the modes and defaults of sysbench 1.0.20 fileio",
     settings: &[
-        SettingDoc {
-            name: "mode",
-            kind: Kind::Choice(&MODES),
-            default: "",
-            required: true,
-            doc: "Sequential write of new files, rewrite, read; random read, write, both.",
-        },
+        SettingDoc::choice(
+            "mode",
+            &MODES,
+            "",
+            "Sequential write of new files, rewrite, read; random read, write, both.",
+        )
+        .required(),
         exact::VERSION,
         word::SIZE,
         files("8", "Number of files; with version 128."),
@@ -53,13 +53,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
         word::DATA_ONLY,
         word::SYNC,
         word::PREALLOCATE,
-        SettingDoc {
-            name: "ratio",
-            kind: Kind::Number,
-            default: "1.5",
-            required: false,
-            doc: "Reads for each write in rndrw.",
-        },
+        SettingDoc::number("ratio", "1.5", "Reads for each write in rndrw."),
         word::DIRECT,
         time("10 s", "Stop after this long."),
         word::OPERATIONS,
@@ -74,7 +68,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 };
 
 fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
-    let asked = settings.text("mode")?.unwrap_or_default();
+    let asked = settings.text("mode")?;
     let mode = MODES.into_iter().find(|mode| *mode == asked);
     let mode = mode.unwrap_or(MODES[0]);
     if settings.given("version") {
@@ -90,8 +84,6 @@ fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
     Ok(Box::new(FileIo::parse(settings, mode)?))
 }
 
-const TIME_NS: u64 = 10_000_000_000;
-
 /// Where the 95th percentile of the first operation stands: what an open loop is asked for.
 const PRIMARY_OPEN: usize = 4;
 
@@ -103,17 +95,13 @@ struct FileIo {
 
 impl FileIo {
     fn parse(settings: &Settings, mode: &'static str) -> Result<Self, Refusal> {
-        let ratio = settings.number("ratio")?.unwrap_or(1.5);
+        let ratio = settings.number("ratio")?;
         let read_share = match mode {
             "seqrd" | "rndrd" => 1.0,
             "rndrw" => ratio / (ratio + 1.0),
             _ => 0.0,
         };
         let frame = Frame {
-            block_size: 16 << 10,
-            files: 8,
-            fsync_every: 100,
-            time_ns: Some(TIME_NS),
             access: if mode.starts_with("seq") {
                 Access::Sequential
             } else {
@@ -167,14 +155,14 @@ impl FileIo {
 impl Workload for FileIo {
     fn summary(&self) -> String {
         format!(
-            "sysbench-style {} over {} files of together {}, blocks of {}, {} thread(s){}, at most {}",
+            "sysbench-style {} over {} files of together {}, blocks of {}, {} thread(s){}{}",
             self.mode,
             self.io.files,
             unit::bytes(self.io.size),
             unit::weights(&self.io.block_sizes),
             self.io.threads,
             self.io.words(),
-            unit::time_ns(self.io.time_ns.unwrap_or(TIME_NS) as f64)
+            self.io.at_most()
         )
     }
 

@@ -17,7 +17,7 @@ use super::copy_file::{at_end, durable};
 use super::metric::{self, Latency};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::{Better, MetricHead};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings, Span, unknown_word};
+use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -25,76 +25,42 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "many small files: created, looked up, read, renamed, linked, listed, unlinked",
     source: "the common core of bonnie++ -n, mdtest and fs_mark",
     settings: &[
-        SettingDoc {
-            name: "count",
-            kind: Kind::Count,
-            default: "",
-            required: true,
-            doc: "Number of files.",
-        },
-        SettingDoc {
-            name: "directories",
-            kind: Kind::Count,
-            default: "16",
-            required: false,
-            doc: "Number of directories they are spread over.",
-        },
-        SettingDoc {
-            name: "phases",
-            kind: Kind::Texts,
-            default: "[\"create\", \"stat\", \"read\", \"unlink\"]",
-            required: false,
-            doc: "What is done to all of them, in this order: mkdir, create, then stat, open-close, read, readdir, rename, link as you like, unlink, rmdir; each once, create always.",
-        },
-        SettingDoc {
-            name: "order",
-            kind: Kind::Choice(&["random", "creation"]),
-            default: "random",
-            required: false,
-            doc: "Order of visits after creation: each once at random, or as created.",
-        },
-        SettingDoc {
-            name: "rename-to",
-            kind: Kind::Choice(&["same-directory", "next-directory"]),
-            default: "same-directory",
-            required: false,
-            doc: "Where rename puts a file.",
-        },
-        SettingDoc {
-            name: "size-min",
-            kind: Kind::Bytes,
-            default: "1 KiB",
-            required: false,
-            doc: "Smallest file.",
-        },
-        SettingDoc {
-            name: "size-max",
-            kind: Kind::Bytes,
-            default: "16 KiB",
-            required: false,
-            doc: "Largest file (sizes are log-uniform between).",
-        },
-        SettingDoc {
-            name: "threads",
-            kind: Kind::Count,
-            default: "1",
-            required: false,
-            doc: "Threads.",
-        },
-        SettingDoc {
-            name: "fsync",
-            kind: Kind::Flag,
-            default: "false",
-            required: false,
-            doc: "fsync each file when it is created.",
-        },
-        SettingDoc {
-            name: "sync-at-end",
-            kind: Kind::Flag,
-            default: "true",
-            required: false,
-            doc: "Make what a phase changed durable before its clock stops.",
-        },
+        SettingDoc::count("count", "", "Number of files.").required(),
+        SettingDoc::count(
+            "directories",
+            "16",
+            "Number of directories they are spread over.",
+        ),
+        SettingDoc::texts(
+            "phases",
+            "[\"create\", \"stat\", \"read\", \"unlink\"]",
+            "What is done to all of them, in this order: mkdir, create, then stat, open-close, read, readdir, rename, link as you like, unlink, rmdir; each once, create always.",
+        ),
+        SettingDoc::choice(
+            "order",
+            &["random", "creation"],
+            "random",
+            "Order of visits after creation: each once at random, or as created.",
+        ),
+        SettingDoc::choice(
+            "rename-to",
+            &["same-directory", "next-directory"],
+            "same-directory",
+            "Where rename puts a file.",
+        ),
+        SettingDoc::bytes("size-min", "1 KiB", "Smallest file."),
+        SettingDoc::bytes(
+            "size-max",
+            "16 KiB",
+            "Largest file (sizes are log-uniform between).",
+        ),
+        SettingDoc::count("threads", "1", "Threads."),
+        SettingDoc::flag("fsync", "false", "fsync each file when it is created."),
+        SettingDoc::flag(
+            "sync-at-end",
+            "true",
+            "Make what a phase changed durable before its clock stops.",
+        ),
         CONTENT,
         COMPRESS_RATIO,
     ],
@@ -151,13 +117,10 @@ const PHASES: &[Phase] = &[
     Phase::new("unlink", Op::Unlink, 3, FileSet::unlink),
     Phase::new("rmdir", Op::Rmdir, 4, FileSet::rmdir),
 ];
-/// What is done unless a study says otherwise.
-const USUAL: [&str; 4] = ["create", "stat", "read", "unlink"];
 
 /// The phases a study asks for.
 fn phases(settings: &Settings) -> Result<Vec<&'static Phase>, Refusal> {
     let words = settings.texts("phases")?;
-    let words = words.unwrap_or_else(|| USUAL.map(str::to_owned).to_vec());
     let span = settings.span_of("phases");
     let find = |word: &String| {
         let found = PHASES.iter().find(|phase| phase.word == word);
@@ -204,16 +167,15 @@ fn in_order(chosen: &[&Phase], span: &Span) -> Result<(), Refusal> {
 
 /// Where files are renamed to.
 fn rename_to(settings: &Settings, chosen: &[&Phase]) -> Result<RenameTo, Refusal> {
-    let word = settings.text("rename-to")?;
-    if word.is_some() && !chosen.iter().any(|phase| phase.op == Op::Rename) {
+    if settings.given("rename-to") && !chosen.iter().any(|phase| phase.op == Op::Rename) {
         return Err(Refusal::at(
             settings.span_of("rename-to"),
             "rename-to says where files are renamed to, and no phase renames them",
             "add \"rename\" to phases, or leave it out",
         ));
     }
-    Ok(match word.as_deref() {
-        Some("next-directory") => RenameTo::NextDirectory,
+    Ok(match settings.text("rename-to")?.as_str() {
+        "next-directory" => RenameTo::NextDirectory,
         _ => RenameTo::SameDirectory,
     })
 }
@@ -235,7 +197,7 @@ struct Files {
 
 impl Files {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let count = settings.count("count")?.unwrap_or(0);
+        let count = settings.count("count")?;
         if count == 0 || count > 100_000_000 {
             return Err(Refusal::at(
                 settings.span_of("count"),
@@ -243,10 +205,12 @@ impl Files {
                 "",
             ));
         }
-        let size_min = settings.bytes("size-min")?.unwrap_or(1 << 10);
-        let size_max = settings
-            .bytes("size-max")?
-            .unwrap_or((16 << 10).max(size_min));
+        let size_min = settings.bytes("size-min")?;
+        let mut size_max = settings.bytes("size-max")?;
+        if !settings.given("size-max") {
+            // A smallest file above the usual largest one makes all files equal.
+            size_max = size_max.max(size_min);
+        }
         if size_max < size_min {
             return Err(Refusal::at(
                 settings.span_of("size-max"),
@@ -256,8 +220,8 @@ impl Files {
         }
         let phases = phases(settings)?;
         let rename_to = rename_to(settings, &phases)?;
-        let order = match settings.text("order")?.as_deref() {
-            Some("creation") => Order::Creation,
+        let order = match settings.text("order")?.as_str() {
+            "creation" => Order::Creation,
             _ => Order::Random,
         };
         Ok(Self {
@@ -268,8 +232,8 @@ impl Files {
             directories: directories(settings)?,
             size_min,
             size_max,
-            threads: at_least_one(settings, "threads", 1)?,
-            fsync: settings.flag("fsync")?.unwrap_or(false),
+            threads: at_least_one(settings, "threads")?,
+            fsync: settings.flag("fsync")?,
             at_end: at_end(settings)?,
             content: content(settings)?,
         })
@@ -319,7 +283,7 @@ fn listed(words: &[&str]) -> String {
 
 /// How many directories.
 fn directories(settings: &Settings) -> Result<u32, Refusal> {
-    let count = settings.count("directories")?.unwrap_or(16);
+    let count = settings.count("directories")?;
     match u32::try_from(count) {
         Ok(count) if (1..=DIRECTORIES_MAX).contains(&count) => Ok(count),
         _ => Err(Refusal::at(

@@ -10,7 +10,7 @@ use super::tree::Source;
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
 use crate::host::argv;
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::SettingDoc;
 
 /// Steps, in order.
 const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];
@@ -18,9 +18,9 @@ const PHASES: [&str; 3] = ["scrub", "resilver", "verify"];
 /// Which of them the resilvering is.
 const RESILVER: usize = 1;
 
-const TOPOLOGY: SettingDoc = SettingDoc::optional(
+const TOPOLOGY: SettingDoc = SettingDoc::choice(
     "topology",
-    Kind::Choice(&["mirror", "raid10", "raidz1", "raidz2", "raidz3"]),
+    &["mirror", "raid10", "raidz1", "raidz2", "raidz3"],
     "raidz1",
     "How data is spread over all devices but the last; raid10: pairs of mirrors, in order.",
 );
@@ -33,9 +33,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     example: "mend-pool = { topology = \"raidz1\", files = 2000, size-median = \"64 KiB\" }",
     parse: |settings| {
         Ok(Box::new(MendPool {
-            topology: settings
-                .text("topology")?
-                .unwrap_or_else(|| "raidz1".to_owned()),
+            topology: settings.text("topology")?,
             source: Source::parse(settings)?,
         }))
     },

@@ -14,7 +14,7 @@ use super::metric::{self, Latency};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::classic::postmark::{self, Tally};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -22,67 +22,57 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "small files of a mail server: made, read, appended to, deleted",
     source: "PostMark 1.51 (J. Katcher, Network Appliance TR3022), the same draws and system calls",
     settings: &[
-        SettingDoc::optional("number", Kind::Count, "500", "Files in the beginning."),
-        SettingDoc::optional(
+        SettingDoc::count("number", "500", "Files in the beginning."),
+        SettingDoc::count(
             "transactions",
-            Kind::Count,
             "500",
             "Transactions, two operations each: read or append, then create or delete.",
         ),
-        SettingDoc::optional("size-low", Kind::Bytes, "500 B", "Smallest file."),
-        SettingDoc::optional(
+        SettingDoc::bytes("size-low", "500 B", "Smallest file."),
+        SettingDoc::bytes(
             "size-high",
-            Kind::Bytes,
             "10000 B",
             "Files are made smaller than this, and appended to up to it.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "subdirectories",
-            Kind::Count,
             "0",
             "Directories the files are spread over; 0 and 1: none.",
         ),
-        SettingDoc::optional("read-block", Kind::Bytes, "512 B", "Bytes of one read."),
-        SettingDoc::optional("write-block", Kind::Bytes, "512 B", "Bytes of one write."),
-        SettingDoc::optional(
+        SettingDoc::bytes("read-block", "512 B", "Bytes of one read."),
+        SettingDoc::bytes("write-block", "512 B", "Bytes of one write."),
+        SettingDoc::flag(
             "buffering",
-            Kind::Flag,
             "true",
             "Through a buffer of 4 KiB as the C library's, instead of a system call per block.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "bias-read",
-            Kind::Count,
             "5",
             "Of ten transactions so many read, the others append.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "bias-create",
-            Kind::Count,
             "5",
             "Of ten transactions so many create, the others delete.",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "read-append",
-            Kind::Flag,
             "true",
             "Whether transactions read or append at all (false: PostMark's bias of -1).",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "create-delete",
-            Kind::Flag,
             "true",
             "Whether transactions create or delete at all (false: PostMark's bias of -1).",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "seed",
-            Kind::Count,
             "",
             "PostMark's seed, 42 unless changed there; absent: another one every round.",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "sync-at-end",
-            Kind::Flag,
             "false",
             "Flush the file system after creation, transactions and deletion, inside their times (PostMark never does).",
         ),
@@ -105,14 +95,12 @@ struct Mail {
 fn within(
     settings: &Settings,
     name: &str,
-    found: Option<u64>,
-    default: u32,
+    found: u64,
     (low, high): (u32, u32),
 ) -> Result<u32, Refusal> {
-    match found.map(u32::try_from) {
-        None => Ok(default),
-        Some(Ok(value)) if (low..=high).contains(&value) => Ok(value),
-        Some(_) => Err(Refusal::at(
+    match u32::try_from(found) {
+        Ok(value) if (low..=high).contains(&value) => Ok(value),
+        _ => Err(Refusal::at(
             settings.span_of(name),
             format!("{name} must be between {low} and {high}"),
             "",
@@ -122,15 +110,15 @@ fn within(
 
 impl Mail {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let count = |name: &str, default, bounds| {
-            within(settings, name, settings.count(name)?, default, bounds)
-        };
-        let bytes = |name: &str, default, bounds| {
-            within(settings, name, settings.bytes(name)?, default, bounds)
-        };
+        let count = |name: &str, bounds| within(settings, name, settings.count(name)?, bounds);
+        let bytes = |name: &str, bounds| within(settings, name, settings.bytes(name)?, bounds);
         let any = (1, SIZE_MAX);
-        let size_low = bytes("size-low", 500, any)?;
-        let size_high = bytes("size-high", size_low.max(10_000), any)?;
+        let size_low = bytes("size-low", any)?;
+        let mut size_high = bytes("size-high", any)?;
+        if !settings.given("size-high") {
+            // As in PostMark, a smallest file above the usual largest one makes all files equal.
+            size_high = size_high.max(size_low);
+        }
         if size_high < size_low {
             return Err(Refusal::at(
                 settings.span_of("size-high"),
@@ -139,8 +127,8 @@ impl Mail {
             ));
         }
         let bias = |name: &str, whether: &str| {
-            let bias = count(name, 5, (0, 10))?;
-            let done = settings.flag(whether)?.unwrap_or(true);
+            let bias = count(name, (0, 10))?;
+            let done = settings.flag(whether)?;
             if !done && settings.given(name) {
                 let message = format!("{name} says nothing where {whether} is false");
                 return Err(Refusal::at(settings.span_of(name), message, "leave it out"));
@@ -150,24 +138,24 @@ impl Mail {
         Ok(Self {
             plan: PostMark {
                 locations: Vec::new(),
-                subdirectories: count("subdirectories", 0, (0, 1_000_000))?,
-                files: count("number", 500, (1, FILES_MAX))?,
-                transactions: count("transactions", 500, (1, i32::MAX as u32))?,
+                subdirectories: count("subdirectories", (0, 1_000_000))?,
+                files: count("number", (1, FILES_MAX))?,
+                transactions: count("transactions", (1, i32::MAX as u32))?,
                 size_low,
                 size_high,
-                read_block: bytes("read-block", 512, any)?,
-                write_block: bytes("write-block", 512, any)?,
-                buffered: settings.flag("buffering")?.unwrap_or(true),
+                read_block: bytes("read-block", any)?,
+                write_block: bytes("write-block", any)?,
+                buffered: settings.flag("buffering")?,
                 bias_read: bias("bias-read", "read-append")?,
                 bias_create: bias("bias-create", "create-delete")?,
                 seed: 0,
                 at_end: match settings.flag("sync-at-end")? {
-                    Some(true) => AtEnd::Durable,
-                    _ => AtEnd::Return,
+                    true => AtEnd::Durable,
+                    false => AtEnd::Return,
                 },
             },
             seed: match settings.given("seed") {
-                true => Some(count("seed", 42, (1, i32::MAX as u32))?),
+                true => Some(count("seed", (1, i32::MAX as u32))?),
                 false => None,
             },
         })

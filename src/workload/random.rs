@@ -6,12 +6,12 @@
 
 use stackrace_engine::{Op, Outcome};
 
-use super::block::words::{self as word, block_size, files, fsync_every, time};
+use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame, access};
 use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -19,22 +19,16 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "random reads, writes or a mix, at any block size and queue depth",
     source: "the common core of fio rw=randread/randwrite/randrw and sysbench rndrd/rndwr/rndrw",
     settings: &[
-        SettingDoc {
-            name: "mode",
-            kind: Kind::Choice(&["read", "write", "mixed"]),
-            default: "",
-            required: true,
-            doc: "Read, write, or both.",
-        },
+        SettingDoc::choice(
+            "mode",
+            &["read", "write", "mixed"],
+            "",
+            "Read, write, or both.",
+        )
+        .required(),
         word::SIZE,
-        files("1", "Number of files the size is divided among."),
-        SettingDoc {
-            name: "read-share",
-            kind: Kind::Share,
-            default: "60 %",
-            required: false,
-            doc: "Share of reads in a mix.",
-        },
+        word::FILES,
+        SettingDoc::share("read-share", "60 %", "Share of reads in a mix."),
         block_size("4 KiB"),
         word::BLOCK_SIZES,
         word::ALIGN,
@@ -64,8 +58,6 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     parse: |settings| Ok(Box::new(Random::parse(settings)?)),
 };
 
-const TIME_NS: u64 = 5_000_000_000;
-
 /// Where the 99th percentile of the first operation stands: what an open loop is asked for.
 const PRIMARY_OPEN: usize = 4;
 
@@ -76,17 +68,12 @@ struct Random {
 
 impl Random {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let share = settings.share("read-share")?;
-        let read_share = match settings.text("mode")?.as_deref() {
-            Some("read") => 1.0,
-            Some("write") => 0.0,
-            _ => share.unwrap_or(0.6),
+        let read_share = match settings.text("mode")?.as_str() {
+            "read" => 1.0,
+            "write" => 0.0,
+            _ => settings.share("read-share")?,
         };
         let frame = Frame {
-            block_size: 4096,
-            files: 1,
-            fsync_every: 0,
-            time_ns: Some(TIME_NS),
             access: access(settings)?,
             read_share,
             new_files: false,
@@ -135,14 +122,14 @@ impl Workload for Random {
             files => format!("{files} files of together"),
         };
         format!(
-            "{what} of {} in {file} {}, {} thread(s) × queue depth {}{}{}, at most {}",
+            "{what} of {} in {file} {}, {} thread(s) × queue depth {}{}{}{}",
             unit::weights(&self.io.block_sizes),
             unit::bytes(self.io.size),
             self.io.threads,
             self.io.queue_depth,
             self.io.access_words(),
             self.io.words(),
-            unit::time_ns(self.io.time_ns.unwrap_or(TIME_NS) as f64)
+            self.io.at_most()
         )
     }
 

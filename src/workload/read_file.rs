@@ -16,7 +16,7 @@ use super::metric::{self, Figure, Latency};
 use super::tree::alone;
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -35,24 +35,20 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     parse: |settings| Ok(Box::new(ReadFile::parse(settings)?)),
 };
 
-const SIZE: SettingDoc = SettingDoc {
-    name: "size",
-    kind: Kind::Bytes,
-    default: "",
-    required: false,
-    doc: "Size of the file; needed unless `from` is given.",
-};
-const FROM: SettingDoc = SettingDoc {
-    name: "from",
-    kind: Kind::Text,
-    default: "",
-    required: false,
-    doc: "A real file, read instead of a made one (copied onto the stack first, itself only read).",
-};
+const SIZE: SettingDoc = SettingDoc::bytes(
+    "size",
+    "",
+    "Size of the file; needed unless `from` is given.",
+);
+const FROM: SettingDoc = SettingDoc::text(
+    "from",
+    "",
+    "A real file, read instead of a made one (copied onto the stack first, itself only read).",
+);
 
 /// The file named by `from`, if it is, and its size.
 pub(super) fn real_file(settings: &Settings) -> Result<Option<(PathBuf, u64)>, Refusal> {
-    let Some(from) = settings.text("from")? else {
+    let Some(from) = settings.optional_text("from")? else {
         return Ok(None);
     };
     match std::fs::metadata(&from) {
@@ -99,8 +95,8 @@ impl ReadFile {
                 (Some(from), bytes)
             }
         };
-        let direct = settings.flag("direct")?.unwrap_or(false);
-        let block = settings.bytes("block-size")?.unwrap_or(1 << 20);
+        let direct = settings.flag("direct")?;
+        let block = settings.bytes("block-size")?;
         let fits = (1..=64 << 20).contains(&block) && (!direct || block.is_multiple_of(512));
         let block_bytes = u32::try_from(block).ok().filter(|_| fits);
         Ok(Self {

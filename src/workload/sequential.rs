@@ -12,7 +12,7 @@ use super::block::{BlockIo, Frame};
 use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
@@ -20,13 +20,13 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "one large file written, rewritten or read once from beginning to end",
     source: "the common core of dd, bonnie++ block I/O and fio rw=read/write",
     settings: &[
-        SettingDoc {
-            name: "mode",
-            kind: Kind::Choice(&["write", "rewrite", "read"]),
-            default: "",
-            required: true,
-            doc: "Make a new file, overwrite one, or read one.",
-        },
+        SettingDoc::choice(
+            "mode",
+            &["write", "rewrite", "read"],
+            "",
+            "Make a new file, overwrite one, or read one.",
+        )
+        .required(),
         word::SIZE,
         block_size("1 MiB"),
         word::THREADS,
@@ -70,16 +70,12 @@ struct Sequential {
 
 impl Sequential {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let mode = match settings.text("mode")?.as_deref() {
-            Some("rewrite") => Mode::Rewrite,
-            Some("read") => Mode::Read,
+        let mode = match settings.text("mode")?.as_str() {
+            "rewrite" => Mode::Rewrite,
+            "read" => Mode::Read,
             _ => Mode::Write,
         };
         let frame = Frame {
-            block_size: 1 << 20,
-            files: 1,
-            fsync_every: 0,
-            time_ns: None,
             access: Access::Sequential,
             read_share: if mode == Mode::Read { 1.0 } else { 0.0 },
             new_files: mode == Mode::Write,

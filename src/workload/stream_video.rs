@@ -15,7 +15,7 @@ use super::metric::{self, Latency};
 use super::sustained::{WINDOW_NS, slowest};
 use super::{Cost, Place, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 use crate::video::{self, Rate, Rates};
 
@@ -24,40 +24,25 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     summary: "a large file written, then read, and the video formats that would have kept up",
     source: "Blackmagic Disk Speed Test, as its manuals and tframetest's describe such a test",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "5 GB",
-            required: false,
-            doc: "Size of the file; 1 to 5 GB is usual.",
-        },
-        SettingDoc {
-            name: "loops",
-            kind: Kind::Count,
-            default: "1",
-            required: false,
-            doc: "Write and read so many times, at most 8.",
-        },
+        SettingDoc::bytes("size", "5 GB", "Size of the file; 1 to 5 GB is usual."),
+        SettingDoc::count("loops", "1", "Write and read so many times, at most 8."),
         time(
             "",
             "Each writing and reading goes on for so long, over the file again and again.",
         ),
         block_size("8 MiB"),
         QUEUE_DEPTH,
-        SettingDoc {
-            name: "direct",
-            kind: Kind::Choice(&["auto", "always", "never"]),
-            default: "auto",
-            required: false,
-            doc: "O_DIRECT where possible, or not at all without it, or never.",
-        },
-        SettingDoc {
-            name: "margin",
-            kind: Kind::Share,
-            default: "20 %",
-            required: false,
-            doc: "Headroom a format must have over the rate it needs.",
-        },
+        SettingDoc::choice(
+            "direct",
+            &["auto", "always", "never"],
+            "auto",
+            "O_DIRECT where possible, or not at all without it, or never.",
+        ),
+        SettingDoc::share(
+            "margin",
+            "20 %",
+            "Headroom a format must have over the rate it needs; manuals advise 20 to 100 %.",
+        ),
     ],
     example: "stream-video = { size = \"2 GB\", loops = 2 }",
     parse: |settings| Ok(Box::new(StreamVideo::parse(settings)?)),
@@ -94,7 +79,7 @@ impl StreamVideo {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let refuse =
             |name, message: String, help: &str| Refusal::at(settings.span_of(name), message, help);
-        let frame = settings.bytes("block-size")?.unwrap_or(8 << 20);
+        let frame = settings.bytes("block-size")?;
         let frame_bytes = u32::try_from(frame)
             .ok()
             .filter(|frame| (4096..=64 << 20).contains(frame) && frame.is_multiple_of(4096));
@@ -106,12 +91,12 @@ impl StreamVideo {
                 "choose a multiple of 4 KiB, at most 64 MiB",
             )
         })?;
-        let size = settings.bytes("size")?.unwrap_or(5_000_000_000) / frame * frame;
+        let size = settings.bytes("size")? / frame * frame;
         if size == 0 {
             let message = format!("a file smaller than a block ({})", unit::bytes(frame));
             return Err(refuse("size", message, "write for example size = \"1 GB\""));
         }
-        let loops = settings.count("loops")?.unwrap_or(1);
+        let loops = settings.count("loops")?;
         if !(1..=PHASES.len() as u64 / 2).contains(&loops) {
             return Err(refuse(
                 "loops",
@@ -119,16 +104,16 @@ impl StreamVideo {
                 "write from 1 to 8",
             ));
         }
-        let margin = settings.share("margin")?.unwrap_or(video::MARGIN);
+        let margin = settings.share("margin")?;
         Ok(Self {
             size,
             frame_bytes,
             loops: loops as usize,
-            time_ns: settings.time_ns("time")?,
-            queue_depth: at_least_one(settings, "queue-depth", 1)?,
-            direct: match settings.text("direct")?.as_deref() {
-                Some("always") => Direct::Always,
-                Some("never") => Direct::Never,
+            time_ns: settings.optional_time_ns("time")?,
+            queue_depth: at_least_one(settings, "queue-depth")?,
+            direct: match settings.text("direct")?.as_str() {
+                "always" => Direct::Always,
+                "never" => Direct::Never,
                 _ => Direct::Auto,
             },
             margin,

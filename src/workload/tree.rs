@@ -13,73 +13,44 @@ use stackrace_engine::tree::{
 use super::block::content;
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::{Cost, Place, SLICE_NS, Trouble, trouble};
-use crate::setting::{Kind, Refusal, Setting, SettingDoc, Settings};
+use crate::setting::{Refusal, Setting, SettingDoc, Settings};
 use crate::unit;
 
 /// Number of files.
-const FILES: SettingDoc = SettingDoc {
-    name: "files",
-    kind: Kind::Count,
-    default: "1000",
-    required: false,
-    doc: "Number of files generated.",
-};
+const FILES: SettingDoc = SettingDoc::count("files", "1000", "Number of files generated.");
 /// Number of directories.
-const DIRECTORIES: SettingDoc = SettingDoc {
-    name: "directories",
-    kind: Kind::Count,
-    default: "50",
-    required: false,
-    doc: "Number of directories generated.",
-};
+const DIRECTORIES: SettingDoc =
+    SettingDoc::count("directories", "50", "Number of directories generated.");
 /// Median size.
-const SIZE_MEDIAN: SettingDoc = SettingDoc {
-    name: "size-median",
-    kind: Kind::Bytes,
-    default: "16 KiB",
-    required: false,
-    doc: "Median size of a file.",
-};
+const SIZE_MEDIAN: SettingDoc =
+    SettingDoc::bytes("size-median", "16 KiB", "Median size of a file.");
 /// Spread.
-const SIZE_SPREAD: SettingDoc = SettingDoc {
-    name: "size-spread",
-    kind: Kind::Number,
-    default: "1.5",
-    required: false,
-    doc: "Standard deviation of the natural logarithm of the sizes; 0: all equal.",
-};
+const SIZE_SPREAD: SettingDoc = SettingDoc::number(
+    "size-spread",
+    "1.5",
+    "Standard deviation of the natural logarithm of the sizes; 0: all equal.",
+);
 /// Largest size.
-const SIZE_MAX: SettingDoc = SettingDoc {
-    name: "size-max",
-    kind: Kind::Bytes,
-    default: "64 MiB",
-    required: false,
-    doc: "No file is larger.",
-};
+const SIZE_MAX: SettingDoc = SettingDoc::bytes("size-max", "64 MiB", "No file is larger.");
 /// A real tree.
-pub(super) const FROM: SettingDoc = SettingDoc {
-    name: "from",
-    kind: Kind::Text,
-    default: "",
-    required: false,
-    doc: "A real directory whose tree is used instead of a generated one (it is only read).",
-};
+pub(super) const FROM: SettingDoc = SettingDoc::text(
+    "from",
+    "",
+    "A real directory whose tree is used instead of a generated one (it is only read).",
+);
 /// A profile.
-const PROFILE: SettingDoc = SettingDoc {
-    name: "profile",
-    kind: Kind::Choice(&PROFILES),
-    default: "",
-    required: false,
-    doc: "A tree invented after a real one: `stackrace show profiles`.",
-};
+const PROFILE: SettingDoc = SettingDoc::choice(
+    "profile",
+    &PROFILES,
+    "",
+    "A tree invented after a real one: `stackrace show profiles`.",
+);
 /// How much of it.
-const SCALE: SettingDoc = SettingDoc {
-    name: "scale",
-    kind: Kind::Number,
-    default: "1",
-    required: false,
-    doc: "So many times the files of the profile (of ten-large: their sizes), above 0, at most 10.",
-};
+const SCALE: SettingDoc = SettingDoc::number(
+    "scale",
+    "1",
+    "So many times the files of the profile (of ten-large: their sizes), above 0, at most 10.",
+);
 /// The profiles' names, alphabetical.
 pub(super) const PROFILES: [&str; profile::ALL.len()] = {
     let mut names = [""; profile::ALL.len()];
@@ -115,10 +86,9 @@ pub(super) fn alone(settings: &Settings, name: &str, others: &[SettingDoc]) -> R
 
 /// The profile asked for, and its scale.
 pub(super) fn profile(settings: &Settings) -> Result<Option<(&'static Profile, f64)>, Refusal> {
-    let scale = settings.number("scale")?;
-    let name = settings.text("profile")?;
+    let name = settings.optional_text("profile")?;
     let Some(profile) = name.as_deref().and_then(profile::by_name) else {
-        if scale.is_some() {
+        if settings.given("scale") {
             return Err(Refusal::at(
                 settings.span_of("scale"),
                 "scale means nothing without a profile",
@@ -127,7 +97,7 @@ pub(super) fn profile(settings: &Settings) -> Result<Option<(&'static Profile, f
         }
         return Ok(None);
     };
-    let scale = scale.unwrap_or(1.0);
+    let scale = settings.number("scale")?;
     if scale > 0.0 && scale <= profile::SCALE_MAX {
         return Ok(Some((profile, scale)));
     }
@@ -159,7 +129,7 @@ pub(super) struct Source {
 impl Source {
     /// Reads the settings that describe a tree.
     pub(super) fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        if let Some(from) = settings.text("from")? {
+        if let Some(from) = settings.optional_text("from")? {
             alone(
                 settings,
                 "from",
@@ -283,8 +253,8 @@ impl Origin {
 
 /// A tree of the settings' own.
 fn shape(settings: &Settings) -> Result<TreeShape, Refusal> {
-    let files = settings.count("files")?.unwrap_or(1000);
-    let directories = settings.count("directories")?.unwrap_or(50);
+    let files = settings.count("files")?;
+    let directories = settings.count("directories")?;
     if files == 0 || files > 50_000_000 || directories == 0 || directories > 1_000_000 {
         return Err(Refusal::at(
             settings.span_of("files"),
@@ -292,9 +262,9 @@ fn shape(settings: &Settings) -> Result<TreeShape, Refusal> {
             "",
         ));
     }
-    let median = settings.bytes("size-median")?.unwrap_or(16 << 10);
-    let sigma = settings.number("size-spread")?.unwrap_or(1.5);
-    let max = settings.bytes("size-max")?.unwrap_or(64 << 20).max(median);
+    let median = settings.bytes("size-median")?;
+    let sigma = settings.number("size-spread")?;
+    let max = settings.bytes("size-max")?.max(median);
     let size = if sigma == 0.0 {
         SizeDistribution::Fixed { bytes: median }
     } else {

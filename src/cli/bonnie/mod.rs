@@ -15,13 +15,15 @@ use stackrace_engine::{Ended, Outcome};
 
 use self::options::Options;
 use self::user::Who;
+use super::Setting;
 use super::args;
 use super::failure::{self, Failure};
-use super::{Setting, clean, execute};
+use super::interrupt::catch_interrupt;
 use crate::classic::bonnie::{self as classic, Cell, Data, Files, Layout, Report};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{Journal, Undo};
 use crate::run::Interrupt;
+use crate::session::{entropy, temporary};
 use crate::workload::SLICE_NS;
 use crate::workload::bonnie::{cell, columns, memory_mib, usual_size_mib};
 
@@ -164,16 +166,13 @@ impl Asked {
             .map_err(|error| Failure::internal(error.to_string()))?;
         let interrupt = Arc::new(Interrupt::default());
         let left = "`stackrace clean` removes what is left";
-        execute::catch_interrupt(&interrupt, "the files are removed", left)?;
-        let seed = self
-            .options
-            .seed
-            .unwrap_or_else(|| execute::entropy() >> 32);
+        catch_interrupt(&interrupt, "the files are removed", left)?;
+        let seed = self.options.seed.unwrap_or_else(|| entropy() >> 32);
         let runs = self.options.runs.unwrap_or(1);
         if runs > 1 {
             super::print(&classic::csv_header(self.layout()));
         }
-        clean::passing(setting, host, |journal, id| {
+        temporary::work(&setting.session, host, |journal, id| {
             let name = format!(".stackrace-bonnie-{id}");
             for run in 0..u64::from(runs) {
                 let plan = self.plan(&directory, name.clone(), seed.wrapping_add(run));
@@ -195,8 +194,7 @@ impl Asked {
     ) -> Result<Option<[Cell; 12]>, Failure> {
         let work = || {
             if let Some(who) = self.who {
-                user::become_one(who)
-                    .map_err(|why| Failure::new(failure::CANNOT, why).next("become root"))?;
+                user::become_one(who).map_err(|why| Failure::unable(why).next("become root"))?;
             }
             let result = self.phases(plan, interrupt);
             plan.remove_data()

@@ -19,13 +19,15 @@ use stackrace_engine::Outcome;
 use self::options::Options;
 use self::run::Ran;
 use super::failure::{self, Failure};
-use super::{args, execute, print};
+use super::interrupt::catch_interrupt;
+use super::{args, print};
 use crate::classic::fio::{self as classic, Job, Place, Refusal, Report, Sections};
 use crate::run::Interrupt;
+use crate::session::entropy;
 use crate::time::SystemClock;
 
 /// What the original ends with when something is wrong.
-const FAILED: u8 = 1;
+
 /// Bytes of a job file, at most.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// All options, in our words.
@@ -33,7 +35,7 @@ const HELP: &str = include_str!("help.txt");
 
 impl From<Refusal> for Failure {
     fn from(refusal: Refusal) -> Self {
-        Failure::new(FAILED, refusal.to_string()).next(refusal.next)
+        Failure::internal(refusal.to_string()).next(refusal.next)
     }
 }
 
@@ -46,7 +48,7 @@ pub(super) fn exec(verb: args::Fio) -> Result<u8, Failure> {
     }
     let jobs = read(&options)?;
     let entropy = match jobs.iter().any(|job| job.seed.is_none()) {
-        true => execute::entropy(),
+        true => entropy(),
         false => 0,
     };
     let planned = plan::plan(&jobs, entropy)?;
@@ -75,7 +77,7 @@ pub(super) fn exec(verb: args::Fio) -> Result<u8, Failure> {
         return Ok(0);
     }
     let interrupt = Arc::new(Interrupt::default());
-    execute::catch_interrupt(&interrupt, "what was measured follows", "files stay")?;
+    catch_interrupt(&interrupt, "what was measured follows", "files stay")?;
     let mut output = Output::new(&options)?;
     if options.normal {
         output.say(&classic::announced(&jobs));
@@ -85,7 +87,7 @@ pub(super) fn exec(verb: args::Fio) -> Result<u8, Failure> {
     conclude(&options, &jobs, &ran, output)?;
     Ok(match (interrupt.raised(), failed) {
         (true, _) => failure::INTERRUPTED,
-        (_, true) => FAILED,
+        (_, true) => 1,
         _ => 0,
     })
 }
@@ -114,7 +116,7 @@ fn read(options: &Options) -> Result<Vec<Job>, Failure> {
 
 /// A job file, or standard input.
 fn text_of(file: &str) -> Result<String, Failure> {
-    let refuse = |what: String| Failure::new(FAILED, what).next("name a job file");
+    let refuse = |what: String| Failure::internal(what).next("name a job file");
     let mut bytes = Vec::new();
     let read = match file {
         "-" => std::io::stdin()
@@ -141,7 +143,7 @@ impl Output {
     fn new(options: &Options) -> Result<Self, Failure> {
         let create = |path: &std::path::PathBuf| {
             std::fs::File::create(path).map_err(|error| {
-                Failure::new(FAILED, format!("cannot write {}: {error}", path.display()))
+                Failure::internal(format!("cannot write {}: {error}", path.display()))
                     .next("name another file with --output")
             })
         };
@@ -189,7 +191,7 @@ fn run_groups(
         }
         let control = interrupt.control();
         let done = run::group(jobs, &members, &control, &say);
-        ran.extend(done.map_err(|why| Failure::new(FAILED, why))?);
+        ran.extend(done.map_err(|why| Failure::internal(why))?);
         if interrupt.raised() {
             break;
         }

@@ -3,15 +3,16 @@
 use std::path::PathBuf;
 
 use super::{cannot, quiet_host, tell};
-use crate::cli::Setting;
-use crate::cli::clean;
 use crate::cli::failure::Failure;
-use crate::cli::show::unknown;
+use crate::cli::setting::{Setting, variable};
+use crate::cli::terminal::print;
+use crate::cli::words::unknown;
 use crate::host::Host;
 use crate::journal::Journal;
 use crate::lab::image::{self, Builder, Image, Stocked};
 use crate::lab::machine;
 use crate::lab::system::{self, System};
+use crate::session::temporary;
 use crate::unit;
 
 /// Where images are for every user of a machine; root puts them there.
@@ -19,7 +20,7 @@ const SHARED: &str = "/var/cache/stackrace/lab";
 
 /// Where images are kept.
 fn cache(host: &dyn Host) -> Result<PathBuf, Failure> {
-    let some = |name: &str| crate::cli::variable(name).filter(|value| !value.is_empty());
+    let some = |name: &str| variable(name).filter(|value| !value.is_empty());
     let shared = PathBuf::from(SHARED);
     match (some("XDG_CACHE_HOME"), some("HOME")) {
         (Some(cache), _) => Ok(PathBuf::from(cache).join("stackrace/lab")),
@@ -60,7 +61,7 @@ pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8
     let cache = cache(&host)?;
     std::fs::create_dir_all(&cache)
         .map_err(|error| Failure::refused(format!("cannot make {}: {error}", cache.display())))?;
-    clean::passing(setting, &host, |journal, id| {
+    temporary::work(&setting.session, &host, |journal, id| {
         let builder = Builder {
             host: &host,
             journal,
@@ -70,11 +71,11 @@ pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8
         for system in systems {
             tell(setting, &format!("{system}: root file system and kernel …"));
             let image = builder.image(system).map_err(cannot)?;
-            crate::cli::print(&line(system.name, &image));
+            print(&line(system.name, &image));
             if zfs {
                 tell(setting, &format!("{system}: ZFS modules …"));
                 let zfs = builder.zfs(system, &image).map_err(cannot)?;
-                crate::cli::print(&line(system.name, &zfs));
+                print(&line(system.name, &zfs));
             }
         }
         Ok(0)
@@ -113,7 +114,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
             text.push_str(&format!("{what:<10} not built: {}\n", system.build()));
         }
     }
-    for machine in clean::passing_dirs(setting)? {
+    for machine in temporary::dirs(&setting.session)? {
         for dir in machine::dirs_in(&machine) {
             let state = match Journal::open(&machine.join("journal.jsonl")) {
                 Ok(_) => "left behind, `stackrace clean` removes it",
@@ -133,7 +134,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     {
         text.push_str("what is unneeded or damaged, `stackrace lab clean` removes\n");
     }
-    crate::cli::print(&text);
+    print(&text);
     Ok(0)
 }
 
@@ -152,10 +153,10 @@ pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
         std::fs::remove_dir_all(dir).map_err(|error| {
             Failure::internal(format!("cannot remove {}: {error}", dir.display()))
         })?;
-        crate::cli::print(&format!("removed {}", stocked(each)));
+        print(&format!("removed {}", stocked(each)));
     }
     if stock.is_empty() {
-        crate::cli::print("nothing to remove\n");
+        print("nothing to remove\n");
     }
     Ok(0)
 }

@@ -3,17 +3,18 @@
 
 use std::sync::{Arc, OnceLock};
 
-use super::{Failure, LAB, Setting, cannot, execute, in_the_lab, memory, tell, up};
+use super::{Failure, LAB, Setting, cannot, in_the_lab, memory, tell, up};
 use crate::agent::Agent;
-use crate::cli::args::{Output, Run};
+use crate::cli::args::Run;
 use crate::cli::places::{self, Kit, Place};
-use crate::cli::resume::Stopped;
 use crate::event::{Event, Fact};
 use crate::host::{LabDisk, argv};
 use crate::lab::machine::{Accelerator, Description, Machine, SCRATCH_DIR, Site};
 use crate::lab::{fault, system};
 use crate::record::{Record, Store};
-use crate::run::{Interrupt, Shared};
+use crate::run::Shared;
+use crate::session::study_file::part;
+use crate::session::{FinishedRun, Observer, Stopped};
 use crate::setting::{Refusal, unknown_word};
 use crate::study::{Provision, SYSTEM, Study, StudyError};
 
@@ -21,6 +22,9 @@ use crate::study::{Provision, SYSTEM, Study, StudyError};
 const IMAGE: &str = "lab image";
 const MEMORY: &str = "lab memory";
 const RUNS: &str = "lab system";
+
+/// What a second Ctrl-C leaves to do.
+const LEFT: &str = "`stackrace clean` removes the machines, `stackrace resume` continues the run";
 
 /// What a guest's scratch disk holds besides what the study asks for, bytes.
 const SCRATCH_OVER: u64 = 1 << 30;
@@ -47,8 +51,12 @@ struct LabRun<'a> {
 }
 
 /// `stackrace run --lab`.
-pub(in crate::cli) fn run(setting: &Setting, study: &Study, verb: &Run) -> Result<u8, Failure> {
-    let store = setting.open_store()?;
+pub(in crate::cli) fn run(
+    setting: &Setting,
+    study: &Study,
+    verb: &Run,
+) -> Result<FinishedRun, Failure> {
+    let store = setting.session.open_store()?;
     let lab = LabRun {
         setting,
         study,
@@ -57,13 +65,7 @@ pub(in crate::cli) fn run(setting: &Setting, study: &Study, verb: &Run) -> Resul
         memory: &verb.memory,
         known: None,
     };
-    let asked = execute::Asked {
-        decide: verb.deciding.decide,
-        wipe: &[],
-    };
-    lab.make(asked, &verb.output, |run, places, accelerator| {
-        run.begin(places, &[caution(accelerator).to_owned()])
-    })
+    lab.make(|run, places, accelerator| run.begin(places, &[caution(accelerator).to_owned()]))
 }
 
 /// Whether a run was made in the lab.
@@ -78,8 +80,7 @@ pub(in crate::cli) fn resume(
     study: &Study,
     store: &Store,
     stopped: Stopped,
-    output: &Output,
-) -> Result<u8, Failure> {
+) -> Result<FinishedRun, Failure> {
     let known = stopped.record.head.environment.clone();
     let fact = |name: &str| known.iter().find(|fact| fact.name == name);
     let system = fact(RUNS).map(|fact| fact.value.clone());
@@ -91,11 +92,7 @@ pub(in crate::cli) fn resume(
         memory: fact(MEMORY).map_or("1 GiB", |fact| &fact.value),
         known: Some(&known),
     };
-    let asked = execute::Asked {
-        decide: false,
-        wipe: &[],
-    };
-    lab.make(asked, output, |run, places, _| run.resume(places, stopped))
+    lab.make(|run, places, _| run.resume(places, stopped))
 }
 
 /// The places of a study in the lab; `system` is that of the only one.
@@ -141,23 +138,17 @@ impl LabRun<'_> {
     /// Starts the machines and calls with the places in them.
     fn make(
         &self,
-        asked: execute::Asked<'_>,
-        output: &Output,
-        then: impl FnOnce(&places::Run<'_>, Vec<Place<'_>>, Accelerator) -> Result<u8, Failure>,
-    ) -> Result<u8, Failure> {
-        let interrupt = Arc::new(Interrupt::default());
-        execute::catch_interrupt(
-            &interrupt,
-            "what stands is lowered, then the verdict so far",
-            "`stackrace clean` removes the machines, `stackrace resume` goes on",
-        )?;
+        then: impl FnOnce(&places::Run<'_>, Vec<Place<'_>>, Accelerator) -> Result<FinishedRun, Failure>,
+    ) -> Result<FinishedRun, Failure> {
+        let interrupt = self.setting.catch_interrupt(LEFT)?;
+        let mut finished = None;
         let descriptions: Vec<Description> = self
             .guests
             .iter()
             .map(|guest| self.description(guest))
             .collect::<Result<_, Failure>>()?;
         let systems: Vec<&str> = self.guests.iter().map(|guest| &*guest.system).collect();
-        in_the_lab(self.setting, &systems, |sites, accelerator| {
+        let ended = in_the_lab(self.setting, &systems, |sites, accelerator| {
             for (guest, site) in self.guests.iter().zip(sites) {
                 self.same_image(guest, site)?;
             }
@@ -177,8 +168,6 @@ impl LabRun<'_> {
                 study: self.study,
                 store: self.store,
                 interrupt: &interrupt,
-                asked,
-                output,
                 on_record: &on_record,
             };
             let places = places::all(places)?;
@@ -193,14 +182,27 @@ impl LabRun<'_> {
                 })
                 .collect();
             let told = |text: &str| warn(&on_record, text);
-            fault::while_open_to(&open, &told, || then(&run, places, accelerator))
-                .map_err(cannot)?
-        })
+            let run = || then(&run, places, accelerator);
+            finished = Some(fault::while_open_to(&open, &told, run).map_err(cannot)??);
+            Ok(())
+        });
+        match (finished, ended) {
+            // What was found is not lost with a machine that could not be removed.
+            (Some(mut finished), Err(failure)) => {
+                finished.ended = finished.ended.and(Err(failure));
+                Ok(finished)
+            }
+            (Some(finished), Ok(())) => Ok(finished),
+            (None, ended) => {
+                let failure = ended.err();
+                Err(failure.unwrap_or_else(|| Failure::internal("the run did not begin")))
+            }
+        }
     }
 
     /// The machine of one place.
     fn description(&self, guest: &Guest) -> Result<Description, Failure> {
-        let part = places::part(self.study, guest.place.as_deref())?;
+        let part = part(self.study, guest.place.as_deref())?;
         let nodes = part.configurations.iter().map(|t| t.stack.nodes());
         Ok(Description {
             nodes: nodes.max().unwrap_or(1),
@@ -243,7 +245,7 @@ impl LabRun<'_> {
         machine: &Machine,
         agent: &'m Agent,
     ) -> Result<Place<'m>, Failure> {
-        let part = places::part(self.study, guest.place.as_deref())?;
+        let part = part(self.study, guest.place.as_deref())?;
         let store = if scratch(&part).is_some() {
             for number in 1..=machine.nodes() {
                 let node = machine.node(number).map_err(cannot)?;

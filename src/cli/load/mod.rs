@@ -17,11 +17,13 @@ use stackrace_engine::{Control, Ended, Ledger, Outcome, residency};
 use self::place::Target;
 use super::args::Load;
 use super::failure::{self, Failure};
-use super::{Setting, clean, execute};
+use super::interrupt::catch_interrupt;
+use super::setting::Setting;
 use crate::event::MetricHead;
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{Journal, Undo};
 use crate::run::Interrupt;
+use crate::session::temporary;
 use crate::setting::Settings;
 use crate::unit;
 use crate::workload::{self, Place, Workload, WorkloadKind};
@@ -64,7 +66,7 @@ struct Loaded {
 pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     let Some(kind) = workload::ALL.iter().find(|kind| kind.name == verb.workload) else {
         let names: Vec<&str> = workload::ALL.iter().map(|kind| kind.name).collect();
-        return Err(super::show::unknown("workload", &verb.workload, &names));
+        return Err(super::words::unknown("workload", &verb.workload, &names));
     };
     let target = Target::look(&verb.place)?;
     let settings = words::read(kind, &verb.words, &target)?;
@@ -88,16 +90,16 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
             let host = LocalHost::new(Arc::new(|_| ()));
             check_directory(&asked, &host, directory)?;
             catch(&interrupt)?;
-            clean::passing(setting, &host, |journal, id| {
+            temporary::work(&setting.session, &host, |journal, id| {
                 let private = private(&host, journal, directory, id)?;
                 Ok(asked.lay_out_and_measure(&private, &interrupt))
             })?
         }
     };
     if verb.json {
-        super::print(&json::render(&asked, &loaded));
+        super::terminal::print(&json::render(&asked, &loaded));
     } else if loaded.trouble.is_none() || !loaded.phases.is_empty() {
-        super::print(&table::render(&asked, &loaded));
+        super::terminal::print(&table::render(&asked, &loaded));
     }
     finish(&loaded)
 }
@@ -110,7 +112,7 @@ fn finish(loaded: &Loaded) -> Result<u8, Failure> {
         .any(|outcome| outcome.error.is_some());
     match &loaded.trouble {
         _ if loaded.interrupted => Ok(failure::INTERRUPTED),
-        Some(trouble) => Err(Failure::new(failure::TRIAL_FAILED, trouble.clone())),
+        Some(trouble) => Err(Failure::trial(trouble.clone())),
         None if failed => Ok(failure::TRIAL_FAILED),
         None => Ok(0),
     }
@@ -118,14 +120,14 @@ fn finish(loaded: &Loaded) -> Result<u8, Failure> {
 
 /// Operations outstanding at once, as asked for.
 fn depth(settings: &Settings) -> u64 {
-    // What is no count has been refused already.
-    let count = |name| settings.count(name).ok().flatten().unwrap_or(1);
+    // A workload that offers neither does one thing at a time.
+    let count = |name| settings.count(name).unwrap_or(1);
     count("threads") * count("queue-depth")
 }
 
 fn catch(interrupt: &Arc<Interrupt>) -> Result<(), Failure> {
     let left = "`stackrace clean` removes what is left";
-    execute::catch_interrupt(interrupt, "what was measured follows", left)
+    catch_interrupt(interrupt, "what was measured follows", left)
 }
 
 /// Refuses a workload that would do more than read, or read more than there is.
@@ -143,7 +145,7 @@ fn check_existing(
         ))
         .next("name a directory, or only read: random mode=read, sequential mode=read")
     })?;
-    let size = settings.bytes("size").ok().flatten().unwrap_or(0);
+    let size = settings.optional_bytes("size").ok().flatten().unwrap_or(0);
     if size > bytes {
         return Err(Failure::refused(format!(
             "{} holds {}, and {} are to be read",

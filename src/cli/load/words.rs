@@ -1,6 +1,6 @@
 //! Settings typed as `NAME=VALUE`: the same words as in a study, without its quotes.
 
-use super::super::failure::{self, Failure};
+use super::super::failure::Failure;
 use super::place::Target;
 use crate::setting::{Kind, Refusal, Setting, Settings, Value};
 use crate::workload::WorkloadKind;
@@ -19,6 +19,7 @@ pub(super) fn read(
         owner: kind.name.to_owned(),
         span: 0..0,
         settings: Vec::new(),
+        docs: kind.settings,
     };
     for word in words {
         let Some((name, text)) = word.split_once('=') else {
@@ -45,7 +46,7 @@ pub(super) fn read(
             .settings
             .push(setting("size", Value::Integer(bytes)));
     }
-    let refusals = settings.check_all(kind.settings);
+    let refusals = settings.check_all();
     if refusals.is_empty() {
         Ok(settings)
     } else {
@@ -62,7 +63,7 @@ pub(super) fn refused(refusals: &[Refusal]) -> Failure {
         }
         text
     });
-    Failure::new(failure::USAGE, lines.collect::<String>())
+    Failure::usage(lines.collect::<String>())
 }
 
 fn setting(name: &str, value: Value) -> Setting {

@@ -16,33 +16,17 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use self::board::Board;
 use self::doing::Doing;
+use super::terminal::error;
 use crate::record::{Now, NowFile};
 use crate::report::{self, Standings};
 use crate::run::{Shared, TrialStart, Watcher};
+use crate::session::WatchedRun;
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 use crate::verdict::{self, Evidence, Verdict};
 
 /// How often is looked.
 const TICK: Duration = Duration::from_millis(250);
-
-/// What the view is of, and how it is shown.
-pub(super) struct View {
-    /// Names of the configurations.
-    pub(super) configurations: Vec<String>,
-    /// Names of the workloads.
-    pub(super) workloads: Vec<String>,
-    /// Rounds the study allows.
-    pub(super) rounds_max: u32,
-    /// Time it allows, s.
-    pub(super) time_max_s: f64,
-    /// Nothing is shown.
-    pub(super) quiet: bool,
-    /// Colours are.
-    pub(super) colour: bool,
-    /// Where those outside are told; none: nobody is.
-    pub(super) told: Option<NowFile>,
-}
 
 /// Draws a run.
 pub(super) struct Progress {
@@ -53,7 +37,7 @@ pub(super) struct Progress {
     terminal: bool,
     bars: MultiProgress,
     watched: Arc<Watched>,
-    ticker: Mutex<Option<JoinHandle<()>>>,
+    ticker: Option<JoinHandle<()>>,
 }
 
 /// Shared with the thread that looks.
@@ -84,8 +68,8 @@ struct State {
 
 impl Progress {
     /// Begins to draw and to tell.
-    pub(super) fn new(ledger: Shared, view: View) -> Self {
-        let terminal = std::io::stderr().is_terminal() && !view.quiet;
+    pub(super) fn new(run: WatchedRun, quiet: bool, colour: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal() && !quiet;
         let bars = MultiProgress::new();
         if !terminal {
             bars.set_draw_target(indicatif::ProgressDrawTarget::hidden());
@@ -94,42 +78,27 @@ impl Progress {
         let style = style.unwrap_or_else(|_| ProgressStyle::default_spinner());
         let watched = Arc::new(Watched {
             bar: bars.add(ProgressBar::new_spinner().with_style(style)),
-            workloads: view.workloads,
-            rounds_max: view.rounds_max,
-            colour: view.colour,
+            workloads: run.workloads,
+            rounds_max: run.rounds_max,
+            colour,
             terminal,
             state: Mutex::default(),
             end: Condvar::new(),
         });
         let ticking = Arc::clone(&watched);
-        let told = view.told;
+        let told = run.now;
         let ticker =
             (terminal || told.is_some()).then(|| std::thread::spawn(move || tick(&ticking, told)));
         Self {
-            ledger,
-            configurations: view.configurations,
-            time_max_s: view.time_max_s,
-            quiet: view.quiet,
+            ledger: run.ledger,
+            configurations: run.configurations,
+            time_max_s: run.time_max_s,
+            quiet,
             terminal,
             bars,
             watched,
-            ticker: Mutex::new(ticker),
+            ticker,
         }
-    }
-
-    /// Ends the drawing, leaves a clean line, and tells nobody any more.
-    pub(super) fn end(&self) {
-        self.watched.state().ended = true;
-        self.watched.end.notify_all();
-        let ticker = self
-            .ticker
-            .lock()
-            .unwrap_or_else(PoisonError::into_inner)
-            .take();
-        if let Some(ticker) = ticker {
-            let _ = ticker.join();
-        }
-        self.watched.bar.finish_and_clear();
     }
 
     fn say(&self, text: &str) {
@@ -137,7 +106,7 @@ impl Progress {
             // `println` keeps the view below the text; it fails only where there is no terminal.
             let _ = self.bars.println(text);
         } else {
-            super::error(&format!("{text}\n"));
+            error(&format!("{text}\n"));
         }
     }
 
@@ -160,6 +129,19 @@ impl Progress {
             state.standings_of = Some(evidence.rounds.len());
             state.standings = report::standings(record, &verdict::judge(&evidence));
         }
+    }
+}
+
+impl Drop for Progress {
+    /// Ends the drawing and leaves a clean line for what is printed next.
+    fn drop(&mut self) {
+        self.watched.state().ended = true;
+        self.watched.end.notify_all();
+        if let Some(ticker) = self.ticker.take() {
+            // It draws nothing any more: one that panicked has only lost the view.
+            let _ = ticker.join();
+        }
+        self.watched.bar.finish_and_clear();
     }
 }
 

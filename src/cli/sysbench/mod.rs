@@ -15,24 +15,25 @@ use stackrace_engine::sysbench::{Live, Made, Run, Version};
 
 use self::options::{Command, Options};
 use super::failure::{self, Failure};
-use super::{args, execute, print};
+use super::interrupt::catch_interrupt;
+use super::{args, print};
 use crate::classic::sysbench::{self as classic, banner};
 use crate::run::Interrupt;
+use crate::session::entropy;
 use crate::time::{Clock, SystemClock};
 
 /// So long a plan may take to find out that it cannot begin, before it is said to have begun.
 const BEGINNING: Duration = Duration::from_millis(100);
 /// What the original ends with when something is wrong.
-const FAILED: u8 = 1;
 
 pub(super) fn exec(verb: args::Sysbench) -> Result<u8, Failure> {
     let wrong = |why: String| {
-        Failure::new(FAILED, why).next("see the options: stackrace sysbench fileio help")
+        Failure::internal(why).next("see the options: stackrace sysbench fileio help")
     };
     let mut options = Options::read(&verb.words).map_err(wrong)?;
     options.plan.seed = match (options.plan.version, options.seed) {
         (Version::V0_4, _) if !options.seeded => 0,
-        (_, 0) => execute::entropy().max(1),
+        (_, 0) => entropy().max(1),
         (_, seed) => seed,
     };
     let interrupt = Arc::new(Interrupt::default());
@@ -43,14 +44,14 @@ pub(super) fn exec(verb: args::Sysbench) -> Result<u8, Failure> {
         }
         Command::Cleanup => cleanup(&options),
         Command::Prepare => {
-            execute::catch_interrupt(&interrupt, "the files made so far stay", "files stay")?;
+            catch_interrupt(&interrupt, "the files made so far stay", "files stay")?;
             prepare(&options, &interrupt)
         }
         Command::Run if options.mode.is_none() => {
             Err(wrong("run needs --file-test-mode".to_owned()))
         }
         Command::Run => {
-            execute::catch_interrupt(&interrupt, "what was measured follows", "files stay")?;
+            catch_interrupt(&interrupt, "what was measured follows", "files stay")?;
             run(&options, &interrupt)
         }
     }
@@ -58,7 +59,7 @@ pub(super) fn exec(verb: args::Sysbench) -> Result<u8, Failure> {
 
 fn fatal(what: &str, next: &str) -> u8 {
     print(&format!("FATAL: {what}\nWARNING: {next}\n"));
-    FAILED
+    1
 }
 
 fn first_lines(options: &Options) -> String {

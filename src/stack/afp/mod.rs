@@ -8,7 +8,7 @@
 use crate::event::Fact;
 use crate::host::imagined::{Tool, World, last, word};
 use crate::host::{Daemon, Host, LabDisk, Needs, Output, Package, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line,
     share::{self, Ends, Share, Shared},
@@ -61,33 +61,29 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "afp",
     summary: "A directory served over AFP by netatalk and mounted here.",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::choice(
             "cnid",
-            Kind::Choice(&["volume", "disk", "tmpfs"]),
+            &["volume", "disk", "tmpfs"],
             "volume",
             "Where the database of file numbers lies: beside the files, on a disk of the lab of its own, in memory.",
         ),
-        SettingDoc::optional(
+        SettingDoc::bytes(
             "cnid-size",
-            Kind::Bytes,
             "256 MiB",
             "Size of that disk, or of that memory.",
         ),
-        SettingDoc::optional(
+        SettingDoc::bytes(
             "cnid-rate",
-            Kind::Bytes,
             "",
             "Most bytes per second of that disk, reads and writes together.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "cnid-requests",
-            Kind::Count,
             "",
             "Most requests per second of that disk, reads and writes together.",
         ),
-        SettingDoc::optional(
+        SettingDoc::texts(
             "options",
-            Kind::Texts,
             "",
             "Options of the volume as afp.conf takes them: \"ea = none\".",
         ),
@@ -159,7 +155,7 @@ struct Afp {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let cnid = settings.text("cnid")?;
+    let cnid = settings.optional_text("cnid")?;
     let cnid = cnid.as_deref().unwrap_or("volume");
     for (name, of) in [
         ("cnid-size", ["disk", "tmpfs"].as_slice()),
@@ -174,7 +170,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             ));
         }
     }
-    let bytes = settings.bytes("cnid-size")?.unwrap_or(256 << 20);
+    let bytes = settings.optional_bytes("cnid-size")?.unwrap_or(256 << 20);
     let database = match cnid {
         "disk" => Database::Disk(lab_disks::own_disk(
             settings,

@@ -3,7 +3,7 @@
 use crate::event::Fact;
 use crate::host::imagined::{Signature, Tool, World, complained, last, said, word};
 use crate::host::{Host, Needs, Output, Package, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
@@ -17,15 +17,14 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "bcachefs",
     summary: "Bcachefs on one or more devices, where kernel and tools have it.",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::count(
             "replicas",
-            Kind::Count,
             "1",
             "On how many devices each block of data and metadata lies.",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "compression",
-            Kind::Choice(&["none", "lz4", "gzip", "zstd"]),
+            &["none", "lz4", "gzip", "zstd"],
             "none",
             "How data are compressed.",
         ),
@@ -74,7 +73,7 @@ struct Bcachefs {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let replicas = settings.count("replicas")?.unwrap_or(1);
+    let replicas = settings.optional_count("replicas")?.unwrap_or(1);
     if !(1..=4).contains(&replicas) {
         return Err(Refusal::at(
             settings.span_of("replicas"),
@@ -85,7 +84,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     Ok(Box::new(Bcachefs {
         replicas: usize::try_from(replicas).unwrap_or(1),
         compression: settings
-            .text("compression")?
+            .optional_text("compression")?
             .unwrap_or_else(|| "none".to_string()),
         mkfs: options::mkfs(settings)?,
         mount: options::mount(settings)?,

@@ -5,7 +5,7 @@ mod imagined;
 use crate::event::Fact;
 use crate::host::imagined::Tool;
 use crate::host::{Host, Needs, Package, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
@@ -21,27 +21,23 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "btrfs",
     summary: "Btrfs on one or more devices of about 130 MiB or more each.",
     settings: &[
-        SettingDoc {
-            name: "profile",
-            kind: Kind::Choice(PROFILES),
-            default: "single",
-            required: false,
-            doc: "How data is spread over the devices.",
-        },
-        SettingDoc {
-            name: "metadata-profile",
-            kind: Kind::Choice(PROFILES),
-            default: "",
-            required: false,
-            doc: "How metadata is spread over the devices; the same as data unless given.",
-        },
-        SettingDoc {
-            name: "compression",
-            kind: Kind::Text,
-            default: "none",
-            required: false,
-            doc: "none, lzo, zlib, zlib:1 to zlib:9, zstd or zstd:1 to zstd:15.",
-        },
+        SettingDoc::choice(
+            "profile",
+            PROFILES,
+            "single",
+            "How data is spread over the devices.",
+        ),
+        SettingDoc::choice(
+            "metadata-profile",
+            PROFILES,
+            "",
+            "How metadata is spread over the devices; the same as data unless given.",
+        ),
+        SettingDoc::text(
+            "compression",
+            "none",
+            "none, lzo, zlib, zlib:1 to zlib:9, zstd or zstd:1 to zstd:15.",
+        ),
         options::MKFS,
         options::MOUNT,
     ],
@@ -98,12 +94,14 @@ struct Btrfs {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let data = settings
-        .text("profile")?
+        .optional_text("profile")?
         .unwrap_or_else(|| "single".to_string());
     let metadata = settings
-        .text("metadata-profile")?
+        .optional_text("metadata-profile")?
         .unwrap_or_else(|| data.clone());
-    let compression = settings.text("compression")?.filter(|word| word != "none");
+    let compression = settings
+        .optional_text("compression")?
+        .filter(|word| word != "none");
     if let Some(word) = &compression
         && !is_compression(word)
     {

@@ -7,7 +7,7 @@ use crate::event::Fact;
 use crate::host::imagined::{Assembly, Tool, World, said, text_after, word};
 use crate::host::{Host, HostError, Output, argv};
 use crate::journal::{Param, UndoKind, text};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::error::LayerError;
 use crate::stack::setup::Setup;
 use crate::unit;
@@ -34,17 +34,15 @@ const SENT: u64 = 4 << 20;
 const SENT_MIN: u64 = 64 << 10;
 
 /// The setting for a delay.
-pub(crate) const DELAY: SettingDoc = SettingDoc::optional(
+pub(crate) const DELAY: SettingDoc = SettingDoc::time(
     "delay",
-    Kind::Time,
     "",
     "Time a packet between the machines takes longer, each way; none unless given.",
 );
 
 /// The setting for a rate.
-pub(crate) const RATE: SettingDoc = SettingDoc::optional(
+pub(crate) const RATE: SettingDoc = SettingDoc::bytes(
     "rate",
-    Kind::Bytes,
     "",
     "Most bytes per second between the machines, each way: \"12.5 MB\" is 100 Mbit/s; as fast as it goes unless given.",
 );
@@ -70,7 +68,7 @@ impl Line {
     /// # Errors
     /// A rate at which nothing would pass.
     pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let rate = settings.bytes(RATE.name)?;
+        let rate = settings.optional_bytes(RATE.name)?;
         if rate == Some(0) {
             return Err(Refusal::at(
                 settings.span_of(RATE.name),
@@ -79,7 +77,9 @@ impl Line {
             ));
         }
         Ok(Self {
-            delay_ns: settings.time_ns(DELAY.name)?.filter(|delay| *delay > 0),
+            delay_ns: settings
+                .optional_time_ns(DELAY.name)?
+                .filter(|delay| *delay > 0),
             rate,
         })
     }

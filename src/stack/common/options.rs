@@ -4,26 +4,22 @@
 //! because that could touch what is not ours, and none may turn a mount into something else.
 
 use crate::event::Fact;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
 /// The setting every file system has for words to its `mkfs`.
-pub(crate) const MKFS: SettingDoc = SettingDoc {
-    name: "mkfs",
-    kind: Kind::Texts,
-    default: "",
-    required: false,
-    doc: "Words added to the mkfs command, as it takes them; none may name a device or a path.",
-};
+pub(crate) const MKFS: SettingDoc = SettingDoc::texts(
+    "mkfs",
+    "",
+    "Words added to the mkfs command, as it takes them; none may name a device or a path.",
+);
 
 /// The setting every file system has for mount options.
-pub(crate) const MOUNT: SettingDoc = SettingDoc {
-    name: "mount",
-    kind: Kind::Texts,
-    default: "",
-    required: false,
-    doc: "Mount options; those the system refuses are an error, those it does not show are reported.",
-};
+pub(crate) const MOUNT: SettingDoc = SettingDoc::texts(
+    "mount",
+    "",
+    "Mount options; those the system refuses are an error, those it does not show are reported.",
+);
 
 /// Options that make a mount something else than the file system just made.
 const MOUNT_REFUSED: [&str; 7] = [
@@ -69,7 +65,7 @@ const NOT_SHOWN: [&str; 14] = [
 /// # Errors
 /// A word that names a device or a path.
 pub(crate) fn mkfs(settings: &Settings) -> Result<Vec<String>, Refusal> {
-    let words = settings.texts(MKFS.name)?.unwrap_or_default();
+    let words = settings.optional_texts(MKFS.name)?.unwrap_or_default();
     match words.iter().find(|word| names_device(word)) {
         Some(word) => Err(Refusal::at(
             settings.span_of(MKFS.name),
@@ -86,7 +82,7 @@ pub(crate) fn mkfs(settings: &Settings) -> Result<Vec<String>, Refusal> {
 /// An option that names a device or a path, or makes the mount something else.
 pub(crate) fn mount(settings: &Settings) -> Result<Vec<String>, Refusal> {
     let options: Vec<String> = settings
-        .texts(MOUNT.name)?
+        .optional_texts(MOUNT.name)?
         .unwrap_or_default()
         .iter()
         .flat_map(|text| text.split(','))

@@ -5,7 +5,7 @@
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, LabDisk, Needs};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem,
     line::{self, Line, Ready},
@@ -19,9 +19,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 /// The setting for the server's place.
-pub(crate) const SERVER: SettingDoc = SettingDoc::optional(
+pub(crate) const SERVER: SettingDoc = SettingDoc::choice(
     "server",
-    Kind::Choice(&["peer", "same"]),
+    &["peer", "same"],
     "peer",
     "peer: the layers below and the server are on another machine, the client is here; same: all on this one.",
 );
@@ -177,7 +177,7 @@ const DOORS: [&str; 8] = [
 /// # Errors
 /// One that is no name with a value, leads elsewhere, or lets others in.
 pub(crate) fn options(settings: &Settings) -> Result<Vec<String>, Refusal> {
-    let given = settings.texts("options")?.unwrap_or_default();
+    let given = settings.optional_texts("options")?.unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || " :=_-".contains(c);
     // smb.conf(5): neither the case of a name counts, nor the spaces in it.
     let same = |name: &str| name.to_ascii_lowercase().replace(' ', "");
@@ -238,7 +238,7 @@ impl Place {
     /// # Errors
     /// A line where there is none.
     pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let on_peer = settings.text(SERVER.name)?.as_deref() != Some("same");
+        let on_peer = settings.optional_text(SERVER.name)?.as_deref() != Some("same");
         for name in [line::DELAY.name, line::RATE.name] {
             if !on_peer && settings.given(name) {
                 return Err(Refusal::at(

@@ -2,7 +2,7 @@
 
 use crate::event::LayerFacts;
 use crate::host::{Host, Needs, local::LocalHost};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, guard};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{
@@ -26,27 +26,9 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "devices",
     summary: "Real disks, by id, size and model; refused when one is in use or carries anything.",
     settings: &[
-        SettingDoc {
-            name: "ids",
-            kind: Kind::Texts,
-            default: "",
-            required: true,
-            doc: "Names in /dev/disk/by-id of whole disks; all they hold is lost, so each must be blank, or repeated after --wipe.",
-        },
-        SettingDoc {
-            name: "size",
-            kind: Kind::Texts,
-            default: "",
-            required: true,
-            doc: "Size of each disk, to the byte; one for all, or one each.",
-        },
-        SettingDoc {
-            name: "model",
-            kind: Kind::Texts,
-            default: "",
-            required: true,
-            doc: "Model of each disk, as /sys/block/DISK/device/model gives it, none where it is not there; one for all, or one each.",
-        },
+        SettingDoc::texts("ids", "", "Names in /dev/disk/by-id of whole disks; all they hold is lost, so each must be blank, or repeated after --wipe.").required(),
+        SettingDoc::texts("size", "", "Size of each disk, to the byte; one for all, or one each.").required(),
+        SettingDoc::texts("model", "", "Model of each disk, as /sys/block/DISK/device/model gives it, none where it is not there; one for all, or one each.").required(),
     ],
     takes: Takes::Nothing,
     gives: GivesKind::Devices,
@@ -65,7 +47,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 
 /// The layer, with ids looked up in another directory than `/dev/disk/by-id`.
 pub(crate) fn in_directory(settings: &Settings, directory: &Path) -> Result<Disks, Refusal> {
-    let ids = settings.texts("ids")?.unwrap_or_default();
+    let ids = settings.optional_texts("ids")?.unwrap_or_default();
     let span = settings.span_of("ids");
     if ids.is_empty() || ids.len() > DEVICES_MAX {
         let message = format!("{} disks cannot be used", ids.len());
@@ -107,7 +89,7 @@ pub(crate) fn in_directory(settings: &Settings, directory: &Path) -> Result<Disk
 
 /// One value for all, or one each.
 fn each(settings: &Settings, name: &str, count: usize) -> Result<Vec<String>, Refusal> {
-    let values = settings.texts(name)?.unwrap_or_default();
+    let values = settings.optional_texts(name)?.unwrap_or_default();
     match values.len() {
         1 => Ok(vec![values[0].clone(); count]),
         given if given == count => Ok(values),

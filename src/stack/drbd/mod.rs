@@ -9,7 +9,7 @@ mod undo;
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Driver, Host, Needs, Package, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     block, filesystem,
     line::{self, Line},
@@ -44,33 +44,31 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "drbd",
     summary: "A device replicated to a peer (DRBD): what it lies on is raised on both machines.",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::choice(
             "protocol",
-            Kind::Choice(&["A", "B", "C"]),
+            &["A", "B", "C"],
             "C",
             "When a write has returned: A: on this disk and handed to the network; B: the peer has it in memory; C: on both disks.",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "state",
-            Kind::Choice(&["connected", "disconnected", "resyncing"]),
+            &["connected", "disconnected", "resyncing"],
             "connected",
             "connected: both disks the same, without a first sync; disconnected: no peer; resyncing: all of it is being copied to the peer meanwhile.",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "role",
-            Kind::Choice(&["single", "dual"]),
+            &["single", "dual"],
             "single",
             "single: this machine is primary; dual: both are, which needs protocol C and state connected.",
         ),
-        SettingDoc::optional(
+        SettingDoc::texts(
             "net",
-            Kind::Texts,
             "",
             "Options of the net section as drbd.conf takes them: \"max-buffers 8000\".",
         ),
-        SettingDoc::optional(
+        SettingDoc::texts(
             "disk",
-            Kind::Texts,
             "",
             "Options of the disk section as drbd.conf takes them: \"resync-rate 10M\".",
         ),
@@ -137,14 +135,14 @@ struct Drbd {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let protocol = settings
-        .text("protocol")?
+        .optional_text("protocol")?
         .unwrap_or_else(|| "C".to_string());
-    let state = match settings.text("state")?.as_deref() {
+    let state = match settings.optional_text("state")?.as_deref() {
         Some("disconnected") => State::Disconnected,
         Some("resyncing") => State::Resyncing,
         _ => State::Connected,
     };
-    let dual = settings.text("role")?.as_deref() == Some("dual");
+    let dual = settings.optional_text("role")?.as_deref() == Some("dual");
     if dual && protocol != "C" {
         return Err(Refusal::at(
             settings.span_of("role"),
@@ -173,7 +171,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 
 /// Options of a section: a name and one value.
 fn section(settings: &Settings, name: &str) -> Result<Vec<String>, Refusal> {
-    let options = settings.texts(name)?.unwrap_or_default();
+    let options = settings.optional_texts(name)?.unwrap_or_default();
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_. ".contains(c);
     let refused = |option: &&String| {
         let words: Vec<&str> = option.split_whitespace().collect();
@@ -515,6 +513,7 @@ mod tests {
                 owner: "drbd".to_string(),
                 span: 0..1,
                 settings: Vec::new(),
+                docs: &[],
             })
             .unwrap(),
         };

@@ -8,7 +8,7 @@
 use crate::event::{Fact, LayerFacts};
 use crate::host::imagined::{Tool, mount_without_device, said};
 use crate::host::{Daemon, Host, Needs, Package, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem, options, plain};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
@@ -45,21 +45,19 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "gfs2",
     summary: "GFS2 on one device: alone, or shared by two machines with locks between them (DLM).",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::choice(
             "lock",
-            Kind::Choice(&["nolock", "dlm"]),
+            &["nolock", "dlm"],
             "nolock",
             "nolock: one machine, no locks between machines; dlm: locks between two, on drbd with role = \"dual\".",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "mounted-on",
-            Kind::Count,
             "1",
             "On how many machines it is mounted: 1 or, with dlm, 2.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "load-from",
-            Kind::Count,
             "1",
             "On how many of them the workload runs: 1, the first; 2, both at once, each in a directory of its own.",
         ),
@@ -145,8 +143,8 @@ struct Gfs2 {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let dlm = settings.text("lock")?.as_deref() == Some("dlm");
-    let mounted_on = settings.count("mounted-on")?.unwrap_or(1);
+    let dlm = settings.optional_text("lock")?.as_deref() == Some("dlm");
+    let mounted_on = settings.optional_count("mounted-on")?.unwrap_or(1);
     if mounted_on != 1 && !(dlm && mounted_on == 2) {
         return Err(Refusal::at(
             settings.span_of("mounted-on"),
@@ -154,7 +152,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write 1, or 2 with lock = \"dlm\"",
         ));
     }
-    let load_from = settings.count("load-from")?.unwrap_or(1);
+    let load_from = settings.optional_count("load-from")?.unwrap_or(1);
     if !(1..=mounted_on).contains(&load_from) {
         return Err(Refusal::at(
             settings.span_of("load-from"),

@@ -6,7 +6,7 @@
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, LabDisk, Needs, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
@@ -35,55 +35,33 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "lab-disks",
     summary: "Emulated disks of the lab, with declared sectors and speed: only with `stackrace run STUDY --lab`.",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "",
-            required: true,
-            doc: "Size of each disk.",
-        },
-        SettingDoc {
-            name: "count",
-            kind: Kind::Count,
-            default: "1",
-            required: false,
-            doc: "How many disks.",
-        },
-        SettingDoc {
-            name: "logical-sector",
-            kind: Kind::Bytes,
-            default: "512",
-            required: false,
-            doc: "Smallest unit the disks read and write: 512 or 4096 bytes.",
-        },
-        SettingDoc {
-            name: "physical-sector",
-            kind: Kind::Bytes,
-            default: "",
-            required: false,
-            doc: "What the disks say their media are written in, 512 or 4096 bytes; the logical sector unless given. 512 and 4096: a 512e disk.",
-        },
-        SettingDoc {
-            name: "rate",
-            kind: Kind::Bytes,
-            default: "",
-            required: false,
-            doc: "Most bytes per second of each disk, reads and writes together; as fast as it goes unless given.",
-        },
-        SettingDoc {
-            name: "requests",
-            kind: Kind::Count,
-            default: "",
-            required: false,
-            doc: "Most requests per second of each disk, reads and writes together; as many as go unless given.",
-        },
-        SettingDoc {
-            name: "latency",
-            kind: Kind::Time,
-            default: "",
-            required: false,
-            doc: "How long each request takes at least, however many are under way; no longer than it does unless given.",
-        },
+        SettingDoc::bytes("size", "", "Size of each disk.").required(),
+        SettingDoc::count("count", "1", "How many disks."),
+        SettingDoc::bytes(
+            "logical-sector",
+            "512",
+            "Smallest unit the disks read and write: 512 or 4096 bytes.",
+        ),
+        SettingDoc::bytes(
+            "physical-sector",
+            "",
+            "What the disks say their media are written in, 512 or 4096 bytes; the logical sector unless given. 512 and 4096: a 512e disk.",
+        ),
+        SettingDoc::bytes(
+            "rate",
+            "",
+            "Most bytes per second of each disk, reads and writes together; as fast as it goes unless given.",
+        ),
+        SettingDoc::count(
+            "requests",
+            "",
+            "Most requests per second of each disk, reads and writes together; as many as go unless given.",
+        ),
+        SettingDoc::time(
+            "latency",
+            "",
+            "How long each request takes at least, however many are under way; no longer than it does unless given.",
+        ),
     ],
     takes: Takes::Nothing,
     gives: GivesKind::Devices,
@@ -98,7 +76,7 @@ struct LabDisks {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let sector = |name: &str, otherwise: u64| -> Result<u64, Refusal> {
-        let bytes = settings.bytes(name)?.unwrap_or(otherwise);
+        let bytes = settings.optional_bytes(name)?.unwrap_or(otherwise);
         if SECTORS.contains(&bytes) {
             return Ok(bytes);
         }
@@ -117,7 +95,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write physical-sector = 4096, or leave it out",
         ));
     }
-    let bytes = settings.bytes("size")?.unwrap_or(0);
+    let bytes = settings.optional_bytes("size")?.unwrap_or(0);
     if bytes < SIZE_MIN || !bytes.is_multiple_of(physical_sector) {
         return Err(Refusal::at(
             settings.span_of("size"),
@@ -125,7 +103,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }
-    let count = settings.count("count")?.unwrap_or(1);
+    let count = settings.optional_count("count")?.unwrap_or(1);
     if !(1..=DEVICES_MAX as u64).contains(&count) {
         return Err(Refusal::at(
             settings.span_of("count"),
@@ -133,8 +111,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write 1 to {DEVICES_MAX}"),
         ));
     }
-    let rate = some(settings, "rate", settings.bytes("rate")?)?;
-    let requests = some(settings, "requests", settings.count("requests")?)?;
+    let rate = some(settings, "rate", settings.optional_bytes("rate")?)?;
+    let requests = some(settings, "requests", settings.optional_count("requests")?)?;
     let latency_ns = latency(settings)?;
     let disks = (1..=count).map(|number| LabDisk {
         serial: serial(
@@ -162,7 +140,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
 
 /// How long each request is to take at least, ns.
 fn latency(settings: &Settings) -> Result<Option<u64>, Refusal> {
-    let latency = settings.time_ns("latency")?.filter(|latency| *latency > 0);
+    let latency = settings
+        .optional_time_ns("latency")?
+        .filter(|latency| *latency > 0);
     if latency.is_none_or(|latency| latency <= LATENCY_MAX_NS) {
         return Ok(latency);
     }
@@ -204,8 +184,8 @@ pub(crate) fn own_disk(
             "write a size of at least 1 MiB, like \"256 MiB\"",
         ));
     }
-    let rate = some(settings, rate, settings.bytes(rate)?)?;
-    let requests = some(settings, requests, settings.count(requests)?)?;
+    let rate = some(settings, rate, settings.optional_bytes(rate)?)?;
+    let requests = some(settings, requests, settings.optional_count(requests)?)?;
     let like = [
         bytes,
         sector,

@@ -9,7 +9,7 @@ mod undo;
 use crate::event::{Fact, LayerFacts};
 use crate::host::imagined::Tool;
 use crate::host::{Driver, Filling, Host, HostError, Needs, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::dir;
 use crate::stack::error::LayerError;
@@ -31,55 +31,34 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "loop",
     summary: "Throw-away disks: loop devices on files that are made for the stack and removed with it.",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "",
-            required: true,
-            doc: "Size of each disk.",
-        },
-        SettingDoc {
-            name: "count",
-            kind: Kind::Count,
-            default: "1",
-            required: false,
-            doc: "How many disks.",
-        },
-        SettingDoc {
-            name: "directory",
-            kind: Kind::Text,
-            default: "",
-            required: false,
-            doc: "Where the files are made: their file system and disk are part of what is measured; the run's own directory unless given.",
-        },
-        SettingDoc {
-            name: "laid-out",
-            kind: Kind::Choice(&["no", "allocated", "written"]),
-            default: "allocated",
-            required: false,
-            doc: "What the files hold: no: one hole; allocated: blocks reserved by fallocate, not written; written: random bytes, written and synced.",
-        },
-        SettingDoc {
-            name: "logical-sector",
-            kind: Kind::Bytes,
-            default: "512",
-            required: false,
-            doc: "Smallest unit the disks read and write: 512, 1024, 2048 or 4096 bytes.",
-        },
-        SettingDoc {
-            name: "physical-sector",
-            kind: Kind::Bytes,
-            default: "",
-            required: false,
-            doc: "Must equal logical-sector: a loop device reports no other.",
-        },
-        SettingDoc {
-            name: "direct-io",
-            kind: Kind::Flag,
-            default: "true",
-            required: false,
-            doc: "Whether the disks bypass the page cache of the file system their files lie in.",
-        },
+        SettingDoc::bytes("size", "", "Size of each disk.").required(),
+        SettingDoc::count("count", "1", "How many disks."),
+        SettingDoc::text(
+            "directory",
+            "",
+            "Where the files are made: their file system and disk are part of what is measured; the run's own directory unless given.",
+        ),
+        SettingDoc::choice(
+            "laid-out",
+            &["no", "allocated", "written"],
+            "allocated",
+            "What the files hold: no: one hole; allocated: blocks reserved by fallocate, not written; written: random bytes, written and synced.",
+        ),
+        SettingDoc::bytes(
+            "logical-sector",
+            "512",
+            "Smallest unit the disks read and write: 512, 1024, 2048 or 4096 bytes.",
+        ),
+        SettingDoc::bytes(
+            "physical-sector",
+            "",
+            "Must equal logical-sector: a loop device reports no other.",
+        ),
+        SettingDoc::flag(
+            "direct-io",
+            "true",
+            "Whether the disks bypass the page cache of the file system their files lie in.",
+        ),
     ],
     takes: Takes::Nothing,
     gives: GivesKind::Devices,
@@ -133,7 +112,7 @@ struct Loop {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let sector = sector(settings)?;
-    let size = settings.bytes("size")?.unwrap_or(0);
+    let size = settings.optional_bytes("size")?.unwrap_or(0);
     if size < SIZE_MIN || !size.is_multiple_of(sector) {
         return Err(Refusal::at(
             settings.span_of("size"),
@@ -141,7 +120,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }
-    let count = settings.count("count")?.unwrap_or(1);
+    let count = settings.optional_count("count")?.unwrap_or(1);
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if !(1..=DEVICES_MAX).contains(&count) {
         return Err(Refusal::at(
@@ -150,23 +129,23 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write 1 to {DEVICES_MAX}"),
         ));
     }
-    let laid_out = match settings.text("laid-out")?.as_deref() {
+    let laid_out = match settings.optional_text("laid-out")?.as_deref() {
         Some("no") => LaidOut::No,
         Some("written") => LaidOut::Written,
         _ => LaidOut::Allocated,
     };
     Ok(Box::new(Loop {
-        directory: settings.text("directory")?.map(PathBuf::from),
+        directory: settings.optional_text("directory")?.map(PathBuf::from),
         size,
         count,
         laid_out,
         sector,
-        direct_io: settings.flag("direct-io")?.unwrap_or(true),
+        direct_io: settings.optional_flag("direct-io")?.unwrap_or(true),
     }))
 }
 
 fn sector(settings: &Settings) -> Result<u64, Refusal> {
-    let logical = settings.bytes("logical-sector")?.unwrap_or(512);
+    let logical = settings.optional_bytes("logical-sector")?.unwrap_or(512);
     if !SECTORS.contains(&logical) {
         return Err(Refusal::at(
             settings.span_of("logical-sector"),
@@ -174,7 +153,7 @@ fn sector(settings: &Settings) -> Result<u64, Refusal> {
             "write 512, 1024, 2048 or 4096",
         ));
     }
-    match settings.bytes("physical-sector")? {
+    match settings.optional_bytes("physical-sector")? {
         Some(physical) if physical != logical => Err(Refusal::at(
             settings.span_of("physical-sector"),
             format!(

@@ -7,7 +7,7 @@ mod undo;
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Driver, Host, Needs, Package, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
@@ -25,33 +25,31 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "lvm",
     summary: "A logical volume of LVM: linear, striped, thin or cached, also under a snapshot.",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::choice(
             "kind",
-            Kind::Choice(&["linear", "striped", "thin", "cache"]),
+            &["linear", "striped", "thin", "cache"],
             "linear",
             "How it lies on the devices; cache: the last one, which is to be fast, caches the others.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "stripes",
-            Kind::Count,
             "",
             "Of a striped one: over how many devices; all unless given.",
         ),
-        SettingDoc::optional(
+        SettingDoc::bytes(
             "stripe-size",
-            Kind::Bytes,
             "64 KiB",
             "Of a striped one: bytes on one device before the next one's turn.",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "cache-mode",
-            Kind::Choice(&["writethrough", "writeback"]),
+            &["writethrough", "writeback"],
             "writethrough",
             "Of a cached one: whether a write waits for the slow devices.",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "snapshot",
-            Kind::Choice(&["none", "present"]),
+            &["none", "present"],
             "none",
             "Whether a snapshot, taken of the empty volume, is held as long as it stands; for that the volume has less than half of the room.",
         ),
@@ -186,7 +184,7 @@ struct Lvm {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let shape = match settings.text("kind")?.as_deref() {
+    let shape = match settings.optional_text("kind")?.as_deref() {
         Some("striped") => Shape::Striped,
         Some("thin") => Shape::Thin,
         Some("cache") => Shape::Cache,
@@ -203,7 +201,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             return Err(Refusal::at(settings.span_of(name), message, help));
         }
     }
-    let stripes = settings.count("stripes")?;
+    let stripes = settings.optional_count("stripes")?;
     let stripes = stripes.map(|count| usize::try_from(count).unwrap_or(usize::MAX));
     if let Some(count) = stripes.filter(|count| !(2..=DEVICES_MAX).contains(count)) {
         return Err(Refusal::at(
@@ -212,7 +210,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write 2 to {DEVICES_MAX}"),
         ));
     }
-    let stripe_size = settings.bytes("stripe-size")?.unwrap_or(64 << 10);
+    let stripe_size = settings.optional_bytes("stripe-size")?.unwrap_or(64 << 10);
     if !stripe_size.is_power_of_two() || stripe_size < 4096 {
         return Err(Refusal::at(
             settings.span_of("stripe-size"),
@@ -225,9 +223,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         stripes,
         stripe_size,
         cache_mode: settings
-            .text("cache-mode")?
+            .optional_text("cache-mode")?
             .unwrap_or_else(|| "writethrough".to_string()),
-        snapshot: settings.text("snapshot")?.as_deref() == Some("present"),
+        snapshot: settings.optional_text("snapshot")?.as_deref() == Some("present"),
     }))
 }
 

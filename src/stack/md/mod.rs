@@ -8,7 +8,7 @@ mod undo;
 use crate::event::{Fact, LayerFacts};
 use crate::host::imagined::Tool;
 use crate::host::{Driver, Host, Needs, Package, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
@@ -37,46 +37,36 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "md",
     summary: "An array of Linux's md driver: RAID 0, 1, 4, 5, 6 or 10, also with a member missing.",
     settings: &[
-        SettingDoc {
-            name: "raid",
-            kind: Kind::Choice(LEVELS),
-            default: "",
-            required: true,
-            doc: "How data is spread over the devices.",
-        },
-        SettingDoc::optional(
+        SettingDoc::choice("raid", LEVELS, "", "How data is spread over the devices.").required(),
+        SettingDoc::bytes(
             "chunk",
-            Kind::Bytes,
             "512 KiB",
             "Bytes on one device before the next one's turn; RAID 1 has none.",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "bitmap",
-            Kind::Choice(&["none", "internal"]),
+            &["none", "internal"],
             "internal",
             "Whether a map of what is being written lies on the members; RAID 0 has none.",
         ),
-        SettingDoc::optional(
+        SettingDoc::choice(
             "metadata",
-            Kind::Choice(&["1.0", "1.1", "1.2"]),
+            &["1.0", "1.1", "1.2"],
             "1.2",
             "Where the superblock of each member is: 1.0 at its end, 1.1 at its start, 1.2 at 4 KiB.",
         ),
-        SettingDoc::optional(
+        SettingDoc::text(
             "layout",
-            Kind::Text,
             "",
             "Of RAID 10: n2, n3, f2, f3, o2, o3; of RAID 5 and 6 as mdadm names it; what mdadm chooses unless given.",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "degraded",
-            Kind::Flag,
             "false",
             "Whether the last device is left out, and its place in the array is empty.",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "assume-clean",
-            Kind::Flag,
             "true",
             "Whether the first synchronisation is left out; if not, it is waited for.",
         ),
@@ -138,11 +128,11 @@ struct Md {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let level = settings.text("raid")?.unwrap_or_default();
+    let level = settings.optional_text("raid")?.unwrap_or_default();
     let refuse = |name: &str, message: String, help: &str| {
         Err(Refusal::at(settings.span_of(name), message, help))
     };
-    let chunk = settings.bytes("chunk")?;
+    let chunk = settings.optional_bytes("chunk")?;
     if let Some(chunk) = chunk
         && (!chunk.is_power_of_two() || chunk < 4096)
     {
@@ -154,17 +144,17 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         return refuse("chunk", message, "leave chunk out");
     }
     let redundant = level != "0";
-    let bitmap = settings.text("bitmap")?;
+    let bitmap = settings.optional_text("bitmap")?;
     if !redundant && bitmap.as_deref() == Some("internal") {
         let message = "RAID 0 has no bitmap".to_string();
         return refuse("bitmap", message, "leave bitmap out");
     }
-    let degraded = settings.flag("degraded")?.unwrap_or(false);
+    let degraded = settings.optional_flag("degraded")?.unwrap_or(false);
     if !redundant && degraded {
         let message = "RAID 0 cannot stand with a member missing".to_string();
         return refuse("degraded", message, "choose another raid");
     }
-    let layout = settings.text("layout")?;
+    let layout = settings.optional_text("layout")?;
     if let Some(word) = &layout
         && !is_layout(&level, word)
     {
@@ -179,11 +169,11 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         chunk: (level != "1").then(|| chunk.unwrap_or(512 << 10)),
         bitmap: redundant.then(|| bitmap.unwrap_or_else(|| "internal".to_string())),
         metadata: settings
-            .text("metadata")?
+            .optional_text("metadata")?
             .unwrap_or_else(|| "1.2".to_string()),
         layout,
         degraded,
-        assume_clean: settings.flag("assume-clean")?.unwrap_or(true),
+        assume_clean: settings.optional_flag("assume-clean")?.unwrap_or(true),
         level,
     }))
 }

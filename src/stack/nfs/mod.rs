@@ -6,7 +6,7 @@ mod undo;
 use crate::event::Fact;
 use crate::host::{Daemon, Driver, Needs, Package, argv};
 use crate::journal::BOOT;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line, options,
     share::{self, Ends, Share, Shared},
@@ -45,15 +45,10 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "nfs",
     summary: "A directory served over NFS by the kernel's server and mounted here.",
     settings: &[
-        SettingDoc::optional(
-            "version",
-            Kind::Choice(&["3", "4"]),
-            "4",
-            "Version: 3, or 4 (4.2).",
-        ),
-        SettingDoc::optional(
+        SettingDoc::choice("version", &["3", "4"], "4", "Version: 3, or 4 (4.2)."),
+        SettingDoc::choice(
             "export",
-            Kind::Choice(&["sync", "async"]),
+            &["sync", "async"],
             "sync",
             "sync: the server answers when the data are on its disk; async: before.",
         ),
@@ -107,12 +102,12 @@ struct Nfs {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let share = Nfs {
-        version: match settings.text("version")?.as_deref() {
+        version: match settings.optional_text("version")?.as_deref() {
             Some("3") => "3",
             _ => "4.2",
         },
         export: settings
-            .text("export")?
+            .optional_text("export")?
             .unwrap_or_else(|| "sync".to_string()),
         mount: options::mount(settings)?,
     };

@@ -3,7 +3,7 @@
 use crate::event::Fact;
 use crate::host::imagined::{Tool, mount_without_device};
 use crate::host::{Daemon, Needs, Package, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line, options,
     share::{self, Ends, Share, Shared},
@@ -35,9 +35,8 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "smb",
     summary: "A directory served over SMB by Samba and mounted here.",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::texts(
             "options",
-            Kind::Texts,
             "",
             "Options of the share as smb.conf takes them: \"strict sync = no\".",
         ),

@@ -2,7 +2,7 @@
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Needs, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes, pool};
@@ -17,25 +17,20 @@ pub(crate) const KIND: LayerKind = LayerKind {
     summary: "A file system of ZFS in a pool; every property is read back.",
     settings: &[
         zfs::COMPRESSION,
-        SettingDoc::optional(
-            "recordsize",
-            Kind::Bytes,
-            "",
-            "Largest block of a file, a power of two.",
-        ),
+        SettingDoc::bytes("recordsize", "", "Largest block of a file, a power of two."),
         zfs::SYNC,
-        SettingDoc::optional(
+        SettingDoc::choice(
             "atime",
-            Kind::Choice(&["on", "off"]),
+            &["on", "off"],
             "",
             "Whether the time of the last access is kept.",
         ),
         zfs::PRIMARYCACHE,
         zfs::LOGBIAS,
         zfs::DEDUP,
-        SettingDoc::optional(
+        SettingDoc::choice(
             "xattr",
-            Kind::Choice(&["on", "off", "sa", "dir"]),
+            &["on", "off", "sa", "dir"],
             "",
             "Where extended attributes are kept.",
         ),

@@ -6,7 +6,7 @@
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, Needs, argv, udev::create_pool};
 use crate::journal::partitions;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Pool, StandingLayer, Takes};
@@ -25,42 +25,37 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "zpool",
     summary: "A pool of ZFS; put a dataset on it, or a zvol. Exported and imported between trials.",
     settings: &[
-        SettingDoc::optional(
+        SettingDoc::choice(
             "topology",
-            Kind::Choice(&[
+            &[
                 "stripe", "mirror", "raid10", "raidz1", "raidz2", "raidz3", "draid1", "draid2",
                 "draid3",
-            ]),
+            ],
             "stripe",
             "How data is spread; raid10: pairs of mirrors, in order.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "ashift",
-            Kind::Count,
             "",
             "Power of two of the smallest write, 9 to 16; what ZFS chooses unless given.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "max-auto-ashift",
-            Kind::Count,
             "",
             "The module's parameter zfs_vdev_max_auto_ashift while the pool stands; 9 makes an ashift of 9 hold on disks with physical sectors of 4 KiB.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "special",
-            Kind::Count,
             "0",
             "How many devices hold metadata alone, a mirror if several; before those of log and cache.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "log",
-            Kind::Count,
             "0",
             "How many devices hold the intent log alone, a mirror if several; before those of cache.",
         ),
-        SettingDoc::optional(
+        SettingDoc::count(
             "cache",
-            Kind::Count,
             "0",
             "How many devices, the last ones, cache what is read.",
         ),
@@ -116,7 +111,7 @@ struct Zpool {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let count = |name: &str| -> Result<usize, Refusal> {
-        let count = settings.count(name)?.unwrap_or(0);
+        let count = settings.optional_count(name)?.unwrap_or(0);
         usize::try_from(count)
             .ok()
             .filter(|count| *count < DEVICES_MAX)
@@ -126,7 +121,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             })
     };
     let ashift = |name: &str| -> Result<Option<u64>, Refusal> {
-        let value = settings.count(name)?;
+        let value = settings.optional_count(name)?;
         match value {
             Some(value) if !(9..=16).contains(&value) => Err(Refusal::at(
                 settings.span_of(name),
@@ -138,7 +133,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     };
     Ok(Box::new(Zpool {
         topology: settings
-            .text("topology")?
+            .optional_text("topology")?
             .unwrap_or_else(|| "stripe".to_string()),
         ashift: ashift("ashift")?,
         max_auto_ashift: ashift("max-auto-ashift")?,

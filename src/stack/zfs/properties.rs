@@ -2,47 +2,42 @@
 
 use crate::event::Fact;
 use crate::host::{Host, Package, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::error::LayerError;
 use std::ffi::OsString;
 use std::path::Path;
 
 /// Properties there is no setting for.
-pub(crate) const PROPERTIES: SettingDoc = SettingDoc::optional(
-    "properties",
-    Kind::Texts,
-    "",
-    "Further properties, each \"name=value\".",
-);
+pub(crate) const PROPERTIES: SettingDoc =
+    SettingDoc::texts("properties", "", "Further properties, each \"name=value\".");
 
 /// Properties that datasets and volumes share, each a setting of the same name.
-pub(crate) const COMPRESSION: SettingDoc = SettingDoc::optional(
+pub(crate) const COMPRESSION: SettingDoc = SettingDoc::text(
     "compression",
-    Kind::Text,
     "",
     "off, on, lz4, zstd, zstd-1 to zstd-19, zstd-fast-N, gzip, gzip-1 to gzip-9, lzjb or zle; what ZFS chooses unless given.",
 );
-pub(crate) const SYNC: SettingDoc = SettingDoc::optional(
+pub(crate) const SYNC: SettingDoc = SettingDoc::choice(
     "sync",
-    Kind::Choice(&["standard", "always", "disabled"]),
+    &["standard", "always", "disabled"],
     "",
     "Which writes wait until they are safe.",
 );
-pub(crate) const PRIMARYCACHE: SettingDoc = SettingDoc::optional(
+pub(crate) const PRIMARYCACHE: SettingDoc = SettingDoc::choice(
     "primarycache",
-    Kind::Choice(&["all", "metadata", "none"]),
+    &["all", "metadata", "none"],
     "",
     "What is cached in memory.",
 );
-pub(crate) const LOGBIAS: SettingDoc = SettingDoc::optional(
+pub(crate) const LOGBIAS: SettingDoc = SettingDoc::choice(
     "logbias",
-    Kind::Choice(&["latency", "throughput"]),
+    &["latency", "throughput"],
     "",
     "What writes that wait are treated for.",
 );
-pub(crate) const DEDUP: SettingDoc = SettingDoc::optional(
+pub(crate) const DEDUP: SettingDoc = SettingDoc::choice(
     "dedup",
-    Kind::Choice(&["off", "on", "verify", "sha256", "sha512", "skein"]),
+    &["off", "on", "verify", "sha256", "sha512", "skein"],
     "",
     "Whether blocks that are the same are stored once.",
 );
@@ -84,12 +79,12 @@ pub(crate) fn asked(
     for name in SHARED.iter().chain(texts) {
         asked.extend(
             settings
-                .text(name)?
+                .optional_text(name)?
                 .map(|value| ((*name).to_string(), value)),
         );
     }
     for name in bytes {
-        let Some(value) = settings.bytes(name)? else {
+        let Some(value) = settings.optional_bytes(name)? else {
             continue;
         };
         if !value.is_power_of_two() || !(512..=16 << 20).contains(&value) {
@@ -141,7 +136,10 @@ pub(crate) fn properties(
     let never = ["mountpoint", "canmount", "sharenfs", "sharesmb", "readonly"];
     let span = settings.span_of(PROPERTIES.name);
     let mut found = Vec::new();
-    for text in settings.texts(PROPERTIES.name)?.unwrap_or_default() {
+    for text in settings
+        .optional_texts(PROPERTIES.name)?
+        .unwrap_or_default()
+    {
         match text.split_once('=') {
             Some((name, value)) if !name.is_empty() && !value.is_empty() => {
                 if never.contains(&name) || refused.contains(&name) {

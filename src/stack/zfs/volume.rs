@@ -2,7 +2,7 @@
 
 use crate::event::LayerFacts;
 use crate::host::{Needs, argv};
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes, pool};
@@ -20,22 +20,14 @@ pub(crate) const KIND: LayerKind = LayerKind {
     name: "zvol",
     summary: "A block device in a pool of ZFS; every property is read back.",
     settings: &[
-        SettingDoc {
-            name: "size",
-            kind: Kind::Bytes,
-            default: "",
-            required: true,
-            doc: "Size of the device.",
-        },
-        SettingDoc::optional(
+        SettingDoc::bytes("size", "", "Size of the device.").required(),
+        SettingDoc::bytes(
             "volblocksize",
-            Kind::Bytes,
             "",
             "Bytes of one of its blocks in the pool, a power of two.",
         ),
-        SettingDoc::optional(
+        SettingDoc::flag(
             "sparse",
-            Kind::Flag,
             "false",
             "Whether no room is reserved for it in the pool.",
         ),
@@ -101,7 +93,7 @@ struct Zvol {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let size = settings.bytes("size")?.unwrap_or(0);
+    let size = settings.optional_bytes("size")?.unwrap_or(0);
     // A volume is a whole number of its blocks, the largest of which have 128 KiB.
     if size < SIZE_MIN || !size.is_multiple_of(128 << 10) {
         return Err(Refusal::at(
@@ -112,7 +104,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
     Ok(Box::new(Zvol {
         size,
-        sparse: settings.flag("sparse")?.unwrap_or(false),
+        sparse: settings.optional_flag("sparse")?.unwrap_or(false),
         properties: zfs::asked(
             settings,
             &[],

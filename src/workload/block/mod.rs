@@ -22,16 +22,8 @@ use super::{Cost, Place, SLICE_NS, Trouble, trouble};
 use crate::event::Better;
 use crate::unit;
 
-/// What a workload says before the settings are read: its mode, and defaults of its own.
+/// What a workload of this kind is, beside its settings.
 pub(super) struct Frame {
-    /// Bytes.
-    pub(super) block_size: u32,
-    /// Number of files.
-    pub(super) files: u32,
-    /// Writes between two fsyncs; 0: never.
-    pub(super) fsync_every: u64,
-    /// Longest time, ns; none: until the pass is complete.
-    pub(super) time_ns: Option<u64>,
     /// Order of the blocks.
     pub(super) access: Access,
     /// Share of reads.
@@ -218,6 +210,13 @@ impl BlockIo {
             (true, _) => Err(trouble("one file or device cannot be several files")),
             (false, _) => Err(trouble("this writes, and what exists is only ever read")),
         }
+    }
+
+    /// The limit of time in words, as the end of a sentence.
+    pub(super) fn at_most(&self) -> String {
+        self.time_ns.map_or(String::new(), |ns| {
+            format!(", at most {}", unit::time_ns(ns as f64))
+        })
     }
 
     /// What it costs; `laid_out`: the data are written before the clock starts.

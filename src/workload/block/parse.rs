@@ -4,8 +4,13 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing};
 
+use super::words::{
+    ACCESS, ARRIVALS, COMPRESS_RATIO, CONTENT, DATA_ONLY, DIRECT, DUPLICATES, ENGINE, FILES,
+    FSYNC_AT_END, HOT_RANGE, HOT_SHARE, PREALLOCATE, QUEUE_DEPTH, SYNC, THINK_TIME, THREADS,
+    VERIFY,
+};
 use super::{BlockIo, Frame};
-use crate::setting::{Refusal, Settings};
+use crate::setting::{Refusal, SettingDoc, SettingKey, Settings};
 use crate::unit;
 
 /// Zipf's exponent, unless given.
@@ -21,8 +26,8 @@ impl BlockIo {
     /// Reads the settings all share.
     pub(in crate::workload) fn parse(settings: &Settings, frame: &Frame) -> Result<Self, Refusal> {
         let size = size(settings)?;
-        let files = at_least_one(settings, "files", frame.files)?;
-        let direct = settings.flag("direct")?.unwrap_or(false);
+        let files = at_least_one(settings, FILES)?;
+        let direct = settings.flag(DIRECT)?;
         let block_sizes = block_sizes(settings, frame, size / u64::from(files))?;
         let io = Self {
             size,
@@ -35,20 +40,24 @@ impl BlockIo {
                 direct,
             )?,
             block_sizes,
-            threads: at_least_one(settings, "threads", 1)?,
-            queue_depth: at_least_one(settings, "queue-depth", 1)?,
+            threads: at_least_one(settings, THREADS)?,
+            queue_depth: at_least_one(settings, QUEUE_DEPTH)?,
             access: frame.access,
             read_share: frame.read_share,
-            preallocate: settings.flag("preallocate")?.unwrap_or(false),
+            preallocate: settings.flag(PREALLOCATE)?,
             new_files: frame.new_files,
             durability: durability(settings, frame)?,
             pacing: pacing(settings)?,
-            time_ns: settings.time_ns("time")?.or(frame.time_ns),
-            operations: settings.count("operations")?,
+            time_ns: match settings.has_value("time") {
+                true => Some(settings.time_ns("time")?),
+                // Until the pass is complete.
+                false => None,
+            },
+            operations: settings.optional_count("operations")?,
             engine: engine(settings)?,
             direct,
             content: content(settings)?,
-            verify: settings.flag("verify")?.unwrap_or(false),
+            verify: settings.flag(VERIFY)?,
         };
         if io.verify {
             check_verify(settings, &io)?;
@@ -107,7 +116,7 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
 
 /// In which order blocks are visited, as `access` and its parameters say.
 pub(in crate::workload) fn access(settings: &Settings) -> Result<Access, Refusal> {
-    let word = settings.text("access")?.unwrap_or_default();
+    let word = settings.text(ACCESS)?;
     for parameter in ["hot-range", "hot-share"] {
         if word != "hot" && settings.given(parameter) {
             return Err(Refusal::at(
@@ -131,8 +140,8 @@ pub(in crate::workload) fn access(settings: &Settings) -> Result<Access, Refusal
         "pareto" => Access::Pareto(skew(settings, PARETO, 1.0)?),
         "normal" => Access::Normal(skew(settings, NORMAL, 1.0)?),
         "hot" => Access::HotCold {
-            hot_range: part(settings, "hot-range", 0.1)?,
-            hot_ops: part(settings, "hot-share", 0.9)?,
+            hot_range: part(settings, HOT_RANGE)?,
+            hot_ops: part(settings, HOT_SHARE)?,
         },
         _ => Access::OncePerPass,
     })
@@ -140,7 +149,7 @@ pub(in crate::workload) fn access(settings: &Settings) -> Result<Access, Refusal
 
 /// A skew above 0 and below `limit`.
 fn skew(settings: &Settings, default: f64, limit: f64) -> Result<f64, Refusal> {
-    let skew = settings.number("skew")?.unwrap_or(default);
+    let skew = settings.optional_number("skew")?.unwrap_or(default);
     if skew > 0.0 && skew < limit {
         return Ok(skew);
     }
@@ -152,8 +161,8 @@ fn skew(settings: &Settings, default: f64, limit: f64) -> Result<f64, Refusal> {
 }
 
 /// A share that is neither nothing nor all.
-fn part(settings: &Settings, name: &str, default: f64) -> Result<f64, Refusal> {
-    let share = settings.share(name)?.unwrap_or(default);
+fn part(settings: &Settings, doc: SettingDoc) -> Result<f64, Refusal> {
+    let (name, share) = (doc.name, settings.share(doc)?);
     if share > 0.0 && share < 1.0 {
         return Ok(share);
     }
@@ -170,10 +179,8 @@ fn block_sizes(
     frame: &Frame,
     largest: u64,
 ) -> Result<Vec<(u32, u32)>, Refusal> {
-    let Some(several) = settings.weights("block-sizes")? else {
-        let size = settings
-            .bytes("block-size")?
-            .unwrap_or(u64::from(frame.block_size));
+    let Some(several) = settings.optional_weights("block-sizes")? else {
+        let size = settings.bytes("block-size")?;
         return Ok(vec![(
             block_size(settings, "block-size", size, largest)?,
             1,
@@ -224,7 +231,7 @@ fn align(
     largest: u64,
     direct: bool,
 ) -> Result<Option<NonZeroU32>, Refusal> {
-    let Some(value) = settings.bytes("align")? else {
+    let Some(value) = settings.optional_bytes("align")? else {
         return Ok(None);
     };
     let refuse =
@@ -258,13 +265,13 @@ fn align(
 
 /// When data is made durable.
 fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal> {
-    let every = settings.count("fsync-every")?.unwrap_or(frame.fsync_every);
-    let sync = settings.text("sync")?.unwrap_or_default();
+    let every = settings.count("fsync-every")?;
+    let sync = settings.text(SYNC)?;
     let durability = Durability {
         fsync_every: NonZeroU64::new(every),
         fsync_in_write: false,
-        data_only: settings.flag("data-only")?.unwrap_or(false),
-        fsync_at_end: settings.flag("fsync-at-end")?.unwrap_or(true),
+        data_only: settings.flag(DATA_ONLY)?,
+        fsync_at_end: settings.flag(FSYNC_AT_END)?,
         open_dsync: sync == "dsync",
         open_sync: sync == "sync",
     };
@@ -289,9 +296,8 @@ fn durability(settings: &Settings, frame: &Frame) -> Result<Durability, Refusal>
 
 /// When the next operation may start.
 fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
-    let think_time_ns = settings.time_ns("think-time")?;
-    let poisson = settings.text("arrivals")?.as_deref() == Some("poisson");
-    let Some(rate) = settings.number("rate")? else {
+    let poisson = settings.text(ARRIVALS)? == "poisson";
+    let Some(rate) = settings.optional_number("rate")? else {
         if settings.given("arrivals") {
             return Err(Refusal::at(
                 settings.span_of("arrivals"),
@@ -300,10 +306,10 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
             ));
         }
         return Ok(Pacing::Closed {
-            think_time_ns: think_time_ns.unwrap_or(0),
+            think_time_ns: settings.time_ns(THINK_TIME)?,
         });
     };
-    if think_time_ns.is_some() {
+    if settings.given("think-time") {
         return Err(Refusal::at(
             settings.span_of("think-time"),
             "with a rate the clock says when an operation starts, and nobody thinks in between",
@@ -326,8 +332,8 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
 
 /// The content asked for by `content`, `compress-ratio` and `duplicates`.
 pub(in crate::workload) fn content(settings: &Settings) -> Result<Content, Refusal> {
-    let ratio = settings.number("compress-ratio")?.unwrap_or(1.0);
-    let duplicates = settings.share("duplicates")?.unwrap_or(0.0);
+    let ratio = settings.number(COMPRESS_RATIO)?;
+    let duplicates = settings.share(DUPLICATES)?;
     if ratio < 1.0 {
         return Err(Refusal::at(
             settings.span_of("compress-ratio"),
@@ -335,7 +341,7 @@ pub(in crate::workload) fn content(settings: &Settings) -> Result<Content, Refus
             "write 1 for data that does not compress, 2 for data that halves",
         ));
     }
-    let zero = settings.text("content")?.as_deref() == Some("zero");
+    let zero = settings.text(CONTENT)? == "zero";
     if zero && ratio > 1.0 {
         return Err(Refusal::at(
             settings.span_of("compress-ratio"),
@@ -359,9 +365,9 @@ pub(in crate::workload) fn content(settings: &Settings) -> Result<Content, Refus
 
 /// The engine asked for.
 fn engine(settings: &Settings) -> Result<Engine, Refusal> {
-    Ok(match settings.text("engine")?.as_deref() {
-        Some("sync") => Engine::Sync,
-        Some("io_uring") => Engine::Uring,
+    Ok(match settings.text(ENGINE)?.as_str() {
+        "sync" => Engine::Sync,
+        "io_uring" => Engine::Uring,
         _ => Engine::Auto,
     })
 }
@@ -369,25 +375,23 @@ fn engine(settings: &Settings) -> Result<Engine, Refusal> {
 /// A count that must be at least 1 and fit.
 pub(in crate::workload) fn at_least_one(
     settings: &Settings,
-    name: &str,
-    default: u32,
+    key: impl Into<SettingKey<'static>>,
 ) -> Result<u32, Refusal> {
-    match settings.count(name)? {
-        None => Ok(default),
-        Some(value) => match u32::try_from(value) {
-            Ok(value) if (1..=4096).contains(&value) => Ok(value),
-            _ => Err(Refusal::at(
-                settings.span_of(name),
-                format!("{name} must be between 1 and 4096"),
-                "",
-            )),
-        },
+    let key = key.into();
+    match u32::try_from(settings.count(key)?) {
+        Ok(value) if (1..=4096).contains(&value) => Ok(value),
+        _ => Err(Refusal::at(
+            settings.span_of(key.name),
+            format!("{} must be between 1 and 4096", key.name),
+            "",
+        )),
     }
 }
 
 /// A size that must be given and be above nothing.
 pub(in crate::workload) fn size(settings: &Settings) -> Result<u64, Refusal> {
-    match settings.bytes("size")? {
+    // Only `read-file` may leave it out, and then another file has to be named.
+    match settings.optional_bytes("size")? {
         Some(0) | None => Err(Refusal::at(
             settings.span_of("size"),
             "a size of 0 measures nothing",

@@ -6,7 +6,7 @@ use std::sync::OnceLock;
 use stackrace_engine::Control;
 
 use super::*;
-use crate::setting::{Refusal, Setting, Settings, Value};
+use crate::setting::{Refusal, Setting, SettingDoc, Settings, Value};
 
 /// A setting by its TOML value.
 fn setting(line: &str) -> Setting {
@@ -26,6 +26,13 @@ fn setting(line: &str) -> Setting {
     }
 }
 
+/// What each workload has with defaults of its own.
+const DOCS: &[SettingDoc] = &[
+    words::block_size("4 KiB"),
+    words::fsync_every("0"),
+    words::time("5 ns", ""),
+];
+
 fn settings(lines: &[&str]) -> Settings {
     let mut settings = vec![setting("size = \"1 MiB\"")];
     settings.extend(lines.iter().map(|line| setting(line)));
@@ -33,16 +40,13 @@ fn settings(lines: &[&str]) -> Settings {
         owner: "block".to_owned(),
         span: 0..0,
         settings,
+        docs: DOCS,
     }
 }
 
 fn parse(lines: &[&str], read_share: f64, new_files: bool) -> Result<BlockIo, Refusal> {
     let settings = settings(lines);
     let frame = Frame {
-        block_size: 4096,
-        files: 1,
-        fsync_every: 0,
-        time_ns: Some(5),
         access: access(&settings)?,
         read_share,
         new_files,
@@ -364,10 +368,6 @@ fn everything_is_read_back_whatever_its_blocks() {
             settings = self::settings(lines);
         }
         let frame = Frame {
-            block_size: 4096,
-            files: 1,
-            fsync_every: 0,
-            time_ns: None,
             access: Access::Uniform,
             read_share: 0.3,
             new_files: false,

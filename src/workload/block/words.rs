@@ -1,22 +1,16 @@
 //! The settings of block I/O: one meaning each, whichever workload offers them.
 
-use crate::setting::{Kind, SettingDoc};
+use crate::setting::SettingDoc;
 
 /// A block size, with a default of the workload's own.
 pub(in crate::workload) const fn block_size(default: &'static str) -> SettingDoc {
-    SettingDoc::optional(
-        "block-size",
-        Kind::Bytes,
-        default,
-        "Bytes of one operation.",
-    )
+    SettingDoc::bytes("block-size", default, "Bytes of one operation.")
 }
 
 /// An fsync cadence, with a default of the workload's own.
 pub(in crate::workload) const fn fsync_every(default: &'static str) -> SettingDoc {
-    SettingDoc::optional(
+    SettingDoc::count(
         "fsync-every",
-        Kind::Count,
         default,
         "fsync after so many writes of a thread; 0: never.",
     )
@@ -24,147 +18,118 @@ pub(in crate::workload) const fn fsync_every(default: &'static str) -> SettingDo
 
 /// A number of files, with a default of the workload's own.
 pub(in crate::workload) const fn files(default: &'static str, doc: &'static str) -> SettingDoc {
-    SettingDoc::optional("files", Kind::Count, default, doc)
+    SettingDoc::count("files", default, doc)
 }
 
 /// A longest time, with a default of the workload's own; empty: until the pass is complete.
 pub(in crate::workload) const fn time(default: &'static str, doc: &'static str) -> SettingDoc {
-    SettingDoc::optional("time", Kind::Time, default, doc)
+    SettingDoc::time("time", default, doc)
 }
 
+/// One file: what a workload has that does not offer the setting.
+pub(in crate::workload) const FILES: SettingDoc =
+    files("1", "Number of files the size is divided among.");
 /// See its `doc`, as all below.
-pub(in crate::workload) const SIZE: SettingDoc = SettingDoc {
-    name: "size",
-    kind: Kind::Bytes,
-    default: "",
-    required: true,
-    doc: "Size of the data: all files together.",
-};
-pub(in crate::workload) const BLOCK_SIZES: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const SIZE: SettingDoc =
+    SettingDoc::bytes("size", "", "Size of the data: all files together.").required();
+pub(in crate::workload) const BLOCK_SIZES: SettingDoc = SettingDoc::weights(
     "block-sizes",
-    Kind::Weights,
     "",
     "Several block sizes with their weights, instead of block-size; not with access = \"once\".",
 );
-pub(in crate::workload) const ALIGN: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const ALIGN: SettingDoc = SettingDoc::bytes(
     "align",
-    Kind::Bytes,
     "",
     "Blocks begin at multiples of this; their own size unless given.",
 );
-pub(in crate::workload) const THREADS: SettingDoc =
-    SettingDoc::optional("threads", Kind::Count, "1", "Threads.");
-pub(in crate::workload) const QUEUE_DEPTH: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const THREADS: SettingDoc = SettingDoc::count("threads", "1", "Threads.");
+pub(in crate::workload) const QUEUE_DEPTH: SettingDoc = SettingDoc::count(
     "queue-depth",
-    Kind::Count,
     "1",
     "Operations outstanding at once, per thread.",
 );
-pub(in crate::workload) const DIRECT: SettingDoc = SettingDoc::optional(
-    "direct",
-    Kind::Flag,
-    "false",
-    "O_DIRECT: past the page cache.",
-);
-pub(in crate::workload) const ACCESS: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const DIRECT: SettingDoc =
+    SettingDoc::flag("direct", "false", "O_DIRECT: past the page cache.");
+pub(in crate::workload) const ACCESS: SettingDoc = SettingDoc::choice(
     "access",
-    Kind::Choice(&["once", "uniform", "zipf", "pareto", "normal", "hot"]),
+    &["once", "uniform", "zipf", "pareto", "normal", "hot"],
     "once",
     "Each block once, or drawn with repeats: all alike, by Zipf's or Pareto's law, around the middle, or some hot.",
 );
-pub(in crate::workload) const SKEW: SettingDoc = SettingDoc::optional(
-    "skew",
-    Kind::Number,
-    "",
-    "How uneven access is: Zipf's exponent (default 1.1), Pareto's h (0.2), the normal deviation as a share of the data (0.15).",
-);
-pub(in crate::workload) const HOT_RANGE: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const SKEW: SettingDoc = SettingDoc::number("skew", "", "How uneven access is: Zipf's exponent, Pareto's h, or the normal deviation as a share of the data.").computed("1.1 for zipf, 0.2 for pareto, 0.15 for normal");
+pub(in crate::workload) const HOT_RANGE: SettingDoc = SettingDoc::share(
     "hot-range",
-    Kind::Share,
     "10 %",
     "With access = \"hot\": share of the data that is hot.",
 );
-pub(in crate::workload) const HOT_SHARE: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const HOT_SHARE: SettingDoc = SettingDoc::share(
     "hot-share",
-    Kind::Share,
     "90 %",
     "With access = \"hot\": share of the operations that go there.",
 );
-pub(in crate::workload) const RATE: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const RATE: SettingDoc = SettingDoc::number(
     "rate",
-    Kind::Number,
     "",
     "Open loop: operations per second over all threads, by the clock; latency counts from the intended start.",
 );
-pub(in crate::workload) const ARRIVALS: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const ARRIVALS: SettingDoc = SettingDoc::choice(
     "arrivals",
-    Kind::Choice(&["even", "poisson"]),
+    &["even", "poisson"],
     "even",
     "With rate: evenly spaced, or at random as independent users come.",
 );
-pub(in crate::workload) const THINK_TIME: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const THINK_TIME: SettingDoc = SettingDoc::time(
     "think-time",
-    Kind::Time,
-    "",
+    "0 s",
     "Pause between a completion and the next issue.",
 );
-pub(in crate::workload) const FSYNC_AT_END: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const FSYNC_AT_END: SettingDoc = SettingDoc::flag(
     "fsync-at-end",
-    Kind::Flag,
     "true",
     "fsync before the clock stops, if anything was written.",
 );
-pub(in crate::workload) const DATA_ONLY: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const DATA_ONLY: SettingDoc = SettingDoc::flag(
     "data-only",
-    Kind::Flag,
     "false",
     "fdatasync instead of fsync: time stamps need not be durable.",
 );
-pub(in crate::workload) const SYNC: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const SYNC: SettingDoc = SettingDoc::choice(
     "sync",
-    Kind::Choice(&["none", "dsync", "sync"]),
+    &["none", "dsync", "sync"],
     "none",
     "Open with O_DSYNC or O_SYNC: each write is durable when it returns.",
 );
-pub(in crate::workload) const PREALLOCATE: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const PREALLOCATE: SettingDoc = SettingDoc::flag(
     "preallocate",
-    Kind::Flag,
     "false",
     "Reserve the blocks of a new file (fallocate) before the clock starts.",
 );
-pub(in crate::workload) const OPERATIONS: SettingDoc = SettingDoc::optional(
-    "operations",
-    Kind::Count,
-    "",
-    "Stop after so many operations.",
-);
-pub(in crate::workload) const VERIFY: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const OPERATIONS: SettingDoc =
+    SettingDoc::count("operations", "", "Stop after so many operations.");
+pub(in crate::workload) const VERIFY: SettingDoc = SettingDoc::flag(
     "verify",
-    Kind::Flag,
     "false",
     "Check every byte read against what was written, and read everything back at the end.",
 );
-pub(in crate::workload) const CONTENT: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const CONTENT: SettingDoc = SettingDoc::choice(
     "content",
-    Kind::Choice(&["random", "zero"]),
+    &["random", "zero"],
     "random",
     "What is written: random bytes, or zeros (compressing and thin storage may store nothing of them).",
 );
-pub(in crate::workload) const COMPRESS_RATIO: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const COMPRESS_RATIO: SettingDoc = SettingDoc::number(
     "compress-ratio",
-    Kind::Number,
     "1",
     "How many times smaller the data can be compressed.",
 );
-pub(in crate::workload) const DUPLICATES: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const DUPLICATES: SettingDoc = SettingDoc::share(
     "duplicates",
-    Kind::Share,
     "0 %",
     "Share of written blocks that repeat others, for storage that deduplicates.",
 );
-pub(in crate::workload) const ENGINE: SettingDoc = SettingDoc::optional(
+pub(in crate::workload) const ENGINE: SettingDoc = SettingDoc::choice(
     "engine",
-    Kind::Choice(&["auto", "sync", "io_uring"]),
+    &["auto", "sync", "io_uring"],
     "auto",
     "I/O engine; auto decides and says why.",
 );

@@ -6,42 +6,41 @@ use stackrace_engine::{Op, Outcome};
 use super::super::block::{at_least_one, content, size};
 use super::super::metric::{self, Latency};
 use super::super::{Cost, Place, SLICE_NS, Trouble, Workload, trouble};
-use super::TIME_NS;
 use crate::classic::sysbench as classic;
 use crate::event::MetricHead;
-use crate::setting::{Kind, Refusal, SettingDoc, Settings};
+use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
 
-pub(super) const VERSION: SettingDoc = SettingDoc::optional(
+pub(super) const VERSION: SettingDoc = SettingDoc::choice(
     "version",
-    Kind::Choice(&["0.4", "1.0"]),
+    &["0.4", "1.0"],
     "",
     "The very requests of this sysbench, fsync bursts included; without it only the modes are its own.",
 );
-pub(super) const IO: SettingDoc = SettingDoc::optional(
+pub(super) const IO: SettingDoc = SettingDoc::choice(
     "io",
-    Kind::Choice(&["sync", "async", "mmap"]),
+    &["sync", "async", "mmap"],
     "sync",
     "With version: by pread and pwrite, by a queue (io_uring), or in mapped files.",
 );
-pub(super) const BACKLOG: SettingDoc = SettingDoc::optional(
+pub(super) const BACKLOG: SettingDoc = SettingDoc::count(
     "backlog",
-    Kind::Count,
     "128",
     "With io = \"async\": requests outstanding at once, per thread.",
 );
-pub(super) const MERGE: SettingDoc = SettingDoc::optional(
+pub(super) const MERGE: SettingDoc = SettingDoc::count(
     "merge",
-    Kind::Count,
     "0",
     "With version: so many blocks in one request of a sequential mode; 0: one.",
 );
-pub(super) const FSYNC_EACH: SettingDoc = SettingDoc::optional(
+pub(super) const FSYNC_EACH: SettingDoc = SettingDoc::flag(
     "fsync-each",
-    Kind::Flag,
     "false",
     "With version: fsync after each write, inside its latency, instead of bursts and of the end.",
 );
+
+/// Files that sysbench makes unless told otherwise.
+const FILES: u32 = 128;
 
 /// Words that only mean something with a version, or only without.
 pub(super) const WITH: [&str; 4] = ["io", "backlog", "merge", "fsync-each"];
@@ -79,13 +78,13 @@ impl Exact {
     }
 
     fn plan(settings: &Settings, word: &str) -> Result<Plan, Refusal> {
-        let version = match settings.text("version")?.as_deref() {
-            Some("0.4") => Version::V0_4,
+        let version = match settings.text("version")?.as_str() {
+            "0.4" => Version::V0_4,
             _ => Version::V1_0,
         };
         let sync = settings.text("sync")?;
-        let number = |name: &str, default| {
-            let count = settings.count(name)?.unwrap_or(default);
+        let number = |name: &str| {
+            let count = settings.count(name)?;
             u32::try_from(count).map_err(|_| {
                 Refusal::at(
                     settings.span_of(name),
@@ -94,37 +93,40 @@ impl Exact {
                 )
             })
         };
-        let block = settings.bytes("block-size")?.unwrap_or(16 << 10);
+        let block = settings.bytes("block-size")?;
         Ok(Plan {
             directory: std::path::PathBuf::new(),
             version,
             mode: mode(word),
-            transfer: match settings.text("io")?.as_deref() {
-                Some("async") => Transfer::Async {
-                    backlog: number("backlog", 128)?,
+            transfer: match settings.text("io")?.as_str() {
+                "async" => Transfer::Async {
+                    backlog: number("backlog")?,
                 },
-                Some("mmap") => Transfer::Mmap,
+                "mmap" => Transfer::Mmap,
                 _ => Transfer::Sync,
             },
-            files: at_least_one(settings, "files", 128)?,
+            files: match settings.given("files") {
+                true => at_least_one(settings, "files")?,
+                false => FILES,
+            },
             total_bytes: size(settings)?,
             // What does not fit is refused by the plan as too large.
             block_size: u32::try_from(block).unwrap_or(u32::MAX),
-            merged: number("merge", 0)?,
-            open_sync: sync.as_deref() == Some("sync"),
-            open_dsync: sync.as_deref() == Some("dsync"),
-            direct: settings.flag("direct")?.unwrap_or(false),
-            fsync_every: number("fsync-every", 100)?,
-            fsync_each: settings.flag("fsync-each")?.unwrap_or(false),
-            fsync_at_end: settings.flag("fsync-at-end")?.unwrap_or(true),
-            data_only: settings.flag("data-only")?.unwrap_or(false),
-            ratio: settings.number("ratio")?.unwrap_or(1.5),
-            validate: settings.flag("verify")?.unwrap_or(false),
+            merged: number("merge")?,
+            open_sync: sync == "sync",
+            open_dsync: sync == "dsync",
+            direct: settings.flag("direct")?,
+            fsync_every: number("fsync-every")?,
+            fsync_each: settings.flag("fsync-each")?,
+            fsync_at_end: settings.flag("fsync-at-end")?,
+            data_only: settings.flag("data-only")?,
+            ratio: settings.number("ratio")?,
+            validate: settings.flag("verify")?,
             content: content(settings)?,
-            threads: at_least_one(settings, "threads", 1)?,
-            events: settings.count("operations")?.unwrap_or(0),
-            time_ns: Some(settings.time_ns("time")?.unwrap_or(TIME_NS)),
-            rate: settings.number("rate")?.filter(|rate| *rate > 0.0),
+            threads: at_least_one(settings, "threads")?,
+            events: settings.optional_count("operations")?.unwrap_or_default(),
+            time_ns: Some(settings.time_ns("time")?),
+            rate: settings.optional_number("rate")?.filter(|rate| *rate > 0.0),
             seed: 0,
             slice_ns: SLICE_NS,
         })
@@ -253,7 +255,7 @@ impl Workload for Exact {
             unit::bytes(plan.total_bytes),
             unit::bytes(u64::from(plan.block_size)),
             plan.threads,
-            unit::time_ns(plan.time_ns.unwrap_or(TIME_NS) as f64)
+            unit::time_ns(plan.time_ns.unwrap_or(0) as f64)
         )
     }
 

@@ -7,12 +7,15 @@ use super::{OURSELVES, collected, failed, program, unreachable, way};
 use crate::agent::ssh::Remote;
 use crate::agent::{Agent, AgentError, serve};
 use crate::cli::args::Clean;
-use crate::cli::clean::NOTHING;
 use crate::cli::failure::{self, Failure};
 use crate::cli::peers::{self, Peer};
-use crate::cli::{Setting, execute};
+use crate::cli::setting::Setting;
 use crate::host::verb::Verb;
 use crate::host::{Output, argv};
+use crate::session::entropy;
+
+/// What the program says where there is nothing to be done.
+const NOTHING: &str = "nothing to clean";
 
 /// What is to be said, and how many things are left.
 #[derive(Default)]
@@ -25,12 +28,12 @@ struct Tally {
 pub(in crate::cli) fn clean(setting: &Setting, verb: &Clean) -> Result<u8, Failure> {
     let peers = peers::asked(&verb.there.peers, &verb.there.reach)?;
     let mut tally = Tally::default();
-    let id = format!("{:016x}", execute::entropy());
+    let id = format!("{:016x}", entropy());
     if verb.there.on.is_empty() {
         let first = serve::here().map_err(|error| Failure::internal(error.to_string()))?;
         let first = Arc::new(first);
         let peers = Peer::connect(&peers, &first, &id)?;
-        let (path, store) = (PathBuf::from(OURSELVES), setting.store()?);
+        let (path, store) = (PathBuf::from(OURSELVES), setting.session.store_dir()?);
         let output = cleaned(&first, &path, &store, &peers, verb.list);
         let output = output.map_err(|error| Failure::internal(error.to_string()))?;
         tally.said(&output);
@@ -46,11 +49,11 @@ pub(in crate::cli) fn clean(setting: &Setting, verb: &Clean) -> Result<u8, Failu
         tally.text.push_str(&one.text);
         tally.left += one.left;
     }
-    crate::cli::print(match &*tally.text {
+    crate::cli::terminal::print(match &*tally.text {
         "" => "nothing to clean\n",
         text => text,
     });
-    Ok(if tally.left > 0 { failure::CANNOT } else { 0 })
+    Ok(if tally.left > 0 { failure::UNABLE } else { 0 })
 }
 
 /// What `clean` of the program on a first machine came to.

@@ -9,28 +9,22 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use stackrace_tidy::figures::{self, Checkout};
+use stackrace_tidy::rules;
+use stackrace_tidy::source::{self, SourceFile};
+
 /// Where every path of this test begins.
 fn root() -> &'static Path {
-    Path::new(env!("CARGO_MANIFEST_DIR"))
+    Path::new(concat!(env!("CARGO_MANIFEST_DIR"), "/../.."))
 }
 
-/// All Rust files below a folder.
-fn sources(below: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in fs::read_dir(below).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(sources(&path));
-        } else if path.extension().is_some_and(|ending| ending == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
+/// The Rust files of the product and its tests.
+fn sources(folders: &[&str]) -> Vec<SourceFile> {
+    source::read(root(), folders).unwrap()
 }
 
 /// `room → rooms it may name`, from the table in docs/architecture.md.
-fn rules(text: &str) -> BTreeMap<String, BTreeSet<String>> {
+fn table(text: &str) -> BTreeMap<String, BTreeSet<String>> {
     text.lines()
         .filter_map(|line| {
             let mut cells = line.strip_prefix("| `")?.split('|');
@@ -47,24 +41,10 @@ fn rules(text: &str) -> BTreeMap<String, BTreeSet<String>> {
         .collect()
 }
 
-/// The room a file of `src/` is in.
-fn room(path: &Path) -> String {
-    let inside = path.strip_prefix(root().join("src")).unwrap();
-    let first = inside
-        .components()
-        .next()
-        .unwrap()
-        .as_os_str()
-        .to_string_lossy()
-        .into_owned();
-    first.trim_end_matches(".rs").to_owned()
-}
-
-/// Rooms named by `crate::room` in a source, with their lines; comments are not code.
-fn named(source: &str) -> Vec<(usize, String)> {
+/// Rooms named by `crate::room` in the code of the product, with their lines.
+fn named(file: &SourceFile) -> Vec<(usize, String)> {
     let mut found = Vec::new();
-    for (number, line) in source.lines().enumerate() {
-        let code = line.split("//").next().unwrap_or_default();
+    for (number, code) in file.product_lines() {
         for part in code.split("crate::").skip(1) {
             let name: String = part
                 .chars()
@@ -76,7 +56,11 @@ fn named(source: &str) -> Vec<(usize, String)> {
     found
 }
 
-fn violations(room: &str, source: &str, rules: &BTreeMap<String, BTreeSet<String>>) -> Vec<String> {
+fn violations(
+    room: &str,
+    source: &SourceFile,
+    rules: &BTreeMap<String, BTreeSet<String>>,
+) -> Vec<String> {
     let Some(may) = rules.get(room) else {
         return vec![format!(
             "1: room '{room}' is not in the table of docs/architecture.md"
@@ -100,31 +84,19 @@ fn violations(room: &str, source: &str, rules: &BTreeMap<String, BTreeSet<String
 #[test]
 fn rooms_use_only_what_the_table_allows() {
     let text = fs::read_to_string(root().join("docs/architecture.md")).unwrap();
-    let rules = rules(&text);
+    let rules = table(&text);
     assert!(rules.len() > 10, "the table was not understood: {rules:?}");
     let mut wrong = Vec::new();
-    for path in sources(&root().join("src")) {
-        let room = room(&path);
+    // Tests may look anywhere: what they need is not what the product needs.
+    for file in sources(&["src"]) {
+        let room = figures::room(&file.path);
         if room == "lib" || room == "main" {
             continue;
         }
-        let source = fs::read_to_string(&path).unwrap();
-        // Tests may look anywhere: what they need is not what the product needs.
-        let source = source
-            .split("#[cfg(test)]\nmod tests {")
-            .next()
-            .unwrap_or_default()
-            .to_owned();
-        if path
-            .file_stem()
-            .is_some_and(|stem| stem == "tests" || stem == "sample")
-        {
-            continue;
-        }
         wrong.extend(
-            violations(&room, &source, &rules)
+            violations(&room, &file, &rules)
                 .into_iter()
-                .map(|what| format!("{}:{what}", path.display())),
+                .map(|what| format!("{}:{what}", file.path.display())),
         );
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -132,32 +104,30 @@ fn rooms_use_only_what_the_table_allows() {
 
 #[test]
 fn the_rule_itself_can_fail() {
-    let rules = rules(
+    let rules = table(
         "| `verdict` | judges | `record` |\n| `record` | keeps | – |\n| `report` | shows | `verdict` |\n",
     );
     assert_eq!(rules["record"].len(), 0);
+    let file = |text: &str| SourceFile::new(PathBuf::from("src/verdict/a.rs"), text.to_owned());
     let bad = "fn f() {}\nuse crate::report::Report;\n// crate::report in a comment is fine\n";
     assert_eq!(
-        violations("verdict", bad, &rules),
+        violations("verdict", &file(bad), &rules),
         ["2: 'verdict' may not use 'report', see the table in docs/architecture.md"]
     );
-    assert!(violations("verdict", "use crate::record::Record;", &rules).is_empty());
+    assert!(violations("verdict", &file("use crate::record::Record;"), &rules).is_empty());
     assert_eq!(
-        violations("verdict", "use crate::{record};", &rules).len(),
+        violations("verdict", &file("use crate::{record};"), &rules).len(),
         1
     );
-    assert_eq!(violations("new", "", &rules).len(), 1);
+    assert_eq!(violations("new", &file(""), &rules).len(), 1);
 }
 
 #[test]
 fn every_file_says_what_it_is_for() {
     let mut wrong = Vec::new();
-    for below in ["src", "crates/engine/src", "crates/stats/src", "tests"] {
-        for path in sources(&root().join(below)) {
-            let text = fs::read_to_string(&path).unwrap();
-            if !text.lines().any(|line| line.starts_with("//! ")) {
-                wrong.push(format!("{}:1: no `//!` header", path.display()));
-            }
+    for file in sources(&["src", "crates", "tests"]) {
+        if !file.text.lines().any(|line| line.starts_with("//! ")) {
+            wrong.push(format!("{}:1: no `//!` header", file.path.display()));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
@@ -187,24 +157,34 @@ const BANNED: [(&str, &str); 6] = [
 #[test]
 fn names_are_those_of_the_glossary() {
     let mut wrong = Vec::new();
-    for below in ["src", "crates/engine/src", "crates/stats/src"] {
-        for path in sources(&root().join(below)) {
-            for (number, line) in fs::read_to_string(&path).unwrap().lines().enumerate() {
-                let code = line.split("//").next().unwrap_or_default();
-                for (word, better) in BANNED {
-                    if code.contains(&format!("fn {word}"))
-                        || code.contains(&format!("struct {word}"))
-                        || code.contains(&format!("let {word}"))
-                    {
-                        wrong.push(format!(
-                            "{}:{}: \"{word}\" is called \"{better}\" here",
-                            path.display(),
-                            number + 1
-                        ));
-                    }
+    for file in sources(&["src", "crates"]) {
+        for (number, code) in file.product_lines() {
+            for (word, better) in BANNED {
+                if ["fn", "struct", "let"]
+                    .iter()
+                    .any(|kind| code.contains(&format!("{kind} {word}")))
+                {
+                    wrong.push(format!(
+                        "{}:{}: \"{word}\" is called \"{better}\" here",
+                        file.path.display(),
+                        number + 1
+                    ));
                 }
             }
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn sizes_circles_names_words_and_comments_are_as_agreed() {
+    let checkout = Checkout::read(root()).unwrap();
+    assert!(checkout.files.len() > 300, "the checkout was not read");
+    let exceptions = fs::read_to_string(root().join("tests/tidy/exceptions.txt")).unwrap();
+    let wrong = rules::compare(&rules::broken(&checkout), &exceptions);
+    assert!(
+        wrong.is_empty(),
+        "`bench/house --list` says where:\n{}",
+        wrong.join("\n")
+    );
 }

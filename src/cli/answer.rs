@@ -1,0 +1,131 @@
+//! The answer at the end of a run: the verdict, where it is kept, and the exit code.
+
+use super::args::Output;
+use super::failure::{self, Failure};
+use super::report::write;
+use super::setting::Setting;
+use super::terminal::{error, print};
+use crate::event::Ended;
+use crate::record::{Record, Store};
+use crate::report;
+use crate::run::{Ledger, Reason};
+use crate::session::FinishedRun;
+use crate::verdict::{State, Verdict};
+
+/// Lines of the answer: with those that say where it is kept, a screen of 24.
+const ANSWER_LINES: usize = 20;
+
+/// Shows what a run found, and says how it ended.
+pub(super) fn finish(
+    setting: &Setting,
+    run: FinishedRun,
+    output: &Output,
+    decide: bool,
+) -> Result<u8, Failure> {
+    show(setting, &run, output, Some(ANSWER_LINES))?;
+    // What was found comes before what went wrong: it is on record, and is what was asked for.
+    let reason = run.ended?;
+    let ledger = run.ledger.lock();
+    let record = ledger.record();
+    if reason == Reason::Lost && !setting.quiet {
+        let detail = record.ended().map_or("", |ended| ended.detail);
+        let run = &record.head.run;
+        error(&format!("{detail}\n  next: stackrace resume {run}\n"));
+    }
+    Ok(exit_code(reason, record, &run.verdict, decide))
+}
+
+/// Shows a verdict, whole or in so many lines, writes the HTML report if one is asked for, and says
+/// where the run is kept.
+pub(super) fn show(
+    setting: &Setting,
+    run: &FinishedRun,
+    output: &Output,
+    lines_max: Option<usize>,
+) -> Result<(), Failure> {
+    let ledger = run.ledger.lock();
+    let (record, verdict) = (ledger.record(), &run.verdict);
+    if setting.quiet {
+        print(&format!("{}\n", verdict.sentence));
+    } else {
+        let next = match (time_wanted(record, verdict), &output.html) {
+            (Some(time), _) => format!(
+                "stackrace resume {} --more-time \"{time}\"",
+                record.head.run
+            ),
+            (None, Some(_)) => String::new(),
+            (None, None) => format!("stackrace report {} --html report.html", record.head.run),
+        };
+        let options = report::ReportOptions {
+            lines_max,
+            colour: setting.colour,
+            next,
+            ..report::ReportOptions::default()
+        };
+        print(&String::from_utf8_lossy(
+            &report::by_name("terminal")
+                .map_or_else(Vec::new, |kind| kind.render(record, verdict, &options)),
+        ));
+    }
+    if let Some(path) = &output.html {
+        write(
+            path,
+            "html",
+            record,
+            verdict,
+            &report::ReportOptions::default(),
+        )?;
+    }
+    if !setting.quiet {
+        where_it_is(&run.store, &ledger);
+    }
+    Ok(())
+}
+
+/// Says where a run is kept.
+fn where_it_is(store: &Store, ledger: &Ledger) {
+    if let Some(why) = ledger.index_trouble() {
+        error(&format!(
+            "warning: the index is not up to date: {why}\n  next: stackrace reindex\n"
+        ));
+    }
+    let run = &ledger.record().head.run;
+    print(&format!(
+        "\nrun     {run}\nrecord  {}\nindex   {}\n",
+        store.run_dir(run).display(),
+        store.dir().join("stackrace.db").display()
+    ));
+}
+
+fn exit_code(reason: Reason, record: &Record, verdict: &Verdict, decide: bool) -> u8 {
+    let failed = record
+        .trials()
+        .any(|trial| matches!(trial.ended, Ended::Failed { .. }));
+    match reason {
+        Reason::Interrupted => failure::INTERRUPTED,
+        Reason::Lost => failure::TRIAL_FAILED,
+        _ if failed => failure::TRIAL_FAILED,
+        _ if decide && verdict.state != State::Decided => failure::UNDECIDED,
+        _ => 0,
+    }
+}
+
+/// How much longer a run would have to go on for a verdict, at the pace so far, when it ended for want
+/// of time; none: it ended otherwise, or no affordable time would do.
+fn time_wanted(record: &Record, verdict: &Verdict) -> Option<String> {
+    if record.ended()?.reason != Reason::Time.word() {
+        return None;
+    }
+    let rounds = match verdict.state {
+        State::TooFew => verdict.looks.first()?.checked_sub(verdict.rounds)?,
+        State::Undecided => verdict.more.as_ref()?.rounds?,
+        _ => return None,
+    };
+    if verdict.rounds + rounds > record.head.decide.rounds_max {
+        return None;
+    }
+    // A round more than needed: the last one may take longer than those before.
+    let round = record.elapsed_seconds() / f64::from(verdict.rounds.max(1));
+    let minutes = (round * f64::from(rounds + 1) / 60.0).ceil();
+    Some(format!("{minutes} min"))
+}

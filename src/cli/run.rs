@@ -1,0 +1,75 @@
+//! `stackrace run` and `stackrace resume`: a study from its first command to its verdict.
+
+use super::answer;
+use super::args::{Deciding, Output, Resume, Run};
+use super::failure::Failure;
+use super::setting::Setting;
+use super::words::share;
+use super::{lab, on};
+use crate::session::study_file::{self, Overrides};
+use crate::session::{Stopped, execute};
+use crate::unit;
+
+/// `stackrace run`.
+pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
+    let mut study = study_file::read(&verb.study, verb.full)?;
+    study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
+    let overrides = Overrides {
+        time_max_ns: time("--at-most", verb.at_most.as_ref())?,
+        ..overrides(&verb.deciding)?
+    };
+    overrides.apply(&mut study);
+    study_file::check_wipe(&study, &verb.wipe)?;
+    let finished = if verb.lab {
+        lab::run(setting, &study, &verb)?
+    } else if let Some(hosts) = on::hosts(&study, &verb.there)? {
+        on::run(setting, &study, &verb, &hosts)?
+    } else {
+        study_file::check_not_in_the_lab(&study)?;
+        execute::start(&setting.session, &study, &[], &verb.wipe, setting)?
+    };
+    answer::finish(setting, finished, &verb.output, verb.deciding.decide)
+}
+
+/// What the command line says of the decision, which replaces what the study says.
+pub(super) fn overrides(asked: &Deciding) -> Result<Overrides, Failure> {
+    Ok(Overrides {
+        margin: share("--margin", asked.margin.as_ref(), 0.0..1.0)?,
+        confidence: share("--confidence", asked.confidence.as_ref(), 0.5..1.0)?,
+        seed: asked.seed,
+        time_max_ns: None,
+    })
+}
+
+fn time(option: &str, text: Option<&String>) -> Result<Option<u64>, Failure> {
+    text.map(|text| unit::parse_time_ns(text))
+        .transpose()
+        .map_err(|why| Failure::usage(format!("{option}: {why}")))
+}
+
+/// `stackrace resume`.
+pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
+    let session = &setting.session;
+    let store = session.open_store()?;
+    let (stopped, mut study) = Stopped::open(&store, &verb.run)?;
+    study_file::check_wipe(&study, &verb.wipe)?;
+    if let Some(more) = time("--more-time", verb.more_time.as_ref())? {
+        // Time that was used already is on record, whatever was allowed at first.
+        study.decide.time_max_ns = (stopped.record.elapsed_seconds() * 1e9) as u64 + more;
+    }
+    let html = verb.output.html.clone().map(std::path::absolute);
+    // Before the directory is changed to the one the run was begun in.
+    let html = html
+        .transpose()
+        .map_err(|error| Failure::usage(format!("--html: {error}")))?;
+    let finished = if lab::made(&stopped.record) {
+        lab::resume(setting, &study, &store, stopped)?
+    } else if let Some(hosts) = on::known(&study, &stopped.record, &verb.reach)? {
+        stopped.enter_directory()?;
+        on::resume(setting, &study, &store, stopped, &verb, &hosts)?
+    } else {
+        stopped.enter_directory()?;
+        stopped.resume(session, &study, &store, &verb.wipe, setting)?
+    };
+    answer::finish(setting, finished, &Output { html }, false)
+}

@@ -1,0 +1,82 @@
+//! What the command line says for every command.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+use std::sync::mpsc::Receiver;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::failure::Failure;
+use super::interrupt::catch_interrupt;
+use super::progress::Progress;
+use super::terminal::error;
+use crate::run::{Interrupt, Watcher};
+use crate::session::{Context, Observer, WatchedRun};
+
+/// What the command line says for every command.
+pub(super) struct Setting {
+    /// Where runs are kept, and what else a session needs.
+    pub(super) session: Context,
+    /// Only the verdict is shown.
+    pub(super) quiet: bool,
+    /// Colours are used.
+    pub(super) colour: bool,
+    /// What this program is told besides; none: it reads standard input itself.
+    pub(super) told: Mutex<Option<Receiver<String>>>,
+}
+
+impl Setting {
+    /// The lines this program is told on standard input.
+    pub(super) fn told(&self) -> Box<dyn Iterator<Item = String> + Send> {
+        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
+        match told.take() {
+            Some(told) => Box::new(told.into_iter()),
+            None => Box::new(
+                BufReader::new(std::io::stdin())
+                    .lines()
+                    .map_while(Result::ok),
+            ),
+        }
+    }
+}
+
+impl Observer for Setting {
+    fn remark(&self, text: &str) {
+        if !self.quiet {
+            error(&format!("{text}\n"));
+        }
+    }
+
+    fn warn(&self, text: &str, next: &str) {
+        error(&format!("warning: {text}\n  next: {next}\n"));
+    }
+
+    fn catch_interrupt(&self, left: &'static str) -> Result<Arc<Interrupt>, Failure> {
+        let interrupt = Arc::new(Interrupt::default());
+        let then = "what stands is torn down, then the verdict so far follows";
+        catch_interrupt(&interrupt, then, left)?;
+        Ok(interrupt)
+    }
+
+    fn watch(&self, run: WatchedRun) -> Box<dyn Watcher> {
+        Box::new(Progress::new(run, self.quiet, self.colour))
+    }
+}
+
+/// A variable of the environment.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "this is the room that reads the environment"
+)]
+pub(super) fn variable(name: &str) -> Option<std::ffi::OsString> {
+    std::env::var_os(name)
+}
+
+/// Where runs are kept unless the command line says so.
+pub(super) fn default_store() -> Option<PathBuf> {
+    let named = |name: &str| variable(name).filter(|value| !value.is_empty());
+    match (named("XDG_STATE_HOME"), named("HOME")) {
+        (Some(state), _) => Some(PathBuf::from(state).join("stackrace")),
+        (None, Some(home)) => Some(PathBuf::from(home).join(".local/state/stackrace")),
+        (None, None) => None,
+    }
+}

@@ -1,0 +1,46 @@
+//! Words of the command line that have to be one of several, or a share.
+
+use std::ops::Range;
+
+use super::failure::Failure;
+use crate::unit;
+
+/// A name that is not one of the valid ones, with the nearest of them.
+pub(super) fn unknown(what: &str, name: &str, valid: &[&str]) -> Failure {
+    let near = valid
+        .iter()
+        .copied()
+        .max_by(|a, b| strsim::jaro_winkler(name, a).total_cmp(&strsim::jaro_winkler(name, b)));
+    Failure::usage(format!("there is no {what} \"{name}\"")).next(format!(
+        "did you mean \"{}\"? There are: {}",
+        near.unwrap_or_default(),
+        valid.join(", ")
+    ))
+}
+
+/// One of several by its name, or by a beginning that only one of them has.
+pub(super) fn named(what: &str, name: &str, valid: &[&str]) -> Result<usize, Failure> {
+    let exact = valid.iter().position(|valid| *valid == name);
+    let mut begin = (0..valid.len()).filter(|at| valid[*at].starts_with(name));
+    let only = begin.next().filter(|_| begin.next().is_none());
+    exact.or(only).ok_or_else(|| unknown(what, name, valid))
+}
+
+/// A share that an option gives, above 0 and within what is valid.
+pub(super) fn share(
+    option: &str,
+    text: Option<&String>,
+    valid: Range<f64>,
+) -> Result<Option<f64>, Failure> {
+    let Some(text) = text else { return Ok(None) };
+    match unit::parse_share(text) {
+        Ok(value) if valid.contains(&value) && value > 0.0 => Ok(Some(value)),
+        Ok(_) => Err(
+            Failure::usage(format!("{option} {text} makes no sense")).next(format!(
+                "choose a share above 0 and below {}",
+                unit::percent(valid.end)
+            )),
+        ),
+        Err(why) => Err(Failure::usage(format!("{option}: {why}"))),
+    }
+}

@@ -1,0 +1,155 @@
+//! What dead runs left behind on this machine: found by their journals, and removed.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::context::Context;
+use super::failure::Failure;
+use super::temporary;
+use crate::host::Host;
+use crate::host::local::LocalHost;
+use crate::journal::{self, GROUND, Journal, JournalError, Undo};
+use crate::stack;
+use crate::time::{Clock, SystemClock};
+
+/// What became of one thing a dead run left.
+pub(crate) enum Cleaned {
+    /// It is there, and would be undone.
+    Listed(String),
+    /// It is undone.
+    Undone(String),
+    /// It could not be undone: what, and why.
+    Failed(String, String),
+    /// A journal was left alone: it belongs to a run that goes on, or cannot be read.
+    Skipped(String),
+    /// A journal was left alone, as a command of its run still runs.
+    Busy(PathBuf, String),
+}
+
+impl Cleaned {
+    /// Whether something is left that should not be.
+    pub(crate) fn is_left(&self) -> bool {
+        matches!(self, Self::Failed(..) | Self::Busy(..))
+    }
+}
+
+/// Undoes everything that dead runs left; or lists it, and touches nothing.
+///
+/// # Errors
+/// The store or a journal cannot be read or written.
+pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failure> {
+    let host = context.host(Arc::new(|_| ()));
+    let mut cleaned = Vec::new();
+    for path in journals(context)? {
+        let live = |opened: &Result<Journal, _>| matches!(opened, Err(JournalError::Live { .. }));
+        let journal = match patiently(|| Journal::open(&path), live) {
+            Ok(journal) => journal,
+            Err(error) => {
+                cleaned.push(Cleaned::Skipped(error.to_string()));
+                continue;
+            }
+        };
+        if list {
+            let pending = journal.pending().into_iter();
+            cleaned.extend(pending.map(|entry| Cleaned::Listed(entry.undo.to_string())));
+            continue;
+        }
+        if let Err(command) = outlive(&host, &path, &journal) {
+            cleaned.push(Cleaned::Busy(path, command));
+            continue;
+        }
+        let report = stack::undo_all(&host, &journal)
+            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+        let undone = report.undone.iter();
+        cleaned.extend(undone.map(|undone| Cleaned::Undone(undone.to_string())));
+        let failed = report.failed.into_iter();
+        cleaned
+            .extend(failed.map(|(what, why)| Cleaned::Failed(what.to_string(), why.to_string())));
+    }
+    Ok(cleaned)
+}
+
+/// How often, and with what pause, a lock is tried for.
+const LOCK_TRIES: usize = 5;
+const LOCK_PAUSE: Duration = Duration::from_millis(100);
+
+/// Tries for a lock again for a moment: a command that a killed run was just starting holds a copy
+/// of its files until the command's program is loaded.
+pub(super) fn patiently<T>(lock: impl Fn() -> T, held: impl Fn(&T) -> bool) -> T {
+    for _ in 1..LOCK_TRIES {
+        let tried = lock();
+        if !held(&tried) {
+            return tried;
+        }
+        SystemClock.sleep(LOCK_PAUSE);
+    }
+    lock()
+}
+
+/// Waits for the commands of the dead run that wrote a journal, here and on its peers.
+///
+/// # Errors
+/// The command that does not end.
+pub(super) fn outlive(host: &LocalHost, path: &Path, journal: &Journal) -> Result<(), String> {
+    let wait = |host: &dyn Host, directory: Option<&Path>| {
+        let run = directory.and_then(Path::file_name).and_then(OsStr::to_str);
+        // A machine that does not answer fails again when something is to be undone there.
+        let command = run.and_then(|run| host.outlive(run).ok().flatten());
+        command.map_or(Ok(()), Err)
+    };
+    wait(host, path.parent())?;
+    for entry in journal.pending() {
+        if let (
+            GROUND,
+            Undo::OnPeer {
+                host: name, undo, ..
+            },
+        ) = (&*entry.group, &entry.undo)
+            && let Undo::RemoveTree(directory) = &**undo
+            && let Ok(peer) = journal::named(host, name)
+        {
+            wait(peer, Some(directory))?;
+        }
+    }
+    Ok(())
+}
+
+/// Whether a dead run left something on one of these machines.
+///
+/// # Errors
+/// The store cannot be read.
+pub(crate) fn is_left_on(context: &Context, peers: &[&str]) -> Result<bool, Failure> {
+    let of_peer = |undo: &Undo| match undo {
+        Undo::OnPeer { host, .. } => peers.contains(&&**host),
+        _ => false,
+    };
+    let dead = journals(context)?;
+    let mut dead = dead.iter().filter_map(|path| Journal::open(path).ok());
+    Ok(dead.any(|journal| journal.pending().iter().any(|entry| of_peer(&entry.undo))))
+}
+
+/// Every journal in the store: those of runs and those of work that leaves nothing.
+fn journals(context: &Context) -> Result<Vec<PathBuf>, Failure> {
+    let mut paths = Vec::new();
+    let store = context.store_dir()?;
+    for kind in ["runs", temporary::DIRECTORY] {
+        let Ok(entries) = std::fs::read_dir(store.join(kind)) else {
+            continue;
+        };
+        for entry in entries {
+            let entry = entry.map_err(|error| {
+                let dir = store.join(kind);
+                Failure::internal(format!("cannot list {}: {error}", dir.display()))
+            })?;
+            let journal = entry.path().join("journal.jsonl");
+            if journal.is_file() {
+                paths.push(journal);
+            }
+        }
+    }
+    // The order of a directory is not that of its names; what is said should be the same each time.
+    paths.sort();
+    Ok(paths)
+}

@@ -1,0 +1,314 @@
+//! Existing directories compared with each other, without a study file.
+//!
+//! A comparison is an ordinary study that the program writes: `--print-study` shows it. Before
+//! anything is measured, the directories are looked at for reasons why the answer would mislead.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::context::Context;
+use super::execute::{self, FinishedRun};
+use super::failure::Failure;
+use super::observer::Observer;
+use super::probe::{self, PROBE_BYTES};
+use super::study_file::{self, Overrides};
+use crate::host::{Host, MountInfo, local::LocalHost};
+use crate::observe;
+use crate::purpose::{self, Pace, Purpose};
+use crate::study::Study;
+use crate::unit;
+
+/// Rounds a comparison's trials are sized for.
+const ROUNDS: u32 = 8;
+/// Rounds it does at most, if they turn out shorter than that: the next look.
+const ROUNDS_MAX: u32 = 12;
+/// Share of the time given to measuring; the rest is raising, settling and lowering.
+const MEASURING_SHARE: f64 = 0.9;
+/// More of the free space than this is never asked for.
+const FREE_SHARE: f64 = 0.8;
+
+/// One directory of the comparison.
+struct Side {
+    path: PathBuf,
+    text: String,
+    mount: MountInfo,
+    free: u64,
+}
+
+/// What is asked of a comparison.
+pub(crate) struct CompareRequest {
+    /// Directories on the storage to compare.
+    pub(crate) directories: Vec<PathBuf>,
+    /// What the storage is for.
+    pub(crate) purpose: &'static Purpose,
+    /// How long it may take, ns.
+    pub(crate) time_ns: u64,
+    /// Bytes per workload; none: what fits the time.
+    pub(crate) size: Option<u64>,
+    /// Do not stop before every workload is decided too.
+    pub(crate) each: bool,
+    /// Go on where the comparison would mislead.
+    pub(crate) anyway: bool,
+    /// Keep caches warm.
+    pub(crate) warm: bool,
+    /// What the command line says instead of the study.
+    pub(crate) overrides: Overrides,
+}
+
+/// A comparison that can be run.
+pub(crate) struct PreparedComparison {
+    /// Its study, as text.
+    pub(crate) text: String,
+    /// What the reader of its result must know.
+    warnings: Vec<String>,
+    sides: Vec<Side>,
+}
+
+/// Looks at the directories, finds out how fast they are, and writes the study.
+///
+/// # Errors
+/// The directories cannot be compared, or the comparison would mislead.
+pub(crate) fn prepare(
+    context: &Context,
+    request: &CompareRequest,
+) -> Result<PreparedComparison, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let sides = sides(&host, &request.directories)?;
+    let warnings = misleading(&sides);
+    if !warnings.is_empty() && !request.anyway {
+        return Err(Failure::refused(warnings.join("\n       "))
+            .next("--anyway compares them all the same and keeps this with the result"));
+    }
+    let directories = sides.iter().map(|side| (&*side.text, &*side.path));
+    let pace = probe::pace(context, &host, directories)?;
+    Ok(PreparedComparison {
+        text: study(request, &sides, pace),
+        warnings,
+        sides,
+    })
+}
+
+/// Runs a comparison to its end.
+///
+/// # Errors
+/// There is too little room for it, or it cannot be run.
+pub(crate) fn run(
+    context: &Context,
+    request: &CompareRequest,
+    prepared: PreparedComparison,
+    observer: &dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    let mut study = study_file::parse("compare", prepared.text.as_bytes())?;
+    request.overrides.apply(&mut study);
+    let needed = study.trial_disk_bytes();
+    for side in &prepared.sides {
+        if needed as f64 > side.free as f64 * FREE_SHARE {
+            return Err(Failure::refused(format!(
+                "{} has {} free; this comparison needs {} and leaves a fifth free",
+                side.text,
+                unit::bytes(side.free),
+                unit::bytes(needed)
+            ))
+            .next("free space there, or give less data with --size"));
+        }
+    }
+    let mut warnings = prepared.warnings;
+    warnings.extend(cache_warning(&study, request.warm));
+    for warning in &warnings {
+        observer.remark(&format!("warning: {warning}"));
+    }
+    execute::start(context, &study, &warnings, &[], observer)
+}
+
+fn sides(host: &dyn Host, directories: &[PathBuf]) -> Result<Vec<Side>, Failure> {
+    if directories.len() < 2 {
+        return Err(Failure::usage("one directory alone cannot be compared")
+            .next("name two or more: stackrace compare DIR DIR"));
+    }
+    let mut sides: Vec<Side> = Vec::new();
+    for directory in directories {
+        let path = std::fs::canonicalize(directory).map_err(|error| {
+            Failure::refused(format!("{}: {error}", directory.display()))
+                .next("name an existing directory")
+        })?;
+        if !path.is_dir() {
+            return Err(
+                Failure::refused(format!("{} is no directory", path.display()))
+                    .next("name a directory on the storage you want to know about"),
+            );
+        }
+        let Some(text) = path.to_str().map(str::to_owned) else {
+            return Err(Failure::refused(format!(
+                "the name of {} is not UTF-8, and a study is text",
+                path.display()
+            ))
+            .next("rename it, or give it a plain name: mount --bind DIR /mnt/NAME"));
+        };
+        if sides.iter().any(|side| side.path == path) {
+            return Err(Failure::refused(format!("{text} is named twice"))
+                .next("compare two different directories"));
+        }
+        let mount = host
+            .mount_of(&path)
+            .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
+        let free = host
+            .free_bytes(&path)
+            .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
+        if free < PROBE_BYTES * 2 {
+            return Err(
+                Failure::refused(format!("{text} has only {} free", unit::bytes(free)))
+                    .next("free space there, or choose another directory"),
+            );
+        }
+        sides.push(Side {
+            path,
+            text,
+            mount,
+            free,
+        });
+    }
+    Ok(sides)
+}
+
+/// Why comparing these would mislead, one sentence each.
+fn misleading(sides: &[Side]) -> Vec<String> {
+    let mut reasons = Vec::new();
+    for (index, side) in sides.iter().enumerate() {
+        for other in &sides[..index] {
+            if side.mount.st_dev == other.mount.st_dev {
+                reasons.push(format!("{} and {} are on the same file system ({}): a difference between them would say nothing about storage", other.text, side.text, side.mount.file_system));
+            }
+        }
+    }
+    let memory = |side: &&Side| matches!(side.mount.file_system.as_str(), "tmpfs" | "ramfs");
+    let (in_memory, on_disk): (Vec<&Side>, Vec<&Side>) = sides.iter().partition(memory);
+    if let (Some(ram), Some(disk)) = (in_memory.first(), on_disk.first()) {
+        reasons.push(format!("{} is {} (memory, lost at power-off) and {} is {} on storage: memory wins, and nothing is learned", ram.text, ram.mount.file_system, disk.text, disk.mount.file_system));
+    }
+    reasons
+}
+
+/// What must be said where the data fit into memory.
+fn cache_warning(study: &Study, warm: bool) -> Option<String> {
+    let memory = observe::memory_bytes()?;
+    let largest = study.working_set_bytes();
+    if largest >= memory {
+        return None;
+    }
+    let fits = format!(
+        "the data of each trial ({} at most) fit into memory ({})",
+        unit::bytes(largest),
+        unit::bytes(memory)
+    );
+    if warm {
+        return Some(format!(
+            "{fits} and caches are kept warm: reads will come from memory, not from storage"
+        ));
+    }
+    let how = if rustix::process::geteuid().is_root() {
+        "caches are dropped before each measurement"
+    } else {
+        "without root only the files' own pages can be dropped before each measurement, not the file system's metadata"
+    };
+    Some(format!(
+        "{fits}; {how}, what was left in memory is counted beside each result, and writes end with fsync"
+    ))
+}
+
+/// The study `compare` writes for these directories where nothing else is asked for.
+pub(crate) fn written_for(paths: &[PathBuf]) -> String {
+    let sides: Vec<Side> = paths
+        .iter()
+        .map(|path| Side {
+            path: path.clone(),
+            text: path.to_string_lossy().into_owned(),
+            mount: MountInfo {
+                id: 0,
+                st_dev: (0, 0),
+                root: path.clone(),
+                mount_point: path.clone(),
+                options: Vec::new(),
+                file_system: String::new(),
+                source: std::ffi::OsString::new(),
+            },
+            free: 0,
+        })
+        .collect();
+    let pace = Pace {
+        write_rate: 1e9,
+        create_rate: 1e4,
+    };
+    let request = CompareRequest {
+        directories: paths.to_vec(),
+        purpose: &purpose::ALL[0],
+        time_ns: 120_000_000_000,
+        size: None,
+        each: false,
+        anyway: false,
+        warm: false,
+        overrides: Overrides::default(),
+    };
+    study(&request, &sides, pace)
+}
+
+/// The study, as text.
+fn study(request: &CompareRequest, sides: &[Side], pace: Pace) -> String {
+    let purpose = request.purpose;
+    let quoted = |text: &str| toml::Value::String(text.to_owned()).to_string();
+    let paths: Vec<String> = sides.iter().map(|side| quoted(&side.text)).collect();
+    let names: Vec<String> = short_names(sides);
+    let each = request.time_ns as f64 / 1e9 * MEASURING_SHARE
+        / f64::from(ROUNDS)
+        / sides.len() as f64
+        / purpose.parts.len() as f64;
+    let mut text = String::new();
+    let _ = writeln!(
+        text,
+        "title = {}",
+        quoted(&format!("{} for {}", names.join(" or "), purpose.summary))
+    );
+    let _ = writeln!(text, "\n[factors]\ndirectory = [");
+    for (name, path) in names.iter().zip(&paths) {
+        let _ = writeln!(text, "  {{ label = {}, value = {path} }},", quoted(name));
+    }
+    let _ = writeln!(text, "]\n\n[[stack]]\ndir = {{ path = \"{{directory}}\" }}");
+    for part in purpose.parts {
+        let _ = writeln!(
+            text,
+            "\n[[workload]]\nname = {}\nweight = {}\n{}",
+            quoted(part.name),
+            part.weight,
+            part.toml(pace, each, request.size)
+        );
+    }
+    let until = if request.each { "each" } else { "overall" };
+    let _ = writeln!(
+        text,
+        "\n[decide]\nrounds-at-most = {ROUNDS_MAX}\nat-most = \"{} ms\"\nuntil = \"{until}\"",
+        request.time_ns / 1_000_000
+    );
+    let _ = writeln!(
+        text,
+        "\n[trial]\ndrop-caches = {0}\nremount = false",
+        !request.warm
+    );
+    text
+}
+
+/// The last parts of the paths where they differ and can be read, else the whole paths.
+fn short_names(sides: &[Side]) -> Vec<String> {
+    let last = |path: &Path| {
+        path.file_name().map_or_else(
+            || path.display().to_string(),
+            |name| name.to_string_lossy().into_owned(),
+        )
+    };
+    let short: Vec<String> = sides.iter().map(|side| last(&side.path)).collect();
+    let unique = (1..short.len()).all(|i| !short[..i].contains(&short[i]));
+    if unique && short.iter().all(|name| !name.trim().is_empty()) {
+        short
+    } else {
+        sides.iter().map(|side| side.text.clone()).collect()
+    }
+}

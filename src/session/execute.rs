@@ -1,0 +1,220 @@
+//! A run from its first line on record to its verdict.
+
+use std::sync::Arc;
+
+use super::context::{Context, entropy};
+use super::failure::Failure;
+use super::observer::{Observer, WatchedRun};
+use super::preflight;
+use crate::event::{ConfigurationHead, Event, FORMAT, Fact, RunStarted};
+use crate::host::local::LocalHost;
+use crate::journal::Journal;
+use crate::observe;
+use crate::record::{Record, RecordError, Store, run_id};
+use crate::run::{Broken, Here, Ledger, Race, Reason, Shared, Venue, Watcher};
+use crate::study::Study;
+use crate::time::{Clock, SystemClock};
+use crate::verdict::{self, Evidence, Verdict};
+
+/// Name of the fact that says in which directory a run was begun.
+pub(super) const BEGUN_IN: &str = "working directory";
+
+/// What the user can do after a second Ctrl-C.
+const LEFT: &str =
+    "`stackrace clean` removes what is left standing, `stackrace resume` continues the run";
+
+/// A run that has come to its end, and what it found.
+pub(crate) struct FinishedRun {
+    /// Where it is kept.
+    pub(crate) store: Store,
+    /// Everything it recorded.
+    pub(crate) ledger: Shared,
+    /// What follows from that.
+    pub(crate) verdict: Verdict,
+    /// Why it ended; or what went wrong after the last result on record, which is kept all the same.
+    pub(crate) ended: Result<Reason, Failure>,
+}
+
+/// Begins a new run of a study on this machine, and takes it to its end.
+///
+/// # Errors
+/// The study cannot be run here, or nothing can be recorded.
+pub(crate) fn start(
+    context: &Context,
+    study: &Study,
+    warnings: &[String],
+    wipe: &[String],
+    observer: &dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    preflight::check(context, study, wipe)?;
+    let store = context.open_store()?;
+    let mut environment = observe::environment();
+    environment.extend(begun_in());
+    let (ledger, journal) = begin(context, study, &store, environment, warnings)?;
+    execute(context, study, &store, ledger, &journal, wipe, observer)
+}
+
+/// Begins to keep a new run: its record, and the journal of what it makes.
+///
+/// # Errors
+/// Nothing can be recorded.
+pub(crate) fn begin(
+    context: &Context,
+    study: &Study,
+    store: &Store,
+    environment: Vec<Fact>,
+    warnings: &[String],
+) -> Result<(Shared, Journal), Failure> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let run = run_id(&clock.today(), entropy());
+    let head = head(context, study, &run, environment);
+    let (log, line) = store.create_run(head, clock).map_err(unrecorded)?;
+    let record = Record::begin(line)
+        .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
+    let ledger = Shared::new(Ledger::new(log, store.index(), record));
+    let path = store.run_dir(&run).join("journal.jsonl");
+    let journal = Journal::create(&path)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    for text in warnings {
+        let text = text.clone();
+        ledger.tell(Event::Warned { text }).map_err(unwritten)?;
+    }
+    Ok((ledger, journal))
+}
+
+/// This machine as the run sees it: every command it carries out is on record.
+fn recording_host(context: &Context, ledger: &Shared) -> LocalHost {
+    let ledger = ledger.clone();
+    context.host(Arc::new(move |command| {
+        // A log that cannot be written is found out at the next result, which must not be lost;
+        // the command itself has happened either way.
+        let _ = ledger.lock().append(Event::Command(command));
+    }))
+}
+
+/// Takes a run on this machine to its end.
+///
+/// # Errors
+/// Ctrl-C cannot be caught.
+pub(super) fn execute(
+    context: &Context,
+    study: &Study,
+    store: &Store,
+    ledger: Shared,
+    journal: &Journal,
+    wipe: &[String],
+    observer: &dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    let host = recording_host(context, &ledger);
+    let run = ledger.lock().record().head.run.clone();
+    // `clean` finds the commands of a run that died by its id.
+    host.belong_to(&run);
+    let interrupt = observer.catch_interrupt(LEFT)?;
+    let watcher = watch(study, store, &ledger, observer);
+    let tell = |event| ledger.tell(event);
+    let mut here = Here {
+        study,
+        tell: &tell,
+        host: &host,
+        journal,
+        scratch: store.run_dir(&run).join("mnt"),
+        clock: Arc::new(SystemClock),
+        watcher: &*watcher,
+        interrupt,
+        execution: format!("{run}-{:04x}", entropy() & 0xffff),
+        wipe: wipe.to_vec(),
+        standing: Vec::new(),
+    };
+    Ok(race(study, store, &ledger, &*watcher, &mut here))
+}
+
+/// Has a run watched.
+pub(crate) fn watch(
+    study: &Study,
+    store: &Store,
+    ledger: &Shared,
+    observer: &dyn Observer,
+) -> Box<dyn Watcher> {
+    let run = ledger.lock().record().head.run.clone();
+    let configurations = study.configurations.iter();
+    let workloads = study.workload_heads.iter();
+    observer.watch(WatchedRun {
+        ledger: ledger.clone(),
+        configurations: configurations.map(|each| each.name.clone()).collect(),
+        workloads: workloads.map(|each| each.name.clone()).collect(),
+        rounds_max: study.decide.rounds_max,
+        time_max_s: study.decide.time_max_ns as f64 / 1e9,
+        now: store.tell_now(&run),
+    })
+}
+
+/// Takes a run to its end, wherever its trials are done, and judges it.
+pub(crate) fn race(
+    study: &Study,
+    store: &Store,
+    ledger: &Shared,
+    watcher: &dyn Watcher,
+    executor: &mut dyn Venue,
+) -> FinishedRun {
+    let race = Race {
+        study,
+        ledger: ledger.clone(),
+        watcher,
+    };
+    let ended = race.run(executor).map_err(unwritten);
+    // Judged also where the record could not be written to the end: what is in it still counts.
+    let verdict = verdict::judge(&Evidence::of(ledger.lock().record()));
+    FinishedRun {
+        store: store.clone(),
+        ledger: ledger.clone(),
+        verdict,
+        ended,
+    }
+}
+
+/// The failure of a record that takes no more.
+pub(super) fn unwritten(broken: Broken) -> Failure {
+    Failure::internal(format!("the record cannot be written: {}", broken.0))
+        .next("free space where the store is, then: stackrace resume")
+}
+
+/// The failure of a store that does not take a run.
+pub(crate) fn unrecorded(error: RecordError) -> Failure {
+    Failure::internal(error.to_string()).next(error.next())
+}
+
+fn head(context: &Context, study: &Study, run: &str, environment: Vec<Fact>) -> RunStarted {
+    RunStarted {
+        format: FORMAT,
+        run: run.to_owned(),
+        stackrace: env!("CARGO_PKG_VERSION").to_owned(),
+        command: context.command.clone(),
+        study: study.text.clone(),
+        study_name: study.name.clone(),
+        study_hash: study.hash(),
+        title: study.title.clone(),
+        factors: study
+            .factors
+            .iter()
+            .map(|factor| factor.name.clone())
+            .collect(),
+        configurations: study
+            .configurations
+            .iter()
+            .map(|t| ConfigurationHead {
+                name: t.name.clone(),
+                levels: t.levels.clone(),
+            })
+            .collect(),
+        workloads: study.workload_heads.clone(),
+        decide: study.decide.clone(),
+        seed: study.seed,
+        environment,
+    }
+}
+
+/// Where this run is begun, if that has a name: a study may name directories relative to it.
+pub(crate) fn begun_in() -> Option<Fact> {
+    let here = std::env::current_dir().ok()?;
+    Some(Fact::new(BEGUN_IN, here.to_str()?))
+}

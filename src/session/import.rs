@@ -1,0 +1,121 @@
+//! What other tools printed becomes a run like any other, except that nothing was measured and no
+//! verdict is given.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::context::{Context, entropy};
+use super::execute::{FinishedRun, unrecorded};
+use super::failure::Failure;
+use crate::event::Event;
+use crate::import::{self, Source};
+use crate::record::{Record, RecordError, Store, run_id};
+use crate::run::{Ledger, Reason, Shared};
+use crate::time::{Clock, SystemClock};
+use crate::unit;
+use crate::verdict::{self, Evidence};
+
+/// Largest text that is read; it goes into the log as it is.
+const TEXT_MAX: usize = 16 << 20;
+
+/// Reads files, `[NAME=]FILE` each, and keeps them as a run.
+///
+/// # Errors
+/// Every file that cannot be read; the store does not take the run.
+pub(crate) fn run(
+    context: &Context,
+    files: &[String],
+    tool: Option<&str>,
+    title: Option<String>,
+) -> Result<FinishedRun, Failure> {
+    let (mut sources, mut refusals) = (Vec::new(), Vec::new());
+    for word in files {
+        match source(word, tool) {
+            Ok(source) => sources.push(source),
+            Err(refusal) => refusals.push(refusal),
+        }
+    }
+    // All of them at once: a user with twenty files mends them in one go.
+    if !refusals.is_empty() {
+        return Err(Failure::refused(refusals.join("\n")));
+    }
+    let title = title.unwrap_or_else(|| import::title(&sources));
+    let store = context.open_store()?;
+    let ledger = keep(&store, &sources, title, context.command.clone()).map_err(unrecorded)?;
+    let verdict = verdict::judge(&Evidence::of(ledger.record()));
+    Ok(FinishedRun {
+        store,
+        ledger: Shared::new(ledger),
+        verdict,
+        ended: Ok(Reason::Rounds),
+    })
+}
+
+/// One file and what is read from it, or why it is refused.
+fn source(word: &str, tool: Option<&str>) -> Result<Source, String> {
+    let (name, file) = match word.split_once('=') {
+        Some((name, file)) if !Path::new(word).exists() => (Some(name), file),
+        _ => (None, word),
+    };
+    let refused = |what: &str, next: &str| format!("error: {file}: {what}\n  next: {next}");
+    if name.is_some_and(|name| name.trim().is_empty()) {
+        return Err(refused("its name is empty", "write NAME=FILE"));
+    }
+    let bytes = std::fs::read(file)
+        .map_err(|error| refused(&format!("cannot be read: {error}"), "name an existing file"))?;
+    if bytes.len() > TEXT_MAX {
+        let what = format!("is larger than {}", unit::bytes(TEXT_MAX as u64));
+        return Err(refused(&what, "give it the results alone"));
+    }
+    let text = String::from_utf8(bytes).map_err(|error| {
+        let whole = error.utf8_error().valid_up_to();
+        let before = &error.as_bytes()[..whole];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        format!(
+            "error: {file}:{line}: this is not UTF-8 text\n  next: give it what the tool printed"
+        )
+    })?;
+    let name = name.map(|name| name.trim().to_owned());
+    Source::read(name, file, text, tool).map_err(|error| {
+        format!(
+            "error: {file}:{}: {}\n  next: {}",
+            error.line, error.what, error.next
+        )
+    })
+}
+
+/// Writes what was imported as a run of its own.
+///
+/// # Errors
+/// The store does not take it.
+pub(crate) fn keep(
+    store: &Store,
+    sources: &[Source],
+    title: String,
+    command: Vec<String>,
+) -> Result<Ledger, RecordError> {
+    let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+    let design = import::design(sources, &clock.today());
+    let head = design.head(run_id(&clock.today(), entropy()), title, command);
+    let (log, line) = store.create_run(head.clone(), Arc::clone(&clock))?;
+    let record = Record {
+        head,
+        lines: vec![line],
+        notes: Vec::new(),
+    };
+    let mut ledger = Ledger::new(log, store.index(), record);
+    for event in design.events() {
+        ledger.append(event)?;
+    }
+    let verdict = verdict::judge(&Evidence::of(ledger.record()));
+    ledger.append(Event::Looked {
+        rounds: verdict.rounds,
+        sentence: verdict.sentence,
+        dropped: Vec::new(),
+    })?;
+    ledger.append(Event::RunEnded {
+        reason: "imported".to_owned(),
+        detail: "nothing was measured".to_owned(),
+    })?;
+    Ok(ledger)
+}

@@ -1,0 +1,26 @@
+//! What a command does around a run: everything between the words of a command line and the first
+//! trial, and nothing that is printed.
+//!
+//! `cli` reads arguments and prints; here is what they ask for. A study is read and put at its places
+//! (`study_file`), checked against the machine before anything is touched (`preflight`), and run to its
+//! end (`execute`) or continued (`resume`). What leaves this room is data, events and failures; while
+//! it works it tells an [`Observer`].
+
+pub(crate) mod clean;
+pub(crate) mod compare;
+mod context;
+pub(crate) mod execute;
+mod failure;
+pub(crate) mod import;
+mod observer;
+pub(crate) mod preflight;
+mod probe;
+mod resume;
+pub(crate) mod study_file;
+pub(crate) mod temporary;
+
+pub(crate) use context::{Context, entropy};
+pub(crate) use execute::FinishedRun;
+pub(crate) use failure::{Failure, FailureKind};
+pub(crate) use observer::{Observer, WatchedRun};
+pub(crate) use resume::Stopped;

@@ -1,0 +1,42 @@
+//! Who is told what a session does while it does it.
+
+use std::sync::Arc;
+
+use super::failure::Failure;
+use crate::record::NowFile;
+use crate::run::{Interrupt, Shared, Watcher};
+
+/// Told what a session does. It alone decides what of it is shown, and how.
+pub(crate) trait Observer {
+    /// Something worth a line, unless the user asked for silence.
+    fn remark(&self, text: &str);
+
+    /// Something the user has to act on: what, and what to do.
+    fn warn(&self, text: &str, next: &str);
+
+    /// Ctrl-C ends what follows cleanly. A second one ends the program at once; `left` says what is
+    /// then to be done.
+    ///
+    /// # Errors
+    /// Ctrl-C cannot be caught.
+    fn catch_interrupt(&self, left: &'static str) -> Result<Arc<Interrupt>, Failure>;
+
+    /// A run begins or goes on. It is watched until what this returns is dropped.
+    fn watch(&self, run: WatchedRun) -> Box<dyn Watcher>;
+}
+
+/// A run that begins or goes on.
+pub(crate) struct WatchedRun {
+    /// Everything that happened so far, and happens.
+    pub(crate) ledger: Shared,
+    /// Names of the configurations.
+    pub(crate) configurations: Vec<String>,
+    /// Names of the workloads.
+    pub(crate) workloads: Vec<String>,
+    /// Rounds the study allows.
+    pub(crate) rounds_max: u32,
+    /// Time it allows, s.
+    pub(crate) time_max_s: f64,
+    /// The file that tells other programs what the run is doing; none: it cannot be written.
+    pub(crate) now: Option<NowFile>,
+}

@@ -1,0 +1,235 @@
+//! What a study needs before its first trial: checked, or planned, and nothing touched.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::context::Context;
+use super::failure::Failure;
+use crate::host::plan::{Fault, Step};
+use crate::host::{Host, local::LocalHost};
+use crate::journal::Journal;
+use crate::plan::{Machine, Plan};
+use crate::stack::{self, Danger, Site, StackError};
+use crate::study::{Configuration, Policy, Study};
+use crate::unit;
+
+/// Refuses a study that cannot be run on this machine, before anything is created.
+///
+/// # Errors
+/// A directory is missing, the machine lacks something or has no room, or a disk may not be written
+/// over.
+pub(crate) fn check(context: &Context, study: &Study, wipe: &[String]) -> Result<(), Failure> {
+    check_places(context, study)?;
+    check_machine(context, study)?;
+    check_dangers(study, wipe)
+}
+
+/// What a study would do; `here`: on this machine, else on one of which nothing is known.
+///
+/// # Errors
+/// There is no place for results.
+pub(crate) fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan, Failure> {
+    on_this_machine(context, study, |machine| {
+        if here {
+            return Plan::of(study, machine);
+        }
+        // What this machine lacks, or has, says nothing of another one.
+        Plan::of(
+            study,
+            &Machine {
+                missing: &|| Vec::new(),
+                free_bytes: &|_| None,
+                memory_bytes: None,
+                ..*machine
+            },
+        )
+    })
+}
+
+/// What is on the disks a study names, and what speaks against writing over them.
+pub(crate) fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let mut all: Vec<Danger> = Vec::new();
+    for configuration in &study.configurations {
+        for danger in configuration.stack.dangers(&host, wipe) {
+            if !all.contains(&danger) {
+                all.push(danger);
+            }
+        }
+    }
+    all
+}
+
+/// Refuses a study that names a disk which may not be written over, before anything is touched.
+pub(super) fn check_dangers(study: &Study, wipe: &[String]) -> Result<(), Failure> {
+    for danger in dangers(study, wipe) {
+        if let Danger::Refused(error) = danger {
+            return Err(Failure::refused(error.to_string()).next(error.next()));
+        }
+    }
+    Ok(())
+}
+
+/// The steps that set up, settle and tear down one configuration, imagined by the host of plans; a line that
+/// begins with `#` says what the next ones are for.
+fn commands(
+    scratch: &Path,
+    policy: &Policy,
+    index: usize,
+    configuration: &Configuration,
+) -> Result<Vec<String>, String> {
+    let host = stack::imagined(Fault::Never);
+    let journal = Journal::nowhere();
+    let site = Site {
+        host: &host,
+        journal: &journal,
+        scratch: scratch.to_owned(),
+        tag: format!("r1-t{index}"),
+        seed: 0,
+        wipe: &[],
+        undo: stack::undo_kinds(),
+    };
+    // The store itself is part of every run and says nothing of the stack.
+    let of_stack = |step: &&Step| {
+        let path = step.argv.last();
+        !path.is_some_and(|path| scratch.starts_with(path))
+    };
+    let mut known = 0;
+    let mut news = || -> Vec<String> {
+        let steps = host.steps();
+        let new = steps[known..].iter().filter(of_stack).map(Step::shown);
+        let new = new.collect();
+        known = steps.len();
+        new
+    };
+    let words = |error: StackError| error.to_string();
+    let standing = configuration.stack.set_up(&site).map_err(words)?;
+    let mut lines = news();
+    standing
+        .settle(&site, policy.drop_caches, policy.remount)
+        .map_err(words)?;
+    lines.push("# before each phase".to_owned());
+    lines.extend(news());
+    standing.tear_down(&site).map_err(words)?;
+    lines.push("# when its trials of the round are done".to_owned());
+    lines.extend(news());
+    Ok(lines)
+}
+
+/// Calls with what must be known of this machine.
+fn on_this_machine<T>(
+    context: &Context,
+    study: &Study,
+    with: impl FnOnce(&Machine<'_>) -> T,
+) -> Result<T, Failure> {
+    let host = context.host(Arc::new(|_| ()));
+    let scratch = context.store_dir()?.join("runs").join("RUN").join("mnt");
+    Ok(with(&Machine {
+        commands: &|index, configuration| commands(&scratch, &study.policy, index, configuration),
+        missing: &|| {
+            let stacks = study
+                .configurations
+                .iter()
+                .map(|configuration| &configuration.stack);
+            let missing = stack::missing(stacks, &host);
+            let words = missing
+                .iter()
+                .map(|need| format!("{need}\n  next: {}", need.next()));
+            words.collect()
+        },
+        free_bytes: &|path| free_bytes(&host, path),
+        write_rate: None,
+        memory_bytes: crate::observe::memory_bytes(),
+        scratch: &scratch,
+    }))
+}
+
+/// Refuses a study this machine cannot carry out, before anything is created.
+pub(super) fn check_machine(context: &Context, study: &Study) -> Result<(), Failure> {
+    on_this_machine(context, study, |machine| {
+        let missing = (machine.missing)();
+        if !missing.is_empty() {
+            return Err(Failure::unable(missing.join("\n")));
+        }
+        check_room(study, machine, 1, "")?;
+        let host = context.host(Arc::new(|_| ()));
+        for node in 2..=host.nodes() {
+            let peer = host
+                .peer(node)
+                .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+            let scratch = peer.own_scratch().unwrap_or(machine.scratch);
+            let there = Machine {
+                free_bytes: &|path| free_bytes(peer, path),
+                scratch,
+                ..*machine
+            };
+            check_room(study, &there, node, &format!("{}: ", peer.name()))?;
+        }
+        Ok(())
+    })?
+}
+
+/// Refuses a study that needs more room than there is on a machine of its stacks.
+fn check_room(
+    study: &Study,
+    machine: &Machine<'_>,
+    node: usize,
+    called: &str,
+) -> Result<(), Failure> {
+    for need in crate::plan::room(study, machine, node) {
+        let Some(free) = need.free_bytes.filter(|free| need.needed_bytes > *free) else {
+            continue;
+        };
+        let (needed, free) = (unit::bytes(need.needed_bytes), unit::bytes(free));
+        return Err(Failure::refused(format!(
+            "{called}{} has {free} free; this study needs {needed} there",
+            need.path.display()
+        ))
+        .next("free space there, or make the study's devices or data smaller"));
+    }
+    Ok(())
+}
+
+/// What is free at a place, or where it would be made.
+fn free_bytes(host: &dyn Host, path: &Path) -> Option<u64> {
+    let there = path.ancestors().find(|path| host.is_dir(path))?;
+    host.free_bytes(there).ok()
+}
+
+/// Refuses a study that names a place where no directory is, before anything is created.
+fn check_places(context: &Context, study: &Study) -> Result<(), Failure> {
+    let host = context.host(Arc::new(|_| ()));
+    check_places_on(&host, study, 1, "")?;
+    for node in 2..=host.nodes() {
+        if let Ok(peer) = host.peer(node) {
+            check_places_on(peer, study, node, &format!("{}: ", peer.name()))?;
+        }
+    }
+    Ok(())
+}
+
+fn check_places_on(
+    host: &dyn Host,
+    study: &Study,
+    node: usize,
+    called: &str,
+) -> Result<(), Failure> {
+    for configuration in &study.configurations {
+        for (place, _) in configuration.stack.disk_needed_on(node) {
+            // An empty path is the run's own directory, which is made.
+            if place.as_os_str().is_empty() || host.is_dir(&place) {
+                continue;
+            }
+            let what = if host.exists(&place) {
+                "is not a directory"
+            } else {
+                "does not exist"
+            };
+            return Err(
+                Failure::refused(format!("{called}{} {what}", place.display()))
+                    .next("name an existing directory"),
+            );
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,159 @@
+//! A run that stopped, continued.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::clean::{outlive, patiently};
+use super::context::Context;
+use super::execute::{self, BEGUN_IN, FinishedRun, unrecorded, unwritten};
+use super::failure::Failure;
+use super::observer::Observer;
+use super::{preflight, study_file};
+use crate::event::Event;
+use crate::host::local::LocalHost;
+use crate::journal::Journal;
+use crate::record::{Log, Record, RecordError, Store};
+use crate::run::{Ledger, Shared};
+use crate::stack;
+use crate::study::Study;
+use crate::time::{Clock, SystemClock};
+
+/// A run that stopped, and that no other process writes.
+pub(crate) struct Stopped {
+    log: Log,
+    /// Bytes of a last line that was not complete.
+    torn: u64,
+    /// What it left behind.
+    pub(crate) record: Record,
+}
+
+impl Stopped {
+    /// Takes over a run, so that no other process can, with its study as it was asked for.
+    ///
+    /// # Errors
+    /// There is no such run, it goes on elsewhere, or there is nothing to continue.
+    pub(crate) fn open(store: &Store, name: &str) -> Result<(Self, Study), Failure> {
+        let run = store
+            .find(name)
+            .map_err(|error| Failure::usage(error.to_string()).next(error.next()))?;
+        let clock: Arc<dyn Clock> = Arc::new(SystemClock);
+        let reopen = || store.reopen_run(&run, Arc::clone(&clock));
+        let locked = |log: &Result<_, _>| matches!(log, Err(RecordError::Locked { .. }));
+        let (log, torn) = patiently(reopen, locked).map_err(|error| match error {
+            RecordError::Locked { .. } => Failure::refused(error.to_string()).next(error.next()),
+            _ => unrecorded(error),
+        })?;
+        let record = store.read(&run).map_err(unrecorded)?;
+        if record.imported() {
+            return Err(Failure::refused(format!(
+                "{run} was imported: there is nothing to continue"
+            ))
+            .next("stackrace import the further results together with these"));
+        }
+        let mut study = study_file::parse(&record.head.study_name, record.head.study.as_bytes())?;
+        // Options of the first command line are in the head alone, not in the study's text.
+        study.decide = record.head.decide.clone();
+        study.seed = record.head.seed;
+        Ok((Self { log, torn, record }, study))
+    }
+
+    /// Continues it on this machine, to its end.
+    ///
+    /// # Errors
+    /// What it left cannot be removed, or the machine cannot do it any more.
+    pub(crate) fn resume(
+        self,
+        context: &Context,
+        study: &Study,
+        store: &Store,
+        wipe: &[String],
+        observer: &dyn Observer,
+    ) -> Result<FinishedRun, Failure> {
+        // Before the machine is asked: what the dead run left standing takes up the room needed.
+        let (journal, leftovers) = self.take_over(store)?;
+        preflight::check_machine(context, study)?;
+        preflight::check_dangers(study, wipe)?;
+        let ledger = self.resumed(store, leftovers, observer)?;
+        execute::execute(context, study, store, ledger, &journal, wipe, observer)
+    }
+
+    /// Its journal, with what it had left standing removed, and how many things that were.
+    pub(crate) fn take_over(&self, store: &Store) -> Result<(Journal, usize), Failure> {
+        let dir = store.run_dir(&self.record.head.run);
+        take_over(&dir.join("journal.jsonl"))
+    }
+
+    /// Writes down that it goes on.
+    pub(crate) fn resumed(
+        self,
+        store: &Store,
+        leftovers: usize,
+        observer: &dyn Observer,
+    ) -> Result<Shared, Failure> {
+        let run = self.record.head.run.clone();
+        let rounds = self.record.complete_rounds().len();
+        let ledger = Shared::new(Ledger::new(self.log, store.index(), self.record));
+        let resumed = Event::RunResumed {
+            stackrace: env!("CARGO_PKG_VERSION").to_owned(),
+            rounds: u32::try_from(rounds).unwrap_or(u32::MAX),
+        };
+        ledger.tell(resumed).map_err(unwritten)?;
+        if self.torn > 0 {
+            let text = format!(
+                "the log ended in a line of {} bytes that was not complete; it was set aside",
+                self.torn
+            );
+            ledger.tell(Event::Warned { text }).map_err(unwritten)?;
+        }
+        observer.remark(&format!(
+            "resuming {run}: {rounds} complete round(s) on record, {leftovers} leftover(s) removed"
+        ));
+        Ok(ledger)
+    }
+
+    /// Goes where the run was begun, so that its study means the same directories.
+    ///
+    /// # Errors
+    /// That directory cannot be entered.
+    pub(crate) fn enter_directory(&self) -> Result<(), Failure> {
+        let mut facts = self.record.head.environment.iter();
+        let Some(fact) = facts.find(|fact| fact.name == BEGUN_IN) else {
+            return Ok(());
+        };
+        std::env::set_current_dir(&fact.value).map_err(|error| {
+            Failure::refused(format!(
+                "the run was begun in {}, which cannot be entered: {error}",
+                fact.value
+            ))
+            .next("make that directory accessible again")
+        })
+    }
+}
+
+/// The journal of a dead run, and how many things it had left standing, which are removed: they
+/// would be in the way, and hold no result.
+fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
+    // Killed before it had a journal, a run had created nothing yet.
+    let journal = if path.exists() {
+        Journal::open(path)
+    } else {
+        Journal::create(path)
+    }
+    .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let host = LocalHost::new(Arc::new(|_| ()));
+    outlive(&host, path, &journal).map_err(|command| {
+        Failure::unable(format!(
+            "a command of the interrupted run is still running: {command}"
+        ))
+        .next("wait until it has ended, or end it")
+    })?;
+    let report = stack::undo_all(&host, &journal)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    match report.failed.first() {
+        None => Ok((journal, report.undone.len())),
+        Some((what, why)) => Err(Failure::unable(format!(
+            "cannot lower what the interrupted run left ({what}): {why}"
+        ))
+        .next("mend that, then `stackrace clean` and `stackrace resume` again")),
+    }
+}

@@ -1,0 +1,154 @@
+//! Studies read: a file or one that ships, at the places and with the decision the command line asks
+//! for.
+
+use std::path::Path;
+
+use super::failure::Failure;
+use crate::setting::{Refusal, nearest};
+use crate::study::{self, HOST, Kinds, SYSTEM, Study};
+
+/// What the command line says instead of the study.
+#[derive(Debug, Default, Clone, Copy)]
+pub(crate) struct Overrides {
+    /// Differences smaller than this do not matter.
+    pub(crate) margin: Option<f64>,
+    /// How sure every statement together must be.
+    pub(crate) confidence: Option<f64>,
+    /// Seed of everything random.
+    pub(crate) seed: Option<u64>,
+    /// How long the run may take, ns.
+    pub(crate) time_max_ns: Option<u64>,
+}
+
+impl Overrides {
+    /// Puts them into a study.
+    pub(crate) fn apply(&self, study: &mut Study) {
+        let decide = &mut study.decide;
+        decide.margin = self.margin.unwrap_or(decide.margin);
+        decide.confidence = self.confidence.unwrap_or(decide.confidence);
+        decide.time_max_ns = self.time_max_ns.unwrap_or(decide.time_max_ns);
+        study.seed = self.seed.unwrap_or(study.seed);
+    }
+}
+
+/// A study: a file, or one that ships; at full size if asked.
+///
+/// # Errors
+/// It cannot be read, or is not valid.
+pub(crate) fn read(name: &str, full: bool) -> Result<Study, Failure> {
+    let (name, text) = read_study(name)?;
+    // The text as it was written comes first: errors then show the lines of the user's file.
+    let study = parse(&name, &text)?;
+    if !full {
+        return Ok(study);
+    }
+    parse(&name, &study::full_size(&text))
+}
+
+/// The text of a study: a file, or one that ships.
+fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
+    let path = Path::new(name);
+    if !path.is_file()
+        && let Some((shipped, text)) = study::SHIPPED.iter().find(|(shipped, _)| *shipped == name)
+    {
+        return Ok((format!("{shipped}.toml"), text.as_bytes().to_vec()));
+    }
+    match std::fs::read(path) {
+        Ok(bytes) => Ok((name.to_owned(), bytes)),
+        Err(error) => {
+            let shipped: Vec<&str> = study::SHIPPED.iter().map(|(name, _)| *name).collect();
+            Err(
+                Failure::refused(format!("cannot read the study {name}: {error}")).next(format!(
+                    "name a file, or a study that ships: {}",
+                    shipped.join(", ")
+                )),
+            )
+        }
+    }
+}
+
+/// A study, or every error in it.
+///
+/// # Errors
+/// It is not valid.
+pub(crate) fn parse(name: &str, text: &[u8]) -> Result<Study, Failure> {
+    study::parse(name, text, &Kinds::real()).map_err(|errors| {
+        let text: Vec<String> = errors.iter().map(|error| error.render(false)).collect();
+        Failure::refused(text.join("\n"))
+    })
+}
+
+/// The study at the places that the command line names; at one alone, nothing is varied.
+///
+/// # Errors
+/// The study is not valid at these places.
+pub(crate) fn at_places(
+    study: Study,
+    systems: &[String],
+    hosts: &[String],
+) -> Result<Study, Failure> {
+    let (factor, places) = match hosts {
+        [] => (SYSTEM, systems),
+        _ => (HOST, hosts),
+    };
+    if places.is_empty() || (places.len() == 1 && study.places().is_none()) {
+        return Ok(study);
+    }
+    let text = study::in_places(study.text.as_bytes(), factor, places);
+    parse(&study.name, &text)
+}
+
+/// The configurations of one place, alone: what is to be checked there. Their indices are not those of
+/// the study.
+///
+/// # Errors
+/// The study is not valid.
+pub(crate) fn part(study: &Study, place: Option<&str>) -> Result<Study, Failure> {
+    let mut part = parse(&study.name, study.text.as_bytes())?;
+    if place.is_some() {
+        let mut there = (0..study.configurations.len()).map(|t| study.place_of(t) == place);
+        part.configurations.retain(|_| there.next() == Some(true));
+    }
+    Ok(part)
+}
+
+/// Refuses a study whose places are systems of the lab, outside of the lab.
+///
+/// # Errors
+/// Its places are systems of the lab.
+pub(crate) fn check_not_in_the_lab(study: &Study) -> Result<(), Failure> {
+    let Some(factor) = study.places() else {
+        return Ok(());
+    };
+    let error = study.refusal(Refusal::at(
+        &factor.span,
+        format!("the levels of \"{}\" are systems of the lab", factor.name),
+        format!("run it there: stackrace run {} --lab", study.name),
+    ));
+    Err(Failure::refused(error.render(false)))
+}
+
+/// Refuses permission to wipe a disk that no configuration names: a word that would be ignored.
+///
+/// # Errors
+/// The study names no disk of one of these ids.
+pub(crate) fn check_wipe(study: &Study, wipe: &[String]) -> Result<(), Failure> {
+    let configurations = study.configurations.iter();
+    let mut named: Vec<&str> = configurations.flat_map(|t| t.stack.disk_ids()).collect();
+    named.sort_unstable();
+    named.dedup();
+    let Some(unnamed) = wipe.iter().find(|id| !named.contains(&id.as_str())) else {
+        return Ok(());
+    };
+    // A disk may be meant by its link: /dev/disk/by-id/ID.
+    let word = unnamed.rsplit('/').next().unwrap_or(unnamed);
+    let next = match (nearest(word, named.iter().copied()), named.is_empty()) {
+        (Some(near), _) => format!("did you mean {near}?"),
+        (None, false) => format!("the study names {}", named.join(", ")),
+        (None, true) => "leave it out: the study names no disks".to_owned(),
+    };
+    Err(Failure::usage(format!(
+        "--wipe {unnamed}: the study names no disk of that id"
+    ))
+    .next(next))
+}
