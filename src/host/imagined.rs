@@ -56,8 +56,10 @@ pub(crate) struct ImaginedDevice {
     /// What `/sys/block` says of it, by the path below its name.
     pub(crate) about: BTreeMap<&'static str, String>,
     /// Whether it was there before: then it is not left behind.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask what is left"))]
     pub(crate) given: bool,
     /// Whether what is on it ends with the machine.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask what is left"))]
     pub(crate) disposable: bool,
 }
 

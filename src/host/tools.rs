@@ -12,7 +12,7 @@ const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 /// Debian's package for a program that no layer owns; other distributions use nearly the same names.
 pub(super) fn package(tool: &str) -> Option<&'static str> {
     Some(match tool {
-        "mount" | "umount" | "losetup" => "mount",
+        "mount" | "umount" => "mount",
         "wipefs" | "blkid" | "blkdiscard" => "util-linux",
         "ip" | "tc" => "iproute2",
         "modprobe" => "kmod",

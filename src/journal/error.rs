@@ -4,7 +4,7 @@ use crate::host::HostError;
 use std::path::PathBuf;
 
 /// Version of the file's format.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// Why a journal cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

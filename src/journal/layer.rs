@@ -124,11 +124,11 @@ pub(crate) fn text(of: &[OsString], at: usize) -> &str {
 
 impl fmt::Display for LayerUndo {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.name, self.undo.replace('-', " "))?;
+        f.write_str(&self.undo.replace('-', " "))?;
         for word in &self.of {
             write!(f, " {}", word.display())?;
         }
-        Ok(())
+        write!(f, " ({})", self.name)
     }
 }
 

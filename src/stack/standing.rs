@@ -19,19 +19,19 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 #[must_use = "a stack stands until it is lowered"]
 #[derive(Debug)]
 pub(crate) struct StandingStack {
-    pub(crate) directory: PathBuf,
-    pub(crate) bare: Option<Bare>,
-    pub(crate) facts: Vec<LayerFacts>,
-    pub(crate) devices: Vec<String>,
-    pub(crate) entries: Vec<EntryId>,
-    pub(crate) mounts: Vec<Mounted>,
-    pub(crate) movable: Vec<Movable>,
-    pub(crate) awaited: Vec<PathBuf>,
-    pub(crate) backing: Vec<(usize, PathBuf)>,
-    pub(crate) others: Vec<(usize, PathBuf)>,
-    pub(crate) nodes: usize,
+    pub(super) directory: PathBuf,
+    pub(super) bare: Option<Bare>,
+    pub(super) facts: Vec<LayerFacts>,
+    pub(super) devices: Vec<String>,
+    pub(super) entries: Vec<EntryId>,
+    pub(super) mounts: Vec<Mounted>,
+    pub(super) movable: Vec<Movable>,
+    pub(super) awaited: Vec<PathBuf>,
+    pub(super) backing: Vec<(usize, PathBuf)>,
+    pub(super) others: Vec<(usize, PathBuf)>,
+    pub(super) nodes: usize,
     /// What tells this start of each machine from any other, from node 2 on.
-    pub(crate) boots: Vec<String>,
+    pub(super) boots: Vec<String>,
 }
 
 /// A machine of the stack by its number.

@@ -795,4 +795,5 @@ fn a_directory_that_cannot_be_used_is_refused() {
     }
 }
 mod guarded;
+mod one_place;
 pub(super) mod real;

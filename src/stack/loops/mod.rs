@@ -8,7 +8,7 @@ mod undo;
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::imagined::Tool;
-use crate::host::{Driver, Filling, Host, HostError, Needs, argv};
+use crate::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::dir;
@@ -64,6 +64,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "loop = { size = \"1 GiB\", count = 2, logical-sector = 4096 }",
     parse,
+    packages: &[Package::new("mount", &["losetup"])],
     undo: &[undo::DETACH],
     imagined: &[Tool {
         name: "losetup",
@@ -202,6 +203,7 @@ impl Layer for Loop {
         Needs {
             root: true,
             tools: &["losetup"],
+            packages: KIND.packages,
             drivers: &[DRIVER],
             ..Needs::default()
         }

@@ -2,7 +2,7 @@
 
 use crate::host::Output;
 use crate::host::imagined::{
-    Assembly, Tool, World, last, mount_without_device, said, text_after, word,
+    Assembly, Tool, World, complained, last, mount_without_device, said, text_after, word,
 };
 use std::ffi::OsString;
 
@@ -52,7 +52,10 @@ fn exportfs(world: &mut World, words: &[OsString]) -> Output {
             };
             world.assemble(place, export)
         }
-        "-u" => world.disassemble(&place),
+        "-u" => match world.assembly(&place) {
+            Some(_) => world.disassemble(&place),
+            None => complained(1, "Could not find what to unexport"),
+        },
         "-s" => {
             let lines = world.assembled(EXPORT).map(|(place, export)| {
                 let (client, directory) = place.split_once(':').unwrap_or_default();
