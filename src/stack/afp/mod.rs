@@ -129,7 +129,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
             layers: &["ext4 = {}", "afp = { server = \"{server}\" }"],
             machines: &[1, 2],
         }],
-        changes: &["chmod", "chown", "netatalk"],
+        changes: &["netatalk"],
         standing: "ours netatalk",
         ..Tried::NOWHERE
     },
