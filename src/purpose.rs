@@ -1,51 +1,56 @@
 //! What people use storage for, each as a documented list of workloads.
 //!
-//! A purpose is what `compare --for` takes. It becomes workloads of an ordinary study, scaled so
-//! that a trial takes about the time it is given on the storage as it was just probed; all
-//! configurations get exactly the same work.
+//! `compare --for` takes a purpose and turns it into the workloads of an ordinary study. A probe of
+//! the storage comes first, and the sizes follow from it, so that a trial takes about the time it is
+//! given. All configurations get exactly the same work.
 
-/// How fast the slowest of the directories is, roughly; for sizing only, never reported.
+/// Rough speed of the slowest directory. It only sizes the work and is never reported.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Pace {
-    /// Sequential write, made durable, B/s.
+    /// Durable sequential writes, B/s.
     pub(crate) write_rate: f64,
-    /// Small files created and made durable, files/s.
+    /// Small files created durably, files/s.
     pub(crate) create_rate: f64,
 }
 
 /// One workload of a purpose.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Part {
-    /// Its name in the study.
+pub(crate) struct PurposeWorkload {
+    /// Name of the workload in the study.
     pub(crate) name: &'static str,
     /// Weight in the overall figure.
     pub(crate) weight: f64,
-    /// Its table in TOML; `SIZE`, `COUNT` and `TIME` are replaced by what fits the time.
+    /// Its table in TOML. `SIZE`, `COUNT` and `TIME` are placeholders for values that fit the time.
     template: &'static str,
-    /// How many times `SIZE` bytes are written or read in one trial, preparation included.
+    /// How many times one trial writes or reads `SIZE` bytes, preparation included.
     passes: f64,
-    /// Largest sensible `SIZE`, bytes.
+    /// Upper limit of `SIZE`, bytes: a fast device would otherwise get files that fill it.
     size_max: u64,
-    /// How many times the creation of one file a trial's work on `COUNT` files costs.
+    /// Cost of a trial per file, as a multiple of creating one file.
     file_costs: f64,
 }
 
-/// One purpose.
+/// One purpose, as `compare --for` takes it.
 #[derive(Debug)]
 pub(crate) struct Purpose {
-    /// The word.
+    /// The word after `--for`.
     pub(crate) name: &'static str,
-    /// One sentence.
+    /// What the storage does, in one sentence.
     pub(crate) summary: &'static str,
-    /// Its workloads.
-    pub(crate) parts: &'static [Part],
+    /// The workloads, in the order in which they run.
+    pub(crate) parts: &'static [PurposeWorkload],
 }
 
 const MIB: u64 = 1 << 20;
 const GIB: u64 = 1 << 30;
 
-const fn stream(name: &'static str, weight: f64, template: &'static str, passes: f64) -> Part {
-    Part {
+const fn stream(
+    name: &'static str,
+    weight: f64,
+    template: &'static str,
+    passes: f64,
+) -> PurposeWorkload {
+    PurposeWorkload {
         name,
         weight,
         template,
@@ -55,8 +60,8 @@ const fn stream(name: &'static str, weight: f64, template: &'static str, passes:
     }
 }
 
-const fn random(name: &'static str, weight: f64, template: &'static str) -> Part {
-    Part {
+const fn random(name: &'static str, weight: f64, template: &'static str) -> PurposeWorkload {
+    PurposeWorkload {
         name,
         weight,
         template,
@@ -71,8 +76,8 @@ const fn small_files(
     weight: f64,
     template: &'static str,
     file_costs: f64,
-) -> Part {
-    Part {
+) -> PurposeWorkload {
+    PurposeWorkload {
         name,
         weight,
         template,
@@ -86,7 +91,7 @@ const fn small_files(
 pub(crate) const ALL: &[Purpose] = &[
     Purpose {
         name: "general",
-        summary: "a bit of everything: streaming, random access, small files",
+        summary: "mixed use: streaming, random access, small files",
         parts: &[
             stream(
                 "streaming write",
@@ -120,7 +125,7 @@ pub(crate) const ALL: &[Purpose] = &[
     },
     Purpose {
         name: "database",
-        summary: "random 16 KiB pages with fsync, as a transactional database does",
+        summary: "a transactional database: random 16 KiB pages with fsync",
         parts: &[
             random(
                 "commit 16 KiB",
@@ -165,7 +170,7 @@ pub(crate) const ALL: &[Purpose] = &[
     },
     Purpose {
         name: "mail",
-        summary: "a mail spool: each message durable before it is acknowledged",
+        summary: "a mail spool: each message is durable before it is acknowledged",
         parts: &[
             small_files(
                 "deliver and expunge",
@@ -240,12 +245,12 @@ pub(crate) const ALL: &[Purpose] = &[
     },
 ];
 
-/// Finds a purpose by its word.
+/// The purpose of that name.
 pub(crate) fn find(name: &str) -> Option<&'static Purpose> {
     ALL.iter().find(|purpose| purpose.name == name)
 }
 
-impl Part {
+impl PurposeWorkload {
     /// The workload's table, sized to take about `seconds`, or with a given data size.
     pub(crate) fn toml(&self, pace: Pace, seconds: f64, size: Option<u64>) -> String {
         let affordable = if self.passes > 0.0 {
@@ -257,7 +262,7 @@ impl Part {
         let bytes = size.unwrap_or(fitting);
         let count =
             (pace.create_rate * seconds / self.file_costs.max(1.0)).clamp(100.0, 100_000.0) as u64;
-        // Two digits are enough to size a workload, and read better.
+        // Two digits are enough to size a workload, and easier to read in the printed study.
         let count = round_two(count);
         let time = format!("\"{:.0} ms\"", (seconds * 500.0).clamp(300.0, 30_000.0));
         self.template
@@ -280,7 +285,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_purpose_is_filled_in() {
+    fn every_placeholder_of_every_purpose_is_replaced() {
         let pace = Pace {
             write_rate: 200e6,
             create_rate: 5000.0,
@@ -298,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn a_slow_disk_gets_less_work_and_never_none() {
+    fn a_slow_disk_gets_the_smallest_size() {
         let part = &ALL[0].parts[0];
         let slow = part.toml(
             Pace {
@@ -312,7 +317,7 @@ mod tests {
     }
 
     #[test]
-    fn counts_have_two_digits() {
+    fn counts_are_rounded_down_to_two_digits() {
         assert_eq!(round_two(12_345), 12_000);
         assert_eq!(round_two(99), 99);
     }

@@ -64,7 +64,7 @@ fn needs((width, height, _, frames, seconds): Format, (_, bytes, pixels): Codec)
 
 /// One direction of the stream, B/s.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Rate {
+pub(crate) struct StreamRate {
     /// Over the whole time.
     pub(crate) mean: f64,
     /// Over the slowest second.
@@ -73,11 +73,11 @@ pub(crate) struct Rate {
 
 /// What was measured of a storage.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Rates {
+pub(crate) struct StreamRates {
     /// Recording.
-    pub(crate) write: Rate,
+    pub(crate) write: StreamRate,
     /// Playing back.
-    pub(crate) read: Rate,
+    pub(crate) read: StreamRate,
     /// So many times its rate must be there for a format: 1 and the margin.
     pub(crate) times: f64,
 }
@@ -109,7 +109,7 @@ const READ_MEAN: &str = "read throughput";
 const TIMES: &str = "asked of a format's rate";
 
 /// The values of [`heads`]: rates, then the 99.9th percentiles of writing and reading a frame, ns.
-pub(crate) fn values(rates: &Rates, frames_ns: [Option<f64>; 2]) -> Vec<Option<f64>> {
+pub(crate) fn values(rates: &StreamRates, frames_ns: [Option<f64>; 2]) -> Vec<Option<f64>> {
     vec![
         Some(rates.write.slowest),
         Some(rates.write.mean),
@@ -121,15 +121,15 @@ pub(crate) fn values(rates: &Rates, frames_ns: [Option<f64>; 2]) -> Vec<Option<f
     ]
 }
 
-impl Rates {
+impl StreamRates {
     /// The rates among metrics of any workload, by name; none: it did not stream video.
-    pub(crate) fn of(value: impl Fn(&str) -> Option<f64>) -> Option<Rates> {
-        Some(Rates {
-            write: Rate {
+    pub(crate) fn of(value: impl Fn(&str) -> Option<f64>) -> Option<StreamRates> {
+        Some(StreamRates {
+            write: StreamRate {
                 mean: value(WRITE_MEAN)?,
                 slowest: value(WRITE_SLOWEST)?,
             },
-            read: Rate {
+            read: StreamRate {
                 mean: value(READ_MEAN)?,
                 slowest: value(READ_SLOWEST)?,
             },
@@ -191,7 +191,7 @@ pub(crate) fn columns() -> Vec<String> {
 
 /// One row per format: its name, and under each column what it needs in MiB/s, with the answer if
 /// there are rates to judge by. Compressed formats come last, in the first column of figures.
-pub(crate) fn rows(rates: Option<&Rates>) -> Vec<Vec<String>> {
+pub(crate) fn rows(rates: Option<&StreamRates>) -> Vec<Vec<String>> {
     let cell = |needs: f64| match rates {
         None => format!("{:.1}", needs / MIB),
         Some(rates) => format!("{:.0} {}", needs / MIB, rates.fit(needs).word()),
@@ -212,7 +212,7 @@ pub(crate) fn rows(rates: Option<&Rates>) -> Vec<Vec<String>> {
 }
 
 /// The table as lines of text, at most 80 columns.
-pub(crate) fn text(rates: Option<&Rates>) -> String {
+pub(crate) fn text(rates: Option<&StreamRates>) -> String {
     let mut text = String::new();
     let mut line = |cells: &[String]| {
         let mut line = format!("{:<17}", cells[0]);
@@ -266,9 +266,9 @@ mod tests {
         assert!((mib(12_288, 6480, "24", 3) - 8201.25).abs() < 0.01);
     }
 
-    fn rates(slowest: f64, mean: f64, times: f64) -> Rates {
-        let rate = Rate { mean, slowest };
-        Rates {
+    fn rates(slowest: f64, mean: f64, times: f64) -> StreamRates {
+        let rate = StreamRate { mean, slowest };
+        StreamRates {
             write: rate,
             read: rate,
             times,
@@ -296,8 +296,8 @@ mod tests {
         let heads = heads();
         assert_eq!(heads.len(), values.len());
         let of = |name: &str| values[heads.iter().position(|head| head.name == name)?];
-        assert_eq!(Rates::of(of), Some(rates));
-        assert_eq!(Rates::of(|_| None), None);
+        assert_eq!(StreamRates::of(of), Some(rates));
+        assert_eq!(StreamRates::of(|_| None), None);
     }
 
     #[test]

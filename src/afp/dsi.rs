@@ -4,7 +4,7 @@
 //! twice a minute that we are still there, or the server would end the session.
 
 use super::AfpError;
-use super::protocol::{Command, EOF};
+use super::protocol::{AfpCommand, EOF};
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;
@@ -80,7 +80,7 @@ impl Header {
 
 /// What the server answered.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Reply {
+pub(super) struct DsiReply {
     /// 0: done; negative: why not.
     pub(super) code: i32,
     /// What follows.
@@ -88,7 +88,7 @@ pub(super) struct Reply {
 }
 
 /// Who waits for replies, by the number of the request; none: the connection is gone.
-type Waiting = Arc<Mutex<Option<HashMap<u16, Sender<Reply>>>>>;
+type Waiting = Arc<Mutex<Option<HashMap<u16, Sender<DsiReply>>>>>;
 
 /// One session with a server.
 #[derive(Debug)]
@@ -158,14 +158,14 @@ impl Session {
     }
 
     /// Asks; a refusal is an error, except the end of a file, which comes with data.
-    pub(super) fn ask(&self, command: Command, request: &[u8]) -> Result<Vec<u8>, AfpError> {
+    pub(super) fn ask(&self, command: AfpCommand, request: &[u8]) -> Result<Vec<u8>, AfpError> {
         accepted(command, self.exchange(COMMAND, 0, &[request])?)
     }
 
     /// Asks to write data that follow the request.
     pub(super) fn write(
         &self,
-        command: Command,
+        command: AfpCommand,
         request: &[u8],
         data: &[u8],
     ) -> Result<Vec<u8>, AfpError> {
@@ -179,7 +179,7 @@ impl Session {
         let _ = self.send(0, CLOSE_SESSION, 0, &[]);
     }
 
-    fn exchange(&self, command: u8, code: u32, parts: &[&[u8]]) -> Result<Reply, AfpError> {
+    fn exchange(&self, command: u8, code: u32, parts: &[&[u8]]) -> Result<DsiReply, AfpError> {
         let gone = || AfpError::Broken("the server has closed it".to_string());
         let (sender, replies) = channel();
         let id = {
@@ -222,7 +222,7 @@ impl Session {
     }
 }
 
-fn accepted(command: Command, reply: Reply) -> Result<Vec<u8>, AfpError> {
+fn accepted(command: AfpCommand, reply: DsiReply) -> Result<Vec<u8>, AfpError> {
     match reply.code {
         0 | EOF => Ok(reply.data),
         code => Err(AfpError::Refused(command, code)),
@@ -252,7 +252,7 @@ fn listen(mut stream: TcpStream, waiting: &Waiting) -> std::io::Result<()> {
         {
             let code = header.code.cast_signed();
             // One who no longer waits does not want it.
-            let _ = sender.send(Reply { code, data });
+            let _ = sender.send(DsiReply { code, data });
         }
     }
 }
@@ -353,14 +353,14 @@ mod tests {
             for word in [b"first", b"other"] {
                 let session = &session;
                 scope.spawn(move || {
-                    assert_eq!(session.ask(Command::Delete, word).unwrap(), word);
+                    assert_eq!(session.ask(AfpCommand::Delete, word).unwrap(), word);
                 });
             }
         });
-        let full = session.write(Command::WriteExt, b"ab", b"cde");
-        assert_eq!(full, Err(AfpError::Refused(Command::WriteExt, -5008)));
+        let full = session.write(AfpCommand::WriteExt, b"ab", b"cde");
+        assert_eq!(full, Err(AfpError::Refused(AfpCommand::WriteExt, -5008)));
         server.join().unwrap();
-        let late = session.ask(Command::Delete, b"late");
+        let late = session.ask(AfpCommand::Delete, b"late");
         assert!(matches!(late, Err(AfpError::Broken(_))), "{late:?}");
     }
 }

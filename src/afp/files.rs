@@ -1,9 +1,9 @@
 //! What is done for the kernel, in its terms: numbers, attributes, error numbers.
 
 use super::AfpError;
-use super::nodes::{Node, Nodes, inode as inode_of, number};
-use super::protocol::{self, At, Change, Parameters, Unix};
-use super::volume::{Fork, Volume};
+use super::nodes::{Catalog, CatalogNode, inode as inode_of, number};
+use super::protocol::{self, CatalogPath, FileParameters, ParameterChange, Unix};
+use super::volume::{AfpVolume, Fork};
 use crate::time::{Clock, SystemClock};
 use fuser::{Errno, FileAttr, FileHandle, FileType, INodeNo, RenameFlags, TimeOrNow};
 use std::collections::HashMap;
@@ -25,14 +25,14 @@ const TARGET_MAX: usize = 4096;
 
 /// What is open, by the number the kernel was given.
 #[derive(Debug, Default)]
-pub(super) struct Open {
+pub(super) struct OpenHandles {
     next: u64,
     pub(super) forks: HashMap<u64, Fork>,
     /// Directories, as they were when the reading began: what is removed meanwhile moves nothing.
-    pub(super) lists: HashMap<u64, Arc<Vec<Parameters>>>,
+    pub(super) lists: HashMap<u64, Arc<Vec<FileParameters>>>,
 }
 
-impl Open {
+impl OpenHandles {
     pub(super) fn number(&mut self) -> u64 {
         self.next += 1;
         self.next
@@ -40,10 +40,10 @@ impl Open {
 }
 
 #[derive(Debug)]
-pub(super) struct Files {
-    pub(super) volume: Volume,
-    pub(super) nodes: Mutex<Nodes>,
-    pub(super) open: Mutex<Open>,
+pub(super) struct AfpFiles {
+    pub(super) volume: AfpVolume,
+    pub(super) nodes: Mutex<Catalog>,
+    pub(super) open: Mutex<OpenHandles>,
 }
 
 pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -70,10 +70,10 @@ pub(super) fn errno(error: &AfpError) -> Errno {
     }
 }
 
-pub(super) type Done<T> = Result<T, Errno>;
+pub(super) type FuseResult<T> = Result<T, Errno>;
 
 /// A name as the server takes it.
-fn text(name: &OsStr) -> Done<&str> {
+fn text(name: &OsStr) -> FuseResult<&str> {
     if name.len() > protocol::NAME_MAX as usize {
         return Err(Errno::ENAMETOOLONG);
     }
@@ -103,7 +103,7 @@ fn seconds(time: SystemTime) -> i64 {
 }
 
 /// What the kernel is told of a file. The protocol knows no count of links and no blocks.
-pub(super) fn attributes(about: &Parameters) -> FileAttr {
+pub(super) fn attributes(about: &FileParameters) -> FileAttr {
     let modified = time(about.modified);
     FileAttr {
         ino: inode_of(about.id),
@@ -124,7 +124,7 @@ pub(super) fn attributes(about: &Parameters) -> FileAttr {
     }
 }
 
-pub(super) fn kind(about: &Parameters) -> FileType {
+pub(super) fn kind(about: &FileParameters) -> FileType {
     if about.is_directory {
         FileType::Directory
     } else if about.unix.mode & KIND == LINK {
@@ -134,8 +134,8 @@ pub(super) fn kind(about: &Parameters) -> FileType {
     }
 }
 
-impl Files {
-    pub(super) fn new(volume: Volume) -> Self {
+impl AfpFiles {
+    pub(super) fn new(volume: AfpVolume) -> Self {
         Self {
             volume,
             nodes: Mutex::default(),
@@ -143,13 +143,13 @@ impl Files {
         }
     }
 
-    pub(super) fn node(&self, inode: INodeNo) -> Done<(u32, Node)> {
+    pub(super) fn node(&self, inode: INodeNo) -> FuseResult<(u32, CatalogNode)> {
         let id = number(inode);
         let node = held(&self.nodes).get(id).ok_or(Errno::ESTALE)?;
         Ok((id, node))
     }
 
-    pub(super) fn fork(&self, handle: FileHandle) -> Done<Fork> {
+    pub(super) fn fork(&self, handle: FileHandle) -> FuseResult<Fork> {
         let open = held(&self.open);
         open.forks.get(&handle.0).copied().ok_or(Errno::EBADF)
     }
@@ -162,13 +162,13 @@ impl Files {
     }
 
     /// Tells the kernel of something it may ask for by its number from now on.
-    fn tell(&self, at: At<'_>, about: &Parameters) -> FileAttr {
+    fn tell(&self, at: CatalogPath<'_>, about: &FileParameters) -> FileAttr {
         held(&self.nodes).tell(at, about);
         attributes(about)
     }
 
-    pub(super) fn found(&self, parent: INodeNo, name: &OsStr) -> Done<FileAttr> {
-        let at = At {
+    pub(super) fn found(&self, parent: INodeNo, name: &OsStr) -> FuseResult<FileAttr> {
+        let at = CatalogPath {
             directory: number(parent),
             name: text(name)?,
         };
@@ -176,7 +176,7 @@ impl Files {
         Ok(self.tell(at, &about))
     }
 
-    pub(super) fn described(&self, inode: INodeNo) -> Done<FileAttr> {
+    pub(super) fn described(&self, inode: INodeNo) -> FuseResult<FileAttr> {
         let (id, node) = self.node(inode)?;
         let about = self.volume.parameters(node.at(id)).map_err(|e| errno(&e))?;
         let mut attributes = attributes(&about);
@@ -186,16 +186,21 @@ impl Files {
     }
 
     /// Sets a mode where the server chose another one; the attributes then.
-    fn with_mode(&self, at: At<'_>, mut about: Parameters, mode: u32) -> Done<Parameters> {
+    fn with_mode(
+        &self,
+        at: CatalogPath<'_>,
+        mut about: FileParameters,
+        mode: u32,
+    ) -> FuseResult<FileParameters> {
         let mode = mode & PERMISSIONS;
         if about.unix.mode & PERMISSIONS != mode {
             let unix = Unix {
                 mode: about.unix.mode & !PERMISSIONS | mode,
                 ..about.unix
             };
-            let change = Change {
+            let change = ParameterChange {
                 unix: Some(unix),
-                ..Change::default()
+                ..ParameterChange::default()
             };
             self.volume.set(at, change).map_err(|e| errno(&e))?;
             about.unix = unix;
@@ -208,8 +213,8 @@ impl Files {
         parent: INodeNo,
         name: &OsStr,
         mode: u32,
-    ) -> Done<(FileAttr, FileHandle)> {
-        let at = At {
+    ) -> FuseResult<(FileAttr, FileHandle)> {
+        let at = CatalogPath {
             directory: number(parent),
             name: text(name)?,
         };
@@ -220,8 +225,8 @@ impl Files {
         Ok((self.tell(at, &about), handle))
     }
 
-    pub(super) fn made(&self, parent: INodeNo, name: &OsStr, mode: u32) -> Done<FileAttr> {
-        let at = At {
+    pub(super) fn made(&self, parent: INodeNo, name: &OsStr, mode: u32) -> FuseResult<FileAttr> {
+        let at = CatalogPath {
             directory: number(parent),
             name: text(name)?,
         };
@@ -232,14 +237,19 @@ impl Files {
     }
 
     /// A file with the target in it becomes the link.
-    pub(super) fn linked(&self, parent: INodeNo, name: &OsStr, target: &Path) -> Done<FileAttr> {
-        let at = At {
+    pub(super) fn linked(
+        &self,
+        parent: INodeNo,
+        name: &OsStr,
+        target: &Path,
+    ) -> FuseResult<FileAttr> {
+        let at = CatalogPath {
             directory: number(parent),
             name: text(name)?,
         };
-        let change = Change {
+        let change = ParameterChange {
             link: true,
-            ..Change::default()
+            ..ParameterChange::default()
         };
         let written = self.volume.create_file(at).and_then(|()| {
             let (fork, _) = self.volume.open_fork(at, true)?;
@@ -252,7 +262,7 @@ impl Files {
         Ok(self.tell(at, &written.map_err(|e| errno(&e))?))
     }
 
-    pub(super) fn target(&self, inode: INodeNo) -> Done<Vec<u8>> {
+    pub(super) fn target(&self, inode: INodeNo) -> FuseResult<Vec<u8>> {
         let (id, node) = self.node(inode)?;
         let read = self
             .volume
@@ -265,15 +275,15 @@ impl Files {
         read.map_err(|e| errno(&e))
     }
 
-    pub(super) fn removed(&self, parent: INodeNo, name: &OsStr) -> Done<()> {
-        let at = At {
+    pub(super) fn removed(&self, parent: INodeNo, name: &OsStr) -> FuseResult<()> {
+        let at = CatalogPath {
             directory: number(parent),
             name: text(name)?,
         };
         self.deleted(at)
     }
 
-    fn deleted(&self, at: At<'_>) -> Done<()> {
+    fn deleted(&self, at: CatalogPath<'_>) -> FuseResult<()> {
         once_closed(|| self.volume.delete(at)).map_err(|e| errno(&e))
     }
 
@@ -282,15 +292,15 @@ impl Files {
         from: (INodeNo, &OsStr),
         to: (INodeNo, &OsStr),
         flags: RenameFlags,
-    ) -> Done<()> {
+    ) -> FuseResult<()> {
         if flags.intersects(RenameFlags::RENAME_EXCHANGE | RenameFlags::RENAME_WHITEOUT) {
             return Err(Errno::EINVAL);
         }
-        let from = At {
+        let from = CatalogPath {
             directory: number(from.0),
             name: text(from.1)?,
         };
-        let to = At {
+        let to = CatalogPath {
             directory: number(to.0),
             name: text(to.1)?,
         };
@@ -311,7 +321,7 @@ impl Files {
         inode: INodeNo,
         handle: Option<FileHandle>,
         length: u64,
-    ) -> Done<()> {
+    ) -> FuseResult<()> {
         if let Some(handle) = handle {
             let truncated = self.volume.truncate(self.fork(handle)?, length);
             return truncated.map_err(|e| errno(&e));
@@ -334,11 +344,11 @@ impl Files {
         owner: [Option<u32>; 2],
         mode: Option<u32>,
         modified: Option<TimeOrNow>,
-    ) -> Done<()> {
+    ) -> FuseResult<()> {
         let [uid, gid] = owner;
         let (id, node) = self.node(inode)?;
         let at = node.at(id);
-        let mut change = Change::default();
+        let mut change = ParameterChange::default();
         if uid.is_some() || gid.is_some() || mode.is_some() {
             let now = self.volume.parameters(at).map_err(|e| errno(&e))?.unix;
             let mode = mode.map_or(now.mode, |mode| {
@@ -354,7 +364,7 @@ impl Files {
             TimeOrNow::SpecificTime(time) => seconds(time),
             TimeOrNow::Now => now(),
         });
-        if change == Change::default() {
+        if change == ParameterChange::default() {
             return Ok(());
         }
         self.volume.set(at, change).map_err(|e| errno(&e))?;
@@ -365,7 +375,7 @@ impl Files {
         Ok(())
     }
 
-    fn is_owned(&self, at: At<'_>, asked: Option<Unix>) -> bool {
+    fn is_owned(&self, at: CatalogPath<'_>, asked: Option<Unix>) -> bool {
         let about = self.volume.parameters(at);
         about.is_ok_and(|about| {
             asked.is_some_and(|asked| (about.unix.uid, about.unix.gid) == (asked.uid, asked.gid))
@@ -373,7 +383,12 @@ impl Files {
     }
 
     /// The directory and what it is in, then what it holds.
-    pub(super) fn entries(&self, inode: INodeNo, handle: FileHandle, offset: u64) -> Done<Entries> {
+    pub(super) fn entries(
+        &self,
+        inode: INodeNo,
+        handle: FileHandle,
+        offset: u64,
+    ) -> FuseResult<Entries> {
         let (id, node) = self.node(inode)?;
         let kept = held(&self.open).lists.get(&handle.0).cloned();
         let list = match kept {
@@ -419,7 +434,7 @@ fn now() -> i64 {
 pub(super) struct Entries {
     pub(super) id: u32,
     parent: u32,
-    list: Arc<Vec<Parameters>>,
+    list: Arc<Vec<FileParameters>>,
 }
 
 /// What stands first in every directory: itself, and the one it is in.
@@ -427,7 +442,7 @@ const DOTS: [&str; 2] = [".", ".."];
 
 impl Entries {
     /// From an offset on, each with the offset after it.
-    pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = (u64, &Parameters)> {
+    pub(super) fn from(&self, offset: u64) -> impl Iterator<Item = (u64, &FileParameters)> {
         let skipped = usize::try_from(offset).unwrap_or(usize::MAX);
         let entries = self.list.iter().zip(DOTS.len() as u64 + 1..);
         entries
@@ -445,8 +460,8 @@ impl Entries {
 }
 
 /// What stands for the attributes of `.` and `..`, which the kernel does not keep.
-pub(super) fn dot(id: u32) -> Parameters {
-    Parameters {
+pub(super) fn dot(id: u32) -> FileParameters {
+    FileParameters {
         id,
         is_directory: true,
         modified: 0,
@@ -473,7 +488,7 @@ mod tests {
             once_closed(|| {
                 tries.set(tries.get() + 1);
                 match tries.get() < until {
-                    true => Err(AfpError::Refused(protocol::Command::Delete, code)),
+                    true => Err(AfpError::Refused(protocol::AfpCommand::Delete, code)),
                     false => Ok(()),
                 }
             })
@@ -497,7 +512,7 @@ mod tests {
 
     #[test]
     fn a_directory_is_read_from_any_offset() {
-        let entry = |id: u32| Parameters {
+        let entry = |id: u32| FileParameters {
             name: id.to_string(),
             ..dot(id)
         };

@@ -22,13 +22,13 @@ mod volume;
 
 use std::fmt;
 
-pub(crate) use mount::Mount;
+pub(crate) use mount::AfpMount;
 
 /// Why something did not work.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AfpError {
     /// The server said no: what was asked, and its code (negative).
-    Refused(protocol::Command, i32),
+    Refused(protocol::AfpCommand, i32),
     /// The connection is gone.
     Broken(String),
     /// The server's answer makes no sense.

@@ -1,9 +1,9 @@
 //! A volume as a file system, through FUSE.
 
-use super::files::{Done, Files, attributes, dot, errno, held, kind};
+use super::files::{AfpFiles, FuseResult, attributes, dot, errno, held, kind};
 use super::nodes::{inode as inode_of, number};
-use super::protocol::{self, At};
-use super::volume::Volume;
+use super::protocol::{self, CatalogPath};
+use super::volume::AfpVolume;
 use fuser::{
     Config, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
     KernelConfig, LockOwner, MountOption, OpenAccMode, OpenFlags, RenameFlags, ReplyAttr,
@@ -25,16 +25,16 @@ const THREADS: usize = 4;
 const WRITE_MAX: u32 = 1 << 20;
 
 /// A volume that is mounted.
-pub(crate) struct Mount(Session<Files>);
+pub(crate) struct AfpMount(Session<AfpFiles>);
 
-impl Mount {
+impl AfpMount {
     /// Mounts a volume of a server at a directory; needs root.
     ///
     /// # Errors
     /// What the server or the system refused.
     pub(crate) fn new(server: SocketAddr, volume: &str, point: &Path) -> Result<Self, String> {
-        let opened = Volume::open(server, volume).map_err(|error| error.to_string())?;
-        let files = Files::new(opened);
+        let opened = AfpVolume::open(server, volume).map_err(|error| error.to_string())?;
+        let files = AfpFiles::new(opened);
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName(format!("afp://{server}/{volume}"))];
         config.acl = SessionACL::All;
@@ -55,7 +55,7 @@ impl Mount {
 
 const FIRST: Generation = Generation(0);
 
-impl Filesystem for Files {
+impl Filesystem for AfpFiles {
     fn init(&mut self, _: &Request, config: &mut KernelConfig) -> std::io::Result<()> {
         // A kernel that cannot do one of these does without.
         let _ = config.set_max_write(WRITE_MAX);
@@ -310,7 +310,7 @@ impl Filesystem for Files {
             if reply.add(attributes.ino, next, name, &TRUSTED, &attributes, FIRST) {
                 break;
             }
-            let at = At {
+            let at = CatalogPath {
                 directory: entries.id,
                 name,
             };
@@ -366,7 +366,7 @@ impl Filesystem for Files {
     }
 }
 
-fn empty(done: Done<()>, reply: ReplyEmpty) {
+fn empty(done: FuseResult<()>, reply: ReplyEmpty) {
     match done {
         Ok(()) => reply.ok(),
         Err(errno) => reply.error(errno),

@@ -4,13 +4,13 @@
 //! The numbers are the server's own (CNID), except that the root is 1 for the kernel and 2 for AFP,
 //! where 1 is what lies above the root.
 
-use super::protocol::{At, Parameters, ROOT};
+use super::protocol::{CatalogPath, FileParameters, ROOT};
 use fuser::INodeNo;
 use std::collections::HashMap;
 
 /// One file or directory the kernel knows.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Node {
+pub(super) struct CatalogNode {
     /// Number of the directory it is in.
     pub(super) parent: u32,
     /// Its name there.
@@ -23,7 +23,7 @@ pub(super) struct Node {
 
 /// All of them.
 #[derive(Debug, Default)]
-pub(super) struct Nodes(HashMap<u32, Node>);
+pub(super) struct Catalog(HashMap<u32, CatalogNode>);
 
 /// The kernel's number of what has this one at the server.
 pub(super) fn inode(id: u32) -> INodeNo {
@@ -41,10 +41,10 @@ pub(super) fn number(inode: INodeNo) -> u32 {
     }
 }
 
-impl Nodes {
+impl Catalog {
     /// The kernel is told of something once more.
-    pub(super) fn tell(&mut self, at: At<'_>, about: &Parameters) {
-        let node = self.0.entry(about.id).or_insert_with(|| Node {
+    pub(super) fn tell(&mut self, at: CatalogPath<'_>, about: &FileParameters) {
+        let node = self.0.entry(about.id).or_insert_with(|| CatalogNode {
             parent: at.directory,
             name: String::new(),
             is_directory: about.is_directory,
@@ -69,9 +69,9 @@ impl Nodes {
     }
 
     /// What is known of it; the root is always.
-    pub(super) fn get(&self, id: u32) -> Option<Node> {
+    pub(super) fn get(&self, id: u32) -> Option<CatalogNode> {
         match id {
-            ROOT => Some(Node {
+            ROOT => Some(CatalogNode {
                 parent: ROOT,
                 name: String::new(),
                 is_directory: true,
@@ -82,8 +82,8 @@ impl Nodes {
     }
 
     /// It has another place and name now.
-    pub(super) fn moved(&mut self, from: At<'_>, to: At<'_>) {
-        let was = |node: &&mut Node| node.parent == from.directory && node.name == from.name;
+    pub(super) fn moved(&mut self, from: CatalogPath<'_>, to: CatalogPath<'_>) {
+        let was = |node: &&mut CatalogNode| node.parent == from.directory && node.name == from.name;
         if let Some(node) = self.0.values_mut().find(was) {
             node.parent = to.directory;
             node.name = to.name.to_string();
@@ -91,16 +91,16 @@ impl Nodes {
     }
 }
 
-impl Node {
+impl CatalogNode {
     /// How the server finds it.
-    pub(super) fn at(&self, id: u32) -> At<'_> {
+    pub(super) fn at(&self, id: u32) -> CatalogPath<'_> {
         if self.is_directory {
-            At {
+            CatalogPath {
                 directory: id,
                 name: "",
             }
         } else {
-            At {
+            CatalogPath {
                 directory: self.parent,
                 name: &self.name,
             }
@@ -113,8 +113,8 @@ mod tests {
     use super::super::protocol::Unix;
     use super::*;
 
-    fn about(id: u32, is_directory: bool) -> Parameters {
-        Parameters {
+    fn about(id: u32, is_directory: bool) -> FileParameters {
+        FileParameters {
             id,
             is_directory,
             modified: 0,
@@ -128,13 +128,13 @@ mod tests {
         }
     }
 
-    fn at(directory: u32, name: &str) -> At<'_> {
-        At { directory, name }
+    fn at(directory: u32, name: &str) -> CatalogPath<'_> {
+        CatalogPath { directory, name }
     }
 
     #[test]
     fn what_was_moved_is_found_where_it_is() {
-        let mut nodes = Nodes::default();
+        let mut nodes = Catalog::default();
         nodes.tell(at(ROOT, "d"), &about(17, true));
         nodes.tell(at(17, "f"), &about(18, false));
         nodes.tell(at(17, "f"), &about(18, false));
@@ -152,6 +152,6 @@ mod tests {
         assert_eq!(inode(ROOT), INodeNo::ROOT);
         assert_eq!(number(INodeNo::ROOT), ROOT);
         assert_eq!(number(inode(17)), 17);
-        assert_eq!(Nodes::default().get(ROOT).unwrap().at(ROOT), at(ROOT, ""));
+        assert_eq!(Catalog::default().get(ROOT).unwrap().at(ROOT), at(ROOT, ""));
     }
 }

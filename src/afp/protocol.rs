@@ -61,7 +61,7 @@ pub(super) fn meaning(code: i32) -> &'static str {
 /// What can be asked, by its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u8)]
-pub(crate) enum Command {
+pub(crate) enum AfpCommand {
     /// Ends the use of a volume.
     CloseVol = 2,
     /// Closes a file.
@@ -133,7 +133,7 @@ const SYMBOLIC_LINK: &[u8; 8] = b"slnkrhap";
 
 /// What a file or directory is.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Parameters {
+pub(crate) struct FileParameters {
     /// Its number, in the server's database of them (CNID).
     pub(crate) id: u32,
     /// Whether it is a directory.
@@ -161,7 +161,7 @@ pub(crate) struct Unix {
 
 /// What is to be changed about a file or directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Change {
+pub(crate) struct ParameterChange {
     /// Seconds since 1970.
     pub(crate) modified: Option<i64>,
     /// Owner and mode.
@@ -183,11 +183,11 @@ pub(crate) struct Space {
 
 /// A request that is being put together.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Request(Vec<u8>);
+pub(super) struct AfpRequest(Vec<u8>);
 
-impl Request {
+impl AfpRequest {
     /// Begins with the command; the second byte is for flags.
-    fn new(command: Command, flags: u8) -> Self {
+    fn new(command: AfpCommand, flags: u8) -> Self {
         Self(vec![command as u8, flags])
     }
 
@@ -251,7 +251,7 @@ fn swapped(name: &str) -> String {
 
 /// Where something is: a directory by its number, and a name in it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct At<'a> {
+pub(crate) struct CatalogPath<'a> {
     /// The directory's number.
     pub(crate) directory: u32,
     /// Empty: the directory itself.
@@ -260,35 +260,35 @@ pub(crate) struct At<'a> {
 
 /// Requests of a session.
 pub(super) mod session {
-    use super::{Command, Request, VOLUME_ID, VOLUME_SPACE};
+    use super::{AfpCommand, AfpRequest, VOLUME_ID, VOLUME_SPACE};
 
     /// Says that we are a guest.
-    pub(in crate::afp) fn login() -> Request {
-        let mut request = Request(vec![Command::Login as u8]);
+    pub(in crate::afp) fn login() -> AfpRequest {
+        let mut request = AfpRequest(vec![AfpCommand::Login as u8]);
         request = request.short_text("AFP3.4").short_text("No User Authent");
         request
     }
 
     /// Says goodbye.
-    pub(in crate::afp) fn logout() -> Request {
-        Request::new(Command::Logout, 0)
+    pub(in crate::afp) fn logout() -> AfpRequest {
+        AfpRequest::new(AfpCommand::Logout, 0)
     }
 
     /// Begins to use a volume.
-    pub(in crate::afp) fn open_volume(name: &str) -> Request {
-        Request::new(Command::OpenVol, 0)
+    pub(in crate::afp) fn open_volume(name: &str) -> AfpRequest {
+        AfpRequest::new(AfpCommand::OpenVol, 0)
             .u16(VOLUME_ID)
             .short_text(name)
     }
 
     /// Ends that.
-    pub(in crate::afp) fn close_volume(volume: u16) -> Request {
-        Request::new(Command::CloseVol, 0).u16(volume)
+    pub(in crate::afp) fn close_volume(volume: u16) -> AfpRequest {
+        AfpRequest::new(AfpCommand::CloseVol, 0).u16(volume)
     }
 
     /// Asks for the room on it.
-    pub(in crate::afp) fn space(volume: u16) -> Request {
-        Request::new(Command::GetVolParms, 0)
+    pub(in crate::afp) fn space(volume: u16) -> AfpRequest {
+        AfpRequest::new(AfpCommand::GetVolParms, 0)
             .u16(volume)
             .u16(VOLUME_SPACE)
     }
@@ -297,20 +297,20 @@ pub(super) mod session {
 /// Requests about names in a volume.
 pub(super) mod catalog {
     use super::{
-        At, Change, Command, EPOCH, FINDER, MODIFIED, NAME, OF_DIRECTORY, OF_FILE, ROOT, Request,
-        SYMBOLIC_LINK, UNIX,
+        AfpCommand, AfpRequest, CatalogPath, EPOCH, FINDER, MODIFIED, NAME, OF_DIRECTORY, OF_FILE,
+        ParameterChange, ROOT, SYMBOLIC_LINK, UNIX,
     };
 
-    fn at(command: Command, volume: u16, at: At<'_>) -> Request {
-        Request::new(command, 0)
+    fn at(command: AfpCommand, volume: u16, at: CatalogPath<'_>) -> AfpRequest {
+        AfpRequest::new(command, 0)
             .u16(volume)
             .u32(at.directory)
             .name(at.name)
     }
 
     /// Describes.
-    pub(in crate::afp) fn parameters(volume: u16, at: At<'_>) -> Request {
-        Request::new(Command::GetFileDirParms, 0)
+    pub(in crate::afp) fn parameters(volume: u16, at: CatalogPath<'_>) -> AfpRequest {
+        AfpRequest::new(AfpCommand::GetFileDirParms, 0)
             .u16(volume)
             .u32(at.directory)
             .u16(OF_FILE)
@@ -326,8 +326,8 @@ pub(super) mod catalog {
         first: u32,
         entries: u16,
         bytes: u32,
-    ) -> Request {
-        Request::new(Command::EnumerateExt2, 0)
+    ) -> AfpRequest {
+        AfpRequest::new(AfpCommand::EnumerateExt2, 0)
             .u16(volume)
             .u32(directory)
             .u16(OF_FILE | NAME)
@@ -339,23 +339,27 @@ pub(super) mod catalog {
     }
 
     /// Makes an empty file; one that is there is left alone.
-    pub(in crate::afp) fn create_file(volume: u16, file: At<'_>) -> Request {
-        at(Command::CreateFile, volume, file)
+    pub(in crate::afp) fn create_file(volume: u16, file: CatalogPath<'_>) -> AfpRequest {
+        at(AfpCommand::CreateFile, volume, file)
     }
 
     /// Makes a directory.
-    pub(in crate::afp) fn create_directory(volume: u16, directory: At<'_>) -> Request {
-        at(Command::CreateDir, volume, directory)
+    pub(in crate::afp) fn create_directory(volume: u16, directory: CatalogPath<'_>) -> AfpRequest {
+        at(AfpCommand::CreateDir, volume, directory)
     }
 
     /// Removes.
-    pub(in crate::afp) fn delete(volume: u16, what: At<'_>) -> Request {
-        at(Command::Delete, volume, what)
+    pub(in crate::afp) fn delete(volume: u16, what: CatalogPath<'_>) -> AfpRequest {
+        at(AfpCommand::Delete, volume, what)
     }
 
     /// Moves and renames.
-    pub(in crate::afp) fn rename(volume: u16, from: At<'_>, to: At<'_>) -> Request {
-        Request::new(Command::MoveAndRename, 0)
+    pub(in crate::afp) fn rename(
+        volume: u16,
+        from: CatalogPath<'_>,
+        to: CatalogPath<'_>,
+    ) -> AfpRequest {
+        AfpRequest::new(AfpCommand::MoveAndRename, 0)
             .u16(volume)
             .u32(from.directory)
             .u32(to.directory)
@@ -365,12 +369,16 @@ pub(super) mod catalog {
     }
 
     /// Sets what is given.
-    pub(in crate::afp) fn set(volume: u16, what: At<'_>, change: Change) -> Request {
+    pub(in crate::afp) fn set(
+        volume: u16,
+        what: CatalogPath<'_>,
+        change: ParameterChange,
+    ) -> AfpRequest {
         let mut bits = 0;
         bits |= change.modified.map_or(0, |_| MODIFIED);
         bits |= change.unix.map_or(0, |_| UNIX);
         bits |= if change.link { FINDER } else { 0 };
-        let mut request = Request::new(Command::SetFileDirParms, 0)
+        let mut request = AfpRequest::new(AfpCommand::SetFileDirParms, 0)
             .u16(volume)
             .u32(what.directory)
             .u16(bits)
@@ -396,18 +404,20 @@ pub(super) mod catalog {
     }
 
     /// Makes all of a volume last: what syncing its root means.
-    pub(in crate::afp) fn sync_all(volume: u16) -> Request {
-        Request::new(Command::SyncDir, 0).u16(volume).u32(ROOT)
+    pub(in crate::afp) fn sync_all(volume: u16) -> AfpRequest {
+        AfpRequest::new(AfpCommand::SyncDir, 0)
+            .u16(volume)
+            .u32(ROOT)
     }
 }
 
 /// Requests about open files.
 pub(super) mod fork {
-    use super::{At, Command, FILE_LENGTH, OF_FILE, Request};
+    use super::{AfpCommand, AfpRequest, CatalogPath, FILE_LENGTH, OF_FILE};
 
     /// Opens a file's data, to read, or to read and write.
-    pub(in crate::afp) fn open(volume: u16, file: At<'_>, write: bool) -> Request {
-        Request::new(Command::OpenFork, 0)
+    pub(in crate::afp) fn open(volume: u16, file: CatalogPath<'_>, write: bool) -> AfpRequest {
+        AfpRequest::new(AfpCommand::OpenFork, 0)
             .u16(volume)
             .u32(file.directory)
             .u16(OF_FILE)
@@ -416,37 +426,37 @@ pub(super) mod fork {
     }
 
     /// Reads.
-    pub(in crate::afp) fn read(fork: u16, offset: u64, bytes: u64) -> Request {
-        Request::new(Command::ReadExt, 0)
+    pub(in crate::afp) fn read(fork: u16, offset: u64, bytes: u64) -> AfpRequest {
+        AfpRequest::new(AfpCommand::ReadExt, 0)
             .u16(fork)
             .u64(offset)
             .u64(bytes)
     }
 
     /// Writes; the data follow.
-    pub(in crate::afp) fn write(fork: u16, offset: u64, bytes: u64) -> Request {
-        Request::new(Command::WriteExt, 0)
+    pub(in crate::afp) fn write(fork: u16, offset: u64, bytes: u64) -> AfpRequest {
+        AfpRequest::new(AfpCommand::WriteExt, 0)
             .u16(fork)
             .u64(offset)
             .u64(bytes)
     }
 
     /// Sets the length.
-    pub(in crate::afp) fn truncate(fork: u16, length: u64) -> Request {
-        Request::new(Command::SetForkParms, 0)
+    pub(in crate::afp) fn truncate(fork: u16, length: u64) -> AfpRequest {
+        AfpRequest::new(AfpCommand::SetForkParms, 0)
             .u16(fork)
             .u16(FILE_LENGTH)
             .u64(length)
     }
 
     /// Makes it last.
-    pub(in crate::afp) fn sync(fork: u16) -> Request {
-        Request::new(Command::SyncFork, 0).u16(fork)
+    pub(in crate::afp) fn sync(fork: u16) -> AfpRequest {
+        AfpRequest::new(AfpCommand::SyncFork, 0).u16(fork)
     }
 
     /// Closes it.
-    pub(in crate::afp) fn close(fork: u16) -> Request {
-        Request::new(Command::CloseFork, 0).u16(fork)
+    pub(in crate::afp) fn close(fork: u16) -> AfpRequest {
+        AfpRequest::new(AfpCommand::CloseFork, 0).u16(fork)
     }
 }
 

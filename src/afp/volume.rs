@@ -2,7 +2,9 @@
 
 use super::AfpError;
 use super::dsi::Session;
-use super::protocol::{self, At, Change, Command, Parameters, Space, catalog, fork, session};
+use super::protocol::{
+    self, AfpCommand, CatalogPath, FileParameters, ParameterChange, Space, catalog, fork, session,
+};
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
 
@@ -22,20 +24,20 @@ pub(super) struct Fork(u16);
 
 /// A volume that is in use.
 #[derive(Debug)]
-pub(super) struct Volume {
+pub(super) struct AfpVolume {
     session: Session,
     id: u16,
 }
 
-impl Volume {
+impl AfpVolume {
     /// Lets us in as a guest and begins to use a volume.
     pub(super) fn open(server: SocketAddr, name: &str) -> Result<Self, AfpError> {
         let stream = TcpStream::connect_timeout(&server, CONNECT_PATIENCE)
             .map_err(|error| AfpError::Broken(format!("cannot connect to {server}: {error}")))?;
         let session = Session::open(stream)?;
-        session.ask(Command::Login, session::login().bytes())?;
+        session.ask(AfpCommand::Login, session::login().bytes())?;
         let request = session::open_volume(name);
-        let id = protocol::volume(&session.ask(Command::OpenVol, request.bytes())?)?;
+        let id = protocol::volume(&session.ask(AfpCommand::OpenVol, request.bytes())?)?;
         Ok(Self { session, id })
     }
 
@@ -44,31 +46,33 @@ impl Volume {
         // The server forgets us with the connection, whatever it says to this.
         let _ = self
             .session
-            .ask(Command::CloseVol, session::close_volume(self.id).bytes());
-        let _ = self.session.ask(Command::Logout, session::logout().bytes());
+            .ask(AfpCommand::CloseVol, session::close_volume(self.id).bytes());
+        let _ = self
+            .session
+            .ask(AfpCommand::Logout, session::logout().bytes());
         self.session.close();
     }
 
     pub(super) fn space(&self) -> Result<Space, AfpError> {
         let request = session::space(self.id);
-        protocol::space(&self.session.ask(Command::GetVolParms, request.bytes())?)
+        protocol::space(&self.session.ask(AfpCommand::GetVolParms, request.bytes())?)
     }
 
-    pub(super) fn parameters(&self, at: At<'_>) -> Result<Parameters, AfpError> {
+    pub(super) fn parameters(&self, at: CatalogPath<'_>) -> Result<FileParameters, AfpError> {
         let request = catalog::parameters(self.id, at);
         let reply = self
             .session
-            .ask(Command::GetFileDirParms, request.bytes())?;
+            .ask(AfpCommand::GetFileDirParms, request.bytes())?;
         protocol::described(&reply)
     }
 
     /// All entries of a directory.
-    pub(super) fn list(&self, directory: u32) -> Result<Vec<Parameters>, AfpError> {
-        let mut entries: Vec<Parameters> = Vec::new();
+    pub(super) fn list(&self, directory: u32) -> Result<Vec<FileParameters>, AfpError> {
+        let mut entries: Vec<FileParameters> = Vec::new();
         while entries.len() < ENTRIES_MAX {
             let first = u32::try_from(entries.len() + 1).unwrap_or(u32::MAX);
             let request = catalog::list(self.id, directory, first, ENTRIES, ENTRIES_BYTES);
-            match self.session.ask(Command::EnumerateExt2, request.bytes()) {
+            match self.session.ask(AfpCommand::EnumerateExt2, request.bytes()) {
                 Ok(reply) => match protocol::listed(&reply)? {
                     more if more.is_empty() => break,
                     more => entries.extend(more),
@@ -81,52 +85,61 @@ impl Volume {
         Ok(entries)
     }
 
-    pub(super) fn create_file(&self, file: At<'_>) -> Result<(), AfpError> {
+    pub(super) fn create_file(&self, file: CatalogPath<'_>) -> Result<(), AfpError> {
         let request = catalog::create_file(self.id, file);
-        self.session.ask(Command::CreateFile, request.bytes())?;
+        self.session.ask(AfpCommand::CreateFile, request.bytes())?;
         Ok(())
     }
 
     /// Its number.
-    pub(super) fn create_directory(&self, directory: At<'_>) -> Result<u32, AfpError> {
+    pub(super) fn create_directory(&self, directory: CatalogPath<'_>) -> Result<u32, AfpError> {
         let request = catalog::create_directory(self.id, directory);
-        protocol::created(&self.session.ask(Command::CreateDir, request.bytes())?)
+        protocol::created(&self.session.ask(AfpCommand::CreateDir, request.bytes())?)
     }
 
-    pub(super) fn delete(&self, what: At<'_>) -> Result<(), AfpError> {
+    pub(super) fn delete(&self, what: CatalogPath<'_>) -> Result<(), AfpError> {
         let request = catalog::delete(self.id, what);
-        self.session.ask(Command::Delete, request.bytes())?;
+        self.session.ask(AfpCommand::Delete, request.bytes())?;
         Ok(())
     }
 
     /// Never over something that is there.
-    pub(super) fn rename(&self, from: At<'_>, to: At<'_>) -> Result<(), AfpError> {
+    pub(super) fn rename(
+        &self,
+        from: CatalogPath<'_>,
+        to: CatalogPath<'_>,
+    ) -> Result<(), AfpError> {
         let request = catalog::rename(self.id, from, to);
-        self.session.ask(Command::MoveAndRename, request.bytes())?;
+        self.session
+            .ask(AfpCommand::MoveAndRename, request.bytes())?;
         Ok(())
     }
 
-    pub(super) fn set(&self, what: At<'_>, change: Change) -> Result<(), AfpError> {
+    pub(super) fn set(
+        &self,
+        what: CatalogPath<'_>,
+        change: ParameterChange,
+    ) -> Result<(), AfpError> {
         let request = catalog::set(self.id, what, change);
         self.session
-            .ask(Command::SetFileDirParms, request.bytes())?;
+            .ask(AfpCommand::SetFileDirParms, request.bytes())?;
         Ok(())
     }
 
     /// Makes everything on the volume last.
     pub(super) fn sync_all(&self) -> Result<(), AfpError> {
         self.session
-            .ask(Command::SyncDir, catalog::sync_all(self.id).bytes())?;
+            .ask(AfpCommand::SyncDir, catalog::sync_all(self.id).bytes())?;
         Ok(())
     }
 
     pub(super) fn open_fork(
         &self,
-        file: At<'_>,
+        file: CatalogPath<'_>,
         write: bool,
-    ) -> Result<(Fork, Parameters), AfpError> {
+    ) -> Result<(Fork, FileParameters), AfpError> {
         let request = fork::open(self.id, file, write);
-        let reply = self.session.ask(Command::OpenFork, request.bytes())?;
+        let reply = self.session.ask(AfpCommand::OpenFork, request.bytes())?;
         let (fork, parameters) = protocol::opened(&reply)?;
         Ok((Fork(fork), parameters))
     }
@@ -137,7 +150,7 @@ impl Volume {
         while data.len() < bytes {
             let part = (bytes - data.len()).min(self.session.quantum());
             let request = fork::read(fork.0, offset + data.len() as u64, part as u64);
-            let found = self.session.ask(Command::ReadExt, request.bytes())?;
+            let found = self.session.ask(AfpCommand::ReadExt, request.bytes())?;
             if found.is_empty() {
                 break;
             }
@@ -160,7 +173,7 @@ impl Volume {
             let request = fork::write(fork.0, at, part.len() as u64);
             let reply = self
                 .session
-                .write(Command::WriteExt, request.bytes(), part)?;
+                .write(AfpCommand::WriteExt, request.bytes(), part)?;
             at += part.len() as u64;
             if protocol::written(&reply)? != at {
                 return Err(AfpError::Malformed("less was written than was sent"));
@@ -171,19 +184,20 @@ impl Volume {
 
     pub(super) fn truncate(&self, fork: Fork, length: u64) -> Result<(), AfpError> {
         let request = fork::truncate(fork.0, length);
-        self.session.ask(Command::SetForkParms, request.bytes())?;
+        self.session
+            .ask(AfpCommand::SetForkParms, request.bytes())?;
         Ok(())
     }
 
     pub(super) fn sync(&self, fork: Fork) -> Result<(), AfpError> {
         self.session
-            .ask(Command::SyncFork, fork::sync(fork.0).bytes())?;
+            .ask(AfpCommand::SyncFork, fork::sync(fork.0).bytes())?;
         Ok(())
     }
 
     pub(super) fn close_fork(&self, fork: Fork) -> Result<(), AfpError> {
         self.session
-            .ask(Command::CloseFork, fork::close(fork.0).bytes())?;
+            .ask(AfpCommand::CloseFork, fork::close(fork.0).bytes())?;
         Ok(())
     }
 }

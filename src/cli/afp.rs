@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use super::args::MountAfp;
 use super::failure::Failure;
-use crate::afp::Mount;
+use crate::afp::AfpMount;
 use crate::host::process::{Process, Streams};
 use crate::host::{Host, argv, local::LocalHost};
 use crate::time::{Clock, SystemClock};
@@ -25,8 +25,8 @@ const LOOK: Duration = Duration::from_millis(20);
 /// Mounts and returns, or serves.
 pub(super) fn exec(verb: &MountAfp) -> Result<u8, Failure> {
     if verb.serve {
-        let mount = Mount::new(verb.server, &verb.volume, &verb.point);
-        mount.and_then(Mount::serve).map_err(Failure::refused)?;
+        let mount = AfpMount::new(verb.server, &verb.volume, &verb.point);
+        mount.and_then(AfpMount::serve).map_err(Failure::refused)?;
         return Ok(0);
     }
     let failed = |error: std::io::Error| Failure::internal(error.to_string());

@@ -1,8 +1,8 @@
 //! `stackrace show engine`: what the load generator costs and may use on this machine, measured now.
 
 use serde_json::json;
-use stackrace_engine::clock::Clock;
-use stackrace_engine::content::Rate;
+use stackrace_engine::clock::FastClock;
+use stackrace_engine::content::ContentRate;
 
 use crate::observe;
 use crate::unit;
@@ -18,7 +18,7 @@ pub(super) fn own_ns() -> f64 {
 
 /// Measures, for at most half a second, and says what was found.
 pub(super) fn render(as_json: bool) -> String {
-    let clock = Clock::calibrated();
+    let clock = FastClock::calibrated();
     let own_ns = own_ns();
     // The time the measurement above took is what the clocks are compared over.
     let apart = clock.disagreement();
@@ -74,9 +74,9 @@ pub(super) fn render(as_json: bool) -> String {
 
 /// How fast one core makes what is written: a line for each kind, a column for each size of write.
 /// Of a kind with one figure alone it stands in the first column.
-fn content(rates: &[Rate]) -> String {
+fn content(rates: &[ContentRate]) -> String {
     let mut text = format!("\n{:<33}", "content made by one core");
-    let kinds: Vec<&[Rate]> = rates.chunk_by(|a, b| a.kind == b.kind).collect();
+    let kinds: Vec<&[ContentRate]> = rates.chunk_by(|a, b| a.kind == b.kind).collect();
     for rate in kinds.iter().take(1).copied().flatten() {
         text.push_str(&format!("{:>11}", unit::bytes(rate.block_bytes as u64)));
     }

@@ -12,8 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::postmark::{self as engine, Notice, PostMark, Ran};
-use stackrace_engine::{Ended, Outcome};
+use stackrace_engine::postmark::{self as engine, PostMarkOutcome, PostMarkPlan, PostMarkProgress};
+use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
 use super::Setting;
 use super::args::{Postmark, PostmarkVersion};
@@ -224,7 +224,7 @@ impl Shell<'_> {
     }
 
     /// Directories of our own, and what is to be done in them.
-    fn prepare(&self, journal: &Journal, id: &str) -> Result<PostMark, Failure> {
+    fn prepare(&self, journal: &Journal, id: &str) -> Result<PostMarkPlan, Failure> {
         let asked = &self.configuration;
         let count = |value: i32| u32::try_from(value).unwrap_or(0);
         let given = asked.locations.iter();
@@ -245,10 +245,10 @@ impl Shell<'_> {
                 .create_dir(&whole)
                 .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
             let weight = count(weight);
-            locations.push(engine::Location { path, weight });
+            locations.push(engine::PostMarkLocation { path, weight });
         }
         let bias = |value: i32| u32::try_from(value).ok();
-        Ok(PostMark {
+        Ok(PostMarkPlan {
             locations,
             subdirectories: count(asked.subdirectories),
             files: count(asked.number),
@@ -266,11 +266,11 @@ impl Shell<'_> {
     }
 
     /// Runs it with PostMark's signs of life; when it began, by the wall clock.
-    fn perform(&self, plan: &PostMark) -> Result<(Ran, u64), Failure> {
+    fn perform(&self, plan: &PostMarkPlan) -> Result<(PostMarkOutcome, u64), Failure> {
         let control = self.interrupt.control();
         let mut began_ns = 0;
         let mut notice = |notice| {
-            if notice == Notice::Creating {
+            if notice == PostMarkProgress::Creating {
                 began_ns = SystemClock.unix_ns();
             }
             say(sign(notice, plan.subdirectories > 1));
@@ -285,8 +285,8 @@ impl Shell<'_> {
         }
     }
 
-    fn report(&self, ran: &Ran, began_ns: u64, file: Option<&str>) {
-        if ran.outcome.ended != Ended::Complete || ran.out_of_files {
+    fn report(&self, ran: &PostMarkOutcome, began_ns: u64, file: Option<&str>) {
+        if ran.outcome.ended != PhaseEnd::Complete || ran.out_of_files {
             return;
         }
         let transactions = u64::try_from(self.configuration.transactions).unwrap_or(0);
@@ -308,26 +308,26 @@ impl Shell<'_> {
 }
 
 /// What PostMark prints at a point of a run.
-fn sign(notice: Notice, subdirectories: bool) -> &'static str {
+fn sign(notice: PostMarkProgress, subdirectories: bool) -> &'static str {
     match notice {
-        Notice::MakingDirectories => "Creating subdirectories...",
-        Notice::Creating if subdirectories => "Done\nCreating files...",
-        Notice::Creating => "Creating files...",
-        Notice::Transacting => "Done\nPerforming transactions",
-        Notice::Tenth => ".",
-        Notice::OutOfFiles => {
+        PostMarkProgress::MakingDirectories => "Creating subdirectories...",
+        PostMarkProgress::Creating if subdirectories => "Done\nCreating files...",
+        PostMarkProgress::Creating => "Creating files...",
+        PostMarkProgress::Transacting => "Done\nPerforming transactions",
+        PostMarkProgress::Tenth => ".",
+        PostMarkProgress::OutOfFiles => {
             "out of files!\nFor this workload, either increase the number of files or\n\
              decrease the number of transactions.\n"
         }
-        Notice::TransactionsDone => "Done\n",
-        Notice::Deleting => "Deleting files...",
-        Notice::RemovingDirectories => "Done\nDeleting subdirectories...",
-        Notice::Done => "Done\n",
+        PostMarkProgress::TransactionsDone => "Done\n",
+        PostMarkProgress::Deleting => "Deleting files...",
+        PostMarkProgress::RemovingDirectories => "Done\nDeleting subdirectories...",
+        PostMarkProgress::Done => "Done\n",
     }
 }
 
 /// The figures without PostMark's rounding.
-fn in_real_time(tally: &Tally, outcome: &Outcome) -> String {
+fn in_real_time(tally: &Tally, outcome: &PhaseOutcome) -> String {
     let mut text = "In real time:\n".to_owned();
     for (head, value) in metrics().iter().zip(values(&tally.report())) {
         let shown = match (value, head.unit.as_str()) {

@@ -1,4 +1,6 @@
-//! `stackrace show`: the words of a study, from the same lists that check them.
+//! `stackrace show`: explains layers, workloads and the other words of a study.
+//!
+//! The texts come from the lists that check a study, so help and check cannot disagree.
 
 use stackrace_engine::tree;
 use stackrace_engine::tree::profile::{self, Profile, Scales};
@@ -31,8 +33,8 @@ const WHAT: [&str; 9] = [
 pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
     let name = verb.name.as_deref();
     if verb.json && verb.what != "engine" {
-        return Err(Failure::usage("--json is for the engine alone")
-            .next("stackrace show engine --json, or leave --json out"));
+        return Err(Failure::usage("--json works only with engine")
+            .next("run stackrace show engine --json, or leave --json out"));
     }
     let text = match verb.what.as_str() {
         "layers" | "layer" => layers(name)?,
@@ -53,7 +55,7 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
             .collect(),
         "schema" => format!("{:#}\n", study::schema(&study::Kinds::real())),
         "video-formats" | "video-format" => format!(
-            "What each format needs, MiB/s (ProRes in the first column):\n\n{}",
+            "Rate that each format needs, in MiB/s (ProRes in the first column):\n\n{}",
             video::text(None)
         ),
         "engine" => super::engine::render(verb.json),
@@ -97,20 +99,20 @@ fn layers(name: Option<&str>) -> Result<String, Failure> {
 
 fn takes_words(takes: Takes) -> String {
     match takes {
-        Takes::Nothing => "stands at the bottom".to_owned(),
-        Takes::Directory => "takes a directory".to_owned(),
-        Takes::Devices { min: 1, max: 1 } => "takes one device".to_owned(),
-        Takes::Devices { min, max } => format!("takes {min} to {max} devices"),
-        Takes::Pool => "takes a pool".to_owned(),
+        Takes::Nothing => "bottom layer".to_owned(),
+        Takes::Directory => "on a directory".to_owned(),
+        Takes::Devices { min: 1, max: 1 } => "on one device".to_owned(),
+        Takes::Devices { min, max } => format!("on {min} to {max} devices"),
+        Takes::Pool => "on a pool".to_owned(),
     }
 }
 
 fn gives_words(gives: GivesKind) -> &'static str {
     match gives {
-        GivesKind::Devices => "gives devices",
-        GivesKind::Directory => "gives a directory",
-        GivesKind::Pool => "gives a pool",
-        GivesKind::Bare => "leaves devices to the workload",
+        GivesKind::Devices => "provides devices",
+        GivesKind::Directory => "provides a directory",
+        GivesKind::Pool => "provides a pool",
+        GivesKind::Bare => "provides bare devices to the workload",
     }
 }
 
@@ -208,13 +210,13 @@ fn described(profile: &Profile, entries: &str) -> String {
         profile.name
     ));
     text.push_str(&format!(
-        "  {:<30}{:>8}{:>10}{:>10}{:>10}{:>10}\n",
-        "files", "number", "smallest", "largest", "ends in", "packs to"
+        "  {:<30}{:>8}{:>10}{:>10}{:>10}{:>15}\n",
+        "files", "number", "smallest", "largest", "ends in", "compresses to"
     ));
     for part in profile.parts {
         let size = |at: usize| unit::bytes(part.sizes[at].1);
         text.push_str(&format!(
-            "  {:<30}{:>8}{:>10}{:>10}{:>10}{:>10}\n",
+            "  {:<30}{:>8}{:>10}{:>10}{:>10}{:>15}\n",
             part.what,
             part.files,
             size(0),
@@ -263,7 +265,7 @@ fn studies(name: Option<&str>) -> Result<String, Failure> {
         text.push_str(&format!("{name:<18} {}\n", title(study)));
         if let Some(card) = crate::published::by_name(name) {
             let about = format!(
-                "after a study of {}; {}",
+                "repeats a study of {}; {}",
                 card.year, card.counterpart.stands_in
             );
             for line in wrap(&about, 61) {

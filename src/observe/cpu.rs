@@ -2,14 +2,14 @@
 
 /// What this process used.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Own {
+pub(super) struct ProcessCpu {
     pub(super) user_ns: u64,
     pub(super) system_ns: u64,
 }
 
 /// What the machine used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Machine {
+pub(super) struct MachineCpu {
     /// user + nice + system + irq + softirq, ns.
     pub(super) busy_ns: u64,
     /// Taken away by the hypervisor, ns.
@@ -24,12 +24,12 @@ pub(super) struct Machine {
 /// process clock gives the sum exactly and the ticks give its split.
 ///
 /// `stat`: the text of `/proc/self/stat`.
-pub(super) fn own(stat: Option<&str>) -> Own {
+pub(super) fn own(stat: Option<&str>) -> ProcessCpu {
     let whole = own_ns();
     let (user, system) = stat.and_then(split).unwrap_or((1, 0));
     let all = (u128::from(user) + u128::from(system)).max(1);
     let system_ns = u64::try_from(u128::from(whole) * u128::from(system) / all).unwrap_or(0);
-    Own {
+    ProcessCpu {
         user_ns: whole - system_ns,
         system_ns,
     }
@@ -49,7 +49,7 @@ fn split(text: &str) -> Option<(u64, u64)> {
 }
 
 /// Parses `/proc/stat` (proc(5)); user hertz is 100 on every Linux in use, as ticks are an ABI.
-pub(super) fn parse(text: &str) -> Option<Machine> {
+pub(super) fn parse(text: &str) -> Option<MachineCpu> {
     const TICK_NS: u64 = 10_000_000;
     let line = text.lines().find(|line| line.starts_with("cpu "))?;
     let fields: Vec<u64> = line
@@ -63,7 +63,7 @@ pub(super) fn parse(text: &str) -> Option<Machine> {
         .lines()
         .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
         .count();
-    Some(Machine {
+    Some(MachineCpu {
         busy_ns: [0, 1, 2, 5, 6]
             .map(at)
             .into_iter()
@@ -81,7 +81,7 @@ mod tests {
     #[test]
     fn the_machine_is_read_from_proc_stat() {
         let text = "cpu  10 2 30 400 50 6 7 8 0 0\ncpu0 5 1 15 200 25 3 3 4 0 0\ncpu1 5 1 15 200 25 3 4 4 0 0\nintr 1\n";
-        let machine = Machine {
+        let machine = MachineCpu {
             busy_ns: 550_000_000,
             steal_ns: 80_000_000,
             cpus: 2,

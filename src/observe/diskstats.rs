@@ -7,7 +7,7 @@ const SECTOR: u64 = 512;
 
 /// Totals of one device since it appeared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Device {
+pub(super) struct DeviceTotals {
     reads: u64,
     read_bytes: u64,
     writes: u64,
@@ -18,15 +18,15 @@ pub(super) struct Device {
 }
 
 /// Every device with its name; lines that are not understood are left out.
-pub(super) fn parse(text: &str) -> Vec<(String, Device)> {
+pub(super) fn parse(text: &str) -> Vec<(String, DeviceTotals)> {
     text.lines().filter_map(line).collect()
 }
 
-fn line(line: &str) -> Option<(String, Device)> {
+fn line(line: &str) -> Option<(String, DeviceTotals)> {
     let fields: Vec<&str> = line.split_whitespace().collect();
     let name = (*fields.get(2)?).to_owned();
     let number = |index: usize| fields.get(index)?.parse::<u64>().ok();
-    let device = Device {
+    let device = DeviceTotals {
         reads: number(3)?,
         read_bytes: number(5)?.saturating_mul(SECTOR),
         writes: number(7)?,
@@ -39,7 +39,7 @@ fn line(line: &str) -> Option<(String, Device)> {
     Some((name, device))
 }
 
-impl Device {
+impl DeviceTotals {
     /// What was counted from `self` to `later`.
     pub(super) fn until(&self, later: &Self, name: &str) -> DeviceCounted {
         DeviceCounted {

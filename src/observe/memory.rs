@@ -2,7 +2,7 @@
 
 /// Totals and the state at one moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Memory {
+pub(super) struct MemoryCounters {
     /// Dirty, or on their way to storage, now.
     pub(super) unwritten_bytes: u64,
     /// Fetched from swap space since the machine was started.
@@ -12,7 +12,7 @@ pub(super) struct Memory {
 }
 
 /// Parses the file; none if a field is missing. `page` is the size of a page, bytes.
-pub(super) fn parse(text: &str, page: u64) -> Option<Memory> {
+pub(super) fn parse(text: &str, page: u64) -> Option<MemoryCounters> {
     let bytes = |name: &str| {
         let value = text.lines().find_map(|line| {
             let (found, value) = line.split_once(' ')?;
@@ -20,7 +20,7 @@ pub(super) fn parse(text: &str, page: u64) -> Option<Memory> {
         })?;
         Some(value.trim().parse::<u64>().ok()?.saturating_mul(page))
     };
-    Some(Memory {
+    Some(MemoryCounters {
         unwritten_bytes: bytes("nr_dirty")?.saturating_add(bytes("nr_writeback")?),
         swapped_in_bytes: bytes("pswpin")?,
         swapped_out_bytes: bytes("pswpout")?,
@@ -34,7 +34,7 @@ mod tests {
     #[test]
     fn pages_become_bytes_and_names_are_whole() {
         let text = "nr_free_pages 9\nnr_dirty 3\nnr_writeback 2\nnr_writeback_temp 7\nnr_dirty_threshold 11\npswpin 5\npswpout 6\n";
-        let memory = Memory {
+        let memory = MemoryCounters {
             unwritten_bytes: 5 * 4096,
             swapped_in_bytes: 5 * 4096,
             swapped_out_bytes: 6 * 4096,

@@ -21,14 +21,14 @@ use crate::event::{Counted, DeviceCounted, ThreadCounted};
 /// Everything counted at one moment.
 #[derive(Debug, Clone)]
 pub(crate) struct Snapshot {
-    process: Option<process::Process>,
-    own_cpu: cpu::Own,
-    machine: Option<cpu::Machine>,
-    devices: Vec<(String, diskstats::Device)>,
+    process: Option<process::ProcessIo>,
+    own_cpu: cpu::ProcessCpu,
+    machine: Option<cpu::MachineCpu>,
+    devices: Vec<(String, diskstats::DeviceTotals)>,
     pressure_cpu_ns: Option<u64>,
     pressure_io_ns: Option<u64>,
     pressure_memory_ns: Option<u64>,
-    memory: Option<memory::Memory>,
+    memory: Option<memory::MemoryCounters>,
     throttled: Option<u64>,
     write_caches: Vec<(String, String)>,
     kernel_threads: kernel_threads::Threads,

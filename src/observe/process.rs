@@ -2,7 +2,7 @@
 
 /// Totals since the process began.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Process {
+pub(super) struct ProcessIo {
     /// `rchar`: asked of the kernel, from wherever it came.
     pub(super) asked_read_bytes: u64,
     /// `read_bytes`: fetched from storage on its behalf.
@@ -14,7 +14,7 @@ pub(super) struct Process {
 }
 
 /// Parses the file; none if a field is missing.
-pub(super) fn parse(text: &str) -> Option<Process> {
+pub(super) fn parse(text: &str) -> Option<ProcessIo> {
     let field = |name: &str| {
         text.lines().find_map(|line| {
             line.strip_prefix(name)?
@@ -24,7 +24,7 @@ pub(super) fn parse(text: &str) -> Option<Process> {
                 .ok()
         })
     };
-    Some(Process {
+    Some(ProcessIo {
         asked_read_bytes: field("rchar")?,
         fetched_bytes: field("read_bytes")?,
         sent_bytes: field("write_bytes")?,
@@ -39,7 +39,7 @@ mod tests {
     #[test]
     fn read_bytes_is_not_taken_for_a_longer_word() {
         let text = "rchar: 6976\nwchar: 1\nsyscr: 10\nsyscw: 0\nread_bytes: 4096\nwrite_bytes: 8192\ncancelled_write_bytes: 5\n";
-        let process = Process {
+        let process = ProcessIo {
             asked_read_bytes: 6976,
             fetched_bytes: 4096,
             sent_bytes: 8192,

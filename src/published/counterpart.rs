@@ -63,9 +63,8 @@ pub(super) const DRBD_GFS2: Counterpart = Counterpart {
     ],
     metrics: BONNIE,
     lab: true,
-    stands_in: "it runs in the lab (--lab), where the disks and the line between the hosts are \
-                emulated and slower than those published; GFS2 is mounted on both hosts, under \
-                protocol C alone",
+    stands_in: "it runs in the lab (--lab), on emulated disks and an emulated network that are slower \
+                than the published ones; GFS2 is mounted on both hosts, with protocol C only",
 };
 
 pub(super) const NETATALK_CNID: Counterpart = Counterpart {
@@ -112,9 +111,9 @@ pub(super) const NETATALK_CNID: Counterpart = Counterpart {
         pair(("video", "read throughput"), ("stream-video", "read")),
     ],
     lab: true,
-    stands_in: "emulated disks of the lab, made slow, stand for the disks, netatalk 4 for \
-                netatalk 2.2, a client of our own that holds nothing back for Mac OS X, ext4 on the \
-                other disk for what was there; what is copied lies on the share too",
+    stands_in: "slow emulated disks of the lab instead of real disks; netatalk 4 instead of 2.2; our \
+                own client, which does not gather writes, instead of Mac OS X; ext4 on the other \
+                disk; the copied files are on the share too",
 };
 
 pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
@@ -137,16 +136,16 @@ pub(super) const ZFS_ASHIFT: Counterpart = Counterpart {
     ],
     metrics: BONNIE,
     lab: true,
-    stands_in: "emulated disks of the lab, made slow, stand for the disks, OpenZFS 2 for ZFS on \
-                Linux 0.6, and single workloads for the phases of bonnie++",
+    stands_in: "slow emulated disks of the lab instead of real disks; OpenZFS 2 instead of ZFS on \
+                Linux 0.6; single workloads instead of the phases of bonnie++",
 };
 
 pub(super) const ZFS_BLOCK_SIZE: Counterpart = Counterpart {
     factors: &[],
     metrics: &[],
     lab: true,
-    stands_in: "an emulated disk of the lab, made slow, stands for the disk, and OpenZFS 2 on \
-                Linux for both systems",
+    stands_in: "a slow emulated disk of the lab instead of a real disk; OpenZFS 2 on Linux instead of \
+                both systems",
 };
 
 pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
@@ -160,6 +159,7 @@ pub(super) const ZFS_THREE_OS: Counterpart = Counterpart {
         pair(("delete a tree", "elapsed"), ("delete-tree", "elapsed")),
     ],
     lab: true,
-    stands_in: "emulated disks of the lab, made slow, stand for the disks, two versions of Linux and \
-                OpenZFS for the three systems: the ratio of systems has no published one beside it",
+    stands_in: "slow emulated disks of the lab instead of real disks; two versions of Linux and \
+                OpenZFS instead of three systems, so the ratio of systems has no published \
+                counterpart",
 };

@@ -146,14 +146,14 @@ impl Here<'_> {
             round,
             configuration,
             workload: None,
-            part: "raise",
+            part: "set up",
             control: None,
         });
         let began = self.clock.now_ns();
         match self.study.configurations[configuration].stack.set_up(site) {
             Ok(raised) => {
                 let elapsed_ns = self.clock.now_ns().saturating_sub(began);
-                let told = (self.tell)(Event::StackRaised {
+                let told = (self.tell)(Event::StackSetUp {
                     round,
                     configuration,
                     layers: raised.facts().to_vec(),
@@ -202,7 +202,7 @@ impl Here<'_> {
 
     fn lower(&self, round: u32, configuration: usize, raised: StandingStack) -> Result<(), Broken> {
         match raised.tear_down(&self.site()) {
-            Ok(()) => (self.tell)(Event::StackLowered {
+            Ok(()) => (self.tell)(Event::StackTornDown {
                 round,
                 configuration,
             }),

@@ -199,7 +199,7 @@ impl Race<'_> {
             let ledger = self.ledger.lock();
             let record = ledger.record();
             let evidence = Evidence::of(record);
-            let before = record.looked_at(done);
+            let before = record.checked_at(done);
             (
                 verdict::judge(&evidence),
                 verdict::to_drop(&evidence),
@@ -207,7 +207,7 @@ impl Race<'_> {
             )
         };
         if !before {
-            self.append(Event::Looked {
+            self.append(Event::Checked {
                 rounds: done,
                 sentence: verdict.sentence.clone(),
                 dropped,

@@ -23,7 +23,7 @@ use crate::stack::undo_entries;
 use crate::study::{self, Kinds, Study};
 use crate::time::{Clock, SystemClock};
 use crate::workload::{Place, Workload};
-use stackrace_engine::{Control, Ledger};
+use stackrace_engine::{ContentLedger, Control};
 
 /// How often the other machine looks whether a phase is released.
 const RELEASED: Duration = Duration::from_millis(1);
@@ -63,7 +63,7 @@ pub(super) struct Order {
 
 impl Order {
     /// Where its workload works there.
-    fn place<'a>(&'a self, ledger: &'a OnceLock<Ledger>, control: &'a Control) -> Place<'a> {
+    fn place<'a>(&'a self, ledger: &'a OnceLock<ContentLedger>, control: &'a Control) -> Place<'a> {
         Place {
             directory: &self.directory,
             bare: None,
@@ -350,7 +350,7 @@ fn work(
         if let Some(error) = &outcome.error {
             return say(desk, phase + 1, &Said::Failed(error.to_string()));
         }
-        if outcome.ended != stackrace_engine::Ended::Complete {
+        if outcome.ended != stackrace_engine::PhaseEnd::Complete {
             return say(desk, phase + 1, &Said::Stopped);
         }
         let observed = phase_observation(name, &outcome, workload.offered_per_s(phase));

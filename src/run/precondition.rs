@@ -9,7 +9,7 @@
 //! only the figure is kept, and the trial that is measured comes after the window that was chosen
 //! for being level.
 
-use stackrace_engine::spec::{Content, Target};
+use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_stats::{PASSES_MAX, steady_after};
 
 use super::trial::{Before, Trial};
@@ -65,7 +65,7 @@ impl Trial<'_> {
             .map_err(|error| failed(&error.to_string()))?;
         let control = self.begins("precondition");
         for turn in 0..u64::from(FILLS) {
-            let target = Target {
+            let target = IoTarget {
                 path: path.clone(),
                 bytes,
             };

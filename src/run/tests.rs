@@ -9,7 +9,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 
 use super::*;
 use crate::event::{Better, ConfigurationHead, MetricHead, RunStarted};
@@ -117,14 +117,14 @@ impl Workload for Told {
         self.does("prepare")
     }
 
-    fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         self.does("measure")?;
-        let mut ended = stackrace_engine::Ended::Complete;
+        let mut ended = stackrace_engine::PhaseEnd::Complete;
         if phase == 0 && fails(&format!("interrupt {}", self.level)) {
             INTERRUPT.with_borrow(|interrupt| interrupt.as_ref().unwrap().raise());
-            ended = stackrace_engine::Ended::Stopped;
+            ended = stackrace_engine::PhaseEnd::Stopped;
         }
-        Ok(Outcome {
+        Ok(PhaseOutcome {
             ended,
             elapsed_ns: 1_000_000,
             cpu_user_ns: 0,
@@ -148,7 +148,7 @@ impl Workload for Told {
         })
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let place = ["a", "b", "c"].iter().position(|l| *l == self.level);
         let shrunk = SHRINKS.with_borrow_mut(|(now, by)| {
             *now *= *by;
@@ -182,7 +182,7 @@ impl Storyteller<'_> {
 impl Watcher for Storyteller<'_> {
     fn begins(&self, start: &TrialStart<'_>) {
         self.steps();
-        if start.part == "raise" {
+        if start.part == "set up" {
             let text = std::fs::read_to_string(&self.log).unwrap();
             let order = self.ledger.lock().record().order_of(start.round).unwrap();
             let order = format!(

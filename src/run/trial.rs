@@ -6,7 +6,7 @@ use std::sync::{Arc, OnceLock};
 use base64::Engine as _;
 use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use stackrace_engine::{Control, Op, OpOutcome, Outcome, Timing, residency};
+use stackrace_engine::{Control, Op, OpOutcome, PhaseOutcome, Timing, residency};
 
 use super::Here;
 use super::other::{self, Desk, Order, Other};
@@ -315,10 +315,10 @@ impl Trial<'_> {
     }
 
     /// What a phase's end means for the trial.
-    fn accept(&self, control: &Control, outcome: &Outcome) -> Result<(), Ended> {
+    fn accept(&self, control: &Control, outcome: &PhaseOutcome) -> Result<(), Ended> {
         match (&outcome.error, outcome.ended) {
             (Some(error), _) => Err(self.ended(control, error.to_string())),
-            (None, stackrace_engine::Ended::Complete) => Ok(()),
+            (None, stackrace_engine::PhaseEnd::Complete) => Ok(()),
             (None, _) => Err(Ended::Interrupted),
         }
     }
@@ -418,7 +418,7 @@ impl Trial<'_> {
 }
 
 /// Bytes the workload read, by whatever call.
-fn read_bytes(outcome: &Outcome) -> u64 {
+fn read_bytes(outcome: &PhaseOutcome) -> u64 {
     let reads = |op: &&OpOutcome| matches!(op.op, Op::Read | Op::Open);
     outcome.ops.iter().filter(reads).map(|op| op.bytes).sum()
 }
@@ -431,7 +431,7 @@ fn first_bytes(hasher: &blake3::Hasher) -> u64 {
 
 pub(super) fn phase_observation(
     name: &str,
-    outcome: &Outcome,
+    outcome: &PhaseOutcome,
     offered: Option<f64>,
 ) -> PhaseObservation {
     let engine = if outcome.engine_why.is_empty() {
@@ -530,11 +530,11 @@ fn encode(histogram: &Histogram<u64>) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use stackrace_engine::spec::{Content, Engine, Pacing, Spec, Stop, Target};
+    use stackrace_engine::spec::{Content, IoEngine, IoTarget, Pacing, Spec, Stop};
 
     /// An open loop of two threads, or a closed one of one, that does no I/O.
     fn observed(pacing: Pacing, threads: u32) -> serde_json::Value {
-        let target = Target {
+        let target = IoTarget {
             path: "none".into(),
             bytes: 1 << 20,
         };
@@ -546,7 +546,7 @@ mod tests {
                 ops: Some(100),
                 time_ns: None,
             },
-            engine: Engine::Null,
+            engine: IoEngine::Null,
             ..Spec::reads(vec![target], 4096)
         };
         let outcome = stackrace_engine::run(&spec, &Control::default()).unwrap();

@@ -12,6 +12,8 @@ mod context;
 pub(crate) mod execute;
 mod failure;
 pub(crate) mod import;
+pub(crate) mod load;
+pub(crate) mod load_target;
 mod observer;
 pub(crate) mod preflight;
 mod probe;

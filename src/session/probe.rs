@@ -3,8 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use stackrace_engine::Control;
-use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
-use stackrace_engine::spec::{Content, Target};
+use stackrace_engine::files::{AtEnd, CurrentNames, FileSet, Pass, VisitOrder};
+use stackrace_engine::spec::{Content, IoTarget};
 
 use super::context::Context;
 use super::failure::Failure;
@@ -66,7 +66,7 @@ fn probe_one(
     let control = Control::default();
     let seconds = |began: u64| (SystemClock.now_ns().saturating_sub(began) as f64 / 1e9).max(1e-6);
     let began = SystemClock.now_ns();
-    let target = Target {
+    let target = IoTarget {
         path: root.join("data"),
         bytes: PROBE_BYTES,
     };
@@ -82,14 +82,14 @@ fn probe_one(
         threads: 1,
         fsync_each: false,
         content: Content::Random,
-        names: Names::default(),
+        names: CurrentNames::default(),
         seed: 1,
     };
     let began = SystemClock.now_ns();
     set.prepare().map_err(|error| refuse(&error))?;
     let outcome = set
         .create(Pass {
-            order: Order::Creation,
+            order: VisitOrder::Creation,
             at_end: AtEnd::Durable,
             slice_ns: SLICE_NS,
             control: &control,

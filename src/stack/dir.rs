@@ -130,25 +130,3 @@ fn read_only(error: LayerError, path: &std::path::Path) -> LayerError {
         other => other,
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::stack::tests::real::{value, whole_life};
-
-    #[test]
-    fn an_existing_directory_needs_no_root() {
-        let base = tempfile::tempdir().unwrap();
-        std::fs::write(base.path().join("photo"), b"x").unwrap();
-        let line = format!("dir = {{ path = \"{}\" }}", base.path().display());
-        whole_life(&[&line], |raised| {
-            assert!(!value(&raised.facts()[0].facts, "file system").is_empty());
-            assert!(
-                raised
-                    .directory()
-                    .starts_with(base.path().canonicalize().unwrap())
-            );
-        });
-        assert!(base.path().join("photo").exists());
-        assert_eq!(std::fs::read_dir(base.path()).unwrap().count(), 1);
-    }
-}

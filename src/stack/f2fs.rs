@@ -55,17 +55,3 @@ fn told(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, Layer
     };
     Ok(TOLD.iter().filter_map(fact).collect())
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::stack::tests::real::{value, whole_life};
-
-    #[test]
-    fn f2fs() {
-        let f2fs = "f2fs = { mount = [\"noatime\"] }";
-        whole_life(&["loop = { size = \"128 MiB\" }", f2fs], |raised| {
-            let facts = &raised.facts()[1].facts;
-            assert!(value(facts, "mount options in force").contains("noatime"));
-        });
-    }
-}

@@ -32,6 +32,8 @@ mod setup;
 mod site;
 mod smb;
 mod standing;
+#[expect(clippy::unwrap_used, reason = "tests")]
+mod testing;
 mod tmpfs;
 mod xfs;
 mod zfs;
@@ -42,6 +44,7 @@ pub(crate) use gives::{Danger, GivesKind, Takes};
 pub(crate) use layer::{Layer, LayerKind};
 pub(crate) use site::Site;
 pub(crate) use standing::StandingStack;
+pub(crate) use testing::ON_MACHINE;
 #[cfg(test)]
 pub(crate) use {
     error::LayerError,

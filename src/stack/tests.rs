@@ -3,82 +3,20 @@
 use super::common::filesystem;
 use super::gives::{Device, Origin};
 use super::layer::{ON_A_DISK, ON_TWO_DISKS, Shape};
+use super::testing::{layer, settings, site, stack, try_layer};
 use super::*;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::host::plan::{Fault, PlanHost};
 use crate::journal::Journal;
-use crate::setting::{Refusal, Settings};
-use crate::setting::{Setting, Value};
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
-
-/// Settings from one line of TOML, the way a study gives them.
-pub(super) fn settings(line: &str) -> Settings {
-    let table: toml::Table = line.parse().unwrap();
-    let (owner, inner) = table.into_iter().next().unwrap();
-    let settings = inner
-        .as_table()
-        .unwrap()
-        .iter()
-        .map(|(name, value)| Setting {
-            name: name.clone(),
-            value: value_of(value),
-            span: 0..1,
-            name_span: 0..1,
-        });
-    let docs = ALL.iter().find(|kind| kind.name == owner);
-    Settings {
-        docs: docs.map_or(&[], |kind| kind.settings),
-        owner,
-        span: 0..1,
-        settings: settings.collect(),
-    }
-}
-
-fn value_of(value: &toml::Value) -> Value {
-    match value {
-        toml::Value::String(text) => Value::Text(text.clone()),
-        toml::Value::Integer(number) => Value::Integer(*number),
-        toml::Value::Float(number) => Value::Float(*number),
-        toml::Value::Boolean(flag) => Value::Flag(*flag),
-        toml::Value::Array(values) => Value::List(values.iter().map(value_of).collect()),
-        other => panic!("no setting is like {other}"),
-    }
-}
-
-pub(super) fn try_layer(line: &str) -> Result<Box<dyn Layer>, Refusal> {
-    let settings = settings(line);
-    let kind = ALL.iter().find(|kind| kind.name == settings.owner).unwrap();
-    settings.check()?;
-    (kind.parse)(&settings)
-}
-
-pub(super) fn layer(line: &str) -> Box<dyn Layer> {
-    try_layer(line).unwrap()
-}
-
-pub(super) fn stack(lines: &[&str]) -> Stack {
-    Stack::new(lines.iter().map(|line| layer(line)).collect()).unwrap()
-}
 
 fn why_not(lines: &[&str]) -> (usize, String) {
     Stack::new(lines.iter().map(|line| layer(line)).collect())
         .err()
         .unwrap()
-}
-
-pub(super) fn site<'a>(host: &'a dyn Host, journal: &'a Journal, scratch: &Path) -> Site<'a> {
-    Site {
-        host,
-        journal,
-        scratch: scratch.to_path_buf(),
-        tag: "r1-t0".to_string(),
-        seed: 7,
-        wipe: &[],
-        undo: undo_kinds(),
-    }
 }
 
 #[test]
@@ -794,6 +732,4 @@ fn a_directory_that_cannot_be_used_is_refused() {
         assert!(journal.pending().is_empty());
     }
 }
-mod guarded;
 mod one_place;
-pub(super) mod real;

@@ -131,17 +131,3 @@ pub(crate) fn available(text: &str) -> Option<u64> {
     let kib: u64 = line.split_whitespace().next()?.parse().ok()?;
     kib.checked_mul(1024)
 }
-
-#[cfg(test)]
-mod tests {
-    use crate::stack::tests::real::{value, whole_life};
-
-    #[test]
-    fn tmpfs() {
-        whole_life(&["tmpfs = { size = \"8 MiB\" }"], |raised| {
-            let facts = &raised.facts()[0].facts;
-            assert!(value(facts, "mount options in force").contains("size=8192k"));
-            assert!(raised.devices().is_empty());
-        });
-    }
-}

@@ -74,7 +74,6 @@ pub(crate) fn sections(text: &str) -> Vec<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::tests::real::{value, whole_life};
 
     #[test]
     fn the_sections_of_xfs_info_become_facts() {
@@ -92,19 +91,6 @@ mod tests {
                 ),
                 Fact::new("log", "internal log bsize=4096 blocks=16384 version=2"),
             ]
-        );
-    }
-
-    #[test]
-    fn xfs() {
-        let xfs = "xfs = { mkfs = [\"-m\", \"reflink=0\"], mount = [\"allocsize=1m\"] }";
-        whole_life(
-            &["loop = { size = \"320 MiB\", laid-out = \"no\" }", xfs],
-            |raised| {
-                let facts = &raised.facts()[1].facts;
-                assert!(value(facts, "meta-data").contains("reflink=0"));
-                assert!(facts.iter().all(|f| f.name != "mount option not as asked"));
-            },
         );
     }
 }

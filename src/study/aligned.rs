@@ -4,7 +4,7 @@
 //! A record has one list of metrics a workload, for all configurations; what a configuration does not
 //! measure has no value there.
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 
 use crate::event::MetricHead;
 use crate::workload::{Cost, Place, Trouble, Workload};
@@ -87,11 +87,11 @@ impl Workload for Aligned {
         self.workload.prepare(place)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         self.workload.measure(phase, place)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let values = self.workload.evaluate(outcomes);
         self.places
             .iter()

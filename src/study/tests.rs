@@ -4,12 +4,12 @@ use proptest::prelude::*;
 
 use super::error::StudyError;
 use super::*;
-use crate::event::{Better, MetricHead};
+use crate::event::{Better, Decide, MetricHead};
 use crate::host::Needs;
 use crate::setting::{Fallback, Kind, Refusal, SettingDoc, Settings};
-use crate::stack::{Gives, GivesKind, Layer, LayerError, Setup, StandingLayer, Takes};
-use crate::workload::{Cost, Place, Trouble};
-use stackrace_engine::Outcome;
+use crate::stack::{Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes};
+use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
+use stackrace_engine::PhaseOutcome;
 
 /// What a fake layer or workload was given, for the tests to look at.
 struct Fake {
@@ -85,11 +85,11 @@ impl Workload for Fake {
         Ok(())
     }
 
-    fn measure(&self, _phase: usize, _place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         Err(Trouble("a fake measures nothing".to_owned()))
     }
 
-    fn evaluate(&self, _outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, _outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         // Each metric's value is the length of its name.
         self.metrics()
             .iter()

@@ -6,15 +6,17 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stackrace_engine::content::Pool;
+use stackrace_engine::content::ContentPool;
 use stackrace_engine::draw::Draw;
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::files::{FileSet, Names, RenameTo};
+use stackrace_engine::files::{CurrentNames, FileSet, RenameTo};
 use stackrace_engine::pacing::Schedule;
 use stackrace_engine::recorder::{Recorder, SLICES_MAX};
-use stackrace_engine::shape::{Shape, Share};
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
-use stackrace_engine::tree::{self, Kind};
+use stackrace_engine::shape::{OpSequence, WorkerShare};
+use stackrace_engine::spec::{
+    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+};
+use stackrace_engine::tree::{self, EntryKind};
 use stackrace_engine::{Control, Op};
 
 use super::input::Input;
@@ -28,8 +30,11 @@ pub fn shape(data: &[u8]) {
     let mut input = Input::new(data);
     let spec = spec(&mut input);
     let workers = 1 + input.u8() as u32 % 16;
-    let share = Share::of_thread(u32::from(input.u8()) % workers, workers);
-    let (Ok(shape), Ok(again)) = (Shape::new(&spec, &share), Shape::new(&spec, &share)) else {
+    let share = WorkerShare::of_thread(u32::from(input.u8()) % workers, workers);
+    let (Ok(shape), Ok(again)) = (
+        OpSequence::new(&spec, &share),
+        OpSequence::new(&spec, &share),
+    ) else {
         return;
     };
     for (step, same) in shape.zip(again).take(STEPS) {
@@ -56,7 +61,7 @@ pub fn shape(data: &[u8]) {
 
 fn spec(input: &mut Input<'_>) -> Spec {
     let targets = (0..input.below(5))
-        .map(|number| Target {
+        .map(|number| IoTarget {
             path: format!("file-{number}").into(),
             bytes: input.up_to_bits(64),
         })
@@ -65,13 +70,13 @@ fn spec(input: &mut Input<'_>) -> Spec {
         .map(|_| (input.up_to_bits(32) as u32, input.up_to_bits(32) as u32))
         .collect();
     let access = match input.below(7) {
-        0 => Access::Sequential,
-        1 => Access::Uniform,
-        2 => Access::OncePerPass,
-        3 => Access::Zipf(input.f64()),
-        4 => Access::Pareto(input.f64()),
-        5 => Access::Normal(input.f64()),
-        _ => Access::HotCold {
+        0 => AccessPattern::Sequential,
+        1 => AccessPattern::Uniform,
+        2 => AccessPattern::OncePerPass,
+        3 => AccessPattern::Zipf(input.f64()),
+        4 => AccessPattern::Pareto(input.f64()),
+        5 => AccessPattern::Normal(input.f64()),
+        _ => AccessPattern::HotCold {
             hot_range: input.f64(),
             hot_ops: input.f64(),
         },
@@ -99,7 +104,7 @@ fn spec(input: &mut Input<'_>) -> Spec {
             ops: Some(input.up_to_bits(64)).filter(|_| input.below(2) == 0),
             time_ns: Some(1),
         },
-        engine: Engine::Null,
+        engine: IoEngine::Null,
         seed: input.u64(),
         slice_ns: 1,
     }
@@ -123,7 +128,7 @@ pub fn content(data: &[u8]) {
     let slots = input.below(5);
     let stream = input.u32() % (1 << 20);
     let pool_bytes = input.up_to_bits(18) as usize;
-    let pool = Pool::new(
+    let pool = ContentPool::new(
         content,
         input.u64(),
         stream,
@@ -182,7 +187,10 @@ pub fn archive(data: &[u8]) {
     let opened = tree::scan(&to)
         .map(|found| found.entries)
         .unwrap_or_default();
-    for entry in opened.iter().filter(|entry| entry.kind == Kind::Directory) {
+    for entry in opened
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Directory)
+    {
         let _ = fs::set_permissions(to.join(&entry.path), owner_may_do_all.clone());
     }
     fs::remove_dir_all(&home).expect("what was unpacked can be removed");
@@ -258,7 +266,7 @@ pub fn files(data: &[u8]) {
         fsync_each: false,
         content: Content::Zero,
         seed: input.u64(),
-        names: Names {
+        names: CurrentNames {
             rename_to: [RenameTo::SameDirectory, RenameTo::NextDirectory][input.below(2)],
             renamed: input.below(2) == 0,
             linked: false,

@@ -32,6 +32,16 @@ pub use system::{afp, command, journal, mountinfo, observe, stack};
 pub use web::request;
 pub use words::{arguments, unit};
 
+/// A test of this machine: its name, and the function, which returns what the machine lacks for it.
+pub type OnMachine = (String, fn() -> Result<(), String>);
+
+/// Every test that uses the real tools of this machine, for `tests/machine.rs`.
+pub fn on_machine() -> impl Iterator<Item = OnMachine> {
+    crate::stack::ON_MACHINE
+        .iter()
+        .map(|(name, test)| (format!("stack::{name}"), *test))
+}
+
 /// One check: its name, which is that of its fuzz target and of its corpus, and the function.
 pub type Check = (&'static str, fn(&[u8]));
 

@@ -2,9 +2,9 @@
 
 use stackrace_stats::rank::{hodges_lehmann_unpaired, mann_whitney, median_ranks, signed_rank};
 use stackrace_stats::{
-    Looks, Ratio, Word, detectable, eliminate, geometric_mean, hodges_lehmann, holm, leader, mean,
-    median, median_interval, paired_p, paired_ratio, rounds_to_decide, t_quantile, tie_set,
-    variance, welch_ratio, word,
+    Classification, Looks, Ratio, classify, detectable, eliminate, geometric_mean, hodges_lehmann,
+    holm, leader, mean, median, median_interval, paired_p, paired_ratio, rounds_to_decide,
+    t_quantile, tie_set, variance, welch_ratio,
 };
 
 use super::input::Input;
@@ -32,7 +32,7 @@ pub fn stats(data: &[u8]) {
     {
         assert!(finite(&a) && alpha > 0.0 && alpha < 1.0);
         sound(&ratio);
-        spoken(word(&ratio, margin));
+        spoken(classify(&ratio, margin));
     }
     if let Some((low, high)) = median_interval(&a, alpha) {
         assert!(low <= high);
@@ -85,16 +85,17 @@ fn sound(ratio: &Ratio) {
     assert!(ratio.low >= 0.0 && ratio.high.is_finite(), "{ratio:?}");
 }
 
-fn spoken(word: Word) {
+fn spoken(word: Classification) {
     match word {
-        Word::Better { at_least, at_most } | Word::Worse { at_least, at_most } => {
+        Classification::Better { at_least, at_most }
+        | Classification::Worse { at_least, at_most } => {
             assert!(
                 0.0 <= at_least && at_least <= at_most,
                 "{at_least} {at_most}"
             );
         }
-        Word::NoDifference { larger_than } => assert!(larger_than >= 0.0),
-        Word::Undecided => {}
+        Classification::NoDifference { larger_than } => assert!(larger_than >= 0.0),
+        Classification::Undecided => {}
     }
 }
 

@@ -5,9 +5,11 @@
 //! Only the beginning is cold. `docs/workloads/bonnie.md` says exactly what is done, and what is not
 //! as in the original.
 
-use stackrace_engine::bonnie::{Bonnie, CHARACTERS, CHUNK, FILE_BYTES, Made, Phase, Version};
+use stackrace_engine::bonnie::{
+    BonniePlan, BonnieVersion, CHARACTERS, CHUNK, FILE_BYTES, FileKind, Phase,
+};
 use stackrace_engine::spec::Content;
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::at_least_one;
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
@@ -94,7 +96,7 @@ pub(crate) fn phases() -> impl Iterator<Item = (Column, Phase)> {
 }
 
 /// The columns that a plan fills, in the order in which it does.
-pub(crate) fn columns(plan: &Bonnie, fast: bool) -> Vec<(Column, Phase)> {
+pub(crate) fn columns(plan: &BonniePlan, fast: bool) -> Vec<(Column, Phase)> {
     phases()
         .filter(|(column, _)| match column {
             Column::CharacterOutput | Column::CharacterInput => plan.bytes > 0 && !fast,
@@ -107,7 +109,7 @@ pub(crate) fn columns(plan: &Bonnie, fast: bool) -> Vec<(Column, Phase)> {
 }
 
 /// What a report says of one phase.
-pub(crate) fn cell(plan: &Bonnie, phase: Phase, outcome: &Outcome) -> Cell {
+pub(crate) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> Cell {
     let work = |op: &&stackrace_engine::OpOutcome| !matches!(op.op, Op::Fsync | Op::Rmdir);
     let longest = outcome.ops.iter().filter(work).map(|op| op.latency.max());
     let amount = match phase {
@@ -147,7 +149,7 @@ pub(crate) fn usual_size_mib(memory_mib: u64) -> u64 {
 #[derive(Debug)]
 struct Classic {
     /// Without directory and seed.
-    plan: Bonnie,
+    plan: BonniePlan,
     fast: bool,
     too_fast_ns: u64,
 }
@@ -155,10 +157,10 @@ struct Classic {
 impl Classic {
     fn parse(settings: &Settings) -> Result<Self, Refusal> {
         let version = match settings.text("version")?.as_str() {
-            "1.03" => Version::V1_03,
-            _ => Version::V2_00,
+            "1.03" => BonnieVersion::V1_03,
+            _ => BonnieVersion::V2_00,
         };
-        let plan = Bonnie {
+        let plan = BonniePlan {
             directory: std::path::PathBuf::new(),
             name: "bonnie".to_owned(),
             version,
@@ -211,7 +213,7 @@ impl Classic {
             let message = "size is no multiple of the chunk".to_owned();
             return refuse("size", message, "write a whole number of MiB");
         }
-        if plan.version == Version::V1_03 && plan.bytes > FILES_MAX * FILE_BYTES {
+        if plan.version == BonnieVersion::V1_03 && plan.bytes > FILES_MAX * FILE_BYTES {
             let message = "1.03 has at most 1000 files of 1 GiB".to_owned();
             return refuse("size", message, "write at most 1000 GiB");
         }
@@ -219,7 +221,7 @@ impl Classic {
             let message = "more files than names can number".to_owned();
             return refuse("files", message, "write less than 2147483648");
         }
-        let symbolic = plan.made == Made::SymbolicLinks;
+        let symbolic = plan.made == FileKind::SymbolicLinks;
         if symbolic && plan.directories > 1 {
             let message = "symbolic links into other directories would lead nowhere".to_owned();
             return refuse(
@@ -228,7 +230,7 @@ impl Classic {
                 "write links = \"hard\", or one directory",
             );
         }
-        if plan.direct && plan.version == Version::V2_00 && plan.bytes > 0 && !self.fast {
+        if plan.direct && plan.version == BonnieVersion::V2_00 && plan.bytes > 0 && !self.fast {
             let message = "2.00 writes characters one by one, which no direct I/O takes".to_owned();
             return refuse("direct", message, "add fast = true");
         }
@@ -241,8 +243,8 @@ impl Classic {
 
     fn file_bytes(&self) -> u64 {
         match self.plan.made {
-            Made::Files { min, max } => self.plan.files.saturating_mul(min.midpoint(max)),
-            Made::HardLinks | Made::SymbolicLinks => 0,
+            FileKind::Files { min, max } => self.plan.files.saturating_mul(min.midpoint(max)),
+            FileKind::HardLinks | FileKind::SymbolicLinks => 0,
         }
     }
 }
@@ -272,7 +274,7 @@ fn chunk(settings: &Settings) -> Result<usize, Refusal> {
     Ok(chunk as usize)
 }
 
-fn made(settings: &Settings) -> Result<Made, Refusal> {
+fn made(settings: &Settings) -> Result<FileKind, Refusal> {
     let min = settings.bytes("file-size-min")?;
     let max = settings.bytes("file-size-max")?;
     if min > max {
@@ -283,9 +285,9 @@ fn made(settings: &Settings) -> Result<Made, Refusal> {
         ));
     }
     let made = match settings.text("links")?.as_str() {
-        "hard" => Made::HardLinks,
-        "symbolic" => Made::SymbolicLinks,
-        _ => return Ok(Made::Files { min, max }),
+        "hard" => FileKind::HardLinks,
+        "symbolic" => FileKind::SymbolicLinks,
+        _ => return Ok(FileKind::Files { min, max }),
     };
     if max > 0 {
         return Err(Refusal::at(
@@ -313,12 +315,12 @@ impl Workload for Classic {
         }
         if plan.files > 0 {
             let what = match plan.made {
-                Made::Files { max: 0, .. } => "empty files".to_owned(),
-                Made::Files { min, max } => {
+                FileKind::Files { max: 0, .. } => "empty files".to_owned(),
+                FileKind::Files { min, max } => {
                     format!("files of {} to {}", unit::bytes(min), unit::bytes(max))
                 }
-                Made::HardLinks => "hard links".to_owned(),
-                Made::SymbolicLinks => "symbolic links".to_owned(),
+                FileKind::HardLinks => "hard links".to_owned(),
+                FileKind::SymbolicLinks => "symbolic links".to_owned(),
             };
             let directories = plan.directories;
             parts.push(format!(
@@ -329,8 +331,8 @@ impl Workload for Classic {
         format!(
             "bonnie++ {}: {}{}{}",
             match plan.version {
-                Version::V1_03 => "1.03",
-                Version::V2_00 => "2.00",
+                BonnieVersion::V1_03 => "1.03",
+                BonnieVersion::V2_00 => "2.00",
             },
             parts.join("; "),
             if plan.direct {
@@ -380,8 +382,8 @@ impl Workload for Classic {
         Ok(())
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        let plan = Bonnie {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+        let plan = BonniePlan {
             directory: place.directory.to_owned(),
             seed: place.seed,
             ..self.plan.clone()
@@ -390,7 +392,7 @@ impl Workload for Classic {
         plan.run(phase, SLICE_NS, place.control).map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let mut cells = [Cell::default(); 12];
         for ((column, phase), outcome) in self.phase_list().into_iter().zip(outcomes) {
             let mut cell = cell(&self.plan, phase, outcome);

@@ -7,9 +7,9 @@
 
 use std::path::PathBuf;
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::spec::{Content, Target};
+use stackrace_engine::spec::{Content, IoTarget};
 use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
@@ -109,7 +109,7 @@ impl CopyFile {
     /// What it reports, and how that follows from its one phase.
     fn figures(&self) -> Vec<Figure<'_>> {
         // The file once, not bytes read plus bytes written: that is what "copied at" means.
-        let copied = |outcome: &Outcome| metric::per_second(self.size, outcome.elapsed_ns);
+        let copied = |outcome: &PhaseOutcome| metric::per_second(self.size, outcome.elapsed_ns);
         let mut figures = vec![
             Figure::elapsed(),
             Figure::of(metric::throughput_head(), copied),
@@ -149,7 +149,7 @@ impl Workload for CopyFile {
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
-        let target = Target {
+        let target = IoTarget {
             path: source(place),
             bytes: self.size,
         };
@@ -157,7 +157,7 @@ impl Workload for CopyFile {
             .map_err(trouble)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         tree::copy_file(
             &source(place),
             &place.directory.join("copy"),
@@ -169,7 +169,7 @@ impl Workload for CopyFile {
         .map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

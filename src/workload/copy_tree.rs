@@ -4,8 +4,8 @@
 //! mode, and is renamed.
 
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::tree::{self, CopyMethod, Manner, RSYNC_BUFFER_BYTES};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::tree::{self, CopyMethod, CopyStyle, RSYNC_BUFFER_BYTES};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{METHOD, SYNC_AT_END, at_end, durable, method, method_words};
 use super::metric::{self, Figure};
@@ -33,9 +33,9 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
     example: "copy-tree = { files = 2000, size-median = \"8 KiB\" }",
     parse: |settings| {
         let mut method = method(settings)?;
-        let mut manner = Manner::Direct;
+        let mut manner = CopyStyle::Direct;
         if settings.flag("as-rsync")? {
-            manner = Manner::Renamed;
+            manner = CopyStyle::Renamed;
             if let CopyMethod::Classic { buffer_bytes } = &mut method {
                 *buffer_bytes = RSYNC_BUFFER_BYTES;
             }
@@ -53,7 +53,7 @@ pub(super) const KIND: WorkloadKind = WorkloadKind {
 struct CopyTree {
     source: Source,
     method: CopyMethod,
-    manner: Manner,
+    manner: CopyStyle,
     at_end: AtEnd,
 }
 
@@ -76,7 +76,7 @@ impl Workload for CopyTree {
             "copy {} {}{}{}",
             self.source.words(),
             method_words(self.method),
-            if self.manner == Manner::Renamed {
+            if self.manner == CopyStyle::Renamed {
                 ", as rsync does it"
             } else {
                 ""
@@ -107,7 +107,7 @@ impl Workload for CopyTree {
         self.source.build(place).map(drop)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         tree::copy_tree(
             &place.directory.join("source"),
             &place.directory.join("copy"),
@@ -120,7 +120,7 @@ impl Workload for CopyTree {
         .map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

@@ -5,7 +5,7 @@
 
 use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree;
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::metric::{self, Figure, Latency};
@@ -68,7 +68,7 @@ impl Workload for DeleteTree {
         self.source.build(place).map(drop)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         tree::delete_tree(
             &place.directory.join("source"),
             self.at_end,
@@ -78,7 +78,7 @@ impl Workload for DeleteTree {
         .map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

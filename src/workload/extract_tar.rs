@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::{Op, Outcome, tree};
+use stackrace_engine::{Op, PhaseOutcome, tree};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
 use super::metric::{self, Figure};
@@ -117,7 +117,7 @@ impl Workload for ExtractTar {
         }
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         tree::extract_tar(
             &place.directory.join("source.tar"),
             &place.directory.join("extracted"),
@@ -128,7 +128,7 @@ impl Workload for ExtractTar {
         .map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

@@ -8,8 +8,8 @@
 
 mod exact;
 
-use stackrace_engine::spec::{Access, Engine};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::spec::{AccessPattern, IoEngine};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use exact::Exact;
 
@@ -103,9 +103,9 @@ impl FileIo {
         };
         let frame = Frame {
             access: if mode.starts_with("seq") {
-                Access::Sequential
+                AccessPattern::Sequential
             } else {
-                Access::OncePerPass
+                AccessPattern::OncePerPass
             },
             read_share,
             new_files: mode == "seqwr",
@@ -116,7 +116,7 @@ impl FileIo {
             .fsync_every
             .is_some_and(|every| every.get() == 1);
         io.durability.fsync_in_write = each;
-        if io.engine == Engine::Uring && each && io.read_share < 1.0 {
+        if io.engine == IoEngine::Uring && each && io.read_share < 1.0 {
             return Err(Refusal::at(
                 settings.span_of("engine"),
                 "a ring cannot count an fsync into the write before it",
@@ -189,11 +189,11 @@ impl Workload for FileIo {
         }
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         self.io.measure(phase, place)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

@@ -7,9 +7,11 @@
 //! a directory, lists all of it, checks the number of entries and closes; `link` gives each file a
 //! second name, and `unlink` then removes both, one operation each.
 
-use stackrace_engine::files::{AtEnd, DIRECTORIES_MAX, FileSet, Names, Order, Pass, RenameTo};
+use stackrace_engine::files::{
+    AtEnd, CurrentNames, DIRECTORIES_MAX, FileSet, Pass, RenameTo, VisitOrder,
+};
 use stackrace_engine::spec::Content;
-use stackrace_engine::{Op, OpError, Outcome};
+use stackrace_engine::{Op, OpError, PhaseOutcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{at_least_one, content};
@@ -80,7 +82,7 @@ struct Phase {
     rank: u8,
     /// Whether anything is different afterwards.
     changes: bool,
-    run: fn(&FileSet, Pass<'_>) -> Result<Outcome, OpError>,
+    run: fn(&FileSet, Pass<'_>) -> Result<PhaseOutcome, OpError>,
 }
 
 impl Phase {
@@ -88,7 +90,7 @@ impl Phase {
         word: &'static str,
         op: Op,
         rank: u8,
-        run: fn(&FileSet, Pass<'_>) -> Result<Outcome, OpError>,
+        run: fn(&FileSet, Pass<'_>) -> Result<PhaseOutcome, OpError>,
     ) -> Self {
         Self {
             word,
@@ -183,7 +185,7 @@ fn rename_to(settings: &Settings, chosen: &[&Phase]) -> Result<RenameTo, Refusal
 #[derive(Debug)]
 struct Files {
     phases: Vec<&'static Phase>,
-    order: Order,
+    order: VisitOrder,
     rename_to: RenameTo,
     count: u64,
     directories: u32,
@@ -221,8 +223,8 @@ impl Files {
         let phases = phases(settings)?;
         let rename_to = rename_to(settings, &phases)?;
         let order = match settings.text("order")?.as_str() {
-            "creation" => Order::Creation,
-            _ => Order::Random,
+            "creation" => VisitOrder::Creation,
+            _ => VisitOrder::Random,
         };
         Ok(Self {
             phases,
@@ -249,9 +251,9 @@ impl Files {
             threads: self.threads,
             fsync_each: self.fsync,
             content: self.content,
-            names: Names {
+            names: CurrentNames {
                 rename_to: self.rename_to,
-                ..Names::default()
+                ..CurrentNames::default()
             },
             seed: place.seed,
         }
@@ -305,8 +307,8 @@ impl Workload for Files {
             self.directories,
             self.threads,
             match self.order {
-                Order::Random => "",
-                Order::Creation => ", in order of creation",
+                VisitOrder::Random => "",
+                VisitOrder::Creation => ", in order of creation",
             },
             if self.fsync { ", fsync after each" } else { "" },
             durable(self.at_end)
@@ -351,14 +353,18 @@ impl Workload for Files {
         self.set(place).prepare().map_err(trouble)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let (before, phase) = (&self.phases[..phase], self.phases[phase]);
         let mut set = self.set(place);
         set.names.renamed = before.iter().any(|phase| phase.op == Op::Rename);
         set.names.linked = before.iter().any(|phase| phase.op == Op::Link);
         let making = matches!(phase.op, Op::Mkdir | Op::Create);
         let pass = Pass {
-            order: if making { Order::Creation } else { self.order },
+            order: if making {
+                VisitOrder::Creation
+            } else {
+                self.order
+            },
             at_end: if phase.changes {
                 self.at_end
             } else {
@@ -370,7 +376,7 @@ impl Workload for Files {
         (phase.run)(&set, pass).map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let whole: u64 = outcomes.iter().map(|outcome| outcome.elapsed_ns).sum();
         let mut values = vec![(outcomes.len() == self.phases.len()).then_some(whole as f64 / 1e9)];
         for (index, phase) in self.phases.iter().enumerate() {

@@ -3,7 +3,7 @@
 //! The last device is the spare one; the pool is made of the others, filled, scrubbed. Then its first
 //! disk is taken offline and replaced by the spare one, and every file is read again.
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 
 use super::pools::{self, Background, Pool};
 use super::tree::Source;
@@ -107,7 +107,7 @@ impl Workload for MendPool {
         pool.fill(&self.source)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let pool = Pool::new(place, 0, self.devices_min())?;
         match PHASES[phase] {
             "scrub" => pool.follow(Background::Scrub, &["scrub"], &[]),
@@ -121,7 +121,7 @@ impl Workload for MendPool {
         }
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         pools::values(outcomes, &PHASES, RESILVER)
     }
 }

@@ -1,7 +1,7 @@
 //! The metrics every workload speaks of, and how they follow from an engine's outcome.
 
 use hdrhistogram::Histogram;
-use stackrace_engine::{Op, OpOutcome, Outcome};
+use stackrace_engine::{Op, OpOutcome, PhaseOutcome};
 
 use crate::event::{Better, MetricHead};
 
@@ -22,11 +22,11 @@ pub(super) struct Figure<'a> {
 }
 
 /// A figure of an outcome; none: it has none.
-type Value<'a> = dyn Fn(&Outcome) -> Option<f64> + 'a;
+type Value<'a> = dyn Fn(&PhaseOutcome) -> Option<f64> + 'a;
 
 impl<'a> Figure<'a> {
     /// A metric of its own.
-    pub(super) fn of(head: MetricHead, value: impl Fn(&Outcome) -> Option<f64> + 'a) -> Self {
+    pub(super) fn of(head: MetricHead, value: impl Fn(&PhaseOutcome) -> Option<f64> + 'a) -> Self {
         let value = Box::new(value);
         Self { head, value }
     }
@@ -63,7 +63,7 @@ impl<'a> Figure<'a> {
 
     /// A latency of one kind of operation.
     pub(super) fn latency(op: Op, which: Latency) -> Self {
-        let value = move |outcome: &Outcome| latency(outcome, op, which);
+        let value = move |outcome: &PhaseOutcome| latency(outcome, op, which);
         Self::of(latency_head(op, which), value)
     }
 
@@ -84,7 +84,7 @@ pub(super) fn heads(figures: Vec<Figure<'_>>) -> Vec<MetricHead> {
 }
 
 /// The values of figures; without an outcome, none.
-pub(super) fn values(figures: &[Figure<'_>], outcomes: &[Outcome]) -> Vec<Option<f64>> {
+pub(super) fn values(figures: &[Figure<'_>], outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
     let value = |figure: &Figure<'_>| outcomes.first().and_then(|outcome| (figure.value)(outcome));
     figures.iter().map(value).collect()
 }
@@ -154,7 +154,7 @@ impl Latency {
 }
 
 /// The entry of one kind of operation.
-pub(super) fn of(outcome: &Outcome, op: Op) -> Option<&OpOutcome> {
+pub(super) fn of(outcome: &PhaseOutcome, op: Op) -> Option<&OpOutcome> {
     outcome
         .ops
         .iter()
@@ -162,13 +162,13 @@ pub(super) fn of(outcome: &Outcome, op: Op) -> Option<&OpOutcome> {
 }
 
 /// Bytes per second over the whole phase.
-pub(super) fn throughput(outcome: &Outcome) -> Option<f64> {
+pub(super) fn throughput(outcome: &PhaseOutcome) -> Option<f64> {
     let bytes: u64 = outcome.ops.iter().map(|entry| entry.bytes).sum();
     per_second(bytes, outcome.elapsed_ns)
 }
 
 /// Operations per second over the whole phase, fsyncs not counted.
-pub(super) fn operations(outcome: &Outcome) -> Option<f64> {
+pub(super) fn operations(outcome: &PhaseOutcome) -> Option<f64> {
     let count: u64 = outcome
         .ops
         .iter()
@@ -179,30 +179,30 @@ pub(super) fn operations(outcome: &Outcome) -> Option<f64> {
 }
 
 /// Operations of these kinds per second over the whole phase.
-pub(super) fn operations_of(outcome: &Outcome, kinds: &[Op]) -> Option<f64> {
+pub(super) fn operations_of(outcome: &PhaseOutcome, kinds: &[Op]) -> Option<f64> {
     let counted = outcome.ops.iter().filter(|entry| kinds.contains(&entry.op));
     per_second(counted.map(|entry| entry.count).sum(), outcome.elapsed_ns)
 }
 
 /// Processor time, s, user and system; less than the kernel can count is a microsecond, as ratios
 /// are taken on the log scale.
-pub(super) fn cpu(outcome: &Outcome) -> [Option<f64>; 2] {
+pub(super) fn cpu(outcome: &PhaseOutcome) -> [Option<f64>; 2] {
     [outcome.cpu_user_ns, outcome.cpu_system_ns].map(|ns| Some(ns.max(1000) as f64 / 1e9))
 }
 
 /// Seconds.
-pub(super) fn elapsed(outcome: &Outcome) -> Option<f64> {
+pub(super) fn elapsed(outcome: &PhaseOutcome) -> Option<f64> {
     (outcome.elapsed_ns > 0).then(|| outcome.elapsed_ns as f64 / 1e9)
 }
 
 /// A latency figure, ns.
-pub(super) fn latency(outcome: &Outcome, op: Op, which: Latency) -> Option<f64> {
+pub(super) fn latency(outcome: &PhaseOutcome, op: Op, which: Latency) -> Option<f64> {
     let entry = of(outcome, op)?;
     Some(figure(&entry.latency, entry.latency_sum_ns, which))
 }
 
 /// A latency figure of several kinds of operation taken together, ns.
-pub(super) fn latency_of_all(outcome: &Outcome, ops: &[Op], which: Latency) -> Option<f64> {
+pub(super) fn latency_of_all(outcome: &PhaseOutcome, ops: &[Op], which: Latency) -> Option<f64> {
     let mut entries = ops.iter().filter_map(|op| of(outcome, *op));
     let first = entries.next()?;
     let (mut all, mut sum_ns) = (first.latency.clone(), first.latency_sum_ns);

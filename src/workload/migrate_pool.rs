@@ -5,9 +5,9 @@
 //! the raidz1; the file is taken offline before anything is written to it. Everything is copied, the
 //! old pool is destroyed, and its disk takes the place of the file.
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod, Manner};
+use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod, CopyStyle};
 
 use super::pools::{self, Background, Pool};
 use super::tree::Source;
@@ -110,7 +110,7 @@ impl Workload for MigratePool {
         old.fill(&self.source)
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let old = Pool::new(place, 0, DEVICES_MIN)?;
         let new = Pool::new(place, 1, DEVICES_MIN)?;
         let dummy = place.directory.join("dummy").into_os_string();
@@ -121,7 +121,7 @@ impl Workload for MigratePool {
                     buffer_bytes: COPY_BUFFER_BYTES,
                 };
                 let (from, to) = (old.mount().join("source"), new.mount().join("source"));
-                let (manner, at_end) = (Manner::Direct, AtEnd::Durable);
+                let (manner, at_end) = (CopyStyle::Direct, AtEnd::Durable);
                 let control = place.control;
                 tree::copy_tree(&from, &to, method, manner, at_end, SLICE_NS, control)
                     .map_err(trouble)
@@ -136,7 +136,7 @@ impl Workload for MigratePool {
         }
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         pools::values(outcomes, &PHASES, RESILVER)
     }
 }

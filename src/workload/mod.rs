@@ -33,7 +33,7 @@ pub(crate) use postmark::tally as postmark_tally;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use stackrace_engine::{Control, Ledger, Outcome};
+use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
 
 use crate::event::MetricHead;
 use crate::host::Host;
@@ -52,7 +52,7 @@ pub(crate) struct Place<'a> {
     /// for workloads whose [`Workload::on_existing`] allows it.
     pub(crate) existing: Option<&'a Path>,
     /// What the data must hold, for all phases of a trial that is verified; empty in the beginning.
-    pub(crate) ledger: &'a OnceLock<Ledger>,
+    pub(crate) ledger: &'a OnceLock<ContentLedger>,
     /// Everything random in this trial follows from it; the same for every configuration of a round.
     pub(crate) seed: u64,
     /// For stopping and watching.
@@ -151,9 +151,9 @@ pub(crate) trait Workload: Send + Sync {
     ///
     /// # Errors
     /// The phase could not begin.
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble>;
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble>;
     /// Value of each metric, in the order of [`Workload::metrics`], from one outcome per phase.
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>>;
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>>;
 }
 
 /// One kind of workload.

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
-use stackrace_engine::{Ended, Outcome, Slice};
+use stackrace_engine::{PhaseEnd, PhaseOutcome, Slice};
 
 use super::metric;
 use super::tree::{FROM, HELD, INVENTED, Source};
@@ -135,7 +135,7 @@ impl<'a> Pool<'a> {
     pub(super) fn timed(
         &self,
         work: impl FnOnce() -> Result<(), Trouble>,
-    ) -> Result<Outcome, Trouble> {
+    ) -> Result<PhaseOutcome, Trouble> {
         let began = SystemClock.now_ns();
         work()?;
         Ok(outcome(SystemClock.now_ns().saturating_sub(began)))
@@ -147,7 +147,7 @@ impl<'a> Pool<'a> {
         what: Background,
         verb: &[&str],
         words: &[OsString],
-    ) -> Result<Outcome, Trouble> {
+    ) -> Result<PhaseOutcome, Trouble> {
         let began = SystemClock.now_ns();
         self.zpool(verb, words)?;
         let mut series: Vec<Slice> = Vec::new();
@@ -167,14 +167,14 @@ impl<'a> Pool<'a> {
                     let words = format!("{what:?} ended with {errors} errors");
                     return Err(Trouble(words.to_lowercase()));
                 }
-                return Ok(Outcome {
+                return Ok(PhaseOutcome {
                     series,
                     ..outcome(elapsed_ns)
                 });
             }
             if self.place.control.stopped() {
-                return Ok(Outcome {
-                    ended: Ended::Stopped,
+                return Ok(PhaseOutcome {
+                    ended: PhaseEnd::Stopped,
                     series,
                     ..outcome(elapsed_ns)
                 });
@@ -187,7 +187,7 @@ impl<'a> Pool<'a> {
     ///
     /// # Errors
     /// The first file that is missing, or is not what it was.
-    pub(super) fn verify(&self, root: &Path) -> Result<Outcome, Trouble> {
+    pub(super) fn verify(&self, root: &Path) -> Result<PhaseOutcome, Trouble> {
         self.take_away_and_back()?;
         let expected = std::fs::read_to_string(self.sums_file()).map_err(trouble)?;
         let began = SystemClock.now_ns();
@@ -209,7 +209,7 @@ impl<'a> Pool<'a> {
             )));
         }
         self.zpool(&["destroy", "-f"], &[])?;
-        Ok(Outcome {
+        Ok(PhaseOutcome {
             verified_bytes: bytes,
             ..outcome(elapsed_ns)
         })
@@ -294,9 +294,9 @@ fn sums(root: &Path) -> Result<(String, u64), Trouble> {
 }
 
 /// What is known of a phase that ZFS itself carried out.
-fn outcome(elapsed_ns: u64) -> Outcome {
-    Outcome {
-        ended: Ended::Complete,
+fn outcome(elapsed_ns: u64) -> PhaseOutcome {
+    PhaseOutcome {
+        ended: PhaseEnd::Complete,
         elapsed_ns,
         cpu_user_ns: 0,
         cpu_system_ns: 0,
@@ -332,7 +332,11 @@ pub(super) fn heads(phases: &[&str]) -> Vec<MetricHead> {
 }
 
 /// Their values; `resilver` is the place of that phase.
-pub(super) fn values(outcomes: &[Outcome], phases: &[&str], resilver: usize) -> Vec<Option<f64>> {
+pub(super) fn values(
+    outcomes: &[PhaseOutcome],
+    phases: &[&str],
+    resilver: usize,
+) -> Vec<Option<f64>> {
     let all: u64 = outcomes.iter().map(|outcome| outcome.elapsed_ns).sum();
     let rate = outcomes.get(resilver).and_then(|outcome| {
         let bytes: u64 = outcome.series.iter().map(|slice| slice.bytes).sum();

@@ -7,8 +7,10 @@
 //! system's code. Times are real ones, where PostMark knows whole seconds.
 
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::postmark::{FILES_MAX, Location, Notice, PostMark, SIZE_MAX, STRETCHES};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::postmark::{
+    FILES_MAX, PostMarkLocation, PostMarkPlan, PostMarkProgress, SIZE_MAX, STRETCHES,
+};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::metric::{self, Latency};
 use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
@@ -87,7 +89,7 @@ const OPS: [Op; 4] = [Op::Create, Op::Open, Op::Append, Op::Unlink];
 #[derive(Debug)]
 struct Mail {
     /// Without a location; the seed is the trial's if none is given.
-    plan: PostMark,
+    plan: PostMarkPlan,
     seed: Option<u32>,
 }
 
@@ -136,7 +138,7 @@ impl Mail {
             Ok(done.then_some(bias))
         };
         Ok(Self {
-            plan: PostMark {
+            plan: PostMarkPlan {
                 locations: Vec::new(),
                 subdirectories: count("subdirectories", (0, 1_000_000))?,
                 files: count("number", (1, FILES_MAX))?,
@@ -227,16 +229,16 @@ impl Workload for Mail {
         Ok(())
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
-        let plan = PostMark {
-            locations: vec![Location {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+        let plan = PostMarkPlan {
+            locations: vec![PostMarkLocation {
                 path: place.directory.to_owned(),
                 weight: 1,
             }],
             seed: self.seed.unwrap_or(place.seed as u32),
             ..self.plan.clone()
         };
-        let mut ignore = |_: Notice| ();
+        let mut ignore = |_: PostMarkProgress| ();
         let ran = plan
             .run(SLICE_NS, place.control, &mut ignore)
             .map_err(trouble)?;
@@ -248,8 +250,8 @@ impl Workload for Mail {
         Ok(ran.outcome)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
-        let whole = |outcome: &&Outcome| outcome.stretches.len() == STRETCHES.len();
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        let whole = |outcome: &&PhaseOutcome| outcome.stretches.len() == STRETCHES.len();
         let Some(outcome) = outcomes.first().filter(whole) else {
             return vec![None; self.metrics().len()];
         };
@@ -262,7 +264,7 @@ impl Workload for Mail {
 
 /// What PostMark reports of a run that went to its end; when it began, and the sums in single
 /// precision, only the caller can know.
-pub(crate) fn tally(outcome: &Outcome, transactions: u64) -> Tally {
+pub(crate) fn tally(outcome: &PhaseOutcome, transactions: u64) -> Tally {
     let elapsed = |at: usize| outcome.stretches.get(at).map_or(0, |it| it.elapsed_ns);
     let count = |at: usize, op: Op| {
         let counts = outcome.stretches.get(at).map(|it| it.counts.iter());

@@ -6,9 +6,9 @@
 use std::path::{Path, PathBuf};
 
 use stackrace_engine::files::AtEnd;
-use stackrace_engine::spec::Target;
+use stackrace_engine::spec::IoTarget;
 use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, block_size};
 use super::block::{content, size};
@@ -171,7 +171,7 @@ impl Workload for ReadFile {
         if let Some(from) = &self.from {
             return bring(from, "source", place);
         }
-        let target = Target {
+        let target = IoTarget {
             path: place.directory.join("source"),
             bytes: self.size,
         };
@@ -179,7 +179,7 @@ impl Workload for ReadFile {
             .map_err(trouble)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         // Of what exists, a part may have been asked for.
         let (path, bytes) = match place.existing {
             Some(path) => (path.to_owned(), Some(self.size)),
@@ -189,7 +189,7 @@ impl Workload for ReadFile {
         tree::read_file(&path, block, direct, bytes, SLICE_NS, place.control).map_err(trouble)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

@@ -4,8 +4,8 @@
 //! that was laid out before. One pass, never a second over the same data: a second pass of a read
 //! would measure the cache. Writing ends with fsync inside the clock unless switched off.
 
-use stackrace_engine::spec::Access;
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::spec::AccessPattern;
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame};
@@ -76,7 +76,7 @@ impl Sequential {
             _ => Mode::Write,
         };
         let frame = Frame {
-            access: Access::Sequential,
+            access: AccessPattern::Sequential,
             read_share: if mode == Mode::Read { 1.0 } else { 0.0 },
             new_files: mode == Mode::Write,
         };
@@ -157,11 +157,11 @@ impl Workload for Sequential {
         }
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         self.io.measure(phase, place)
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         metric::values(&self.figures(), outcomes)
     }
 }

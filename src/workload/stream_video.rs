@@ -6,8 +6,10 @@
 
 use std::num::NonZeroU64;
 
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
-use stackrace_engine::{Op, OpOutcome, Outcome, StartError};
+use stackrace_engine::spec::{
+    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+};
+use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
 
 use super::block::at_least_one;
 use super::block::words::{QUEUE_DEPTH, block_size, time};
@@ -17,7 +19,7 @@ use super::{Cost, Place, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;
-use crate::video::{self, Rate, Rates};
+use crate::video::{self, StreamRate, StreamRates};
 
 pub(super) const KIND: WorkloadKind = WorkloadKind {
     name: "stream-video",
@@ -126,12 +128,12 @@ impl StreamVideo {
         let again = self.time_ns.is_some() && (write || direct);
         let frames = bytes / u64::from(self.frame_bytes);
         Spec {
-            targets: vec![Target {
+            targets: vec![IoTarget {
                 path: place.directory.join("video"),
                 bytes,
             }],
             block_sizes: vec![(self.frame_bytes, 1)],
-            access: Access::Sequential,
+            access: AccessPattern::Sequential,
             align: None,
             read_share: if write { 0.0 } else { 1.0 },
             threads: 1,
@@ -152,29 +154,29 @@ impl StreamVideo {
                 ops: (!again).then_some(frames),
                 time_ns: self.time_ns,
             },
-            engine: Engine::Auto,
+            engine: IoEngine::Auto,
             seed: place.seed,
             slice_ns: SLICE_NS,
         }
     }
 
     /// The rates of one direction over all loops: the slowest second of any.
-    fn rate(outcomes: &[&Outcome]) -> Option<Rate> {
+    fn rate(outcomes: &[&PhaseOutcome]) -> Option<StreamRate> {
         let seconds = outcomes
             .iter()
             .map(|outcome| slowest(&outcome.series, outcome.slice_ns, WINDOW_NS));
         let slowest = seconds.collect::<Option<Vec<f64>>>()?;
-        let moved = |outcome: &&Outcome| outcome.ops.iter().map(|op| op.bytes).sum::<u64>();
+        let moved = |outcome: &&PhaseOutcome| outcome.ops.iter().map(|op| op.bytes).sum::<u64>();
         let bytes: u64 = outcomes.iter().map(moved).sum();
         let elapsed_ns: u64 = outcomes.iter().map(|outcome| outcome.elapsed_ns).sum();
-        Some(Rate {
+        Some(StreamRate {
             mean: bytes as f64 * 1e9 / elapsed_ns.max(1) as f64,
             slowest: slowest.into_iter().reduce(f64::min)?,
         })
     }
 
     /// 99.9th percentile of the times of all frames, ns.
-    fn frame_ns(outcomes: &[&Outcome], op: Op) -> Option<f64> {
+    fn frame_ns(outcomes: &[&PhaseOutcome], op: Op) -> Option<f64> {
         let mut all = outcomes
             .iter()
             .filter_map(|outcome| metric::of(outcome, op));
@@ -237,7 +239,7 @@ impl Workload for StreamVideo {
         Ok(())
     }
 
-    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let write = phase.is_multiple_of(2);
         let file = place.directory.join("video");
         let failed = |error: std::io::Error| trouble(format!("{}: {error}", file.display()));
@@ -263,13 +265,13 @@ impl Workload for StreamVideo {
         outcome.map_err(|error| trouble(format!("{error}; {}", error.next())))
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let turn = |first| outcomes.iter().skip(first).step_by(2).collect::<Vec<_>>();
         let (written, read) = (turn(0), turn(1));
         let (Some(write), Some(played)) = (Self::rate(&written), Self::rate(&read)) else {
             return vec![None; video::heads().len()];
         };
-        let rates = Rates {
+        let rates = StreamRates {
             write,
             read: played,
             times: 1.0 + self.margin,

@@ -4,13 +4,13 @@ use std::collections::HashSet;
 use std::sync::atomic::Ordering;
 
 use stackrace_engine::tree::profile;
-use stackrace_engine::{Control, Ended, Op, Outcome};
+use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome};
 
 use super::*;
 use crate::study::{Kinds, parse};
 
 /// Runs the workload of one line of TOML and gives back its outcomes and metrics.
-fn run(line: &str) -> (Vec<Outcome>, Vec<(String, Option<f64>)>) {
+fn run(line: &str) -> (Vec<PhaseOutcome>, Vec<(String, Option<f64>)>) {
     let base = tempfile::tempdir_in("/var/tmp").unwrap();
     let text = format!("[[stack]]\ndir = {{ path = \"/var/tmp\" }}\n[[workload]]\n{line}\n");
     let study = match parse("t.toml", text.as_bytes(), &Kinds::real()) {
@@ -28,13 +28,13 @@ fn run(line: &str) -> (Vec<Outcome>, Vec<(String, Option<f64>)>) {
         control: &control,
     };
     workload.prepare(&place).unwrap();
-    let outcomes: Vec<Outcome> = (0..workload.phases().len())
+    let outcomes: Vec<PhaseOutcome> = (0..workload.phases().len())
         .map(|phase| workload.measure(phase, &place).unwrap())
         .collect();
     for outcome in &outcomes {
         assert_eq!(
             outcome.ended,
-            Ended::Complete,
+            PhaseEnd::Complete,
             "{line}: {:?}",
             outcome.error
         );
@@ -45,7 +45,7 @@ fn run(line: &str) -> (Vec<Outcome>, Vec<(String, Option<f64>)>) {
     (outcomes, names.zip(values).collect())
 }
 
-fn count(outcome: &Outcome, op: Op) -> u64 {
+fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
     metric::of(outcome, op).map_or(0, |entry| entry.count)
 }
 
@@ -334,7 +334,10 @@ fn an_interrupt_ends_a_phase() {
     let workload = study.configurations[0].workloads[0].as_ref();
     workload.prepare(&place).unwrap();
     control.stop.store(true, Ordering::SeqCst);
-    assert_eq!(workload.measure(0, &place).unwrap().ended, Ended::Stopped);
+    assert_eq!(
+        workload.measure(0, &place).unwrap().ended,
+        PhaseEnd::Stopped
+    );
 }
 
 #[test]
@@ -394,14 +397,17 @@ fn what_is_verified_is_read_back_whole_and_a_wrong_byte_fails_it() {
         control: &control,
     };
     workload.prepare(&place).unwrap();
-    assert_eq!(workload.measure(0, &place).unwrap().ended, Ended::Complete);
+    assert_eq!(
+        workload.measure(0, &place).unwrap().ended,
+        PhaseEnd::Complete
+    );
     let file = std::fs::File::options()
         .write(true)
         .open(base.path().join("data.0"))
         .unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, b"x", 512 * 777 + 100).unwrap();
     let outcome = workload.measure(1, &place).unwrap();
-    assert_eq!(outcome.ended, Ended::Failed);
+    assert_eq!(outcome.ended, PhaseEnd::Failed);
     let error = outcome.error.unwrap();
     assert_eq!(error.offset, Some(512 * 777));
     assert!(error.to_string().contains("data.0"), "{error}");

@@ -7,7 +7,7 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::spec::Content;
 use stackrace_engine::tree::profile::{self, Profile};
 use stackrace_engine::tree::{
-    self, COPY_BUFFER_BYTES, CopyMethod, Entry, Fill, Manner, SizeDistribution, TreeShape,
+    self, COPY_BUFFER_BYTES, CopyMethod, CopyStyle, Fill, SizeDistribution, TreeEntry, TreeShape,
 };
 
 use super::block::content;
@@ -206,7 +206,7 @@ impl Source {
                 let method = CopyMethod::Classic {
                     buffer_bytes: COPY_BUFFER_BYTES,
                 };
-                let (manner, at_end) = (Manner::Direct, AtEnd::Durable);
+                let (manner, at_end) = (CopyStyle::Direct, AtEnd::Durable);
                 let control = place.control;
                 let copied =
                     tree::copy_tree(from, &root, method, manner, at_end, SLICE_NS, control);
@@ -236,7 +236,7 @@ pub(super) const ENTRY_BYTES: u64 = 4096;
 
 impl Origin {
     /// The tree and what its files hold; none: it is a real one.
-    fn invent(&self, seed: u64) -> Option<(Vec<Entry>, Fill)> {
+    fn invent(&self, seed: u64) -> Option<(Vec<TreeEntry>, Fill)> {
         match self {
             Self::Shape(shape, content) => {
                 let shape = TreeShape {

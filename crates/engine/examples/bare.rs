@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{AtFlags, Mode, OFlags, mkdirat, open, openat, statat, unlinkat};
-use stackrace_engine::memory::Memory;
+use stackrace_engine::memory::AlignedMemory;
 
 type Done<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -52,7 +52,7 @@ fn opened(path: &str, direct: bool) -> Done<(OwnedFd, Offsets)> {
 
 fn pread(path: &str, operations: u64, direct: bool) -> Done<()> {
     let (file, mut offsets) = opened(path, direct)?;
-    let mut memory = Memory::new(BLOCK)?;
+    let mut memory = AlignedMemory::new(BLOCK)?;
     let buffer = &mut memory.bytes_mut()[..BLOCK];
     for _ in 0..operations {
         if rustix::io::pread(&file, &mut *buffer, offsets.draw())? != BLOCK {
@@ -65,7 +65,7 @@ fn pread(path: &str, operations: u64, direct: bool) -> Done<()> {
 /// As many are issued as came back, by the one system call that also waits for the next.
 fn ring(path: &str, operations: u64, depth: u32, direct: bool) -> Done<()> {
     let (file, mut offsets) = opened(path, direct)?;
-    let memory = Memory::new(BLOCK * depth as usize)?;
+    let memory = AlignedMemory::new(BLOCK * depth as usize)?;
     let mut builder = IoUring::<squeue::Entry>::builder();
     builder.setup_single_issuer().setup_defer_taskrun();
     let mut ring = builder.setup_no_sqarray().build(depth)?;
@@ -107,7 +107,7 @@ fn ring(path: &str, operations: u64, depth: u32, direct: bool) -> Done<()> {
     Ok(())
 }
 
-/// Names as long as the engine's. A stride of 1 visits them in the order of creation; a large one
+/// CurrentNames as long as the engine's. A stride of 1 visits them in the order of creation; a large one
 /// that has no factor in common with their number visits each once, far from the one before.
 fn files(root: &str, files: u64, directories: u64, bytes: usize, stride: u64) -> Done<()> {
     let place = OFlags::PATH | OFlags::DIRECTORY;
@@ -154,7 +154,7 @@ fn files(root: &str, files: u64, directories: u64, bytes: usize, stride: u64) ->
 fn write(path: &str, bytes: u64) -> Done<()> {
     let make = OFlags::WRONLY | OFlags::CREATE | OFlags::TRUNC;
     let file = open(path, make, Mode::RUSR | Mode::WUSR)?;
-    let memory = Memory::new(1 << 20)?;
+    let memory = AlignedMemory::new(1 << 20)?;
     let mut left = bytes;
     while left > 0 {
         let step = memory.bytes().len().min(left as usize);

@@ -6,7 +6,7 @@
 
 use std::path::PathBuf;
 
-use stackrace_engine::spec::{Content, Engine, Spec, Stop, Target};
+use stackrace_engine::spec::{Content, IoEngine, IoTarget, Spec, Stop};
 use stackrace_engine::{Control, run};
 
 #[expect(clippy::print_stdout, reason = "an example's output is its purpose")]
@@ -26,11 +26,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
             time_ns: None,
         },
         engine: if queue_depth > 1 {
-            Engine::Uring
+            IoEngine::Uring
         } else {
-            Engine::Sync
+            IoEngine::Sync
         },
-        ..Spec::reads(vec![Target { path, bytes }], 4096)
+        ..Spec::reads(vec![IoTarget { path, bytes }], 4096)
     };
     let outcome = run(&spec, &Control::default())?;
     if let Some(error) = outcome.error {

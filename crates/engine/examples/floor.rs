@@ -13,13 +13,13 @@ use std::path::{Path, PathBuf};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{Mode, OFlags};
 use rustix::time::{ClockId, clock_gettime};
-use stackrace_engine::clock::Clock;
-use stackrace_engine::content::{POOL_BYTES, Pool};
+use stackrace_engine::clock::FastClock;
+use stackrace_engine::content::{ContentPool, POOL_BYTES};
 use stackrace_engine::draw::Draw;
-use stackrace_engine::memory::Memory;
+use stackrace_engine::memory::AlignedMemory;
 use stackrace_engine::recorder::Recorder;
-use stackrace_engine::spec::{Content, Engine, Spec, Stop, Target};
-use stackrace_engine::{Control, Op, Outcome, lay_out, run};
+use stackrace_engine::spec::{Content, IoEngine, IoTarget, Spec, Stop};
+use stackrace_engine::{Control, Op, PhaseOutcome, lay_out, run};
 
 type Failable<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -127,7 +127,7 @@ impl Offsets {
 /// Uniform reads by `pread`, and nothing else.
 fn bare_pread(place: Place<'_>, operations: u64, size: usize) -> Failable<f64> {
     let file = place.open()?;
-    let mut memory = Memory::new(BLOCK)?;
+    let mut memory = AlignedMemory::new(BLOCK)?;
     let buffer = &mut memory.bytes_mut()[..size];
     let mut offsets = Offsets::of(place);
     per_operation(operations, || {
@@ -197,7 +197,7 @@ fn turn_over(
 /// Uniform reads by a ring with fixed files and buffers, and nothing else.
 fn bare_ring(place: Place<'_>, operations: u64, depth: u32) -> Failable<f64> {
     let file = place.open()?;
-    let memory = Memory::new(BLOCK * depth as usize)?;
+    let memory = AlignedMemory::new(BLOCK * depth as usize)?;
     let mut ring = ring(depth)?;
     ring.submitter().register_files(&[file.as_raw_fd()])?;
     let region = [IoSlice::new(memory.bytes())];
@@ -224,8 +224,13 @@ fn ring_nop(operations: u64, depth: u32) -> Failable<f64> {
 }
 
 /// The same reads by the engine, beginning and end of the phase included.
-fn engine(place: Place<'_>, operations: u64, depth: u32, engine: Engine) -> Failable<Outcome> {
-    let target = Target {
+fn engine(
+    place: Place<'_>,
+    operations: u64,
+    depth: u32,
+    engine: IoEngine,
+) -> Failable<PhaseOutcome> {
+    let target = IoTarget {
         path: place.path.into(),
         bytes: place.bytes,
     };
@@ -283,7 +288,7 @@ fn parts<'a>(place: Place<'a>, operations: u64) -> Vec<Case<'a>> {
         })
     };
     let clock = move || {
-        let clock = Clock::calibrated();
+        let clock = FastClock::calibrated();
         per_operation(operations, || {
             for _ in 0..operations {
                 black_box(clock.now_ns());
@@ -292,7 +297,7 @@ fn parts<'a>(place: Place<'a>, operations: u64) -> Vec<Case<'a>> {
         })
     };
     let stamps = move || {
-        let mut pool = Pool::new(Content::Random, 1, 0, 1, BLOCK..=BLOCK, POOL_BYTES)?;
+        let mut pool = ContentPool::new(Content::Random, 1, 0, 1, BLOCK..=BLOCK, POOL_BYTES)?;
         per_operation(operations, || {
             for _ in 0..operations {
                 black_box(pool.take(BLOCK).as_ptr());
@@ -315,7 +320,7 @@ fn parts<'a>(place: Place<'a>, operations: u64) -> Vec<Case<'a>> {
     };
     let null = move || {
         per_operation(operations, || {
-            engine(place, operations, 1, Engine::Null).map(drop)
+            engine(place, operations, 1, IoEngine::Null).map(drop)
         })
     };
     vec![
@@ -331,7 +336,7 @@ fn parts<'a>(place: Place<'a>, operations: u64) -> Vec<Case<'a>> {
 }
 
 /// Bare loops, and the engine beside each.
-fn loops<'a>(place: Place<'a>, set: &str, operations: u64, engines: &[Engine]) -> Vec<Case<'a>> {
+fn loops<'a>(place: Place<'a>, set: &str, operations: u64, engines: &[IoEngine]) -> Vec<Case<'a>> {
     let bare = format!("{set}: bare pread");
     let mut cases = vec![Case::new(bare.clone(), move || {
         bare_pread(place, operations, BLOCK)
@@ -342,16 +347,16 @@ fn loops<'a>(place: Place<'a>, set: &str, operations: u64, engines: &[Engine]) -
         cases.push(Case::new(base.clone(), measure).over(&bare));
         for &way in engines {
             let name = match way {
-                Engine::Sync => "sync",
-                Engine::Uring => "io_uring",
-                Engine::Auto => "auto",
-                Engine::Null => "null",
+                IoEngine::Sync => "sync",
+                IoEngine::Uring => "io_uring",
+                IoEngine::Auto => "auto",
+                IoEngine::Null => "null",
             };
             // Plain calls at depth 32 and more are threads: worth a look on a device only.
-            if way == Engine::Sync && depth > 1 && !place.direct {
+            if way == IoEngine::Sync && depth > 1 && !place.direct {
                 continue;
             }
-            let base = if way == Engine::Uring { &base } else { &bare };
+            let base = if way == IoEngine::Uring { &base } else { &bare };
             let measure = move || {
                 per_operation(operations, || {
                     engine(place, operations, depth, way).map(drop)
@@ -367,7 +372,7 @@ fn loops<'a>(place: Place<'a>, set: &str, operations: u64, engines: &[Engine]) -
 /// A file of random content, all of it in the page cache.
 fn laid_out(directory: &Path, bytes: u64) -> Failable<tempfile::NamedTempFile> {
     let file = tempfile::NamedTempFile::new_in(directory)?;
-    let target = Target {
+    let target = IoTarget {
         path: file.path().into(),
         bytes,
     };
@@ -451,7 +456,7 @@ fn main() -> Failable<()> {
             },
         )
     };
-    let engines = [Engine::Sync, Engine::Uring];
+    let engines = [IoEngine::Sync, IoEngine::Uring];
     let (_, first) = file("", hot.path(), HOT);
     let mut cases = parts(first, operations);
     for (set, place) in [
@@ -466,7 +471,7 @@ fn main() -> Failable<()> {
             bytes: device_bytes(path)?,
             direct: true,
         };
-        let engines = [Engine::Auto, Engine::Sync, Engine::Uring];
+        let engines = [IoEngine::Auto, IoEngine::Sync, IoEngine::Uring];
         cases.extend(loops(place, "device", operations / 5, &engines));
     }
     cases.retain(|case| case.name.contains(&asked.only));

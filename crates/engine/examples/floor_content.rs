@@ -4,12 +4,16 @@
 //! max of interleaved rounds: GB/s per core (10^9 B/s) and ns per 4 KiB. No figure is asserted:
 //! this is for reading.
 
-use stackrace_engine::content::{Rate, rates};
+use stackrace_engine::content::{ContentRate, rates};
 
 const ROUNDS: usize = 9;
 
 /// Min, median and max over the rounds.
-fn spread(rounds: &[Vec<Rate>], row: usize, figure: impl Fn(&Rate) -> f64) -> [f64; 3] {
+fn spread(
+    rounds: &[Vec<ContentRate>],
+    row: usize,
+    figure: impl Fn(&ContentRate) -> f64,
+) -> [f64; 3] {
     let mut figures: Vec<f64> = rounds.iter().map(|rates| figure(&rates[row])).collect();
     figures.sort_by(f64::total_cmp);
     [figures[0], figures[ROUNDS / 2], figures[ROUNDS - 1]]
@@ -28,11 +32,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
         );
     }
     for (row, rate) in rounds[0].iter().enumerate() {
-        let Rate {
+        let ContentRate {
             kind, block_bytes, ..
         } = rate;
         let gigabytes = spread(&rounds, row, |rate| rate.bytes_per_second / 1e9);
-        let ns = spread(&rounds, row, Rate::ns_per_4_kib);
+        let ns = spread(&rounds, row, ContentRate::ns_per_4_kib);
         let [least, median, most] = gigabytes;
         let [ns_least, ns_median, ns_most] = ns;
         if json {

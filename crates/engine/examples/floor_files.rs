@@ -18,9 +18,9 @@ use std::path::{Path, PathBuf};
 use io_uring::{IoUring, opcode, squeue, types};
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags, openat, statx, unlinkat};
 use rustix::time::{ClockId, clock_gettime};
-use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
+use stackrace_engine::files::{AtEnd, CurrentNames, FileSet, Pass, VisitOrder};
 use stackrace_engine::spec::Content;
-use stackrace_engine::{Control, Ended, Outcome};
+use stackrace_engine::{Control, PhaseEnd, PhaseOutcome};
 
 /// Files handed to a ring at once.
 const BATCH: usize = 32;
@@ -66,7 +66,7 @@ impl Work {
             threads: 1,
             fsync_each: false,
             content: Content::Random,
-            names: Names::default(),
+            names: CurrentNames::default(),
             seed: 1,
         };
         set.prepare()?;
@@ -238,13 +238,13 @@ impl Work {
     /// The engine's phases, everything it sets up for them included.
     fn engine(&self) -> Done<Passes> {
         let control = Control::default();
-        let whole = |outcome: Outcome| match (outcome.ended, outcome.error) {
-            (Ended::Complete, _) => Ok(()),
+        let whole = |outcome: PhaseOutcome| match (outcome.ended, outcome.error) {
+            (PhaseEnd::Complete, _) => Ok(()),
             (_, Some(error)) => Err(error.into()),
             (ended, None) => Err(format!("{ended:?}").into()),
         };
         let pass = Pass {
-            order: Order::Creation,
+            order: VisitOrder::Creation,
             at_end: AtEnd::Return,
             slice_ns: SLICE_NS,
             control: &control,
@@ -258,10 +258,10 @@ impl Work {
 }
 
 /// One way to do the work.
-type Way = (&'static str, fn(&Work) -> Done<Passes>);
+type IoMethod = (&'static str, fn(&Work) -> Done<Passes>);
 
 /// The first is what the others are compared with.
-const WAYS: [Way; 4] = [
+const WAYS: [IoMethod; 4] = [
     ("bare calls, by descriptor", Work::relative),
     ("bare calls, whole paths", Work::absolute),
     ("bare ring, 32 at once", Work::ring),

@@ -7,8 +7,8 @@
 //! `bench/accuracy` measures.
 
 use rustix::time::{ClockId, clock_gettime};
-use stackrace_engine::spec::{Engine, Pacing, Spec, Stop, Target};
-use stackrace_engine::{Control, Op, Outcome, Timing, lay_out, run};
+use stackrace_engine::spec::{IoEngine, IoTarget, Pacing, Spec, Stop};
+use stackrace_engine::{Control, Op, PhaseOutcome, Timing, lay_out, run};
 
 type Result<T> = std::result::Result<T, Box<dyn std::error::Error>>;
 
@@ -21,9 +21,9 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Spec> {
             ops: None,
             time_ns: Some(5_000_000_000),
         },
-        engine: Engine::Sync,
+        engine: IoEngine::Sync,
         ..Spec::reads(
-            vec![Target {
+            vec![IoTarget {
                 path,
                 bytes: 64 << 20,
             }],
@@ -41,9 +41,9 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Spec> {
             ("threads", threads) => spec.threads = threads.parse()?,
             ("depth", depth) => spec.queue_depth = depth.parse()?,
             ("arrivals", arrivals) => poisson = arrivals == "poisson",
-            ("engine", "io_uring") => spec.engine = Engine::Uring,
-            ("engine", "null") => spec.engine = Engine::Null,
-            ("engine", "sync") => spec.engine = Engine::Sync,
+            ("engine", "io_uring") => spec.engine = IoEngine::Uring,
+            ("engine", "null") => spec.engine = IoEngine::Null,
+            ("engine", "sync") => spec.engine = IoEngine::Sync,
             ("do", what) => spec.read_share = if what == "write" { 0.0 } else { 1.0 },
             ("direct", direct) => spec.direct = direct == "yes",
             _ => return Err(format!("{word} means nothing here").into()),
@@ -58,7 +58,7 @@ fn parse(mut words: impl Iterator<Item = String>) -> Result<Spec> {
 }
 
 #[expect(clippy::print_stdout, reason = "an example's output is its purpose")]
-fn show(outcome: &Outcome, cpu_ns: f64) {
+fn show(outcome: &PhaseOutcome, cpu_ns: f64) {
     let times = |name: &str, timing: &Timing| {
         let at = |quantile| timing.histogram.value_at_quantile(quantile);
         let mean = timing.sum_ns as f64 / timing.histogram.len().max(1) as f64;
@@ -103,7 +103,7 @@ fn main() -> Result<()> {
     let control = Control::default();
     let target = &spec.targets[0];
     let laid_out = || std::fs::metadata(&target.path).is_ok_and(|m| m.len() >= target.bytes);
-    if spec.engine != Engine::Null && !laid_out() {
+    if spec.engine != IoEngine::Null && !laid_out() {
         lay_out(&spec.targets, spec.content, spec.seed, &control)?;
     }
     let begun_ns = cpu_ns();

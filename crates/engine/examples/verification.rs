@@ -5,14 +5,14 @@
 //! operation, ns, and of the difference. No figure is asserted: this is for reading.
 
 use rustix::time::{ClockId, clock_gettime};
-use stackrace_engine::spec::{Content, Engine, Spec, Stop, Target};
-use stackrace_engine::{Control, Ended, Ledger, lay_out_verified, run, run_verified};
+use stackrace_engine::spec::{Content, IoEngine, IoTarget, Spec, Stop};
+use stackrace_engine::{ContentLedger, Control, PhaseEnd, lay_out_verified, run, run_verified};
 
 const BYTES: u64 = 16 << 20;
 const OPERATIONS: u64 = 50_000;
 const ROUNDS: usize = 9;
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+type PhaseOutcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 fn cpu_ns() -> f64 {
     let time = clock_gettime(ClockId::ProcessCPUTime);
@@ -20,7 +20,7 @@ fn cpu_ns() -> f64 {
 }
 
 /// CPU time per operation, and the mean latency, ns.
-fn measured(spec: &Spec, ledger: Option<&Ledger>) -> Outcome<(f64, f64)> {
+fn measured(spec: &Spec, ledger: Option<&ContentLedger>) -> PhaseOutcome<(f64, f64)> {
     let control = Control::default();
     let begun = cpu_ns();
     let outcome = match ledger {
@@ -28,7 +28,7 @@ fn measured(spec: &Spec, ledger: Option<&Ledger>) -> Outcome<(f64, f64)> {
         None => run(spec, &control)?,
     };
     let cpu = (cpu_ns() - begun) / OPERATIONS as f64;
-    if let (Ended::Failed, Some(error)) = (outcome.ended, outcome.error) {
+    if let (PhaseEnd::Failed, Some(error)) = (outcome.ended, outcome.error) {
         return Err(error.into());
     }
     let sum: u128 = outcome.ops.iter().map(|op| op.latency_sum_ns).sum();
@@ -41,9 +41,9 @@ fn median(mut figures: Vec<f64>) -> f64 {
 }
 
 #[expect(clippy::print_stdout, reason = "an example's output is its purpose")]
-fn main() -> Outcome<()> {
+fn main() -> PhaseOutcome<()> {
     let file = tempfile::NamedTempFile::new()?;
-    let target = Target {
+    let target = IoTarget {
         path: file.path().into(),
         bytes: BYTES,
     };
@@ -51,8 +51,8 @@ fn main() -> Outcome<()> {
         "per operation, ns:           plain    verified  difference   latency: plain, verified"
     );
     for (name, engine, queue_depth) in [
-        ("sync", Engine::Sync, 1),
-        ("io_uring, 32", Engine::Uring, 32),
+        ("sync", IoEngine::Sync, 1),
+        ("io_uring, 32", IoEngine::Uring, 32),
     ] {
         for (op, read_share) in [("read", 1.0), ("write", 0.0)] {
             let spec = Spec {
@@ -65,7 +65,7 @@ fn main() -> Outcome<()> {
                 engine,
                 ..Spec::reads(vec![target.clone()], 4096)
             };
-            let ledger = Ledger::new(&spec.targets, 4096, Content::Random, 1)?;
+            let ledger = ContentLedger::new(&spec.targets, 4096, Content::Random, 1)?;
             lay_out_verified(&ledger, &Control::default())?;
             let mut figures = [const { Vec::new() }; 5];
             for _ in 0..ROUNDS {

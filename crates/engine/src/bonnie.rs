@@ -3,7 +3,7 @@
 //!
 //! bonnie++ 1.03 and 2.00 are different benchmarks with one name: what a close flushes, how
 //! characters are written, how many seekers there are and how they are told what to do, where files
-//! are split, what ends with a `sync`. [`Version`] chooses; `docs/workloads/bonnie.md` lists every
+//! are split, what ends with a `sync`. [`BonnieVersion`] chooses; `docs/workloads/bonnie.md` lists every
 //! difference, and what is not as in the originals.
 //!
 //! Every phase follows from the plan alone: names, sizes, orders and seeks come from the seed, so
@@ -20,15 +20,15 @@ use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 
 use crate::control::Control;
-use crate::crew::{Halt, Hand, Watch, alone, errno_of, fault, refusal};
-use crate::outcome::{Op, OpError, Outcome};
+use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::spec::Content;
+use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, errno_of, fault, refusal};
 
 mod bytes;
+mod data_files;
 mod entries;
 mod names;
 mod seeks;
-mod spread;
 
 /// Bytes of one data file of version 1.03; version 2.00 does not split.
 pub const FILE_BYTES: u64 = 1 << 30;
@@ -43,19 +43,19 @@ const UPDATE_EVERY: u64 = 10;
 
 /// Which of the two benchmarks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+pub enum BonnieVersion {
     /// 1.03e.
     V1_03,
     /// 2.00a; 1.97 differs only in what it prints.
     V2_00,
 }
 
-impl Version {
+impl BonnieVersion {
     /// Seekers, unless told otherwise.
     pub fn seekers(self) -> u32 {
         match self {
-            Version::V1_03 => 3,
-            Version::V2_00 => 5,
+            BonnieVersion::V1_03 => 3,
+            BonnieVersion::V2_00 => 5,
         }
     }
 }
@@ -109,7 +109,7 @@ impl Phase {
 
 /// What is in the files that are created.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
+pub enum FileKind {
     /// Regular files of so many bytes, uniform between the two.
     Files {
         /// Smallest size, bytes.
@@ -125,13 +125,13 @@ pub enum Made {
 
 /// Everything a run of bonnie++ follows from.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Bonnie {
+pub struct BonniePlan {
     /// Where the files are made; it must exist.
     pub directory: PathBuf,
     /// What the names of files and directories made there begin with.
     pub name: String,
     /// Which benchmark.
-    pub version: Version,
+    pub version: BonnieVersion,
     /// Bytes of data, a multiple of the chunk.
     pub bytes: u64,
     /// Bytes of a chunk.
@@ -146,7 +146,7 @@ pub struct Bonnie {
     /// Number of files.
     pub files: u64,
     /// What they are.
-    pub made: Made,
+    pub made: FileKind,
     /// Directories they are spread over, at least 1.
     pub directories: u32,
     /// Bytes of one read or write of such a file.
@@ -161,14 +161,19 @@ pub struct Bonnie {
     pub seed: u64,
 }
 
-impl Bonnie {
+impl BonniePlan {
     /// Runs one phase. The phases before it must have been run with the same plan.
     ///
     /// # Errors
     /// Nothing was measured: a file could not be opened or made, or there is no memory. A failing
-    /// operation is found in [`Outcome::error`] instead.
-    pub fn run(&self, phase: Phase, slice_ns: u64, control: &Control) -> Result<Outcome, OpError> {
-        let run = Run {
+    /// operation is found in [`PhaseOutcome::error`] instead.
+    pub fn run(
+        &self,
+        phase: Phase,
+        slice_ns: u64,
+        control: &Control,
+    ) -> Result<PhaseOutcome, OpError> {
+        let run = BonnieRun {
             plan: self,
             slice_ns,
             control,
@@ -180,10 +185,10 @@ impl Bonnie {
             Phase::ReadCharacters => run.read_characters(),
             Phase::ReadBlocks => run.read_blocks(),
             Phase::Seeks => run.seeks(),
-            Phase::CreateSequential => run.create(names::Style::Sequential),
+            Phase::CreateSequential => run.create(names::NameStyle::Sequential),
             Phase::StatSequential => run.stat_in_order(),
             Phase::DeleteSequential => run.delete_in_order(),
-            Phase::CreateRandom => run.create(names::Style::Random),
+            Phase::CreateRandom => run.create(names::NameStyle::Random),
             Phase::StatRandom => run.stat_at_random(),
             Phase::DeleteRandom => run.delete_at_random(),
         }
@@ -192,8 +197,8 @@ impl Bonnie {
     /// The data files, in order.
     pub fn data_files(&self) -> Vec<PathBuf> {
         match self.version {
-            Version::V2_00 => vec![self.directory.join(format!("{}.data", self.name))],
-            Version::V1_03 => (0..self.bytes.div_ceil(FILE_BYTES))
+            BonnieVersion::V2_00 => vec![self.directory.join(format!("{}.data", self.name))],
+            BonnieVersion::V1_03 => (0..self.bytes.div_ceil(FILE_BYTES))
                 .map(|number| self.directory.join(format!("{}.{number:03}", self.name)))
                 .collect(),
         }
@@ -219,8 +224,8 @@ impl Bonnie {
     /// Bytes that are written and read as characters: version 1.03 all data, 2.00 whole chunks.
     pub fn character_bytes(&self) -> u64 {
         match self.version {
-            Version::V1_03 => self.bytes,
-            Version::V2_00 => {
+            BonnieVersion::V1_03 => self.bytes,
+            BonnieVersion::V2_00 => {
                 let chunk = self.chunk as u64;
                 (self.characters.div_ceil(chunk) * chunk).min(self.bytes)
             }
@@ -233,21 +238,21 @@ impl Bonnie {
 
     /// Whether closing a data file flushes it.
     fn close_flushes(&self) -> bool {
-        self.fsync || self.version == Version::V2_00
+        self.fsync || self.version == BonnieVersion::V2_00
     }
 }
 
 /// One phase of a plan under way.
 #[derive(Clone, Copy)]
-struct Run<'a> {
-    plan: &'a Bonnie,
+struct BonnieRun<'a> {
+    plan: &'a BonniePlan,
     slice_ns: u64,
     control: &'a Control,
 }
 
-impl<'a> Run<'a> {
-    fn watch(self, ops: &'a [Op]) -> Watch<'a> {
-        Watch {
+impl<'a> BonnieRun<'a> {
+    fn watch(self, ops: &'a [Op]) -> PhaseOptions<'a> {
+        PhaseOptions {
             slice_ns: self.slice_ns,
             control: self.control,
             ops,
@@ -259,8 +264,8 @@ impl<'a> Run<'a> {
         self,
         ops: &'a [Op],
         why: &str,
-        work: impl FnOnce(&mut Hand<'_>) -> Result<(), Halt>,
-    ) -> Outcome {
+        work: impl FnOnce(&mut Worker<'_>) -> Result<(), Halt>,
+    ) -> PhaseOutcome {
         alone(self.watch(ops), why.to_owned(), work)
     }
 }

@@ -6,9 +6,9 @@ use std::path::Path;
 use rustix::io::Errno;
 
 use crate::content::{FileContent, UNIT};
-use crate::crew::{Halt, Hand, fault, refusal};
 use crate::outcome::{Op, OpError};
 use crate::spec::Content;
+use crate::worker_pool::{Halt, Worker, fault, refusal};
 
 /// Bytes of one read or write of a small file's content; smaller files take one call.
 pub(crate) const BUFFER_BYTES: usize = UNIT;
@@ -57,8 +57,8 @@ pub(crate) fn close(fd: OwnedFd) -> Result<(), Errno> {
 const FUSE: u32 = 0x6573_5546;
 
 /// Flushes the file system that holds `fd`, a directory at `path`, as one [`Op::Fsync`].
-pub(crate) fn flush(hand: &mut Hand<'_>, fd: &OwnedFd, path: &Path) -> Result<(), Halt> {
-    let done = hand.time(Op::Fsync, || {
+pub(crate) fn flush(worker: &mut Worker<'_>, fd: &OwnedFd, path: &Path) -> Result<(), Halt> {
+    let done = worker.time(Op::Fsync, || {
         rustix::fs::syncfs(fd)?;
         // The program behind such a file system never hears of a syncfs, but of an fsync.
         if rustix::fs::fstatfs(fd)?.f_type == FUSE.into() {

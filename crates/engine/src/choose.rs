@@ -7,8 +7,8 @@ use rustix::io::{Errno, ReadWriteFlags};
 
 use crate::error::StartError;
 use crate::io::uring;
-use crate::memory::Memory;
-use crate::spec::{Engine, Spec};
+use crate::memory::AlignedMemory;
+use crate::spec::{IoEngine, Spec};
 
 /// Most workers (threads, or threads times queue depth) of a phase.
 pub(crate) const WORKERS_MAX: u32 = 1024;
@@ -23,7 +23,7 @@ const PROBE_READS: u64 = 8;
 
 /// How the workers of a phase do their I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Way {
+pub(crate) enum IoMethod {
     /// Plain calls; one worker per outstanding operation.
     Sync,
     /// A ring per thread.
@@ -32,21 +32,21 @@ pub(crate) enum Way {
     Null,
 }
 
-impl Way {
-    /// The name in [`crate::Outcome::engine`].
+impl IoMethod {
+    /// The name in [`crate::PhaseOutcome::engine`].
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Way::Sync => "sync",
-            Way::Uring => "io_uring",
-            Way::Null => "null",
+            IoMethod::Sync => "sync",
+            IoMethod::Uring => "io_uring",
+            IoMethod::Null => "null",
         }
     }
 }
 
 /// A decision and its reason.
 #[derive(Debug, Clone)]
-pub(crate) struct Choice {
-    pub(crate) way: Way,
+pub(crate) struct EngineChoice {
+    pub(crate) way: IoMethod,
     /// Threads the phase runs on.
     pub(crate) workers: u32,
     pub(crate) why: String,
@@ -58,29 +58,29 @@ pub(crate) struct Choice {
 /// [`StartError::Ring`] if a ring was asked for by name and the kernel refuses it;
 /// [`StartError::Spec`] for too many workers, and for a ring that is to count an fsync into the
 /// write before it.
-pub(crate) fn choose(spec: &Spec) -> Result<Choice, StartError> {
+pub(crate) fn choose(spec: &Spec) -> Result<EngineChoice, StartError> {
     let depth = spec.queue_depth;
     let asked = || "asked for".to_owned();
     let (way, mut why) = match spec.engine {
-        Engine::Null => (Way::Null, asked()),
-        Engine::Sync => (Way::Sync, asked()),
-        Engine::Uring if spec.durability.fsync_in_write => {
+        IoEngine::Null => (IoMethod::Null, asked()),
+        IoEngine::Sync => (IoMethod::Sync, asked()),
+        IoEngine::Uring if spec.durability.fsync_in_write => {
             return Err(StartError::Spec {
                 what: format!("with io_uring, {APART}"),
                 next: "use the sync engine, or count the fsync by itself",
             });
         }
-        Engine::Uring => {
+        IoEngine::Uring => {
             uring::allowed()?;
-            (Way::Uring, asked())
+            (IoMethod::Uring, asked())
         }
-        Engine::Auto => decide(spec)?,
+        IoEngine::Auto => decide(spec)?,
     };
     let workers = match way {
-        Way::Uring => spec.threads,
-        Way::Sync | Way::Null => spec.threads.saturating_mul(depth),
+        IoMethod::Uring => spec.threads,
+        IoMethod::Sync | IoMethod::Null => spec.threads.saturating_mul(depth),
     };
-    if way == Way::Sync && depth > 1 {
+    if way == IoMethod::Sync && depth > 1 {
         why = format!("{why}; each thread became {depth}, with one operation outstanding each");
     }
     if workers > WORKERS_MAX || depth > QUEUE_DEPTH_MAX {
@@ -89,31 +89,31 @@ pub(crate) fn choose(spec: &Spec) -> Result<Choice, StartError> {
             next: "lower the threads or the queue depth: 1024 threads, and 4096 per thread in a ring",
         });
     }
-    Ok(Choice { way, workers, why })
+    Ok(EngineChoice { way, workers, why })
 }
 
 /// The decision nobody made.
-fn decide(spec: &Spec) -> Result<(Way, String), StartError> {
+fn decide(spec: &Spec) -> Result<(IoMethod, String), StartError> {
     let depth = spec.queue_depth;
     if spec.durability.fsync_in_write {
-        return Ok((Way::Sync, format!("in a ring, {APART}")));
+        return Ok((IoMethod::Sync, format!("in a ring, {APART}")));
     }
     if depth == 1 {
         return Ok((
-            Way::Sync,
+            IoMethod::Sync,
             "queue depth 1: a plain call costs less than a ring".to_owned(),
         ));
     }
     if let Err(refusal) = uring::allowed() {
-        return Ok((Way::Sync, format!("{refusal}; {}", refusal.next())));
+        return Ok((IoMethod::Sync, format!("{refusal}; {}", refusal.next())));
     }
     if !spec.direct {
-        return Ok((Way::Uring, format!("queue depth {depth}")));
+        return Ok((IoMethod::Uring, format!("queue depth {depth}")));
     }
     let by_workers = match probe(spec)? {
         Probe::InPlace => {
             let why = format!("queue depth {depth}, and the device takes requests without waiting");
-            return Ok((Way::Uring, why));
+            return Ok((IoMethod::Uring, why));
         }
         Probe::ByWorkers => {
             "the device would hand each request of a ring to a kernel thread, which costs more than \
@@ -127,9 +127,9 @@ fn decide(spec: &Spec) -> Result<(Way, String), StartError> {
     let workers = spec.threads.saturating_mul(depth);
     Ok(if workers > WORKERS_MAX {
         let why = format!("{by_workers}; but {workers} threads of our own are too many");
-        (Way::Uring, why)
+        (IoMethod::Uring, why)
     } else {
-        (Way::Sync, by_workers.to_owned())
+        (IoMethod::Sync, by_workers.to_owned())
     })
 }
 
@@ -163,7 +163,7 @@ fn probe(spec: &Spec) -> Result<Probe, StartError> {
         // Writable but not readable: nothing can be tried.
         return Ok(Probe::NoData);
     };
-    let mut memory = Memory::new(largest as usize)?;
+    let mut memory = AlignedMemory::new(largest as usize)?;
     let buffer = &mut memory.bytes_mut()[..largest as usize];
     let blocks = (target.bytes / u64::from(largest.max(1))).max(1);
     let mut tried = 0;
@@ -191,14 +191,14 @@ fn probe(spec: &Spec) -> Result<Probe, StartError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::worker::tests::spec;
+    use crate::block_worker::tests::spec;
 
     /// A file of zeros nobody wrote to: no probe finds data, which decides for plain calls.
-    fn choice(threads: u32, queue_depth: u32) -> Choice {
+    fn choice(threads: u32, queue_depth: u32) -> EngineChoice {
         let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
         let mut spec = spec(0.0, 1);
         spec.targets[0].path = file.path().into();
-        (spec.engine, spec.direct) = (Engine::Auto, true);
+        (spec.engine, spec.direct) = (IoEngine::Auto, true);
         (spec.threads, spec.queue_depth) = (threads, queue_depth);
         choose(&spec).unwrap()
     }
@@ -210,9 +210,14 @@ mod tests {
             return;
         }
         let few = choice(2, 32);
-        assert_eq!((few.way, few.workers), (Way::Sync, 64), "{}", few.why);
+        assert_eq!((few.way, few.workers), (IoMethod::Sync, 64), "{}", few.why);
         let many = choice(16, 128);
-        assert_eq!((many.way, many.workers), (Way::Uring, 16), "{}", many.why);
+        assert_eq!(
+            (many.way, many.workers),
+            (IoMethod::Uring, 16),
+            "{}",
+            many.why
+        );
         assert!(many.why.contains("2048 threads"), "{}", many.why);
     }
 }

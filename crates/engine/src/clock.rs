@@ -132,7 +132,7 @@ impl Calibration {
     /// Takes the second reading, waiting until enough time has passed (mostly less than a
     /// millisecond since the first one, and only once per process), and returns a clock whose
     /// origin is now.
-    pub fn finish(self) -> Clock {
+    pub fn finish(self) -> FastClock {
         if let Some(first) = self.first {
             let mut last = Pair::read();
             while let Some(left_ns) = first.left_ns(last) {
@@ -145,31 +145,31 @@ impl Calibration {
             // per process keeps all phases comparable.
             let _ = SCALE.set(u64::try_from(scale).unwrap_or(u64::MAX));
         }
-        Clock::start()
+        FastClock::start()
     }
 }
 
 /// A running clock. Copies share origin and rate.
 #[derive(Debug, Clone, Copy)]
-pub struct Clock {
+pub struct FastClock {
     origin: u64,
     scale: u64,
     tsc: bool,
     reference: Pair,
 }
 
-impl Clock {
+impl FastClock {
     /// Calibrates, if that has not been done yet (a millisecond), and starts.
-    pub fn calibrated() -> Clock {
+    pub fn calibrated() -> FastClock {
         Calibration::begin().finish()
     }
 
     /// Starts with the rate known so far: the counter if it was calibrated, else the monotonic
     /// clock.
-    fn start() -> Clock {
+    fn start() -> FastClock {
         let reference = Pair::read();
         match SCALE.get() {
-            Some(&scale) => Clock {
+            Some(&scale) => FastClock {
                 origin: reference.ticks,
                 scale,
                 tsc: true,
@@ -177,7 +177,7 @@ impl Clock {
             },
             None => {
                 let scale = 1 << SCALE_BITS;
-                Clock {
+                FastClock {
                     origin: reference.ns,
                     scale,
                     tsc: false,
@@ -225,14 +225,14 @@ impl Clock {
 /// One thread's readings of a clock: none is before the one preceding it.
 #[derive(Debug)]
 pub(crate) struct Readings {
-    clock: Clock,
+    clock: FastClock,
     last_ns: u64,
     /// Readings that were, and were corrected.
     pub(crate) back: u64,
 }
 
 impl Readings {
-    pub(crate) fn new(clock: Clock) -> Readings {
+    pub(crate) fn new(clock: FastClock) -> Readings {
         Readings {
             clock,
             last_ns: 0,
@@ -259,7 +259,7 @@ mod tests {
 
     #[test]
     fn time_passes_and_does_not_go_back() {
-        let clock = Clock::calibrated();
+        let clock = FastClock::calibrated();
         let mut last = clock.now_ns();
         let first = last;
         for _ in 0..100_000 {
@@ -272,7 +272,7 @@ mod tests {
 
     #[test]
     fn the_two_clocks_tell_the_same_time() {
-        let clock = Clock::calibrated();
+        let clock = FastClock::calibrated();
         crate::pacing::sleep_ns(20_000_000);
         let apart = clock.disagreement();
         assert!(

@@ -13,7 +13,7 @@
 //! 128 KiB, aligned): a store sees it if it compares blocks of that size, or aligned parts of it,
 //! and not if it compares larger ones.
 //!
-//! A [`Pool`] hands out one write after the other; `FileContent` is a pool in which each byte of
+//! A [`ContentPool`] hands out one write after the other; `FileContent` is a pool in which each byte of
 //! a file follows from the file's number, so that whoever writes the file writes the same.
 //!
 //! Two phases with the same seed write the same bytes: give each its own seed, or a store that
@@ -21,11 +21,11 @@
 
 use crate::draw::{Draw, derive, scramble, unit};
 use crate::error::StartError;
-use crate::memory::{ALIGNMENT, Memory, round_up};
+use crate::memory::{ALIGNMENT, AlignedMemory, round_up};
 use crate::spec::Content;
 
 mod rates;
-pub use rates::{Rate, rates};
+pub use rates::{ContentRate, rates};
 
 /// Bytes between two stamps: the smallest block any storage layer compares.
 pub const SECTOR: usize = 512;
@@ -67,11 +67,11 @@ struct Slot {
 
 /// A source of content for one worker.
 #[derive(Debug)]
-pub struct Pool {
-    memory: Memory,
+pub struct ContentPool {
+    memory: AlignedMemory,
     slot_bytes: usize,
     slots: Vec<Slot>,
-    shape: Shape,
+    shape: ContentShape,
     /// Number of the next stamp, the stream's number in its upper bits.
     stamp: u64,
     salt: u64,
@@ -80,7 +80,7 @@ pub struct Pool {
 
 /// What a [`Content`] asks for, resolved.
 #[derive(Debug, Clone, Copy)]
-struct Shape {
+struct ContentShape {
     zero: bool,
     /// Of each `chunk` bytes the first `keep` are random, the rest zero.
     chunk: usize,
@@ -90,11 +90,11 @@ struct Shape {
     owed: f64,
 }
 
-impl Shape {
-    fn new(content: Content, block_min: usize) -> Shape {
+impl ContentShape {
+    fn new(content: Content, block_min: usize) -> ContentShape {
         // A power of two, so that each page of the pool begins with a chunk.
         let chunk = 1 << block_min.clamp(SECTOR, CHUNK).ilog2();
-        let random = Shape {
+        let random = ContentShape {
             zero: false,
             chunk,
             keep: chunk,
@@ -102,13 +102,13 @@ impl Shape {
             owed: 0.0,
         };
         match content {
-            Content::Zero => Shape {
+            Content::Zero => ContentShape {
                 zero: true,
                 keep: 0,
                 ..random
             },
             Content::Random => random,
-            Content::Shaped { ratio, duplicates } => Shape {
+            Content::Shaped { ratio, duplicates } => ContentShape {
                 keep: keep(chunk, ratio),
                 duplicates: duplicates.clamp(0.0, 1.0),
                 ..random
@@ -127,7 +127,7 @@ fn keep(chunk: usize, ratio: f64) -> usize {
     (words.round().max(1.0) as usize * 8).min(chunk)
 }
 
-impl Pool {
+impl ContentPool {
     /// A pool for writes of `block_min` to `block_max` bytes, `slots` of them outstanding at once,
     /// of at least `pool_bytes` ([`POOL_BYTES`], unless there are very many workers).
     ///
@@ -145,9 +145,9 @@ impl Pool {
         slots: usize,
         blocks: std::ops::RangeInclusive<usize>,
         pool_bytes: usize,
-    ) -> Result<Pool, StartError> {
+    ) -> Result<ContentPool, StartError> {
         let (block_min, block_max) = blocks.into_inner();
-        let shape = Shape::new(content, block_min);
+        let shape = ContentShape::new(content, block_min);
         let slots = slots.max(1);
         let least = round_up(block_max.max(1));
         let slot_bytes = if shape.zero {
@@ -156,7 +156,7 @@ impl Pool {
             least.max(round_up(pool_bytes / slots))
         };
         let mut draw = Draw::new(seed, 0x706f_6f6c_0000_0000 | u64::from(stream));
-        let mut memory = Memory::new(slot_bytes * slots)?;
+        let mut memory = AlignedMemory::new(slot_bytes * slots)?;
         for chunk in memory.bytes_mut().chunks_mut(shape.chunk) {
             let keep = shape.keep.min(chunk.len());
             for word in chunk[..keep].chunks_exact_mut(8) {
@@ -168,7 +168,7 @@ impl Pool {
             originals: [Written::default(); ORIGINALS],
             count: 0,
         };
-        Ok(Pool {
+        Ok(ContentPool {
             memory,
             slot_bytes,
             slots: vec![slot; slots],
@@ -242,7 +242,7 @@ impl Pool {
             bytes,
             first_stamp,
         } = written;
-        let Shape { chunk, keep, .. } = self.shape;
+        let ContentShape { chunk, keep, .. } = self.shape;
         let salt = self.salt;
         let sectors = self.memory.bytes_mut()[position..position + bytes].chunks_mut(SECTOR);
         for (index, sector) in sectors.enumerate() {
@@ -257,7 +257,7 @@ impl Pool {
         }
     }
 
-    /// The bytes of a write prepared by [`Pool::place`].
+    /// The bytes of a write prepared by [`ContentPool::place`].
     #[inline]
     pub fn bytes(&self, position: usize, bytes: usize) -> &[u8] {
         &self.memory.bytes()[position..position + bytes]
@@ -283,7 +283,7 @@ impl Pool {
     }
 
     /// The pool's memory, for registering it with a ring.
-    pub(crate) fn memory(&self) -> &Memory {
+    pub(crate) fn memory(&self) -> &AlignedMemory {
         &self.memory
     }
 }
@@ -296,7 +296,7 @@ impl Pool {
 #[derive(Debug)]
 pub(crate) struct FileContent {
     /// Its last unit repeats its first: no piece ends early.
-    pool: Pool,
+    pool: ContentPool,
 }
 
 impl FileContent {
@@ -305,7 +305,7 @@ impl FileContent {
     /// # Errors
     /// [`StartError::Memory`].
     pub(crate) fn new(content: Content, seed: u64) -> Result<FileContent, StartError> {
-        let mut pool = Pool::new(content, seed, 0, 1, CHUNK..=UNIT, POOL_BYTES + UNIT)?;
+        let mut pool = ContentPool::new(content, seed, 0, 1, CHUNK..=UNIT, POOL_BYTES + UNIT)?;
         if !pool.shape.zero {
             pool.memory.bytes_mut().copy_within(..UNIT, POOL_BYTES);
         }
@@ -360,8 +360,8 @@ mod tests {
     /// Small where every access is interpreted.
     const SMALL: usize = if cfg!(miri) { 64 << 10 } else { 1 << 20 };
 
-    fn pool(content: Content, stream: u32, slots: usize) -> Pool {
-        Pool::new(content, 42, stream, slots, 4096..=16384, SMALL).unwrap()
+    fn pool(content: Content, stream: u32, slots: usize) -> ContentPool {
+        ContentPool::new(content, 42, stream, slots, 4096..=16384, SMALL).unwrap()
     }
 
     #[test]
@@ -432,7 +432,7 @@ mod tests {
             ratio: 2.0,
             duplicates: 0.0,
         };
-        let mut pool = Pool::new(content, 1, 0, 1, 512..=512, SMALL).unwrap();
+        let mut pool = ContentPool::new(content, 1, 0, 1, 512..=512, SMALL).unwrap();
         let block = pool.take(512);
         assert!(block[..248].iter().any(|byte| *byte != 0));
         assert!(block[256..].iter().all(|byte| *byte == 0));
@@ -467,7 +467,7 @@ mod tests {
     fn the_same_seed_gives_the_same_bytes_and_another_seed_others() {
         let filled = |seed| {
             let mut buffer = vec![0; 30_001];
-            Pool::new(Content::Random, seed, 0, 1, 4096..=4096, 1 << 20)
+            ContentPool::new(Content::Random, seed, 0, 1, 4096..=4096, 1 << 20)
                 .unwrap()
                 .fill(&mut buffer);
             buffer

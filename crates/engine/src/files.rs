@@ -33,12 +33,12 @@ use rustix::io::Errno;
 
 use crate::calls::flush;
 use crate::control::Control;
-use crate::crew::{Crew, Halt, Hand, Watch, fault, refusal};
 use crate::draw::{derive, unit};
-use crate::outcome::{Op, OpError, Outcome};
+use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::shape::Permutation;
 use crate::spec::Content;
-use name::{Name, Which, directory_name};
+use crate::worker_pool::{Halt, PhaseOptions, Worker, WorkerPool, fault, refusal};
+use name::{NameBuffer, NameKind, directory_name};
 
 mod directories;
 mod entries;
@@ -68,7 +68,7 @@ pub enum AtEnd {
 
 /// In which order files are visited.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Order {
+pub enum VisitOrder {
     /// As they were created, directory after directory.
     Creation,
     /// Each once, in a random order that follows from the seed.
@@ -79,7 +79,7 @@ pub enum Order {
 #[derive(Debug, Clone, Copy)]
 pub struct Pass<'a> {
     /// In which order files, or directories, are visited.
-    pub order: Order,
+    pub order: VisitOrder,
     /// Whether the end is durable.
     pub at_end: AtEnd,
     /// Width of one slice of the time series, ns.
@@ -101,7 +101,7 @@ pub enum RenameTo {
 /// Under which names the files of a set are to be found. Whoever runs a phase that changes them
 /// says so here before the next one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Names {
+pub struct CurrentNames {
     /// Where a renamed file lies.
     pub rename_to: RenameTo,
     /// The files were renamed.
@@ -130,7 +130,7 @@ pub struct FileSet {
     /// What is written.
     pub content: Content,
     /// Which names the files have by now.
-    pub names: Names,
+    pub names: CurrentNames,
     /// Names, sizes, content and random order follow from it.
     pub seed: u64,
 }
@@ -165,25 +165,25 @@ impl FileSet {
     }
 
     /// The name the files go by.
-    fn present(&self) -> Which {
+    fn present(&self) -> NameKind {
         if self.names.renamed {
-            Which::Renamed
+            NameKind::Renamed
         } else {
-            Which::Made
+            NameKind::Made
         }
     }
 
-    fn path(&self, index: u64, which: Which) -> PathBuf {
-        let mut name = Name::new();
+    fn path(&self, index: u64, which: NameKind) -> PathBuf {
+        let mut name = NameBuffer::new();
         let name = name.write(self, index, which, true);
         self.root.join(OsStr::from_bytes(name.to_bytes()))
     }
 
     /// The directory one name of a file lies in.
-    fn directory(&self, index: u64, which: Which) -> u32 {
+    fn directory(&self, index: u64, which: NameKind) -> u32 {
         let made = u128::from(index) * u128::from(self.directories) / u128::from(self.files);
         match (which, self.names.rename_to) {
-            (Which::Renamed, RenameTo::NextDirectory) => (made as u32 + 1) % self.directories,
+            (NameKind::Renamed, RenameTo::NextDirectory) => (made as u32 + 1) % self.directories,
             _ => made as u32,
         }
     }
@@ -212,31 +212,31 @@ impl FileSet {
         handles: &Handles,
         pass: Pass<'_>,
         make: impl Fn() -> Result<T, OpError>,
-        visit: impl Fn(u64, &mut T, &mut Hand<'_>) -> Result<(), Halt> + Sync,
-    ) -> Result<Outcome, OpError> {
+        visit: impl Fn(u64, &mut T, &mut Worker<'_>) -> Result<(), Halt> + Sync,
+    ) -> Result<PhaseOutcome, OpError> {
         let order = match pass.order {
-            Order::Creation => None,
-            Order::Random => Some(Permutation::new(count, derive(self.seed, ORDER))),
+            VisitOrder::Creation => None,
+            VisitOrder::Random => Some(Permutation::new(count, derive(self.seed, ORDER))),
         };
         let share = |thread: u32| {
             (u128::from(count) * u128::from(thread) / u128::from(self.threads)) as u64
         };
         let part = |thread| Ok((share(thread)..share(thread + 1), make()?));
         let parts = (0..self.threads).map(part).collect::<Result<_, _>>()?;
-        let work = |(range, mut own): (std::ops::Range<u64>, T), hand: &mut Hand<'_>| {
+        let work = |(range, mut own): (std::ops::Range<u64>, T), worker: &mut Worker<'_>| {
             for position in range {
-                hand.proceed()?;
+                worker.proceed()?;
                 let index = match &order {
                     None => position,
                     Some(order) => order.apply(position),
                 };
-                visit(index, &mut own, hand)?;
+                visit(index, &mut own, worker)?;
             }
             Ok(())
         };
-        let sync = |hand: &mut Hand<'_>| flush(hand, handles.root(), &self.root);
-        let crew = Crew {
-            watch: Watch {
+        let sync = |worker: &mut Worker<'_>| flush(worker, handles.root(), &self.root);
+        let workers = WorkerPool {
+            watch: PhaseOptions {
                 slice_ns: pass.slice_ns,
                 control: pass.control,
                 ops: &[op],
@@ -246,8 +246,8 @@ impl FileSet {
             keep: &handles.0,
         };
         match pass.at_end {
-            AtEnd::Return => crew.together(parts, work, None),
-            AtEnd::Durable => crew.together(parts, work, Some(&sync)),
+            AtEnd::Return => workers.together(parts, work, None),
+            AtEnd::Durable => workers.together(parts, work, Some(&sync)),
         }
     }
 
@@ -310,11 +310,11 @@ impl Handles {
         &'a self,
         set: &FileSet,
         index: u64,
-        which: Which,
-        room: &'a mut Name,
-    ) -> Entry<'a> {
+        which: NameKind,
+        room: &'a mut NameBuffer,
+    ) -> EntryPath<'a> {
         let directory = self.directory(set.directory(index, which));
-        Entry {
+        EntryPath {
             directory: directory.unwrap_or(self.root().as_fd()),
             name: room.write(set, index, which, directory.is_none()),
         }
@@ -331,7 +331,7 @@ impl Handles {
 }
 
 /// Where a name of a file is looked up.
-struct Entry<'a> {
+struct EntryPath<'a> {
     directory: BorrowedFd<'a>,
     /// Relative to `directory`.
     name: &'a CStr,

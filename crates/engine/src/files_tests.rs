@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use proptest::prelude::*;
 
 use super::*;
-use crate::outcome::Ended;
+use crate::outcome::PhaseEnd;
 
 const SLICE_NS: u64 = 100_000_000;
 
@@ -22,7 +22,7 @@ fn set(root: &Path) -> FileSet {
         threads: 4,
         fsync_each: false,
         content: Content::Random,
-        names: Names::default(),
+        names: CurrentNames::default(),
         seed: 42,
     }
 }
@@ -30,7 +30,7 @@ fn set(root: &Path) -> FileSet {
 /// In order of creation, nothing flushed.
 fn plain(control: &Control) -> Pass<'_> {
     Pass {
-        order: Order::Creation,
+        order: VisitOrder::Creation,
         at_end: AtEnd::Return,
         slice_ns: SLICE_NS,
         control,
@@ -39,7 +39,7 @@ fn plain(control: &Control) -> Pass<'_> {
 
 fn random(control: &Control) -> Pass<'_> {
     Pass {
-        order: Order::Random,
+        order: VisitOrder::Random,
         ..plain(control)
     }
 }
@@ -51,7 +51,7 @@ fn durable(control: &Control) -> Pass<'_> {
     }
 }
 
-fn counts(outcome: &Outcome) -> Vec<(Op, u64, u64)> {
+fn counts(outcome: &PhaseOutcome) -> Vec<(Op, u64, u64)> {
     outcome
         .ops
         .iter()
@@ -68,7 +68,7 @@ fn every_file_is_made_found_read_and_removed_exactly_once() {
     set.prepare().unwrap();
 
     let made = set.create(durable(&control)).unwrap();
-    assert_eq!(made.ended, Ended::Complete, "{:?}", made.error);
+    assert_eq!(made.ended, PhaseEnd::Complete, "{:?}", made.error);
     assert_eq!(counts(&made), [(Op::Fsync, 1, 0), (Op::Create, 500, total)]);
     let mut on_disk = HashSet::new();
     for (index, path) in set.paths().enumerate() {
@@ -233,10 +233,10 @@ fn a_failing_operation_ends_the_phase_and_keeps_what_was_measured() {
     let control = Control::default();
     set.prepare().unwrap();
     set.create(plain(&control)).unwrap();
-    let victim = set.path(100, Which::Made);
+    let victim = set.path(100, NameKind::Made);
     std::fs::remove_file(&victim).unwrap();
     let seen = set.stat(plain(&control)).unwrap();
-    assert_eq!(seen.ended, Ended::Failed);
+    assert_eq!(seen.ended, PhaseEnd::Failed);
     assert_eq!(counts(&seen), [(Op::Stat, 100, 0)]);
     let error = seen.error.unwrap();
     assert_eq!(
@@ -244,7 +244,7 @@ fn a_failing_operation_ends_the_phase_and_keeps_what_was_measured() {
         (victim, Errno::NOENT.raw_os_error())
     );
 
-    std::fs::write(set.path(100, Which::Made), b"x").unwrap();
+    std::fs::write(set.path(100, NameKind::Made), b"x").unwrap();
     let read = set.read(plain(&control)).unwrap();
     let error = read.error.unwrap();
     assert!(error.detail.contains("holds 1 bytes"), "{error}");
@@ -261,13 +261,13 @@ fn stop_ends_a_phase_before_its_first_operation() {
     let control = Control::default();
     control.stop.store(true, Ordering::Relaxed);
     let made = set.create(durable(&control)).unwrap();
-    assert_eq!(made.ended, Ended::Stopped);
+    assert_eq!(made.ended, PhaseEnd::Stopped);
     assert!(made.ops.is_empty());
 }
 
 #[test]
 fn a_full_file_system_fails_the_phase_and_keeps_what_was_measured() {
-    let Some(mount) = crate::tree::tests::Mount::tmpfs("size=1m,nr_inodes=10k") else {
+    let Some(mount) = crate::tree::tests::TestMount::tmpfs("size=1m,nr_inodes=10k") else {
         return;
     };
     let set = FileSet {
@@ -277,7 +277,7 @@ fn a_full_file_system_fails_the_phase_and_keeps_what_was_measured() {
     };
     set.prepare().unwrap();
     let made = set.create(plain(&Control::default())).unwrap();
-    assert_eq!(made.ended, Ended::Failed);
+    assert_eq!(made.ended, PhaseEnd::Failed);
     let errno = made.error.as_ref().unwrap().errno;
     assert_eq!(errno, Errno::NOSPC.raw_os_error());
     let (_, count, bytes) = counts(&made)[0];
@@ -287,12 +287,12 @@ fn a_full_file_system_fails_the_phase_and_keeps_what_was_measured() {
     assert_eq!(made.ops[0].latency.len(), count);
 }
 
-type Run = fn(&FileSet, Pass<'_>) -> Result<Outcome, OpError>;
+type Run = fn(&FileSet, Pass<'_>) -> Result<PhaseOutcome, OpError>;
 
 /// Runs a phase that must succeed, and gives back how often it did its one operation.
 fn ran(set: &FileSet, run: Run, pass: Pass<'_>) -> u64 {
     let outcome = run(set, pass).unwrap();
-    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
     let [(_, count, 0)] = counts(&outcome)[..] else {
         panic!("{:?}", counts(&outcome));
     };
@@ -303,7 +303,7 @@ fn ran(set: &FileSet, run: Run, pass: Pass<'_>) -> u64 {
 /// Runs a phase that must fail, and gives back its error.
 fn failed(set: &FileSet, run: Run, pass: Pass<'_>) -> OpError {
     let outcome = run(set, pass).unwrap();
-    assert_eq!(outcome.ended, Ended::Failed);
+    assert_eq!(outcome.ended, PhaseEnd::Failed);
     outcome.error.unwrap()
 }
 
@@ -324,9 +324,9 @@ fn every_phase_does_its_work_on_each_file_or_directory_once() {
     use RenameTo::{NextDirectory, SameDirectory};
     // One thread and several; directories with descriptors of their own and without.
     let cases = [
-        (Order::Creation, SameDirectory, 1, 3),
-        (Order::Random, NextDirectory, 4, 3),
-        (Order::Random, NextDirectory, 3, DESCRIPTORS_MAX + 1),
+        (VisitOrder::Creation, SameDirectory, 1, 3),
+        (VisitOrder::Random, NextDirectory, 4, 3),
+        (VisitOrder::Random, NextDirectory, 3, DESCRIPTORS_MAX + 1),
     ];
     for (order, rename_to, threads, directories) in cases {
         let home = tempfile::tempdir_in("/var/tmp").unwrap();
@@ -442,7 +442,7 @@ fn failures_name_the_path_and_what_the_system_said() {
         first.clone(),
         Errno::EXIST,
     );
-    let nothing = set.path(0, Which::Made);
+    let nothing = set.path(0, NameKind::Made);
     for (run, op) in [
         (FileSet::open_close as Run, Op::Open),
         (FileSet::rename, Op::Rename),
@@ -459,13 +459,13 @@ fn failures_name_the_path_and_what_the_system_said() {
         Errno::NOTEMPTY,
     );
     // The seventh file's second name is taken.
-    let taken = set.path(6, Which::Linked);
+    let taken = set.path(6, NameKind::Linked);
     std::fs::write(&taken, b"").unwrap();
     let outcome = set.link(pass).unwrap();
     assert_eq!(counts(&outcome), [(Op::Link, 6, 0)]);
     expect(outcome.error.unwrap(), Op::Link, taken, Errno::EXIST);
     // A directory stands where the third file would be renamed to.
-    let blocked = set.path(2, Which::Renamed);
+    let blocked = set.path(2, NameKind::Renamed);
     std::fs::create_dir(&blocked).unwrap();
     let outcome = set.rename(pass).unwrap();
     assert_eq!(counts(&outcome), [(Op::Rename, 2, 0)]);
@@ -493,7 +493,7 @@ fn a_directory_that_lists_another_number_of_entries_fails_with_both_numbers() {
     let second = home.path().join("d000001");
     std::fs::write(second.join("stranger"), b"").unwrap();
     let outcome = set.readdir(plain(&control)).unwrap();
-    assert_eq!(outcome.ended, Ended::Failed);
+    assert_eq!(outcome.ended, PhaseEnd::Failed);
     // The listing itself was done, and stays counted.
     assert_eq!(counts(&outcome), [(Op::Readdir, 2, 0)]);
     let error = outcome.error.unwrap();
@@ -516,7 +516,7 @@ fn a_file_with_too_many_names_fails_the_phase() {
     let allowed = AtomicU64::new(17);
     let outcome = set.between(
         Op::Link,
-        Which::Linked,
+        NameKind::Linked,
         plain(&Control::default()),
         |_, _| match allowed.fetch_sub(1, Ordering::Relaxed) {
             0 => Err(Errno::MLINK),
@@ -526,13 +526,13 @@ fn a_file_with_too_many_names_fails_the_phase() {
     let outcome = outcome.unwrap();
     assert_eq!(counts(&outcome), [(Op::Link, 17, 0)]);
     let error = outcome.error.unwrap();
-    assert_eq!(error.path, set.path(17, Which::Linked));
+    assert_eq!(error.path, set.path(17, NameKind::Linked));
     assert_eq!(error.errno, Errno::MLINK.raw_os_error());
 }
 
 #[test]
 fn a_file_system_without_room_for_names_fails_the_phase() {
-    let Some(mount) = crate::tree::tests::Mount::tmpfs("size=1m,nr_inodes=40") else {
+    let Some(mount) = crate::tree::tests::TestMount::tmpfs("size=1m,nr_inodes=40") else {
         return;
     };
     let control = Control::default();
@@ -566,14 +566,14 @@ fn stop_ends_a_phase_in_its_middle() {
         &handles,
         durable(&control),
         || Ok(()),
-        |index, (), hand| {
-            hand.time::<Halt>(Op::Stat, || Ok(0))?;
+        |index, (), worker| {
+            worker.time::<Halt>(Op::Stat, || Ok(0))?;
             control.stop.store(index == 122, Ordering::Relaxed);
             Ok(())
         },
     );
     let outcome = outcome.unwrap();
-    assert_eq!(outcome.ended, Ended::Stopped);
+    assert_eq!(outcome.ended, PhaseEnd::Stopped);
     assert_eq!(
         counts(&outcome),
         [(Op::Stat, 123, 0)],
@@ -588,10 +588,10 @@ fn a_failure_of_one_thread_stops_the_others_and_counts_what_they_did() {
     let control = Control::default();
     set.prepare().unwrap();
     set.create(plain(&control)).unwrap();
-    let victim = set.path(499, Which::Made);
+    let victim = set.path(499, NameKind::Made);
     std::fs::remove_file(&victim).unwrap();
     let outcome = set.unlink(plain(&control)).unwrap();
-    assert_eq!(outcome.ended, Ended::Failed);
+    assert_eq!(outcome.ended, PhaseEnd::Failed);
     assert_eq!(outcome.error.as_ref().unwrap().path, victim);
     let removed = 499 - on_disk(home.path()).len() as u64;
     assert_eq!(counts(&outcome), [(Op::Unlink, removed, 0)]);
@@ -607,13 +607,13 @@ proptest! {
         linked: bool,
     ) {
         let rename_to = if next { RenameTo::NextDirectory } else { RenameTo::SameDirectory };
-        let names = Names { rename_to, renamed, linked };
+        let names = CurrentNames { rename_to, renamed, linked };
         let set = FileSet { files, directories, names, ..set(Path::new("/")) };
         let mut found = vec![0u64; directories as usize];
         for index in 0..files {
             found[set.directory(index, set.present()) as usize] += 1;
             if linked {
-                found[set.directory(index, Which::Linked) as usize] += 1;
+                found[set.directory(index, NameKind::Linked) as usize] += 1;
             }
         }
         let expected: Vec<u64> = (0..directories).map(|at| set.names_in(at)).collect();

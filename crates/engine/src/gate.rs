@@ -2,40 +2,40 @@
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
-use crate::clock::{Calibration, Clock};
+use crate::clock::{Calibration, FastClock};
 use crate::cpu::Cpu;
 use crate::error::StartError;
 
 /// Holds all workers until everything is laid out, then lets them go at once.
 #[derive(Default)]
-pub(crate) struct Gate {
-    state: Mutex<GateState>,
+pub(crate) struct StartGate {
+    state: Mutex<StartGateState>,
     changed: Condvar,
 }
 
 #[derive(Default)]
-struct GateState {
+struct StartGateState {
     arrived: usize,
     first_error: Option<StartError>,
-    verdict: Option<Verdict>,
+    verdict: Option<StartDecision>,
 }
 
 #[derive(Clone, Copy)]
-enum Verdict {
+enum StartDecision {
     /// Begin, with this clock: its origin is the common start.
-    Go(Clock),
+    Go(FastClock),
     /// Somebody could not lay out what it needs.
     GoHome,
 }
 
-impl Gate {
-    fn state(&self) -> MutexGuard<'_, GateState> {
+impl StartGate {
+    fn state(&self) -> MutexGuard<'_, StartGateState> {
         // A poisoned gate means a worker panicked; the join reports that.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A worker is ready, or cannot be. Returns when all may start; `None`: none may.
-    pub(crate) fn pass(&self, error: Option<StartError>) -> Option<Clock> {
+    pub(crate) fn pass(&self, error: Option<StartError>) -> Option<FastClock> {
         let mut state = self.state();
         state.arrived += 1;
         if state.first_error.is_none() {
@@ -44,8 +44,8 @@ impl Gate {
         self.changed.notify_all();
         loop {
             match state.verdict {
-                Some(Verdict::Go(clock)) => return Some(clock),
-                Some(Verdict::GoHome) => return None,
+                Some(StartDecision::Go(clock)) => return Some(clock),
+                Some(StartDecision::GoHome) => return None,
                 None => {
                     state = self
                         .changed
@@ -64,7 +64,7 @@ impl Gate {
         workers: usize,
         calibration: Calibration,
         error: Option<StartError>,
-    ) -> Result<(Clock, Cpu), StartError> {
+    ) -> Result<(FastClock, Cpu), StartError> {
         let mut state = self.state();
         while state.arrived < workers {
             state = self
@@ -76,8 +76,8 @@ impl Gate {
         let clock = calibration.finish();
         let cpu = Cpu::now();
         state.verdict = Some(match error {
-            None => Verdict::Go(clock),
-            Some(_) => Verdict::GoHome,
+            None => StartDecision::Go(clock),
+            Some(_) => StartDecision::GoHome,
         });
         self.changed.notify_all();
         error.map_or(Ok((clock, cpu)), Err)

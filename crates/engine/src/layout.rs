@@ -6,12 +6,12 @@ use rustix::io::{Errno, retry_on_intr};
 use std::os::fd::OwnedFd;
 use std::sync::atomic::Ordering;
 
-use crate::content::{POOL_BYTES, Pool};
+use crate::content::{ContentPool, POOL_BYTES};
 use crate::control::Control;
 use crate::error::StartError;
 use crate::io::sync::sync_file;
 use crate::outcome::{Op, OpError};
-use crate::spec::{Content, Target};
+use crate::spec::{Content, IoTarget};
 
 /// Bytes of one write.
 const PIECE_BYTES: usize = 1 << 20;
@@ -29,13 +29,13 @@ const STREAM: u32 = (1 << 20) - 1;
 /// [`StartError::Open`]; [`StartError::LayOut`] with path, offset and errno of the write that
 /// failed (a full device, for one); [`StartError::Memory`].
 pub fn lay_out(
-    targets: &[Target],
+    targets: &[IoTarget],
     content: Content,
     seed: u64,
     control: &Control,
 ) -> Result<(), StartError> {
     // Duplicates and compressible shares are those of pieces of this size and pages within them.
-    let mut pool = Pool::new(
+    let mut pool = ContentPool::new(
         content,
         seed,
         STREAM,
@@ -55,9 +55,9 @@ pub fn lay_out(
 
 /// Returns whether it got to the end.
 fn write_whole(
-    target: &Target,
+    target: &IoTarget,
     file: &OwnedFd,
-    pool: &mut Pool,
+    pool: &mut ContentPool,
     control: &Control,
 ) -> Result<bool, StartError> {
     let mut offset = 0;
@@ -82,7 +82,7 @@ fn write_whole(
     Ok(true)
 }
 
-fn failed(op: Op, target: &Target, offset: Option<u64>, errno: Errno) -> StartError {
+fn failed(op: Op, target: &IoTarget, offset: Option<u64>, errno: Errno) -> StartError {
     StartError::LayOut(OpError {
         op,
         path: target.path.clone(),

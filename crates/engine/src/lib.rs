@@ -2,7 +2,8 @@
 //!
 //! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`bonnie`],
 //! [`files`], [`postmark`], [`sysbench`] and [`tree`], watched through a [`Control`], and comes
-//! back as an [`Outcome`].
+//! back as an [`PhaseOutcome`].
+mod block_worker;
 pub mod bonnie;
 mod calls;
 mod choose;
@@ -10,7 +11,6 @@ pub mod clock;
 pub mod content;
 mod control;
 mod cpu;
-mod crew;
 mod descriptors;
 pub mod draw;
 mod error;
@@ -23,6 +23,7 @@ pub mod memory;
 mod outcome;
 mod pace;
 pub mod pacing;
+mod phase;
 pub mod postmark;
 pub mod recorder;
 pub mod residency;
@@ -31,21 +32,20 @@ pub mod shape;
 pub mod spec;
 pub mod sysbench;
 mod target;
-mod thread;
 pub mod tree;
 pub mod verify;
 mod watch;
-mod worker;
+mod worker_pool;
 
 pub use control::Control;
 pub use error::StartError;
 pub use layout::lay_out;
 pub use outcome::{
-    Ended, LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, Outcome, Slice,
-    Stretch, ThreadOutcome, Timing,
+    LATENCY_DIGITS, LATENCY_NS_MAX, LATENCY_NS_MIN, Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome,
+    Slice, Stretch, ThreadOutcome, Timing,
 };
-pub use thread::{run, run_verified, self_cost};
-pub use verify::{Ledger, lay_out_verified};
+pub use phase::{run, run_verified, self_cost};
+pub use verify::{ContentLedger, lay_out_verified};
 
 /// Whether the kernel lets this process use io_uring.
 ///

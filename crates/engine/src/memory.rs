@@ -17,7 +17,7 @@ pub const ALIGNMENT: usize = 4096;
 /// fetch lines of 64 in pairs.
 #[derive(Debug, Clone)]
 #[repr(align(128))]
-pub(crate) struct Apart<T>(pub(crate) T);
+pub(crate) struct CachePadded<T>(pub(crate) T);
 
 /// `bytes`, rounded up to [`ALIGNMENT`].
 pub fn round_up(bytes: usize) -> usize {
@@ -26,20 +26,20 @@ pub fn round_up(bytes: usize) -> usize {
 
 /// An owned, zeroed, page-aligned region.
 #[derive(Debug)]
-pub struct Memory {
+pub struct AlignedMemory {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: `Memory` owns its mapping alone, like a `Box<[u8]>`; nothing about it is tied to a thread.
-unsafe impl Send for Memory {}
+// SAFETY: `AlignedMemory` owns its mapping alone, like a `Box<[u8]>`; nothing about it is tied to a thread.
+unsafe impl Send for AlignedMemory {}
 
-impl Memory {
+impl AlignedMemory {
     /// Maps at least `bytes` bytes of zeros, all of them present.
     ///
     /// # Errors
     /// [`StartError::Memory`] with what the system said.
-    pub fn new(bytes: usize) -> Result<Memory, StartError> {
+    pub fn new(bytes: usize) -> Result<AlignedMemory, StartError> {
         let bytes = round_up(bytes.max(1));
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // The interpreter that checks the unsafe code has no pages to make present.
@@ -55,7 +55,7 @@ impl Memory {
             unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
         match start {
             Ok(start) => match NonNull::new(start.cast::<u8>()) {
-                Some(start) => Ok(Memory { start, bytes }),
+                Some(start) => Ok(AlignedMemory { start, bytes }),
                 None => Err(StartError::Memory { bytes, errno: 0 }),
             },
             Err(errno) => Err(StartError::Memory {
@@ -84,7 +84,7 @@ impl Memory {
     }
 }
 
-impl Drop for Memory {
+impl Drop for AlignedMemory {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `new` with this very length and, by ownership, nothing
         // refers to it any more. Unmapping a valid range cannot fail.
@@ -99,8 +99,8 @@ mod tests {
 
     #[test]
     fn a_region_is_zeroed_and_aligned_and_nobody_elses() {
-        let mut region = Memory::new(5_000).unwrap();
-        let other = Memory::new(1).unwrap();
+        let mut region = AlignedMemory::new(5_000).unwrap();
+        let other = AlignedMemory::new(1).unwrap();
         assert_eq!((region.bytes().len(), other.bytes().len()), (8_192, 4_096));
         assert!(region.as_ptr().addr().is_multiple_of(ALIGNMENT));
         assert!(region.bytes().iter().all(|byte| *byte == 0));
@@ -113,7 +113,7 @@ mod tests {
 
     #[test]
     fn what_is_apart_shares_no_line_with_its_neighbour() {
-        let both = [Apart(1u8), Apart(2u8)];
+        let both = [CachePadded(1u8), CachePadded(2u8)];
         let place = |index: usize| &raw const both[index].0 as usize;
         assert_eq!((place(0) % 128, place(1) % 128), (0, 0));
         assert!(place(1) - place(0) >= 128);

@@ -1,6 +1,6 @@
 //! What the engine brings back: counts, latencies, a time series, the first error.
 //!
-//! One [`Outcome`] is one phase. Nothing here is averaged: histograms and counters only, so that
+//! One [`PhaseOutcome`] is one phase. Nothing here is averaged: histograms and counters only, so that
 //! whoever reads them later can merge, cut and judge. Units: bytes, nanoseconds.
 
 use std::path::PathBuf;
@@ -261,29 +261,29 @@ impl std::error::Error for OpError {}
 
 /// Why a phase ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ended {
+pub enum PhaseEnd {
     /// It did what it was asked to do.
     Complete,
     /// Somebody raised [`crate::Control::stop`].
     Stopped,
-    /// An operation failed: see [`Outcome::error`].
+    /// An operation failed: see [`PhaseOutcome::error`].
     Failed,
 }
 
 /// What one of several threads did.
 #[derive(Debug, Clone)]
 pub struct ThreadOutcome {
-    /// As [`Outcome::ops`].
+    /// As [`PhaseOutcome::ops`].
     pub ops: Vec<OpOutcome>,
-    /// As [`Outcome::series`], with slices of the same width.
+    /// As [`PhaseOutcome::series`], with slices of the same width.
     pub series: Vec<Slice>,
 }
 
 /// Everything one phase left behind. Every fraction is finite, and 0 where it was not measured.
 #[derive(Debug, Clone)]
-pub struct Outcome {
+pub struct PhaseOutcome {
     /// Why it ended.
-    pub ended: Ended,
+    pub ended: PhaseEnd,
     /// From the common start of all threads to the end of the last one, closing fsync included, ns.
     pub elapsed_ns: u64,
     /// Processor time of the process meanwhile, in user mode, all threads together, ns. Whatever
@@ -333,7 +333,7 @@ pub struct Outcome {
     pub clock_back: u64,
 }
 
-impl Outcome {
+impl PhaseOutcome {
     /// Processor time of the process, in user mode and in the kernel, ns.
     pub fn cpu_ns(&self) -> u64 {
         self.cpu_user_ns + self.cpu_system_ns

@@ -3,7 +3,7 @@
 use crate::pacing::Schedule;
 
 /// When the next operation may start.
-pub(crate) trait Pace {
+pub(crate) trait Pacer {
     /// Latency counts from the intended start instead of the actual one.
     const FROM_INTENDED: bool;
     /// From when on the place of an operation that completed at `completed_ns` may be used again.
@@ -20,7 +20,7 @@ pub(crate) trait Pace {
 #[derive(Debug)]
 pub(crate) struct Eager;
 
-impl Pace for Eager {
+impl Pacer for Eager {
     const FROM_INTENDED: bool = false;
     #[inline(always)]
     fn ready_ns(&self, _completed_ns: u64) -> u64 {
@@ -43,7 +43,7 @@ pub(crate) struct Thinking {
     pub(crate) think_time_ns: u64,
 }
 
-impl Pace for Thinking {
+impl Pacer for Thinking {
     const FROM_INTENDED: bool = false;
     #[inline(always)]
     fn ready_ns(&self, completed_ns: u64) -> u64 {
@@ -64,7 +64,7 @@ impl Pace for Thinking {
 #[derive(Debug)]
 pub(crate) struct Scheduled(pub(crate) Schedule);
 
-impl Pace for Scheduled {
+impl Pacer for Scheduled {
     const FROM_INTENDED: bool = true;
     /// At once: kept to tell an operation that found no place from one that was issued late.
     #[inline(always)]

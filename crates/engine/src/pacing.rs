@@ -24,12 +24,12 @@ const COUNTED_MAX: u64 = 10_000_000;
 /// The intended starts of one worker's operations, its share of the whole phase's arrivals.
 #[derive(Debug, Clone)]
 pub struct Schedule {
-    kind: Kind,
+    kind: ArrivalKind,
     next_ns: f64,
 }
 
 #[derive(Debug, Clone)]
-enum Kind {
+enum ArrivalKind {
     /// Arrival `index` of this worker is number `worker + index * workers` of the phase.
     Fixed {
         gap_ns: f64,
@@ -47,7 +47,7 @@ impl Schedule {
         let first_ns = f64::from(worker) * gap;
         let gap_ns = gap * f64::from(workers);
         Schedule {
-            kind: Kind::Fixed {
+            kind: ArrivalKind::Fixed {
                 gap_ns,
                 first_ns,
                 index: 0,
@@ -60,7 +60,7 @@ impl Schedule {
     pub fn poisson(per_second: f64, workers: u32, mut draw: Draw) -> Schedule {
         let mean_ns = gap_ns(per_second) * f64::from(workers);
         let next_ns = exponential(mean_ns, draw.bits());
-        let kind = Kind::Poisson { mean_ns, draw };
+        let kind = ArrivalKind::Poisson { mean_ns, draw };
         Schedule { kind, next_ns }
     }
 
@@ -75,7 +75,7 @@ impl Schedule {
     #[inline]
     pub fn advance(&mut self) {
         match &mut self.kind {
-            Kind::Fixed {
+            ArrivalKind::Fixed {
                 gap_ns,
                 first_ns,
                 index,
@@ -84,7 +84,7 @@ impl Schedule {
                 // By multiplication, not by adding up: rounding errors do not accumulate.
                 self.next_ns = *first_ns + *index as f64 * *gap_ns;
             }
-            Kind::Poisson { mean_ns, draw } => {
+            ArrivalKind::Poisson { mean_ns, draw } => {
                 self.next_ns += exponential(*mean_ns, draw.bits());
             }
         }
@@ -99,8 +99,8 @@ impl Schedule {
         let gaps = |from_ns: f64, gap_ns: f64| ((last_ns - from_ns) / gap_ns).max(0.0) as u64;
         match self.kind {
             _ if self.next_ns > last_ns => 0,
-            Kind::Fixed { gap_ns, .. } => 1 + gaps(self.next_ns, gap_ns),
-            Kind::Poisson { mean_ns, .. } => {
+            ArrivalKind::Fixed { gap_ns, .. } => 1 + gaps(self.next_ns, gap_ns),
+            ArrivalKind::Poisson { mean_ns, .. } => {
                 for counted in 0..COUNTED_MAX {
                     if self.next_ns > last_ns {
                         return counted;

@@ -25,23 +25,23 @@ use rustix::io::Errno;
 
 use crate::calls::{close, flush};
 use crate::control::Control;
-use crate::crew::{Halt, Hand, Watch, alone, fault, refusal};
 use crate::files::AtEnd;
-use crate::outcome::{Ended, Op, OpError, Outcome, Stretch};
+use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, Stretch};
+use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 use stream::{Buffer, write_all};
-use table::{File, Table};
+use table::{FileTable, PostMarkFile};
 use twister::Twister;
 
 /// Most files in the beginning: twice as many slots must be numbers PostMark can draw.
 pub const FILES_MAX: u32 = i32::MAX as u32 / 2;
 /// Largest file, bytes: of twice as many the source of all data is made.
 pub const SIZE_MAX: u32 = i32::MAX as u32 / 2;
-/// The three stretches of a run, in order: [`Outcome::stretches`].
+/// The three stretches of a run, in order: [`PhaseOutcome::stretches`].
 pub const STRETCHES: [&str; 3] = ["creation", "transactions", "deletion"];
 
 /// A directory, and how often it is chosen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Location {
+pub struct PostMarkLocation {
     /// The directory, which must exist.
     pub path: PathBuf,
     /// Its share is this over the sum of all weights; at least 1.
@@ -50,9 +50,9 @@ pub struct Location {
 
 /// One run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PostMark {
+pub struct PostMarkPlan {
     /// Where files are made; at least one.
-    pub locations: Vec<Location>,
+    pub locations: Vec<PostMarkLocation>,
     /// Directories `s0`, `s1` … made in each location; 0 and 1: files lie in the location itself.
     pub subdirectories: u32,
     /// Files in the beginning, 1 … [`FILES_MAX`]. At most twice as many exist at once: beyond,
@@ -84,7 +84,7 @@ pub struct PostMark {
 
 /// How far a run is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
+pub enum PostMarkProgress {
     /// Subdirectories are being made; said only where there are any.
     MakingDirectories,
     /// The first files are being made.
@@ -107,10 +107,10 @@ pub enum Notice {
 
 /// What a run left behind.
 #[derive(Debug, Clone)]
-pub struct Ran {
+pub struct PostMarkOutcome {
     /// Files made are [`Op::Create`], read [`Op::Open`], appended to [`Op::Append`], deleted
-    /// [`Op::Unlink`]; [`Outcome::stretches`] are [`STRETCHES`].
-    pub outcome: Outcome,
+    /// [`Op::Unlink`]; [`PhaseOutcome::stretches`] are [`STRETCHES`].
+    pub outcome: PhaseOutcome,
     /// There was no file left before the last transaction.
     pub out_of_files: bool,
     /// Bytes read, added up in single precision as PostMark does: large sums lose what is added.
@@ -119,7 +119,7 @@ pub struct Ran {
     pub written_as_float: f32,
 }
 
-impl PostMark {
+impl PostMarkPlan {
     /// Does it all. `notice` is called from inside the measured time, a dozen times or so.
     ///
     /// Making and removing subdirectories is not measured. Files are left behind where a run is
@@ -127,30 +127,30 @@ impl PostMark {
     ///
     /// # Errors
     /// The plan makes no sense, there is no memory for it, or a directory cannot be made or
-    /// removed. A failing operation is found in [`Outcome::error`] instead.
+    /// removed. A failing operation is found in [`PhaseOutcome::error`] instead.
     pub fn run(
         &self,
         slice_ns: u64,
         control: &Control,
-        notice: &mut dyn FnMut(Notice),
-    ) -> Result<Ran, OpError> {
+        notice: &mut dyn FnMut(PostMarkProgress),
+    ) -> Result<PostMarkOutcome, OpError> {
         self.check()?;
-        let mut run = Run::new(self, notice)?;
+        let mut run = PostMarkRun::new(self, notice)?;
         run.make_directories()?;
         let ops = [Op::Fsync, Op::Create, Op::Open, Op::Append, Op::Unlink];
-        let watch = Watch {
+        let watch = PhaseOptions {
             slice_ns,
             control,
             ops: &ops,
         };
         let why = "plain calls by path, as PostMark makes them".to_owned();
-        let mut outcome = alone(watch, why, |hand| run.measured(hand));
-        if outcome.ended == Ended::Complete {
+        let mut outcome = alone(watch, why, |worker| run.measured(worker));
+        if outcome.ended == PhaseEnd::Complete {
             run.remove_directories()?;
-            (run.notice)(Notice::Done);
+            (run.notice)(PostMarkProgress::Done);
         }
         outcome.stretches = run.stretches;
-        Ok(Ran {
+        Ok(PostMarkOutcome {
             outcome,
             out_of_files: run.out_of_files,
             read_as_float: run.read_as_float,
@@ -203,16 +203,16 @@ impl PostMark {
 }
 
 /// Where a run stands.
-struct Run<'a> {
-    plan: &'a PostMark,
-    notice: &'a mut dyn FnMut(Notice),
+struct PostMarkRun<'a> {
+    plan: &'a PostMarkPlan,
+    notice: &'a mut dyn FnMut(PostMarkProgress),
     random: Twister,
     /// What all files are written from, each from its beginning.
     source: Vec<u8>,
     /// What is read goes here.
     sink: Vec<u8>,
     buffer: Buffer,
-    table: Table,
+    table: FileTable,
     /// Each location as the beginning of a path.
     prefixes: Vec<Vec<u8>>,
     total_weight: u32,
@@ -226,8 +226,11 @@ struct Run<'a> {
     stretches: Vec<Stretch>,
 }
 
-impl<'a> Run<'a> {
-    fn new(plan: &'a PostMark, notice: &'a mut dyn FnMut(Notice)) -> Result<Run<'a>, OpError> {
+impl<'a> PostMarkRun<'a> {
+    fn new(
+        plan: &'a PostMarkPlan,
+        notice: &'a mut dyn FnMut(PostMarkProgress),
+    ) -> Result<PostMarkRun<'a>, OpError> {
         let no_memory = |what: &str| {
             let detail = format!("no memory for {what}");
             refusal(Op::Create, &plan.root(), Errno::NOMEM, detail)
@@ -248,15 +251,16 @@ impl<'a> Run<'a> {
                 handles.push(handle);
             }
         }
-        let prefix = |location: &Location| [location.path.as_os_str().as_bytes(), b"/"].concat();
-        Ok(Run {
+        let prefix =
+            |location: &PostMarkLocation| [location.path.as_os_str().as_bytes(), b"/"].concat();
+        Ok(PostMarkRun {
             plan,
             notice,
             random,
             source,
             sink: vec![0; plan.read_block.min(plan.size_high) as usize],
             buffer: Buffer::new(),
-            table: Table::new(2 * plan.files as usize),
+            table: FileTable::new(2 * plan.files as usize),
             prefixes: plan.locations.iter().map(prefix).collect(),
             total_weight: plan.total_weight().unwrap_or(0),
             path: Vec::new(),
@@ -272,7 +276,7 @@ impl<'a> Run<'a> {
     fn make_directories(&mut self) -> Result<(), OpError> {
         for (number, path) in self.plan.directories().enumerate() {
             if number == 0 {
-                (self.notice)(Notice::MakingDirectories);
+                (self.notice)(PostMarkProgress::MakingDirectories);
             }
             mkdirat(CWD, &path, Mode::from_raw_mode(0o700))
                 .map_err(|errno| fault(Op::Mkdir, &path, errno))?;
@@ -283,7 +287,7 @@ impl<'a> Run<'a> {
     fn remove_directories(&mut self) -> Result<(), OpError> {
         for (number, path) in self.plan.directories().enumerate() {
             if number == 0 {
-                (self.notice)(Notice::RemovingDirectories);
+                (self.notice)(PostMarkProgress::RemovingDirectories);
             }
             unlinkat(CWD, &path, AtFlags::REMOVEDIR)
                 .map_err(|errno| fault(Op::Rmdir, &path, errno))?;
@@ -291,18 +295,18 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn measured(&mut self, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn measured(&mut self, worker: &mut Worker<'_>) -> Result<(), Halt> {
         let mut begun_ns = 0;
         for (name, part) in STRETCHES.into_iter().zip([
-            Run::create_all as fn(&mut Self, &mut Hand<'_>) -> Result<Counts, Halt>,
-            Run::transact_all,
-            Run::delete_all,
+            PostMarkRun::create_all as fn(&mut Self, &mut Worker<'_>) -> Result<Counts, Halt>,
+            PostMarkRun::transact_all,
+            PostMarkRun::delete_all,
         ]) {
-            let counts = part(self, hand)?;
+            let counts = part(self, worker)?;
             for (handle, location) in self.handles.iter().zip(&self.plan.locations) {
-                flush(hand, handle, &location.path)?;
+                flush(worker, handle, &location.path)?;
             }
-            let ended_ns = hand.now_ns();
+            let ended_ns = worker.now_ns();
             self.stretches.push(Stretch {
                 name,
                 elapsed_ns: ended_ns.saturating_sub(begun_ns),
@@ -313,71 +317,71 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn create_all(&mut self, hand: &mut Hand<'_>) -> Result<Counts, Halt> {
-        (self.notice)(Notice::Creating);
+    fn create_all(&mut self, worker: &mut Worker<'_>) -> Result<Counts, Halt> {
+        (self.notice)(PostMarkProgress::Creating);
         let mut counts = Counts::default();
         for _ in 0..self.plan.files {
-            hand.proceed()?;
-            self.create(hand, &mut counts)?;
+            worker.proceed()?;
+            self.create(worker, &mut counts)?;
         }
         Ok(counts)
     }
 
-    fn transact_all(&mut self, hand: &mut Hand<'_>) -> Result<Counts, Halt> {
-        (self.notice)(Notice::Transacting);
+    fn transact_all(&mut self, worker: &mut Worker<'_>) -> Result<Counts, Halt> {
+        (self.notice)(PostMarkProgress::Transacting);
         let mut counts = Counts::default();
         // PostMark divides by this, and dies of fewer than ten transactions.
         let tenth = (self.plan.transactions / 10).max(1);
         for number in 0..self.plan.transactions {
-            hand.proceed()?;
+            worker.proceed()?;
             if self.table.is_empty() {
                 self.out_of_files = true;
-                (self.notice)(Notice::OutOfFiles);
+                (self.notice)(PostMarkProgress::OutOfFiles);
                 return Ok(counts);
             }
-            self.transact(hand, &mut counts)?;
+            self.transact(worker, &mut counts)?;
             if number % tenth == 0 {
-                (self.notice)(Notice::Tenth);
+                (self.notice)(PostMarkProgress::Tenth);
             }
         }
-        (self.notice)(Notice::TransactionsDone);
+        (self.notice)(PostMarkProgress::TransactionsDone);
         Ok(counts)
     }
 
     #[inline]
-    fn transact(&mut self, hand: &mut Hand<'_>, counts: &mut Counts) -> Result<(), Halt> {
+    fn transact(&mut self, worker: &mut Worker<'_>, counts: &mut Counts) -> Result<(), Halt> {
         if let Some(bias) = self.plan.bias_read {
             let reads = self.random.below(10) < bias;
             let slot = self.table.draw(&mut self.random);
             if reads {
-                self.read(slot, hand, counts)?;
+                self.read(slot, worker, counts)?;
             } else {
-                self.append(slot, hand, counts)?;
+                self.append(slot, worker, counts)?;
             }
         }
         if let Some(bias) = self.plan.bias_create {
             if self.random.below(10) < bias {
-                self.create(hand, counts)?;
+                self.create(worker, counts)?;
             } else {
                 let slot = self.table.draw(&mut self.random);
-                self.delete(slot, hand, counts)?;
+                self.delete(slot, worker, counts)?;
             }
         }
         Ok(())
     }
 
-    fn delete_all(&mut self, hand: &mut Hand<'_>) -> Result<Counts, Halt> {
-        (self.notice)(Notice::Deleting);
+    fn delete_all(&mut self, worker: &mut Worker<'_>) -> Result<Counts, Halt> {
+        (self.notice)(PostMarkProgress::Deleting);
         let mut counts = Counts::default();
         for slot in 0..self.table.slots() {
-            hand.proceed()?;
-            self.delete(slot, hand, &mut counts)?;
+            worker.proceed()?;
+            self.delete(slot, worker, &mut counts)?;
         }
         Ok(counts)
     }
 
     /// Draws a file and makes it; nothing is drawn where no slot is free.
-    fn create(&mut self, hand: &mut Hand<'_>, counts: &mut Counts) -> Result<(), Halt> {
+    fn create(&mut self, worker: &mut Worker<'_>, counts: &mut Counts) -> Result<(), Halt> {
         if self.table.is_full() {
             return Ok(());
         }
@@ -391,7 +395,7 @@ impl<'a> Run<'a> {
             count => self.random.below(count),
         };
         self.files_made += 1;
-        let file = File {
+        let file = PostMarkFile {
             number: self.files_made,
             location,
             subdirectory,
@@ -403,7 +407,7 @@ impl<'a> Run<'a> {
             false => (OFlags::RDWR, 0o644),
         };
         let flags = access | OFlags::CREATE | OFlags::EXCL;
-        self.write(Op::Create, file, file.size, (flags, mode), hand)?;
+        self.write(Op::Create, file, file.size, (flags, mode), worker)?;
         counts.created += 1;
         Ok(())
     }
@@ -424,7 +428,7 @@ impl<'a> Run<'a> {
     fn append(
         &mut self,
         slot: usize,
-        hand: &mut Hand<'_>,
+        worker: &mut Worker<'_>,
         counts: &mut Counts,
     ) -> Result<(), Halt> {
         let file = *self.table.file(slot);
@@ -437,7 +441,13 @@ impl<'a> Run<'a> {
             true => OFlags::WRONLY,
             false => OFlags::RDWR,
         };
-        self.write(Op::Append, file, bytes, (access | OFlags::APPEND, 0), hand)?;
+        self.write(
+            Op::Append,
+            file,
+            bytes,
+            (access | OFlags::APPEND, 0),
+            worker,
+        )?;
         self.table.file(slot).size += bytes;
         counts.appended += 1;
         Ok(())
@@ -446,12 +456,12 @@ impl<'a> Run<'a> {
     fn write(
         &mut self,
         op: Op,
-        file: File,
+        file: PostMarkFile,
         bytes: u32,
         (flags, mode): (OFlags, u32),
-        hand: &mut Hand<'_>,
+        worker: &mut Worker<'_>,
     ) -> Result<(), Halt> {
-        let Run {
+        let PostMarkRun {
             plan,
             source,
             buffer,
@@ -462,7 +472,7 @@ impl<'a> Run<'a> {
         let name = name(plan, prefixes, file, path);
         let data = &source[..bytes as usize];
         let mut short = 0;
-        let done = hand.time(op, || {
+        let done = worker.time(op, || {
             let flags = flags | OFlags::CLOEXEC;
             let fd = openat(CWD, name, flags, Mode::from_raw_mode(mode))?;
             if plan.buffered {
@@ -486,16 +496,21 @@ impl<'a> Run<'a> {
             close(fd)?;
             Ok(u64::from(bytes))
         });
-        (0..short).for_each(|_| hand.count_short());
+        (0..short).for_each(|_| worker.count_short());
         done.map_err(|errno| fault(op, shown(name), errno))?;
         self.written_as_float += bytes as f32;
         Ok(())
     }
 
     /// Reads a file whole.
-    fn read(&mut self, slot: usize, hand: &mut Hand<'_>, counts: &mut Counts) -> Result<(), Halt> {
+    fn read(
+        &mut self,
+        slot: usize,
+        worker: &mut Worker<'_>,
+        counts: &mut Counts,
+    ) -> Result<(), Halt> {
         let file = *self.table.file(slot);
-        let Run {
+        let PostMarkRun {
             plan,
             sink,
             buffer,
@@ -506,7 +521,7 @@ impl<'a> Run<'a> {
         let name = name(plan, prefixes, file, path);
         let block = plan.read_block as usize;
         let (whole, rest) = (file.size as usize / block, file.size as usize % block);
-        let found = hand.time(Op::Open, || {
+        let found = worker.time(Op::Open, || {
             let fd = openat(CWD, name, OFlags::RDONLY | OFlags::CLOEXEC, Mode::empty())?;
             let mut found = 0;
             if plan.buffered {
@@ -538,17 +553,18 @@ impl<'a> Run<'a> {
     fn delete(
         &mut self,
         slot: usize,
-        hand: &mut Hand<'_>,
+        worker: &mut Worker<'_>,
         counts: &mut Counts,
     ) -> Result<(), Halt> {
         let Some(file) = self.table.remove(slot) else {
             return Ok(());
         };
         let name = name(self.plan, &self.prefixes, file, &mut self.path);
-        hand.time(Op::Unlink, || {
-            unlinkat(CWD, name, AtFlags::empty()).map(|()| 0)
-        })
-        .map_err(|errno| fault(Op::Unlink, shown(name), errno))?;
+        worker
+            .time(Op::Unlink, || {
+                unlinkat(CWD, name, AtFlags::empty()).map(|()| 0)
+            })
+            .map_err(|errno| fault(Op::Unlink, shown(name), errno))?;
         counts.deleted += 1;
         Ok(())
     }
@@ -575,7 +591,12 @@ impl From<Counts> for Vec<(Op, u64)> {
 }
 
 /// The path of a file, written into `path`.
-fn name<'p>(plan: &PostMark, prefixes: &[Vec<u8>], file: File, path: &'p mut Vec<u8>) -> &'p CStr {
+fn name<'p>(
+    plan: &PostMarkPlan,
+    prefixes: &[Vec<u8>],
+    file: PostMarkFile,
+    path: &'p mut Vec<u8>,
+) -> &'p CStr {
     path.clear();
     path.extend_from_slice(&prefixes[file.location as usize]);
     // Writing to memory does not fail.

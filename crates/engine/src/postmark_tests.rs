@@ -5,9 +5,9 @@ use super::*;
 const SLICE_NS: u64 = 100_000_000;
 
 /// PostMark's own defaults.
-fn defaults(directory: &Path) -> PostMark {
-    PostMark {
-        locations: vec![Location {
+fn defaults(directory: &Path) -> PostMarkPlan {
+    PostMarkPlan {
+        locations: vec![PostMarkLocation {
             path: directory.to_owned(),
             weight: 1,
         }],
@@ -26,7 +26,7 @@ fn defaults(directory: &Path) -> PostMark {
     }
 }
 
-fn run(plan: &PostMark) -> (Ran, Vec<Notice>) {
+fn run(plan: &PostMarkPlan) -> (PostMarkOutcome, Vec<PostMarkProgress>) {
     let mut notices = Vec::new();
     let mut notice = |said| notices.push(said);
     let ran = plan
@@ -35,13 +35,13 @@ fn run(plan: &PostMark) -> (Ran, Vec<Notice>) {
     (ran, notices)
 }
 
-fn count(ran: &Ran, stretch: usize, op: Op) -> u64 {
+fn count(ran: &PostMarkOutcome, stretch: usize, op: Op) -> u64 {
     let counts = &ran.outcome.stretches[stretch].counts;
     counts.iter().find(|(kind, _)| *kind == op).unwrap().1
 }
 
 /// Created alone, created mixed, read, appended, deleted mixed, deleted alone.
-fn counts(ran: &Ran) -> [u64; 6] {
+fn counts(ran: &PostMarkOutcome) -> [u64; 6] {
     [
         count(ran, 0, Op::Create),
         count(ran, 1, Op::Create),
@@ -53,7 +53,7 @@ fn counts(ran: &Ran) -> [u64; 6] {
 }
 
 /// Bytes read, bytes written.
-fn bytes(ran: &Ran) -> (u64, u64) {
+fn bytes(ran: &PostMarkOutcome) -> (u64, u64) {
     let of = |op| {
         let found = ran.outcome.ops.iter().find(|kind| kind.op == op);
         found.map_or(0, |kind| kind.bytes)
@@ -71,7 +71,7 @@ fn the_defaults_do_what_the_original_does() {
     let (ran, notices) = run(&defaults(base.path()));
     assert_eq!(
         ran.outcome.ended,
-        Ended::Complete,
+        PhaseEnd::Complete,
         "{:?}",
         ran.outcome.error
     );
@@ -84,7 +84,9 @@ fn the_defaults_do_what_the_original_does() {
     );
     assert_eq!(ran.read_as_float, read as f32, "small sums are exact");
     assert_eq!(ran.written_as_float, written as f32);
-    let tenths = notices.iter().filter(|said| **said == Notice::Tenth);
+    let tenths = notices
+        .iter()
+        .filter(|said| **said == PostMarkProgress::Tenth);
     assert_eq!(tenths.count(), 10);
     assert!(is_empty(base.path()));
 }
@@ -93,7 +95,7 @@ fn the_defaults_do_what_the_original_does() {
 #[test]
 fn without_a_buffer_in_subdirectories_it_does_what_the_original_does() {
     let base = tempfile::tempdir().unwrap();
-    let plan = PostMark {
+    let plan = PostMarkPlan {
         subdirectories: 10,
         transactions: 20_000,
         size_low: 5120,
@@ -106,7 +108,7 @@ fn without_a_buffer_in_subdirectories_it_does_what_the_original_does() {
     let (ran, _) = run(&plan);
     assert_eq!(
         ran.outcome.ended,
-        Ended::Complete,
+        PhaseEnd::Complete,
         "{:?}",
         ran.outcome.error
     );
@@ -120,7 +122,7 @@ fn without_a_buffer_in_subdirectories_it_does_what_the_original_does() {
 #[test]
 fn it_ends_where_no_file_is_left() {
     let base = tempfile::tempdir().unwrap();
-    let plan = PostMark {
+    let plan = PostMarkPlan {
         transactions: 5000,
         bias_read: None,
         bias_create: Some(3),
@@ -130,7 +132,13 @@ fn it_ends_where_no_file_is_left() {
     let (ran, notices) = run(&plan);
     assert!(ran.out_of_files);
     let said = |wanted| notices.iter().filter(|said| **said == wanted).count();
-    assert_eq!((said(Notice::Tenth), said(Notice::OutOfFiles)), (3, 1));
+    assert_eq!(
+        (
+            said(PostMarkProgress::Tenth),
+            said(PostMarkProgress::OutOfFiles)
+        ),
+        (3, 1)
+    );
     let [alone, mixed, read, appended, deleted, left] = counts(&ran);
     assert_eq!((alone + mixed, read, appended, left), (deleted, 0, 0, 0));
 }
@@ -142,9 +150,9 @@ fn locations_are_chosen_by_weight_and_flushed_if_asked() {
     let location = |(name, weight)| {
         let path = base.path().join(name);
         std::fs::create_dir(&path).unwrap();
-        Location { path, weight }
+        PostMarkLocation { path, weight }
     };
-    let plan = PostMark {
+    let plan = PostMarkPlan {
         locations: [("a", 3), ("b", 1)].map(location).to_vec(),
         files: 400,
         transactions: 20,
@@ -153,7 +161,7 @@ fn locations_are_chosen_by_weight_and_flushed_if_asked() {
     };
     let mut in_a = 0;
     let mut notice = |said| {
-        if said == Notice::Transacting {
+        if said == PostMarkProgress::Transacting {
             in_a = std::fs::read_dir(base.path().join("a")).unwrap().count();
         }
     };
@@ -174,7 +182,7 @@ fn what_is_in_the_way_is_not_overwritten() {
     let way = base.path().join("3");
     std::fs::write(&way, "mine").unwrap();
     let (ran, _) = run(&defaults(base.path()));
-    assert_eq!(ran.outcome.ended, Ended::Failed);
+    assert_eq!(ran.outcome.ended, PhaseEnd::Failed);
     let error = ran.outcome.error.unwrap();
     assert_eq!((error.op, &error.path), (Op::Create, &way));
     assert_eq!(std::fs::read(&way).unwrap(), b"mine");
@@ -185,7 +193,7 @@ fn a_stop_is_obeyed() {
     let base = tempfile::tempdir().unwrap();
     let control = Control::default();
     let mut notice = |said| {
-        let stop = said == Notice::Transacting;
+        let stop = said == PostMarkProgress::Transacting;
         control
             .stop
             .store(stop, std::sync::atomic::Ordering::Relaxed);
@@ -193,7 +201,7 @@ fn a_stop_is_obeyed() {
     let ran = defaults(base.path())
         .run(SLICE_NS, &control, &mut notice)
         .unwrap();
-    assert_eq!(ran.outcome.ended, Ended::Stopped);
+    assert_eq!(ran.outcome.ended, PhaseEnd::Stopped);
     assert_eq!(ran.outcome.stretches.len(), 1);
 }
 
@@ -202,19 +210,19 @@ fn a_plan_that_makes_no_sense_touches_nothing() {
     let base = tempfile::tempdir().unwrap();
     let plan = defaults(base.path());
     for wrong in [
-        PostMark {
+        PostMarkPlan {
             locations: Vec::new(),
             ..plan.clone()
         },
-        PostMark {
+        PostMarkPlan {
             files: 0,
             ..plan.clone()
         },
-        PostMark {
+        PostMarkPlan {
             size_low: 20_000,
             ..plan.clone()
         },
-        PostMark {
+        PostMarkPlan {
             read_block: 0,
             ..plan.clone()
         },

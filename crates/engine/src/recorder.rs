@@ -7,7 +7,7 @@
 //!
 //! Units: nanoseconds since the phase began, bytes.
 
-use crate::memory::Apart;
+use crate::memory::CachePadded;
 use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
 
 /// How many slices a time series may have: an hour of 100 ms.
@@ -106,7 +106,7 @@ impl Series {
 #[derive(Debug, Clone)]
 pub struct Recorder {
     /// Allocated one by one, perhaps beside another thread's.
-    lanes: [Option<Box<Apart<OpOutcome>>>; Op::ALL.len()],
+    lanes: [Option<Box<CachePadded<OpOutcome>>>; Op::ALL.len()],
     /// Open loop only.
     lateness: Option<Timing>,
     series: Series,
@@ -120,7 +120,7 @@ impl Recorder {
     pub fn new(slice_ns: u64, ops: &[Op]) -> Recorder {
         let mut lanes = [const { None }; Op::ALL.len()];
         for op in ops {
-            lanes[*op as usize] = Some(Box::new(Apart(OpOutcome::new(*op))));
+            lanes[*op as usize] = Some(Box::new(CachePadded(OpOutcome::new(*op))));
         }
         Recorder {
             lanes,
@@ -154,7 +154,7 @@ impl Recorder {
     /// If `op` was not announced to [`Recorder::new`]: a mistake of the caller.
     #[inline(always)]
     pub fn record(&mut self, op: Op, start_ns: u64, end_ns: u64, bytes: u64) {
-        let Some(Apart(lane)) = self.lanes[op as usize].as_deref_mut() else {
+        let Some(CachePadded(lane)) = self.lanes[op as usize].as_deref_mut() else {
             unannounced(op);
         };
         lane.record(end_ns.saturating_sub(start_ns), bytes);
@@ -170,7 +170,7 @@ impl Recorder {
     /// As [`Recorder::record`].
     #[inline(always)]
     pub fn record_alike(&mut self, op: Op, start_ns: u64, end_ns: u64, count: u64, bytes: u64) {
-        let Some(Apart(lane)) = self.lanes[op as usize].as_deref_mut() else {
+        let Some(CachePadded(lane)) = self.lanes[op as usize].as_deref_mut() else {
             unannounced(op);
         };
         lane.record_alike(end_ns.saturating_sub(start_ns), count, bytes);
@@ -272,21 +272,21 @@ fn unannounced(op: Op) -> ! {
     panic!("{} was recorded but not announced", op.name());
 }
 
-/// The parts of an [`crate::Outcome`] that come from the notebooks; same meaning as there.
+/// The parts of an [`crate::PhaseOutcome`] that come from the notebooks; same meaning as there.
 #[derive(Debug, Clone)]
 pub struct Merged {
-    /// See [`crate::Outcome::ops`].
+    /// See [`crate::PhaseOutcome::ops`].
     pub ops: Vec<OpOutcome>,
-    /// See [`crate::Outcome::threads`].
+    /// See [`crate::PhaseOutcome::threads`].
     pub threads: Vec<ThreadOutcome>,
-    /// See [`crate::Outcome::lateness`].
+    /// See [`crate::PhaseOutcome::lateness`].
     pub lateness: Option<Timing>,
-    /// See [`crate::Outcome::slice_ns`]; a power of two times what was asked for, if the phase
+    /// See [`crate::PhaseOutcome::slice_ns`]; a power of two times what was asked for, if the phase
     /// lasted longer than [`SLICES_MAX`] slices.
     pub slice_ns: u64,
-    /// See [`crate::Outcome::series`].
+    /// See [`crate::PhaseOutcome::series`].
     pub series: Vec<Slice>,
-    /// See [`crate::Outcome::short`].
+    /// See [`crate::PhaseOutcome::short`].
     pub short: u64,
 }
 

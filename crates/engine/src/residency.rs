@@ -14,15 +14,17 @@ use rustix::fs::{Advice, CWD, Mode, OFlags, fadvise, fdatasync, fstat, openat, s
 use rustix::io::Errno;
 use rustix::mm::{MapFlags, ProtFlags, mmap, munmap};
 
-use crate::crew::{errno_of, fault};
 use crate::outcome::{Op, OpError};
-use crate::tree::{Kind, scan};
+use crate::tree::{EntryKind, scan};
+use crate::worker_pool::{errno_of, fault};
 
 /// Bytes mapped at once, a multiple of every page size.
 const WINDOW_BYTES: u64 = 1 << 30;
 /// Bytes read at once to fill the cache.
 const READ_BYTES: usize = 1 << 20;
 
+// SAFETY: the signature is that of mincore(2) in the C library: `int mincore(void *, size_t,
+// unsigned char *)`.
 unsafe extern "C" {
     /// `mincore(2)`, which rustix does not have. One byte per page; bit 0: in memory.
     fn mincore(address: *mut c_void, length: usize, pages: *mut c_uchar) -> c_int;
@@ -118,7 +120,7 @@ pub fn evict_tree(root: &Path) -> Result<u64, OpError> {
     let home = openat(CWD, root, flags, Mode::empty()).map_err(|e| fault(Op::Open, root, e))?;
     syncfs(&home).map_err(|errno| fault(Op::Fsync, root, errno))?;
     for entry in scan(root)?.entries {
-        if matches!(entry.kind, Kind::File { .. }) {
+        if matches!(entry.kind, EntryKind::File { .. }) {
             let path = root.join(entry.path);
             advise(&path, &open(&path)?.0)?;
             files += 1;
@@ -138,7 +140,7 @@ pub fn resident_bytes_below(root: &Path, files_max: usize) -> Result<(u64, u64),
     let entries = scan(root)?.entries;
     let files: Vec<&std::path::PathBuf> = entries
         .iter()
-        .filter(|entry| matches!(entry.kind, Kind::File { .. }))
+        .filter(|entry| matches!(entry.kind, EntryKind::File { .. }))
         .map(|entry| &entry.path)
         .collect();
     let step = files.len().div_ceil(files_max.max(1)).max(1);

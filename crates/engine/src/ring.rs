@@ -17,14 +17,14 @@ use std::collections::VecDeque;
 
 use rustix::io::Errno;
 
-use crate::io::Fault;
+use crate::block_worker::BlockWorker;
+use crate::io::IoFailure;
 use crate::outcome::Op;
-use crate::pace::Pace;
+use crate::pace::Pacer;
 use crate::pacing::sleep_ns;
-use crate::shape::Step;
-use crate::verify::Finding;
+use crate::shape::BlockStep;
+use crate::verify::ContentMismatch;
 use crate::watch::Finish;
-use crate::worker::Worker;
 
 /// A queue that keeps refusing (EAGAIN, EBUSY) without completing anything is given up after so
 /// many attempts of [`REFUSAL_PAUSE_NS`].
@@ -46,23 +46,28 @@ pub(crate) enum Wait {
 
 /// A queue of operations in the kernel.
 pub(crate) trait Ring {
-    /// Whether content is verified, as in [`crate::io::Device::VERIFIES`].
+    /// Whether content is verified, as in [`crate::io::IoDevice::VERIFIES`].
     const VERIFIES: bool = false;
 
     /// Gets ready for the operation that is pushed next. Returns false if it has to wait, because
     /// an operation under way touches the same bytes.
     #[inline(always)]
-    fn prepare(&mut self, _slot: usize, _step: &Step) -> bool {
+    fn prepare(&mut self, _slot: usize, _step: &BlockStep) -> bool {
         true
     }
     /// Looks at what an operation that was reaped moved.
     #[inline(always)]
-    fn check(&mut self, _slot: usize, _step: &Step, _moved: u32) -> Result<(), Finding> {
+    fn check(
+        &mut self,
+        _slot: usize,
+        _step: &BlockStep,
+        _moved: u32,
+    ) -> Result<(), ContentMismatch> {
         Ok(())
     }
     /// Puts an operation into the batch to hand over; an [`Op::Fsync`] has neither offset nor size.
     /// Nothing else may use `slot` until it was reaped. Returns false if there is no room.
-    fn push(&mut self, slot: usize, step: &Step) -> bool;
+    fn push(&mut self, slot: usize, step: &BlockStep) -> bool;
     /// Hands the batch over, possibly only its first part, and waits.
     fn submit(&mut self, wait: Wait) -> Result<(), Errno>;
     /// A slot whose operation completed, and the system's result: bytes, or an errno below 0.
@@ -75,7 +80,7 @@ pub(crate) trait Ring {
 #[repr(align(32))]
 struct Slot {
     /// The operation under way.
-    step: Step,
+    step: BlockStep,
     /// Its latency counts from here; of a free place, since when it may be used again.
     from_ns: u64,
 }
@@ -83,25 +88,25 @@ struct Slot {
 /// What an open loop knows besides of the operation under way in a place; in a closed loop it began
 /// when its latency began, and was not late.
 #[derive(Debug, Clone, Copy, Default)]
-struct Issued {
+struct IssueTimes {
     begun_ns: u64,
-    /// How late it was issued (see [`Worker::issued`]).
+    /// How late it was issued (see [`BlockWorker::issued`]).
     late_ns: u64,
 }
 
 /// Numbers of places, first in, first out; never more than there are places.
 #[derive(Debug)]
-struct Free {
+struct FreeSlots {
     numbers: Box<[u32]>,
     /// How many were ever taken and put; their places in `numbers` follow by masking.
     taken: usize,
     put: usize,
 }
 
-impl Free {
-    fn new(depth: usize) -> Free {
+impl FreeSlots {
+    fn new(depth: usize) -> FreeSlots {
         let room = depth.next_power_of_two();
-        Free {
+        FreeSlots {
             numbers: (0..room as u32).collect(),
             taken: 0,
             put: depth,
@@ -129,7 +134,7 @@ impl Free {
 
 /// Operations of one batch that began together. They end together, too: they are booked at once.
 #[derive(Debug, Default)]
-struct Alike {
+struct CompletionBatch {
     /// None: there are none.
     op: Option<Op>,
     from_ns: u64,
@@ -138,14 +143,14 @@ struct Alike {
     bytes: u64,
 }
 
-impl Alike {
+impl CompletionBatch {
     #[inline(always)]
     fn takes(&self, op: Op, from_ns: u64, begun_ns: u64) -> bool {
         self.op == Some(op) && self.from_ns == from_ns && self.begun_ns == begun_ns
     }
 
     #[inline(always)]
-    fn book<P: Pace>(&self, worker: &mut Worker<'_>, now_ns: u64) {
+    fn book<P: Pacer>(&self, worker: &mut BlockWorker<'_>, now_ns: u64) {
         let Some(op) = self.op else {
             return;
         };
@@ -161,12 +166,12 @@ impl Alike {
 
 /// All places of a queue. Allocated whole before the clock starts.
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct InFlight {
     slots: Vec<Slot>,
     /// Of each place; not written in a closed loop.
-    issued: Vec<Issued>,
+    issued: Vec<IssueTimes>,
     /// Places not in use, in the order they became free.
-    free: Free,
+    free: FreeSlots,
     /// Files to sync before anything else is issued.
     syncs: VecDeque<u32>,
     /// Operations that are not free yet: in the kernel, or waiting to be checked.
@@ -174,21 +179,21 @@ pub(crate) struct Flight {
     /// Operations booked and still to be checked, and since when their places may be used again.
     unchecked: VecDeque<(usize, u32, u64)>,
     /// The operation that waits for others to leave its bytes alone, and when it was due.
-    held: Option<(Step, u64)>,
+    held: Option<(BlockStep, u64)>,
 }
 
-impl Flight {
-    pub(crate) fn new(depth: usize, targets: usize) -> Flight {
-        let step = Step {
+impl InFlight {
+    pub(crate) fn new(depth: usize, targets: usize) -> InFlight {
+        let step = BlockStep {
             op: Op::Read,
             target: 0,
             size: 0,
             offset: 0,
         };
-        Flight {
+        InFlight {
             slots: vec![Slot { step, from_ns: 0 }; depth],
-            issued: vec![Issued::default(); depth],
-            free: Free::new(depth),
+            issued: vec![IssueTimes::default(); depth],
+            free: FreeSlots::new(depth),
             // Each dirty file once, and each completion of one batch may add another one.
             syncs: VecDeque::with_capacity(targets + depth),
             outstanding: 0,
@@ -199,12 +204,12 @@ impl Flight {
 
     /// Issues at the first free place, of which there is one.
     #[inline(always)]
-    fn issue<R: Ring, P: Pace>(
+    fn issue<R: Ring, P: Pacer>(
         &mut self,
         ring: &mut R,
         index: usize,
         slot: Slot,
-        issued: Issued,
+        issued: IssueTimes,
     ) -> bool {
         self.free.take_first();
         self.slots[index] = slot;
@@ -228,11 +233,11 @@ impl Flight {
 /// then lets what is outstanding complete. Returns whether it did: if not, the kernel may still be
 /// using the buffers.
 #[must_use]
-pub(crate) fn drive_ring<R: Ring, P: Pace>(
-    worker: &mut Worker<'_>,
+pub(crate) fn drive_ring<R: Ring, P: Pacer>(
+    worker: &mut BlockWorker<'_>,
     ring: &mut R,
     pace: &mut P,
-    flight: &mut Flight,
+    flight: &mut InFlight,
 ) -> bool {
     let mut ending = false;
     let mut refusals = 0;
@@ -268,7 +273,7 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
             }
         }
         now_ns = worker.watch.now_ns();
-        let mut alike = Alike::default();
+        let mut alike = CompletionBatch::default();
         while let Some((index, result)) = ring.reap() {
             refusals = 0;
             complete::<R, P>(
@@ -302,11 +307,11 @@ pub(crate) fn drive_ring<R: Ring, P: Pace>(
 /// Under verification issues one operation a turn: while more are prepared, nobody would see what
 /// completes.
 #[inline(always)]
-fn fill<R: Ring, P: Pace>(
-    worker: &mut Worker<'_>,
+fn fill<R: Ring, P: Pacer>(
+    worker: &mut BlockWorker<'_>,
     ring: &mut R,
     pace: &mut P,
-    flight: &mut Flight,
+    flight: &mut InFlight,
     now_ns: u64,
     ending: bool,
 ) -> Option<u64> {
@@ -315,7 +320,7 @@ fn fill<R: Ring, P: Pace>(
     }
     while let Some(index) = flight.free.first() {
         if let Some(target) = flight.syncs.pop_front() {
-            let step = Step {
+            let step = BlockStep {
                 op: Op::Fsync,
                 target,
                 size: 0,
@@ -325,12 +330,12 @@ fn fill<R: Ring, P: Pace>(
                 step,
                 from_ns: now_ns,
             };
-            let issued = Issued {
+            let issued = IssueTimes {
                 begun_ns: now_ns,
                 late_ns: 0,
             };
             if !flight.issue::<R, P>(ring, index, slot, issued) {
-                worker.fail(Op::Fsync, target, None, Fault::NOT_TAKEN);
+                worker.fail(Op::Fsync, target, None, IoFailure::NOT_TAKEN);
             }
             if R::VERIFIES {
                 return Some(now_ns);
@@ -364,12 +369,17 @@ fn fill<R: Ring, P: Pace>(
         let late_ns = worker.issued::<P>(due_ns, ready_ns, now_ns);
         let from_ns = if P::FROM_INTENDED { due_ns } else { now_ns };
         let slot = Slot { step, from_ns };
-        let issued = Issued {
+        let issued = IssueTimes {
             begun_ns: now_ns,
             late_ns,
         };
         if !flight.issue::<R, P>(ring, index, slot, issued) {
-            worker.fail(step.op, step.target, Some(step.offset), Fault::NOT_TAKEN);
+            worker.fail(
+                step.op,
+                step.target,
+                Some(step.offset),
+                IoFailure::NOT_TAKEN,
+            );
             return None;
         }
         if R::VERIFIES {
@@ -382,12 +392,12 @@ fn fill<R: Ring, P: Pace>(
 /// The next operation and when it was due, for a place that is ready since `ready_ns`. If there is
 /// none now: when there will be, if ever.
 #[inline(always)]
-fn next<P: Pace>(
-    worker: &mut Worker<'_>,
+fn next<P: Pacer>(
+    worker: &mut BlockWorker<'_>,
     pace: &mut P,
     ready_ns: u64,
     now_ns: u64,
-) -> Result<(Step, u64), Option<u64>> {
+) -> Result<(BlockStep, u64), Option<u64>> {
     if worker.left == 0 {
         return Err(None);
     }
@@ -403,20 +413,20 @@ fn next<P: Pace>(
 
 /// Books one completion, and frees its place unless its content is still to be checked.
 #[inline(always)]
-fn complete<R: Ring, P: Pace>(
-    worker: &mut Worker<'_>,
+fn complete<R: Ring, P: Pacer>(
+    worker: &mut BlockWorker<'_>,
     ring: &mut R,
     pace: &P,
-    flight: &mut Flight,
-    alike: &mut Alike,
+    flight: &mut InFlight,
+    alike: &mut CompletionBatch,
     (index, result): (usize, i32),
     now_ns: u64,
 ) {
     let Slot { step, from_ns } = flight.slots[index];
-    let Issued { begun_ns, late_ns } = if P::FROM_INTENDED {
+    let IssueTimes { begun_ns, late_ns } = if P::FROM_INTENDED {
         flight.issued[index]
     } else {
-        Issued {
+        IssueTimes {
             begun_ns: from_ns,
             late_ns: 0,
         }
@@ -431,7 +441,7 @@ fn complete<R: Ring, P: Pace>(
     let offset = (step.op != Op::Fsync).then_some(step.offset);
     match u32::try_from(result) {
         Err(_) => {
-            let fault = Fault {
+            let fault = IoFailure {
                 errno: result.saturating_neg(),
                 detail: "",
             };
@@ -446,13 +456,13 @@ fn complete<R: Ring, P: Pace>(
             {
                 return worker.found(&step, finding);
             }
-            worker.fail(step.op, step.target, offset, Fault::END_OF_FILE);
+            worker.fail(step.op, step.target, offset, IoFailure::END_OF_FILE);
         }
-        Ok(0) => worker.fail(step.op, step.target, offset, Fault::NOTHING_WRITTEN),
+        Ok(0) => worker.fail(step.op, step.target, offset, IoFailure::NOTHING_WRITTEN),
         Ok(moved) => {
             if !alike.takes(step.op, from_ns, begun_ns) {
                 alike.book::<P>(worker, now_ns);
-                *alike = Alike {
+                *alike = CompletionBatch {
                     op: Some(step.op),
                     from_ns,
                     begun_ns,
@@ -477,7 +487,7 @@ fn complete<R: Ring, P: Pace>(
 /// Checks the content of one operation and frees its place. One a turn: what completes meanwhile
 /// is seen before the next.
 #[inline]
-fn check_next<R: Ring>(worker: &mut Worker<'_>, ring: &mut R, flight: &mut Flight) {
+fn check_next<R: Ring>(worker: &mut BlockWorker<'_>, ring: &mut R, flight: &mut InFlight) {
     let Some((index, moved, ready_ns)) = flight.unchecked.pop_front() else {
         return;
     };

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 /// One file (or device) a phase works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Target {
+pub struct IoTarget {
     /// Its path.
     pub path: PathBuf,
     /// How many of its bytes, from 0, the phase may touch.
@@ -16,7 +16,7 @@ pub struct Target {
 
 /// In which order blocks are visited.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Access {
+pub enum AccessPattern {
     /// Ascending from 0, file after file, starting again at the first; one stream over all
     /// threads is cut into as many contiguous ranges as there are threads.
     Sequential,
@@ -63,7 +63,7 @@ pub struct Durability {
     pub fsync_every: Option<NonZeroU64>,
     /// With `fsync_every` 1: the fsync that follows a write counts into that write's latency
     /// (what sysbench's `--file-fsync-all` reports) as well as under its own kind. Needs plain
-    /// calls: refused with [`Engine::Uring`], and decides for sync with [`Engine::Auto`].
+    /// calls: refused with [`IoEngine::Uring`], and decides for sync with [`IoEngine::Auto`].
     pub fsync_in_write: bool,
     /// Use fdatasync instead of fsync.
     pub data_only: bool,
@@ -102,7 +102,7 @@ pub struct Stop {
 
 /// Which I/O engine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Engine {
+pub enum IoEngine {
     /// Decide by what the file, the kernel and the queue depth allow; the outcome says why.
     #[default]
     Auto,
@@ -119,13 +119,13 @@ pub enum Engine {
 pub struct Spec {
     /// The files; sizes need not be equal. Files that are written are created if missing and
     /// never truncated.
-    pub targets: Vec<Target>,
+    pub targets: Vec<IoTarget>,
     /// Bytes of one operation and their weights; `[(4096, 1)]` for a single block size. A weight is
     /// a share of the operations, not of the bytes, exact in the long run and deterministic from
     /// the seed; sizes of weight 0 are not used.
     pub block_sizes: Vec<(u32, u32)>,
     /// Order of the blocks.
-    pub access: Access,
+    pub access: AccessPattern,
     /// Random blocks lie at multiples of this many bytes instead of their own size (fio's
     /// `blockalign`). Refused where blocks that must come once each would overlap, and for
     /// sequential access, which has no choice.
@@ -153,7 +153,7 @@ pub struct Spec {
     /// When the phase is over.
     pub stop: Stop,
     /// Which I/O engine.
-    pub engine: Engine,
+    pub engine: IoEngine,
     /// Everything random follows from it.
     pub seed: u64,
     /// Width of one slice of the time series, ns.
@@ -164,11 +164,11 @@ impl Spec {
     /// The plainest phase, to change from: uniform reads of one block size through the page cache
     /// by one thread, one at a time, as fast as they come; engine chosen automatically, seed 1,
     /// slices of 100 ms, random content for whoever writes. It has no end: give it a [`Stop`].
-    pub fn reads(targets: Vec<Target>, block_size: u32) -> Spec {
+    pub fn reads(targets: Vec<IoTarget>, block_size: u32) -> Spec {
         Spec {
             targets,
             block_sizes: vec![(block_size, 1)],
-            access: Access::Uniform,
+            access: AccessPattern::Uniform,
             align: None,
             read_share: 1.0,
             threads: 1,
@@ -180,7 +180,7 @@ impl Spec {
             pacing: Pacing::Closed { think_time_ns: 0 },
             content: Content::Random,
             stop: Stop::default(),
-            engine: Engine::Auto,
+            engine: IoEngine::Auto,
             seed: 1,
             slice_ns: 100_000_000,
         }

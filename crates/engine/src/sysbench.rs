@@ -16,31 +16,31 @@ use rustix::fs::{Mode as Permissions, OFlags};
 use rustix::io::Errno;
 
 use crate::control::Control;
-use crate::crew::{Crew, Halt, Hand, Watch, fault, refusal};
 use crate::draw::Draw;
 use crate::error::StartError;
-use crate::outcome::{Op, OpError, OpOutcome, Outcome};
+use crate::outcome::{Op, OpError, OpOutcome, PhaseOutcome};
 use crate::pacing::{exponential, sleep_ns};
 use crate::spec::Content;
 use crate::target::O_DSYNC;
 use crate::watch::spin_ns;
-use moves::{Blocks, Mover};
-use requests::{Request, Source};
+use crate::worker_pool::{Halt, PhaseOptions, Worker, WorkerPool, fault, refusal};
+use requests::{RequestSource, SysbenchRequest};
+use transfer::{SysbenchFiles, TransferMethod};
 
-pub use live::{BUCKETS, Live, bucket_ms, bucket_of};
-pub use prepare::{Made, Prepared};
+pub use live::{BUCKETS, LiveCounters, bucket_ms, bucket_of};
+pub use prepare::{FilePreparation, Preparation};
 
 mod live;
-mod moves;
 mod prepare;
 mod requests;
+mod transfer;
 
 /// Longest sleep before the world is looked at again, ns.
 const LOOK_NS: u64 = 10_000_000;
 
 /// Which sysbench: they measure different things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Version {
+pub enum SysbenchVersion {
     /// 0.4.12: one pass in the sequential modes, without a cadence; one fsync of each file at the
     /// end of the work, as requests; whole blocks always; the generator of the C library.
     V0_4,
@@ -50,7 +50,7 @@ pub enum Version {
 
 /// What is done.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Mode {
+pub enum SysbenchMode {
     /// `seqwr`: new files, from beginning to end.
     SeqWrite,
     /// `seqrewr`: the same over files that exist. Nothing is read.
@@ -65,7 +65,7 @@ pub enum Mode {
     RandomBoth,
 }
 
-impl Mode {
+impl SysbenchMode {
     /// Whether one cursor goes over the files.
     pub fn sequential(self) -> bool {
         matches!(self, Self::SeqWrite | Self::SeqRewrite | Self::SeqRead)
@@ -104,13 +104,13 @@ pub enum Transfer {
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Plan {
+pub struct SysbenchPlan {
     /// Where the files are: `test_file.0`, `test_file.1`, …
     pub directory: PathBuf,
     /// Which sysbench.
-    pub version: Version,
+    pub version: SysbenchVersion,
     /// What is done.
-    pub mode: Mode,
+    pub mode: SysbenchMode,
     /// How.
     pub transfer: Transfer,
     /// At least 1.
@@ -160,25 +160,25 @@ pub struct Plan {
 
 /// What came of it.
 #[derive(Debug)]
-pub struct Run {
+pub struct SysbenchOutcome {
     /// Everything, the fsyncs at the end included.
-    pub outcome: Outcome,
+    pub outcome: PhaseOutcome,
     /// What each thread did before those: of version 1.0 the events, unless each write is synced.
     pub threads: Vec<Vec<OpOutcome>>,
 }
 
-impl Plan {
+impl SysbenchPlan {
     /// What a version does in the working directory if nothing is asked of it but a mode; without
     /// one, random reads.
-    pub fn of(version: Version) -> Plan {
+    pub fn of(version: SysbenchVersion) -> SysbenchPlan {
         let (events, time_ns) = match version {
-            Version::V0_4 => (10_000, None),
-            Version::V1_0 => (0, Some(10_000_000_000)),
+            SysbenchVersion::V0_4 => (10_000, None),
+            SysbenchVersion::V1_0 => (0, Some(10_000_000_000)),
         };
-        Plan {
+        SysbenchPlan {
             directory: ".".into(),
             version,
-            mode: Mode::RandomRead,
+            mode: SysbenchMode::RandomRead,
             transfer: Transfer::Sync,
             files: 128,
             total_bytes: 2 << 30,
@@ -211,7 +211,7 @@ impl Plan {
     /// Bytes of a file that are touched.
     fn reach(&self) -> u64 {
         match self.version {
-            Version::V0_4 if !self.mode.sequential() => self
+            SysbenchVersion::V0_4 if !self.mode.sequential() => self
                 .file_bytes()
                 .next_multiple_of(u64::from(self.block_size)),
             _ => self.file_bytes(),
@@ -238,7 +238,7 @@ impl Plan {
 
     /// Requests between two bursts of fsync; 0: none.
     fn cadence(&self) -> u32 {
-        let single_pass = self.version == Version::V0_4 && self.mode.sequential();
+        let single_pass = self.version == SysbenchVersion::V0_4 && self.mode.sequential();
         if self.fsync_each || single_pass {
             return 0;
         }
@@ -277,20 +277,24 @@ impl Plan {
         })
     }
 
-    /// Runs the plan on files that [`Plan::prepare`] made; `SeqWrite` makes its own.
+    /// Runs the plan on files that [`SysbenchPlan::prepare`] made; `SeqWrite` makes its own.
     ///
     /// # Errors
     /// The plan makes no sense, files are missing or short, or there is no memory.
-    pub fn run(&self, control: &Control, live: Option<&Live>) -> Result<Run, StartError> {
+    pub fn run(
+        &self,
+        control: &Control,
+        live: Option<&LiveCounters>,
+    ) -> Result<SysbenchOutcome, StartError> {
         self.check()?;
         let files = self.open()?;
-        let blocks = Blocks::new(self, &files)?;
+        let blocks = SysbenchFiles::new(self, &files)?;
         let parts = (0..self.threads)
-            .map(|thread| Ok((thread, blocks.hands(thread)?)))
+            .map(|thread| Ok((thread, blocks.buffers(thread)?)))
             .collect::<Result<Vec<_>, StartError>>()?;
-        let source = Source::new(self);
+        let source = RequestSource::new(self);
         let before_end = Mutex::new(vec![Vec::new(); self.threads as usize]);
-        let shift = Shift {
+        let job = Job {
             plan: self,
             source: &source,
             live,
@@ -301,8 +305,8 @@ impl Plan {
         if self.mode.writes() {
             ops.push(Op::Fsync);
         }
-        let crew = Crew {
-            watch: Watch {
+        let workers = WorkerPool {
+            watch: PhaseOptions {
                 slice_ns: self.slice_ns,
                 control,
                 ops: &ops,
@@ -311,18 +315,23 @@ impl Plan {
             root: &self.directory,
             keep: &files,
         };
-        let work = |(thread, hands): (u32, moves::Hands), hand: &mut Hand<'_>| match self.transfer {
-            Transfer::Sync => shift.work(thread, blocks.sync(hands), hand),
-            Transfer::Async { backlog } => shift.work(thread, blocks.queued(hands, backlog)?, hand),
-            Transfer::Mmap => shift.work(thread, blocks.mapped(hands), hand),
-        };
-        let outcome = crew
+        let work =
+            |(thread, buffers): (u32, transfer::ThreadBuffers), worker: &mut Worker<'_>| match self
+                .transfer
+            {
+                Transfer::Sync => job.work(thread, blocks.sync(buffers), worker),
+                Transfer::Async { backlog } => {
+                    job.work(thread, blocks.queued(buffers, backlog)?, worker)
+                }
+                Transfer::Mmap => job.work(thread, blocks.mapped(buffers), worker),
+            };
+        let outcome = workers
             .together(parts, work, None)
             .map_err(StartError::LayOut)?;
         let threads = before_end
             .into_inner()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        Ok(Run { outcome, threads })
+        Ok(SysbenchOutcome { outcome, threads })
     }
 
     /// Opens every file as the mode wants it.
@@ -340,7 +349,7 @@ impl Plan {
             },
         };
         let mut flags = OFlags::RDWR | self.flags();
-        if self.mode == Mode::SeqWrite {
+        if self.mode == SysbenchMode::SeqWrite {
             match rustix::fs::unlink(&path) {
                 Ok(()) | Err(Errno::NOENT) => {}
                 Err(errno) => return Err(failed(errno)),
@@ -349,7 +358,7 @@ impl Plan {
         }
         let fd =
             rustix::fs::open(&path, flags, Permissions::from_raw_mode(0o600)).map_err(failed)?;
-        if self.mode == Mode::SeqWrite {
+        if self.mode == SysbenchMode::SeqWrite {
             // A mapping ends where its file does.
             if self.transfer == Transfer::Mmap {
                 rustix::fs::ftruncate(&fd, self.file_bytes()).map_err(failed)?;
@@ -380,10 +389,10 @@ impl Plan {
 }
 
 /// What all threads work by.
-struct Shift<'a> {
-    plan: &'a Plan,
-    source: &'a Source<'a>,
-    live: Option<&'a Live>,
+struct Job<'a> {
+    plan: &'a SysbenchPlan,
+    source: &'a RequestSource<'a>,
+    live: Option<&'a LiveCounters>,
     /// When the next event of an open loop arrives that no thread has taken yet.
     next_arrival_ns: AtomicU64,
     before_end: &'a Mutex<Vec<Vec<OpOutcome>>>,
@@ -393,69 +402,74 @@ struct Shift<'a> {
 const ARRIVALS: u64 = 0x6172_7269_7665_0000;
 const PLACES: u64 = 0x706c_6163_6573_0000;
 
-impl Shift<'_> {
-    fn work<M: Mover>(&self, thread: u32, mut mover: M, hand: &mut Hand<'_>) -> Result<(), Halt> {
+impl Job<'_> {
+    fn work<M: TransferMethod>(
+        &self,
+        thread: u32,
+        mut method: M,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), Halt> {
         let mut arrivals = Draw::new(self.plan.seed, ARRIVALS | u64::from(thread));
         let mut places = Draw::new(self.plan.seed, PLACES | u64::from(thread));
         let result = match self.plan.rate {
-            None => self.closed(thread as usize, &mut mover, &mut places, hand),
+            None => self.closed(thread as usize, &mut method, &mut places, worker),
             Some(rate) => {
                 let mean_ns = 1e9 / rate;
                 self.open_loop(
                     thread as usize,
-                    &mut mover,
+                    &mut method,
                     &mut places,
-                    hand,
-                    |shift, hand| shift.arrival(mean_ns, &mut arrivals, hand),
+                    worker,
+                    |job, worker| job.arrival(mean_ns, &mut arrivals, worker),
                 )
             }
         };
-        let drained = mover.drain(self, hand);
+        let drained = method.drain(self, worker);
         let mut all = self
             .before_end
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
-        all[thread as usize] = hand.done();
+        all[thread as usize] = worker.done();
         drop(all);
         result?;
         drained?;
-        self.close(&mut mover, hand)
+        self.close(&mut method, worker)
     }
 
-    fn closed<M: Mover>(
+    fn closed<M: TransferMethod>(
         &self,
         thread: usize,
-        mover: &mut M,
+        method: &mut M,
         places: &mut Draw,
-        hand: &mut Hand<'_>,
+        worker: &mut Worker<'_>,
     ) -> Result<(), Halt> {
         let deadline_ns = self.plan.time_ns.unwrap_or(u64::MAX);
         loop {
-            hand.proceed()?;
-            let now_ns = hand.now_ns();
+            worker.proceed()?;
+            let now_ns = worker.now_ns();
             if now_ns >= deadline_ns {
                 return Ok(());
             }
             let Some(request) = self.source.next(thread, places) else {
                 return Ok(());
             };
-            self.carry_out(request, thread, now_ns, mover, hand)?;
+            self.carry_out(request, thread, now_ns, method, worker)?;
         }
     }
 
-    fn open_loop<M: Mover>(
+    fn open_loop<M: TransferMethod>(
         &self,
         thread: usize,
-        mover: &mut M,
+        method: &mut M,
         places: &mut Draw,
-        hand: &mut Hand<'_>,
-        mut arrival: impl FnMut(&Self, &mut Hand<'_>) -> Result<Option<u64>, Halt>,
+        worker: &mut Worker<'_>,
+        mut arrival: impl FnMut(&Self, &mut Worker<'_>) -> Result<Option<u64>, Halt>,
     ) -> Result<(), Halt> {
-        while let Some(arrived_ns) = arrival(self, hand)? {
+        while let Some(arrived_ns) = arrival(self, worker)? {
             let Some(request) = self.source.next(thread, places) else {
                 return Ok(());
             };
-            self.carry_out(request, thread, arrived_ns, mover, hand)?;
+            self.carry_out(request, thread, arrived_ns, method, worker)?;
         }
         Ok(())
     }
@@ -466,15 +480,15 @@ impl Shift<'_> {
         &self,
         mean_ns: f64,
         draw: &mut Draw,
-        hand: &mut Hand<'_>,
+        worker: &mut Worker<'_>,
     ) -> Result<Option<u64>, Halt> {
         let gap_ns = exponential(mean_ns, draw.bits()) as u64;
         let due_ns = self.next_arrival_ns.fetch_add(gap_ns, Ordering::Relaxed) + gap_ns;
         let deadline_ns = self.plan.time_ns.unwrap_or(u64::MAX);
         let spin_ns = spin_ns(self.plan.threads);
         loop {
-            hand.proceed()?;
-            let now_ns = hand.now_ns();
+            worker.proceed()?;
+            let now_ns = worker.now_ns();
             if now_ns >= deadline_ns {
                 return Ok(None);
             }
@@ -489,24 +503,24 @@ impl Shift<'_> {
     }
 
     #[inline(always)]
-    fn carry_out<M: Mover>(
+    fn carry_out<M: TransferMethod>(
         &self,
-        request: Request,
+        request: SysbenchRequest,
         thread: usize,
         begun_ns: u64,
-        mover: &mut M,
-        hand: &mut Hand<'_>,
+        method: &mut M,
+        worker: &mut Worker<'_>,
     ) -> Result<(), Halt> {
         match request {
-            Request::Move(step) => {
-                mover.go(step, begun_ns, self, hand)?;
+            SysbenchRequest::Move(step) => {
+                method.go(step, begun_ns, self, worker)?;
                 self.source.release(thread);
                 Ok(())
             }
-            Request::Fsync { file } => {
-                mover.sync(file)?;
-                let ended_ns = hand.now_ns();
-                hand.record(Op::Fsync, begun_ns, ended_ns, 0);
+            SysbenchRequest::Fsync { file } => {
+                method.sync(file)?;
+                let ended_ns = worker.now_ns();
+                worker.record(Op::Fsync, begun_ns, ended_ns, 0);
                 self.tell(Op::Fsync, ended_ns.saturating_sub(begun_ns), 0);
                 Ok(())
             }
@@ -515,24 +529,24 @@ impl Shift<'_> {
 
     /// A read or write is done: syncs it if every write is, and records it.
     #[inline(always)]
-    fn done<M: Mover>(
+    fn done<M: TransferMethod>(
         &self,
-        mover: &mut M,
+        method: &mut M,
         (op, file, bytes): (Op, u32, u64),
         begun_ns: u64,
-        hand: &mut Hand<'_>,
+        worker: &mut Worker<'_>,
     ) -> Result<(), Halt> {
-        let mut ended_ns = hand.now_ns();
+        let mut ended_ns = worker.now_ns();
         if self.plan.fsync_each && op == Op::Write {
-            mover.sync(file)?;
+            method.sync(file)?;
             let written_ns = ended_ns;
-            ended_ns = hand.now_ns();
-            hand.record(Op::Fsync, written_ns, ended_ns, 0);
+            ended_ns = worker.now_ns();
+            worker.record(Op::Fsync, written_ns, ended_ns, 0);
             if let Some(live) = self.live {
                 live.fsync();
             }
         }
-        hand.record(op, begun_ns, ended_ns, bytes);
+        worker.record(op, begun_ns, ended_ns, bytes);
         self.source.completed(op);
         self.tell(op, ended_ns.saturating_sub(begun_ns), bytes);
         Ok(())
@@ -546,18 +560,22 @@ impl Shift<'_> {
     }
 
     /// Version 1.0: each thread syncs all files, whatever mode wrote them last.
-    fn close<M: Mover>(&self, mover: &mut M, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn close<M: TransferMethod>(
+        &self,
+        method: &mut M,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), Halt> {
         let plan = self.plan;
-        let asked = plan.version == Version::V1_0 && plan.fsync_at_end && !plan.fsync_each;
+        let asked = plan.version == SysbenchVersion::V1_0 && plan.fsync_at_end && !plan.fsync_each;
         if !asked || !plan.mode.writes() {
             return Ok(());
         }
         for file in 0..plan.files {
-            hand.proceed()?;
-            let begun_ns = hand.now_ns();
-            mover.sync(file)?;
-            let ended_ns = hand.now_ns();
-            hand.record(Op::Fsync, begun_ns, ended_ns, 0);
+            worker.proceed()?;
+            let begun_ns = worker.now_ns();
+            method.sync(file)?;
+            let ended_ns = worker.now_ns();
+            worker.record(Op::Fsync, begun_ns, ended_ns, 0);
             if let Some(live) = self.live {
                 live.fsync();
             }

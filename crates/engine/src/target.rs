@@ -6,7 +6,7 @@ use rustix::fs::{Advice, FallocateFlags, Mode, OFlags};
 use rustix::io::{Errno, retry_on_intr};
 
 use crate::error::StartError;
-use crate::spec::{Access, Spec, Target};
+use crate::spec::{AccessPattern, IoTarget, Spec};
 
 /// `O_DSYNC` of the generic Linux interface. Written out because rustix 1.1 gives `OFlags::DSYNC`
 /// the value of `O_SYNC`, which also makes time stamps durable: another measurement.
@@ -30,7 +30,7 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
         }
         if spec.advise {
             let order = match spec.access {
-                Access::Sequential => Advice::Sequential,
+                AccessPattern::Sequential => Advice::Sequential,
                 _ => Advice::Random,
             };
             // A file system that does not listen does as well without.
@@ -42,7 +42,7 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
 }
 
 /// Reserves the blocks of the part of a file the phase may touch; a shorter file grows to it.
-fn preallocate(target: &Target, file: &OwnedFd) -> Result<(), StartError> {
+fn preallocate(target: &IoTarget, file: &OwnedFd) -> Result<(), StartError> {
     if target.bytes == 0 {
         // The call refuses an empty range.
         return Ok(());
@@ -57,7 +57,7 @@ fn preallocate(target: &Target, file: &OwnedFd) -> Result<(), StartError> {
 
 /// Opens one target. A read that need not update the access time does not: that is a metadata
 /// write the phase did not ask for, and some 60 ns per read.
-pub(crate) fn open(target: &Target, flags: OFlags) -> Result<OwnedFd, StartError> {
+pub(crate) fn open(target: &IoTarget, flags: OFlags) -> Result<OwnedFd, StartError> {
     let attempt = |flags| {
         rustix::fs::open(
             &target.path,
@@ -88,7 +88,7 @@ mod tests {
     /// What the kernel was really asked for.
     fn obtained(flags: OFlags) -> OFlags {
         let file = tempfile::NamedTempFile::new().unwrap();
-        let target = Target {
+        let target = IoTarget {
             path: file.path().into(),
             bytes: 0,
         };
@@ -107,7 +107,7 @@ mod tests {
 
     #[test]
     fn a_missing_file_is_named() {
-        let target = Target {
+        let target = IoTarget {
             path: "/nonexistent/file".into(),
             bytes: 1,
         };

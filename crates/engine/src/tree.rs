@@ -1,6 +1,6 @@
 //! Trees of directories, files and symbolic links: invent one, learn one, build, copy, delete it.
 //!
-//! A tree is a list of [`Entry`], parents before children. It comes from a [`TreeShape`] (invented,
+//! A tree is a list of [`TreeEntry`], parents before children. It comes from a [`TreeShape`] (invented,
 //! the same for the same seed), from a [`profile`] (invented after real ones) or from [`scan`] (learnt
 //! from a real directory); [`build`] makes it, [`archive()`] puts it into a tar archive.
 //! [`copy_tree()`], [`copy_file`], [`delete_tree`], [`extract_tar`] and [`read_file`] are what is
@@ -24,11 +24,11 @@ use rustix::io::Errno;
 use crate::calls::{close, source, write_content};
 use crate::content::FileContent;
 use crate::control::Control;
-use crate::crew::{fault, refusal};
 use crate::draw::{Draw, derive};
-use crate::outcome::{Ended, Op, OpError};
+use crate::outcome::{Op, OpError, PhaseEnd};
 use crate::spec::Content;
-use walk::{Descent, Step, Walk};
+use crate::worker_pool::{fault, refusal};
+use walk::{Descent, Walk, WalkStep};
 
 mod archive;
 mod copy;
@@ -41,7 +41,7 @@ mod walk;
 
 pub use archive::archive;
 pub use copy::{COPY_BUFFER_BYTES, CopyMethod, RSYNC_BUFFER_BYTES, copy_file};
-pub use copy_tree::{Manner, copy_tree};
+pub use copy_tree::{CopyStyle, copy_tree};
 pub use delete::delete_tree;
 pub use extract::{RECORD_BYTES, extract_tar};
 pub use read::read_file;
@@ -56,7 +56,7 @@ const FILL: u64 = 0x6669_6c6c_0000_0000;
 
 /// What an entry of a tree is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum EntryKind {
     /// A directory.
     Directory,
     /// A regular file of so many bytes.
@@ -73,11 +73,11 @@ pub enum Kind {
 
 /// One entry of a tree.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Entry {
+pub struct TreeEntry {
     /// Where, relative to the tree's root.
     pub path: PathBuf,
     /// What.
-    pub kind: Kind,
+    pub kind: EntryKind,
     /// Permission bits (`0o7777`); meaningless for a symbolic link.
     pub mode: u32,
 }
@@ -128,7 +128,7 @@ impl TreeShape {
     ///
     /// Each directory lies in a random one of those above the depth limit, each file in a random
     /// directory; one file in ten is executable.
-    pub fn entries(&self) -> Vec<Entry> {
+    pub fn entries(&self) -> Vec<TreeEntry> {
         let mut random = Draw::new(self.seed, TREE);
         let mut taken = HashSet::new();
         let mut entries = Vec::new();
@@ -138,9 +138,9 @@ impl TreeShape {
             let parent = parents[random.below(parents.len() as u64) as usize];
             let depth: u32 = homes[parent].1 + 1;
             let path = self.fresh(&homes[parent].0, &mut random, &mut taken);
-            entries.push(Entry {
+            entries.push(TreeEntry {
                 path: path.clone(),
-                kind: Kind::Directory,
+                kind: EntryKind::Directory,
                 mode: 0o755,
             });
             if depth < self.depth_max {
@@ -154,11 +154,11 @@ impl TreeShape {
         for _ in links..self.files {
             let home = random.below(homes.len() as u64) as usize;
             let path = self.fresh(&homes[home].0, &mut random, &mut taken);
-            let kind = Kind::File {
+            let kind = EntryKind::File {
                 bytes: self.size.draw(&mut random),
             };
             let mode = if random.below(10) == 0 { 0o755 } else { 0o644 };
-            entries.push(Entry { path, kind, mode });
+            entries.push(TreeEntry { path, kind, mode });
         }
         let files_to = entries.len();
         for _ in 0..links {
@@ -171,9 +171,9 @@ impl TreeShape {
             } else {
                 target.push("nothing");
             }
-            entries.push(Entry {
+            entries.push(TreeEntry {
                 path,
-                kind: Kind::Symlink { target },
+                kind: EntryKind::Symlink { target },
                 mode: 0o777,
             });
         }
@@ -219,10 +219,10 @@ impl SizeDistribution {
 }
 
 /// Bytes of all files of a tree together.
-pub fn total_bytes(entries: &[Entry]) -> u64 {
-    let bytes = |entry: &Entry| match entry.kind {
-        Kind::File { bytes } => bytes,
-        Kind::Directory | Kind::Symlink { .. } => 0,
+pub fn total_bytes(entries: &[TreeEntry]) -> u64 {
+    let bytes = |entry: &TreeEntry| match entry.kind {
+        EntryKind::File { bytes } => bytes,
+        EntryKind::Directory | EntryKind::Symlink { .. } => 0,
     };
     entries.iter().map(bytes).sum()
 }
@@ -269,12 +269,12 @@ impl Fill {
 /// The list makes no sense (an entry's directory is not listed before it, or a path leaves the
 /// root), something is there already, or the system refuses. What was made until then stays.
 pub fn build(
-    entries: &[Entry],
+    entries: &[TreeEntry],
     root: &Path,
     fill: &Fill,
     seed: u64,
     control: &Control,
-) -> Result<Ended, OpError> {
+) -> Result<PhaseEnd, OpError> {
     check(entries, root)?;
     match mkdirat(CWD, root, Mode::from_raw_mode(0o755)) {
         Ok(()) | Err(Errno::EXIST) => {}
@@ -286,13 +286,13 @@ pub fn build(
     let mut contents = fill.sources(seed, root)?;
     for (number, entry) in entries.iter().enumerate() {
         if control.stopped() {
-            return Ok(Ended::Stopped);
+            return Ok(PhaseEnd::Stopped);
         }
         let content = &mut contents[fill.place(number)];
         let (op, done) = build_one(entry, &home, number as u64, content);
         done.map_err(|errno| fault(op, &root.join(&entry.path), errno))?;
         control.ops.fetch_add(1, Ordering::Relaxed);
-        if let Kind::File { bytes } = entry.kind {
+        if let EntryKind::File { bytes } = entry.kind {
             control.bytes.fetch_add(bytes, Ordering::Relaxed);
         }
     }
@@ -300,7 +300,7 @@ pub fn build(
     for entry in entries
         .iter()
         .rev()
-        .filter(|entry| entry.kind == Kind::Directory)
+        .filter(|entry| entry.kind == EntryKind::Directory)
     {
         chmodat(
             &home,
@@ -310,11 +310,11 @@ pub fn build(
         )
         .map_err(|errno| fault(Op::Mkdir, &root.join(&entry.path), errno))?;
     }
-    Ok(Ended::Complete)
+    Ok(PhaseEnd::Complete)
 }
 
 fn build_one(
-    entry: &Entry,
+    entry: &TreeEntry,
     home: &OwnedFd,
     number: u64,
     content: &mut FileContent,
@@ -328,18 +328,18 @@ fn build_one(
         close(fd)
     };
     match &entry.kind {
-        Kind::Directory => (
+        EntryKind::Directory => (
             Op::Mkdir,
             mkdirat(home, &entry.path, Mode::from_raw_mode(0o700)),
         ),
-        Kind::File { bytes } => (Op::Create, file(*bytes)),
-        Kind::Symlink { target } => (Op::Create, symlinkat(target, home, &entry.path)),
+        EntryKind::File { bytes } => (Op::Create, file(*bytes)),
+        EntryKind::Symlink { target } => (Op::Create, symlinkat(target, home, &entry.path)),
     }
 }
 
 /// Each entry must lie in the root or in a directory listed before it: so no path leaves the root,
 /// neither by `..` nor through a symbolic link of the list.
-fn check(entries: &[Entry], root: &Path) -> Result<(), OpError> {
+fn check(entries: &[TreeEntry], root: &Path) -> Result<(), OpError> {
     let mut directories = HashSet::from([Path::new("")]);
     for entry in entries {
         let plain = entry
@@ -359,7 +359,7 @@ fn check(entries: &[Entry], root: &Path) -> Result<(), OpError> {
                 detail,
             ));
         }
-        if entry.kind == Kind::Directory {
+        if entry.kind == EntryKind::Directory {
             directories.insert(&entry.path);
         }
     }
@@ -371,7 +371,7 @@ fn check(entries: &[Entry], root: &Path) -> Result<(), OpError> {
 pub struct Scan {
     /// The tree, sorted by path, parents before children. Hard links are files of their own;
     /// holes of sparse files count as bytes.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<TreeEntry>,
     /// Devices, sockets and pipes, which are left out.
     pub skipped_special: u64,
     /// Mount points and subvolumes, which stand in `entries` as empty directories.
@@ -394,9 +394,9 @@ pub fn scan(root: &Path) -> Result<Scan, OpError> {
     walk.read().map_err(|errno| walk.here(Op::Readdir, errno))?;
     loop {
         match walk.next()? {
-            Step::Done => break,
-            Step::Leave => walk.leave(),
-            Step::Entry(kind) => scan_one(&mut walk, kind, root, &mut found)?,
+            WalkStep::Done => break,
+            WalkStep::Leave => walk.leave(),
+            WalkStep::Entry(kind) => scan_one(&mut walk, kind, root, &mut found)?,
         }
     }
     found.entries.sort();
@@ -408,14 +408,14 @@ fn scan_one(walk: &mut Walk, kind: FileType, root: &Path, found: &mut Scan) -> R
     let about = statx(parent, name, AtFlags::SYMLINK_NOFOLLOW, walk::PLACE)
         .map_err(|errno| fault(Op::Stat, &walk.current_path(), errno))?;
     let kind = match kind {
-        FileType::Directory => Kind::Directory,
-        FileType::RegularFile => Kind::File {
+        FileType::Directory => EntryKind::Directory,
+        FileType::RegularFile => EntryKind::File {
             bytes: about.stx_size,
         },
         FileType::Symlink => {
             let target = readlinkat(parent, name, Vec::new())
                 .map_err(|errno| fault(Op::Stat, &walk.current_path(), errno))?;
-            Kind::Symlink {
+            EntryKind::Symlink {
                 target: OsStr::from_bytes(target.to_bytes()).into(),
             }
         }
@@ -427,8 +427,8 @@ fn scan_one(walk: &mut Walk, kind: FileType, root: &Path, found: &mut Scan) -> R
     let path = walk.current_path();
     let path = path.strip_prefix(root).unwrap_or(&path).to_path_buf();
     let mode = u32::from(about.stx_mode) & 0o7777;
-    let is_directory = kind == Kind::Directory;
-    found.entries.push(Entry { path, kind, mode });
+    let is_directory = kind == EntryKind::Directory;
+    found.entries.push(TreeEntry { path, kind, mode });
     if is_directory {
         match walk.descend(Op::Readdir)? {
             Descent::Elsewhere(_) => found.skipped_mounts += 1,

@@ -8,7 +8,7 @@ use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 
 use super::*;
 use crate::files::AtEnd;
-use crate::outcome::Outcome;
+use crate::outcome::PhaseOutcome;
 
 const SLICE_NS: u64 = 100_000_000;
 const CLASSIC: CopyMethod = CopyMethod::Classic {
@@ -16,23 +16,23 @@ const CLASSIC: CopyMethod = CopyMethod::Classic {
 };
 
 /// Something mounted on a directory of its own, unmounted in the end.
-pub(crate) struct Mount {
+pub(crate) struct TestMount {
     path: PathBuf,
     /// Empty where the directory belongs to the test.
     _home: Option<tempfile::TempDir>,
 }
 
-impl Mount {
+impl TestMount {
     /// A file system in memory, or `None` (said on the terminal) without the right to mount.
-    pub(crate) fn tmpfs(options: &str) -> Option<Mount> {
+    pub(crate) fn tmpfs(options: &str) -> Option<TestMount> {
         let home = tempfile::tempdir().unwrap();
         let path = home.path().to_path_buf();
-        let mut mount = Mount::tmpfs_on(path, options)?;
+        let mut mount = TestMount::tmpfs_on(path, options)?;
         mount._home = Some(home);
         Some(mount)
     }
 
-    fn tmpfs_on(path: PathBuf, options: &str) -> Option<Mount> {
+    fn tmpfs_on(path: PathBuf, options: &str) -> Option<TestMount> {
         let options = std::ffi::CString::new(options).unwrap();
         let done = mount(
             "stackrace-test",
@@ -41,10 +41,10 @@ impl Mount {
             MountFlags::empty(),
             options.as_c_str(),
         );
-        Mount::made(path, done)
+        TestMount::made(path, done)
     }
 
-    fn made(path: PathBuf, done: Result<(), Errno>) -> Option<Mount> {
+    fn made(path: PathBuf, done: Result<(), Errno>) -> Option<TestMount> {
         if done == Err(Errno::PERM) {
             // Past the test runner, which keeps the output of tests that pass to itself.
             std::io::stderr()
@@ -53,7 +53,7 @@ impl Mount {
             return None;
         }
         done.unwrap();
-        Some(Mount { path, _home: None })
+        Some(TestMount { path, _home: None })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -61,7 +61,7 @@ impl Mount {
     }
 }
 
-impl Drop for Mount {
+impl Drop for TestMount {
     fn drop(&mut self) {
         unmount(&self.path, UnmountFlags::DETACH).unwrap();
     }
@@ -84,7 +84,7 @@ fn shape() -> TreeShape {
     }
 }
 
-fn built(root: &Path) -> Vec<Entry> {
+fn built(root: &Path) -> Vec<TreeEntry> {
     let entries = shape().entries();
     let ended = build(
         &entries,
@@ -94,11 +94,11 @@ fn built(root: &Path) -> Vec<Entry> {
         &Control::default(),
     )
     .unwrap();
-    assert_eq!(ended, Ended::Complete);
+    assert_eq!(ended, PhaseEnd::Complete);
     entries
 }
 
-fn count(outcome: &Outcome, op: Op) -> (u64, u64) {
+fn count(outcome: &PhaseOutcome, op: Op) -> (u64, u64) {
     outcome
         .ops
         .iter()
@@ -138,12 +138,14 @@ fn the_same_seed_invents_the_same_tree_within_its_limits() {
     let entries = shape().entries();
     assert_eq!(entries, shape().entries());
     assert_ne!(entries, TreeShape { seed: 6, ..shape() }.entries());
-    let of = |wanted: fn(&Kind) -> bool| entries.iter().filter(|e| wanted(&e.kind)).count();
-    assert_eq!(of(|kind| *kind == Kind::Directory), 20);
-    assert_eq!(of(|kind| matches!(kind, Kind::File { .. })), 180);
-    assert_eq!(of(|kind| matches!(kind, Kind::Symlink { .. })), 20);
-    let depth = |entry: &Entry| entry.path.components().count();
-    let directories = entries.iter().filter(|entry| entry.kind == Kind::Directory);
+    let of = |wanted: fn(&EntryKind) -> bool| entries.iter().filter(|e| wanted(&e.kind)).count();
+    assert_eq!(of(|kind| *kind == EntryKind::Directory), 20);
+    assert_eq!(of(|kind| matches!(kind, EntryKind::File { .. })), 180);
+    assert_eq!(of(|kind| matches!(kind, EntryKind::Symlink { .. })), 20);
+    let depth = |entry: &TreeEntry| entry.path.components().count();
+    let directories = entries
+        .iter()
+        .filter(|entry| entry.kind == EntryKind::Directory);
     assert_eq!(directories.map(depth).max(), Some(4));
     assert_eq!(
         check(&entries, Path::new("/")).map_err(|error| error.to_string()),
@@ -161,7 +163,7 @@ fn half_of_the_invented_files_are_below_the_median_and_none_above_the_maximum() 
     })
     .entries()
     {
-        if let Kind::File { bytes } = entry.kind {
+        if let EntryKind::File { bytes } = entry.kind {
             sizes.push(bytes);
         }
     }
@@ -198,7 +200,7 @@ fn a_built_tree_is_scanned_as_it_was_described() {
     assert_eq!((found.skipped_special, found.skipped_mounts), (0, 0));
     let links = entries
         .iter()
-        .filter(|entry| matches!(entry.kind, Kind::Symlink { .. }));
+        .filter(|entry| matches!(entry.kind, EntryKind::Symlink { .. }));
     for link in links {
         assert!(
             root.join(&link.path).metadata().unwrap().is_file(),
@@ -210,15 +212,15 @@ fn a_built_tree_is_scanned_as_it_was_described() {
 #[test]
 fn a_list_that_leaves_its_root_is_refused_before_anything_is_made() {
     let home = tempfile::tempdir().unwrap();
-    let file = |path: &str| Entry {
+    let file = |path: &str| TreeEntry {
         path: path.into(),
-        kind: Kind::File { bytes: 1 },
+        kind: EntryKind::File { bytes: 1 },
         mode: 0o644,
     };
-    let link = Kind::Symlink {
+    let link = EntryKind::Symlink {
         target: home.path().into(),
     };
-    let link = Entry {
+    let link = TreeEntry {
         path: "a".into(),
         kind: link,
         mode: 0o777,
@@ -247,7 +249,7 @@ fn a_copied_tree_is_identical_by_any_method_and_manner() {
     for entry in entries
         .iter()
         .rev()
-        .filter(|entry| !matches!(entry.kind, Kind::Symlink { .. }))
+        .filter(|entry| !matches!(entry.kind, EntryKind::Symlink { .. }))
     {
         std::fs::File::open(from.join(&entry.path))
             .unwrap()
@@ -265,9 +267,9 @@ fn a_copied_tree_is_identical_by_any_method_and_manner() {
 
     let small = CopyMethod::Classic { buffer_bytes: 1000 };
     for (method, manner) in [
-        (CLASSIC, Manner::Direct),
-        (small, Manner::Renamed),
-        (CopyMethod::InKernel, Manner::Renamed),
+        (CLASSIC, CopyStyle::Direct),
+        (small, CopyStyle::Renamed),
+        (CopyMethod::InKernel, CopyStyle::Renamed),
     ] {
         let to = home.path().join("to");
         let control = Control::default();
@@ -281,13 +283,18 @@ fn a_copied_tree_is_identical_by_any_method_and_manner() {
             &control,
         )
         .unwrap();
-        assert_eq!(made.ended, Ended::Complete, "{method:?} {:?}", made.error);
+        assert_eq!(
+            made.ended,
+            PhaseEnd::Complete,
+            "{method:?} {:?}",
+            made.error
+        );
         assert!(picture(&to) == original, "{method:?} {manner:?}");
         assert_eq!(count(&made, Op::Copy), (202, total));
         assert_eq!(count(&made, Op::Mkdir), (21, 0));
         assert_eq!(count(&made, Op::Readdir), (21, 0));
         assert_eq!(count(&made, Op::Fsync), (1, 0));
-        let renamed = if manner == Manner::Renamed { 182 } else { 0 };
+        let renamed = if manner == CopyStyle::Renamed { 182 } else { 0 };
         assert_eq!(count(&made, Op::Rename), (renamed, 0));
         delete_tree(&to, AtEnd::Return, SLICE_NS, &control).unwrap();
     }
@@ -295,7 +302,7 @@ fn a_copied_tree_is_identical_by_any_method_and_manner() {
 
 #[test]
 fn a_refused_method_is_an_error_and_no_fallback() {
-    let Some(mount) = Mount::tmpfs("size=8m") else {
+    let Some(mount) = TestMount::tmpfs("size=8m") else {
         return;
     };
     let (from, to) = (mount.path().join("from"), mount.path().join("to"));
@@ -303,7 +310,7 @@ fn a_refused_method_is_an_error_and_no_fallback() {
     let control = Control::default();
     let at_end = AtEnd::Return;
     let made = copy_file(&from, &to, CopyMethod::Reflink, at_end, SLICE_NS, &control).unwrap();
-    assert_eq!(made.ended, Ended::Failed);
+    assert_eq!(made.ended, PhaseEnd::Failed);
     assert_eq!(made.error.unwrap().errno, Errno::OPNOTSUPP.raw_os_error());
     assert_eq!(
         to.metadata().unwrap().len(),
@@ -327,7 +334,7 @@ fn a_copied_file_is_identical_and_each_call_is_counted() {
     for method in [CLASSIC, CopyMethod::InKernel] {
         let to = home.path().join("to");
         let made = copy_file(&from, &to, method, AtEnd::Durable, SLICE_NS, &control).unwrap();
-        assert_eq!(made.ended, Ended::Complete, "{:?}", made.error);
+        assert_eq!(made.ended, PhaseEnd::Complete, "{:?}", made.error);
         assert_eq!(count(&made, Op::Fsync), (1, 0));
         if method == CLASSIC {
             assert_eq!(
@@ -352,7 +359,7 @@ fn a_copied_file_is_identical_and_each_call_is_counted() {
 
 #[test]
 fn a_copy_into_a_full_file_system_keeps_what_was_measured() {
-    let Some(mount) = Mount::tmpfs("size=4m") else {
+    let Some(mount) = TestMount::tmpfs("size=4m") else {
         return;
     };
     let home = tempfile::tempdir().unwrap();
@@ -360,7 +367,7 @@ fn a_copy_into_a_full_file_system_keeps_what_was_measured() {
     std::fs::write(&from, vec![1; 6 << 20]).unwrap();
     let (to, control) = (mount.path().join("to"), Control::default());
     let made = copy_file(&from, &to, CLASSIC, AtEnd::Return, SLICE_NS, &control).unwrap();
-    assert_eq!(made.ended, Ended::Failed);
+    assert_eq!(made.ended, PhaseEnd::Failed);
     let error = made.error.as_ref().unwrap();
     assert_eq!(
         (&error.path, error.errno),
@@ -381,7 +388,7 @@ fn a_tree_is_not_copied_into_itself() {
         &from,
         &to,
         CLASSIC,
-        Manner::Direct,
+        CopyStyle::Direct,
         AtEnd::Return,
         SLICE_NS,
         &control,
@@ -408,7 +415,7 @@ fn deleting_removes_the_tree_and_nothing_else() {
     std::fs::write(root.join(OsStr::from_bytes(b"\xff")), b"").unwrap();
     let control = Control::default();
     let gone = delete_tree(&root, AtEnd::Durable, SLICE_NS, &control).unwrap();
-    assert_eq!(gone.ended, Ended::Complete, "{:?}", gone.error);
+    assert_eq!(gone.ended, PhaseEnd::Complete, "{:?}", gone.error);
     assert_eq!(count(&gone, Op::Unlink), (203, 0));
     assert_eq!(count(&gone, Op::Rmdir), (21, 0));
     assert_eq!(count(&gone, Op::Readdir), (21, 0));
@@ -438,15 +445,15 @@ fn deleting_and_copying_stop_at_mount_points_and_scanning_goes_around_them() {
     for bind in [false, true] {
         // A bind mount has the device number of the tree: only the mount itself tells.
         let mounted = if bind {
-            Mount::made(point.clone(), mount_bind(&outside, &point))
+            TestMount::made(point.clone(), mount_bind(&outside, &point))
         } else {
-            Mount::tmpfs_on(point.clone(), "size=1m")
+            TestMount::tmpfs_on(point.clone(), "size=1m")
         };
         let Some(mounted) = mounted else { return };
         std::fs::write(point.join("precious"), b"").unwrap();
 
         let gone = delete_tree(&root, AtEnd::Return, SLICE_NS, &control).unwrap();
-        assert_eq!(gone.ended, Ended::Failed);
+        assert_eq!(gone.ended, PhaseEnd::Failed);
         let error = gone.error.unwrap();
         assert_eq!(error.path, point);
         assert!(error.to_string().contains("mount point"), "{error}");
@@ -456,7 +463,7 @@ fn deleting_and_copying_stop_at_mount_points_and_scanning_goes_around_them() {
         assert!(point.join("precious").exists());
 
         let to = home.path().join(format!("to {bind}"));
-        let (manner, at_end) = (Manner::Direct, AtEnd::Return);
+        let (manner, at_end) = (CopyStyle::Direct, AtEnd::Return);
         let made = copy_tree(&root, &to, CLASSIC, manner, at_end, SLICE_NS, &control).unwrap();
         assert_eq!(made.error.unwrap().path, point);
         let found = scan(&root).unwrap();
@@ -478,7 +485,7 @@ fn what_is_no_file_is_counted_by_scan_and_refused_by_copy() {
         &from,
         &to,
         CLASSIC,
-        Manner::Direct,
+        CopyStyle::Direct,
         AtEnd::Return,
         SLICE_NS,
         &control,
@@ -496,7 +503,7 @@ fn stop_ends_a_phase_and_leaves_the_rest_alone() {
     let control = Control::default();
     control.stop.store(true, Ordering::Relaxed);
     let gone = delete_tree(&root, AtEnd::Durable, SLICE_NS, &control).unwrap();
-    assert_eq!(gone.ended, Ended::Stopped);
+    assert_eq!(gone.ended, PhaseEnd::Stopped);
     assert!(picture(&root) == before);
     let to = home.path().join("to");
     let made = copy_file(
@@ -507,7 +514,7 @@ fn stop_ends_a_phase_and_leaves_the_rest_alone() {
         SLICE_NS,
         &control,
     );
-    assert_eq!(made.unwrap().ended, Ended::Stopped);
+    assert_eq!(made.unwrap().ended, PhaseEnd::Stopped);
 }
 
 #[test]
@@ -515,7 +522,7 @@ fn a_missing_tree_is_named() {
     let missing = Path::new("/nowhere/at/all");
     let home = tempfile::tempdir().unwrap();
     let control = Control::default();
-    let (manner, at_end) = (Manner::Direct, AtEnd::Return);
+    let (manner, at_end) = (CopyStyle::Direct, AtEnd::Return);
     let to = home.path().join("to");
     for error in [
         scan(missing).unwrap_err(),
@@ -564,9 +571,9 @@ fn the_manner_of_rsync_leaves_what_rsync_leaves() {
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let (from, ours) = (home.path().join("from"), home.path().join("ours"));
     let mut entries = built(&from);
-    entries.push(Entry {
+    entries.push(TreeEntry {
         path: PathBuf::new(),
-        kind: Kind::Directory,
+        kind: EntryKind::Directory,
         mode: 0,
     });
     // rsync leaves the time of a directory or link that it made in the same second.
@@ -597,13 +604,13 @@ fn the_manner_of_rsync_leaves_what_rsync_leaves() {
             .map(|about| (about.uid(), about.gid()))
             .collect()
     };
-    let (manner, control) = (Manner::Renamed, Control::default());
+    let (manner, control) = (CopyStyle::Renamed, Control::default());
     let method = CopyMethod::Classic {
         buffer_bytes: RSYNC_BUFFER_BYTES,
     };
     let at_end = AtEnd::Return;
     let made = copy_tree(&from, &ours, method, manner, at_end, SLICE_NS, &control).unwrap();
-    assert_eq!(made.ended, Ended::Complete, "{:?}", made.error);
+    assert_eq!(made.ended, PhaseEnd::Complete, "{:?}", made.error);
     assert!(picture(&ours) == picture(&from) && owners(&ours) == owners(&from));
     let theirs = home.path().join("theirs");
     let source = from.join("");
@@ -639,7 +646,7 @@ fn a_file_is_read_to_its_end_and_each_call_is_counted() {
         let read = read_file(&path, block, direct, None, SLICE_NS, &control).unwrap();
         assert_eq!(
             (read.ended, read.short),
-            (Ended::Complete, 0),
+            (PhaseEnd::Complete, 0),
             "{:?}",
             read.error
         );
@@ -661,6 +668,6 @@ fn a_file_is_read_to_its_end_and_each_call_is_counted() {
     let stopped = read_file(&path, 512, false, None, SLICE_NS, &control).unwrap();
     assert_eq!(
         (stopped.ended, count(&stopped, Op::Read)),
-        (Ended::Stopped, (0, 0))
+        (PhaseEnd::Stopped, (0, 0))
     );
 }

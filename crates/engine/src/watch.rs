@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::clock::{Clock, Readings};
+use crate::clock::{FastClock, Readings};
 use crate::control::Control;
 use crate::pacing::sleep_ns;
 use crate::recorder::Recorder;
@@ -41,7 +41,7 @@ pub(crate) enum Finish {
 
 /// One worker's view of the time and of the world.
 #[derive(Debug)]
-pub(crate) struct Watch<'a> {
+pub(crate) struct PhaseWatch<'a> {
     time: Readings,
     control: &'a Control,
     /// Raised by a worker that failed: the others stop too.
@@ -54,17 +54,17 @@ pub(crate) struct Watch<'a> {
     reported: (u64, u64),
 }
 
-impl<'a> Watch<'a> {
+impl<'a> PhaseWatch<'a> {
     pub(crate) fn new(
-        clock: Clock,
+        clock: FastClock,
         control: &'a Control,
         halt: &'a AtomicBool,
         deadline_ns: Option<u64>,
         spin_ns: u64,
-    ) -> Watch<'a> {
+    ) -> PhaseWatch<'a> {
         let deadline_ns = deadline_ns.unwrap_or(u64::MAX);
         let reported = (0, 0);
-        Watch {
+        PhaseWatch {
             time: Readings::new(clock),
             control,
             halt,
@@ -163,7 +163,7 @@ mod tests {
         assert_eq!((spin_ns(1), spin_ns(u32::MAX)), (SPIN_NS, 0));
         let (control, halt) = (Control::default(), AtomicBool::new(false));
         let block = |spin_ns| {
-            let watch = Watch::new(Clock::calibrated(), &control, &halt, None, spin_ns);
+            let watch = PhaseWatch::new(FastClock::calibrated(), &control, &halt, None, spin_ns);
             watch.may_block_ns(1_000, 101_000)
         };
         assert_eq!((block(SPIN_NS), block(0)), (50_000, 100_000));

@@ -10,11 +10,13 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::files::{AtEnd, CurrentNames, FileSet, Pass, VisitOrder};
+use stackrace_engine::spec::{
+    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+};
 use stackrace_engine::{
-    Control, Ended, Ledger, OpError, Outcome, StartError, lay_out, lay_out_verified, run,
-    run_verified,
+    ContentLedger, Control, OpError, PhaseEnd, PhaseOutcome, StartError, lay_out, lay_out_verified,
+    run, run_verified,
 };
 
 struct Counting;
@@ -43,7 +45,7 @@ unsafe impl GlobalAlloc for Counting {
 static COUNTING: Counting = Counting;
 
 /// Allocations of one phase with this many operations.
-fn allocations(spec: &Spec, ledger: Option<&Ledger>, ops: u64) -> Result<u64, StartError> {
+fn allocations(spec: &Spec, ledger: Option<&ContentLedger>, ops: u64) -> Result<u64, StartError> {
     let mut spec = spec.clone();
     spec.stop.ops = Some(ops);
     let before = ALLOCATIONS.load(Ordering::SeqCst);
@@ -53,11 +55,11 @@ fn allocations(spec: &Spec, ledger: Option<&Ledger>, ops: u64) -> Result<u64, St
         None => run(&spec, &control)?,
     };
     let after = ALLOCATIONS.load(Ordering::SeqCst);
-    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
     Ok(after - before)
 }
 
-fn spec(targets: Vec<Target>) -> Spec {
+fn spec(targets: Vec<IoTarget>) -> Spec {
     Spec {
         block_sizes: vec![(4096, 3), (8192, 1)],
         read_share: 0.5,
@@ -73,7 +75,7 @@ fn spec(targets: Vec<Target>) -> Spec {
             duplicates: 0.3,
         },
         stop: Stop::default(),
-        engine: Engine::Null,
+        engine: IoEngine::Null,
         slice_ns: 100_000,
         ..Spec::reads(targets, 4096)
     }
@@ -94,21 +96,21 @@ fn allocations_of_files(
         threads: 2,
         fsync_each: false,
         content: Content::Random,
-        names: Names::default(),
+        names: CurrentNames::default(),
         seed: 1,
     };
     let control = Control::default();
     let pass = Pass {
-        order: Order::Random,
+        order: VisitOrder::Random,
         at_end: AtEnd::Durable,
         slice_ns: 100_000,
         control: &control,
     };
-    let count = |set: &FileSet, run: fn(&FileSet, Pass<'_>) -> Result<Outcome, OpError>| {
+    let count = |set: &FileSet, run: fn(&FileSet, Pass<'_>) -> Result<PhaseOutcome, OpError>| {
         let before = ALLOCATIONS.load(Ordering::SeqCst);
         let outcome = run(set, pass)?;
         let after = ALLOCATIONS.load(Ordering::SeqCst);
-        assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+        assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
         Ok(after - before)
     };
     let mut counts = vec![
@@ -130,26 +132,26 @@ fn allocations_of_files(
 #[test]
 fn the_number_of_operations_does_not_change_the_number_of_allocations() {
     let directory = tempfile::tempdir().unwrap();
-    let targets: Vec<Target> = (0..3)
-        .map(|i| Target {
+    let targets: Vec<IoTarget> = (0..3)
+        .map(|i| IoTarget {
             path: directory.path().join(i.to_string()),
             bytes: 1 << 20,
         })
         .collect();
     lay_out(&targets, Content::Random, 1, &Control::default()).unwrap();
     let engines = [
-        (Engine::Null, 1),
-        (Engine::Sync, 1),
-        (Engine::Sync, 4),
-        (Engine::Uring, 8),
+        (IoEngine::Null, 1),
+        (IoEngine::Sync, 1),
+        (IoEngine::Sync, 4),
+        (IoEngine::Uring, 8),
     ];
     let accesses = [
-        Access::Sequential,
-        Access::Uniform,
-        Access::Zipf(1.1),
-        Access::Pareto(0.2),
-        Access::Normal(0.1),
-        Access::HotCold {
+        AccessPattern::Sequential,
+        AccessPattern::Uniform,
+        AccessPattern::Zipf(1.1),
+        AccessPattern::Pareto(0.2),
+        AccessPattern::Normal(0.1),
+        AccessPattern::HotCold {
             hot_range: 0.1,
             hot_ops: 0.9,
         },
@@ -166,16 +168,17 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
         ratio: 2.0,
         duplicates: 0.0,
     };
-    let ledger = Ledger::new(&targets, 4096, content, 1).unwrap();
+    let ledger = ContentLedger::new(&targets, 4096, content, 1).unwrap();
     lay_out_verified(&ledger, &Control::default()).unwrap();
     // Verified first: what the other phases write is not stamped.
     for ledger in [Some(&ledger), None] {
         for (engine, queue_depth) in engines {
-            if ledger.is_some() && engine == Engine::Null {
+            if ledger.is_some() && engine == IoEngine::Null {
                 continue;
             }
             let combinations = accesses.iter().map(|access| (*access, pacings[0]));
-            let combinations = combinations.chain(pacings.iter().map(|p| (Access::Uniform, *p)));
+            let combinations =
+                combinations.chain(pacings.iter().map(|p| (AccessPattern::Uniform, *p)));
             for (access, pacing) in combinations {
                 let mut spec = spec(targets.clone());
                 (spec.engine, spec.queue_depth) = (engine, queue_depth);
@@ -199,7 +202,7 @@ fn the_number_of_operations_does_not_change_the_number_of_allocations() {
     }
 }
 
-fn allocates_nothing(spec: &Spec, ledger: Option<&Ledger>) {
+fn allocates_nothing(spec: &Spec, ledger: Option<&ContentLedger>) {
     // The first phase also pays for what is set up once per process or thread.
     match allocations(spec, ledger, 100) {
         Err(error @ StartError::Ring { .. }) => {

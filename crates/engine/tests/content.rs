@@ -8,10 +8,10 @@
 use std::collections::HashSet;
 use std::path::Path;
 
-use stackrace_engine::content::{POOL_BYTES, Pool};
-use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
-use stackrace_engine::spec::{Access, Content, Engine, Spec, Stop, Target};
-use stackrace_engine::{Control, Ended, lay_out, run};
+use stackrace_engine::content::{ContentPool, POOL_BYTES};
+use stackrace_engine::files::{AtEnd, CurrentNames, FileSet, Pass, VisitOrder};
+use stackrace_engine::spec::{AccessPattern, Content, IoEngine, IoTarget, Spec, Stop};
+use stackrace_engine::{Control, PhaseEnd, lay_out, run};
 
 const KIB: usize = 1 << 10;
 const MIB: usize = 1 << 20;
@@ -41,7 +41,7 @@ fn shaped(ratio: f64, duplicates: f64) -> Content {
 
 /// That many bytes as a phase with one worker writes them.
 fn stream(content: Content, block: usize, bytes: usize) -> Vec<u8> {
-    let mut pool = Pool::new(content, 5, 0, 1, block..=block, POOL_BYTES).unwrap();
+    let mut pool = ContentPool::new(content, 5, 0, 1, block..=block, POOL_BYTES).unwrap();
     (0..bytes / block)
         .flat_map(|_| pool.take(block).to_vec())
         .collect()
@@ -140,10 +140,10 @@ fn copies(bytes: &[u8], grain: usize) -> f64 {
 }
 
 /// What several threads leave in one file, written once from end to end in blocks of this size.
-fn written(path: &Path, content: Content, block: usize, engine: Engine) -> Vec<u8> {
+fn written(path: &Path, content: Content, block: usize, engine: IoEngine) -> Vec<u8> {
     let bytes = 32 * MIB;
     let spec = Spec {
-        access: Access::OncePerPass,
+        access: AccessPattern::OncePerPass,
         read_share: 0.0,
         threads: 2,
         queue_depth: 2,
@@ -155,7 +155,7 @@ fn written(path: &Path, content: Content, block: usize, engine: Engine) -> Vec<u
         engine,
         seed: 7,
         ..Spec::reads(
-            vec![Target {
+            vec![IoTarget {
                 path: path.into(),
                 bytes: bytes as u64,
             }],
@@ -163,7 +163,7 @@ fn written(path: &Path, content: Content, block: usize, engine: Engine) -> Vec<u
         )
     };
     let outcome = run(&spec, &Control::default()).unwrap();
-    assert_eq!(outcome.ended, Ended::Complete);
+    assert_eq!(outcome.ended, PhaseEnd::Complete);
     std::fs::read(path).unwrap()
 }
 
@@ -180,18 +180,18 @@ fn files(content: Content, count: u64, size_min: usize, size_max: usize) -> Vec<
         fsync_each: false,
         content,
         seed: 7,
-        names: Names::default(),
+        names: CurrentNames::default(),
     };
     set.prepare().unwrap();
     let outcome = set
         .create(Pass {
-            order: Order::Creation,
+            order: VisitOrder::Creation,
             at_end: AtEnd::Return,
             slice_ns: 100_000_000,
             control: &Control::default(),
         })
         .unwrap();
-    assert_eq!(outcome.ended, Ended::Complete);
+    assert_eq!(outcome.ended, PhaseEnd::Complete);
     set.paths()
         .map(|path| std::fs::read(path).unwrap())
         .collect()
@@ -201,7 +201,7 @@ fn files(content: Content, count: u64, size_min: usize, size_max: usize) -> Vec<
 fn the_asked_share_of_blocks_are_copies_whatever_the_block_and_the_threads() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("file");
-    for engine in [Engine::Sync, Engine::Auto] {
+    for engine in [IoEngine::Sync, IoEngine::Auto] {
         for block in [4 * KIB, 16 * KIB, 128 * KIB] {
             for share in [0.25, 0.8] {
                 let content = shaped(1.5, share);
@@ -263,7 +263,7 @@ fn the_asked_share_of_files_are_copies_whatever_their_number_and_size() {
 #[test]
 fn laid_out_files_compress_and_repeat_as_asked() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    let target = Target {
+    let target = IoTarget {
         path: file.path().into(),
         bytes: 64 * MIB as u64,
     };

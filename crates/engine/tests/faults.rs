@@ -15,28 +15,28 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use rustix::io::Errno;
-use stackrace_engine::clock::Clock;
-use stackrace_engine::spec::{Access, Engine, Pacing, Spec, Stop, Target};
-use stackrace_engine::{Control, Ended, Op, OpError, OpOutcome, Outcome, StartError, run};
+use stackrace_engine::clock::FastClock;
+use stackrace_engine::spec::{AccessPattern, IoEngine, IoTarget, Pacing, Spec, Stop};
+use stackrace_engine::{Control, Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome, StartError, run};
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
 const TIB: u64 = 1 << 40;
 
 /// Ways to do I/O: engine, queue depth, direct.
-const WAYS: [(Engine, u32, bool); 6] = [
-    (Engine::Sync, 1, false),
-    (Engine::Sync, 1, true),
-    (Engine::Sync, 4, false),
-    (Engine::Uring, 1, false),
-    (Engine::Uring, 16, false),
-    (Engine::Uring, 16, true),
+const WAYS: [(IoEngine, u32, bool); 6] = [
+    (IoEngine::Sync, 1, false),
+    (IoEngine::Sync, 1, true),
+    (IoEngine::Sync, 4, false),
+    (IoEngine::Uring, 1, false),
+    (IoEngine::Uring, 16, false),
+    (IoEngine::Uring, 16, true),
 ];
 
 /// Sequential writes of 4 KiB, one thread, as many as fit.
-fn spec(path: &Path, bytes: u64, (engine, queue_depth, direct): (Engine, u32, bool)) -> Spec {
+fn spec(path: &Path, bytes: u64, (engine, queue_depth, direct): (IoEngine, u32, bool)) -> Spec {
     Spec {
-        access: Access::Sequential,
+        access: AccessPattern::Sequential,
         read_share: 0.0,
         queue_depth,
         direct,
@@ -48,7 +48,7 @@ fn spec(path: &Path, bytes: u64, (engine, queue_depth, direct): (Engine, u32, bo
         seed: 7,
         slice_ns: 1_000_000,
         ..Spec::reads(
-            vec![Target {
+            vec![IoTarget {
                 path: path.into(),
                 bytes,
             }],
@@ -163,16 +163,16 @@ impl Drop for Mounted {
     }
 }
 
-fn of(outcome: &Outcome, op: Op) -> Option<&OpOutcome> {
+fn of(outcome: &PhaseOutcome, op: Op) -> Option<&OpOutcome> {
     outcome.ops.iter().find(|kind| kind.op == op)
 }
 
-fn count(outcome: &Outcome, op: Op) -> u64 {
+fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
     of(outcome, op).map_or(0, |kind| kind.count)
 }
 
 /// Runs a phase that has to fail on its way; `None`: this machine cannot even begin it.
-fn failed(spec: &Spec) -> Option<(Outcome, OpError)> {
+fn failed(spec: &Spec) -> Option<(PhaseOutcome, OpError)> {
     let outcome = match run(spec, &Control::default()) {
         Err(error @ (StartError::DirectRefused { .. } | StartError::Ring { .. })) => {
             skipped(
@@ -183,7 +183,7 @@ fn failed(spec: &Spec) -> Option<(Outcome, OpError)> {
         }
         other => other.unwrap(),
     };
-    assert_eq!(outcome.ended, Ended::Failed, "{spec:?}");
+    assert_eq!(outcome.ended, PhaseEnd::Failed, "{spec:?}");
     let error = outcome.error.clone().unwrap();
     assert_eq!(error.path, spec.targets[0].path);
     assert!(outcome.elapsed_ns > 0);
@@ -301,7 +301,7 @@ fn a_file_too_large_for_its_file_system_says_efbig() {
     let small = Mounted::ext4(home.path(), 8 * MIB);
     for way in WAYS {
         let mut spec = spec(&small.file(), 32 * TIB, way);
-        (spec.access, spec.stop.ops) = (Access::Uniform, Some(100));
+        (spec.access, spec.stop.ops) = (AccessPattern::Uniform, Some(100));
         let Some((_, error)) = failed(&spec) else {
             continue;
         };
@@ -421,7 +421,7 @@ fn freeze(at: &Path, control: &Control) -> u64 {
             std::thread::sleep(Duration::from_millis(1));
         }
     };
-    let clock = Clock::calibrated();
+    let clock = FastClock::calibrated();
     passed(AROUND);
     tool("fsfreeze", &["--freeze", text(at)]);
     let frozen_ns = clock.now_ns();
@@ -441,7 +441,7 @@ fn a_frozen_file_system_is_charged_to_everything_that_fell_due() {
     if !root("a_frozen_file_system_is_charged_to_everything_that_fell_due") {
         return;
     }
-    for (engine, queue_depth) in [(Engine::Sync, 1), (Engine::Uring, 8)] {
+    for (engine, queue_depth) in [(IoEngine::Sync, 1), (IoEngine::Uring, 8)] {
         let home = directory();
         let mounted = Mounted::ext4(home.path(), 64 * MIB);
         let mut spec = spec(&mounted.file(), 16 * MIB, (engine, queue_depth, false));
@@ -463,7 +463,7 @@ fn a_frozen_file_system_is_charged_to_everything_that_fell_due() {
             }
             other => other.unwrap(),
         };
-        assert_eq!(outcome.ended, Ended::Stopped, "{:?}", outcome.error);
+        assert_eq!(outcome.ended, PhaseEnd::Stopped, "{:?}", outcome.error);
         let written = of(&outcome, Op::Write).unwrap();
         let long = written.latency.count_between(LONG_NS + 1, u64::MAX);
         let owed = (frozen_ns - LONG_NS) * RATE / 1_000_000_000;

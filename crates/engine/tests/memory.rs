@@ -2,8 +2,8 @@
 //!
 //! Alone in its file, with one test, because the peak is the whole process's.
 
-use stackrace_engine::spec::{Access, Engine, Spec, Stop, Target};
-use stackrace_engine::{Control, Ended, StartError, run};
+use stackrace_engine::spec::{AccessPattern, IoEngine, IoTarget, Spec, Stop};
+use stackrace_engine::{Control, PhaseEnd, StartError, run};
 
 const THREADS: u32 = 16;
 const QUEUE_DEPTH: u32 = 128;
@@ -36,9 +36,9 @@ fn a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory() {
             ops: Some(u64::from(THREADS * QUEUE_DEPTH)),
             time_ns: None,
         },
-        engine: Engine::Uring,
+        engine: IoEngine::Uring,
         ..Spec::reads(
-            vec![Target {
+            vec![IoTarget {
                 path: file.path().into(),
                 bytes,
             }],
@@ -47,10 +47,10 @@ fn a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory() {
     };
     let buffers = u64::from(THREADS * QUEUE_DEPTH * BLOCK);
     for access in [
-        Access::Uniform,
-        Access::OncePerPass,
-        Access::Zipf(1.1),
-        Access::Sequential,
+        AccessPattern::Uniform,
+        AccessPattern::OncePerPass,
+        AccessPattern::Zipf(1.1),
+        AccessPattern::Sequential,
     ] {
         let outcome = match run(&spec(access), &Control::default()) {
             Err(error @ StartError::Ring { .. }) => {
@@ -59,7 +59,7 @@ fn a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory() {
             }
             other => other.unwrap(),
         };
-        assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+        assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
         let peak = peak().unwrap();
         println!("{access:?}: {} KiB", peak >> 10);
         assert!(

@@ -6,10 +6,10 @@ use std::num::NonZeroU64;
 use std::path::Path;
 use std::sync::atomic::Ordering;
 
-use stackrace_engine::files::{AtEnd, FileSet, Names, Order, Pass};
-use stackrace_engine::spec::{Access, Content, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::files::{AtEnd, CurrentNames, FileSet, Pass, VisitOrder};
+use stackrace_engine::spec::{AccessPattern, Content, IoEngine, IoTarget, Pacing, Spec, Stop};
 use stackrace_engine::tree::{self, CopyMethod};
-use stackrace_engine::{Control, Ended, Op, OpOutcome, Outcome, StartError, lay_out, run};
+use stackrace_engine::{Control, Op, OpOutcome, PhaseEnd, PhaseOutcome, StartError, lay_out, run};
 
 const MIB: u64 = 1 << 20;
 
@@ -20,11 +20,11 @@ fn spec(path: &Path, bytes: u64) -> Spec {
             ops: Some(1_000),
             time_ns: None,
         },
-        engine: Engine::Sync,
+        engine: IoEngine::Sync,
         seed: 7,
         slice_ns: 1_000_000,
         ..Spec::reads(
-            vec![Target {
+            vec![IoTarget {
                 path: path.into(),
                 bytes,
             }],
@@ -38,8 +38,8 @@ fn directory() -> tempfile::TempDir {
 }
 
 /// A file of this many random bytes.
-fn laid_out(directory: &Path, name: &str, bytes: u64) -> Target {
-    let target = Target {
+fn laid_out(directory: &Path, name: &str, bytes: u64) -> IoTarget {
+    let target = IoTarget {
         path: directory.join(name),
         bytes,
     };
@@ -53,14 +53,14 @@ fn laid_out(directory: &Path, name: &str, bytes: u64) -> Target {
     target
 }
 
-fn done(spec: &Spec) -> Outcome {
+fn done(spec: &Spec) -> PhaseOutcome {
     let outcome = run(spec, &Control::default()).unwrap();
-    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
     consistent(&outcome);
     outcome
 }
 
-fn of(outcome: &Outcome, op: Op) -> &OpOutcome {
+fn of(outcome: &PhaseOutcome, op: Op) -> &OpOutcome {
     outcome
         .ops
         .iter()
@@ -68,7 +68,7 @@ fn of(outcome: &Outcome, op: Op) -> &OpOutcome {
         .unwrap_or_else(|| panic!("no {} at all", op.name()))
 }
 
-fn count(outcome: &Outcome, op: Op) -> u64 {
+fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
     outcome
         .ops
         .iter()
@@ -77,7 +77,7 @@ fn count(outcome: &Outcome, op: Op) -> u64 {
 }
 
 /// What holds for every outcome.
-fn consistent(outcome: &Outcome) {
+fn consistent(outcome: &PhaseOutcome) {
     let work = outcome.ops.iter().filter(|o| o.op != Op::Fsync);
     let sums = work.fold((0, 0), |s, o| (s.0 + o.count, s.1 + o.bytes));
     let series = outcome
@@ -95,7 +95,7 @@ fn consistent(outcome: &Outcome) {
 }
 
 /// The whole is the sum of its threads; what closes a phase is no thread's.
-fn threads_add_up(outcome: &Outcome) {
+fn threads_add_up(outcome: &PhaseOutcome) {
     for whole in &outcome.ops {
         let parts = outcome
             .threads
@@ -133,18 +133,18 @@ fn threads_add_up(outcome: &Outcome) {
 }
 
 /// What is not a number cannot be put on record.
-fn finite(outcome: &Outcome) {
+fn finite(outcome: &PhaseOutcome) {
     for fraction in [outcome.depth_achieved, outcome.clock_error] {
         assert!(fraction.is_finite() && fraction >= 0.0, "{fraction}");
     }
 }
 
 /// Engines that do real I/O, with the queue depth to use them at.
-const ENGINES: [(Engine, u32); 4] = [
-    (Engine::Sync, 1),
-    (Engine::Sync, 4),
-    (Engine::Uring, 1),
-    (Engine::Uring, 16),
+const ENGINES: [(IoEngine, u32); 4] = [
+    (IoEngine::Sync, 1),
+    (IoEngine::Sync, 4),
+    (IoEngine::Uring, 1),
+    (IoEngine::Uring, 16),
 ];
 
 /// Says so past the test runner, which keeps the output of tests that pass to itself.
@@ -155,9 +155,9 @@ fn skipped(what: &str, why: &str) {
 }
 
 /// Runs a check for each engine; says so, visibly, where the kernel refuses one.
-fn with_engines(check: impl Fn(Engine, u32)) {
+fn with_engines(check: impl Fn(IoEngine, u32)) {
     for (engine, queue_depth) in ENGINES {
-        if engine == Engine::Uring
+        if engine == IoEngine::Uring
             && let Some(why) = uring_refused()
         {
             skipped("io_uring", &why);
@@ -171,7 +171,7 @@ fn uring_refused() -> Option<String> {
     let directory = directory();
     let target = laid_out(directory.path(), "probe", 4096);
     let mut spec = spec(&target.path, 4096);
-    spec.engine = Engine::Uring;
+    spec.engine = IoEngine::Uring;
     match run(&spec, &Control::default()) {
         Err(error @ StartError::Ring { .. }) => Some(error.to_string()),
         Err(error) => panic!("{error}"),
@@ -192,7 +192,7 @@ fn counts_are_exact_whatever_the_threads() {
             assert_eq!(of(&outcome, Op::Read).count, ops);
             assert_eq!(of(&outcome, Op::Read).bytes, ops * 4096);
             assert_eq!(outcome.short, 0);
-            let stand_ins = if engine == Engine::Sync {
+            let stand_ins = if engine == IoEngine::Sync {
                 queue_depth
             } else {
                 1
@@ -230,7 +230,7 @@ fn each_block_is_written_once_and_with_its_own_content() {
         let blocks = 777;
         let mut spec = spec(&path, blocks * 4096);
         (spec.engine, spec.queue_depth, spec.threads) = (engine, queue_depth, 2);
-        (spec.access, spec.read_share) = (Access::OncePerPass, 0.0);
+        (spec.access, spec.read_share) = (AccessPattern::OncePerPass, 0.0);
         spec.stop.ops = Some(blocks);
         let outcome = done(&spec);
         assert_eq!(of(&outcome, Op::Write).bytes, blocks * 4096);
@@ -248,20 +248,20 @@ fn each_block_is_written_once_and_with_its_own_content() {
 #[test]
 fn a_sequential_write_fills_the_files_in_order_with_the_bytes_of_its_pool() {
     let directory = directory();
-    let targets: Vec<Target> = [10_000, 0, 8_192]
+    let targets: Vec<IoTarget> = [10_000, 0, 8_192]
         .into_iter()
         .enumerate()
-        .map(|(i, bytes)| Target {
+        .map(|(i, bytes)| IoTarget {
             path: directory.path().join(format!("{i}")),
             bytes,
         })
         .collect();
     let mut spec = spec(&targets[0].path, 0);
     spec.targets = targets.clone();
-    (spec.access, spec.read_share, spec.stop.ops) = (Access::Sequential, 0.0, Some(4));
+    (spec.access, spec.read_share, spec.stop.ops) = (AccessPattern::Sequential, 0.0, Some(4));
     done(&spec);
     let mut pool =
-        stackrace_engine::content::Pool::new(Content::Random, 7, 0, 1, 4096..=4096, 4 << 20)
+        stackrace_engine::content::ContentPool::new(Content::Random, 7, 0, 1, 4096..=4096, 4 << 20)
             .unwrap();
     let mut expected = || [pool.take(4096).to_vec(), pool.take(4096).to_vec()].concat();
     let (first, third) = (expected(), expected());
@@ -279,7 +279,7 @@ fn fsyncs_follow_their_cadence() {
             let mut spec = spec(&path, MIB);
             (spec.engine, spec.read_share, spec.stop.ops) = (engine, 0.0, Some(writes));
             // One worker: the cadence is each worker's own.
-            spec.queue_depth = if engine == Engine::Uring {
+            spec.queue_depth = if engine == IoEngine::Uring {
                 queue_depth
             } else {
                 1
@@ -351,11 +351,11 @@ fn an_fsync_in_a_write_needs_plain_calls_and_one_fsync_per_write() {
         assert!(error.to_string().contains("follows"), "{error}");
     }
     spec.durability.fsync_every = Some(NonZeroU64::MIN);
-    spec.engine = Engine::Uring;
+    spec.engine = IoEngine::Uring;
     let error = run(&spec, &Control::default()).unwrap_err();
     assert!(matches!(error, StartError::Spec { .. }), "{error:?}");
     assert!(error.next().contains("use the sync engine"), "{error}");
-    spec.engine = Engine::Auto;
+    spec.engine = IoEngine::Auto;
     let outcome = done(&spec);
     assert_eq!(outcome.engine, "sync");
     assert!(
@@ -377,13 +377,13 @@ fn only_written_files_are_synced_by_the_cadence() {
         spec.targets = targets.to_vec();
         (spec.engine, spec.queue_depth) = (
             engine,
-            if engine == Engine::Uring {
+            if engine == IoEngine::Uring {
                 queue_depth
             } else {
                 1
             },
         );
-        (spec.access, spec.read_share) = (Access::Sequential, 0.0);
+        (spec.access, spec.read_share) = (AccessPattern::Sequential, 0.0);
         spec.durability.fsync_every = NonZeroU64::new(64);
         // The first four cadences lie in the first file, the last four in the second.
         spec.stop.ops = Some(512);
@@ -412,9 +412,9 @@ fn a_full_device_is_reported_whole() {
     with_engines(|engine, queue_depth| {
         let mut spec = spec(Path::new("/dev/full"), MIB);
         (spec.engine, spec.queue_depth) = (engine, queue_depth);
-        (spec.access, spec.read_share, spec.threads) = (Access::Sequential, 0.5, 1);
+        (spec.access, spec.read_share, spec.threads) = (AccessPattern::Sequential, 0.5, 1);
         let outcome = run(&spec, &Control::default()).unwrap();
-        assert_eq!(outcome.ended, Ended::Failed);
+        assert_eq!(outcome.ended, PhaseEnd::Failed);
         let error = outcome.error.as_ref().unwrap();
         assert_eq!(error.errno, rustix::io::Errno::NOSPC.raw_os_error());
         assert_eq!(
@@ -439,14 +439,14 @@ fn what_was_measured_before_a_failure_is_kept() {
     with_engines(|engine, queue_depth| {
         // The phase was told of more than there is: eleven blocks and a half.
         let mut spec = spec(&directory.path().join("file"), MIB);
-        (spec.engine, spec.access) = (engine, Access::Sequential);
-        spec.queue_depth = if engine == Engine::Uring {
+        (spec.engine, spec.access) = (engine, AccessPattern::Sequential);
+        spec.queue_depth = if engine == IoEngine::Uring {
             queue_depth
         } else {
             1
         };
         let outcome = run(&spec, &Control::default()).unwrap();
-        assert_eq!(outcome.ended, Ended::Failed);
+        assert_eq!(outcome.ended, PhaseEnd::Failed);
         assert_eq!(count(&outcome, Op::Read), 10, "{engine:?} {queue_depth}");
         let error = outcome.error.unwrap();
         assert_eq!(error.offset, Some(40_960));
@@ -465,7 +465,8 @@ fn a_short_read_is_counted() {
     laid_out(directory.path(), "file", 10_000);
     with_engines(|engine, queue_depth| {
         let mut spec = spec(&directory.path().join("file"), 12_288);
-        (spec.engine, spec.queue_depth, spec.access) = (engine, queue_depth, Access::Sequential);
+        (spec.engine, spec.queue_depth, spec.access) =
+            (engine, queue_depth, AccessPattern::Sequential);
         spec.stop.ops = Some(3);
         let outcome = done(&spec);
         assert_eq!((outcome.short, of(&outcome, Op::Read).bytes), (1, 10_000));
@@ -492,7 +493,7 @@ fn a_stop_ends_the_phase_and_keeps_what_was_measured() {
             control.stop.store(true, Ordering::Relaxed);
             phase.join().unwrap().unwrap()
         });
-        assert_eq!(outcome.ended, Ended::Stopped);
+        assert_eq!(outcome.ended, PhaseEnd::Stopped);
         consistent(&outcome);
         assert_eq!(
             control.ops.load(Ordering::Relaxed),
@@ -527,7 +528,7 @@ fn a_stop_reaches_a_worker_that_waits() {
                 control.stop.store(true, Ordering::Relaxed);
                 phase.join().unwrap().unwrap()
             });
-            assert_eq!(outcome.ended, Ended::Stopped, "{engine:?} {pacing:?}");
+            assert_eq!(outcome.ended, PhaseEnd::Stopped, "{engine:?} {pacing:?}");
         }
     });
 }
@@ -606,7 +607,7 @@ fn direct_io_works_where_the_file_system_has_it() {
         .unwrap();
     let target = laid_out(directory.path(), "file", MIB);
     let mut engines = ENGINES.to_vec();
-    engines.extend([(Engine::Auto, 1), (Engine::Auto, 8)]);
+    engines.extend([(IoEngine::Auto, 1), (IoEngine::Auto, 8)]);
     for (engine, queue_depth) in engines {
         let mut spec = spec(&target.path, MIB);
         (spec.engine, spec.queue_depth, spec.direct) = (engine, queue_depth, true);
@@ -663,7 +664,7 @@ fn what_cannot_begin_says_why() {
 
 #[test]
 fn a_layout_that_does_not_fit_says_where() {
-    let target = Target {
+    let target = IoTarget {
         path: "/dev/full".into(),
         bytes: MIB,
     };
@@ -683,7 +684,7 @@ fn a_layout_that_does_not_fit_says_where() {
 fn a_layout_writes_what_was_asked_and_can_be_stopped() {
     let directory = directory();
     let control = Control::default();
-    let target = Target {
+    let target = IoTarget {
         path: directory.path().join("file"),
         bytes: 2 * MIB + 1_234,
     };
@@ -696,7 +697,7 @@ fn a_layout_writes_what_was_asked_and_can_be_stopped() {
     assert_eq!(stamps.len(), bytes.len().div_ceil(512));
 
     control.stop.store(true, Ordering::Relaxed);
-    let other = Target {
+    let other = IoTarget {
         path: directory.path().join("other"),
         bytes: MIB,
     };
@@ -728,7 +729,7 @@ fn a_phase_that_hardly_began_has_numbers_all_the_same() {
         threads: 2,
         fsync_each: false,
         content: Content::Random,
-        names: Names::default(),
+        names: CurrentNames::default(),
         seed: 1,
     };
     set.prepare().unwrap();
@@ -736,7 +737,7 @@ fn a_phase_that_hardly_began_has_numbers_all_the_same() {
     let method = CopyMethod::Classic { buffer_bytes: 4096 };
     let (to, end) = (home.join("copy"), AtEnd::Return);
     let pass = Pass {
-        order: Order::Creation,
+        order: VisitOrder::Creation,
         at_end: end,
         slice_ns: 1,
         control: &control,
@@ -747,10 +748,10 @@ fn a_phase_that_hardly_began_has_numbers_all_the_same() {
         tree::copy_file(&target.path, &to, method, end, 1, &control).unwrap(),
         tree::delete_tree(&tree, end, 1, &control).unwrap(),
     ] {
-        assert_eq!(outcome.ended, Ended::Stopped, "{}", outcome.engine_why);
+        assert_eq!(outcome.ended, PhaseEnd::Stopped, "{}", outcome.engine_why);
         consistent(&outcome);
     }
     let mut empty = spec(&target.path, MIB);
-    (empty.engine, empty.stop.ops) = (Engine::Null, Some(0));
+    (empty.engine, empty.stop.ops) = (IoEngine::Null, Some(0));
     assert_eq!(done(&empty).ops.len(), 0);
 }

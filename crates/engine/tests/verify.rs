@@ -8,25 +8,26 @@ use std::os::unix::fs::FileExt as _;
 use std::path::{Path, PathBuf};
 
 use proptest::prelude::*;
-use stackrace_engine::spec::{Access, Content, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{AccessPattern, Content, IoEngine, IoTarget, Pacing, Spec, Stop};
 use stackrace_engine::verify::unit_bytes;
 use stackrace_engine::{
-    Control, Ended, Ledger, Op, Outcome, StartError, lay_out_verified, run, run_verified,
+    ContentLedger, Control, Op, PhaseEnd, PhaseOutcome, StartError, lay_out_verified, run,
+    run_verified,
 };
 
 const BLOCK: u64 = 4096;
 const SECTOR: u64 = 512;
 
 /// Everything is read once, in order, in blocks of 4 KiB.
-fn reading(targets: &[Target]) -> Spec {
+fn reading(targets: &[IoTarget]) -> Spec {
     let blocks: u64 = targets.iter().map(|target| target.bytes / BLOCK).sum();
     Spec {
-        access: Access::Sequential,
+        access: AccessPattern::Sequential,
         stop: Stop {
             ops: Some(blocks),
             time_ns: None,
         },
-        engine: Engine::Sync,
+        engine: IoEngine::Sync,
         seed: 7,
         slice_ns: 1_000_000,
         ..Spec::reads(targets.to_vec(), BLOCK as u32)
@@ -34,47 +35,47 @@ fn reading(targets: &[Target]) -> Spec {
 }
 
 /// Every block is written once, in random order.
-fn writing(targets: &[Target]) -> Spec {
+fn writing(targets: &[IoTarget]) -> Spec {
     Spec {
-        access: Access::OncePerPass,
+        access: AccessPattern::OncePerPass,
         read_share: 0.0,
         ..reading(targets)
     }
 }
 
-fn targets(directory: &Path, sizes: &[u64]) -> Vec<Target> {
+fn targets(directory: &Path, sizes: &[u64]) -> Vec<IoTarget> {
     let numbered = sizes.iter().enumerate();
-    let target = |(number, bytes): (usize, &u64)| Target {
+    let target = |(number, bytes): (usize, &u64)| IoTarget {
         path: directory.join(format!("file-{number}")),
         bytes: *bytes,
     };
     numbered.map(target).collect()
 }
 
-fn ledger(spec: &Spec, seed: u64) -> Ledger {
-    Ledger::new(&spec.targets, unit_bytes(spec), spec.content, seed).unwrap()
+fn ledger(spec: &Spec, seed: u64) -> ContentLedger {
+    ContentLedger::new(&spec.targets, unit_bytes(spec), spec.content, seed).unwrap()
 }
 
-fn laid_out(ledger: &Ledger) {
+fn laid_out(ledger: &ContentLedger) {
     lay_out_verified(ledger, &Control::default()).unwrap();
 }
 
-fn outcome(spec: &Spec, ledger: &Ledger) -> Outcome {
+fn outcome(spec: &Spec, ledger: &ContentLedger) -> PhaseOutcome {
     run_verified(spec, ledger, &Control::default()).unwrap()
 }
 
-fn done(spec: &Spec, ledger: &Ledger) -> Outcome {
+fn done(spec: &Spec, ledger: &ContentLedger) -> PhaseOutcome {
     let outcome = outcome(spec, ledger);
-    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
     outcome
 }
 
 /// Real engines, and the queue depth to use them at.
-const ENGINES: [(Engine, u32); 4] = [
-    (Engine::Sync, 1),
-    (Engine::Sync, 4),
-    (Engine::Uring, 1),
-    (Engine::Uring, 16),
+const ENGINES: [(IoEngine, u32); 4] = [
+    (IoEngine::Sync, 1),
+    (IoEngine::Sync, 4),
+    (IoEngine::Uring, 1),
+    (IoEngine::Uring, 16),
 ];
 
 /// Says so past the test runner, which keeps the output of tests that pass to itself.
@@ -85,10 +86,10 @@ fn skipped(what: &str, why: &str) {
 }
 
 /// The engines this kernel has.
-fn engines() -> Vec<(Engine, u32)> {
+fn engines() -> Vec<(IoEngine, u32)> {
     let directory = tempfile::tempdir().unwrap();
     let mut spec = writing(&targets(directory.path(), &[BLOCK]));
-    spec.engine = Engine::Uring;
+    spec.engine = IoEngine::Uring;
     let refused = match run(&spec, &Control::default()) {
         Err(error @ StartError::Ring { .. }) => Some(error.to_string()),
         other => {
@@ -99,12 +100,12 @@ fn engines() -> Vec<(Engine, u32)> {
     if let Some(why) = &refused {
         skipped("io_uring", why);
     }
-    let known = |(engine, _): &(Engine, u32)| *engine != Engine::Uring || refused.is_none();
+    let known = |(engine, _): &(IoEngine, u32)| *engine != IoEngine::Uring || refused.is_none();
     ENGINES.into_iter().filter(known).collect()
 }
 
 /// Four threads, sixteen operations each, of three sizes, most of them on the same few blocks.
-fn crowded(targets: &[Target], access: Access, ops: u64) -> Spec {
+fn crowded(targets: &[IoTarget], access: AccessPattern, ops: u64) -> Spec {
     Spec {
         block_sizes: vec![(4096, 4), (8192, 2), (65536, 1)],
         access,
@@ -121,19 +122,19 @@ fn crowded(targets: &[Target], access: Access, ops: u64) -> Spec {
 
 #[test]
 fn where_nothing_is_wrong_there_is_no_alarm() {
-    let hot = Access::HotCold {
+    let hot = AccessPattern::HotCold {
         hot_range: 0.05,
         hot_ops: 0.9,
     };
     let accesses = [
         hot,
-        Access::Uniform,
-        Access::Sequential,
-        Access::Zipf(1.1),
-        Access::Pareto(0.2),
-        Access::Normal(0.02),
+        AccessPattern::Uniform,
+        AccessPattern::Sequential,
+        AccessPattern::Zipf(1.1),
+        AccessPattern::Pareto(0.2),
+        AccessPattern::Normal(0.02),
     ];
-    for engine in [Engine::Sync, Engine::Uring] {
+    for engine in [IoEngine::Sync, IoEngine::Uring] {
         if !engines().iter().any(|(known, _)| *known == engine) {
             continue;
         }
@@ -167,7 +168,12 @@ fn where_nothing_is_wrong_there_is_no_alarm() {
                     }
                     mixed => mixed.unwrap(),
                 };
-                assert_eq!(mixed.ended, Ended::Complete, "{access:?} {:?}", mixed.error);
+                assert_eq!(
+                    mixed.ended,
+                    PhaseEnd::Complete,
+                    "{access:?} {:?}",
+                    mixed.error
+                );
                 // All that was read had been written, so all of it was checked.
                 let read = mixed.ops.iter().find(|op| op.op == Op::Read).unwrap();
                 assert_eq!((read.count, mixed.verified_bytes), (ops / 2, read.bytes));
@@ -265,7 +271,7 @@ fn a_ledger_of_other_files_or_blocks_is_refused() {
     spec.content = Content::Zero;
     refused(spec, "to write Zero");
     let mut spec = reading(&both);
-    spec.engine = Engine::Null;
+    spec.engine = IoEngine::Null;
     refused(spec, "null engine");
     // Nothing was touched.
     assert!(!both[0].path.exists());
@@ -275,7 +281,7 @@ fn a_ledger_of_other_files_or_blocks_is_refused() {
 #[test]
 fn a_full_device_is_no_wrong_data() {
     for (engine, queue_depth) in engines() {
-        let full = [Target {
+        let full = [IoTarget {
             path: "/dev/full".into(),
             bytes: 1 << 20,
         }];
@@ -505,7 +511,7 @@ fn contents(paths: &[PathBuf]) -> Vec<u8> {
 }
 
 /// Files written twice, injured, and read again by each engine.
-fn is_found(injury: &Injury, content: Content, engines: &[(Engine, u32)]) {
+fn is_found(injury: &Injury, content: Content, engines: &[(IoEngine, u32)]) {
     let directory = tempfile::tempdir().unwrap();
     let targets = targets(directory.path(), &[FILE_BYTES, FILE_BYTES]);
     let mut spec = reading(&targets);
@@ -533,7 +539,7 @@ fn is_found(injury: &Injury, content: Content, engines: &[(Engine, u32)]) {
         let outcome = outcome(&spec, &ledger);
         assert_eq!(
             outcome.ended,
-            Ended::Failed,
+            PhaseEnd::Failed,
             "{engine:?}: {injury:?} was not found"
         );
         let error = outcome.error.unwrap();

@@ -6,7 +6,7 @@
 use crate::autocorrelation::{batch_interval, effective_count};
 use crate::changepoint::{Segment, segments};
 use crate::interval::{all_finite, mean};
-use crate::steady::{Level, WINDOW, WarmUp, warm_up};
+use crate::steady::{SteadyWindow, WINDOW, WarmUp, warm_up};
 
 /// Stretches a trial is cut into before changes are looked for. Wide ones resemble each other
 /// less than slices do.
@@ -28,7 +28,7 @@ pub struct Course {
     pub warm_up: Option<WarmUp>,
     /// What is left after the warm-up, in five equal parts, beside the steady-state criterion;
     /// none: too short to tell.
-    pub level: Option<Level>,
+    pub level: Option<SteadyWindow>,
     /// Stretches of one level; one: nothing changed midway; none: too short to tell.
     pub segments: Vec<Segment>,
 }
@@ -76,7 +76,7 @@ impl Course {
 }
 
 /// The level over five equal parts, what is over left out at the front.
-fn five_parts(amounts: &[f64]) -> Option<Level> {
+fn five_parts(amounts: &[f64]) -> Option<SteadyWindow> {
     let width = amounts.len() / WINDOW;
     if width == 0 {
         return None;
@@ -85,7 +85,7 @@ fn five_parts(amounts: &[f64]) -> Option<Level> {
         .chunks_exact(width)
         .map(mean)
         .collect();
-    Level::of(&parts)
+    SteadyWindow::of(&parts)
 }
 
 /// Segments of stretches of equal width, in slices; what is over joins the last one.

@@ -50,14 +50,14 @@ pub enum Term {
 
 /// An effect as weights of the treatments' logarithms.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Effect {
+pub struct FactorEffect {
     /// What it is about.
     pub term: Term,
     /// Treatment by index, and its weight; the weights add up to nothing.
     pub weights: Vec<(usize, f64)>,
 }
 
-impl Effect {
+impl FactorEffect {
     /// The effect in each round that has all of its treatments: the round by position, and the
     /// logarithm of the ratio. `log_values` is indexed `[treatment][round]`; a value that is
     /// missing is not a number.
@@ -93,7 +93,7 @@ impl Effect {
 /// Only treatments that differ in nothing else are set against each other: where combinations are
 /// missing, an effect is averaged over those that have all they need, and is left out where none
 /// has. With one factor there are main effects alone.
-pub fn effects(treatments: &[Vec<usize>]) -> Vec<Effect> {
+pub fn effects(treatments: &[Vec<usize>]) -> Vec<FactorEffect> {
     let design = Design::of(treatments);
     let mut found = Vec::new();
     for factor in 0..design.levels.len() {
@@ -160,7 +160,12 @@ impl<'a> Design<'a> {
     }
 
     /// A level against the baseline, over all combinations that have both.
-    fn main(&self, factor: usize, level: usize, within: Option<(usize, usize)>) -> Option<Effect> {
+    fn main(
+        &self,
+        factor: usize,
+        level: usize,
+        within: Option<(usize, usize)>,
+    ) -> Option<FactorEffect> {
         let inside = |levels: &[usize]| within.is_none_or(|(other, at)| levels[other] == at);
         let bases = self.treatments.iter();
         let sets = bases
@@ -183,7 +188,7 @@ impl<'a> Design<'a> {
     }
 
     /// The ratio of two ratios, over all combinations that have all four.
-    fn interaction(&self, one: (usize, usize), two: (usize, usize)) -> Option<Effect> {
+    fn interaction(&self, one: (usize, usize), two: (usize, usize)) -> Option<FactorEffect> {
         let bases = self.treatments.iter();
         let sets = bases
             .filter(|base| base[one.0] == 0 && base[two.0] == 0)
@@ -205,13 +210,13 @@ impl<'a> Design<'a> {
 }
 
 /// The mean of sets of weights; none: there is no set.
-fn averaged(term: Term, sets: impl Iterator<Item = Vec<(usize, f64)>>) -> Option<Effect> {
+fn averaged(term: Term, sets: impl Iterator<Item = Vec<(usize, f64)>>) -> Option<FactorEffect> {
     let sets: Vec<Vec<(usize, f64)>> = sets.collect();
     let mut weights: BTreeMap<usize, f64> = BTreeMap::new();
     for (treatment, weight) in sets.iter().flatten() {
         *weights.entry(*treatment).or_default() += weight / sets.len() as f64;
     }
-    (!sets.is_empty()).then(|| Effect {
+    (!sets.is_empty()).then(|| FactorEffect {
         term,
         weights: weights.into_iter().collect(),
     })
@@ -221,7 +226,7 @@ fn averaged(term: Term, sets: impl Iterator<Item = Vec<(usize, f64)>>) -> Option
 mod tests {
     use super::*;
 
-    fn of(found: &[Effect], term: Term) -> &Effect {
+    fn of(found: &[FactorEffect], term: Term) -> &FactorEffect {
         found.iter().find(|effect| effect.term == term).unwrap()
     }
 

@@ -11,7 +11,7 @@ use crate::interval::{Ratio, all_finite, is_level, mean, t_quantile, variance};
 ///
 /// All numbers are fractions of A: 0.12 is 12 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Word {
+pub enum Classification {
     /// B is better: above A by at least `low - 1` and at most `high - 1`.
     Better {
         /// The smallest improvement the interval allows.
@@ -37,27 +37,27 @@ pub enum Word {
 
 /// The word that an interval earns, with the margin as a fraction (0.05 is 5 %).
 ///
-/// An interval that both excludes 1 and lies within the margin is [`Word::NoDifference`]: a
+/// An interval that both excludes 1 and lies within the margin is [`Classification::NoDifference`]: a
 /// proven difference of a kind that the user declared not to matter.
-pub fn word(ratio: &Ratio, margin: f64) -> Word {
+pub fn classify(ratio: &Ratio, margin: f64) -> Classification {
     let Ratio { low, high, .. } = *ratio;
     if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
-        return Word::NoDifference {
+        return Classification::NoDifference {
             larger_than: (low - 1.0).abs().max((high - 1.0).abs()),
         };
     }
     if low > 1.0 {
-        Word::Better {
+        Classification::Better {
             at_least: low - 1.0,
             at_most: high - 1.0,
         }
     } else if high < 1.0 {
-        Word::Worse {
+        Classification::Worse {
             at_least: 1.0 - high,
             at_most: 1.0 - low,
         }
     } else {
-        Word::Undecided
+        Classification::Undecided
     }
 }
 
@@ -160,12 +160,12 @@ mod tests {
     }
 
     #[track_caller]
-    fn same(got: Word, expected: Word) {
+    fn same(got: Classification, expected: Classification) {
         let numbers = |word| match word {
-            Word::Better { at_least, at_most } => (1, at_least, at_most),
-            Word::Worse { at_least, at_most } => (2, at_least, at_most),
-            Word::NoDifference { larger_than } => (3, larger_than, 0.0),
-            Word::Undecided => (4, 0.0, 0.0),
+            Classification::Better { at_least, at_most } => (1, at_least, at_most),
+            Classification::Worse { at_least, at_most } => (2, at_least, at_most),
+            Classification::NoDifference { larger_than } => (3, larger_than, 0.0),
+            Classification::Undecided => (4, 0.0, 0.0),
         };
         let (got, expected) = (numbers(got), numbers(expected));
         assert_eq!(got.0, expected.0);
@@ -178,7 +178,7 @@ mod tests {
             (
                 1.10,
                 1.20,
-                Word::Better {
+                Classification::Better {
                     at_least: 0.10,
                     at_most: 0.20,
                 },
@@ -186,33 +186,45 @@ mod tests {
             (
                 0.70,
                 0.90,
-                Word::Worse {
+                Classification::Worse {
                     at_least: 0.10,
                     at_most: 0.30,
                 },
             ),
-            (0.97, 1.02, Word::NoDifference { larger_than: 0.03 }),
+            (
+                0.97,
+                1.02,
+                Classification::NoDifference { larger_than: 0.03 },
+            ),
             // Includes 1 and more than the margin on one side, then on both.
-            (0.99, 1.06, Word::Undecided),
-            (0.80, 1.30, Word::Undecided),
+            (0.99, 1.06, Classification::Undecided),
+            (0.80, 1.30, Classification::Undecided),
             // Excludes 1 and reaches beyond the margin: the difference is the news.
             (
                 1.01,
                 1.08,
-                Word::Better {
+                Classification::Better {
                     at_least: 0.01,
                     at_most: 0.08,
                 },
             ),
             // Excludes 1 within the margin: a difference that was declared not to matter.
-            (1.01, 1.04, Word::NoDifference { larger_than: 0.04 }),
-            (0.96, 0.99, Word::NoDifference { larger_than: 0.04 }),
+            (
+                1.01,
+                1.04,
+                Classification::NoDifference { larger_than: 0.04 },
+            ),
+            (
+                0.96,
+                0.99,
+                Classification::NoDifference { larger_than: 0.04 },
+            ),
             // Touching 1 is not excluding it.
-            (1.00, 1.20, Word::Undecided),
-            (0.80, 1.00, Word::Undecided),
+            (1.00, 1.20, Classification::Undecided),
+            (0.80, 1.00, Classification::Undecided),
         ];
         for (low, high, expected) in cases {
-            same(word(&between(low, high), 0.05), expected);
+            same(classify(&between(low, high), 0.05), expected);
         }
     }
 
@@ -221,11 +233,17 @@ mod tests {
     #[test]
     fn the_margin_is_a_ratio_and_includes_its_ends() {
         let ends = between(1.0 / 1.05, 1.05);
-        same(word(&ends, 0.05), Word::NoDifference { larger_than: 0.05 });
-        same(word(&between(0.951, 1.0), 0.05), Word::Undecided);
         same(
-            word(&between(1.0, 1.0), 0.0),
-            Word::NoDifference { larger_than: 0.0 },
+            classify(&ends, 0.05),
+            Classification::NoDifference { larger_than: 0.05 },
+        );
+        same(
+            classify(&between(0.951, 1.0), 0.05),
+            Classification::Undecided,
+        );
+        same(
+            classify(&between(1.0, 1.0), 0.0),
+            Classification::NoDifference { larger_than: 0.0 },
         );
     }
 

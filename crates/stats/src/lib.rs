@@ -39,13 +39,13 @@ pub mod rank;
 pub mod steady;
 
 pub use course::Course;
-pub use effects::{Effect, Term, effects};
+pub use effects::{FactorEffect, Term, effects};
 pub use elimination::{eliminate, leader, tie_set};
-pub use equivalence::{Word, detectable, rounds_to_decide, rounds_to_exclude, word};
+pub use equivalence::{Classification, classify, detectable, rounds_to_decide, rounds_to_exclude};
 pub use holm::{holm, paired_p};
 pub use interval::{
     Ratio, geometric_mean, mean, median, paired_ratio, t_quantile, variance, welch_ratio,
 };
 pub use looks::Looks;
 pub use rank::{hodges_lehmann, median_interval};
-pub use steady::{Level, PASSES_MAX, RANGE_MAX, SLOPE_MAX, WINDOW, steady_after};
+pub use steady::{PASSES_MAX, RANGE_MAX, SLOPE_MAX, SteadyWindow, WINDOW, steady_after};

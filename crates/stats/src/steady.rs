@@ -25,7 +25,7 @@ const BATCH: usize = 5;
 
 /// What a window looks like beside the criterion; shares of its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Level {
+pub struct SteadyWindow {
     /// The mean.
     pub mean: f64,
     /// Largest less smallest value.
@@ -34,11 +34,11 @@ pub struct Level {
     pub slope: f64,
 }
 
-impl Level {
+impl SteadyWindow {
     /// The level of a window of at least two values: positive ones, equally far apart in time.
     ///
     /// `None` of fewer, of one that is not finite, or of a mean that is not positive.
-    pub fn of(window: &[f64]) -> Option<Level> {
+    pub fn of(window: &[f64]) -> Option<SteadyWindow> {
         if window.len() < 2 || !all_finite(window) {
             return None;
         }
@@ -49,7 +49,7 @@ impl Level {
         let largest = window.iter().copied().fold(f64::NEG_INFINITY, f64::max);
         let smallest = window.iter().copied().fold(f64::INFINITY, f64::min);
         let last = (window.len() - 1) as f64;
-        Some(Level {
+        Some(SteadyWindow {
             mean: centre,
             range: (largest - smallest) / centre,
             slope: slope(window) * last / centre,
@@ -81,11 +81,11 @@ fn slope(values: &[f64]) -> f64 {
 ///
 /// What is measured afterwards is measured in the steady state; the window itself was chosen for
 /// being level and is no measurement.
-pub fn steady_after(passes: &[f64]) -> Option<(usize, Level)> {
+pub fn steady_after(passes: &[f64]) -> Option<(usize, SteadyWindow)> {
     passes
         .windows(WINDOW)
         .enumerate()
-        .filter_map(|(at, window)| Some((at + WINDOW, Level::of(window)?)))
+        .filter_map(|(at, window)| Some((at + WINDOW, SteadyWindow::of(window)?)))
         .find(|(_, level)| level.is_steady())
 }
 
@@ -134,8 +134,8 @@ pub fn warm_up(values: &[f64]) -> Option<WarmUp> {
 mod tests {
     use super::*;
 
-    fn level(window: [f64; 5]) -> Level {
-        Level::of(&window).unwrap()
+    fn level(window: [f64; 5]) -> SteadyWindow {
+        SteadyWindow::of(&window).unwrap()
     }
 
     /// Worked by hand after the wording of the specification.
@@ -157,9 +157,9 @@ mod tests {
 
     #[test]
     fn nothing_is_level_without_values() {
-        assert_eq!(Level::of(&[100.0]), None);
-        assert_eq!(Level::of(&[0.0; 5]), None);
-        assert_eq!(Level::of(&[1.0, f64::INFINITY]), None);
+        assert_eq!(SteadyWindow::of(&[100.0]), None);
+        assert_eq!(SteadyWindow::of(&[0.0; 5]), None);
+        assert_eq!(SteadyWindow::of(&[1.0, f64::INFINITY]), None);
     }
 
     #[test]

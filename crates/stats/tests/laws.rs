@@ -3,8 +3,8 @@
 use proptest::prelude::*;
 use stackrace_stats::changepoint::{CHANGE_MIN, segments};
 use stackrace_stats::{
-    Course, Ratio, Term, Word, effects, eliminate, geometric_mean, hodges_lehmann, holm, leader,
-    paired_ratio, rounds_to_decide, tie_set, welch_ratio, word,
+    Classification, Course, Ratio, Term, classify, effects, eliminate, geometric_mean,
+    hodges_lehmann, holm, leader, paired_ratio, rounds_to_decide, tie_set, welch_ratio,
 };
 
 /// Values of one treatment: positive, over nine orders of magnitude.
@@ -126,17 +126,17 @@ proptest! {
         low in 0.8..1.2_f64, width in 1.0..1.2_f64, margin in 0.0..0.2_f64
     ) {
         let ratio = Ratio { estimate: low, low, high: low * width };
-        match (word(&ratio, margin), word(&ratio.inverse(), margin)) {
-            (Word::Better { at_least, at_most }, Word::Worse { .. }) => {
+        match (classify(&ratio, margin), classify(&ratio.inverse(), margin)) {
+            (Classification::Better { at_least, at_most }, Classification::Worse { .. }) => {
                 prop_assert!(0.0 < at_least && at_least <= at_most);
             }
-            (Word::Worse { at_least, at_most }, Word::Better { .. }) => {
+            (Classification::Worse { at_least, at_most }, Classification::Better { .. }) => {
                 prop_assert!(0.0 < at_least && at_least <= at_most && at_most < 1.0);
             }
-            (Word::NoDifference { larger_than }, Word::NoDifference { .. }) => {
+            (Classification::NoDifference { larger_than }, Classification::NoDifference { .. }) => {
                 prop_assert!(larger_than <= margin + 1e-12);
             }
-            (Word::Undecided, Word::Undecided) => {}
+            (Classification::Undecided, Classification::Undecided) => {}
             (forth, back) => prop_assert!(false, "{:?} but {:?} the other way", forth, back),
         }
     }
@@ -156,7 +156,7 @@ proptest! {
         prop_assert_eq!(rounds_to_decide(&alternate(30), 0.01, margin), Some(n));
         let decided = |n: u32| {
             let ratio = paired_ratio(&alternate(n), 0.01).unwrap();
-            word(&ratio, margin) != Word::Undecided
+            classify(&ratio, margin) != Classification::Undecided
         };
         if n < 5_000 {
             prop_assert!(decided(n + n % 2));

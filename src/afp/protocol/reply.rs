@@ -2,7 +2,8 @@
 
 use super::super::AfpError;
 use super::{
-    EPOCH, NAME, OF_DIRECTORY, OF_FILE, Parameters, Space, Unix, VOLUME_ID, VOLUME_SPACE, swapped,
+    EPOCH, FileParameters, NAME, OF_DIRECTORY, OF_FILE, Space, Unix, VOLUME_ID, VOLUME_SPACE,
+    swapped,
 };
 
 /// A reply that is being read.
@@ -69,7 +70,7 @@ pub(in crate::afp) fn created(reply: &[u8]) -> Result<u32, AfpError> {
 }
 
 /// A file that was opened: its number among those that are open, and what it is.
-pub(in crate::afp) fn opened(reply: &[u8]) -> Result<(u16, Parameters), AfpError> {
+pub(in crate::afp) fn opened(reply: &[u8]) -> Result<(u16, FileParameters), AfpError> {
     let mut reading = Reading(reply);
     let bits = reading.u16()?;
     let fork = reading.u16()?;
@@ -82,7 +83,7 @@ pub(in crate::afp) fn written(reply: &[u8]) -> Result<u64, AfpError> {
 }
 
 /// What a file or directory is.
-pub(in crate::afp) fn described(reply: &[u8]) -> Result<Parameters, AfpError> {
+pub(in crate::afp) fn described(reply: &[u8]) -> Result<FileParameters, AfpError> {
     let mut reading = Reading(reply);
     let (of_file, of_directory) = (reading.u16()?, reading.u16()?);
     let is_directory = reading.u8()? & IS_DIRECTORY != 0;
@@ -95,7 +96,7 @@ pub(in crate::afp) fn described(reply: &[u8]) -> Result<Parameters, AfpError> {
 const IS_DIRECTORY: u8 = 0x80;
 
 /// The entries of a directory.
-pub(in crate::afp) fn listed(reply: &[u8]) -> Result<Vec<Parameters>, AfpError> {
+pub(in crate::afp) fn listed(reply: &[u8]) -> Result<Vec<FileParameters>, AfpError> {
     let mut reading = Reading(reply);
     let (of_file, of_directory) = (reading.u16()?, reading.u16()?);
     let count = reading.u16()?;
@@ -121,7 +122,7 @@ pub(in crate::afp) fn listed(reply: &[u8]) -> Result<Vec<Parameters>, AfpError> 
 
 /// What the bits say is there, in their order. Texts are at the end, by their distance from the
 /// beginning.
-fn parameters(bytes: &[u8], bits: u16, is_directory: bool) -> Result<Parameters, AfpError> {
+fn parameters(bytes: &[u8], bits: u16, is_directory: bool) -> Result<FileParameters, AfpError> {
     let asked = if is_directory { OF_DIRECTORY } else { OF_FILE };
     if bits & !NAME != asked {
         return Err(AfpError::Malformed("not what was asked of the file"));
@@ -145,7 +146,7 @@ fn parameters(bytes: &[u8], bits: u16, is_directory: bool) -> Result<Parameters,
         gid: reading.u32()?,
         mode: reading.u32()?,
     };
-    Ok(Parameters {
+    Ok(FileParameters {
         id,
         is_directory,
         modified,

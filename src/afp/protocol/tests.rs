@@ -3,12 +3,12 @@
 use super::*;
 use proptest::prelude::*;
 
-fn at(directory: u32, name: &str) -> At<'_> {
-    At { directory, name }
+fn at(directory: u32, name: &str) -> CatalogPath<'_> {
+    CatalogPath { directory, name }
 }
 
 /// What a server sends about a file or directory, as the reference describes it.
-fn sent(about: &Parameters, named: bool) -> Vec<u8> {
+fn sent(about: &FileParameters, named: bool) -> Vec<u8> {
     let mut bytes = Vec::new();
     let since = i32::try_from(about.modified - EPOCH).unwrap();
     bytes.extend(since.to_be_bytes());
@@ -34,7 +34,7 @@ fn sent(about: &Parameters, named: bool) -> Vec<u8> {
 }
 
 /// What a server sends about the entries of a directory.
-fn sent_list(entries: &[Parameters]) -> Vec<u8> {
+fn sent_list(entries: &[FileParameters]) -> Vec<u8> {
     let mut bytes = Vec::new();
     let count = u16::try_from(entries.len()).unwrap();
     for number in [OF_FILE | NAME, OF_DIRECTORY | NAME, count] {
@@ -52,11 +52,11 @@ fn sent_list(entries: &[Parameters]) -> Vec<u8> {
     bytes
 }
 
-fn anything() -> impl Strategy<Value = Parameters> {
+fn anything() -> impl Strategy<Value = FileParameters> {
     let unix = (any::<u32>(), any::<u32>(), any::<u32>());
     let about = (any::<u32>(), any::<bool>(), any::<i32>(), any::<u64>());
     (about, unix, "[a-zäß: .]{3,40}x").prop_map(
-        |((id, is_directory, modified, length), (uid, gid, mode), name)| Parameters {
+        |((id, is_directory, modified, length), (uid, gid, mode), name)| FileParameters {
             id,
             is_directory,
             modified: i64::from(modified) + EPOCH,
@@ -114,9 +114,9 @@ fn a_colon_here_is_a_slash_there() {
 
 #[test]
 fn what_is_set_begins_at_an_even_place() {
-    let change = Change {
+    let change = ParameterChange {
         modified: Some(EPOCH + 1),
-        ..Change::default()
+        ..ParameterChange::default()
     };
     for name in ["ab", "abc"] {
         let request = catalog::set(1, at(ROOT, name), change);
@@ -130,9 +130,9 @@ fn what_is_set_begins_at_an_even_place() {
 #[test]
 fn a_time_that_does_not_exist_there_becomes_the_nearest() {
     let sent = |seconds| {
-        let change = Change {
+        let change = ParameterChange {
             modified: Some(seconds),
-            ..Change::default()
+            ..ParameterChange::default()
         };
         let request = catalog::set(1, at(ROOT, "f"), change);
         let (_, last) = request.bytes().split_last_chunk::<4>().unwrap();
@@ -153,7 +153,7 @@ fn forks_are_addressed_with_64_bits() {
 
 #[test]
 fn an_entry_whose_name_leads_elsewhere_is_refused() {
-    let named = |name: &str| Parameters {
+    let named = |name: &str| FileParameters {
         id: 17,
         is_directory: true,
         modified: EPOCH,

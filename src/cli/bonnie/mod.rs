@@ -10,8 +10,8 @@ mod user;
 use std::path::Path;
 use std::sync::Arc;
 
-use stackrace_engine::bonnie::{Bonnie, CHARACTERS, Made, Phase, Version};
-use stackrace_engine::{Ended, Outcome};
+use stackrace_engine::bonnie::{BonniePlan, BonnieVersion, CHARACTERS, FileKind, Phase};
+use stackrace_engine::{PhaseEnd, PhaseOutcome};
 
 use self::options::Options;
 use self::user::Who;
@@ -112,14 +112,14 @@ impl Asked {
             )));
         }
         let name_bytes = match options.version {
-            Version::V1_03 => NAME_BYTES_1_03,
-            Version::V2_00 => NAME_BYTES_2_00,
+            BonnieVersion::V1_03 => NAME_BYTES_1_03,
+            BonnieVersion::V2_00 => NAME_BYTES_2_00,
         };
         let names_kib = options.files * name_bytes;
         if ram_mib > 0 && names_kib * 2 > ram_mib * 1024 {
             return Err(Refusal::Said(format!(
                 "When testing {}K of files in {ram_mib} MiB of RAM the system is likely to\n\
-                 start paging Bonnie++ data and the test will give suspect\n\
+                 start paging BonniePlan++ data and the test will give suspect\n\
                  results, use less files or install more RAM for this test.",
                 options.files
             )));
@@ -138,9 +138,9 @@ impl Asked {
     }
 
     /// The plan, with files of this name in this directory.
-    fn plan(&self, directory: &Path, name: String, seed: u64) -> Bonnie {
+    fn plan(&self, directory: &Path, name: String, seed: u64) -> BonniePlan {
         let options = &self.options;
-        Bonnie {
+        BonniePlan {
             directory: directory.to_owned(),
             name,
             version: options.version,
@@ -189,7 +189,7 @@ impl Asked {
     /// Runs all phases on a thread of its own; none: it was interrupted.
     fn run_once(
         &self,
-        plan: &Bonnie,
+        plan: &BonniePlan,
         interrupt: &Interrupt,
     ) -> Result<Option<[Cell; 12]>, Failure> {
         let work = || {
@@ -205,7 +205,11 @@ impl Asked {
         done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
     }
 
-    fn phases(&self, plan: &Bonnie, interrupt: &Interrupt) -> Result<Option<[Cell; 12]>, Failure> {
+    fn phases(
+        &self,
+        plan: &BonniePlan,
+        interrupt: &Interrupt,
+    ) -> Result<Option<[Cell; 12]>, Failure> {
         let mut cells = [Cell::default(); 12];
         for (column, phase) in columns(plan, self.options.characters_mib == Some(0)) {
             self.tell(before(plan.version, phase));
@@ -242,12 +246,12 @@ impl Asked {
 
     fn layout(&self) -> Layout {
         match self.options.version {
-            Version::V1_03 => Layout::V1_03,
-            Version::V2_00 => Layout::V2_00,
+            BonnieVersion::V1_03 => Layout::V1_03,
+            BonnieVersion::V2_00 => Layout::V2_00,
         }
     }
 
-    fn report(&self, plan: &Bonnie, seed: u64, cells: [Cell; 12]) -> Report {
+    fn report(&self, plan: &BonniePlan, seed: u64, cells: [Cell; 12]) -> Report {
         let options = &self.options;
         let chunk = plan.chunk as u64;
         let host = || {
@@ -258,8 +262,8 @@ impl Asked {
         };
         Report {
             program: match options.version {
-                Version::V1_03 => "1.03e",
-                Version::V2_00 => "2.00a",
+                BonnieVersion::V1_03 => "1.03e",
+                BonnieVersion::V2_00 => "2.00a",
             }
             .to_owned(),
             name: options.name.clone().unwrap_or_else(host),
@@ -274,9 +278,9 @@ impl Asked {
             files: (options.files > 0).then_some(Files {
                 number: options.files,
                 made: match options.made {
-                    Made::Files { min, max } => classic::Made::Sizes { max, min },
-                    Made::HardLinks => classic::Made::HardLinks,
-                    Made::SymbolicLinks => classic::Made::SymbolicLinks,
+                    FileKind::Files { min, max } => classic::Made::Sizes { max, min },
+                    FileKind::HardLinks => classic::Made::HardLinks,
+                    FileKind::SymbolicLinks => classic::Made::SymbolicLinks,
                 },
                 directories: options.directories,
             }),
@@ -299,7 +303,7 @@ impl Asked {
 }
 
 /// Says in the journal what will be made.
-fn promise(journal: &Journal, plan: &Bonnie) -> Result<(), Failure> {
+fn promise(journal: &Journal, plan: &BonniePlan) -> Result<(), Failure> {
     let data = plan.data_files().into_iter().map(Undo::RemoveFile);
     for undo in data.chain([Undo::RemoveTree(plan.file_directory())]) {
         journal
@@ -310,22 +314,22 @@ fn promise(journal: &Journal, plan: &Bonnie) -> Result<(), Failure> {
 }
 
 /// An outcome that is complete, or the error that ended it.
-fn whole(outcome: Outcome) -> Result<Outcome, stackrace_engine::OpError> {
+fn whole(outcome: PhaseOutcome) -> Result<PhaseOutcome, stackrace_engine::OpError> {
     match (outcome.ended, &outcome.error) {
-        (Ended::Failed, Some(error)) => Err(error.clone()),
+        (PhaseEnd::Failed, Some(error)) => Err(error.clone()),
         _ => Ok(outcome),
     }
 }
 
 /// What is said when a phase begins.
-fn before(version: Version, phase: Phase) -> &'static str {
+fn before(version: BonnieVersion, phase: Phase) -> &'static str {
     match (phase, version) {
-        (Phase::WriteCharacters, Version::V1_03) => "Writing with putc()...",
-        (Phase::WriteCharacters, Version::V2_00) => "Writing a byte at a time...",
+        (Phase::WriteCharacters, BonnieVersion::V1_03) => "Writing with putc()...",
+        (Phase::WriteCharacters, BonnieVersion::V2_00) => "Writing a byte at a time...",
         (Phase::WriteBlocks, _) => "Writing intelligently...",
         (Phase::Rewrite, _) => "Rewriting...",
-        (Phase::ReadCharacters, Version::V1_03) => "Reading with getc()...",
-        (Phase::ReadCharacters, Version::V2_00) => "Reading a byte at a time...",
+        (Phase::ReadCharacters, BonnieVersion::V1_03) => "Reading with getc()...",
+        (Phase::ReadCharacters, BonnieVersion::V2_00) => "Reading a byte at a time...",
         (Phase::ReadBlocks, _) => "Reading intelligently...",
         (Phase::Seeks, _) => "start 'em...",
         (Phase::CreateSequential, _) => "Create files in sequential order...",

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use stackrace_engine::bonnie::{CHUNK, Made, SEEKS, Version};
+use stackrace_engine::bonnie::{BonnieVersion, CHUNK, FileKind, SEEKS};
 use stackrace_engine::spec::Content;
 
 use crate::classic::bonnie::TOO_FAST_NS;
@@ -11,7 +11,7 @@ use crate::workload::bonnie::{CHUNKS, DIRECTORIES_MAX, FILES_MAX};
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Options {
-    pub(super) version: Version,
+    pub(super) version: BonnieVersion,
     /// `-d`.
     pub(super) directory: PathBuf,
     /// `-s`, MiB; none: what suits the memory.
@@ -21,7 +21,7 @@ pub(super) struct Options {
     pub(super) seekers: u32,
     /// `-n`, in units of 1024 files.
     pub(super) files: u64,
-    pub(super) made: Made,
+    pub(super) made: FileKind,
     pub(super) directories: u32,
     pub(super) file_chunk: usize,
     /// `-r`, MiB; 0: no checks; none: the machine's.
@@ -53,7 +53,7 @@ pub(super) struct Options {
 }
 
 impl Options {
-    fn new(version: Version) -> Options {
+    fn new(version: BonnieVersion) -> Options {
         Options {
             version,
             directory: PathBuf::from("."),
@@ -62,7 +62,7 @@ impl Options {
             seeks: SEEKS,
             seekers: version.seekers(),
             files: 16,
-            made: Made::Files { min: 0, max: 0 },
+            made: FileKind::Files { min: 0, max: 0 },
             directories: 1,
             file_chunk: CHUNK,
             ram_mib: None,
@@ -92,11 +92,11 @@ const WORD_2_00: &str = "cdgmnprsuxyzZ";
 /// What is wrong with them, a sentence.
 pub(super) fn read(words: &[String]) -> Result<Options, String> {
     let (long, words): (Vec<_>, Vec<_>) = long_options(words)?;
-    let mut version = Version::V2_00;
+    let mut version = BonnieVersion::V2_00;
     if let Some((_, word)) = long.iter().find(|(name, _)| *name == "version") {
         version = match word.as_str() {
-            "1.03" | "1.03e" => Version::V1_03,
-            "2.00" | "2.00a" => Version::V2_00,
+            "1.03" | "1.03e" => BonnieVersion::V1_03,
+            "2.00" | "2.00a" => BonnieVersion::V2_00,
             _ => return Err(format!("--version {word}: it is 1.03 or 2.00")),
         };
     }
@@ -119,7 +119,7 @@ pub(super) fn read(words: &[String]) -> Result<Options, String> {
                     attached => attached.to_owned(),
                 };
                 options.take_word(letter, &value)?;
-            } else if letter == 'f' && version == Version::V2_00 && !letters.is_empty() {
+            } else if letter == 'f' && version == BonnieVersion::V2_00 && !letters.is_empty() {
                 options.characters_mib = Some(number("-f", std::mem::take(&mut letters))?);
             } else {
                 options.take_flag(letter)?;
@@ -196,8 +196,8 @@ fn chunk(option: &str, text: &str) -> Result<usize, String> {
 impl Options {
     fn takes_word(&self, letter: char) -> bool {
         match self.version {
-            Version::V1_03 => WORD_1_03.contains(letter),
-            Version::V2_00 => WORD_2_00.contains(letter),
+            BonnieVersion::V1_03 => WORD_1_03.contains(letter),
+            BonnieVersion::V2_00 => WORD_2_00.contains(letter),
         }
     }
 
@@ -264,11 +264,11 @@ impl Options {
         self.size_mib = Some(mib("-s", parts.next().unwrap_or_default())?);
         if let Some(part) = parts.next() {
             self.chunk = chunk("-s", part)?;
-            if self.version == Version::V1_03 {
+            if self.version == BonnieVersion::V1_03 {
                 self.file_chunk = self.chunk;
             }
         }
-        if self.version == Version::V2_00 {
+        if self.version == BonnieVersion::V2_00 {
             if let Some(part) = parts.next() {
                 self.seeks = small("-s", part)?;
             }
@@ -289,9 +289,9 @@ impl Options {
         let max = parts.next().unwrap_or("0");
         let min = parts.next().map_or(Ok(0), |part| number("-n", part))?;
         self.made = match max {
-            "-1" => Made::HardLinks,
-            "-2" => Made::SymbolicLinks,
-            max => Made::Files {
+            "-1" => FileKind::HardLinks,
+            "-2" => FileKind::SymbolicLinks,
+            max => FileKind::Files {
                 min,
                 max: number("-n", max)?,
             },
@@ -299,7 +299,10 @@ impl Options {
         if let Some(part) = parts.next() {
             self.directories = small("-n", part)?;
         }
-        if let Some(part) = parts.next().filter(|_| self.version == Version::V2_00) {
+        if let Some(part) = parts
+            .next()
+            .filter(|_| self.version == BonnieVersion::V2_00)
+        {
             self.file_chunk = chunk("-n", part)?;
         }
         match parts.next() {
@@ -311,13 +314,13 @@ impl Options {
     /// What makes no sense, whatever the machine.
     fn check(&self) -> Result<(), String> {
         let wrong = |text: &str| Err(text.to_owned());
-        if matches!(self.made, Made::Files { min, max } if min > max) {
+        if matches!(self.made, FileKind::Files { min, max } if min > max) {
             return wrong("-n: the smallest size is above the largest");
         }
         if !(1..=DIRECTORIES_MAX).contains(&u64::from(self.directories)) {
             return wrong("-n: there are 1 to 99999 directories");
         }
-        if self.made == Made::SymbolicLinks && self.directories > 1 {
+        if self.made == FileKind::SymbolicLinks && self.directories > 1 {
             return wrong("-n: symbolic links into other directories would lead nowhere");
         }
         if self.files >= 1 << 21 {
@@ -329,12 +332,13 @@ impl Options {
         if self.seeks == 0 || !(1..=4096).contains(&self.seekers) {
             return wrong("-s: there is at least one seek, and there are 1 to 4096 seekers");
         }
-        if self.version == Version::V1_03 && self.size_mib.is_some_and(|mib| mib > FILES_MAX * 1024)
+        if self.version == BonnieVersion::V1_03
+            && self.size_mib.is_some_and(|mib| mib > FILES_MAX * 1024)
         {
             return wrong("-s: 1.03 has at most 1000 files of 1 GiB");
         }
         let characters = self.characters_mib != Some(0) && self.size_mib != Some(0);
-        if self.direct && characters && self.version == Version::V2_00 {
+        if self.direct && characters && self.version == BonnieVersion::V2_00 {
             return wrong(
                 "-D needs -f: characters are written one by one, which no direct I/O takes",
             );
@@ -366,7 +370,7 @@ mod tests {
         let usual = of("").unwrap();
         assert_eq!(
             (usual.version, usual.seekers, usual.files),
-            (Version::V2_00, 5, 16)
+            (BonnieVersion::V2_00, 5, 16)
         );
         let all = of("-d /mnt -s 1g:64k:20000:8 -r 256 -n 4:8192:1024:5:4096 -f2 -m hostA -z 1 -c 2 -qbu root:disk -x3").unwrap();
         assert_eq!(
@@ -377,7 +381,7 @@ mod tests {
             (all.files, all.made, all.directories, all.file_chunk),
             (
                 4,
-                Made::Files {
+                FileKind::Files {
                     min: 1024,
                     max: 8192
                 },
@@ -409,11 +413,11 @@ mod tests {
         let old = of("-fs 512:64k --version=1.03 -n 8:-1 --too-fast 0.1 --content random").unwrap();
         assert_eq!(
             (old.version, old.seekers, old.file_chunk),
-            (Version::V1_03, 3, 65536)
+            (BonnieVersion::V1_03, 3, 65536)
         );
         assert_eq!(
             (old.characters_mib, old.made, old.too_fast_ns),
-            (Some(0), Made::HardLinks, 100_000_000)
+            (Some(0), FileKind::HardLinks, 100_000_000)
         );
         assert_eq!(old.content, Content::Random);
     }

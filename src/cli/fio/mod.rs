@@ -14,7 +14,7 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
-use stackrace_engine::Outcome;
+use stackrace_engine::PhaseOutcome;
 
 use self::options::Options;
 use self::run::Ran;
@@ -205,7 +205,7 @@ fn tell(jobs: &[Job], ran: &[Ran]) -> bool {
     for one in ran {
         for result in std::iter::once(&one.measured).chain(&one.back) {
             let said = match result {
-                Ok(Outcome {
+                Ok(PhaseOutcome {
                     error: Some(error), ..
                 }) => error.to_string(),
                 Ok(_) => continue,

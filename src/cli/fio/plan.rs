@@ -7,7 +7,9 @@ use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
 use stackrace_engine::draw::derive;
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
+use stackrace_engine::spec::{
+    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+};
 use stackrace_engine::verify::unit_bytes;
 
 use crate::classic::fio::{self as classic, Extent, Files, Job, Pace, Refusal};
@@ -257,7 +259,7 @@ impl Planned {
         };
         let targets = paths.into_iter().zip(sizes);
         let targets = targets
-            .map(|(path, bytes)| Target { path, bytes })
+            .map(|(path, bytes)| IoTarget { path, bytes })
             .collect();
         Ok(Self {
             job: at,
@@ -272,7 +274,7 @@ impl Planned {
     }
 
     /// The files that are missing or too short.
-    pub(super) fn wanting(&self) -> Vec<Target> {
+    pub(super) fn wanting(&self) -> Vec<IoTarget> {
         let held = self
             .found
             .iter()
@@ -290,12 +292,12 @@ impl Planned {
         let files = self.spec.targets.iter();
         let blocks: u64 = files.map(|target| target.bytes / u64::from(block)).sum();
         let ops = match self.spec.access {
-            Access::Sequential if self.spec.block_sizes.len() == 1 => blocks.min(writes),
+            AccessPattern::Sequential if self.spec.block_sizes.len() == 1 => blocks.min(writes),
             _ => blocks,
         };
         Spec {
             block_sizes: vec![(block, 1)],
-            access: Access::Sequential,
+            access: AccessPattern::Sequential,
             align: None,
             read_share: 1.0,
             durability: Durability::default(),
@@ -309,17 +311,17 @@ impl Planned {
     }
 }
 
-fn spec(job: &Job, targets: Vec<Target>, stop: Stop, seed: u64) -> Spec {
+fn spec(job: &Job, targets: Vec<IoTarget>, stop: Stop, seed: u64) -> Spec {
     Spec {
         targets,
         block_sizes: job.block_sizes.clone(),
         access: match job.access {
-            classic::Access::Sequential => Access::Sequential,
-            classic::Access::Once => Access::OncePerPass,
-            classic::Access::Uniform => Access::Uniform,
-            classic::Access::Zipf(theta) => Access::Zipf(theta),
-            classic::Access::Pareto(power) => Access::Pareto(power),
-            classic::Access::Normal(deviation) => Access::Normal(deviation),
+            classic::Access::Sequential => AccessPattern::Sequential,
+            classic::Access::Once => AccessPattern::OncePerPass,
+            classic::Access::Uniform => AccessPattern::Uniform,
+            classic::Access::Zipf(theta) => AccessPattern::Zipf(theta),
+            classic::Access::Pareto(power) => AccessPattern::Pareto(power),
+            classic::Access::Normal(deviation) => AccessPattern::Normal(deviation),
         },
         align: job.align.and_then(NonZeroU32::new),
         read_share: job.read_share,
@@ -351,9 +353,9 @@ fn spec(job: &Job, targets: Vec<Target>, stop: Stop, seed: u64) -> Spec {
         },
         stop,
         engine: match job.engine {
-            classic::Engine::Plain => Engine::Sync,
-            classic::Engine::Ring => Engine::Uring,
-            classic::Engine::Null => Engine::Null,
+            classic::Engine::Plain => IoEngine::Sync,
+            classic::Engine::Ring => IoEngine::Uring,
+            classic::Engine::Null => IoEngine::Null,
         },
         seed,
         slice_ns: SLICE_NS,

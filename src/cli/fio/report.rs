@@ -1,7 +1,7 @@
 //! What was measured, as fio reports it.
 
 use hdrhistogram::Histogram;
-use stackrace_engine::{Op, OpOutcome, Outcome, StartError};
+use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
 
 use super::run::Ran;
 use crate::classic::fio::{CLASSES, Engine, Job, JobReport, Latency, Moved, Own};
@@ -52,7 +52,7 @@ struct Direction {
 }
 
 impl Direction {
-    fn add(&mut self, op: &OpOutcome, outcome: &Outcome) {
+    fn add(&mut self, op: &OpOutcome, outcome: &PhaseOutcome) {
         self.bytes += op.bytes;
         self.operations += op.count;
         // Which of two directions fell short is not told apart.
@@ -91,7 +91,7 @@ impl Direction {
 struct Gathered<'a> {
     job: &'a Job,
     /// Of each job the measured phase, and the one that read everything back.
-    outcomes: Vec<Vec<&'a Outcome>>,
+    outcomes: Vec<Vec<&'a PhaseOutcome>>,
     jobs: u32,
     error: i32,
     elapsed_ns: u64,
@@ -99,7 +99,7 @@ struct Gathered<'a> {
     alone: bool,
 }
 
-fn error_of(result: &Result<Outcome, StartError>) -> i32 {
+fn error_of(result: &Result<PhaseOutcome, StartError>) -> i32 {
     match result {
         Ok(outcome) => outcome.error.as_ref().map_or(0, |error| error.errno.max(1)),
         Err(_) => NOT_BEGUN,
@@ -144,7 +144,7 @@ impl<'a> Gathered<'a> {
         let job = self.job;
         let (read, written) = (self.direction(Op::Read), self.direction(Op::Write));
         let synced = self.direction(Op::Fsync);
-        let share = |ns: fn(&Outcome) -> u64| {
+        let share = |ns: fn(&PhaseOutcome) -> u64| {
             let spent: u64 = self.outcomes.iter().flatten().map(|it| ns(it)).sum();
             spent as f64 / self.elapsed_ns.max(1) as f64
         };

@@ -6,9 +6,9 @@ use std::sync::Barrier;
 
 use rustix::fs::FallocateFlags;
 use rustix::io::Errno;
-use stackrace_engine::spec::Target;
-use stackrace_engine::verify::{self, Ledger};
-use stackrace_engine::{Control, Ended, Op, Outcome, StartError, residency};
+use stackrace_engine::spec::IoTarget;
+use stackrace_engine::verify::{self, ContentLedger};
+use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome, StartError, residency};
 
 use super::plan::Planned;
 use crate::classic::fio::{Engine, Job, Reserve};
@@ -18,16 +18,16 @@ use crate::classic::fio::{Engine, Job, Reserve};
 pub(super) struct Ran {
     /// Which job.
     pub(super) job: usize,
-    pub(super) measured: Result<Outcome, StartError>,
+    pub(super) measured: Result<PhaseOutcome, StartError>,
     /// What reading everything back was like.
-    pub(super) back: Option<Result<Outcome, StartError>>,
+    pub(super) back: Option<Result<PhaseOutcome, StartError>>,
 }
 
 /// A clone whose files are ready.
 struct Ready<'a> {
     planned: &'a Planned,
     job: &'a Job,
-    ledger: Option<Ledger>,
+    ledger: Option<ContentLedger>,
 }
 
 /// Makes the files ready and runs all clones of a group, from one start. `say` is told what is
@@ -103,11 +103,11 @@ fn prepare(
     planned: &Planned,
     control: &Control,
     say: &dyn Fn(&str),
-) -> Result<Option<Ledger>, String> {
+) -> Result<Option<ContentLedger>, String> {
     let spec = &planned.spec;
     let told = |error: StartError| format!("{}: {error}\n  next: {}", job.name, error.next());
     let ledger = job.verify.then(|| {
-        Ledger::new(
+        ContentLedger::new(
             &spec.targets,
             verify::unit_bytes(spec),
             spec.content,
@@ -132,7 +132,7 @@ fn prepare(
         }
         .map_err(told)?;
     } else if job.engine != Engine::Null && job.reserve != Reserve::Nothing {
-        let short: Vec<Target> = wanting.into_iter().filter(too_short).collect();
+        let short: Vec<IoTarget> = wanting.into_iter().filter(too_short).collect();
         if !short.is_empty() {
             announce(job, &short, say);
         }
@@ -150,11 +150,11 @@ fn prepare(
 }
 
 /// Whether a file is still too short: a clone before may have made it.
-fn too_short(target: &Target) -> bool {
+fn too_short(target: &IoTarget) -> bool {
     std::fs::metadata(&target.path).map_or(0, |data| data.len()) < target.bytes
 }
 
-fn announce(job: &Job, targets: &[Target], say: &dyn Fn(&str)) {
+fn announce(job: &Job, targets: &[IoTarget], say: &dyn Fn(&str)) {
     let mib = targets.iter().map(|target| target.bytes).sum::<u64>() >> 20;
     say(&match targets.len() {
         1 => format!("{}: Laying out IO file (1 file / {mib}MiB)\n", job.name),
@@ -166,7 +166,7 @@ fn announce(job: &Job, targets: &[Target], say: &dyn Fn(&str)) {
 }
 
 /// Makes a file as long as it will be.
-fn reserve(job: &Job, target: &Target) -> std::io::Result<()> {
+fn reserve(job: &Job, target: &IoTarget) -> std::io::Result<()> {
     let file = File::options()
         .write(true)
         .create(true)
@@ -186,7 +186,7 @@ impl Ready<'_> {
     fn run(&self, control: &Control) -> Ran {
         let measured = self.phase(&self.planned.spec, control);
         let back = match &measured {
-            Ok(outcome) if self.job.read_back && outcome.ended == Ended::Complete => {
+            Ok(outcome) if self.job.read_back && outcome.ended == PhaseEnd::Complete => {
                 let writes = outcome.ops.iter().find(|it| it.op == Op::Write);
                 let writes = writes.map_or(0, |it| it.count);
                 (writes > 0).then(|| {
@@ -210,7 +210,7 @@ impl Ready<'_> {
         &self,
         spec: &stackrace_engine::spec::Spec,
         control: &Control,
-    ) -> Result<Outcome, StartError> {
+    ) -> Result<PhaseOutcome, StartError> {
         match &self.ledger {
             Some(ledger) => stackrace_engine::run_verified(spec, ledger, control),
             None => stackrace_engine::run(spec, control),

@@ -1,15 +1,16 @@
 //! A load for people: one table a phase, and what must be known to read it; at most 80 columns.
 
 use hdrhistogram::Histogram;
-use stackrace_engine::{Ended, Op, OpOutcome, Outcome, Timing};
+use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use super::super::engine;
-use super::place::Target;
-use super::{Asked, Loaded, Measured};
 use crate::audit;
 use crate::report::wrap;
+use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
+use crate::session::load_target::LoadTarget;
+use crate::setting::Settings;
 use crate::unit;
-use crate::video::{self, Rates};
+use crate::video::{self, StreamRates};
 
 const COLUMNS: usize = 80;
 /// Width of the words that say what a line is about.
@@ -18,35 +19,35 @@ const LABEL: usize = 11;
 const OPERATIONS_FOR_P999: u64 = 10_000;
 
 /// Everything, with a line break at its end.
-pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
+pub(super) fn render(request: &LoadRequest<'_>, loaded: &Loaded) -> String {
     let mut text = String::new();
-    for line in wrap(&asked.workload.summary(), COLUMNS) {
+    for line in wrap(&request.workload.summary(), COLUMNS) {
         text.push_str(&format!("{line}\n"));
     }
-    let what = match &asked.target {
-        Target::Directory(_) => "a private directory, removed",
-        Target::Existing { .. } => "only read",
+    let what = match &request.target {
+        LoadTarget::Directory(_) => "a private directory, removed",
+        LoadTarget::Existing { .. } => "only read",
     };
     fact(
         &mut text,
         "on",
-        &format!("{} ({what})", asked.target.path().display()),
+        &format!("{} ({what})", request.target.path().display()),
     );
-    // Measured after the phases: nothing may stand between the command and its first operation.
+    // LoadedPhase after the phases: nothing may stand between the command and its first operation.
     let own_ns = engine::own_ns();
     let phases = loaded.phases.iter().zip(&loaded.outcomes);
     for (number, (measured, outcome)) in phases.enumerate() {
         text.push('\n');
         phase(&mut text, measured.name, outcome);
-        let offered = asked.workload.offered_per_s(number);
-        facts(&mut text, asked, measured, outcome, offered);
+        let offered = request.workload.offered_per_s(number);
+        facts(&mut text, request, measured, outcome, offered);
         fact(&mut text, "cpu", &cpu(outcome, own_ns));
     }
     let value = |name: &str| {
         let mut metrics = loaded.metrics.iter();
         metrics.find(|(head, _)| head.name == name)?.1
     };
-    if let Some(rates) = Rates::of(value) {
+    if let Some(rates) = StreamRates::of(value) {
         text.push('\n');
         for line in wrap(&rates.words(), COLUMNS) {
             text.push_str(&format!("{line}\n"));
@@ -67,7 +68,7 @@ fn fact(text: &mut String, label: &str, words: &str) {
     }
 }
 
-fn phase(text: &mut String, name: &str, outcome: &Outcome) {
+fn phase(text: &mut String, name: &str, outcome: &PhaseOutcome) {
     text.push_str(&format!(
         "{name}, {} after {}\n",
         ended(outcome.ended),
@@ -94,11 +95,11 @@ fn phase(text: &mut String, name: &str, outcome: &Outcome) {
     }
 }
 
-fn ended(ended: Ended) -> &'static str {
+fn ended(ended: PhaseEnd) -> &'static str {
     match ended {
-        Ended::Complete => "complete",
-        Ended::Stopped => "interrupted",
-        Ended::Failed => "failed",
+        PhaseEnd::Complete => "complete",
+        PhaseEnd::Stopped => "interrupted",
+        PhaseEnd::Failed => "failed",
     }
 }
 
@@ -148,12 +149,19 @@ fn time(ns: f64) -> String {
     }
 }
 
+/// Operations outstanding at once, as asked for.
+fn depth(settings: &Settings) -> u64 {
+    // A word that is no count has been refused already.
+    let count = |name| settings.count(name).unwrap_or(1);
+    count("threads") * count("queue-depth")
+}
+
 /// What must be known to read the figures.
 fn facts(
     text: &mut String,
-    asked: &Asked<'_>,
-    measured: &Measured,
-    outcome: &Outcome,
+    request: &LoadRequest<'_>,
+    measured: &LoadedPhase,
+    outcome: &PhaseOutcome,
     offered: Option<f64>,
 ) {
     let engine = match outcome.engine_why.as_str() {
@@ -163,13 +171,14 @@ fn facts(
     fact(text, "engine", &engine);
     let depth = format!(
         "{} offered over all threads, {:.2} achieved",
-        asked.depth, outcome.depth_achieved
+        depth(&request.settings),
+        outcome.depth_achieved
     );
     fact(text, "depth", &depth);
     if let Some(offered) = offered {
         fact(text, "load", &load(offered, outcome));
     }
-    fact(text, "caches", &caches(asked, measured));
+    fact(text, "caches", &caches(request, measured));
     if outcome.short > 0 {
         let short = format!("{} operations moved fewer bytes than asked", outcome.short);
         fact(text, "short", &short);
@@ -185,7 +194,7 @@ fn facts(
 }
 
 /// What the processor did for it, and how much of that was the generator's own work.
-fn cpu(outcome: &Outcome, own_ns: f64) -> String {
+fn cpu(outcome: &PhaseOutcome, own_ns: f64) -> String {
     let ops: u64 = outcome.ops.iter().map(|op| op.count).sum();
     let cpu_ns = outcome.cpu_ns() as f64;
     let each_ns = cpu_ns / ops.max(1) as f64;
@@ -199,7 +208,7 @@ fn cpu(outcome: &Outcome, own_ns: f64) -> String {
 }
 
 /// What an open loop offered and what became of it.
-fn load(offered: f64, outcome: &Outcome) -> String {
+fn load(offered: f64, outcome: &PhaseOutcome) -> String {
     let ops = outcome.ops.iter().filter(|op| op.op != Op::Fsync);
     let count: u64 = ops.map(|op| op.count).sum();
     let achieved = count as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64;
@@ -218,8 +227,8 @@ fn load(offered: f64, outcome: &Outcome) -> String {
     words
 }
 
-fn caches(asked: &Asked<'_>, measured: &Measured) -> String {
-    match (asked.cold, measured.resident) {
+fn caches(request: &LoadRequest<'_>, measured: &LoadedPhase) -> String {
+    match (request.cold, measured.resident) {
         (false, _) => "as they lay".to_owned(),
         (true, None) => "asked to be emptied; what was left is not known".to_owned(),
         (true, Some((left, all))) => format!(

@@ -11,7 +11,7 @@ use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
 use stackrace_engine::StartError;
-use stackrace_engine::sysbench::{Live, Made, Run, Version};
+use stackrace_engine::sysbench::{FilePreparation, LiveCounters, SysbenchOutcome, SysbenchVersion};
 
 use self::options::{Command, Options};
 use super::failure::{self, Failure};
@@ -32,7 +32,7 @@ pub(super) fn exec(verb: args::Sysbench) -> Result<u8, Failure> {
     };
     let mut options = Options::read(&verb.words).map_err(wrong)?;
     options.plan.seed = match (options.plan.version, options.seed) {
-        (Version::V0_4, _) if !options.seeded => 0,
+        (SysbenchVersion::V0_4, _) if !options.seeded => 0,
         (_, 0) => entropy().max(1),
         (_, seed) => seed,
     };
@@ -76,7 +76,7 @@ fn cleanup(options: &Options) -> Result<u8, Failure> {
 
 fn prepare(options: &Options, interrupt: &Interrupt) -> Result<u8, Failure> {
     let plan = &options.plan;
-    let new = plan.version == Version::V1_0;
+    let new = plan.version == SysbenchVersion::V1_0;
     let mut text = first_lines(options);
     text.push_str(&format!(
         "{} files, {}Kb each, {}Mb total\nCreating files for the test...\n",
@@ -94,9 +94,9 @@ fn prepare(options: &Options, interrupt: &Interrupt) -> Result<u8, Failure> {
     let control = interrupt.control();
     let prepared = plan.prepare(&control, &mut |made, file| {
         let what = match made {
-            Made::Created => "Creating file",
-            Made::Extended => "Extending existing file",
-            Made::Reused => "Reusing existing file",
+            FilePreparation::Created => "Creating file",
+            FilePreparation::Extended => "Extending existing file",
+            FilePreparation::Reused => "Reusing existing file",
         };
         if new {
             print(&format!("{what} test_file.{file}\n"));
@@ -128,7 +128,7 @@ fn run(options: &Options, interrupt: &Interrupt) -> Result<u8, Failure> {
     }
     let head = report::head(options);
     print(&classic::head(&head));
-    let live = (options.interval_s > 0).then(Live::default);
+    let live = (options.interval_s > 0).then(LiveCounters::default);
     let control = interrupt.control();
     let (finished, ends) = channel();
     let outcome = std::thread::scope(|scope| {
@@ -166,7 +166,7 @@ fn run(options: &Options, interrupt: &Interrupt) -> Result<u8, Failure> {
 }
 
 /// Prints a line after each interval, while there are any.
-fn watch(options: &Options, live: &Live, wait: impl Fn() -> bool) {
+fn watch(options: &Options, live: &LiveCounters, wait: impl Fn() -> bool) {
     let begun_ns = SystemClock.now_ns();
     let mut before_ns = begun_ns;
     while wait() {
@@ -188,7 +188,7 @@ fn advice(error: &StartError) -> String {
     }
 }
 
-fn conclude(options: &Options, run: &Run, interrupt: &Interrupt) -> u8 {
+fn conclude(options: &Options, run: &SysbenchOutcome, interrupt: &Interrupt) -> u8 {
     if let Some(error) = &run.outcome.error {
         return fatal(
             &error.to_string(),

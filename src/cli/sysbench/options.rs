@@ -1,6 +1,6 @@
 //! sysbench's options: `--name=value`, a test, a command.
 
-use stackrace_engine::sysbench::{Mode, Plan, Transfer, Version};
+use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Transfer};
 
 use crate::classic::sysbench::MODES;
 
@@ -23,7 +23,7 @@ const IDLE: [&str; 12] = [
 /// What is asked for.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Options {
-    pub(super) plan: Plan,
+    pub(super) plan: SysbenchPlan,
     pub(super) command: Command,
     /// The word of the mode; none: not given, which only `run` minds.
     pub(super) mode: Option<&'static str>,
@@ -47,9 +47,9 @@ pub(super) enum Command {
 }
 
 impl Options {
-    fn new(version: Version) -> Self {
+    fn new(version: SysbenchVersion) -> Self {
         Self {
-            plan: Plan::of(version),
+            plan: SysbenchPlan::of(version),
             command: Command::Help,
             mode: None,
             seed: 0,
@@ -66,7 +66,11 @@ impl Options {
     /// One sentence, for a word that is unknown or makes no sense.
     pub(super) fn read(words: &[String]) -> Result<Self, String> {
         let old = words.iter().any(|word| word.starts_with("--test"));
-        let mut options = Self::new(if old { Version::V0_4 } else { Version::V1_0 });
+        let mut options = Self::new(if old {
+            SysbenchVersion::V0_4
+        } else {
+            SysbenchVersion::V1_0
+        });
         if words.iter().any(|word| word == "--help" || word == "-h") {
             return Ok(options);
         }
@@ -149,14 +153,14 @@ fn time(seconds: u64) -> Option<u64> {
     (seconds > 0).then(|| seconds.saturating_mul(1_000_000_000))
 }
 
-fn mode(text: &str, plan: &mut Plan) -> Result<&'static str, String> {
-    const ALL: [Mode; 6] = [
-        Mode::SeqWrite,
-        Mode::SeqRewrite,
-        Mode::SeqRead,
-        Mode::RandomRead,
-        Mode::RandomWrite,
-        Mode::RandomBoth,
+fn mode(text: &str, plan: &mut SysbenchPlan) -> Result<&'static str, String> {
+    const ALL: [SysbenchMode; 6] = [
+        SysbenchMode::SeqWrite,
+        SysbenchMode::SeqRewrite,
+        SysbenchMode::SeqRead,
+        SysbenchMode::RandomRead,
+        SysbenchMode::RandomWrite,
+        SysbenchMode::RandomBoth,
     ];
     let known = MODES.iter().zip(ALL).find(|((word, _), _)| *word == text);
     let ((word, _), mode) = known.ok_or_else(|| {
@@ -168,7 +172,7 @@ fn mode(text: &str, plan: &mut Plan) -> Result<&'static str, String> {
 }
 
 /// One flag, or, as in 1.0, several with commas.
-fn flags(text: &str, plan: &mut Plan) -> Result<(), String> {
+fn flags(text: &str, plan: &mut SysbenchPlan) -> Result<(), String> {
     for flag in text.split(',').filter(|flag| !flag.is_empty()) {
         match flag {
             "sync" => plan.open_sync = true,
@@ -260,7 +264,10 @@ mod tests {
         assert_eq!(new.plan.transfer, Transfer::Async { backlog: 128 });
         assert!(new.plan.open_sync && new.plan.direct && new.plan.fsync_each);
         let old = read("--test=fileio --num-threads=16 --file-total-size=3G --max-time=0 --init-rng=on --file-test-mode=seqwr prepare").unwrap();
-        assert_eq!((old.plan.version, old.plan.events), (Version::V0_4, 10_000));
+        assert_eq!(
+            (old.plan.version, old.plan.events),
+            (SysbenchVersion::V0_4, 10_000)
+        );
         assert_eq!((old.plan.time_ns, old.plan.total_bytes), (None, 3 << 30));
         assert!(old.seeded && old.command == Command::Prepare);
         assert_eq!(read("fileio --help").unwrap().command, Command::Help);

@@ -1,7 +1,9 @@
 //! What the engine measured, in the figures sysbench prints.
 
-use stackrace_engine::sysbench::{BUCKETS, Live, Run, Transfer, Version, bucket_ms, bucket_of};
-use stackrace_engine::{Op, OpOutcome, Outcome};
+use stackrace_engine::sysbench::{
+    BUCKETS, LiveCounters, SysbenchOutcome, SysbenchVersion, Transfer, bucket_ms, bucket_of,
+};
+use stackrace_engine::{Op, OpOutcome, PhaseOutcome};
 
 use super::options::Options;
 use crate::classic::sysbench::{
@@ -12,10 +14,10 @@ use crate::classic::sysbench::{
 const BUCKETS_0_4: f64 = 100_000.0;
 const HIGH_0_4: f64 = 1e13;
 
-pub(super) fn layout(version: Version) -> Layout {
+pub(super) fn layout(version: SysbenchVersion) -> Layout {
     match version {
-        Version::V0_4 => Layout::V0_4,
-        Version::V1_0 => Layout::V1_0,
+        SysbenchVersion::V0_4 => Layout::V0_4,
+        SysbenchVersion::V1_0 => Layout::V1_0,
     }
 }
 
@@ -29,9 +31,9 @@ pub(super) fn flags(options: &Options) -> String {
     ];
     let given = all.iter().filter(|flag| flag.0);
     match plan.version {
-        Version::V0_4 => given.fold(0, |bits, flag| bits | flag.2).to_string(),
-        Version::V1_0 if given.clone().count() == 0 => "(none)".to_owned(),
-        Version::V1_0 => given.map(|flag| flag.1).collect(),
+        SysbenchVersion::V0_4 => given.fold(0, |bits, flag| bits | flag.2).to_string(),
+        SysbenchVersion::V1_0 if given.clone().count() == 0 => "(none)".to_owned(),
+        SysbenchVersion::V1_0 => given.map(|flag| flag.1).collect(),
     }
 }
 
@@ -52,14 +54,14 @@ pub(super) fn head(options: &Options) -> Head {
         interval_s: (options.interval_s > 0).then_some(options.interval_s),
         validate: plan.validate,
         seed: match (plan.version, options.seed) {
-            (Version::V0_4, _) if options.seeded => {
+            (SysbenchVersion::V0_4, _) if options.seeded => {
                 "Initializing random number generator from timer.".to_owned()
             }
-            (Version::V0_4, _) => String::new(),
-            (Version::V1_0, 0) => {
+            (SysbenchVersion::V0_4, _) => String::new(),
+            (SysbenchVersion::V1_0, 0) => {
                 "Initializing random number generator from current time".to_owned()
             }
-            (Version::V1_0, seed) => {
+            (SysbenchVersion::V1_0, seed) => {
                 format!("Initializing random number generator from seed ({seed}).")
             }
         },
@@ -85,7 +87,12 @@ pub(super) fn head(options: &Options) -> Head {
 }
 
 /// What happened in the last `seconds`, up to second `second`.
-pub(super) fn step(options: &Options, live: &Live, second: u64, seconds: f64) -> Intermediate {
+pub(super) fn step(
+    options: &Options,
+    live: &LiveCounters,
+    second: u64,
+    seconds: f64,
+) -> Intermediate {
     let seen = live.take();
     let rate = |count: u64| count as f64 / seconds;
     Intermediate {
@@ -116,7 +123,7 @@ fn percentile(counts: &[u64], rank: u64) -> f64 {
 }
 
 /// What is printed after the run.
-pub(super) fn report(options: &Options, run: &Run) -> Report {
+pub(super) fn report(options: &Options, run: &SysbenchOutcome) -> Report {
     let events: Vec<Vec<&OpOutcome>> = run
         .threads
         .iter()
@@ -144,7 +151,7 @@ pub(super) fn report(options: &Options, run: &Run) -> Report {
 
 /// Whether operations of this kind are events.
 fn is_event(options: &Options, op: Op) -> bool {
-    op != Op::Fsync || (options.plan.version == Version::V1_0 && !options.plan.fsync_each)
+    op != Op::Fsync || (options.plan.version == SysbenchVersion::V1_0 && !options.plan.fsync_each)
 }
 
 /// Events in the buckets of version 1.0. Latencies are known to a tenth of a percent, of which
@@ -164,8 +171,8 @@ fn latency(options: &Options, events: &[&OpOutcome], buckets: &[u64]) -> Latency
     let sum = events.iter().map(|it| it.latency_sum_ns).sum::<u128>() as f64 / 1e6;
     let rank = options.percentile;
     let value = match options.plan.version {
-        Version::V1_0 => percentile(buckets, rank),
-        Version::V0_4 => percentile_0_4(events, count, rank),
+        SysbenchVersion::V1_0 => percentile(buckets, rank),
+        SysbenchVersion::V0_4 => percentile_0_4(events, count, rank),
     };
     Latency {
         min: events.iter().map(|it| it.latency.min()).min().unwrap_or(0) as f64 / 1e6,
@@ -195,7 +202,7 @@ fn percentile_0_4(events: &[&OpOutcome], count: u64, rank: u64) -> f64 {
     ((ns.ln() * per_step).round() / per_step).exp() / 1e6
 }
 
-fn done(options: &Options, outcome: &Outcome) -> Done {
+fn done(options: &Options, outcome: &PhaseOutcome) -> Done {
     let of = |op| outcome.ops.iter().find(|it| it.op == op);
     let count = |op| of(op).map_or(0, |it| it.count);
     let bytes = |op| of(op).map_or(0, |it| it.bytes) as f64;
@@ -203,7 +210,7 @@ fn done(options: &Options, outcome: &Outcome) -> Done {
     let (reads, writes, fsyncs) = (count(Op::Read), count(Op::Write), count(Op::Fsync));
     let (read, written) = (bytes(Op::Read), bytes(Op::Write));
     match options.plan.version {
-        Version::V0_4 => Done::Counted {
+        SysbenchVersion::V0_4 => Done::Counted {
             reads,
             writes,
             other: fsyncs,
@@ -213,7 +220,7 @@ fn done(options: &Options, outcome: &Outcome) -> Done {
             bytes_per_s: (read + written) / seconds,
             requests_per_s: (reads + writes) as f64 / seconds,
         },
-        Version::V1_0 => Done::Rated {
+        SysbenchVersion::V1_0 => Done::Rated {
             reads: reads as f64 / seconds,
             writes: writes as f64 / seconds,
             fsyncs: fsyncs as f64 / seconds,

@@ -235,7 +235,6 @@ fn imagined(world: &mut World, words: &[OsString]) -> Output {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::tests::real::{value, whole_life};
 
     /// What bcachefs-tools 1.3.3 printed of a file system that Linux 6.12 had mounted, shortened.
     #[test]
@@ -264,15 +263,5 @@ mod tests {
             ("compression", "lz4"),
         ];
         assert_eq!(facts, expected.map(|(name, value)| Fact::new(name, value)));
-    }
-
-    #[test]
-    fn bcachefs() {
-        let disks = "loop = { size = \"256 MiB\", count = 2 }";
-        let bcachefs = "bcachefs = { replicas = 2, compression = \"lz4\" }";
-        whole_life(&[disks, bcachefs], |raised| {
-            let facts = &raised.facts()[1].facts;
-            assert_eq!(value(facts, "data_replicas"), "2");
-        });
     }
 }

@@ -285,7 +285,6 @@ pub(crate) fn lines(prefix: &str, text: &str) -> Vec<Fact> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stack::tests::real::{value, whole_life};
 
     #[test]
     fn the_profile_is_read_back() {
@@ -311,29 +310,6 @@ mod tests {
             "zstd:3,ro",
         ] {
             assert!(!is_compression(word), "{word}");
-        }
-    }
-
-    #[test]
-    fn btrfs_on_one_two_and_four_disks() {
-        for (count, profile, shown) in [
-            (1, "single", "single"),
-            (2, "raid1", "RAID1"),
-            (4, "raid10", "RAID10"),
-        ] {
-            let disks = format!("loop = {{ size = \"130 MiB\", count = {count} }}");
-            let btrfs = format!("btrfs = {{ profile = \"{profile}\", compression = \"zstd:5\" }}");
-            whole_life(&[&disks, &btrfs], |raised| {
-                let facts = &raised.facts()[1].facts;
-                assert!(
-                    facts
-                        .iter()
-                        .any(|f| f.name == format!("space, Data, {shown}"))
-                );
-                assert!(value(facts, "mount options in force").contains("compress=zstd:5"));
-                let loops = raised.devices().iter().filter(|d| d.starts_with("loop"));
-                assert_eq!(loops.count(), count);
-            });
         }
     }
 }

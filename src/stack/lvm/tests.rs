@@ -1,7 +1,6 @@
 //! What LVM reports, and real volumes.
 
 use super::{regrouped, reported};
-use crate::stack::tests::real::{value, whole_life};
 
 /// After lvmreport(7), JSON; columns as asked for here.
 #[test]
@@ -28,37 +27,4 @@ fn a_uuid_is_grouped_as_lvm_wants_it() {
         "012345-6789-abcd-ef80-0000-0000-000001"
     );
     assert_eq!(regrouped("{id}-8000-1"), "{id}-8000-1");
-}
-
-#[test]
-fn volumes() {
-    let disks = "loop = { size = \"128 MiB\", count = 3 }";
-    for (volume, kind) in [
-        ("lvm = {}", "linear"),
-        ("lvm = { snapshot = \"present\" }", "linear"),
-        ("lvm = { kind = \"striped\", stripes = 2 }", "striped"),
-        ("lvm = { kind = \"thin\", snapshot = \"present\" }", "thin"),
-        (
-            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
-            "cache",
-        ),
-    ] {
-        whole_life(&[disks, volume, "ext4 = {}"], |raised| {
-            let data = value(&raised.facts()[1].facts, "volume data");
-            assert!(data.contains(&format!("segtype {kind}")), "{data}");
-            assert!(raised.devices()[0].starts_with("dm-"));
-        });
-    }
-}
-
-/// An array under volumes, and a file system that lies on both.
-#[test]
-fn a_volume_on_an_array() {
-    let disks = "loop = { size = \"128 MiB\", count = 2 }";
-    whole_life(
-        &[disks, "md = { raid = 1 }", "lvm = {}", "ext3 = {}"],
-        |raised| {
-            assert!(value(&raised.facts()[3].facts, "Filesystem features").contains("has_journal"));
-        },
-    );
 }

@@ -2,7 +2,6 @@
 
 use super::{exported, is_layout};
 use crate::event::Fact;
-use crate::stack::tests::real::{value, whole_life};
 
 /// After the example of MD_ words in mdadm(8), --detail --export.
 #[test]
@@ -20,29 +19,4 @@ fn what_mdadm_exports_becomes_facts() {
 fn layouts_belong_to_levels() {
     assert!(is_layout("10", "f2") && is_layout("5", "left-symmetric"));
     assert!(!is_layout("1", "n2") && !is_layout("10", "left-symmetric"));
-}
-
-#[test]
-fn arrays() {
-    let disks = "loop = { size = \"64 MiB\", count = 4 }";
-    for (array, level, degraded) in [
-        ("md = { raid = 0 }", "raid0", None),
-        ("md = { raid = 1, bitmap = \"none\" }", "raid1", Some("0")),
-        ("md = { raid = 1, degraded = true }", "raid1", Some("1")),
-        (
-            "md = { raid = 5, chunk = \"64 KiB\", assume-clean = false }",
-            "raid5",
-            Some("0"),
-        ),
-        ("md = { raid = 6 }", "raid6", Some("0")),
-        ("md = { raid = 10, layout = \"f2\" }", "raid10", Some("0")),
-    ] {
-        whole_life(&[disks, array, "ext4 = {}"], |raised| {
-            let facts = &raised.facts()[1].facts;
-            assert_eq!(value(facts, "level"), level);
-            let found = facts.iter().find(|fact| fact.name == "degraded");
-            assert_eq!(found.map(|fact| fact.value.as_str()), degraded);
-            assert!(raised.devices()[0].starts_with("md"));
-        });
-    }
 }

@@ -5,8 +5,6 @@ mod dataset;
 mod imagined;
 mod pool;
 mod properties;
-#[cfg(test)]
-mod tests;
 mod undo;
 mod volume;
 

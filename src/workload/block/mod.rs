@@ -13,9 +13,11 @@ pub(super) use parse::{access, at_least_one, content, size};
 use std::fs::File;
 use std::num::NonZeroU32;
 
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing, Spec, Stop, Target};
-use stackrace_engine::verify::{self, Ledger};
-use stackrace_engine::{Op, Outcome, StartError};
+use stackrace_engine::spec::{
+    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+};
+use stackrace_engine::verify::{self, ContentLedger};
+use stackrace_engine::{Op, PhaseOutcome, StartError};
 
 use super::metric::{self, Figure, Latency};
 use super::{Cost, Place, SLICE_NS, Trouble, trouble};
@@ -25,7 +27,7 @@ use crate::unit;
 /// What a workload of this kind is, beside its settings.
 pub(super) struct Frame {
     /// Order of the blocks.
-    pub(super) access: Access,
+    pub(super) access: AccessPattern,
     /// Share of reads.
     pub(super) read_share: f64,
     /// The phase writes new files; otherwise the data are laid out before.
@@ -42,13 +44,13 @@ pub(super) struct BlockIo {
     align: Option<NonZeroU32>,
     pub(super) threads: u32,
     pub(super) queue_depth: u32,
-    access: Access,
+    access: AccessPattern,
     pub(super) read_share: f64,
     pub(super) durability: Durability,
     pacing: Pacing,
     pub(super) time_ns: Option<u64>,
     operations: Option<u64>,
-    pub(super) engine: Engine,
+    pub(super) engine: IoEngine,
     direct: bool,
     preallocate: bool,
     /// See [`Frame::new_files`].
@@ -84,7 +86,7 @@ impl BlockIo {
 
     /// What the engine is asked for.
     pub(super) fn spec(&self, place: &Place<'_>) -> Spec {
-        let target = |file: u32| Target {
+        let target = |file: u32| IoTarget {
             path: match place.existing {
                 Some(path) => path.to_owned(),
                 None => place.directory.join(format!("data.{file}")),
@@ -94,7 +96,7 @@ impl BlockIo {
         // One pass where each block comes once: what was read is cached, and would be read from
         // there the second time.
         let pass = match self.access {
-            Access::Sequential | Access::OncePerPass => Some(self.blocks()),
+            AccessPattern::Sequential | AccessPattern::OncePerPass => Some(self.blocks()),
             _ => None,
         };
         let ops = match (pass, self.operations) {
@@ -135,7 +137,7 @@ impl BlockIo {
         let block = u32::try_from(block.unwrap_or(unit)).unwrap_or(u32::MAX);
         Spec {
             block_sizes: vec![(block, 1)],
-            access: Access::Sequential,
+            access: AccessPattern::Sequential,
             align: None,
             read_share: 1.0,
             threads: 1,
@@ -152,13 +154,13 @@ impl BlockIo {
     }
 
     /// The trial's ledger, made where there is none yet.
-    fn ledger<'b>(&self, place: &Place<'b>) -> Result<&'b Ledger, StartError> {
+    fn ledger<'b>(&self, place: &Place<'b>) -> Result<&'b ContentLedger, StartError> {
         if let Some(ledger) = place.ledger.get() {
             return Ok(ledger);
         }
         let spec = self.spec(place);
         let unit = verify::unit_bytes(&spec);
-        let ledger = Ledger::new(&spec.targets, unit, self.content, place.seed)?;
+        let ledger = ContentLedger::new(&spec.targets, unit, self.content, place.seed)?;
         Ok(place.ledger.get_or_init(|| ledger))
     }
 
@@ -181,7 +183,7 @@ impl BlockIo {
     }
 
     /// Runs one of them.
-    pub(super) fn measure(&self, phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    pub(super) fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let mut spec = self.spec(place);
         if phase > 0 {
             spec = self.read_back(spec);
@@ -250,7 +252,7 @@ impl BlockIo {
         if let Some(offered) = self.offered_per_s() {
             figures[..=primary].rotate_right(1);
             let head = metric::head("offered load achieved", "%", Better::Higher);
-            let achieved = move |outcome: &Outcome| {
+            let achieved = move |outcome: &PhaseOutcome| {
                 metric::operations(outcome).map(|rate| rate / offered * 100.0)
             };
             figures.push(Figure::of(head, achieved));
@@ -314,12 +316,12 @@ impl BlockIo {
     /// `, zipf 1.1`: how uneven access is, where it is not each block once.
     pub(super) fn access_words(&self) -> String {
         match self.access {
-            Access::Sequential | Access::OncePerPass => String::new(),
-            Access::Uniform => ", uniform".to_owned(),
-            Access::Zipf(skew) => format!(", Zipf {skew}"),
-            Access::Pareto(skew) => format!(", Pareto {skew}"),
-            Access::Normal(skew) => format!(", normal {skew}"),
-            Access::HotCold { hot_range, hot_ops } => format!(
+            AccessPattern::Sequential | AccessPattern::OncePerPass => String::new(),
+            AccessPattern::Uniform => ", uniform".to_owned(),
+            AccessPattern::Zipf(skew) => format!(", Zipf {skew}"),
+            AccessPattern::Pareto(skew) => format!(", Pareto {skew}"),
+            AccessPattern::Normal(skew) => format!(", normal {skew}"),
+            AccessPattern::HotCold { hot_range, hot_ops } => format!(
                 ", {} of operations on {} of the data",
                 unit::percent(hot_ops),
                 unit::percent(hot_range)
@@ -330,7 +332,7 @@ impl BlockIo {
 
 /// Makes files as long as they were to be. Of what was not written to its end nothing is known, and
 /// nothing is checked there; what was written and is missing is wrong with zeros in its place too.
-fn complete(targets: &[Target]) -> Result<(), Trouble> {
+fn complete(targets: &[IoTarget]) -> Result<(), Trouble> {
     for target in targets {
         let lengthen = || {
             let file = File::options().write(true).open(&target.path)?;

@@ -2,7 +2,7 @@
 
 use std::num::{NonZeroU32, NonZeroU64};
 
-use stackrace_engine::spec::{Access, Content, Durability, Engine, Pacing};
+use stackrace_engine::spec::{AccessPattern, Content, Durability, IoEngine, Pacing};
 
 use super::words::{
     ACCESS, ARRIVALS, COMPRESS_RATIO, CONTENT, DATA_ONLY, DIRECT, DUPLICATES, ENGINE, FILES,
@@ -115,7 +115,7 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
 }
 
 /// In which order blocks are visited, as `access` and its parameters say.
-pub(in crate::workload) fn access(settings: &Settings) -> Result<Access, Refusal> {
+pub(in crate::workload) fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
     let word = settings.text(ACCESS)?;
     for parameter in ["hot-range", "hot-share"] {
         if word != "hot" && settings.given(parameter) {
@@ -135,15 +135,15 @@ pub(in crate::workload) fn access(settings: &Settings) -> Result<Access, Refusal
         ));
     }
     Ok(match word.as_str() {
-        "uniform" => Access::Uniform,
-        "zipf" => Access::Zipf(skew(settings, ZIPF, 100.0)?),
-        "pareto" => Access::Pareto(skew(settings, PARETO, 1.0)?),
-        "normal" => Access::Normal(skew(settings, NORMAL, 1.0)?),
-        "hot" => Access::HotCold {
+        "uniform" => AccessPattern::Uniform,
+        "zipf" => AccessPattern::Zipf(skew(settings, ZIPF, 100.0)?),
+        "pareto" => AccessPattern::Pareto(skew(settings, PARETO, 1.0)?),
+        "normal" => AccessPattern::Normal(skew(settings, NORMAL, 1.0)?),
+        "hot" => AccessPattern::HotCold {
             hot_range: part(settings, HOT_RANGE)?,
             hot_ops: part(settings, HOT_SHARE)?,
         },
-        _ => Access::OncePerPass,
+        _ => AccessPattern::OncePerPass,
     })
 }
 
@@ -195,7 +195,7 @@ fn block_sizes(
             "leave one of them out",
         );
     }
-    if frame.access == Access::OncePerPass && several.len() > 1 {
+    if frame.access == AccessPattern::OncePerPass && several.len() > 1 {
         return refuse(
             "blocks of different sizes overlap: each of them once cannot be",
             "write access = \"uniform\"",
@@ -226,7 +226,7 @@ fn block_size(settings: &Settings, name: &str, value: u64, largest: u64) -> Resu
 /// Where blocks may begin; none: at multiples of their own size.
 fn align(
     settings: &Settings,
-    access: Access,
+    access: AccessPattern,
     block_sizes: &[(u32, u32)],
     largest: u64,
     direct: bool,
@@ -254,7 +254,9 @@ fn align(
             "write align = \"512 B\" or a multiple of it, or direct = false",
         );
     }
-    if access == Access::OncePerPass && block_sizes.iter().any(|(size, _)| *size > align.get()) {
+    if access == AccessPattern::OncePerPass
+        && block_sizes.iter().any(|(size, _)| *size > align.get())
+    {
         return refuse(
             "blocks larger than align overlap: each of them once cannot be".to_owned(),
             "write access = \"uniform\", or an align of at least the block size",
@@ -364,11 +366,11 @@ pub(in crate::workload) fn content(settings: &Settings) -> Result<Content, Refus
 }
 
 /// The engine asked for.
-fn engine(settings: &Settings) -> Result<Engine, Refusal> {
+fn engine(settings: &Settings) -> Result<IoEngine, Refusal> {
     Ok(match settings.text(ENGINE)?.as_str() {
-        "sync" => Engine::Sync,
-        "io_uring" => Engine::Uring,
-        _ => Engine::Auto,
+        "sync" => IoEngine::Sync,
+        "io_uring" => IoEngine::Uring,
+        _ => IoEngine::Auto,
     })
 }
 

@@ -68,12 +68,12 @@ fn spec(io: &BlockIo, existing: Option<&Path>) -> Spec {
 /// What the plain workload of these tests asks for: 1 MiB written at random in 4 KiB.
 fn plain() -> Spec {
     Spec {
-        targets: vec![Target {
+        targets: vec![IoTarget {
             path: "/d/data.0".into(),
             bytes: 1 << 20,
         }],
         block_sizes: vec![(4096, 1)],
-        access: Access::OncePerPass,
+        access: AccessPattern::OncePerPass,
         align: None,
         read_share: 0.0,
         threads: 1,
@@ -91,14 +91,14 @@ fn plain() -> Spec {
             ops: Some(256),
             time_ns: Some(5),
         },
-        engine: Engine::Auto,
+        engine: IoEngine::Auto,
         seed: 7,
         slice_ns: SLICE_NS,
     }
 }
 
 /// Draws with repeats: no pass ends it.
-fn endless(access: Access) -> Spec {
+fn endless(access: AccessPattern) -> Spec {
     let mut spec = plain();
     spec.access = access;
     spec.stop.ops = None;
@@ -114,33 +114,39 @@ fn every_setting_of_order_and_pace_is_passed_on() {
         spec.stop.ops = Some(ops);
         spec
     };
-    let mut mixed = endless(Access::Uniform);
+    let mut mixed = endless(AccessPattern::Uniform);
     mixed.block_sizes = vec![(4096, 70), (65536, 30)];
     let mut files = plain();
     files.targets = (0..4)
-        .map(|file| Target {
+        .map(|file| IoTarget {
             path: format!("/d/data.{file}").into(),
             bytes: 1 << 18,
         })
         .collect();
-    let hot = |hot_range, hot_ops| endless(Access::HotCold { hot_range, hot_ops });
+    let hot = |hot_range, hot_ops| endless(AccessPattern::HotCold { hot_range, hot_ops });
     let cases: &[(&[&str], Spec)] = &[
         (&[], plain()),
-        (&["access = \"uniform\""], endless(Access::Uniform)),
-        (&["access = \"zipf\""], endless(Access::Zipf(1.1))),
+        (&["access = \"uniform\""], endless(AccessPattern::Uniform)),
+        (&["access = \"zipf\""], endless(AccessPattern::Zipf(1.1))),
         (
             &["access = \"zipf\"", "skew = 0.9"],
-            endless(Access::Zipf(0.9)),
+            endless(AccessPattern::Zipf(0.9)),
         ),
-        (&["access = \"pareto\""], endless(Access::Pareto(0.2))),
+        (
+            &["access = \"pareto\""],
+            endless(AccessPattern::Pareto(0.2)),
+        ),
         (
             &["access = \"pareto\"", "skew = 0.4"],
-            endless(Access::Pareto(0.4)),
+            endless(AccessPattern::Pareto(0.4)),
         ),
-        (&["access = \"normal\""], endless(Access::Normal(0.15))),
+        (
+            &["access = \"normal\""],
+            endless(AccessPattern::Normal(0.15)),
+        ),
         (
             &["access = \"normal\"", "skew = 0.3"],
-            endless(Access::Normal(0.3)),
+            endless(AccessPattern::Normal(0.3)),
         ),
         (&["access = \"hot\""], hot(0.1, 0.9)),
         (
@@ -368,7 +374,7 @@ fn everything_is_read_back_whatever_its_blocks() {
             settings = self::settings(lines);
         }
         let frame = Frame {
-            access: Access::Uniform,
+            access: AccessPattern::Uniform,
             read_share: 0.3,
             new_files: false,
         };
@@ -380,6 +386,9 @@ fn everything_is_read_back_whatever_its_blocks() {
         assert_eq!(back.stop.ops, Some(ops), "{lines:?}");
         let bytes: u64 = back.targets.iter().map(|target| target.bytes).sum();
         assert_eq!(u64::from(block) * ops, bytes, "{lines:?}");
-        assert_eq!((back.read_share, back.access), (1.0, Access::Sequential));
+        assert_eq!(
+            (back.read_share, back.access),
+            (1.0, AccessPattern::Sequential)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! `version = …`: the requests of sysbench itself, on the files it would make.
 
-use stackrace_engine::sysbench::{Mode, Plan, Transfer, Version};
-use stackrace_engine::{Op, Outcome};
+use stackrace_engine::sysbench::{SysbenchMode, SysbenchPlan, SysbenchVersion, Transfer};
+use stackrace_engine::{Op, PhaseOutcome};
 
 use super::super::block::{at_least_one, content, size};
 use super::super::metric::{self, Latency};
@@ -51,7 +51,7 @@ const WITHOUT: [&str; 4] = ["think-time", "preallocate", "engine", "arrivals"];
 pub(super) struct Exact {
     word: &'static str,
     /// But for its place and seed.
-    plan: Plan,
+    plan: SysbenchPlan,
 }
 
 impl Exact {
@@ -77,10 +77,10 @@ impl Exact {
         Ok(exact)
     }
 
-    fn plan(settings: &Settings, word: &str) -> Result<Plan, Refusal> {
+    fn plan(settings: &Settings, word: &str) -> Result<SysbenchPlan, Refusal> {
         let version = match settings.text("version")?.as_str() {
-            "0.4" => Version::V0_4,
-            _ => Version::V1_0,
+            "0.4" => SysbenchVersion::V0_4,
+            _ => SysbenchVersion::V1_0,
         };
         let sync = settings.text("sync")?;
         let number = |name: &str| {
@@ -94,7 +94,7 @@ impl Exact {
             })
         };
         let block = settings.bytes("block-size")?;
-        Ok(Plan {
+        Ok(SysbenchPlan {
             directory: std::path::PathBuf::new(),
             version,
             mode: mode(word),
@@ -149,7 +149,7 @@ impl Exact {
         if plan.fsync_each && settings.given("fsync-every") {
             return ignored("fsync-every", "each write is synced by itself");
         }
-        if plan.version == Version::V0_4 && plan.rate.is_some() {
+        if plan.version == SysbenchVersion::V0_4 && plan.rate.is_some() {
             return ignored("rate", "sysbench 0.4 has no rate");
         }
         for name in ["content", "compress-ratio", "duplicates"] {
@@ -160,8 +160,8 @@ impl Exact {
         Ok(())
     }
 
-    fn at(&self, place: &Place<'_>) -> Plan {
-        Plan {
+    fn at(&self, place: &Place<'_>) -> SysbenchPlan {
+        SysbenchPlan {
             directory: place.directory.to_owned(),
             seed: place.seed,
             ..self.plan.clone()
@@ -171,21 +171,21 @@ impl Exact {
     /// Whether anything is ever synced.
     fn syncs(&self) -> bool {
         let plan = &self.plan;
-        let bursts =
-            plan.fsync_every > 0 && !(plan.version == Version::V0_4 && plan.mode.sequential());
+        let bursts = plan.fsync_every > 0
+            && !(plan.version == SysbenchVersion::V0_4 && plan.mode.sequential());
         plan.mode.writes() && (plan.fsync_each || plan.fsync_at_end || bursts)
     }
 
     /// Which metrics of a report this measures. Of version 1.0 an event may be an fsync, and those
     /// at the end are none: where there are any, one histogram of all would mean neither.
     fn measures(&self, name: &str) -> bool {
-        let both = self.plan.mode == Mode::RandomBoth;
+        let both = self.plan.mode == SysbenchMode::RandomBoth;
         match name.split_once(' ').map_or(name, |(first, _)| first) {
             "operations" | "throughput" => true,
             "reads" | "writes" | "read" | "write" => both,
             "fsyncs" => self.syncs(),
-            "event" => self.plan.version == Version::V1_0 && !self.plan.mode.writes(),
-            "request" => self.plan.version == Version::V0_4,
+            "event" => self.plan.version == SysbenchVersion::V1_0 && !self.plan.mode.writes(),
+            "request" => self.plan.version == SysbenchVersion::V0_4,
             _ => false,
         }
     }
@@ -198,7 +198,7 @@ impl Exact {
         ops
     }
 
-    fn value(name: &str, outcome: &Outcome) -> Option<f64> {
+    fn value(name: &str, outcome: &PhaseOutcome) -> Option<f64> {
         let of = |op| metric::of(outcome, op);
         let per_second = |amount: u64| Some(amount as f64 * 1e9 / outcome.elapsed_ns.max(1) as f64);
         match name {
@@ -221,14 +221,14 @@ impl Exact {
     }
 }
 
-fn mode(word: &str) -> Mode {
+fn mode(word: &str) -> SysbenchMode {
     match word {
-        "seqrewr" => Mode::SeqRewrite,
-        "seqrd" => Mode::SeqRead,
-        "rndrd" => Mode::RandomRead,
-        "rndwr" => Mode::RandomWrite,
-        "rndrw" => Mode::RandomBoth,
-        _ => Mode::SeqWrite,
+        "seqrewr" => SysbenchMode::SeqRewrite,
+        "seqrd" => SysbenchMode::SeqRead,
+        "rndrd" => SysbenchMode::RandomRead,
+        "rndwr" => SysbenchMode::RandomWrite,
+        "rndrw" => SysbenchMode::RandomBoth,
+        _ => SysbenchMode::SeqWrite,
     }
 }
 
@@ -239,8 +239,8 @@ impl Workload for Exact {
     fn summary(&self) -> String {
         let plan = &self.plan;
         let version = match plan.version {
-            Version::V0_4 => "0.4",
-            Version::V1_0 => "1.0",
+            SysbenchVersion::V0_4 => "0.4",
+            SysbenchVersion::V1_0 => "1.0",
         };
         let sync = match (self.syncs(), plan.fsync_each, plan.fsync_every) {
             (false, ..) => String::new(),
@@ -270,7 +270,7 @@ impl Workload for Exact {
 
     fn cost(&self) -> Cost {
         let plan = &self.plan;
-        let laid_out = plan.mode != Mode::SeqWrite;
+        let laid_out = plan.mode != SysbenchMode::SeqWrite;
         Cost {
             prepare_bytes: if laid_out { plan.total_bytes } else { 0 },
             measured_bytes: None,
@@ -290,20 +290,20 @@ impl Workload for Exact {
     }
 
     fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
-        if self.plan.mode == Mode::SeqWrite {
+        if self.plan.mode == SysbenchMode::SeqWrite {
             return Ok(());
         }
         let prepared = self.at(place).prepare(place.control, &mut |_, _| ());
         prepared.map(drop).map_err(trouble)
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<Outcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let run = self.at(place).run(place.control, None);
         run.map(|run| run.outcome)
             .map_err(|error| trouble(format!("{error}; {}", error.next())))
     }
 
-    fn evaluate(&self, outcomes: &[Outcome]) -> Vec<Option<f64>> {
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
         let Some(outcome) = outcomes.first() else {
             return vec![None; self.metrics().len()];
         };

@@ -2,13 +2,13 @@
 
 use std::hint::black_box;
 
-use super::spread::Spread;
-use super::{Bonnie, Run, Version, no_memory};
-use crate::content::{POOL_BYTES, Pool};
-use crate::crew::{Halt, Hand};
-use crate::memory::Memory;
-use crate::outcome::{Op, OpError, Outcome};
+use super::data_files::DataFiles;
+use super::{BonniePlan, BonnieRun, BonnieVersion, no_memory};
+use crate::content::{ContentPool, POOL_BYTES};
+use crate::memory::AlignedMemory;
+use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::spec::Content;
+use crate::worker_pool::{Halt, Worker};
 
 /// The buffer of a stream in 1.03: what its C library takes on file systems with blocks of 4 KiB.
 const STREAM_BYTES: usize = 4096;
@@ -17,20 +17,21 @@ const CHARACTERS: u32 = 0;
 const BLOCKS: u32 = 1;
 
 /// Where the chunks that are written come from.
-enum Source {
+enum ChunkSource {
     /// One buffer, nearly all zero: a byte of it, the next one each time, is incremented.
-    Changing { memory: Memory, index: usize },
+    Changing { memory: AlignedMemory, index: usize },
     /// Content that is asked for instead.
-    Pool(Pool),
+    Pool(ContentPool),
 }
 
-impl Source {
-    fn new(plan: &Bonnie, stream: u32) -> Result<Source, OpError> {
+impl ChunkSource {
+    fn new(plan: &BonniePlan, stream: u32) -> Result<ChunkSource, OpError> {
         let made = if plan.content == Content::Zero {
-            Memory::new(plan.chunk).map(|memory| Source::Changing { memory, index: 0 })
+            AlignedMemory::new(plan.chunk).map(|memory| ChunkSource::Changing { memory, index: 0 })
         } else {
             let blocks = plan.chunk..=plan.chunk;
-            Pool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES).map(Source::Pool)
+            ContentPool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES)
+                .map(ChunkSource::Pool)
         };
         made.map_err(|error| no_memory(Op::Write, &plan.directory, &error))
     }
@@ -39,11 +40,11 @@ impl Source {
     #[inline]
     fn next(&mut self, bytes: usize) -> &[u8] {
         match self {
-            Source::Changing { memory, index } => {
+            ChunkSource::Changing { memory, index } => {
                 change(&mut memory.bytes_mut()[..bytes], index);
                 &memory.bytes()[..bytes]
             }
-            Source::Pool(pool) => {
+            ChunkSource::Pool(pool) => {
                 let position = pool.place(0, bytes);
                 pool.bytes(position, bytes)
             }
@@ -57,148 +58,148 @@ fn change(chunk: &mut [u8], index: &mut usize) {
     *index = (*index + 1) % chunk.len();
 }
 
-impl Run<'_> {
+impl BonnieRun<'_> {
     /// Room for one chunk, aligned for direct I/O.
-    fn room(&self, bytes: usize) -> Result<Memory, OpError> {
-        Memory::new(bytes).map_err(|error| no_memory(Op::Read, &self.plan.directory, &error))
+    fn room(&self, bytes: usize) -> Result<AlignedMemory, OpError> {
+        AlignedMemory::new(bytes).map_err(|error| no_memory(Op::Read, &self.plan.directory, &error))
     }
 
     /// One character after the other; what is measured as one operation is a chunk of them.
-    pub(super) fn write_characters(self) -> Result<Outcome, OpError> {
+    pub(super) fn write_characters(self) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
         let mut pool = match plan.content {
             Content::Zero => None,
-            _ => Some(Source::new(plan, CHARACTERS)?),
+            _ => Some(ChunkSource::new(plan, CHARACTERS)?),
         };
-        let mut stream = Stream::new(self.room(STREAM_BYTES)?);
+        let mut stream = CharacterStream::new(self.room(STREAM_BYTES)?);
         let counting: Vec<u8> = (0..plan.chunk).map(|i| (i & 0x7f) as u8).collect();
-        let mut data = Spread::create(plan)?;
+        let mut data = DataFiles::create(plan)?;
         let why = match plan.version {
-            Version::V1_03 => "characters go through a buffer of 4096 bytes, each by itself",
-            Version::V2_00 => "each character is a system call",
+            BonnieVersion::V1_03 => "characters go through a buffer of 4096 bytes, each by itself",
+            BonnieVersion::V2_00 => "each character is a system call",
         };
-        Ok(self.alone(&[Op::Write, Op::Fsync], why, |hand| {
+        Ok(self.alone(&[Op::Write, Op::Fsync], why, |worker| {
             for _ in 0..plan.character_bytes() / plan.chunk as u64 {
-                hand.proceed()?;
+                worker.proceed()?;
                 let chunk = match &mut pool {
                     Some(pool) => pool.next(plan.chunk),
                     None => &counting,
                 };
-                hand.time(Op::Write, || {
+                worker.time(Op::Write, || {
                     match plan.version {
-                        Version::V1_03 => stream.put(chunk, &mut data)?,
-                        Version::V2_00 => put(chunk, &mut data)?,
+                        BonnieVersion::V1_03 => stream.put(chunk, &mut data)?,
+                        BonnieVersion::V2_00 => put(chunk, &mut data)?,
                     }
                     Ok::<u64, Halt>(chunk.len() as u64)
                 })?;
                 stream.pass(&mut data)?;
             }
             stream.flush(&mut data)?;
-            data.close(plan.close_flushes(), hand)
+            data.close(plan.close_flushes(), worker)
         }))
     }
 
-    pub(super) fn write_blocks(self) -> Result<Outcome, OpError> {
+    pub(super) fn write_blocks(self) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
-        let mut source = Source::new(plan, BLOCKS)?;
-        let mut data = Spread::create(plan)?;
+        let mut source = ChunkSource::new(plan, BLOCKS)?;
+        let mut data = DataFiles::create(plan)?;
         let why = "blocks are written by plain calls, one after the other";
-        Ok(self.alone(&[Op::Write, Op::Fsync], why, |hand| {
+        Ok(self.alone(&[Op::Write, Op::Fsync], why, |worker| {
             for _ in 0..plan.chunks() {
-                hand.proceed()?;
-                hand.time(Op::Write, || {
+                worker.proceed()?;
+                worker.time(Op::Write, || {
                     data.write(source.next(plan.chunk))?;
                     Ok::<u64, Halt>(plan.chunk as u64)
                 })?;
                 data.advance().map_err(|e| data.fault(Op::Write, e))?;
             }
-            data.close(plan.close_flushes(), hand)
+            data.close(plan.close_flushes(), worker)
         }))
     }
 
-    pub(super) fn rewrite(self) -> Result<Outcome, OpError> {
+    pub(super) fn rewrite(self) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
         let (mut room, mut index) = (self.room(plan.chunk)?, 0);
-        let mut data = Spread::reopen(plan)?;
+        let mut data = DataFiles::reopen(plan)?;
         let why = "each block is read, changed and written back by plain calls";
-        Ok(self.alone(&[Op::Write, Op::Fsync], why, |hand| {
+        Ok(self.alone(&[Op::Write, Op::Fsync], why, |worker| {
             for _ in 0..plan.chunks() {
-                hand.proceed()?;
+                worker.proceed()?;
                 let chunk = &mut room.bytes_mut()[..plan.chunk];
                 let mut got = 0;
-                hand.time(Op::Write, || {
+                worker.time(Op::Write, || {
                     got = data.read(chunk).map_err(|e| data.fault(Op::Read, e))?;
                     change(chunk, &mut index);
                     data.step_back(got).map_err(|e| data.fault(Op::Write, e))?;
                     data.write(chunk)?;
                     Ok::<u64, Halt>(plan.chunk as u64)
                 })?;
-                count_short(hand, got, plan.chunk);
+                count_short(worker, got, plan.chunk);
                 data.advance().map_err(|e| data.fault(Op::Write, e))?;
             }
-            data.close(plan.close_flushes(), hand)
+            data.close(plan.close_flushes(), worker)
         }))
     }
 
-    pub(super) fn read_characters(self) -> Result<Outcome, OpError> {
+    pub(super) fn read_characters(self) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
-        let mut stream = Stream::new(self.room(STREAM_BYTES)?);
-        let mut data = Spread::reopen(plan)?;
+        let mut stream = CharacterStream::new(self.room(STREAM_BYTES)?);
+        let mut data = DataFiles::reopen(plan)?;
         let mut seen = [0u64; 256];
         let why = match plan.version {
-            Version::V1_03 => "characters come from a buffer of 4096 bytes, each by itself",
-            Version::V2_00 => "each character is a system call",
+            BonnieVersion::V1_03 => "characters come from a buffer of 4096 bytes, each by itself",
+            BonnieVersion::V2_00 => "each character is a system call",
         };
-        let outcome = self.alone(&[Op::Read, Op::Fsync], why, |hand| {
+        let outcome = self.alone(&[Op::Read, Op::Fsync], why, |worker| {
             for _ in 0..plan.character_bytes() / plan.chunk as u64 {
-                hand.proceed()?;
+                worker.proceed()?;
                 let mut got = 0;
-                hand.time(Op::Read, || {
+                worker.time(Op::Read, || {
                     got = match plan.version {
-                        Version::V1_03 => stream.get(plan.chunk, &mut data, &mut seen)?,
-                        Version::V2_00 => get(plan.chunk, &mut data, &mut seen)?,
+                        BonnieVersion::V1_03 => stream.get(plan.chunk, &mut data, &mut seen)?,
+                        BonnieVersion::V2_00 => get(plan.chunk, &mut data, &mut seen)?,
                     };
                     Ok::<u64, Halt>(got as u64)
                 })?;
-                count_short(hand, got, plan.chunk);
+                count_short(worker, got, plan.chunk);
                 stream.pass(&mut data)?;
             }
-            data.close(plan.close_flushes(), hand)
+            data.close(plan.close_flushes(), worker)
         });
         black_box(seen);
         Ok(outcome)
     }
 
-    pub(super) fn read_blocks(self) -> Result<Outcome, OpError> {
+    pub(super) fn read_blocks(self) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
         let mut room = self.room(plan.chunk)?;
-        let mut data = Spread::reopen(plan)?;
+        let mut data = DataFiles::reopen(plan)?;
         let why = "blocks are read by plain calls, one after the other";
-        Ok(self.alone(&[Op::Read, Op::Fsync], why, |hand| {
+        Ok(self.alone(&[Op::Read, Op::Fsync], why, |worker| {
             for _ in 0..plan.chunks() {
-                hand.proceed()?;
+                worker.proceed()?;
                 let chunk = &mut room.bytes_mut()[..plan.chunk];
-                let got = hand.time(Op::Read, || {
+                let got = worker.time(Op::Read, || {
                     let got = data.read(chunk).map_err(|e| data.fault(Op::Read, e))?;
                     Ok::<u64, Halt>(got as u64)
                 })?;
-                count_short(hand, got as usize, plan.chunk);
+                count_short(worker, got as usize, plan.chunk);
                 data.advance().map_err(|e| data.fault(Op::Read, e))?;
             }
-            data.close(plan.close_flushes(), hand)
+            data.close(plan.close_flushes(), worker)
         }))
     }
 }
 
 /// The originals complain of a block that is not whole, and go on.
-fn count_short(hand: &mut Hand<'_>, got: usize, chunk: usize) {
+fn count_short(worker: &mut Worker<'_>, got: usize, chunk: usize) {
     if got < chunk {
-        hand.count_short();
+        worker.count_short();
     }
 }
 
 /// Writes each character of a chunk by a call of its own.
-fn put(chunk: &[u8], data: &mut Spread) -> Result<(), Halt> {
+fn put(chunk: &[u8], data: &mut DataFiles) -> Result<(), Halt> {
     for character in chunk.chunks_exact(1) {
         data.write(character)?;
     }
@@ -206,7 +207,7 @@ fn put(chunk: &[u8], data: &mut Spread) -> Result<(), Halt> {
 }
 
 /// Reads so many characters, each by a call of its own; returns how many there were.
-fn get(chunk: usize, data: &mut Spread, seen: &mut [u64; 256]) -> Result<usize, Halt> {
+fn get(chunk: usize, data: &mut DataFiles, seen: &mut [u64; 256]) -> Result<usize, Halt> {
     let (mut got, mut character) = (0, [0u8]);
     for _ in 0..chunk {
         got += data
@@ -218,17 +219,17 @@ fn get(chunk: usize, data: &mut Spread, seen: &mut [u64; 256]) -> Result<usize, 
 }
 
 /// A buffered stream of characters, as a C library makes it.
-struct Stream {
-    room: Memory,
+struct CharacterStream {
+    room: AlignedMemory,
     /// Characters in the buffer; when reading, those that were taken out of it.
     taken: usize,
     /// Characters the last read brought.
     held: usize,
 }
 
-impl Stream {
-    fn new(room: Memory) -> Stream {
-        Stream {
+impl CharacterStream {
+    fn new(room: AlignedMemory) -> CharacterStream {
+        CharacterStream {
             room,
             taken: 0,
             held: 0,
@@ -236,7 +237,7 @@ impl Stream {
     }
 
     /// Puts the characters of a chunk in, one by one, and writes the buffer whenever it is full.
-    fn put(&mut self, chunk: &[u8], data: &mut Spread) -> Result<(), Halt> {
+    fn put(&mut self, chunk: &[u8], data: &mut DataFiles) -> Result<(), Halt> {
         for character in chunk {
             self.room.bytes_mut()[self.taken] = black_box(*character);
             self.taken += 1;
@@ -248,7 +249,7 @@ impl Stream {
     }
 
     /// Writes what is in the buffer.
-    fn flush(&mut self, data: &mut Spread) -> Result<(), Halt> {
+    fn flush(&mut self, data: &mut DataFiles) -> Result<(), Halt> {
         let rest = std::mem::take(&mut self.taken);
         if rest == 0 {
             return Ok(());
@@ -260,7 +261,7 @@ impl Stream {
     fn get(
         &mut self,
         chunk: usize,
-        data: &mut Spread,
+        data: &mut DataFiles,
         seen: &mut [u64; 256],
     ) -> Result<usize, Halt> {
         for got in 0..chunk {
@@ -279,7 +280,7 @@ impl Stream {
     }
 
     /// A chunk is over. Files hold whole buffers, so nothing is left in it where one ends.
-    fn pass(&mut self, data: &mut Spread) -> Result<(), Halt> {
+    fn pass(&mut self, data: &mut DataFiles) -> Result<(), Halt> {
         data.advance().map_err(|e| data.fault(Op::Write, e))
     }
 }

@@ -10,12 +10,12 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use super::names::{self, Name, Style};
-use super::{Bonnie, Made, Run, Version, no_memory, open};
+use super::names::{self, FileName, NameStyle};
+use super::{BonniePlan, BonnieRun, BonnieVersion, FileKind, no_memory, open};
 use crate::calls::close;
-use crate::content::{POOL_BYTES, Pool};
-use crate::crew::{Halt, Hand, errno_of, fault, refusal};
-use crate::outcome::{Op, OpError, Outcome};
+use crate::content::{ContentPool, POOL_BYTES};
+use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::worker_pool::{Halt, Worker, errno_of, fault, refusal};
 
 /// Bytes of directory entries fetched at once, as the C library does.
 const ENTRIES_BYTES: usize = 32 << 10;
@@ -27,15 +27,15 @@ const LIST: OFlags = OFlags::RDONLY
     .union(OFlags::CLOEXEC);
 
 /// The directories of the files, open.
-struct Home {
+struct OpenDirectories {
     path: PathBuf,
     top: OwnedFd,
     /// Each directory that holds files, to be flushed after a change; empty unless that is asked for.
     flushed: Vec<OwnedFd>,
 }
 
-impl Home {
-    fn open(plan: &Bonnie, op: Op) -> Result<Home, OpError> {
+impl OpenDirectories {
+    fn open(plan: &BonniePlan, op: Op) -> Result<OpenDirectories, OpError> {
         let path = plan.file_directory();
         let top = open(&path, LIST, op)?;
         let mut flushed = Vec::new();
@@ -44,7 +44,7 @@ impl Home {
                 flushed.push(open(&path.join(names::directory(number)), LIST, op)?);
             }
         }
-        Ok(Home { path, top, flushed })
+        Ok(OpenDirectories { path, top, flushed })
     }
 
     /// What the system said of an operation on one of the files.
@@ -60,62 +60,63 @@ impl Home {
 }
 
 /// One directory being read.
-struct Reading<'a> {
-    home: &'a Home,
+struct OpenDirectory<'a> {
+    home: &'a OpenDirectories,
     /// Its number.
     number: u32,
     fd: OwnedFd,
 }
 
 /// What reading a directory comes to.
-enum Read {
+enum ReadEnd {
     /// There are no more entries.
     End,
     /// This failed.
     Failed(Halt),
 }
 
-impl Reading<'_> {
+impl OpenDirectory<'_> {
     /// Takes the next entry that is a file of ours, and does `work` with its name; together they are
     /// one operation.
     fn next(
         &self,
         entries: &mut RawDir<'_, &OwnedFd>,
         op: Op,
-        hand: &mut Hand<'_>,
+        worker: &mut Worker<'_>,
         mut work: impl FnMut(&OwnedFd, &CStr) -> Result<u64, Errno>,
-    ) -> Result<(), Read> {
-        hand.time(op, || {
-            loop {
-                let entry = match entries.next() {
-                    None => return Err(Read::End),
-                    Some(Err(errno)) => {
-                        return Err(Read::Failed(self.home.fault(Op::Readdir, c".", errno)));
+    ) -> Result<(), ReadEnd> {
+        worker
+            .time(op, || {
+                loop {
+                    let entry = match entries.next() {
+                        None => return Err(ReadEnd::End),
+                        Some(Err(errno)) => {
+                            return Err(ReadEnd::Failed(self.home.fault(Op::Readdir, c".", errno)));
+                        }
+                        Some(Ok(entry)) => entry,
+                    };
+                    let name = entry.file_name();
+                    if name.to_bytes().starts_with(b".") {
+                        continue;
                     }
-                    Some(Ok(entry)) => entry,
-                };
-                let name = entry.file_name();
-                if name.to_bytes().starts_with(b".") {
-                    continue;
+                    return work(&self.fd, name)
+                        .map_err(|errno| ReadEnd::Failed(self.home.fault(op, name, errno)));
                 }
-                return work(&self.fd, name)
-                    .map_err(|errno| Read::Failed(self.home.fault(op, name, errno)));
-            }
-        })
-        .map(drop)
+            })
+            .map(drop)
     }
 }
 
-impl Run<'_> {
+impl BonnieRun<'_> {
     /// Does `work` with every file, in the order in which the directories list them, and `leave`
     /// when a directory is through.
     fn in_order(
         self,
-        home: &Home,
+        home: &OpenDirectories,
         op: Op,
-        hand: &mut Hand<'_>,
+        worker: &mut Worker<'_>,
         mut work: impl FnMut(&OwnedFd, u32, &CStr) -> Result<u64, Errno>,
-        mut leave: impl FnMut(u32, &mut Hand<'_>) -> Result<(), Halt>,
+        mut leave: impl FnMut(u32, &mut Worker<'_>) -> Result<(), Halt>,
     ) -> Result<(), Halt> {
         let mut room = vec![MaybeUninit::uninit(); ENTRIES_BYTES];
         for number in 0..self.plan.directories {
@@ -125,38 +126,38 @@ impl Run<'_> {
             };
             let fd = openat(&home.top, name.as_str(), LIST, Mode::empty())
                 .map_err(|errno| fault(Op::Readdir, &home.path.join(&name), errno))?;
-            let reading = Reading { home, number, fd };
+            let reading = OpenDirectory { home, number, fd };
             let mut entries = RawDir::new(&reading.fd, &mut room);
             loop {
-                hand.proceed()?;
+                worker.proceed()?;
                 let with = |fd: &OwnedFd, name: &CStr| work(fd, reading.number, name);
-                match reading.next(&mut entries, op, hand, with) {
+                match reading.next(&mut entries, op, worker, with) {
                     Ok(()) => {}
-                    Err(Read::End) => break,
-                    Err(Read::Failed(halt)) => return Err(halt),
+                    Err(ReadEnd::End) => break,
+                    Err(ReadEnd::Failed(halt)) => return Err(halt),
                 }
             }
             drop(reading);
-            leave(number, hand)?;
+            leave(number, worker)?;
         }
         Ok(())
     }
 
     /// Creates all files. The directories are made before the clock starts.
-    pub(super) fn create(self, style: Style) -> Result<Outcome, OpError> {
+    pub(super) fn create(self, style: NameStyle) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
-        if plan.made == Made::SymbolicLinks && plan.directories > 1 {
+        if plan.made == FileKind::SymbolicLinks && plan.directories > 1 {
             let detail = "symbolic links into other directories would lead nowhere";
             let path = plan.file_directory();
             return Err(refusal(Op::Create, &path, Errno::INVAL, detail));
         }
         let names = names::names(plan, style);
         let (min, max) = match plan.made {
-            Made::Files { min, max } => (min, max),
-            Made::HardLinks | Made::SymbolicLinks => (0, 0),
+            FileKind::Files { min, max } => (min, max),
+            FileKind::HardLinks | FileKind::SymbolicLinks => (0, 0),
         };
         let mut sizes = names::sizes(plan, style, min, max);
-        let mut maker = Maker {
+        let mut maker = FileCreator {
             pool: match max {
                 0 => None,
                 _ => Some(self.pool(style)?),
@@ -167,30 +168,31 @@ impl Run<'_> {
         let first = names.first().copied();
         let why = "files are created by plain calls relative to one directory";
         let ops = [Op::Create, Op::Fsync];
-        Ok(self.alone(&ops, why, |hand| {
+        Ok(self.alone(&ops, why, |worker| {
             for (index, name) in names.iter().enumerate() {
-                hand.proceed()?;
-                let link = first.filter(|_| index > 0 && !matches!(plan.made, Made::Files { .. }));
-                let done = hand.time(Op::Create, || match link {
+                worker.proceed()?;
+                let link =
+                    first.filter(|_| index > 0 && !matches!(plan.made, FileKind::Files { .. }));
+                let done = worker.time(Op::Create, || match link {
                     Some(first) => maker.link(&first, name).map(|()| 0),
                     None => maker.make(name, sizes.next().unwrap_or(0)),
                 });
                 done.map_err(|errno| maker.home.fault(Op::Create, name.text(), errno))?;
             }
-            self.sync(hand)
+            self.sync(worker)
         }))
     }
 
     /// What files are filled with.
-    fn pool(self, style: Style) -> Result<Pool, OpError> {
+    fn pool(self, style: NameStyle) -> Result<ContentPool, OpError> {
         let (plan, blocks) = (self.plan, 1..=self.plan.file_chunk);
         let stream = FILES + style as u32;
-        Pool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES)
+        ContentPool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES)
             .map_err(|error| no_memory(Op::Create, &plan.directory, &error))
     }
 
     /// Removes the data files, which are no longer needed, and makes the directories.
-    fn make_directories(self) -> Result<Home, OpError> {
+    fn make_directories(self) -> Result<OpenDirectories, OpError> {
         let plan = self.plan;
         plan.remove_data()?;
         let path = plan.file_directory();
@@ -203,51 +205,53 @@ impl Run<'_> {
                     .map_err(|errno| fault(Op::Mkdir, &path, errno))?;
             }
         }
-        Home::open(plan, Op::Create)
+        OpenDirectories::open(plan, Op::Create)
     }
 
     /// `sync` at the end of what changes directories, in 2.00: of all file systems.
-    fn sync(self, hand: &mut Hand<'_>) -> Result<(), Halt> {
-        if self.plan.version == Version::V1_03 {
+    fn sync(self, worker: &mut Worker<'_>) -> Result<(), Halt> {
+        if self.plan.version == BonnieVersion::V1_03 {
             return Ok(());
         }
-        hand.time(Op::Fsync, || {
-            rustix::fs::sync();
-            Ok::<u64, Halt>(0)
-        })
-        .map(drop)
+        worker
+            .time(Op::Fsync, || {
+                rustix::fs::sync();
+                Ok::<u64, Halt>(0)
+            })
+            .map(drop)
     }
 
-    pub(super) fn stat_in_order(self) -> Result<Outcome, OpError> {
-        let home = Home::open(self.plan, Op::Stat)?;
+    pub(super) fn stat_in_order(self) -> Result<PhaseOutcome, OpError> {
+        let home = OpenDirectories::open(self.plan, Op::Stat)?;
         let mut room = vec![0u8; self.plan.file_chunk];
         let why = "entries are listed, looked up and read by plain calls";
-        Ok(self.alone(&[Op::Stat], why, |hand| {
+        Ok(self.alone(&[Op::Stat], why, |worker| {
             let look = |fd: &OwnedFd, _, name: &CStr| look(fd, name, &mut room);
-            self.in_order(&home, Op::Stat, hand, look, |_, _| Ok(()))
+            self.in_order(&home, Op::Stat, worker, look, |_, _| Ok(()))
         }))
     }
 
-    pub(super) fn stat_at_random(self) -> Result<Outcome, OpError> {
+    pub(super) fn stat_at_random(self) -> Result<PhaseOutcome, OpError> {
         let names = names::for_stat(self.plan);
-        let home = Home::open(self.plan, Op::Stat)?;
+        let home = OpenDirectories::open(self.plan, Op::Stat)?;
         let mut room = vec![0u8; self.plan.file_chunk];
         let why = "names are looked up and read by plain calls";
-        Ok(self.alone(&[Op::Stat], why, |hand| {
+        Ok(self.alone(&[Op::Stat], why, |worker| {
             for name in &names {
-                hand.proceed()?;
-                hand.time(Op::Stat, || look(&home.top, name.text(), &mut room))
+                worker.proceed()?;
+                worker
+                    .time(Op::Stat, || look(&home.top, name.text(), &mut room))
                     .map_err(|errno| home.fault(Op::Stat, name.text(), errno))?;
             }
             Ok(())
         }))
     }
 
-    pub(super) fn delete_in_order(self) -> Result<Outcome, OpError> {
-        let home = Home::open(self.plan, Op::Unlink)?;
+    pub(super) fn delete_in_order(self) -> Result<PhaseOutcome, OpError> {
+        let home = OpenDirectories::open(self.plan, Op::Unlink)?;
         let why = "entries are listed and removed by plain calls";
         let ops = [Op::Unlink, Op::Rmdir, Op::Fsync];
-        Ok(self.alone(&ops, why, |hand| {
+        Ok(self.alone(&ops, why, |worker| {
             let remove = |fd: &OwnedFd, number, name: &CStr| {
                 unlinkat(fd, name, AtFlags::empty())?;
                 self.after_removal(&home, number)
@@ -256,43 +260,44 @@ impl Run<'_> {
             self.in_order(
                 &home,
                 Op::Unlink,
-                hand,
+                worker,
                 remove,
-                |number, hand| match several {
-                    true => self.leave(&home, number, hand),
+                |number, worker| match several {
+                    true => self.leave(&home, number, worker),
                     false => Ok(()),
                 },
             )?;
-            self.leave_top(&home, hand)
+            self.leave_top(&home, worker)
         }))
     }
 
-    pub(super) fn delete_at_random(self) -> Result<Outcome, OpError> {
+    pub(super) fn delete_at_random(self) -> Result<PhaseOutcome, OpError> {
         let names = names::for_delete(self.plan);
-        let home = Home::open(self.plan, Op::Unlink)?;
+        let home = OpenDirectories::open(self.plan, Op::Unlink)?;
         let why = "names are removed by plain calls";
         let ops = [Op::Unlink, Op::Rmdir, Op::Fsync];
-        Ok(self.alone(&ops, why, |hand| {
+        Ok(self.alone(&ops, why, |worker| {
             for name in &names {
-                hand.proceed()?;
+                worker.proceed()?;
                 let remove = || {
                     unlinkat(&home.top, name.text(), AtFlags::empty())?;
                     self.after_removal(&home, name.directory)
                 };
-                hand.time(Op::Unlink, remove)
+                worker
+                    .time(Op::Unlink, remove)
                     .map_err(|errno| home.fault(Op::Unlink, name.text(), errno))?;
             }
             if self.plan.directories > 1 {
                 for number in 0..self.plan.directories {
-                    self.leave(&home, number, hand)?;
+                    self.leave(&home, number, worker)?;
                 }
             }
-            self.leave_top(&home, hand)
+            self.leave_top(&home, worker)
         }))
     }
 
     /// What follows the removal of a file, as part of it.
-    fn after_removal(self, home: &Home, directory: u32) -> Result<u64, Errno> {
+    fn after_removal(self, home: &OpenDirectories, directory: u32) -> Result<u64, Errno> {
         if self.plan.fsync {
             home.flush(directory)?;
         }
@@ -300,37 +305,44 @@ impl Run<'_> {
     }
 
     /// Removes one of several directories.
-    fn leave(self, home: &Home, number: u32, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn leave(
+        self,
+        home: &OpenDirectories,
+        number: u32,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), Halt> {
         let name = names::directory(number);
-        hand.time(Op::Rmdir, || {
-            unlinkat(&home.top, name.as_str(), AtFlags::REMOVEDIR).map(|()| 0)
-        })
-        .map_err(|errno| fault(Op::Rmdir, &home.path.join(&name), errno))?;
+        worker
+            .time(Op::Rmdir, || {
+                unlinkat(&home.top, name.as_str(), AtFlags::REMOVEDIR).map(|()| 0)
+            })
+            .map_err(|errno| fault(Op::Rmdir, &home.path.join(&name), errno))?;
         Ok(())
     }
 
     /// Removes the directory of all files, the end of a phase.
-    fn leave_top(self, home: &Home, hand: &mut Hand<'_>) -> Result<(), Halt> {
-        hand.time(Op::Rmdir, || std::fs::remove_dir(&home.path).map(|()| 0))
+    fn leave_top(self, home: &OpenDirectories, worker: &mut Worker<'_>) -> Result<(), Halt> {
+        worker
+            .time(Op::Rmdir, || std::fs::remove_dir(&home.path).map(|()| 0))
             .map_err(|error| fault(Op::Rmdir, &home.path, errno_of(&error)))?;
-        self.sync(hand)
+        self.sync(worker)
     }
 }
 
 /// Creates files.
-struct Maker<'a> {
-    plan: &'a Bonnie,
-    home: Home,
+struct FileCreator<'a> {
+    plan: &'a BonniePlan,
+    home: OpenDirectories,
     /// What they are filled with; none: they are empty.
-    pool: Option<Pool>,
+    pool: Option<ContentPool>,
 }
 
-impl Maker<'_> {
+impl FileCreator<'_> {
     /// Creates one file and writes its content, chunk by chunk.
-    fn make(&mut self, name: &Name, size: u64) -> Result<u64, Errno> {
+    fn make(&mut self, name: &FileName, size: u64) -> Result<u64, Errno> {
         let how = match self.plan.version {
-            Version::V1_03 => OFlags::TRUNC,
-            Version::V2_00 => OFlags::EXCL,
+            BonnieVersion::V1_03 => OFlags::TRUNC,
+            BonnieVersion::V2_00 => OFlags::EXCL,
         };
         let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::CLOEXEC | how;
         let mode = Mode::from_raw_mode(0o600);
@@ -353,11 +365,11 @@ impl Maker<'_> {
     }
 
     /// Makes a link to the first file. No fsync: there is no file to call it on.
-    fn link(&self, first: &Name, name: &Name) -> Result<(), Errno> {
+    fn link(&self, first: &FileName, name: &FileName) -> Result<(), Errno> {
         let top = &self.home.top;
         match self.plan.made {
-            Made::SymbolicLinks => symlinkat(first.text(), top, name.text()),
-            Made::HardLinks | Made::Files { .. } => {
+            FileKind::SymbolicLinks => symlinkat(first.text(), top, name.text()),
+            FileKind::HardLinks | FileKind::Files { .. } => {
                 linkat(top, first.text(), top, name.text(), AtFlags::empty())
             }
         }

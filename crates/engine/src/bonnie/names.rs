@@ -2,7 +2,7 @@
 
 use std::ffi::CStr;
 
-use super::{Bonnie, Version};
+use super::{BonniePlan, BonnieVersion};
 use crate::draw::{Draw, derive};
 
 /// Bytes of the longest name: `00000/`, ten digits, twelve characters, the zero byte behind it; in
@@ -20,7 +20,7 @@ const DELETE: u64 = 0x626f_6e6e_6965_0030;
 
 /// Which of the two halves of the file phases.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Style {
+pub(super) enum NameStyle {
     /// The number stands first: names are created in ascending order.
     Sequential,
     /// The number stands last.
@@ -29,17 +29,17 @@ pub(super) enum Style {
 
 /// One name, relative to the directory of all files.
 #[derive(Clone, Copy)]
-pub(super) struct Name {
+pub(super) struct FileName {
     room: [u8; BYTES],
     pub(super) directory: u32,
 }
 
-impl Name {
-    fn new(text: &str, directory: u32) -> Name {
+impl FileName {
+    fn new(text: &str, directory: u32) -> FileName {
         let mut room = [0; BYTES];
         let text = &text.as_bytes()[..text.len().min(BYTES - 1)];
         room[..text.len()].copy_from_slice(text);
-        Name { room, directory }
+        FileName { room, directory }
     }
 
     pub(super) fn text(&self) -> &CStr {
@@ -53,7 +53,7 @@ pub(super) fn directory(number: u32) -> String {
 }
 
 /// All names, in order of creation.
-pub(super) fn names(plan: &Bonnie, style: Style) -> Vec<Name> {
+pub(super) fn names(plan: &BonniePlan, style: NameStyle) -> Vec<FileName> {
     let mut draw = Draw::new(derive(plan.seed, NAMES), style as u64);
     // The originals change over one name too late: the first directories hold one name more than
     // their share, the last one what is left.
@@ -75,34 +75,34 @@ pub(super) fn names(plan: &Bonnie, style: Style) -> Vec<Name> {
                 .map(|_| char::from(LETTERS[draw.below(62) as usize]))
                 .collect();
             let digits = match plan.version {
-                Version::V1_03 => format!("{number:07}"),
-                Version::V2_00 => format!("{number:010x}"),
+                BonnieVersion::V1_03 => format!("{number:07}"),
+                BonnieVersion::V2_00 => format!("{number:010x}"),
             };
             match style {
-                Style::Sequential => text.extend([digits, extra]),
-                Style::Random => text.extend([extra, digits]),
+                NameStyle::Sequential => text.extend([digits, extra]),
+                NameStyle::Random => text.extend([extra, digits]),
             }
-            Name::new(&text, home)
+            FileName::new(&text, home)
         })
         .collect()
 }
 
 /// All names in the order in which they are looked up at random.
-pub(super) fn for_stat(plan: &Bonnie) -> Vec<Name> {
-    let mut names = names(plan, Style::Random);
+pub(super) fn for_stat(plan: &BonniePlan) -> Vec<FileName> {
+    let mut names = names(plan, NameStyle::Random);
     swap_about(&mut names, &mut Draw::new(derive(plan.seed, STAT), 0));
     names
 }
 
 /// All names in the order in which they are removed at random.
-pub(super) fn for_delete(plan: &Bonnie) -> Vec<Name> {
+pub(super) fn for_delete(plan: &BonniePlan) -> Vec<FileName> {
     let mut names = for_stat(plan);
     swap_about(&mut names, &mut Draw::new(derive(plan.seed, DELETE), 0));
     names
 }
 
 /// Swaps each name with any other, as the originals do; not every order is equally likely.
-fn swap_about(names: &mut [Name], draw: &mut Draw) {
+fn swap_about(names: &mut [FileName], draw: &mut Draw) {
     for index in 0..names.len() {
         let other = draw.below(names.len() as u64) as usize;
         names.swap(index, other);
@@ -110,7 +110,12 @@ fn swap_about(names: &mut [Name], draw: &mut Draw) {
 }
 
 /// Sizes of the files of one half, in order of creation.
-pub(super) fn sizes(plan: &Bonnie, style: Style, min: u64, max: u64) -> impl Iterator<Item = u64> {
+pub(super) fn sizes(
+    plan: &BonniePlan,
+    style: NameStyle,
+    min: u64,
+    max: u64,
+) -> impl Iterator<Item = u64> {
     let mut draw = Draw::new(derive(plan.seed, SIZES), style as u64);
     std::iter::repeat_with(move || {
         if min == max {

@@ -12,12 +12,12 @@ use std::os::fd::OwnedFd;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::spread::Spread;
-use super::{Bonnie, FILE_BYTES, Run, UPDATE_EVERY, Version, no_memory};
-use crate::crew::{Crew, Halt, Hand, errno_of, fault, refusal};
+use super::data_files::DataFiles;
+use super::{BonniePlan, BonnieRun, BonnieVersion, FILE_BYTES, UPDATE_EVERY, no_memory};
 use crate::draw::{Draw, derive};
-use crate::memory::Memory;
-use crate::outcome::{Op, OpError, Outcome};
+use crate::memory::AlignedMemory;
+use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::worker_pool::{Halt, Worker, WorkerPool, errno_of, fault, refusal};
 
 /// What the tickets, and the seekers of 1.03, draw from.
 const TICKETS: u64 = 0x7469_636b_6574_0000;
@@ -26,15 +26,15 @@ const SEEKERS: u64 = 0x7365_656b_6572_0000;
 const END: i32 = i32::MIN;
 
 /// The whole queue: what tells a seeker what to do, and one end for each seeker.
-fn tickets(plan: &Bonnie) -> Vec<u8> {
+fn tickets(plan: &BonniePlan) -> Vec<u8> {
     let (seeks, seekers) = (plan.seeks as usize, plan.seekers as usize);
     match plan.version {
-        Version::V1_03 => {
+        BonnieVersion::V1_03 => {
             let mut queue = vec![1; seeks];
             queue.resize(seeks + seekers, 0);
             queue
         }
-        Version::V2_00 => {
+        BonnieVersion::V2_00 => {
             let mut draw = Draw::new(derive(plan.seed, TICKETS), 0);
             let mut queue = Vec::with_capacity((seeks + seekers) * 4);
             for _ in 0..seeks {
@@ -58,9 +58,9 @@ fn ticket(bits: u64) -> i32 {
 
 /// One seeker: its own open files, its buffer, its random numbers.
 struct Seeker<'a> {
-    plan: &'a Bonnie,
+    plan: &'a BonniePlan,
     files: &'a [OwnedFd],
-    room: Memory,
+    room: AlignedMemory,
     draw: Draw,
     done: u64,
 }
@@ -78,24 +78,24 @@ impl Seeker<'_> {
         let chunks = self.plan.chunks();
         let mut bytes = [0u8; 4];
         let wanted = match self.plan.version {
-            Version::V1_03 => 1,
-            Version::V2_00 => 4,
+            BonnieVersion::V1_03 => 1,
+            BonnieVersion::V2_00 => 4,
         };
         if rustix::io::read(queue, &mut bytes[..wanted])? < wanted {
             return Ok(None);
         }
         let number = i32::from_ne_bytes(bytes);
         let seek = match self.plan.version {
-            Version::V1_03 if bytes[0] == 0 => None,
-            Version::V1_03 => Some(Seek {
+            BonnieVersion::V1_03 if bytes[0] == 0 => None,
+            BonnieVersion::V1_03 => Some(Seek {
                 chunk: self.draw.below(chunks),
                 update: self
                     .done
                     .is_multiple_of(UPDATE_EVERY)
                     .then(|| self.draw.below(self.plan.chunk as u64) as usize),
             }),
-            Version::V2_00 if number == END => None,
-            Version::V2_00 => {
+            BonnieVersion::V2_00 if number == END => None,
+            BonnieVersion::V2_00 => {
                 let chunk = u64::from(number.unsigned_abs()) % chunks;
                 let byte = (chunk % self.plan.chunk as u64) as usize;
                 let update = (number < 0).then_some(byte);
@@ -110,8 +110,8 @@ impl Seeker<'_> {
     fn locate(&self, chunk: u64) -> (usize, u64) {
         let position = chunk * self.plan.chunk as u64;
         match self.plan.version {
-            Version::V1_03 => ((position / FILE_BYTES) as usize, position % FILE_BYTES),
-            Version::V2_00 => (0, position),
+            BonnieVersion::V1_03 => ((position / FILE_BYTES) as usize, position % FILE_BYTES),
+            BonnieVersion::V2_00 => (0, position),
         }
     }
 
@@ -137,17 +137,17 @@ impl Seeker<'_> {
     }
 
     /// Works until the tickets are used up, then flushes its files if closing them would.
-    fn work(mut self, queue: &OwnedFd, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn work(mut self, queue: &OwnedFd, worker: &mut Worker<'_>) -> Result<(), Halt> {
         let plan = self.plan;
         let paths = plan.data_files();
         loop {
-            hand.proceed()?;
+            worker.proceed()?;
             let next = self.take(queue);
             let Some(seek) = next.map_err(|errno| fault(Op::Read, &plan.directory, errno))? else {
                 break;
             };
             let op = seek.update.map_or(Op::Read, |_| Op::Write);
-            let done = hand.time(op, || self.seek(&seek));
+            let done = worker.time(op, || self.seek(&seek));
             let got = done.map_err(|errno| {
                 let (file, offset) = self.locate(seek.chunk);
                 let mut error = fault(op, &paths[file], errno);
@@ -155,12 +155,13 @@ impl Seeker<'_> {
                 error
             })?;
             if got < plan.chunk as u64 {
-                hand.count_short();
+                worker.count_short();
             }
         }
         if plan.close_flushes() {
             for (file, path) in self.files.iter().zip(&paths) {
-                hand.time(Op::Fsync, || rustix::fs::fsync(file).map(|()| 0))
+                worker
+                    .time(Op::Fsync, || rustix::fs::fsync(file).map(|()| 0))
                     .map_err(|errno| fault(Op::Fsync, path, errno))?;
             }
         }
@@ -168,8 +169,8 @@ impl Seeker<'_> {
     }
 }
 
-impl Run<'_> {
-    pub(super) fn seeks(self) -> Result<Outcome, OpError> {
+impl BonnieRun<'_> {
+    pub(super) fn seeks(self) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
         let pipe_fault = |error: &std::io::Error| {
             let detail = format!("a pipe for the tickets: {error}");
@@ -179,7 +180,7 @@ impl Run<'_> {
         let queue = tickets(plan);
         let mut keep = Vec::new();
         for _ in 0..plan.seekers {
-            keep.extend(Spread::reopen(plan)?.into_files());
+            keep.extend(DataFiles::reopen(plan)?.into_files());
         }
         keep.push(OwnedFd::from(reader));
         let outcome = std::thread::scope(|scope| {
@@ -201,7 +202,7 @@ impl Run<'_> {
 
     /// All seekers at once. The last descriptor is the queue, those before it belong to the seekers
     /// in turn.
-    fn seek_together(self, keep: &[OwnedFd]) -> Result<Outcome, OpError> {
+    fn seek_together(self, keep: &[OwnedFd]) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
         let Some((queue, files)) = keep.split_last() else {
             return Err(fault(Op::Open, &plan.directory, Errno::BADF));
@@ -209,7 +210,7 @@ impl Run<'_> {
         let each = files.len() / plan.seekers as usize;
         let mut parts = Vec::new();
         for (number, files) in files.chunks(each).enumerate() {
-            let room = Memory::new(plan.chunk)
+            let room = AlignedMemory::new(plan.chunk)
                 .map_err(|error| no_memory(Op::Read, &plan.directory, &error))?;
             parts.push(Seeker {
                 plan,
@@ -220,12 +221,12 @@ impl Run<'_> {
             });
         }
         let ops = [Op::Read, Op::Write, Op::Fsync];
-        let crew = Crew {
+        let workers = WorkerPool {
             watch: self.watch(&ops),
             why: format!("{} threads take tickets from a pipe", plan.seekers),
             root: &plan.directory,
             keep,
         };
-        crew.together(parts, |seeker, hand| seeker.work(queue, hand), None)
+        workers.together(parts, |seeker, worker| seeker.work(queue, worker), None)
     }
 }

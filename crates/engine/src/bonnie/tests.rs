@@ -5,15 +5,15 @@ use std::fs;
 
 use rustix::fs::OFlags;
 
-use super::spread::Spread;
+use super::data_files::DataFiles;
 use super::*;
-use crate::outcome::Ended;
+use crate::outcome::PhaseEnd;
 
 const SLICE_NS: u64 = 100_000_000;
 
 /// A plan of 2 MiB and 1024 files in a directory of its own.
-fn plan(directory: &Path, version: Version) -> Bonnie {
-    Bonnie {
+fn plan(directory: &Path, version: BonnieVersion) -> BonniePlan {
+    BonniePlan {
         directory: directory.to_path_buf(),
         name: "Bonnie".to_owned(),
         version,
@@ -23,7 +23,7 @@ fn plan(directory: &Path, version: Version) -> Bonnie {
         seeks: 500,
         seekers: version.seekers(),
         files: 1024,
-        made: Made::Files { min: 0, max: 0 },
+        made: FileKind::Files { min: 0, max: 0 },
         directories: 1,
         file_chunk: CHUNK,
         fsync: false,
@@ -33,28 +33,28 @@ fn plan(directory: &Path, version: Version) -> Bonnie {
     }
 }
 
-fn run(plan: &Bonnie, phase: Phase) -> Outcome {
+fn run(plan: &BonniePlan, phase: Phase) -> PhaseOutcome {
     let outcome = plan.run(phase, SLICE_NS, &Control::default()).unwrap();
     assert_eq!(
         (outcome.ended, outcome.short),
-        (Ended::Complete, 0),
+        (PhaseEnd::Complete, 0),
         "{phase:?}: {:?}",
         outcome.error
     );
     outcome
 }
 
-fn count(outcome: &Outcome, op: Op) -> u64 {
+fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
     let of = outcome.ops.iter().find(|kind| kind.op == op);
     of.map_or(0, |kind| kind.count)
 }
 
-fn moved(outcome: &Outcome) -> u64 {
+fn moved(outcome: &PhaseOutcome) -> u64 {
     outcome.ops.iter().map(|kind| kind.bytes).sum()
 }
 
 /// Names and sizes of all files, directories included in the names.
-fn listed(plan: &Bonnie) -> BTreeMap<String, u64> {
+fn listed(plan: &BonniePlan) -> BTreeMap<String, u64> {
     let mut found = BTreeMap::new();
     let root = plan.file_directory();
     let mut homes = vec![root.clone()];
@@ -75,13 +75,13 @@ fn listed(plan: &Bonnie) -> BTreeMap<String, u64> {
 
 #[test]
 fn both_versions_go_through_their_data_as_often_as_the_originals() {
-    for version in [Version::V1_03, Version::V2_00] {
+    for version in [BonnieVersion::V1_03, BonnieVersion::V2_00] {
         let room = tempfile::tempdir().unwrap();
         let plan = plan(room.path(), version);
         // 1.03 flushes nothing; 2.00 whenever it closes the file, once for each seeker.
         let (characters, flushes, seeker_flushes) = match version {
-            Version::V1_03 => (plan.bytes, 0, 0),
-            Version::V2_00 => (3 * CHUNK as u64, 1, 5),
+            BonnieVersion::V1_03 => (plan.bytes, 0, 0),
+            BonnieVersion::V2_00 => (3 * CHUNK as u64, 1, 5),
         };
         let chunks = plan.bytes / CHUNK as u64;
         let phases = [
@@ -112,8 +112,8 @@ fn both_versions_go_through_their_data_as_often_as_the_originals() {
         assert_eq!(outcome.threads.len(), version.seekers() as usize);
         match version {
             // The first of each seeker and every tenth after it.
-            Version::V1_03 => assert!((50..=53).contains(&updates), "{updates}"),
-            Version::V2_00 => assert!((25..=80).contains(&updates), "{updates}"),
+            BonnieVersion::V1_03 => assert!((50..=53).contains(&updates), "{updates}"),
+            BonnieVersion::V2_00 => assert!((25..=80).contains(&updates), "{updates}"),
         }
         let data = plan.data_files();
         assert_eq!(fs::metadata(&data[0]).unwrap().len(), plan.bytes);
@@ -128,8 +128,8 @@ fn both_versions_go_through_their_data_as_often_as_the_originals() {
 #[test]
 fn the_data_are_those_of_the_originals() {
     let room = tempfile::tempdir().unwrap();
-    for version in [Version::V1_03, Version::V2_00] {
-        let plan = Bonnie {
+    for version in [BonnieVersion::V1_03, BonnieVersion::V2_00] {
+        let plan = BonniePlan {
             chunk: 256,
             ..plan(room.path(), version)
         };
@@ -156,13 +156,13 @@ fn the_data_are_those_of_the_originals() {
 #[test]
 fn other_content_takes_the_place_of_zeros_where_it_is_asked_for() {
     let room = tempfile::tempdir().unwrap();
-    let plan = Bonnie {
+    let plan = BonniePlan {
         content: Content::Random,
-        made: Made::Files {
+        made: FileKind::Files {
             min: 4096,
             max: 4096,
         },
-        ..plan(room.path(), Version::V1_03)
+        ..plan(room.path(), BonnieVersion::V1_03)
     };
     let zeros = |path: &Path| {
         let data = fs::read(path).unwrap();
@@ -181,7 +181,7 @@ fn other_content_takes_the_place_of_zeros_where_it_is_asked_for() {
 #[test]
 fn version_2_updates_even_chunks_alone_and_the_byte_of_the_chunks_number() {
     let room = tempfile::tempdir().unwrap();
-    let plan = plan(room.path(), Version::V2_00);
+    let plan = plan(room.path(), BonnieVersion::V2_00);
     run(&plan, Phase::WriteBlocks);
     let before = fs::read(&plan.data_files()[0]).unwrap();
     run(&plan, Phase::Seeks);
@@ -203,10 +203,10 @@ fn version_2_updates_even_chunks_alone_and_the_byte_of_the_chunks_number() {
 #[test]
 fn more_tickets_than_a_pipe_holds_are_all_taken() {
     let room = tempfile::tempdir().unwrap();
-    let plan = Bonnie {
+    let plan = BonniePlan {
         seeks: 40_000,
         seekers: 2,
-        ..plan(room.path(), Version::V2_00)
+        ..plan(room.path(), BonnieVersion::V2_00)
     };
     run(&plan, Phase::WriteBlocks);
     let outcome = run(&plan, Phase::Seeks);
@@ -219,15 +219,15 @@ fn more_tickets_than_a_pipe_holds_are_all_taken() {
         .stop
         .store(true, std::sync::atomic::Ordering::Relaxed);
     let stopped = plan.run(Phase::Seeks, SLICE_NS, &control).unwrap();
-    assert_eq!(stopped.ended, Ended::Stopped);
+    assert_eq!(stopped.ended, PhaseEnd::Stopped);
 }
 
 #[test]
 fn a_position_goes_on_in_the_next_file() {
     let room = tempfile::tempdir().unwrap();
-    let plan = Bonnie {
+    let plan = BonniePlan {
         bytes: FILE_BYTES + (1 << 20),
-        ..plan(room.path(), Version::V1_03)
+        ..plan(room.path(), BonnieVersion::V1_03)
     };
     let names: Vec<_> = plan
         .data_files()
@@ -235,7 +235,7 @@ fn a_position_goes_on_in_the_next_file() {
         .map(|p| p.file_name().unwrap().to_owned())
         .collect();
     assert_eq!(names, ["Bonnie.000", "Bonnie.001"]);
-    let mut data = Spread::of_chunks(&plan, OFlags::RDWR | OFlags::CREATE, 2).unwrap();
+    let mut data = DataFiles::of_chunks(&plan, OFlags::RDWR | OFlags::CREATE, 2).unwrap();
     for number in 0..3 {
         data.write(&[number; CHUNK]).unwrap();
         data.advance().unwrap();
@@ -251,18 +251,18 @@ fn a_position_goes_on_in_the_next_file() {
 
 #[test]
 fn every_file_is_made_found_and_removed() {
-    for version in [Version::V1_03, Version::V2_00] {
+    for version in [BonnieVersion::V1_03, BonnieVersion::V2_00] {
         for (directories, fsync, all) in [(1, false, 1024u64), (3, false, 1024), (3, true, 40)] {
             let room = tempfile::tempdir().unwrap();
-            let plan = Bonnie {
-                made: Made::Files { min: 10, max: 500 },
+            let plan = BonniePlan {
+                made: FileKind::Files { min: 10, max: 500 },
                 file_chunk: 256,
                 directories,
                 fsync,
                 files: all,
                 ..plan(room.path(), version)
             };
-            let syncs = u64::from(version == Version::V2_00);
+            let syncs = u64::from(version == BonnieVersion::V2_00);
             for (create, stat, delete) in [
                 (
                     Phase::CreateSequential,
@@ -304,21 +304,21 @@ fn every_file_is_made_found_and_removed() {
 #[test]
 fn names_and_directories_are_those_of_the_originals() {
     let room = tempfile::tempdir().unwrap();
-    let old = Bonnie {
+    let old = BonniePlan {
         directories: 5,
-        ..plan(room.path(), Version::V1_03)
+        ..plan(room.path(), BonnieVersion::V1_03)
     };
-    let new = Bonnie {
-        version: Version::V2_00,
+    let new = BonniePlan {
+        version: BonnieVersion::V2_00,
         ..old.clone()
     };
     for (plan, style, number_at) in [
-        (&old, names::Style::Sequential, 6..13),
-        (&new, names::Style::Sequential, 6..16),
+        (&old, names::NameStyle::Sequential, 6..13),
+        (&new, names::NameStyle::Sequential, 6..16),
     ] {
         let names = names::names(plan, style);
         let text = names[1023].text().to_str().unwrap();
-        let expected = if plan.version == Version::V1_03 {
+        let expected = if plan.version == BonnieVersion::V1_03 {
             "0001023"
         } else {
             "00000003ff"
@@ -330,7 +330,7 @@ fn names_and_directories_are_those_of_the_originals() {
             .collect();
         assert_eq!(held, [205, 205, 205, 205, 204]);
         let lengths: BTreeSet<_> = names.iter().map(|n| n.text().count_bytes()).collect();
-        let shortest = if plan.version == Version::V1_03 {
+        let shortest = if plan.version == BonnieVersion::V1_03 {
             13
         } else {
             16
@@ -338,7 +338,7 @@ fn names_and_directories_are_those_of_the_originals() {
         assert_eq!(lengths.len(), 13, "0 to 12 random characters");
         assert_eq!(lengths.first(), Some(&shortest));
     }
-    let random = names::names(&new, names::Style::Random);
+    let random = names::names(&new, names::NameStyle::Random);
     assert!(
         random[1023]
             .text()
@@ -347,7 +347,7 @@ fn names_and_directories_are_those_of_the_originals() {
             .ends_with("00000003ff")
     );
     // Every order holds every name once, and they differ.
-    let set = |names: &[names::Name]| {
+    let set = |names: &[names::FileName]| {
         names
             .iter()
             .map(|n| n.text().to_owned())
@@ -356,7 +356,7 @@ fn names_and_directories_are_those_of_the_originals() {
     let (stat, delete) = (names::for_stat(&new), names::for_delete(&new));
     assert_eq!(set(&stat), set(&random));
     assert_eq!(set(&delete), set(&random));
-    let first = |names: &[names::Name]| {
+    let first = |names: &[names::FileName]| {
         names[..8]
             .iter()
             .map(|n| n.text().to_owned())
@@ -368,14 +368,14 @@ fn names_and_directories_are_those_of_the_originals() {
 
 #[test]
 fn links_lead_to_the_first_file() {
-    for (made, links) in [(Made::HardLinks, 1024), (Made::SymbolicLinks, 1)] {
+    for (made, links) in [(FileKind::HardLinks, 1024), (FileKind::SymbolicLinks, 1)] {
         let room = tempfile::tempdir().unwrap();
-        let plan = Bonnie {
+        let plan = BonniePlan {
             made,
-            ..plan(room.path(), Version::V2_00)
+            ..plan(room.path(), BonnieVersion::V2_00)
         };
         run(&plan, Phase::CreateSequential);
-        let names = names::names(&plan, names::Style::Sequential);
+        let names = names::names(&plan, names::NameStyle::Sequential);
         let first = plan
             .file_directory()
             .join(names[0].text().to_str().unwrap());
@@ -385,10 +385,10 @@ fn links_lead_to_the_first_file() {
         run(&plan, Phase::DeleteSequential);
     }
     let room = tempfile::tempdir().unwrap();
-    let plan = Bonnie {
-        made: Made::SymbolicLinks,
+    let plan = BonniePlan {
+        made: FileKind::SymbolicLinks,
         directories: 2,
-        ..plan(room.path(), Version::V2_00)
+        ..plan(room.path(), BonnieVersion::V2_00)
     };
     let refused = plan.run(Phase::CreateSequential, SLICE_NS, &Control::default());
     assert!(refused.unwrap_err().detail.contains("lead nowhere"));
@@ -399,7 +399,7 @@ fn links_lead_to_the_first_file() {
 #[test]
 fn a_failure_has_its_place() {
     let room = tempfile::tempdir().unwrap();
-    let plan = plan(room.path(), Version::V2_00);
+    let plan = plan(room.path(), BonnieVersion::V2_00);
     let error = plan
         .run(Phase::ReadBlocks, SLICE_NS, &Control::default())
         .unwrap_err();
@@ -416,23 +416,23 @@ fn a_failure_has_its_place() {
         .unwrap();
     assert_eq!(
         (outcome.ended, count(&outcome, Op::Stat)),
-        (Ended::Failed, 100)
+        (PhaseEnd::Failed, 100)
     );
     assert_eq!(outcome.error.unwrap().path, gone);
 }
 
 #[test]
 fn the_same_seed_gives_the_same_names_and_another_one_does_not() {
-    let plan = plan(Path::new("/"), Version::V2_00);
-    let first = |plan: &Bonnie| {
-        names::names(plan, names::Style::Random)[5]
+    let plan = plan(Path::new("/"), BonnieVersion::V2_00);
+    let first = |plan: &BonniePlan| {
+        names::names(plan, names::NameStyle::Random)[5]
             .text()
             .to_owned()
     };
     assert_eq!(first(&plan), first(&plan.clone()));
     assert_ne!(
         first(&plan),
-        first(&Bonnie {
+        first(&BonniePlan {
             seed: 8,
             ..plan.clone()
         })

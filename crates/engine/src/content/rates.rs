@@ -4,9 +4,9 @@ use std::hint::black_box;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{FileContent, POOL_BYTES, Pool};
+use super::{ContentPool, FileContent, POOL_BYTES};
 use crate::error::StartError;
-use crate::memory::Memory;
+use crate::memory::AlignedMemory;
 use crate::spec::Content;
 
 /// Sizes of one write that are measured, bytes.
@@ -18,7 +18,7 @@ const TURN_NS: u64 = 100_000;
 
 /// How fast one core makes one kind of content.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Rate {
+pub struct ContentRate {
     /// Which content, in words.
     pub kind: &'static str,
     /// Bytes of one write.
@@ -27,7 +27,7 @@ pub struct Rate {
     pub bytes_per_second: f64,
 }
 
-impl Rate {
+impl ContentRate {
     /// What 4096 bytes cost, ns.
     pub fn ns_per_4_kib(&self) -> f64 {
         4096.0 / self.bytes_per_second * 1e9
@@ -43,7 +43,7 @@ impl Rate {
 ///
 /// # Errors
 /// [`StartError::Memory`].
-pub fn rates() -> Result<Vec<Rate>, StartError> {
+pub fn rates() -> Result<Vec<ContentRate>, StartError> {
     let shaped = |ratio, duplicates| Content::Shaped { ratio, duplicates };
     let mut rates = Vec::new();
     let kinds = [
@@ -54,7 +54,7 @@ pub fn rates() -> Result<Vec<Rate>, StartError> {
     ];
     for (kind, content) in kinds {
         let [least, .., most] = BLOCKS;
-        let mut pool = Pool::new(content, 0, 0, 1, least..=most, POOL_BYTES)?;
+        let mut pool = ContentPool::new(content, 0, 0, 1, least..=most, POOL_BYTES)?;
         measure(kind, &mut rates, |bytes| {
             black_box(pool.take(bytes));
         });
@@ -74,8 +74,8 @@ pub fn rates() -> Result<Vec<Rate>, StartError> {
             }
         });
     }
-    let mut pool = Pool::new(Content::Random, 0, 0, 1, 4096..=1 << 20, POOL_BYTES)?;
-    let mut buffer = Memory::new(1 << 20)?;
+    let mut pool = ContentPool::new(Content::Random, 0, 0, 1, 4096..=1 << 20, POOL_BYTES)?;
+    let mut buffer = AlignedMemory::new(1 << 20)?;
     measure("random, copied out", &mut rates, |bytes| {
         let buffer = &mut buffer.bytes_mut()[..bytes];
         buffer.copy_from_slice(pool.take(bytes));
@@ -86,7 +86,7 @@ pub fn rates() -> Result<Vec<Rate>, StartError> {
 }
 
 /// One figure for each size of `make`, which makes that many bytes.
-fn measure(kind: &'static str, rates: &mut Vec<Rate>, mut make: impl FnMut(usize)) {
+fn measure(kind: &'static str, rates: &mut Vec<ContentRate>, mut make: impl FnMut(usize)) {
     for block_bytes in BLOCKS {
         let mut once_through = || (0..POOL_BYTES / block_bytes).for_each(|_| make(block_bytes));
         // What is measured is the steady state.
@@ -102,7 +102,7 @@ fn measure(kind: &'static str, rates: &mut Vec<Rate>, mut make: impl FnMut(usize
                 }
             }
         };
-        rates.push(Rate {
+        rates.push(ContentRate {
             kind,
             block_bytes,
             bytes_per_second: median(turn),
@@ -111,17 +111,17 @@ fn measure(kind: &'static str, rates: &mut Vec<Rate>, mut make: impl FnMut(usize
 }
 
 /// A whole pool of random bytes, its memory included.
-fn making() -> Result<Rate, StartError> {
+fn making() -> Result<ContentRate, StartError> {
     let mut failed = None;
     let bytes_per_second = median(|| {
         let begun_ns = cpu_ns();
-        let pool = Pool::new(Content::Random, 0, 0, 1, 4096..=4096, POOL_BYTES);
+        let pool = ContentPool::new(Content::Random, 0, 0, 1, 4096..=4096, POOL_BYTES);
         failed = black_box(pool).err().or(failed.take());
         POOL_BYTES as f64 / (cpu_ns() - begun_ns).max(1) as f64 * 1e9
     });
     match failed {
         Some(error) => Err(error),
-        None => Ok(Rate {
+        None => Ok(ContentRate {
             kind: "making a pool",
             block_bytes: POOL_BYTES,
             bytes_per_second,

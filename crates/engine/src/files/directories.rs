@@ -6,11 +6,11 @@ use std::os::fd::AsFd;
 use rustix::fs::{AtFlags, Mode, OFlags, RawDir, mkdirat, openat, unlinkat};
 use rustix::io::Errno;
 
-use super::name::{Name, directory_name};
-use super::{Entry, FileSet, Pass, RenameTo};
+use super::name::{NameBuffer, directory_name};
+use super::{EntryPath, FileSet, Pass, RenameTo};
 use crate::calls::close;
-use crate::crew::{fault, refusal};
-use crate::outcome::{Op, OpError, Outcome};
+use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::worker_pool::{fault, refusal};
 
 /// Bytes of directory entries asked for at once, as glibc does.
 const ROOM_BYTES: usize = 32 << 10;
@@ -21,7 +21,7 @@ impl FileSet {
     ///
     /// # Errors
     /// As [`FileSet::create`].
-    pub fn mkdir(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
+    pub fn mkdir(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
         self.each_directory(Op::Mkdir, pass, |entry| {
             mkdirat(entry.directory, entry.name, Mode::from_raw_mode(0o755))
         })
@@ -31,7 +31,7 @@ impl FileSet {
     ///
     /// # Errors
     /// As [`FileSet::create`].
-    pub fn rmdir(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
+    pub fn rmdir(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
         self.each_directory(Op::Rmdir, pass, |entry| {
             unlinkat(entry.directory, entry.name, AtFlags::REMOVEDIR)
         })
@@ -43,16 +43,16 @@ impl FileSet {
         &self,
         op: Op,
         pass: Pass<'_>,
-        call: impl Fn(Entry<'_>) -> Result<(), Errno> + Sync,
-    ) -> Result<Outcome, OpError> {
-        let (handles, make) = (self.open(op)?, || Ok(Name::new()));
+        call: impl Fn(EntryPath<'_>) -> Result<(), Errno> + Sync,
+    ) -> Result<PhaseOutcome, OpError> {
+        let (handles, make) = (self.open(op)?, || Ok(NameBuffer::new()));
         let count = u64::from(self.directories);
-        self.pass((op, count), &handles, pass, make, |index, room, hand| {
-            let entry = Entry {
+        self.pass((op, count), &handles, pass, make, |index, room, worker| {
+            let entry = EntryPath {
                 directory: handles.root().as_fd(),
                 name: room.write_directory(index as u32),
             };
-            let done = hand.time(op, || call(entry).map(|()| 0));
+            let done = worker.time(op, || call(entry).map(|()| 0));
             done.map(drop).map_err(|errno| {
                 fault(op, &self.root.join(directory_name(index as u32)), errno).into()
             })
@@ -64,30 +64,30 @@ impl FileSet {
     ///
     /// # Errors
     /// As [`FileSet::create`].
-    pub fn readdir(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
+    pub fn readdir(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
         let handles = self.open_each(Op::Readdir)?;
-        let make = || Ok((Name::new(), vec![MaybeUninit::uninit(); ROOM_BYTES]));
+        let make = || Ok((NameBuffer::new(), vec![MaybeUninit::uninit(); ROOM_BYTES]));
         let count = u64::from(self.directories);
         self.pass(
             (Op::Readdir, count),
             &handles,
             pass,
             make,
-            |index, own, hand| {
+            |index, own, worker| {
                 let (name, room) = own;
                 let directory = index as u32;
                 let entry = match handles.directory(directory) {
-                    Some(own) => Entry {
+                    Some(own) => EntryPath {
                         directory: own,
                         name: c".",
                     },
-                    None => Entry {
+                    None => EntryPath {
                         directory: handles.root().as_fd(),
                         name: name.write_directory(directory),
                     },
                 };
                 let mut found = 0;
-                let done = hand.time(Op::Readdir, || {
+                let done = worker.time(Op::Readdir, || {
                     found = list(&entry, room)?;
                     Ok(0)
                 });
@@ -128,7 +128,7 @@ impl FileSet {
 }
 
 /// How many entries a directory has, itself and its parent left out.
-fn list(entry: &Entry<'_>, room: &mut [MaybeUninit<u8>]) -> Result<u64, Errno> {
+fn list(entry: &EntryPath<'_>, room: &mut [MaybeUninit<u8>]) -> Result<u64, Errno> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let fd = openat(entry.directory, entry.name, flags, Mode::empty())?;
     let (mut entries, mut count) = (RawDir::new(&fd, room), 0);

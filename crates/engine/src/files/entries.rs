@@ -4,17 +4,17 @@
 use rustix::fs::{AtFlags, StatxFlags, linkat, renameat, statx, unlinkat};
 use rustix::io::Errno;
 
-use super::name::{Name, Which};
-use super::{Entry, FileSet, Pass};
-use crate::crew::fault;
-use crate::outcome::{Op, OpError, Outcome};
+use super::name::{NameBuffer, NameKind};
+use super::{EntryPath, FileSet, Pass};
+use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::worker_pool::fault;
 
 impl FileSet {
     /// Asks for the attributes of every file, one [`Op::Stat`] each.
     ///
     /// # Errors
     /// As [`FileSet::create`].
-    pub fn stat(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
+    pub fn stat(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
         self.each(Op::Stat, pass, |entry| {
             let (flags, mask) = (AtFlags::SYMLINK_NOFOLLOW, StatxFlags::BASIC_STATS);
             let found = statx(entry.directory, entry.name, flags, mask)?;
@@ -23,15 +23,15 @@ impl FileSet {
         })
     }
 
-    /// Gives every file another name, as [`super::Names::rename_to`] says, one [`Op::Rename`]
+    /// Gives every file another name, as [`super::CurrentNames::rename_to`] says, one [`Op::Rename`]
     /// each. Files that were renamed get back the names they were made with.
     ///
     /// # Errors
     /// As [`FileSet::create`].
-    pub fn rename(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
+    pub fn rename(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
         let other = match self.present() {
-            Which::Made => Which::Renamed,
-            _ => Which::Made,
+            NameKind::Made => NameKind::Renamed,
+            _ => NameKind::Made,
         };
         self.between(Op::Rename, other, pass, |from, to| {
             renameat(from.directory, from.name, to.directory, to.name)
@@ -42,8 +42,8 @@ impl FileSet {
     ///
     /// # Errors
     /// As [`FileSet::create`].
-    pub fn link(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
-        self.between(Op::Link, Which::Linked, pass, |from, to| {
+    pub fn link(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
+        self.between(Op::Link, NameKind::Linked, pass, |from, to| {
             let flags = AtFlags::empty();
             linkat(from.directory, from.name, to.directory, to.name, flags)
         })
@@ -54,8 +54,8 @@ impl FileSet {
     ///
     /// # Errors
     /// As [`FileSet::create`].
-    pub fn unlink(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
-        let both = [self.present(), Which::Linked];
+    pub fn unlink(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
+        let both = [self.present(), NameKind::Linked];
         let names = if self.names.linked {
             &both[..]
         } else {
@@ -71,8 +71,8 @@ impl FileSet {
         &self,
         op: Op,
         pass: Pass<'_>,
-        call: impl Fn(Entry<'_>) -> Result<(), Errno> + Sync,
-    ) -> Result<Outcome, OpError> {
+        call: impl Fn(EntryPath<'_>) -> Result<(), Errno> + Sync,
+    ) -> Result<PhaseOutcome, OpError> {
         self.each_of(op, &[self.present()], pass, call)
     }
 
@@ -80,20 +80,21 @@ impl FileSet {
     fn each_of(
         &self,
         op: Op,
-        names: &[Which],
+        names: &[NameKind],
         pass: Pass<'_>,
-        call: impl Fn(Entry<'_>) -> Result<(), Errno> + Sync,
-    ) -> Result<Outcome, OpError> {
-        let (handles, make) = (self.open_each(op)?, || Ok(Name::new()));
+        call: impl Fn(EntryPath<'_>) -> Result<(), Errno> + Sync,
+    ) -> Result<PhaseOutcome, OpError> {
+        let (handles, make) = (self.open_each(op)?, || Ok(NameBuffer::new()));
         self.pass(
             (op, self.files),
             &handles,
             pass,
             make,
-            |index, room, hand| {
+            |index, room, worker| {
                 for which in names {
                     let entry = handles.entry(self, index, *which, room);
-                    hand.time(op, || call(entry).map(|()| 0))
+                    worker
+                        .time(op, || call(entry).map(|()| 0))
                         .map_err(|errno| fault(op, &self.path(index, *which), errno))?;
                 }
                 Ok(())
@@ -105,21 +106,21 @@ impl FileSet {
     pub(super) fn between(
         &self,
         op: Op,
-        new: Which,
+        new: NameKind,
         pass: Pass<'_>,
-        call: impl Fn(Entry<'_>, Entry<'_>) -> Result<(), Errno> + Sync,
-    ) -> Result<Outcome, OpError> {
+        call: impl Fn(EntryPath<'_>, EntryPath<'_>) -> Result<(), Errno> + Sync,
+    ) -> Result<PhaseOutcome, OpError> {
         let (handles, old) = (self.open_each(op)?, self.present());
-        let make = || Ok((Name::new(), Name::new()));
+        let make = || Ok((NameBuffer::new(), NameBuffer::new()));
         self.pass(
             (op, self.files),
             &handles,
             pass,
             make,
-            |index, rooms, hand| {
+            |index, rooms, worker| {
                 let from = handles.entry(self, index, old, &mut rooms.0);
                 let to = handles.entry(self, index, new, &mut rooms.1);
-                let done = hand.time(op, || call(from, to).map(|()| 0));
+                let done = worker.time(op, || call(from, to).map(|()| 0));
                 done.map(drop).map_err(|errno| {
                     // What is missing is the old name; whatever else is wrong concerns the new one.
                     let which = if errno == Errno::NOENT { old } else { new };

@@ -12,7 +12,7 @@ const NAME_BYTES: usize = 17;
 
 /// One of the names a file may have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Which {
+pub(super) enum NameKind {
     /// The one it was made with.
     Made,
     /// The one it was given instead.
@@ -22,17 +22,23 @@ pub(super) enum Which {
 }
 
 /// Room for one name and the zero byte behind it.
-pub(super) struct Name([u8; HOME_BYTES + NAME_BYTES + 1]);
+pub(super) struct NameBuffer([u8; HOME_BYTES + NAME_BYTES + 1]);
 
-impl Name {
-    pub(super) fn new() -> Name {
+impl NameBuffer {
+    pub(super) fn new() -> NameBuffer {
         let mut room = [0; HOME_BYTES + NAME_BYTES + 1];
         (room[0], room[HOME_BYTES - 1]) = (b'd', b'/');
-        Name(room)
+        NameBuffer(room)
     }
 
     /// One name of file `index`, behind that of its directory if `within` says so.
-    pub(super) fn write(&mut self, set: &FileSet, index: u64, which: Which, within: bool) -> &CStr {
+    pub(super) fn write(
+        &mut self,
+        set: &FileSet,
+        index: u64,
+        which: NameKind,
+        within: bool,
+    ) -> &CStr {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
         let start = if within {
             self.number(set.directory(index, which));
@@ -41,9 +47,9 @@ impl Name {
             HOME_BYTES
         };
         self.0[HOME_BYTES] = match which {
-            Which::Made => b'f',
-            Which::Renamed => b'r',
-            Which::Linked => b'l',
+            NameKind::Made => b'f',
+            NameKind::Renamed => b'r',
+            NameKind::Linked => b'l',
         };
         // A bijection: no two files share a name.
         let number = scramble(set.seed ^ index);
@@ -70,7 +76,7 @@ impl Name {
     }
 }
 
-/// The same as [`Name::write_directory`], for those who are in no hurry.
+/// The same as [`NameBuffer::write_directory`], for those who are in no hurry.
 pub(super) fn directory_name(directory: u32) -> String {
     format!("d{directory:06}")
 }

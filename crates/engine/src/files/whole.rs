@@ -5,13 +5,13 @@ use std::os::fd::OwnedFd;
 use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
-use super::name::{Name, Which};
-use super::{Entry, FileSet, Pass};
+use super::name::{NameBuffer, NameKind};
+use super::{EntryPath, FileSet, Pass};
 use crate::calls::{BUFFER_BYTES, close, source, write_content};
 use crate::content::FileContent;
-use crate::crew::{fault, refusal};
-use crate::outcome::{Op, OpError, Outcome};
+use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::spec::Content;
+use crate::worker_pool::{fault, refusal};
 
 const MAKE: OFlags = OFlags::WRONLY
     .union(OFlags::CREATE)
@@ -27,8 +27,8 @@ impl FileSet {
     ///
     /// # Errors
     /// Nothing was measured: the set makes no sense, a directory is missing, no thread could be
-    /// started. A failing operation is found in [`Outcome::error`] instead.
-    pub fn create(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
+    /// started. A failing operation is found in [`PhaseOutcome::error`] instead.
+    pub fn create(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
         let handles = self.open_each(Op::Create)?;
         // Empty files need no content, and none is made for them.
         let content = if self.size_max == 0 {
@@ -36,23 +36,23 @@ impl FileSet {
         } else {
             self.content
         };
-        let make = || Ok((Name::new(), source(content, self.seed, &self.root)?));
+        let make = || Ok((NameBuffer::new(), source(content, self.seed, &self.root)?));
         self.pass(
             (Op::Create, self.files),
             &handles,
             pass,
             make,
-            |index, own, hand| {
+            |index, own, worker| {
                 let (name, content) = own;
                 let size = self.size(index);
-                let entry = handles.entry(self, index, Which::Made, name);
+                let entry = handles.entry(self, index, NameKind::Made, name);
                 let mut short = 0;
-                let done = hand.time(Op::Create, || {
+                let done = worker.time(Op::Create, || {
                     self.create_one(&entry, index, size, content, &mut short)
                 });
-                (0..short).for_each(|_| hand.count_short());
+                (0..short).for_each(|_| worker.count_short());
                 done.map(drop).map_err(|errno| {
-                    fault(Op::Create, &self.path(index, Which::Made), errno).into()
+                    fault(Op::Create, &self.path(index, NameKind::Made), errno).into()
                 })
             },
         )
@@ -61,7 +61,7 @@ impl FileSet {
     #[inline]
     fn create_one(
         &self,
-        entry: &Entry<'_>,
+        entry: &EntryPath<'_>,
         index: u64,
         size: u64,
         content: &mut FileContent,
@@ -86,7 +86,7 @@ impl FileSet {
     ///
     /// # Errors
     /// As [`FileSet::create`].
-    pub fn open_close(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
+    pub fn open_close(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
         self.each(Op::Open, pass, |entry| close(open(&entry)?))
     }
 
@@ -96,18 +96,18 @@ impl FileSet {
     ///
     /// # Errors
     /// As [`FileSet::create`].
-    pub fn read(&self, pass: Pass<'_>) -> Result<Outcome, OpError> {
+    pub fn read(&self, pass: Pass<'_>) -> Result<PhaseOutcome, OpError> {
         let (handles, which) = (self.open_each(Op::Open)?, self.present());
-        let make = || Ok((Name::new(), vec![0u8; BUFFER_BYTES]));
+        let make = || Ok((NameBuffer::new(), vec![0u8; BUFFER_BYTES]));
         self.pass(
             (Op::Open, self.files),
             &handles,
             pass,
             make,
-            |index, own, hand| {
+            |index, own, worker| {
                 let (name, buffer) = own;
                 let entry = handles.entry(self, index, which, name);
-                let found = hand.time(Op::Open, || read_whole(&entry, buffer));
+                let found = worker.time(Op::Open, || read_whole(&entry, buffer));
                 let path = || self.path(index, which);
                 let found = found.map_err(|errno| fault(Op::Open, &path(), errno))?;
                 let made = self.size(index);
@@ -121,11 +121,11 @@ impl FileSet {
     }
 }
 
-fn open(entry: &Entry<'_>) -> Result<OwnedFd, Errno> {
+fn open(entry: &EntryPath<'_>) -> Result<OwnedFd, Errno> {
     openat(entry.directory, entry.name, READ, Mode::empty())
 }
 
-fn read_whole(entry: &Entry<'_>, buffer: &mut [u8]) -> Result<u64, Errno> {
+fn read_whole(entry: &EntryPath<'_>, buffer: &mut [u8]) -> Result<u64, Errno> {
     let fd = open(entry)?;
     let mut total = 0;
     loop {

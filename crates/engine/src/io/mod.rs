@@ -6,44 +6,44 @@ pub(crate) mod uring;
 
 use rustix::io::Errno;
 
-use crate::shape::Step;
-use crate::verify::Finding;
+use crate::shape::BlockStep;
+use crate::verify::ContentMismatch;
 
 /// Why an operation failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct IoFailure {
     /// What the system said; 0 where it reported success.
     pub(crate) errno: i32,
     /// What is wrong although the system reported success; empty otherwise.
     pub(crate) detail: &'static str,
 }
 
-impl Fault {
+impl IoFailure {
     /// A read that returned nothing.
-    pub(crate) const END_OF_FILE: Fault = Fault {
+    pub(crate) const END_OF_FILE: IoFailure = IoFailure {
         errno: 0,
         detail: "the file ends here: it is shorter than the phase was told",
     };
     /// A write that moved nothing.
-    pub(crate) const NOTHING_WRITTEN: Fault = Fault {
+    pub(crate) const NOTHING_WRITTEN: IoFailure = IoFailure {
         errno: 0,
         detail: "nothing was written",
     };
     /// A read that did not hold what it must: the finding says what.
-    pub(crate) const WRONG: Fault = Fault {
+    pub(crate) const WRONG: IoFailure = IoFailure {
         errno: 0,
         detail: "the content is wrong",
     };
     /// A ring that refuses what it should take.
-    pub(crate) const NOT_TAKEN: Fault = Fault {
+    pub(crate) const NOT_TAKEN: IoFailure = IoFailure {
         errno: 0,
         detail: "the ring did not take it",
     };
 }
 
-impl From<Errno> for Fault {
-    fn from(errno: Errno) -> Fault {
-        Fault {
+impl From<Errno> for IoFailure {
+    fn from(errno: Errno) -> IoFailure {
+        IoFailure {
             errno: errno.raw_os_error(),
             detail: "",
         }
@@ -51,7 +51,7 @@ impl From<Errno> for Fault {
 }
 
 /// Does one operation at a time.
-pub(crate) trait Device {
+pub(crate) trait IoDevice {
     /// Whether content is verified: then every operation is prepared before it begins and checked
     /// after it was booked, neither within its latency, at the price of another clock reading.
     const VERIFIES: bool = false;
@@ -59,16 +59,16 @@ pub(crate) trait Device {
     /// Gets ready for the operation that is issued next. Returns false if it has to wait, because
     /// an operation under way touches the same bytes.
     #[inline(always)]
-    fn prepare(&mut self, _step: &Step) -> bool {
+    fn prepare(&mut self, _step: &BlockStep) -> bool {
         true
     }
     /// Does a read or write and returns the bytes it moved: at least one.
-    fn issue(&mut self, step: &Step) -> Result<u32, Fault>;
+    fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure>;
     /// Looks at what the operation, of which this many bytes were done, moved.
     #[inline(always)]
-    fn check(&mut self, _step: &Step, _moved: u32) -> Result<(), Finding> {
+    fn check(&mut self, _step: &BlockStep, _moved: u32) -> Result<(), ContentMismatch> {
         Ok(())
     }
     /// Makes what was written to this file durable.
-    fn sync(&mut self, target: u32) -> Result<(), Fault>;
+    fn sync(&mut self, target: u32) -> Result<(), IoFailure>;
 }

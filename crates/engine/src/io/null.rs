@@ -2,20 +2,20 @@
 
 use std::hint::black_box;
 
-use super::{Device, Fault};
-use crate::content::Pool;
+use super::{IoDevice, IoFailure};
+use crate::content::ContentPool;
 use crate::outcome::Op;
-use crate::shape::Step;
+use crate::shape::BlockStep;
 
 /// A device that does nothing, after everything was prepared as for a real one.
 #[derive(Debug)]
 pub(crate) struct Null {
-    pub(crate) pool: Option<Pool>,
+    pub(crate) pool: Option<ContentPool>,
 }
 
-impl Device for Null {
+impl IoDevice for Null {
     #[inline(always)]
-    fn issue(&mut self, step: &Step) -> Result<u32, Fault> {
+    fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
         if let (Op::Write, Some(pool)) = (step.op, &mut self.pool) {
             black_box(pool.take(step.size as usize));
         }
@@ -24,7 +24,7 @@ impl Device for Null {
     }
 
     #[inline(always)]
-    fn sync(&mut self, target: u32) -> Result<(), Fault> {
+    fn sync(&mut self, target: u32) -> Result<(), IoFailure> {
         black_box(target);
         Ok(())
     }

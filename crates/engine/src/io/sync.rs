@@ -8,27 +8,27 @@ use std::os::fd::OwnedFd;
 
 use rustix::io::retry_on_intr;
 
-use super::{Device, Fault};
-use crate::content::Pool;
-use crate::memory::Memory;
+use super::{IoDevice, IoFailure};
+use crate::content::ContentPool;
+use crate::memory::AlignedMemory;
 use crate::outcome::Op;
-use crate::shape::Step;
+use crate::shape::BlockStep;
 use crate::verify::Slots;
 
 /// Reads by `pread`, writes by `pwrite`.
 #[derive(Debug)]
 pub(crate) struct Sync<'a> {
     pub(crate) files: &'a [OwnedFd],
-    pub(crate) read: Memory,
+    pub(crate) read: AlignedMemory,
     /// What is written; `None`: whatever is in `read`.
-    pub(crate) pool: Option<Pool>,
+    pub(crate) pool: Option<ContentPool>,
     /// fdatasync instead of fsync.
     pub(crate) data_only: bool,
 }
 
-impl Device for Sync<'_> {
+impl IoDevice for Sync<'_> {
     #[inline(always)]
-    fn issue(&mut self, step: &Step) -> Result<u32, Fault> {
+    fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
         let file = &self.files[step.target as usize];
         let size = step.size as usize;
         let moved = match (step.op, &mut self.pool) {
@@ -47,8 +47,8 @@ impl Device for Sync<'_> {
         };
         if moved == 0 {
             return Err(match step.op {
-                Op::Write => Fault::NOTHING_WRITTEN,
-                _ => Fault::END_OF_FILE,
+                Op::Write => IoFailure::NOTHING_WRITTEN,
+                _ => IoFailure::END_OF_FILE,
             });
         }
         // No more than `size`, which came from 32 bits.
@@ -56,7 +56,7 @@ impl Device for Sync<'_> {
     }
 
     #[inline]
-    fn sync(&mut self, target: u32) -> Result<(), Fault> {
+    fn sync(&mut self, target: u32) -> Result<(), IoFailure> {
         Ok(sync_file(&self.files[target as usize], self.data_only)?)
     }
 }

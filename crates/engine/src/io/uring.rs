@@ -7,13 +7,13 @@ use io_uring::types::{Fd, FsyncFlags, SubmitArgs, Timespec};
 use io_uring::{CompletionQueue, EnterFlags, IoUring, SubmissionQueue, Submitter, opcode, squeue};
 use rustix::io::Errno;
 
-use crate::content::Pool;
+use crate::content::ContentPool;
 use crate::error::StartError;
-use crate::memory::{Memory, round_up};
+use crate::memory::{AlignedMemory, round_up};
 use crate::outcome::Op;
 use crate::pacing::sleep_ns;
 use crate::ring::{Ring, Wait};
-use crate::shape::Step;
+use crate::shape::BlockStep;
 use crate::verify::Slots;
 
 /// Longest pause where the kernel cannot wait with a time limit (before 5.11), ns.
@@ -22,11 +22,11 @@ const BLIND_PAUSE_NS: u64 = 50_000;
 /// The buffers of all slots. Must outlive the ring that was told of them.
 #[derive(Debug)]
 pub(crate) struct Buffers {
-    read: Memory,
+    read: AlignedMemory,
     /// Bytes of one slot in `read`.
     stride: usize,
     /// What is written; `None`: whatever is in the slot's part of `read`.
-    pool: Option<Pool>,
+    pool: Option<ContentPool>,
 }
 
 impl Buffers {
@@ -34,11 +34,11 @@ impl Buffers {
     pub(crate) fn new(
         depth: usize,
         largest: usize,
-        pool: Option<Pool>,
+        pool: Option<ContentPool>,
     ) -> Result<Buffers, StartError> {
         let stride = round_up(largest);
         Ok(Buffers {
-            read: Memory::new(stride * depth)?,
+            read: AlignedMemory::new(stride * depth)?,
             stride,
             pool,
         })
@@ -164,7 +164,7 @@ impl<'a> Uring<'a> {
     }
 
     #[inline(always)]
-    fn entry(&mut self, slot: usize, step: &Step) -> squeue::Entry {
+    fn entry(&mut self, slot: usize, step: &BlockStep) -> squeue::Entry {
         let index = step.target as usize;
         let file = if self.fixed_files {
             index as i32
@@ -213,7 +213,7 @@ impl<'a> Uring<'a> {
 
 /// A write from memory that lies in this registered buffer, or in none.
 #[inline(always)]
-fn write(file: Fd, bytes: *const u8, step: &Step, buffer: Option<u16>) -> squeue::Entry {
+fn write(file: Fd, bytes: *const u8, step: &BlockStep, buffer: Option<u16>) -> squeue::Entry {
     let (size, offset) = (step.size, step.offset);
     match buffer {
         Some(buffer) => opcode::WriteFixed::new(file, bytes, size, buffer)
@@ -236,7 +236,7 @@ impl Slots for Uring<'_> {
 
 /// Buffer 0 is what is read into, buffer 1 what is written from.
 fn register_buffers(submitter: &Submitter<'_>, buffers: &Buffers) -> bool {
-    let written = buffers.pool.as_ref().map(Pool::memory);
+    let written = buffers.pool.as_ref().map(ContentPool::memory);
     let regions = std::iter::once(&buffers.read).chain(written);
     let regions: Vec<IoSlice<'_>> = regions.map(|memory| IoSlice::new(memory.bytes())).collect();
     // SAFETY: `IoSlice` is documented to have the layout of `iovec`.
@@ -249,7 +249,7 @@ fn register_buffers(submitter: &Submitter<'_>, buffers: &Buffers) -> bool {
 
 impl Ring for Uring<'_> {
     #[inline(always)]
-    fn push(&mut self, slot: usize, step: &Step) -> bool {
+    fn push(&mut self, slot: usize, step: &BlockStep) -> bool {
         let entry = self.entry(slot, step);
         // SAFETY: the entry's buffer belongs to `slot` alone until it is reaped, and lives as long
         // as `buffers`, which the owner keeps until nothing is outstanding (`drive_ring` says so).

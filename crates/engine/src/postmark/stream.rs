@@ -25,8 +25,8 @@ impl Buffer {
     }
 
     /// A stream on a file just opened. What an earlier file left in the buffer is forgotten.
-    pub(super) fn on<'a>(&'a mut self, fd: BorrowedFd<'a>) -> Stream<'a> {
-        Stream {
+    pub(super) fn on<'a>(&'a mut self, fd: BorrowedFd<'a>) -> BufferedFile<'a> {
+        BufferedFile {
             fd,
             bytes: &mut self.bytes,
             size: 0,
@@ -39,7 +39,7 @@ impl Buffer {
 
 /// One open file, either written or read.
 #[derive(Debug)]
-pub(super) struct Stream<'a> {
+pub(super) struct BufferedFile<'a> {
     fd: BorrowedFd<'a>,
     bytes: &'a mut [u8],
     /// Bytes of the buffer in use; 0 before the first transfer.
@@ -52,7 +52,7 @@ pub(super) struct Stream<'a> {
     pub(super) short: u64,
 }
 
-impl Stream<'_> {
+impl BufferedFile<'_> {
     fn size(&mut self) -> Result<usize, Errno> {
         if self.size == 0 {
             let preferred = usize::try_from(rustix::fs::fstat(self.fd)?.st_blksize);

@@ -4,7 +4,7 @@ use super::twister::Twister;
 
 /// One file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct File {
+pub(super) struct PostMarkFile {
     /// Its name: the how manieth file made, from 1.
     pub(super) number: u32,
     /// In which location.
@@ -18,16 +18,16 @@ pub(super) struct File {
 /// Twice as many slots as files in the beginning. Which slot a file gets decides which file a
 /// later draw finds, so the rule is part of the sequence.
 #[derive(Debug)]
-pub(super) struct Table {
-    slots: Vec<Option<File>>,
+pub(super) struct FileTable {
+    slots: Vec<Option<PostMarkFile>>,
     /// The slot after the one taken last.
     rover: usize,
     count: usize,
 }
 
-impl Table {
-    pub(super) fn new(slots: usize) -> Table {
-        Table {
+impl FileTable {
+    pub(super) fn new(slots: usize) -> FileTable {
+        FileTable {
             slots: vec![None; slots],
             rover: 0,
             count: 0,
@@ -44,7 +44,7 @@ impl Table {
 
     /// Puts a file into the slot after the one taken last if that is free, else into the first
     /// free one.
-    pub(super) fn insert(&mut self, file: File) {
+    pub(super) fn insert(&mut self, file: PostMarkFile) {
         let next = match self.slots.get(self.rover) {
             Some(None) => Some(self.rover),
             _ => self.slots.iter().position(Option::is_none),
@@ -67,15 +67,15 @@ impl Table {
         }
     }
 
-    /// The file in a slot that [`Table::draw`] gave.
-    pub(super) fn file(&mut self, slot: usize) -> &mut File {
+    /// The file in a slot that [`FileTable::draw`] gave.
+    pub(super) fn file(&mut self, slot: usize) -> &mut PostMarkFile {
         self.slots[slot]
             .as_mut()
             .expect("a slot that was drawn is not empty")
     }
 
     /// Empties a slot; what was in it.
-    pub(super) fn remove(&mut self, slot: usize) -> Option<File> {
+    pub(super) fn remove(&mut self, slot: usize) -> Option<PostMarkFile> {
         let file = self.slots[slot].take();
         self.count -= usize::from(file.is_some());
         file
@@ -92,8 +92,8 @@ mod tests {
 
     #[test]
     fn a_file_takes_the_next_slot_or_the_first_hole() {
-        let mut table = Table::new(4);
-        let file = |number| File {
+        let mut table = FileTable::new(4);
+        let file = |number| PostMarkFile {
             number,
             location: 0,
             subdirectory: 0,

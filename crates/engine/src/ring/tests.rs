@@ -5,21 +5,21 @@ use std::num::NonZeroU64;
 use std::sync::atomic::AtomicBool;
 
 use super::*;
-use crate::clock::Clock;
+use crate::block_worker::tests::{STORAGE_ERRORS, spec, worker};
+use crate::clock::FastClock;
 use crate::control::Control;
 use crate::draw::Draw;
 use crate::outcome::Op;
 use crate::pace::{Eager, Scheduled};
 use crate::pacing::Schedule;
 use crate::recorder::{Merged, Recorder};
-use crate::worker::tests::{STORAGE_ERRORS, spec, worker};
 
 /// A queue by script.
 struct Scripted {
     /// Pushed, not yet taken.
-    batch: Vec<(usize, Step)>,
+    batch: Vec<(usize, BlockStep)>,
     /// Taken, not yet complete.
-    taken: Vec<(usize, Step)>,
+    taken: Vec<(usize, BlockStep)>,
     /// Complete, not yet reaped.
     done: Vec<(usize, i32)>,
     /// Taken at most per turn; 0: everything.
@@ -34,7 +34,7 @@ struct Scripted {
     pushed: usize,
     depth: usize,
     most: usize,
-    clock: Option<(Clock, Schedule)>,
+    clock: Option<(FastClock, Schedule)>,
     /// How long each turn takes.
     pause_ns: u64,
 }
@@ -61,7 +61,7 @@ impl Scripted {
 }
 
 impl Ring for Scripted {
-    fn push(&mut self, slot: usize, step: &Step) -> bool {
+    fn push(&mut self, slot: usize, step: &BlockStep) -> bool {
         if let Some((clock, schedule)) = &mut self.clock {
             assert!(
                 clock.now_ns() >= schedule.next_ns(),
@@ -128,7 +128,7 @@ impl Ring for Scripted {
 struct Driven {
     drained: bool,
     merged: Merged,
-    failure: Option<crate::worker::Failure>,
+    failure: Option<crate::block_worker::FailedOp>,
     finish: Finish,
 }
 
@@ -136,8 +136,8 @@ fn driven(ring: &mut Scripted, reads: f64, ops: u64, every: Option<u64>) -> Driv
     let (control, halt) = (Control::default(), AtomicBool::new(false));
     let mut spec = spec(reads, ops);
     spec.durability.fsync_every = every.and_then(NonZeroU64::new);
-    let mut worker = worker(&spec, Clock::calibrated(), &control, &halt);
-    let mut flight = Flight::new(ring.depth, 1);
+    let mut worker = worker(&spec, FastClock::calibrated(), &control, &halt);
+    let mut flight = InFlight::new(ring.depth, 1);
     let drained = drive_ring(&mut worker, ring, &mut Eager, &mut flight);
     let merged = Recorder::merge(vec![worker.recorder], 1_000);
     Driven {
@@ -228,7 +228,7 @@ fn short_and_empty_reads_are_told_apart() {
         None,
     );
     assert_eq!(empty.finish, Finish::Failed);
-    assert_eq!(empty.failure.unwrap().fault, Fault::END_OF_FILE);
+    assert_eq!(empty.failure.unwrap().fault, IoFailure::END_OF_FILE);
 }
 
 #[test]
@@ -276,11 +276,11 @@ fn opened(ring: &mut Scripted, schedule: Schedule) -> Merged {
     let (control, halt) = (Control::default(), AtomicBool::new(false));
     // As in a phase: else sleeping too long could hide a start that is too early.
     rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
-    let clock = Clock::calibrated();
+    let clock = FastClock::calibrated();
     ring.clock = Some((clock, schedule.clone()));
     let mut worker = worker(&spec(1.0, 200), clock, &control, &halt);
     worker.recorder = worker.recorder.open_loop();
-    let mut flight = Flight::new(ring.depth, 1);
+    let mut flight = InFlight::new(ring.depth, 1);
     let mut pace = Scheduled(schedule);
     assert!(drive_ring(&mut worker, ring, &mut pace, &mut flight));
     Recorder::merge(vec![worker.recorder], 1_000)

@@ -1,24 +1,24 @@
 //! The blocks of one size in a list of files, numbered through.
 
-use crate::spec::Target;
+use crate::spec::IoTarget;
 
 /// Maps a block's number to its file and offset.
 #[derive(Debug, Clone)]
-pub struct Blocks {
+pub struct BlockMap {
     /// Bytes from the beginning of one block to the beginning of the next.
     stride: u64,
     /// Number of the first block of each file, then the number of all blocks.
     starts: Vec<u64>,
 }
 
-impl Blocks {
+impl BlockMap {
     /// The whole blocks of `size` bytes these files hold, one after the other.
-    pub fn new(targets: &[Target], size: u64) -> Blocks {
-        Blocks::every(targets, size, size)
+    pub fn new(targets: &[IoTarget], size: u64) -> BlockMap {
+        BlockMap::every(targets, size, size)
     }
 
     /// The whole blocks of `size` bytes these files hold, one at each multiple of `stride` bytes.
-    pub fn every(targets: &[Target], size: u64, stride: u64) -> Blocks {
+    pub fn every(targets: &[IoTarget], size: u64, stride: u64) -> BlockMap {
         let mut starts = Vec::with_capacity(targets.len() + 1);
         let mut sum = 0;
         starts.push(sum);
@@ -29,7 +29,7 @@ impl Blocks {
             };
             starts.push(sum);
         }
-        Blocks { stride, starts }
+        BlockMap { stride, starts }
     }
 
     /// How many there are.

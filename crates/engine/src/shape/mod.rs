@@ -1,6 +1,6 @@
 //! Which operation comes next: kind, file, offset, size.
 //!
-//! A [`Shape`] is one worker's share of the phase: an endless, deterministic sequence of [`Step`]s
+//! A [`OpSequence`] is one worker's share of the phase: an endless, deterministic sequence of [`BlockStep`]s
 //! that follows from the [`Spec`], its seed and the worker's number alone. No memory grows with
 //! the size of the files, and no step allocates.
 //!
@@ -19,22 +19,22 @@ use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
-pub use blocks::Blocks;
+pub use blocks::BlockMap;
 pub use mix::Mix;
 pub use permutation::Permutation;
 pub use sizes::Sizes;
-pub use stream::Stream;
+pub use stream::SequentialStream;
 pub use zipf::Zipf;
 
 use crate::draw::{Draw, derive};
 use crate::error::StartError;
-use crate::memory::Apart;
+use crate::memory::CachePadded;
 use crate::outcome::Op;
-use crate::spec::{Access, Spec};
+use crate::spec::{AccessPattern, Spec};
 
 /// One operation to issue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Step {
+pub struct BlockStep {
     /// [`Op::Read`] or [`Op::Write`].
     pub op: Op,
     /// Index into [`Spec::targets`].
@@ -47,7 +47,7 @@ pub struct Step {
 
 /// Which part of a phase a worker does.
 #[derive(Debug, Clone)]
-pub struct Share {
+pub struct WorkerShare {
     /// Its number, from 0.
     pub worker: u32,
     /// How many there are.
@@ -59,10 +59,10 @@ pub struct Share {
     pub cursor: Option<Arc<AtomicU64>>,
 }
 
-impl Share {
+impl WorkerShare {
     /// The share of one worker that is also one thread of the spec.
-    pub fn of_thread(worker: u32, workers: u32) -> Share {
-        Share {
+    pub fn of_thread(worker: u32, workers: u32) -> WorkerShare {
+        WorkerShare {
             worker,
             workers,
             stream: (worker, workers),
@@ -119,24 +119,24 @@ enum Chooser {
 /// All blocks of one size.
 #[derive(Debug, Clone)]
 struct Field {
-    blocks: Blocks,
+    blocks: BlockMap,
     chooser: Chooser,
 }
 
 /// One worker's sequence of operations.
 #[derive(Debug, Clone)]
-pub struct Shape {
+pub struct OpSequence {
     mix: Mix,
     sizes: Sizes,
     draw: Draw,
-    order: Order,
+    order: BlockOrder,
 }
 
 #[derive(Debug, Clone)]
-enum Order {
-    Stream(Stream),
+enum BlockOrder {
+    Stream(SequentialStream),
     /// One field for each block size. All workers' are laid out by one thread, side by side.
-    Random(Vec<Apart<Field>>),
+    Random(Vec<CachePadded<Field>>),
 }
 
 /// Purposes the phase's seed is used for.
@@ -150,12 +150,12 @@ const PURPOSE_PASS: u64 = 0x7061_7373_0000_0000;
 /// place. Matters only for deviations of many times the range, whose limit is uniform anyway.
 const REDRAWS: u32 = 64;
 
-impl Shape {
+impl OpSequence {
     /// The sequence of one share of a phase.
     ///
     /// # Errors
     /// [`StartError::Spec`] if the numbers make no sense or the files hold too few blocks.
-    pub fn new(spec: &Spec, share: &Share) -> Result<Shape, StartError> {
+    pub fn new(spec: &Spec, share: &WorkerShare) -> Result<OpSequence, StartError> {
         check(spec)?;
         let stop = spec.stop.ops;
         let begin = stop.map_or(0, |total| share.operations_before(total));
@@ -167,14 +167,16 @@ impl Shape {
         let size_draw = |link| Draw::new(size_seed, link as u64);
         let sizes = Sizes::new(&spec.block_sizes, begin..end, size_draw);
         let order = match spec.access {
-            Access::Sequential => Order::Stream(Stream::new(spec, sizes.all(), share)?),
+            AccessPattern::Sequential => {
+                BlockOrder::Stream(SequentialStream::new(spec, sizes.all(), share)?)
+            }
             access => {
-                let field = |size: &u32| Field::new(spec, *size, access, share).map(Apart);
-                Order::Random(sizes.all().iter().map(field).collect::<Result<_, _>>()?)
+                let field = |size: &u32| Field::new(spec, *size, access, share).map(CachePadded);
+                BlockOrder::Random(sizes.all().iter().map(field).collect::<Result<_, _>>()?)
             }
         };
         let draw = Draw::new(spec.seed, PURPOSE_ORDER | worker);
-        Ok(Shape {
+        Ok(OpSequence {
             mix,
             sizes,
             draw,
@@ -184,7 +186,7 @@ impl Shape {
 
     /// The next operation.
     #[inline(always)]
-    pub fn step(&mut self) -> Step {
+    pub fn step(&mut self) -> BlockStep {
         let op = if self.mix.chooses() {
             Op::Read
         } else {
@@ -193,10 +195,10 @@ impl Shape {
         let size_index = self.sizes.index();
         let size = self.sizes.all()[size_index];
         let (target, offset) = match &mut self.order {
-            Order::Stream(stream) => stream.advance(size),
-            Order::Random(fields) => fields[size_index].0.choose(&mut self.draw),
+            BlockOrder::Stream(stream) => stream.advance(size),
+            BlockOrder::Random(fields) => fields[size_index].0.choose(&mut self.draw),
         };
-        Step {
+        BlockStep {
             op,
             target,
             size,
@@ -205,11 +207,11 @@ impl Shape {
     }
 }
 
-impl Iterator for Shape {
-    type Item = Step;
+impl Iterator for OpSequence {
+    type Item = BlockStep;
 
     /// Never `None`.
-    fn next(&mut self) -> Option<Step> {
+    fn next(&mut self) -> Option<BlockStep> {
         Some(self.step())
     }
 }
@@ -235,11 +237,11 @@ fn check(spec: &Spec) -> Result<(), StartError> {
     }
     let open_unit = |value: f64| value > 0.0 && value < 1.0;
     let sound = match spec.access {
-        Access::Sequential | Access::Uniform | Access::OncePerPass => true,
-        Access::Zipf(exponent) => exponent > 0.0 && exponent.is_finite(),
-        Access::Pareto(h) => open_unit(h),
-        Access::Normal(deviation) => deviation > 0.0 && deviation.is_finite(),
-        Access::HotCold { hot_range, hot_ops } => open_unit(hot_range) && open_unit(hot_ops),
+        AccessPattern::Sequential | AccessPattern::Uniform | AccessPattern::OncePerPass => true,
+        AccessPattern::Zipf(exponent) => exponent > 0.0 && exponent.is_finite(),
+        AccessPattern::Pareto(h) => open_unit(h),
+        AccessPattern::Normal(deviation) => deviation > 0.0 && deviation.is_finite(),
+        AccessPattern::HotCold { hot_range, hot_ops } => open_unit(hot_range) && open_unit(hot_ops),
     };
     if !sound {
         let what = format!("{:?} has a parameter out of range", spec.access);
@@ -248,7 +250,7 @@ fn check(spec: &Spec) -> Result<(), StartError> {
             "give a Zipf exponent or deviation above 0, shares between 0 and 1",
         );
     }
-    if spec.access == Access::OncePerPass && spec.block_sizes.len() > 1 {
+    if spec.access == AccessPattern::OncePerPass && spec.block_sizes.len() > 1 {
         let what = format!(
             "each block once per pass, with {} block sizes",
             spec.block_sizes.len()
@@ -266,11 +268,11 @@ fn check_align(spec: &Spec, align: NonZeroU32) -> Result<(), StartError> {
     let refuse = |what: String, next| Err(StartError::Spec { what, next });
     let largest = spec.block_sizes.iter().map(|(size, _)| *size).max();
     match spec.access {
-        Access::Sequential => refuse(
+        AccessPattern::Sequential => refuse(
             format!("an alignment of {align} bytes for sequential access"),
             "leave the alignment out: sequential blocks follow each other without gaps",
         ),
-        Access::OncePerPass if largest > Some(align.get()) => refuse(
+        AccessPattern::OncePerPass if largest > Some(align.get()) => refuse(
             format!("each block once per pass, with blocks that overlap at {align} bytes apart"),
             "give an alignment of at least the block size",
         ),
@@ -279,9 +281,14 @@ fn check_align(spec: &Spec, align: NonZeroU32) -> Result<(), StartError> {
 }
 
 impl Field {
-    fn new(spec: &Spec, size: u32, access: Access, share: &Share) -> Result<Field, StartError> {
+    fn new(
+        spec: &Spec,
+        size: u32,
+        access: AccessPattern,
+        share: &WorkerShare,
+    ) -> Result<Field, StartError> {
         let stride = spec.align.map_or(size, NonZeroU32::get);
-        let blocks = Blocks::every(&spec.targets, u64::from(size), u64::from(stride));
+        let blocks = BlockMap::every(&spec.targets, u64::from(size), u64::from(stride));
         let count = blocks.count();
         if count == 0 {
             return Err(StartError::Spec {
@@ -291,8 +298,8 @@ impl Field {
         }
         let scatter = || Permutation::new(count, derive(spec.seed, PURPOSE_SCATTER));
         let chooser = match access {
-            Access::Sequential | Access::Uniform => Chooser::Uniform,
-            Access::OncePerPass => {
+            AccessPattern::Sequential | AccessPattern::Uniform => Chooser::Uniform,
+            AccessPattern::OncePerPass => {
                 let (first, step) = (u64::from(share.worker), u64::from(share.workers));
                 if count < step {
                     return Err(StartError::Spec {
@@ -311,20 +318,20 @@ impl Field {
                     seed,
                 }
             }
-            Access::Zipf(exponent) => Chooser::Zipf {
+            AccessPattern::Zipf(exponent) => Chooser::Zipf {
                 zipf: Zipf::new(count, exponent),
                 scatter: scatter(),
             },
-            Access::Pareto(h) => Chooser::Pareto {
+            AccessPattern::Pareto(h) => Chooser::Pareto {
                 exponent: h.ln() / (1.0 - h).ln(),
                 scatter: scatter(),
             },
-            Access::Normal(deviation) => Chooser::Normal {
+            AccessPattern::Normal(deviation) => Chooser::Normal {
                 deviation,
                 spare: None,
             },
-            Access::HotCold { .. } if count == 1 => Chooser::Uniform,
-            Access::HotCold { hot_range, hot_ops } => {
+            AccessPattern::HotCold { .. } if count == 1 => Chooser::Uniform,
+            AccessPattern::HotCold { hot_range, hot_ops } => {
                 let hot = ((count as f64 * hot_range).ceil() as u64).clamp(1, count - 1);
                 Chooser::HotCold {
                     hot,

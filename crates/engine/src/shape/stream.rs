@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Blocks, Share};
+use super::{BlockMap, WorkerShare};
 use crate::error::StartError;
 use crate::spec::Spec;
 
 /// One thread's stream. Positions count units of the greatest common divisor of the block sizes.
 #[derive(Debug, Clone)]
-pub struct Stream {
-    blocks: Blocks,
+pub struct SequentialStream {
+    blocks: BlockMap,
     unit: u32,
     begin: u64,
     end: u64,
@@ -21,15 +21,19 @@ pub struct Stream {
     shared: Option<Arc<AtomicU64>>,
 }
 
-impl Stream {
+impl SequentialStream {
     /// The range of `share.stream`: all blocks cut into as many contiguous ranges as there are
     /// streams. A shared cursor is used for a single block size only.
     ///
     /// # Errors
     /// [`StartError::Spec`] if no place in the range holds the largest block.
-    pub fn new(spec: &Spec, sizes: &[u32], share: &Share) -> Result<Stream, StartError> {
+    pub fn new(
+        spec: &Spec,
+        sizes: &[u32],
+        share: &WorkerShare,
+    ) -> Result<SequentialStream, StartError> {
         let unit = sizes.iter().copied().reduce(divisor).unwrap_or(1);
-        let blocks = Blocks::new(&spec.targets, u64::from(unit));
+        let blocks = BlockMap::new(&spec.targets, u64::from(unit));
         let count = u128::from(blocks.count());
         let shared = share.cursor.clone().filter(|_| sizes.len() == 1);
         // Without a shared cursor every worker streams through a range of its own.
@@ -60,7 +64,7 @@ impl Stream {
             });
         }
         let target = blocks.target_of(begin);
-        Ok(Stream {
+        Ok(SequentialStream {
             blocks,
             unit,
             begin,

@@ -1,12 +1,12 @@
 //! Shapes against what they promise: every block, every share, every distribution.
 
 use super::*;
-use crate::spec::{Engine, Pacing, Stop, Target};
+use crate::spec::{IoEngine, IoTarget, Pacing, Stop};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
 
-fn spec(access: Access, sizes: &[(u32, u32)], files: &[u64]) -> Spec {
-    let target = |(index, bytes): (usize, &u64)| Target {
+fn spec(access: AccessPattern, sizes: &[(u32, u32)], files: &[u64]) -> Spec {
+    let target = |(index, bytes): (usize, &u64)| IoTarget {
         path: format!("file{index}").into(),
         bytes: *bytes,
     };
@@ -14,23 +14,23 @@ fn spec(access: Access, sizes: &[(u32, u32)], files: &[u64]) -> Spec {
         block_sizes: sizes.to_vec(),
         access,
         stop: Stop::default(),
-        engine: Engine::Null,
+        engine: IoEngine::Null,
         slice_ns: 1_000_000,
         ..Spec::reads(files.iter().enumerate().map(target).collect(), 4096)
     }
 }
 
-fn only(spec: &Spec) -> Shape {
-    Shape::new(spec, &Share::of_thread(0, 1)).unwrap()
+fn only(spec: &Spec) -> OpSequence {
+    OpSequence::new(spec, &WorkerShare::of_thread(0, 1)).unwrap()
 }
 
-const RANDOM: [Access; 6] = [
-    Access::Uniform,
-    Access::OncePerPass,
-    Access::Zipf(1.1),
-    Access::Pareto(0.2),
-    Access::Normal(0.1),
-    Access::HotCold {
+const RANDOM: [AccessPattern; 6] = [
+    AccessPattern::Uniform,
+    AccessPattern::OncePerPass,
+    AccessPattern::Zipf(1.1),
+    AccessPattern::Pareto(0.2),
+    AccessPattern::Normal(0.1),
+    AccessPattern::HotCold {
         hot_range: 0.1,
         hot_ops: 0.9,
     },
@@ -49,7 +49,7 @@ proptest! {
         // Neither so many blocks that they take long, nor blocks of the sizes disks have only.
         let size = size + 500;
         let stride = u64::from(size + gap.unwrap_or(0));
-        let mut spec = spec(Access::OncePerPass, &[(size, 1)], &files);
+        let mut spec = spec(AccessPattern::OncePerPass, &[(size, 1)], &files);
         spec.align = gap.and_then(|gap| NonZeroU32::new(size + gap));
         spec.seed = seed;
         let expected: HashSet<(u32, u64)> = files.iter().enumerate()
@@ -58,9 +58,9 @@ proptest! {
                 .map(move |offset| (t as u32, offset)))
             .collect();
         prop_assume!(expected.len() >= workers as usize);
-        let mut shapes: Vec<(Shape, u64)> = (0..workers).map(|worker| {
-            let share = Share::of_thread(worker, workers);
-            (Shape::new(&spec, &share).unwrap(), share.operations(expected.len() as u64))
+        let mut shapes: Vec<(OpSequence, u64)> = (0..workers).map(|worker| {
+            let share = WorkerShare::of_thread(worker, workers);
+            (OpSequence::new(&spec, &share).unwrap(), share.operations(expected.len() as u64))
         }).collect();
         let mut orders = Vec::new();
         for pass in 0..2 {
@@ -89,11 +89,11 @@ proptest! {
     /// The share of reads is exact over all workers together, whatever their number.
     #[test]
     fn the_mix_is_exact(share in 0.0f64..=1.0, total in 1u64..5_000, workers in 1u32..7, seed: u64) {
-        let mut spec = spec(Access::Uniform, &[(4096, 1)], &[1 << 20]);
+        let mut spec = spec(AccessPattern::Uniform, &[(4096, 1)], &[1 << 20]);
         (spec.read_share, spec.stop.ops, spec.seed) = (share, Some(total), seed);
         let reads = |worker| {
-            let share = Share::of_thread(worker, workers);
-            let shape = Shape::new(&spec, &share).unwrap();
+            let share = WorkerShare::of_thread(worker, workers);
+            let shape = OpSequence::new(&spec, &share).unwrap();
             shape.take(share.operations(total) as usize).filter(|s| s.op == Op::Read).count() as u64
         };
         let reads: u64 = (0..workers).map(reads).sum();
@@ -108,12 +108,12 @@ proptest! {
         let sizes: Vec<(u32, u32)> = (1..).map(|size| size * 512).zip(weights).collect();
         let sum: u32 = sizes.iter().map(|(_, weight)| weight).sum();
         prop_assume!(sum > 0);
-        let mut spec = spec(Access::Uniform, &sizes, &[1 << 20]);
+        let mut spec = spec(AccessPattern::Uniform, &sizes, &[1 << 20]);
         (spec.stop.ops, spec.seed) = (Some(total), seed);
         let mut counts: HashMap<u32, u64> = HashMap::new();
         for worker in 0..workers {
-            let share = Share::of_thread(worker, workers);
-            let shape = Shape::new(&spec, &share).unwrap();
+            let share = WorkerShare::of_thread(worker, workers);
+            let shape = OpSequence::new(&spec, &share).unwrap();
             for step in shape.take(share.operations(total) as usize) {
                 *counts.entry(step.size).or_default() += 1;
             }
@@ -134,13 +134,13 @@ proptest! {
         sizes in prop::collection::vec((1u32..5, 1u32..9), 1..4),
     ) {
         let mut sizes: Vec<_> = sizes.into_iter().map(|(s, w)| (s * 4096, w)).collect();
-        if RANDOM[which] == Access::OncePerPass { sizes.truncate(1); }
+        if RANDOM[which] == AccessPattern::OncePerPass { sizes.truncate(1); }
         let mut spec = spec(RANDOM[which], &sizes, &files);
         spec.seed = seed;
         let overlaps = align.is_some_and(|align| align < sizes[0].0);
-        let align = if RANDOM[which] == Access::OncePerPass && overlaps { None } else { align };
+        let align = if RANDOM[which] == AccessPattern::OncePerPass && overlaps { None } else { align };
         spec.align = align.and_then(NonZeroU32::new);
-        let Ok(shape) = Shape::new(&spec, &Share::of_thread(0, 1)) else {
+        let Ok(shape) = OpSequence::new(&spec, &WorkerShare::of_thread(0, 1)) else {
             prop_assert!(files.iter().all(|bytes| *bytes < 20_480));
             return Ok(());
         };
@@ -155,15 +155,15 @@ proptest! {
     fn a_stream_visits_its_range_in_order(
         files in prop::collection::vec(0u64..200_000, 1..5), workers in 1u32..5,
     ) {
-        let spec = spec(Access::Sequential, &[(4096, 1)], &files);
+        let spec = spec(AccessPattern::Sequential, &[(4096, 1)], &files);
         let all: Vec<(u32, u64)> = files.iter().enumerate()
             .flat_map(|(t, bytes)| (0..bytes / 4096).map(move |b| (t as u32, b * 4096)))
             .collect();
         prop_assume!(all.len() >= workers as usize);
         for worker in 0..workers as usize {
             let (from, to) = (all.len() * worker / workers as usize, all.len() * (worker + 1) / workers as usize);
-            let share = Share::of_thread(worker as u32, workers);
-            let visited: Vec<_> = Shape::new(&spec, &share).unwrap()
+            let share = WorkerShare::of_thread(worker as u32, workers);
+            let visited: Vec<_> = OpSequence::new(&spec, &share).unwrap()
                 .take(2 * (to - from)).map(|s| (s.target, s.offset)).collect();
             prop_assert_eq!(visited, [&all[from..to], &all[from..to]].concat());
         }
@@ -172,10 +172,10 @@ proptest! {
 
 #[test]
 fn the_same_seed_gives_the_same_sequence_and_another_seed_another() {
-    for access in RANDOM.into_iter().chain([Access::Sequential]) {
+    for access in RANDOM.into_iter().chain([AccessPattern::Sequential]) {
         // The order of a sequential stream is no secret; its mixes of kinds and sizes are.
         let mixed: &[(u32, u32)] = &[(4096, 3), (8192, 2), (16384, 1)];
-        let once = access == Access::OncePerPass;
+        let once = access == AccessPattern::OncePerPass;
         let sizes = if once { &mixed[..1] } else { mixed };
         let mut spec = spec(access, sizes, &[40 << 20]);
         spec.read_share = 0.3;
@@ -197,16 +197,16 @@ fn the_same_seed_gives_the_same_sequence_and_another_seed_another() {
 
 #[test]
 fn workers_that_share_a_cursor_advance_one_stream() {
-    let spec = spec(Access::Sequential, &[(4096, 1)], &[40_960]);
+    let spec = spec(AccessPattern::Sequential, &[(4096, 1)], &[40_960]);
     let cursor = Some(Arc::new(AtomicU64::new(0)));
-    let share = |worker| Share {
+    let share = |worker| WorkerShare {
         worker,
         workers: 2,
         stream: (0, 1),
         cursor: cursor.clone(),
     };
-    let mut a = Shape::new(&spec, &share(0)).unwrap();
-    let mut b = Shape::new(&spec, &share(1)).unwrap();
+    let mut a = OpSequence::new(&spec, &share(0)).unwrap();
+    let mut b = OpSequence::new(&spec, &share(1)).unwrap();
     let offsets: Vec<u64> = (0..6)
         .flat_map(|_| [a.step().offset, b.step().offset])
         .collect();
@@ -216,7 +216,11 @@ fn workers_that_share_a_cursor_advance_one_stream() {
 
 #[test]
 fn mixed_sizes_stream_without_gaps() {
-    let spec = spec(Access::Sequential, &[(4096, 1), (12288, 1)], &[1 << 20]);
+    let spec = spec(
+        AccessPattern::Sequential,
+        &[(4096, 1), (12288, 1)],
+        &[1 << 20],
+    );
     let mut at = 0;
     for step in only(&spec).take(2_000) {
         if step.offset != at {
@@ -233,7 +237,7 @@ fn mixed_sizes_stream_without_gaps() {
 /// No order of sizes is more likely than another: runs of a size are as long as chance makes them.
 #[test]
 fn sizes_are_not_in_turn() {
-    let spec = spec(Access::Uniform, &[(4096, 1), (8192, 1)], &[1 << 20]);
+    let spec = spec(AccessPattern::Uniform, &[(4096, 1), (8192, 1)], &[1 << 20]);
     let sizes: Vec<u32> = only(&spec).take(100_000).map(|s| s.size).collect();
     let changes = sizes.windows(2).filter(|pair| pair[0] != pair[1]).count();
     assert!((50_000..51_500).contains(&changes), "{changes}");
@@ -262,7 +266,7 @@ fn follows(counts: &[u64], expected: &[f64]) {
 const STEPS: usize = 400_000;
 
 /// How often each of `blocks` blocks was chosen.
-fn chosen(access: Access, blocks: u64) -> Vec<u64> {
+fn chosen(access: AccessPattern, blocks: u64) -> Vec<u64> {
     let mut counts = vec![0; blocks as usize];
     for step in only(&spec(access, &[(512, 1)], &[blocks * 512])).take(STEPS) {
         counts[(step.offset / 512) as usize] += 1;
@@ -271,7 +275,7 @@ fn chosen(access: Access, blocks: u64) -> Vec<u64> {
 }
 
 /// The same by rank: what was scattered is gathered again.
-fn chosen_ranks(access: Access, blocks: u64) -> Vec<u64> {
+fn chosen_ranks(access: AccessPattern, blocks: u64) -> Vec<u64> {
     let counts = chosen(access, blocks);
     let scatter = Permutation::new(blocks, derive(1, PURPOSE_SCATTER));
     (0..blocks)
@@ -282,7 +286,7 @@ fn chosen_ranks(access: Access, blocks: u64) -> Vec<u64> {
 #[test]
 fn uniform_is_uniform() {
     follows(
-        &chosen(Access::Uniform, 1_000),
+        &chosen(AccessPattern::Uniform, 1_000),
         &[STEPS as f64 / 1_000.0; 1_000],
     );
 }
@@ -295,7 +299,10 @@ fn zipf_ranks_have_their_probabilities() {
         let expected: Vec<f64> = (1..=1_000)
             .map(|k| STEPS as f64 * weight(k) / norm)
             .collect();
-        follows(&chosen_ranks(Access::Zipf(exponent), 1_000), &expected);
+        follows(
+            &chosen_ranks(AccessPattern::Zipf(exponent), 1_000),
+            &expected,
+        );
     }
 }
 
@@ -309,7 +316,7 @@ fn pareto_ranks_have_their_probabilities() {
         let below = |rank: u32| (f64::from(rank) / f64::from(blocks - 1)).powf(1.0 / exponent);
         let cell = |rank: u32| STEPS as f64 * (below(rank + 1) - below(rank));
         let expected: Vec<f64> = (0..blocks - 1).map(cell).collect();
-        let counts = chosen_ranks(Access::Pareto(h), u64::from(blocks));
+        let counts = chosen_ranks(AccessPattern::Pareto(h), u64::from(blocks));
         let (last, others) = counts.split_last().unwrap();
         assert_eq!(*last, 0);
         follows(others, &expected);
@@ -319,7 +326,7 @@ fn pareto_ranks_have_their_probabilities() {
 /// With h = 0.2, a share of 1 - h of the operations goes to the first share h of the ranks.
 #[test]
 fn pareto_is_the_eighty_twenty_rule() {
-    let counts = chosen_ranks(Access::Pareto(0.2), 10_000);
+    let counts = chosen_ranks(AccessPattern::Pareto(0.2), 10_000);
     let hot: u64 = counts.iter().take(2_000).sum();
     let share = hot as f64 / STEPS as f64;
     assert!((share - 0.8).abs() < 0.01, "{share}");
@@ -339,7 +346,7 @@ fn normal_is_normal_and_stays_inside() {
         let expected: Vec<f64> = (0..blocks)
             .map(|b| STEPS as f64 * weight(b) / norm)
             .collect();
-        let counts = chosen(Access::Normal(deviation), u64::from(blocks));
+        let counts = chosen(AccessPattern::Normal(deviation), u64::from(blocks));
         // Cells far out are rare: those that are too small to judge go into one.
         let (mut judged, mut wanted, mut rest) = (Vec::new(), Vec::new(), (0, 0.0));
         for (count, expected) in counts.iter().zip(&expected) {
@@ -360,7 +367,7 @@ fn normal_is_normal_and_stays_inside() {
 
 #[test]
 fn the_hot_share_receives_its_operations_evenly() {
-    let access = Access::HotCold {
+    let access = AccessPattern::HotCold {
         hot_range: 0.1,
         hot_ops: 0.9,
     };
@@ -372,46 +379,50 @@ fn the_hot_share_receives_its_operations_evenly() {
 #[test]
 fn what_cannot_be_done_is_refused_with_words() {
     let refused = |spec: &Spec| {
-        Shape::new(spec, &Share::of_thread(0, 1))
+        OpSequence::new(spec, &WorkerShare::of_thread(0, 1))
             .unwrap_err()
             .to_string()
     };
     assert_eq!(
-        refused(&spec(Access::Uniform, &[(4096, 1)], &[4095])),
+        refused(&spec(AccessPattern::Uniform, &[(4096, 1)], &[4095])),
         "no file holds a block of 4096 bytes"
     );
     assert_eq!(
-        refused(&spec(Access::Sequential, &[(4096, 1)], &[4095])),
+        refused(&spec(AccessPattern::Sequential, &[(4096, 1)], &[4095])),
         "stream 1 of 1 has no place for a block of 4096 bytes"
     );
     assert_eq!(
-        refused(&spec(Access::Uniform, &[], &[4096])),
+        refused(&spec(AccessPattern::Uniform, &[], &[4096])),
         "no block size has a weight"
     );
     assert_eq!(
-        refused(&spec(Access::Uniform, &[(0, 1)], &[4096])),
+        refused(&spec(AccessPattern::Uniform, &[(0, 1)], &[4096])),
         "a block size is 0 bytes"
     );
     assert_eq!(
-        refused(&spec(Access::OncePerPass, &[(512, 1), (4096, 1)], &[4096])),
+        refused(&spec(
+            AccessPattern::OncePerPass,
+            &[(512, 1), (4096, 1)],
+            &[4096]
+        )),
         "each block once per pass, with 2 block sizes"
     );
     assert_eq!(
-        refused(&spec(Access::Pareto(1.0), &[(512, 1)], &[4096])),
+        refused(&spec(AccessPattern::Pareto(1.0), &[(512, 1)], &[4096])),
         "Pareto(1.0) has a parameter out of range"
     );
-    let mut once = spec(Access::OncePerPass, &[(4096, 1)], &[1 << 20]);
+    let mut once = spec(AccessPattern::OncePerPass, &[(4096, 1)], &[1 << 20]);
     once.align = NonZeroU32::new(512);
     assert_eq!(
         refused(&once),
         "each block once per pass, with blocks that overlap at 512 bytes apart"
     );
-    once.access = Access::Sequential;
+    once.access = AccessPattern::Sequential;
     assert_eq!(
         refused(&once),
         "an alignment of 512 bytes for sequential access"
     );
-    let mut spec = spec(Access::Uniform, &[(512, 1)], &[4096]);
+    let mut spec = spec(AccessPattern::Uniform, &[(512, 1)], &[4096]);
     spec.read_share = 1.5;
     assert_eq!(refused(&spec), "the share of reads is 1.5");
 }

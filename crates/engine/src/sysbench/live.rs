@@ -26,7 +26,7 @@ pub fn bucket_ms(bucket: usize) -> f64 {
 /// Shared between the threads of a plan and whoever reports on it while it runs. Only plans that
 /// are watched pay for it: some atomic additions and a logarithm per event.
 #[derive(Debug)]
-pub struct Live {
+pub struct LiveCounters {
     read_bytes: AtomicU64,
     written_bytes: AtomicU64,
     fsyncs: AtomicU64,
@@ -35,7 +35,7 @@ pub struct Live {
 
 /// What happened since the last look.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+pub struct LiveSnapshot {
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
@@ -46,10 +46,10 @@ pub struct Seen {
     pub latencies: Vec<u64>,
 }
 
-impl Default for Live {
-    fn default() -> Live {
+impl Default for LiveCounters {
+    fn default() -> LiveCounters {
         let none = || AtomicU64::new(0);
-        Live {
+        LiveCounters {
             read_bytes: none(),
             written_bytes: none(),
             fsyncs: none(),
@@ -58,7 +58,7 @@ impl Default for Live {
     }
 }
 
-impl Live {
+impl LiveCounters {
     pub(super) fn event(&self, op: Op, latency_ns: u64, bytes: u64) {
         match op {
             Op::Read => self.read_bytes.fetch_add(bytes, Ordering::Relaxed),
@@ -74,9 +74,9 @@ impl Live {
     }
 
     /// What happened since the last call.
-    pub fn take(&self) -> Seen {
+    pub fn take(&self) -> LiveSnapshot {
         let take = |counter: &AtomicU64| counter.swap(0, Ordering::Relaxed);
-        Seen {
+        LiveSnapshot {
             read_bytes: take(&self.read_bytes),
             written_bytes: take(&self.written_bytes),
             fsyncs: take(&self.fsyncs),

@@ -5,14 +5,14 @@ use std::path::Path;
 use rustix::fs::{Mode as Permissions, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::{Plan, Version, at, wrong};
-use crate::clock::Clock;
-use crate::content::{POOL_BYTES, Pool};
+use super::{SysbenchPlan, SysbenchVersion, at, wrong};
+use crate::clock::FastClock;
+use crate::content::{ContentPool, POOL_BYTES};
 use crate::control::Control;
-use crate::crew::fault;
 use crate::draw::Draw;
-use crate::memory::Memory;
+use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
+use crate::worker_pool::fault;
 
 /// Bytes of the checksum and the offset at the end of a validated block.
 pub(super) const SEAL: usize = 12;
@@ -20,7 +20,7 @@ const BLOCKS: u64 = 0x626c_6f63_6b73_0000;
 
 /// What was done about a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
+pub enum FilePreparation {
     /// There was none.
     Created,
     /// There was a shorter one.
@@ -31,7 +31,7 @@ pub enum Made {
 
 /// What making the files took.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Prepared {
+pub struct Preparation {
     /// Bytes written.
     pub bytes: u64,
     /// Time, ns.
@@ -40,7 +40,7 @@ pub struct Prepared {
     pub stopped: bool,
 }
 
-impl Plan {
+impl SysbenchPlan {
     /// Makes the files. Version 1.0 keeps what is there and adds what is missing; version 0.4
     /// begins anew. `told` hears of each file before it is written to.
     ///
@@ -49,19 +49,19 @@ impl Plan {
     pub fn prepare(
         &self,
         control: &Control,
-        told: &mut dyn FnMut(Made, u32),
-    ) -> Result<Prepared, OpError> {
+        told: &mut dyn FnMut(FilePreparation, u32),
+    ) -> Result<Preparation, OpError> {
         let refused = |error: &dyn std::fmt::Display| {
             wrong(Op::Create, &self.directory, 0, error.to_string())
         };
         self.check().map_err(|error| refused(&error))?;
         let mut filler = Filler::new(self, u32::MAX).map_err(|error| refused(&error))?;
-        let clock = Clock::calibrated();
+        let clock = FastClock::calibrated();
         let mut bytes = 0;
         for file in 0..self.files {
             bytes += self.prepare_one(file, &mut filler, control, told)?;
         }
-        Ok(Prepared {
+        Ok(Preparation {
             bytes,
             elapsed_ns: clock.now_ns(),
             stopped: control.stopped(),
@@ -73,7 +73,7 @@ impl Plan {
         file: u32,
         filler: &mut Filler,
         control: &Control,
-        told: &mut dyn FnMut(Made, u32),
+        told: &mut dyn FnMut(FilePreparation, u32),
     ) -> Result<u64, OpError> {
         if control.stopped() {
             return Ok(0);
@@ -81,7 +81,7 @@ impl Plan {
         let path = self.path(file);
         let failed = |errno| fault(Op::Create, &path, errno);
         let mut flags = OFlags::CREATE | OFlags::WRONLY | OFlags::CLOEXEC;
-        if self.version == Version::V0_4 {
+        if self.version == SysbenchVersion::V0_4 {
             remove(&path).map_err(failed)?;
         } else {
             flags |= self.flags();
@@ -92,9 +92,9 @@ impl Plan {
         let needed = self.file_bytes();
         told(
             match found {
-                _ if found >= needed => Made::Reused,
-                0 => Made::Created,
-                _ => Made::Extended,
+                _ if found >= needed => FilePreparation::Reused,
+                0 => FilePreparation::Created,
+                _ => FilePreparation::Extended,
             },
             file,
         );
@@ -135,22 +135,25 @@ fn remove(path: &Path) -> Result<(), Errno> {
 /// A source of what is written, one per thread.
 pub(super) enum Filler {
     /// Content of which nobody keeps a record.
-    Pool(Box<Pool>),
+    Pool(Box<ContentPool>),
     /// Random blocks that say what they must hold.
-    Sealed(Memory, Draw),
+    Sealed(AlignedMemory, Draw),
 }
 
 impl Filler {
-    pub(super) fn new(plan: &Plan, stream: u32) -> Result<Filler, crate::error::StartError> {
+    pub(super) fn new(
+        plan: &SysbenchPlan,
+        stream: u32,
+    ) -> Result<Filler, crate::error::StartError> {
         let largest = plan.request_bytes() as usize;
         if plan.validate {
             let draw = Draw::new(plan.seed, BLOCKS | u64::from(stream));
-            return Ok(Filler::Sealed(Memory::new(largest)?, draw));
+            return Ok(Filler::Sealed(AlignedMemory::new(largest)?, draw));
         }
         // Streams have 20 bits; the files are laid out by the last.
         let stream = stream & 0xf_ffff;
         let blocks = plan.block_size as usize..=largest;
-        let pool = Pool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES)?;
+        let pool = ContentPool::new(plan.content, plan.seed, stream, 1, blocks, POOL_BYTES)?;
         Ok(Filler::Pool(Box::new(pool)))
     }
 

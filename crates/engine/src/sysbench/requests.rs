@@ -7,15 +7,15 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{Mode, Plan, Version};
+use super::{SysbenchMode, SysbenchPlan, SysbenchVersion};
 use crate::draw::Draw;
 use crate::outcome::Op;
 
 /// What a thread is to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Request {
+pub(super) enum SysbenchRequest {
     /// Read or write a part of a file.
-    Move(Step),
+    Move(SysbenchStep),
     /// Make one file durable.
     Fsync {
         /// Its number.
@@ -25,7 +25,7 @@ pub(super) enum Request {
 
 /// A read or a write.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Step {
+pub(super) struct SysbenchStep {
     pub(super) op: Op,
     pub(super) file: u32,
     pub(super) offset: u64,
@@ -79,8 +79,8 @@ impl Cadence {
 }
 
 /// The generator.
-pub(super) struct Source<'a> {
-    plan: &'a Plan,
+pub(super) struct RequestSource<'a> {
+    plan: &'a SysbenchPlan,
     cadence: AtomicU64,
     /// Requests of sequential modes, and of version 0.4 the reads and writes, issued so far.
     cursor: AtomicU64,
@@ -97,10 +97,10 @@ pub(super) struct Source<'a> {
     held: Vec<AtomicU64>,
 }
 
-impl<'a> Source<'a> {
-    pub(super) fn new(plan: &'a Plan) -> Source<'a> {
+impl<'a> RequestSource<'a> {
+    pub(super) fn new(plan: &'a SysbenchPlan) -> RequestSource<'a> {
         let held = if plan.validate { plan.threads } else { 0 };
-        Source {
+        RequestSource {
             plan,
             cadence: AtomicU64::new(0),
             cursor: AtomicU64::new(0),
@@ -119,32 +119,32 @@ impl<'a> Source<'a> {
 
     /// The next request of a thread; none: there is nothing left to do.
     #[inline]
-    pub(super) fn next(&self, thread: usize, draw: &mut Draw) -> Option<Request> {
+    pub(super) fn next(&self, thread: usize, draw: &mut Draw) -> Option<SysbenchRequest> {
         match (self.plan.version, self.plan.mode.sequential()) {
-            (Version::V1_0, sequential) => {
+            (SysbenchVersion::V1_0, sequential) => {
                 let limit = self.plan.events;
                 if limit > 0 && self.events.fetch_add(1, Ordering::Relaxed) >= limit {
                     return None;
                 }
                 let op = self.op();
                 Some(match self.burst(op) {
-                    Some(file) => Request::Fsync { file },
+                    Some(file) => SysbenchRequest::Fsync { file },
                     None if sequential => {
                         let number = self.cursor.fetch_add(1, Ordering::Relaxed);
-                        Request::Move(self.sequential(op, number % self.pass()))
+                        SysbenchRequest::Move(self.sequential(op, number % self.pass()))
                     }
-                    None => Request::Move(self.random(op, thread, || draw.unit())),
+                    None => SysbenchRequest::Move(self.random(op, thread, || draw.unit())),
                 })
             }
-            (Version::V0_4, true) => self.single_pass(),
-            (Version::V0_4, false) => self.random_0_4(thread),
+            (SysbenchVersion::V0_4, true) => self.single_pass(),
+            (SysbenchVersion::V0_4, false) => self.random_0_4(thread),
         }
     }
 
     /// A read or write completed.
     #[inline]
     pub(super) fn completed(&self, op: Op) {
-        if self.plan.mode == Mode::RandomBoth {
+        if self.plan.mode == SysbenchMode::RandomBoth {
             let counter = if op == Op::Read {
                 &self.reads
             } else {
@@ -164,15 +164,15 @@ impl<'a> Source<'a> {
 
     /// Version 0.4 goes over the files once, whatever number of requests is asked for, and then
     /// over the files to sync.
-    fn single_pass(&self) -> Option<Request> {
+    fn single_pass(&self) -> Option<SysbenchRequest> {
         let number = self.cursor.fetch_add(1, Ordering::Relaxed);
         match number.checked_sub(self.pass()) {
-            None => Some(Request::Move(self.sequential(self.op(), number))),
+            None => Some(SysbenchRequest::Move(self.sequential(self.op(), number))),
             Some(_) => self.close_0_4(),
         }
     }
 
-    fn random_0_4(&self, thread: usize) -> Option<Request> {
+    fn random_0_4(&self, thread: usize) -> Option<SysbenchRequest> {
         let limit = match self.plan.events {
             0 => u64::MAX,
             limit => limit,
@@ -182,20 +182,23 @@ impl<'a> Source<'a> {
         }
         let op = self.op();
         if let Some(file) = self.burst(op) {
-            return Some(Request::Fsync { file });
+            return Some(SysbenchRequest::Fsync { file });
         }
         if self.cursor.fetch_add(1, Ordering::Relaxed) >= limit {
             return self.close_0_4();
         }
-        Some(Request::Move(self.random(op, thread, || self.lrand48())))
+        Some(SysbenchRequest::Move(
+            self.random(op, thread, || self.lrand48()),
+        ))
     }
 
     /// One fsync of each file, as requests of whichever thread is free.
-    fn close_0_4(&self) -> Option<Request> {
+    fn close_0_4(&self) -> Option<SysbenchRequest> {
         let plan = self.plan;
         let asked = plan.mode.writes() && plan.fsync_at_end && !plan.fsync_each;
         let file = self.closing.fetch_add(1, Ordering::Relaxed);
-        (asked && file < u64::from(plan.files)).then_some(Request::Fsync { file: file as u32 })
+        (asked && file < u64::from(plan.files))
+            .then_some(SysbenchRequest::Fsync { file: file as u32 })
     }
 
     /// Read or write: of the two, whichever brings completed reads over completed writes, one more
@@ -203,9 +206,11 @@ impl<'a> Source<'a> {
     #[inline]
     fn op(&self) -> Op {
         match self.plan.mode {
-            Mode::SeqRead | Mode::RandomRead => Op::Read,
-            Mode::SeqWrite | Mode::SeqRewrite | Mode::RandomWrite => Op::Write,
-            Mode::RandomBoth => {
+            SysbenchMode::SeqRead | SysbenchMode::RandomRead => Op::Read,
+            SysbenchMode::SeqWrite | SysbenchMode::SeqRewrite | SysbenchMode::RandomWrite => {
+                Op::Write
+            }
+            SysbenchMode::RandomBoth => {
                 let reads = self.reads.load(Ordering::Relaxed) + 1;
                 let writes = self.writes.load(Ordering::Relaxed) + 1;
                 if reads as f64 / (writes as f64) < self.plan.ratio {
@@ -246,11 +251,11 @@ impl<'a> Source<'a> {
         self.plan.requests_of_file() * u64::from(self.plan.files)
     }
 
-    fn sequential(&self, op: Op, number: u64) -> Step {
+    fn sequential(&self, op: Op, number: u64) -> SysbenchStep {
         let each = self.plan.requests_of_file();
         let offset = number % each * u64::from(self.plan.request_bytes());
         let left = self.plan.file_bytes() - offset;
-        Step {
+        SysbenchStep {
             op,
             file: (number / each) as u32,
             offset,
@@ -259,7 +264,7 @@ impl<'a> Source<'a> {
     }
 
     #[inline]
-    fn random(&self, op: Op, thread: usize, mut unit: impl FnMut() -> f64) -> Step {
+    fn random(&self, op: Op, thread: usize, mut unit: impl FnMut() -> f64) -> SysbenchStep {
         let (block, file_bytes) = (u64::from(self.plan.block_size), self.plan.file_bytes());
         let total = file_bytes * u64::from(self.plan.files);
         loop {
@@ -272,7 +277,7 @@ impl<'a> Source<'a> {
             let offset = position % file_bytes;
             // Version 0.4 works on whole blocks: preparation makes them whole.
             let bytes = block.min(self.plan.reach() - offset);
-            return Step {
+            return SysbenchStep {
                 op,
                 file: (position / file_bytes) as u32,
                 offset,

@@ -3,8 +3,8 @@
 use super::*;
 use proptest::prelude::*;
 
-fn plan(version: Version, mode: Mode) -> Plan {
-    Plan {
+fn plan(version: SysbenchVersion, mode: SysbenchMode) -> SysbenchPlan {
+    SysbenchPlan {
         directory: "/nowhere".into(),
         mode,
         files: 3,
@@ -14,19 +14,19 @@ fn plan(version: Version, mode: Mode) -> Plan {
         events: 0,
         time_ns: None,
         slice_ns: 1,
-        ..Plan::of(version)
+        ..SysbenchPlan::of(version)
     }
 }
 
-fn ops(plan: &Plan, count: usize) -> String {
-    let source = Source::new(plan);
+fn ops(plan: &SysbenchPlan, count: usize) -> String {
+    let source = RequestSource::new(plan);
     let mut draw = Draw::new(1, 1);
     let mut letters = String::new();
     for _ in 0..count {
         letters.push(match source.next(0, &mut draw) {
             None => break,
-            Some(Request::Fsync { .. }) => 'F',
-            Some(Request::Move(step)) => {
+            Some(SysbenchRequest::Fsync { .. }) => 'F',
+            Some(SysbenchRequest::Move(step)) => {
                 source.completed(step.op);
                 if step.op == Op::Read { 'R' } else { 'W' }
             }
@@ -38,9 +38,9 @@ fn ops(plan: &Plan, count: usize) -> String {
 /// The order that was seen in the system calls of sysbench 1.0.20.
 #[test]
 fn three_reads_come_with_two_writes() {
-    let both = plan(Version::V1_0, Mode::RandomBoth);
+    let both = plan(SysbenchVersion::V1_0, SysbenchMode::RandomBoth);
     assert_eq!(ops(&both, 15), "RWRWRRWRWRRWRWR");
-    let cadence = Plan {
+    let cadence = SysbenchPlan {
         fsync_every: 10,
         ..both
     };
@@ -51,11 +51,11 @@ fn three_reads_come_with_two_writes() {
 #[test]
 fn version_0_4_draws_from_the_generator_of_the_c_library() {
     let drawn = |seed| {
-        let plan = Plan {
+        let plan = SysbenchPlan {
             seed,
-            ..plan(Version::V0_4, Mode::RandomRead)
+            ..plan(SysbenchVersion::V0_4, SysbenchMode::RandomRead)
         };
-        let source = Source::new(&plan);
+        let source = RequestSource::new(&plan);
         [(); 3].map(|()| (source.lrand48() * f64::from(0x3fff_ffff)).round() as u64)
     };
     assert_eq!(drawn(0), [0, 2_116_118, 89_401_895]);
@@ -66,12 +66,12 @@ fn version_0_4_draws_from_the_generator_of_the_c_library() {
 /// does not divide the size; version 0.4 reads whole blocks.
 #[test]
 fn every_block_lies_in_a_file() {
-    for version in [Version::V0_4, Version::V1_0] {
-        let plan = plan(version, Mode::RandomRead);
-        let source = Source::new(&plan);
+    for version in [SysbenchVersion::V0_4, SysbenchVersion::V1_0] {
+        let plan = plan(version, SysbenchMode::RandomRead);
+        let source = RequestSource::new(&plan);
         let mut draw = Draw::new(3, 3);
         for _ in 0..20_000 {
-            let Some(Request::Move(step)) = source.next(0, &mut draw) else {
+            let Some(SysbenchRequest::Move(step)) = source.next(0, &mut draw) else {
                 panic!("a read was due");
             };
             assert!(step.file < 3);
@@ -82,30 +82,30 @@ fn every_block_lies_in_a_file() {
 
 #[test]
 fn version_0_4_ends_with_one_fsync_of_each_file() {
-    let once = plan(Version::V0_4, Mode::SeqRewrite);
+    let once = plan(SysbenchVersion::V0_4, SysbenchMode::SeqRewrite);
     let letters = ops(&once, 1_000);
     // 333,333 bytes are 82 blocks.
     assert_eq!(letters, "W".repeat(3 * 82) + "FFF");
-    let limited = Plan {
+    let limited = SysbenchPlan {
         events: 10,
         fsync_every: 5,
-        ..plan(Version::V0_4, Mode::RandomWrite)
+        ..plan(SysbenchVersion::V0_4, SysbenchMode::RandomWrite)
     };
     assert_eq!(ops(&limited, 100), "WWWWWFFFWWWWWFFF");
 }
 
 #[test]
 fn two_threads_never_hold_one_block() {
-    let plan = Plan {
+    let plan = SysbenchPlan {
         validate: true,
         threads: 2,
         total_bytes: 3 * 4096,
-        ..plan(Version::V1_0, Mode::RandomWrite)
+        ..plan(SysbenchVersion::V1_0, SysbenchMode::RandomWrite)
     };
-    let source = Source::new(&plan);
+    let source = RequestSource::new(&plan);
     let mut draw = Draw::new(5, 5);
     let mut next = |thread| match source.next(thread, &mut draw) {
-        Some(Request::Move(step)) => step.file,
+        Some(SysbenchRequest::Move(step)) => step.file,
         other => panic!("{other:?}"),
     };
     for _ in 0..200 {

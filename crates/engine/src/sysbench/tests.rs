@@ -3,29 +3,29 @@
 use std::process::Command;
 
 use super::*;
-use crate::outcome::Ended;
+use crate::outcome::PhaseEnd;
 
-fn plan(directory: &Path, mode: Mode) -> Plan {
-    Plan {
+fn plan(directory: &Path, mode: SysbenchMode) -> SysbenchPlan {
+    SysbenchPlan {
         directory: directory.to_owned(),
         mode,
         files: 4,
         total_bytes: 1 << 20,
         time_ns: None,
         slice_ns: 1_000_000,
-        ..Plan::of(Version::V1_0)
+        ..SysbenchPlan::of(SysbenchVersion::V1_0)
     }
 }
 
-fn carry_out(plan: &Plan) -> Run {
+fn carry_out(plan: &SysbenchPlan) -> SysbenchOutcome {
     let control = Control::default();
-    if plan.mode != Mode::SeqWrite {
+    if plan.mode != SysbenchMode::SeqWrite {
         plan.prepare(&control, &mut |_, _| ()).unwrap();
     }
     let run = plan.run(&control, None).unwrap();
     assert_eq!(
         run.outcome.ended,
-        Ended::Complete,
+        PhaseEnd::Complete,
         "{:?}",
         run.outcome.error
     );
@@ -41,35 +41,35 @@ fn counts(ops: &[OpOutcome]) -> (u64, u64, u64) {
 #[test]
 fn counts_are_those_of_the_original() {
     let base = tempfile::tempdir().unwrap();
-    let full = Plan {
+    let full = SysbenchPlan {
         files: 128,
         total_bytes: 32 << 20,
-        ..plan(base.path(), Mode::RandomBoth)
+        ..plan(base.path(), SysbenchMode::RandomBoth)
     };
-    let old = Plan {
-        version: Version::V0_4,
+    let old = SysbenchPlan {
+        version: SysbenchVersion::V0_4,
         events: 2_000,
         ..full.clone()
     };
     assert_eq!(counts(&carry_out(&old).outcome.ops), (1_200, 800, 2_560));
-    let write = Plan {
-        mode: Mode::RandomWrite,
+    let write = SysbenchPlan {
+        mode: SysbenchMode::RandomWrite,
         ..old.clone()
     };
     assert_eq!(counts(&carry_out(&write).outcome.ops), (0, 2_000, 2_560));
-    let rewrite = Plan {
-        mode: Mode::SeqRewrite,
+    let rewrite = SysbenchPlan {
+        mode: SysbenchMode::SeqRewrite,
         ..old.clone()
     };
     assert_eq!(counts(&carry_out(&rewrite).outcome.ops), (0, 2_048, 128));
-    let read = Plan {
-        mode: Mode::SeqRead,
+    let read = SysbenchPlan {
+        mode: SysbenchMode::SeqRead,
         ..old
     };
     assert_eq!(counts(&carry_out(&read).outcome.ops), (2_048, 0, 0));
-    let new = Plan {
+    let new = SysbenchPlan {
         events: 320,
-        mode: Mode::RandomWrite,
+        mode: SysbenchMode::RandomWrite,
         ..full
     };
     let run = carry_out(&new);
@@ -85,11 +85,11 @@ fn counts_are_those_of_the_original() {
 #[test]
 fn a_burst_needs_a_write_since_the_last_one() {
     let base = tempfile::tempdir().unwrap();
-    let rare = Plan {
+    let rare = SysbenchPlan {
         events: 60,
         ratio: 7.0,
         fsync_every: 3,
-        ..plan(base.path(), Mode::RandomBoth)
+        ..plan(base.path(), SysbenchMode::RandomBoth)
     };
     assert_eq!(counts(&carry_out(&rare).threads[0]), (35, 5, 20));
 }
@@ -104,11 +104,11 @@ fn every_way_to_move_bytes_does_the_same_work() {
         Transfer::Mmap,
         Transfer::Async { backlog: 8 },
     ] {
-        let plan = Plan {
+        let plan = SysbenchPlan {
             transfer,
             events: 30,
             fsync_every: 10,
-            ..plan(base.path(), Mode::RandomBoth)
+            ..plan(base.path(), SysbenchMode::RandomBoth)
         };
         if transfer == (Transfer::Async { backlog: 8 }) && crate::io_uring_allowed().is_err() {
             println!("skipped: io_uring is not allowed here");
@@ -125,10 +125,10 @@ fn every_way_to_move_bytes_does_the_same_work() {
 #[test]
 fn sequential_requests_merge_and_stop_at_the_end_of_a_file() {
     let base = tempfile::tempdir().unwrap();
-    let merged = Plan {
+    let merged = SysbenchPlan {
         merged: 5,
         events: 20,
-        ..plan(base.path(), Mode::SeqRewrite)
+        ..plan(base.path(), SysbenchMode::SeqRewrite)
     };
     let run = carry_out(&merged);
     // 80, 80, 80 and 16 KiB of each file of 256.
@@ -139,12 +139,12 @@ fn sequential_requests_merge_and_stop_at_the_end_of_a_file() {
 fn threads_share_one_cursor_and_each_syncs_all_files_at_the_end() {
     let base = tempfile::tempdir().unwrap();
     for transfer in [Transfer::Sync, Transfer::Mmap] {
-        let new = Plan {
+        let new = SysbenchPlan {
             transfer,
             threads: 3,
             events: 64,
             fsync_every: 0,
-            ..plan(base.path(), Mode::SeqWrite)
+            ..plan(base.path(), SysbenchMode::SeqWrite)
         };
         let run = carry_out(&new);
         assert_eq!(counts(&run.outcome.ops), (0, 64, 12));
@@ -158,10 +158,10 @@ fn threads_share_one_cursor_and_each_syncs_all_files_at_the_end() {
 #[test]
 fn an_fsync_after_each_write_is_in_its_latency() {
     let base = tempfile::tempdir().unwrap();
-    let each = Plan {
+    let each = SysbenchPlan {
         fsync_each: true,
         events: 30,
-        ..plan(base.path(), Mode::RandomBoth)
+        ..plan(base.path(), SysbenchMode::RandomBoth)
     };
     let run = carry_out(&each);
     assert_eq!(counts(&run.outcome.ops), (18, 12, 12));
@@ -173,16 +173,16 @@ fn an_fsync_after_each_write_is_in_its_latency() {
 fn what_is_validated_is_found_when_it_is_wrong() {
     let base = tempfile::tempdir().unwrap();
     for transfer in [Transfer::Sync, Transfer::Mmap] {
-        let mixed = Plan {
+        let mixed = SysbenchPlan {
             transfer,
             validate: true,
             threads: 3,
             events: 500,
-            ..plan(base.path(), Mode::RandomBoth)
+            ..plan(base.path(), SysbenchMode::RandomBoth)
         };
         carry_out(&mixed);
-        let read = Plan {
-            mode: Mode::SeqRead,
+        let read = SysbenchPlan {
+            mode: SysbenchMode::SeqRead,
             events: 64,
             threads: 1,
             ..mixed
@@ -194,7 +194,7 @@ fn what_is_validated_is_found_when_it_is_wrong() {
             .unwrap();
         std::os::unix::fs::FileExt::write_all_at(&file, b"wrong", 40_000).unwrap();
         let run = read.run(&Control::default(), None).unwrap();
-        assert_eq!(run.outcome.ended, Ended::Failed);
+        assert_eq!(run.outcome.ended, PhaseEnd::Failed);
         let error = run.outcome.error.unwrap();
         assert_eq!((error.offset, error.path), (Some(32_768), read.path(2)));
         read.clean_up().unwrap();
@@ -205,7 +205,7 @@ fn what_is_validated_is_found_when_it_is_wrong() {
 fn files_are_kept_and_grow_in_version_1_and_begin_anew_in_0_4() {
     let base = tempfile::tempdir().unwrap();
     let control = Control::default();
-    let made = |plan: &Plan| {
+    let made = |plan: &SysbenchPlan| {
         let mut made = Vec::new();
         let bytes = plan
             .prepare(&control, &mut |what, _| made.push(what))
@@ -213,26 +213,30 @@ fn files_are_kept_and_grow_in_version_1_and_begin_anew_in_0_4() {
             .bytes;
         (made, bytes)
     };
-    let small = Plan {
+    let small = SysbenchPlan {
         files: 3,
         total_bytes: 1_000_000,
-        ..plan(base.path(), Mode::RandomRead)
+        ..plan(base.path(), SysbenchMode::RandomRead)
     };
     // 325 KB each, in whole blocks.
-    assert_eq!(made(&small), (vec![Made::Created; 3], 1_032_192));
-    let larger = Plan {
+    assert_eq!(made(&small), (vec![FilePreparation::Created; 3], 1_032_192));
+    let larger = SysbenchPlan {
         files: 4,
         total_bytes: 1_500_000,
         ..small.clone()
     };
-    let grown = [vec![Made::Extended; 3], vec![Made::Created]].concat();
+    let grown = [
+        vec![FilePreparation::Extended; 3],
+        vec![FilePreparation::Created],
+    ]
+    .concat();
     assert_eq!(made(&larger), (grown, 475_136));
-    assert_eq!(made(&larger), (vec![Made::Reused; 4], 0));
-    let old = Plan {
-        version: Version::V0_4,
+    assert_eq!(made(&larger), (vec![FilePreparation::Reused; 4], 0));
+    let old = SysbenchPlan {
+        version: SysbenchVersion::V0_4,
         ..small
     };
-    assert_eq!(made(&old), (vec![Made::Created; 3], 1_032_192));
+    assert_eq!(made(&old), (vec![FilePreparation::Created; 3], 1_032_192));
     let short = larger.run(&control, None).unwrap_err();
     assert!(
         short.to_string().contains("test_file.0 holds 344064"),
@@ -243,36 +247,36 @@ fn files_are_kept_and_grow_in_version_1_and_begin_anew_in_0_4() {
 #[test]
 fn a_plan_that_makes_no_sense_is_refused() {
     let base = Path::new("/nonexistent");
-    let usual = plan(base, Mode::RandomRead);
+    let usual = plan(base, SysbenchMode::RandomRead);
     let queued = Transfer::Async { backlog: 1 };
     for wrong in [
-        Plan {
+        SysbenchPlan {
             files: 0,
             ..usual.clone()
         },
-        Plan {
+        SysbenchPlan {
             total_bytes: 3,
             ..usual.clone()
         },
-        Plan {
+        SysbenchPlan {
             block_size: 0,
             ..usual.clone()
         },
-        Plan {
+        SysbenchPlan {
             merged: u32::MAX,
             ..usual.clone()
         },
-        Plan {
+        SysbenchPlan {
             validate: true,
             block_size: 12,
             ..usual.clone()
         },
-        Plan {
+        SysbenchPlan {
             validate: true,
             transfer: queued,
             ..usual.clone()
         },
-        Plan {
+        SysbenchPlan {
             transfer: Transfer::Async { backlog: 0 },
             ..usual.clone()
         },
@@ -288,11 +292,11 @@ fn a_plan_that_makes_no_sense_is_refused() {
 #[test]
 fn an_open_loop_waits_for_its_arrivals() {
     let base = tempfile::tempdir().unwrap();
-    let open = Plan {
+    let open = SysbenchPlan {
         rate: Some(20_000.0),
         threads: 2,
         events: 400,
-        ..plan(base.path(), Mode::RandomRead)
+        ..plan(base.path(), SysbenchMode::RandomRead)
     };
     let run = carry_out(&open);
     assert_eq!(counts(&run.outcome.ops).0, 400);
@@ -304,11 +308,11 @@ fn an_open_loop_waits_for_its_arrivals() {
 fn what_is_watched_adds_up() {
     let base = tempfile::tempdir().unwrap();
     let (watched, live) = (
-        Plan {
+        SysbenchPlan {
             events: 320,
-            ..plan(base.path(), Mode::RandomWrite)
+            ..plan(base.path(), SysbenchMode::RandomWrite)
         },
-        Live::default(),
+        LiveCounters::default(),
     );
     watched
         .prepare(&Control::default(), &mut |_, _| ())
@@ -357,12 +361,12 @@ fn the_installed_sysbench_counts_the_same() {
         return;
     }
     let modes = [
-        ("seqwr", Mode::SeqWrite),
-        ("seqrewr", Mode::SeqRewrite),
-        ("seqrd", Mode::SeqRead),
-        ("rndrd", Mode::RandomRead),
-        ("rndwr", Mode::RandomWrite),
-        ("rndrw", Mode::RandomBoth),
+        ("seqwr", SysbenchMode::SeqWrite),
+        ("seqrewr", SysbenchMode::SeqRewrite),
+        ("seqrd", SysbenchMode::SeqRead),
+        ("rndrd", SysbenchMode::RandomRead),
+        ("rndwr", SysbenchMode::RandomWrite),
+        ("rndrw", SysbenchMode::RandomBoth),
     ];
     for (name, mode) in modes {
         for (every, merged) in [(100, 0), (7, 0), (0, 3)] {
@@ -374,7 +378,7 @@ fn the_installed_sysbench_counts_the_same() {
             ];
             let words: Vec<&str> = words.iter().map(String::as_str).collect();
             let original = original(theirs.path(), &words).unwrap();
-            let run = carry_out(&Plan {
+            let run = carry_out(&SysbenchPlan {
                 fsync_every: every,
                 merged,
                 events: 700,

@@ -8,11 +8,11 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 use tar::{Builder, EntryType, Header};
 
-use super::{Entry, Fill, Kind, check};
+use super::{EntryKind, Fill, TreeEntry, check};
 use crate::content::{FileContent, UNIT};
 use crate::control::Control;
-use crate::crew::{errno_of, fault};
-use crate::outcome::{Ended, Op, OpError};
+use crate::outcome::{Op, OpError, PhaseEnd};
+use crate::worker_pool::{errno_of, fault};
 
 /// Bytes written to the archive at once.
 const BUFFER_BYTES: usize = 1 << 20;
@@ -26,12 +26,12 @@ const FIRST_MODIFIED_S: u64 = 1_262_304_000;
 /// # Errors
 /// The list makes no sense, `to` exists, or the system refuses. What was written stays.
 pub fn archive(
-    entries: &[Entry],
+    entries: &[TreeEntry],
     to: &Path,
     fill: &Fill,
     seed: u64,
     control: &Control,
-) -> Result<Ended, OpError> {
+) -> Result<PhaseEnd, OpError> {
     check(entries, to)?;
     let mut contents = fill.sources(seed, to)?;
     let failed = |op| move |error: io::Error| fault(op, to, errno_of(&error));
@@ -42,19 +42,19 @@ pub fn archive(
         let put = put(&mut builder, entry, number as u64, content, control);
         match put {
             // A content that ended because somebody asked to stop.
-            Err(_) if control.stopped() => return Ok(Ended::Stopped),
+            Err(_) if control.stopped() => return Ok(PhaseEnd::Stopped),
             put => put.map_err(failed(Op::Write))?,
         }
         control.ops.fetch_add(1, Ordering::Relaxed);
     }
     let flushed = builder.into_inner().and_then(|mut file| file.flush());
     flushed.map_err(failed(Op::Write))?;
-    Ok(Ended::Complete)
+    Ok(PhaseEnd::Complete)
 }
 
 fn put(
     builder: &mut Builder<impl Write>,
-    entry: &Entry,
+    entry: &TreeEntry,
     number: u64,
     content: &mut FileContent,
     control: &Control,
@@ -65,19 +65,19 @@ fn put(
     header.set_uid(rustix::process::geteuid().as_raw().into());
     header.set_gid(rustix::process::getegid().as_raw().into());
     match &entry.kind {
-        Kind::Directory => {
+        EntryKind::Directory => {
             header.set_entry_type(EntryType::Directory);
             header.set_size(0);
             let mut name = entry.path.clone().into_os_string();
             name.push("/");
             builder.append_data(&mut header, name, io::empty())
         }
-        Kind::Symlink { target } => {
+        EntryKind::Symlink { target } => {
             header.set_entry_type(EntryType::Symlink);
             header.set_size(0);
             builder.append_link(&mut header, &entry.path, target)
         }
-        Kind::File { bytes } => {
+        EntryKind::File { bytes } => {
             header.set_entry_type(EntryType::Regular);
             header.set_size(*bytes);
             let reader = Filling {

@@ -14,9 +14,9 @@ use rustix::io::{Errno, read, write};
 
 use crate::calls::close;
 use crate::control::Control;
-use crate::crew::{Halt, Hand, Watch, alone, fault, refusal};
 use crate::files::AtEnd;
-use crate::outcome::{Op, OpError, Outcome};
+use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 
 /// Bytes of a buffer of the classic method as `cp` had it before it copied in the kernel.
 pub const COPY_BUFFER_BYTES: u32 = 128 << 10;
@@ -91,7 +91,7 @@ pub(super) fn mode(about: &Statx) -> Mode {
 /// # Errors
 /// Nothing was measured: `from` cannot be opened, is a symbolic link or not a regular file, or
 /// `to` exists or cannot be made. A method the file system refuses is a failing operation, found
-/// in [`Outcome::error`].
+/// in [`PhaseOutcome::error`].
 pub fn copy_file(
     from: &Path,
     to: &Path,
@@ -99,7 +99,7 @@ pub fn copy_file(
     at_end: AtEnd,
     slice_ns: u64,
     control: &Control,
-) -> Result<Outcome, OpError> {
+) -> Result<PhaseOutcome, OpError> {
     let source = openat(CWD, from, READ, Mode::empty()).map_err(|e| fault(Op::Open, from, e))?;
     let known = about(&source).map_err(|errno| fault(Op::Stat, from, errno))?;
     if FileType::from_raw_mode(u32::from(known.stx_mode)) != FileType::RegularFile {
@@ -117,29 +117,31 @@ pub fn copy_file(
         CopyMethod::InKernel | CopyMethod::Reflink => &[Op::Copy, Op::Fsync],
     };
     Ok(alone(
-        Watch {
+        PhaseOptions {
             slice_ns,
             control,
             ops,
         },
         method.why(),
-        |hand| {
-            let ends = Ends {
+        |worker| {
+            let ends = FilePair {
                 source: (&source, from),
                 target: (&target, to),
             };
             match method {
-                CopyMethod::Classic { .. } => ends.classic(&mut buffer, hand)?,
-                CopyMethod::InKernel => ends.in_kernel(known.stx_size, hand)?,
+                CopyMethod::Classic { .. } => ends.classic(&mut buffer, worker)?,
+                CopyMethod::InKernel => ends.in_kernel(known.stx_size, worker)?,
                 CopyMethod::Reflink => {
-                    hand.time(Op::Copy, || {
-                        ioctl_ficlone(&target, &source).map(|()| known.stx_size)
-                    })
-                    .map_err(|errno| fault(Op::Copy, to, errno))?;
+                    worker
+                        .time(Op::Copy, || {
+                            ioctl_ficlone(&target, &source).map(|()| known.stx_size)
+                        })
+                        .map_err(|errno| fault(Op::Copy, to, errno))?;
                 }
             }
             if at_end == AtEnd::Durable {
-                hand.time(Op::Fsync, || fsync(&target).map(|()| 0))
+                worker
+                    .time(Op::Fsync, || fsync(&target).map(|()| 0))
                     .map_err(|errno| fault(Op::Fsync, to, errno))?;
             }
             close(target).map_err(|errno| fault(Op::Write, to, errno).into())
@@ -148,17 +150,17 @@ pub fn copy_file(
 }
 
 /// The two files of a copy that records each of its calls.
-struct Ends<'a> {
+struct FilePair<'a> {
     source: (&'a OwnedFd, &'a Path),
     target: (&'a OwnedFd, &'a Path),
 }
 
-impl Ends<'_> {
-    fn classic(&self, buffer: &mut [u8], hand: &mut Hand<'_>) -> Result<(), Halt> {
+impl FilePair<'_> {
+    fn classic(&self, buffer: &mut [u8], worker: &mut Worker<'_>) -> Result<(), Halt> {
         let mut offset = 0;
         loop {
-            hand.proceed()?;
-            let got = hand.time(Op::Read, || {
+            worker.proceed()?;
+            let got = worker.time(Op::Read, || {
                 read(self.source.0, &mut *buffer).map(|n| n as u64)
             });
             let got = got.map_err(|errno| at(Op::Read, self.source.1, offset, errno))? as usize;
@@ -168,10 +170,10 @@ impl Ends<'_> {
             let mut done = 0;
             while done < got {
                 let rest = &buffer[done..got];
-                let put = hand.time(Op::Write, || write(self.target.0, rest).map(|n| n as u64));
+                let put = worker.time(Op::Write, || write(self.target.0, rest).map(|n| n as u64));
                 let put = put.map_err(|errno| at(Op::Write, self.target.1, offset, errno))?;
                 if (put as usize) < rest.len() {
-                    hand.count_short();
+                    worker.count_short();
                 }
                 done += put as usize;
                 offset += put;
@@ -179,11 +181,11 @@ impl Ends<'_> {
         }
     }
 
-    fn in_kernel(&self, size: u64, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn in_kernel(&self, size: u64, worker: &mut Worker<'_>) -> Result<(), Halt> {
         let mut offset = 0;
         while offset < size {
-            hand.proceed()?;
-            let copied = hand.time(Op::Copy, || {
+            worker.proceed()?;
+            let copied = worker.time(Op::Copy, || {
                 let copied =
                     copy_file_range(self.source.0, None, self.target.0, None, KERNEL_BYTES);
                 copied.map(|bytes| bytes as u64)

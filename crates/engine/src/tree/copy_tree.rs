@@ -1,6 +1,6 @@
 //! Copying a tree the way `cp -r` or `rsync -a` do.
 //!
-//! Modes, modification times and symbolic links are kept, in the manner of rsync and as root owners
+//! Modes, modification times and symbolic links are kept, in the style of rsync and as root owners
 //! too; extended attributes, holes and hard links are not. What cannot be copied is an error: a copy that left something out would be
 //! a faster one.
 
@@ -18,20 +18,20 @@ use rustix::io::{Errno, read, write};
 use rustix::process::{getegid, geteuid};
 
 use super::copy::{CopyMethod, KERNEL_BYTES, MAKE, READ, about, cut, mode};
-use super::walk::{Descent, Step, Walk};
+use super::walk::{Descent, Walk, WalkStep};
 use crate::calls::{close, flush};
 use crate::control::Control;
-use crate::crew::{Halt, Hand, Watch, alone, fault, refusal};
 use crate::draw::derive;
 use crate::files::AtEnd;
-use crate::outcome::{Op, OpError, Outcome};
+use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 
 /// Longest name, bytes, of which a temporary name can be made.
 const TEMPORARY_OF_BYTES: usize = 255 - 8;
 
 /// How a file of a tree comes to its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Manner {
+pub enum CopyStyle {
     /// It is created under its name, as `cp` does.
     Direct,
     /// It is created as `.name.XXXXXX` with mode 0600, gets time, owner (as root, where it is
@@ -58,22 +58,22 @@ fn times(about: &Statx) -> Timestamps {
 ///
 /// Records per directory one [`Op::Readdir`] and [`Op::Mkdir`], per file one [`Op::Copy`] (open,
 /// copy, times, mode, close; its bytes), per symbolic link one [`Op::Copy`] of no bytes, and in
-/// the manner of rsync one [`Op::Rename`] per file. Modes and times of directories are set when
+/// the style of rsync one [`Op::Rename`] per file. Modes and times of directories are set when
 /// their content is complete. Flushing, if asked for, flushes the file system of `to`.
 ///
 /// # Errors
 /// Nothing was measured: `from` is not a directory or a symbolic link to one, or the parent of
 /// `to` is missing. Whatever fails later, a mount point or a special file within the tree
-/// included, is found in [`Outcome::error`]; what was copied until then stays.
+/// included, is found in [`PhaseOutcome::error`]; what was copied until then stays.
 pub fn copy_tree(
     from: &Path,
     to: &Path,
     method: CopyMethod,
-    manner: Manner,
+    style: CopyStyle,
     at_end: AtEnd,
     slice_ns: u64,
     control: &Control,
-) -> Result<Outcome, OpError> {
+) -> Result<PhaseOutcome, OpError> {
     let walk = Walk::open(from, Op::Readdir)?;
     let buffer = method.buffer(to)?;
     let parent = match to.parent() {
@@ -88,7 +88,7 @@ pub fn copy_tree(
         path: to.to_path_buf(),
         root: None,
         method,
-        manner,
+        style,
         control,
         buffer,
         temporary: Vec::new(),
@@ -97,17 +97,17 @@ pub fn copy_tree(
     };
     let ops = [Op::Fsync, Op::Mkdir, Op::Rename, Op::Readdir, Op::Copy];
     Ok(alone(
-        Watch {
+        PhaseOptions {
             slice_ns,
             control,
             ops: &ops,
         },
         method.why(),
-        |hand| {
-            copier.all(hand)?;
+        |worker| {
+            copier.all(worker)?;
             match at_end {
                 AtEnd::Return => Ok(()),
-                AtEnd::Durable => flush(hand, &copier.targets[0], to),
+                AtEnd::Durable => flush(worker, &copier.targets[0], to),
             }
         },
     ))
@@ -123,7 +123,7 @@ struct Copier<'a> {
     /// Device and inode of the outermost of them, which must not be copied into itself.
     root: Option<(u32, u32, u64)>,
     method: CopyMethod,
-    manner: Manner,
+    style: CopyStyle,
     control: &'a Control,
     buffer: Vec<u8>,
     /// Room for a temporary name.
@@ -134,7 +134,7 @@ struct Copier<'a> {
 }
 
 /// Why the copy of one file ended early.
-enum Trouble {
+enum CopyError {
     Source(Errno),
     Target(Errno),
     Cut { copied: u64, size: u64 },
@@ -142,35 +142,35 @@ enum Trouble {
 }
 
 impl Copier<'_> {
-    fn all(&mut self, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn all(&mut self, worker: &mut Worker<'_>) -> Result<(), Halt> {
         let to = rustix::path::Arg::into_c_str(self.path.as_path());
         let to = to
             .map_err(|errno| fault(Op::Mkdir, &self.path, errno))?
             .into_owned();
-        self.enter(&to, hand)?;
+        self.enter(&to, worker)?;
         loop {
-            hand.proceed()?;
+            worker.proceed()?;
             match self.walk.next()? {
-                Step::Done => return self.seal(),
-                Step::Leave => {
+                WalkStep::Done => return self.seal(),
+                WalkStep::Leave => {
                     self.seal()?;
                     self.walk.leave();
                     self.targets.pop();
                     self.path.pop();
                 }
-                Step::Entry(FileType::Directory) => {
+                WalkStep::Entry(FileType::Directory) => {
                     let name = self.walk.current().1.to_owned();
                     match self.walk.descend(Op::Readdir)? {
                         Descent::Elsewhere(error) => return Err(error.into()),
                         Descent::Entered => {
                             self.path.push(OsStr::from_bytes(name.to_bytes()));
-                            self.enter(&name, hand)?;
+                            self.enter(&name, worker)?;
                         }
                     }
                 }
-                Step::Entry(FileType::RegularFile) => self.file(hand)?,
-                Step::Entry(FileType::Symlink) => self.symlink(hand)?,
-                Step::Entry(_) => {
+                WalkStep::Entry(FileType::RegularFile) => self.file(worker)?,
+                WalkStep::Entry(FileType::Symlink) => self.symlink(worker)?,
+                WalkStep::Entry(_) => {
                     let detail = "is neither a file, a directory nor a symbolic link: not copied";
                     let path = self.walk.current_path();
                     return Err(refusal(Op::Copy, &path, Errno::INVAL, detail).into());
@@ -184,7 +184,7 @@ impl Copier<'_> {
     }
 
     /// Makes the directory `name` for the one just entered in the walk, and reads the latter.
-    fn enter(&mut self, name: &CStr, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn enter(&mut self, name: &CStr, worker: &mut Worker<'_>) -> Result<(), Halt> {
         if self.root == Some(place(self.walk.about())) {
             let detail = "would be copied into itself";
             return Err(refusal(Op::Mkdir, &self.path, Errno::INVAL, detail).into());
@@ -192,14 +192,14 @@ impl Copier<'_> {
         let parent = self.target();
         let mkdir = || mkdirat(parent, name, Mode::from_raw_mode(0o700)).map(|()| 0);
         let flags = READ.union(OFlags::DIRECTORY);
-        let made = hand.time(Op::Mkdir, mkdir).and_then(|_| {
+        let made = worker.time(Op::Mkdir, mkdir).and_then(|_| {
             let made = openat(parent, name, flags, Mode::empty())?;
             Ok((place(&about(&made)?), made))
         });
         let (root, made) = made.map_err(|errno| fault(Op::Mkdir, &self.path, errno))?;
         self.targets.push(made);
         self.root.get_or_insert(root);
-        let done = hand.time(Op::Readdir, || self.walk.read());
+        let done = worker.time(Op::Readdir, || self.walk.read());
         done.map(drop)
             .map_err(|errno| self.walk.here(Op::Readdir, errno).into())
     }
@@ -207,9 +207,9 @@ impl Copier<'_> {
     /// Gives the directory just filled the time and mode of the one it was copied from.
     fn seal(&mut self) -> Result<(), Halt> {
         let (from, made) = (self.walk.about(), self.target());
-        let owned = match self.manner {
-            Manner::Direct => Ok(()),
-            Manner::Renamed => own(made, from),
+        let owned = match self.style {
+            CopyStyle::Direct => Ok(()),
+            CopyStyle::Renamed => own(made, from),
         };
         let done = owned
             .and_then(|()| futimens(made, &times(from)))
@@ -217,70 +217,71 @@ impl Copier<'_> {
         done.map_err(|errno| fault(Op::Mkdir, &self.path, errno).into())
     }
 
-    fn file(&mut self, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn file(&mut self, worker: &mut Worker<'_>) -> Result<(), Halt> {
         let (parent, name) = self.walk.current();
         let target = self.targets.last().map_or(CWD, AsFd::as_fd);
-        let made = match self.manner {
-            Manner::Direct => name,
-            Manner::Renamed => temporary_name(name, self.files, &mut self.temporary),
+        let made = match self.style {
+            CopyStyle::Direct => name,
+            CopyStyle::Renamed => temporary_name(name, self.files, &mut self.temporary),
         };
-        let (method, manner, control) = (self.method, self.manner, self.control);
-        let one = One {
+        let (method, style, control) = (self.method, self.style, self.control);
+        let one = FileCopy {
             parent,
             name,
             target,
             made,
             method,
-            manner,
+            style,
             control,
         };
         let (buffer, mut short) = (&mut self.buffer, 0);
-        let copied = hand.time(Op::Copy, || one.copy(buffer, &mut short));
-        (0..short).for_each(|_| hand.count_short());
+        let copied = worker.time(Op::Copy, || one.copy(buffer, &mut short));
+        (0..short).for_each(|_| worker.count_short());
         self.files += 1;
         let path = || self.path.join(OsStr::from_bytes(name.to_bytes()));
         copied.map_err(|trouble| match trouble {
-            Trouble::Source(errno) => self.walk.at_current(Op::Copy, errno).into(),
-            Trouble::Target(errno) => fault(Op::Copy, &path(), errno).into(),
-            Trouble::Cut { copied, size } => cut(&self.walk.current_path(), copied, size).into(),
-            Trouble::Stopped => Halt::Stopped,
+            CopyError::Source(errno) => self.walk.at_current(Op::Copy, errno).into(),
+            CopyError::Target(errno) => fault(Op::Copy, &path(), errno).into(),
+            CopyError::Cut { copied, size } => cut(&self.walk.current_path(), copied, size).into(),
+            CopyError::Stopped => Halt::Stopped,
         })?;
-        if manner == Manner::Renamed {
-            hand.time(Op::Rename, || {
-                renameat(target, made, target, name).map(|()| 0)
-            })
-            .map_err(|errno| fault(Op::Rename, &path(), errno))?;
+        if style == CopyStyle::Renamed {
+            worker
+                .time(Op::Rename, || {
+                    renameat(target, made, target, name).map(|()| 0)
+                })
+                .map_err(|errno| fault(Op::Rename, &path(), errno))?;
         }
         Ok(())
     }
 
-    fn symlink(&mut self, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn symlink(&mut self, worker: &mut Worker<'_>) -> Result<(), Halt> {
         let (parent, name) = self.walk.current();
         let target = self.targets.last().map_or(CWD, AsFd::as_fd);
         let link = std::mem::take(&mut self.link);
         let mut kept = None;
-        let done = hand.time(Op::Copy, || {
+        let done = worker.time(Op::Copy, || {
             let nofollow = AtFlags::SYMLINK_NOFOLLOW;
-            let known =
-                statx(parent, name, nofollow, StatxFlags::BASIC_STATS).map_err(Trouble::Source)?;
-            let says = kept.insert(readlinkat(parent, name, link).map_err(Trouble::Source)?);
-            symlinkat(&**says, target, name).map_err(Trouble::Target)?;
-            if self.manner == Manner::Renamed && geteuid().is_root() {
+            let known = statx(parent, name, nofollow, StatxFlags::BASIC_STATS)
+                .map_err(CopyError::Source)?;
+            let says = kept.insert(readlinkat(parent, name, link).map_err(CopyError::Source)?);
+            symlinkat(&**says, target, name).map_err(CopyError::Target)?;
+            if self.style == CopyStyle::Renamed && geteuid().is_root() {
                 let owner = Some(Uid::from_raw(known.stx_uid));
                 let group = Some(Gid::from_raw(known.stx_gid));
-                chownat(target, name, owner, group, nofollow).map_err(Trouble::Target)?;
+                chownat(target, name, owner, group, nofollow).map_err(CopyError::Target)?;
             }
-            utimensat(target, name, &times(&known), nofollow).map_err(Trouble::Target)?;
+            utimensat(target, name, &times(&known), nofollow).map_err(CopyError::Target)?;
             Ok(0)
         });
         self.link = kept.map_or_else(Vec::new, CString::into_bytes);
         done.map(drop).map_err(|trouble| match trouble {
-            Trouble::Source(errno) => self.walk.at_current(Op::Copy, errno).into(),
-            Trouble::Target(errno) => {
+            CopyError::Source(errno) => self.walk.at_current(Op::Copy, errno).into(),
+            CopyError::Target(errno) => {
                 let path = self.path.join(OsStr::from_bytes(name.to_bytes()));
                 fault(Op::Copy, &path, errno).into()
             }
-            Trouble::Cut { .. } | Trouble::Stopped => Halt::Stopped,
+            CopyError::Cut { .. } | CopyError::Stopped => Halt::Stopped,
         })
     }
 }
@@ -315,41 +316,41 @@ fn temporary_name<'a>(name: &CStr, number: u64, room: &'a mut Vec<u8>) -> &'a CS
 }
 
 /// One file of a tree to copy.
-struct One<'a> {
+struct FileCopy<'a> {
     parent: BorrowedFd<'a>,
     name: &'a CStr,
     target: BorrowedFd<'a>,
     /// Its name until it is complete.
     made: &'a CStr,
     method: CopyMethod,
-    manner: Manner,
+    style: CopyStyle,
     control: &'a Control,
 }
 
-impl One<'_> {
-    fn copy(&self, buffer: &mut [u8], short: &mut u64) -> Result<u64, Trouble> {
+impl FileCopy<'_> {
+    fn copy(&self, buffer: &mut [u8], short: &mut u64) -> Result<u64, CopyError> {
         let source =
-            openat(self.parent, self.name, READ, Mode::empty()).map_err(Trouble::Source)?;
-        let known = about(&source).map_err(Trouble::Source)?;
-        let made = match self.manner {
-            Manner::Direct => openat(self.target, self.made, MAKE, mode(&known)),
-            Manner::Renamed => self.temporary(),
+            openat(self.parent, self.name, READ, Mode::empty()).map_err(CopyError::Source)?;
+        let known = about(&source).map_err(CopyError::Source)?;
+        let made = match self.style {
+            CopyStyle::Direct => openat(self.target, self.made, MAKE, mode(&known)),
+            CopyStyle::Renamed => self.temporary(),
         };
-        let made = made.map_err(Trouble::Target)?;
+        let made = made.map_err(CopyError::Target)?;
         let bytes = match self.method {
             CopyMethod::Classic { .. } => self.classic(&source, &made, buffer, short)?,
             CopyMethod::InKernel => self.in_kernel(&source, &made, known.stx_size)?,
             CopyMethod::Reflink => {
-                ioctl_ficlone(&made, &source).map_err(Trouble::Target)?;
+                ioctl_ficlone(&made, &source).map_err(CopyError::Target)?;
                 known.stx_size
             }
         };
-        futimens(&made, &times(&known)).map_err(Trouble::Target)?;
-        if self.manner == Manner::Renamed {
-            own(&made, &known).map_err(Trouble::Target)?;
+        futimens(&made, &times(&known)).map_err(CopyError::Target)?;
+        if self.style == CopyStyle::Renamed {
+            own(&made, &known).map_err(CopyError::Target)?;
         }
-        fchmod(&made, mode(&known)).map_err(Trouble::Target)?;
-        close(made).map_err(Trouble::Target)?;
+        fchmod(&made, mode(&known)).map_err(CopyError::Target)?;
+        close(made).map_err(CopyError::Target)?;
         Ok(bytes)
     }
 
@@ -369,16 +370,16 @@ impl One<'_> {
         made: &OwnedFd,
         buffer: &mut [u8],
         short: &mut u64,
-    ) -> Result<u64, Trouble> {
+    ) -> Result<u64, CopyError> {
         let mut total = 0;
         loop {
-            let got = read(source, &mut *buffer).map_err(Trouble::Source)?;
+            let got = read(source, &mut *buffer).map_err(CopyError::Source)?;
             if got == 0 {
                 return Ok(total);
             }
             let mut rest = &buffer[..got];
             while !rest.is_empty() {
-                let put = write(made, rest).map_err(Trouble::Target)?;
+                let put = write(made, rest).map_err(CopyError::Target)?;
                 *short += u64::from(put < rest.len());
                 rest = &rest[put..];
             }
@@ -387,22 +388,22 @@ impl One<'_> {
         }
     }
 
-    fn in_kernel(&self, source: &OwnedFd, made: &OwnedFd, size: u64) -> Result<u64, Trouble> {
+    fn in_kernel(&self, source: &OwnedFd, made: &OwnedFd, size: u64) -> Result<u64, CopyError> {
         let mut copied = 0;
         while copied < size {
             match copy_file_range(source, None, made, None, KERNEL_BYTES) {
-                Ok(0) => return Err(Trouble::Cut { copied, size }),
+                Ok(0) => return Err(CopyError::Cut { copied, size }),
                 Ok(bytes) => copied += bytes as u64,
-                Err(errno) => return Err(Trouble::Target(errno)),
+                Err(errno) => return Err(CopyError::Target(errno)),
             }
             self.proceed()?;
         }
         Ok(copied)
     }
 
-    fn proceed(&self) -> Result<(), Trouble> {
+    fn proceed(&self) -> Result<(), CopyError> {
         if self.control.stopped() {
-            Err(Trouble::Stopped)
+            Err(CopyError::Stopped)
         } else {
             Ok(())
         }

@@ -9,12 +9,12 @@ use std::path::Path;
 use rustix::fs::{AtFlags, CWD, FileType, Mode, OFlags, openat, unlinkat};
 use rustix::io::Errno;
 
-use super::walk::{Descent, Step, Walk};
+use super::walk::{Descent, Walk, WalkStep};
 use crate::calls::flush;
 use crate::control::Control;
-use crate::crew::{Halt, Hand, Watch, alone, fault, refusal};
 use crate::files::AtEnd;
-use crate::outcome::{Op, OpError, Outcome};
+use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 
 /// Deletes the tree at `root`, the root included, children before parents, in the order in which
 /// directories list them.
@@ -25,13 +25,13 @@ use crate::outcome::{Op, OpError, Outcome};
 /// # Errors
 /// Nothing was deleted: the root is not a directory, is a symbolic link or a mount point, or has
 /// no name of its own (`/`, `..`). Whatever fails later, a mount point within the tree included,
-/// is found in [`Outcome::error`]; what was deleted until then is gone.
+/// is found in [`PhaseOutcome::error`]; what was deleted until then is gone.
 pub fn delete_tree(
     root: &Path,
     at_end: AtEnd,
     slice_ns: u64,
     control: &Control,
-) -> Result<Outcome, OpError> {
+) -> Result<PhaseOutcome, OpError> {
     let mut walk = Walk::open(root, Op::Readdir)?;
     if walk.root_is_mount() {
         let detail = "is a mount point: nothing was deleted";
@@ -51,55 +51,56 @@ pub fn delete_tree(
     let ops = [Op::Fsync, Op::Unlink, Op::Rmdir, Op::Readdir];
     let why = "entries are removed by plain calls relative to their directory's descriptor";
     Ok(alone(
-        Watch {
+        PhaseOptions {
             slice_ns,
             control,
             ops: &ops,
         },
         why.to_owned(),
-        |hand| {
-            delete(&mut walk, hand)?;
-            hand.time(Op::Rmdir, || {
-                unlinkat(&parent, name, AtFlags::REMOVEDIR).map(|()| 0)
-            })
-            .map_err(|errno| fault(Op::Rmdir, root, errno))?;
+        |worker| {
+            delete(&mut walk, worker)?;
+            worker
+                .time(Op::Rmdir, || {
+                    unlinkat(&parent, name, AtFlags::REMOVEDIR).map(|()| 0)
+                })
+                .map_err(|errno| fault(Op::Rmdir, root, errno))?;
             match at_end {
                 AtEnd::Return => Ok(()),
-                AtEnd::Durable => flush(hand, &parent, above),
+                AtEnd::Durable => flush(worker, &parent, above),
             }
         },
     ))
 }
 
 /// Deletes everything below the root of `walk`.
-fn delete(walk: &mut Walk, hand: &mut Hand<'_>) -> Result<(), Halt> {
-    read(walk, hand)?;
+fn delete(walk: &mut Walk, worker: &mut Worker<'_>) -> Result<(), Halt> {
+    read(walk, worker)?;
     loop {
-        hand.proceed()?;
+        worker.proceed()?;
         match walk.next()? {
-            Step::Done => return Ok(()),
-            Step::Entry(FileType::Directory) => match walk.descend(Op::Readdir)? {
-                Descent::Entered => read(walk, hand)?,
+            WalkStep::Done => return Ok(()),
+            WalkStep::Entry(FileType::Directory) => match walk.descend(Op::Readdir)? {
+                Descent::Entered => read(walk, worker)?,
                 Descent::Elsewhere(error) => return Err(error.into()),
             },
-            Step::Entry(_) => remove(walk, hand, Op::Unlink, AtFlags::empty())?,
-            Step::Leave => {
+            WalkStep::Entry(_) => remove(walk, worker, Op::Unlink, AtFlags::empty())?,
+            WalkStep::Leave => {
                 walk.leave();
-                remove(walk, hand, Op::Rmdir, AtFlags::REMOVEDIR)?;
+                remove(walk, worker, Op::Rmdir, AtFlags::REMOVEDIR)?;
             }
         }
     }
 }
 
-fn read(walk: &mut Walk, hand: &mut Hand<'_>) -> Result<(), Halt> {
-    let done = hand.time(Op::Readdir, || walk.read());
+fn read(walk: &mut Walk, worker: &mut Worker<'_>) -> Result<(), Halt> {
+    let done = worker.time(Op::Readdir, || walk.read());
     done.map(drop)
         .map_err(|errno| walk.here(Op::Readdir, errno).into())
 }
 
-fn remove(walk: &Walk, hand: &mut Hand<'_>, op: Op, flags: AtFlags) -> Result<(), Halt> {
+fn remove(walk: &Walk, worker: &mut Worker<'_>, op: Op, flags: AtFlags) -> Result<(), Halt> {
     let (parent, name) = walk.current();
-    let done = hand.time(op, || unlinkat(parent, name, flags).map(|()| 0));
+    let done = worker.time(op, || unlinkat(parent, name, flags).map(|()| 0));
     done.map(drop)
         .map_err(|errno| walk.at_current(op, errno).into())
 }

@@ -25,9 +25,9 @@ use tar::{Archive, Entry, EntryType};
 
 use crate::calls::{close, flush};
 use crate::control::Control;
-use crate::crew::{Halt, Hand, Watch, alone, errno_of, fault, refusal};
 use crate::files::AtEnd;
-use crate::outcome::{Op, OpError, Outcome};
+use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, errno_of, fault, refusal};
 
 /// Bytes of one record: tar's blocking factor of 20 times 512.
 pub const RECORD_BYTES: usize = 10_240;
@@ -46,7 +46,7 @@ const BLOCK_BYTES: u64 = 512;
 ///
 /// # Errors
 /// Nothing was measured: `archive` cannot be opened, or `to` exists or cannot be made. Whatever
-/// fails later is found in [`Outcome::error`], with the offset in the archive and the entry where
+/// fails later is found in [`PhaseOutcome::error`], with the offset in the archive and the entry where
 /// the archive is at fault: it is damaged or cut short, it names something outside of `to`, or it
 /// holds what is neither file, directory nor link. What was unpacked until then stays.
 pub fn extract_tar(
@@ -55,7 +55,7 @@ pub fn extract_tar(
     at_end: AtEnd,
     slice_ns: u64,
     control: &Control,
-) -> Result<Outcome, OpError> {
+) -> Result<PhaseOutcome, OpError> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC;
     let source =
         openat(CWD, archive, flags, Mode::empty()).map_err(|e| fault(Op::Open, archive, e))?;
@@ -74,28 +74,28 @@ pub fn extract_tar(
         room: vec![0; RECORD_BYTES],
         short: 0,
     };
-    let told = Told::default();
-    let tape = Tape::new(source, &told);
+    let told = ArchivePosition::default();
+    let tape = ArchiveReader::new(source, &told);
     let why = "read in records of 10,240 bytes, each part of a file written by one call";
-    let watch = Watch {
+    let watch = PhaseOptions {
         slice_ns,
         control,
         ops: &[Op::Create, Op::Mkdir, Op::Link, Op::Fsync],
     };
-    Ok(alone(watch, why.to_owned(), |hand| {
-        let done = extractor.all(tape, &told, hand);
-        (0..extractor.short).for_each(|_| hand.count_short());
+    Ok(alone(watch, why.to_owned(), |worker| {
+        let done = extractor.all(tape, &told, worker);
+        (0..extractor.short).for_each(|_| worker.count_short());
         done?;
         match at_end {
             AtEnd::Return => Ok(()),
-            AtEnd::Durable => flush(hand, &extractor.root, to),
+            AtEnd::Durable => flush(worker, &extractor.root, to),
         }
     }))
 }
 
 /// What the tape tells of itself while the archive's reader owns it.
 #[derive(Default)]
-struct Told {
+struct ArchivePosition {
     /// Bytes of the archive given out.
     offset: Cell<u64>,
     /// Its end was come to.
@@ -105,18 +105,18 @@ struct Told {
 }
 
 /// The archive, a record at a time.
-struct Tape<'a> {
+struct ArchiveReader<'a> {
     source: OwnedFd,
     record: Vec<u8>,
     given: usize,
     held: usize,
-    told: &'a Told,
+    told: &'a ArchivePosition,
 }
 
-impl<'a> Tape<'a> {
-    fn new(source: OwnedFd, told: &'a Told) -> Tape<'a> {
+impl<'a> ArchiveReader<'a> {
+    fn new(source: OwnedFd, told: &'a ArchivePosition) -> ArchiveReader<'a> {
         let record = vec![0; RECORD_BYTES];
-        Tape {
+        ArchiveReader {
             source,
             record,
             given: 0,
@@ -139,7 +139,7 @@ impl<'a> Tape<'a> {
     }
 }
 
-impl Read for Tape<'_> {
+impl Read for ArchiveReader<'_> {
     fn read(&mut self, into: &mut [u8]) -> io::Result<usize> {
         if self.given == self.held {
             self.turn()?;
@@ -160,14 +160,14 @@ impl Read for Tape<'_> {
 
 /// What an entry is given when its content is complete.
 #[derive(Clone)]
-struct Seal {
+struct EntryMetadata {
     times: Timestamps,
     mode: Mode,
     owner: (Uid, Gid),
 }
 
 /// Why an entry could not be unpacked.
-enum Trouble {
+enum ExtractError {
     /// The archive cannot be read.
     Archive(io::Error),
     /// The archive asks for what it must not.
@@ -177,9 +177,9 @@ enum Trouble {
     Stopped,
 }
 
-impl From<io::Error> for Trouble {
-    fn from(error: io::Error) -> Trouble {
-        Trouble::Archive(error)
+impl From<io::Error> for ExtractError {
+    fn from(error: io::Error) -> ExtractError {
+        ExtractError::Archive(error)
     }
 }
 
@@ -191,33 +191,38 @@ struct Extractor<'a> {
     /// Those made so far, the root being the empty path. None of them is ever replaced.
     directories: HashSet<PathBuf>,
     /// Directories, and what they are given in the end.
-    sealed_last: Vec<(PathBuf, Seal)>,
+    sealed_last: Vec<(PathBuf, EntryMetadata)>,
     /// Whether owners are set: as root.
     owners: bool,
     room: Vec<u8>,
     short: u64,
 }
 
-type Member<'e, 't> = Entry<'e, Tape<'t>>;
+type Member<'e, 't> = Entry<'e, ArchiveReader<'t>>;
 
 impl Extractor<'_> {
-    fn all(&mut self, tape: Tape<'_>, told: &Told, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn all(
+        &mut self,
+        tape: ArchiveReader<'_>,
+        told: &ArchivePosition,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), Halt> {
         let mut archive = Archive::new(tape);
         told.left.set(HEADER_BYTES_MAX);
         let damaged = |error| self.damaged("", told.offset.get(), &error);
         let mut entries = archive.entries().map_err(damaged)?;
         loop {
-            hand.proceed()?;
+            worker.proceed()?;
             told.left.set(HEADER_BYTES_MAX);
             let begun = told.offset.get().next_multiple_of(BLOCK_BYTES);
             let Some(entry) = entries.next() else { break };
             let mut entry = entry.map_err(|error| self.damaged("", begun, &error))?;
             told.left.set(u64::MAX);
             let name = String::from_utf8_lossy(&entry.path_bytes()).into_owned();
-            self.entry(&mut entry, hand)
+            self.entry(&mut entry, worker)
                 .map_err(|trouble| match trouble {
-                    Trouble::Archive(error) => self.damaged(&name, told.offset.get(), &error),
-                    Trouble::Refused(what) => {
+                    ExtractError::Archive(error) => self.damaged(&name, told.offset.get(), &error),
+                    ExtractError::Refused(what) => {
                         let header = Some(entry.raw_header_position());
                         let detail = format!("entry {name:?} {what}: refused");
                         let error = refusal(Op::Read, self.archive, Errno::INVAL, detail);
@@ -227,8 +232,10 @@ impl Extractor<'_> {
                         }
                         .into()
                     }
-                    Trouble::Target(op, errno) => fault(op, &self.to.join(&name), errno).into(),
-                    Trouble::Stopped => Halt::Stopped,
+                    ExtractError::Target(op, errno) => {
+                        fault(op, &self.to.join(&name), errno).into()
+                    }
+                    ExtractError::Stopped => Halt::Stopped,
                 })?;
         }
         // The end is marked by two blocks of zeros, of which one has been seen, if any: a single one
@@ -260,7 +267,11 @@ impl Extractor<'_> {
         OpError { offset, ..error }.into()
     }
 
-    fn entry(&mut self, entry: &mut Member<'_, '_>, hand: &mut Hand<'_>) -> Result<(), Trouble> {
+    fn entry(
+        &mut self,
+        entry: &mut Member<'_, '_>,
+        worker: &mut Worker<'_>,
+    ) -> Result<(), ExtractError> {
         let kind = entry.header().entry_type();
         if kind.is_pax_global_extensions() {
             io::copy(entry, &mut io::sink())?;
@@ -268,54 +279,56 @@ impl Extractor<'_> {
         }
         let seal = seal(entry)?;
         let bytes = entry.path_bytes().into_owned();
-        let path = inside(&bytes).map_err(|what| Trouble::Refused(what.to_owned()))?;
+        let path = inside(&bytes).map_err(|what| ExtractError::Refused(what.to_owned()))?;
         // Before POSIX a directory was a file whose name ends so.
         let directory = kind.is_dir() || (kind.is_file() && bytes.ends_with(b"/"));
         if directory {
-            self.directory(&path, hand)?;
+            self.directory(&path, worker)?;
             self.sealed_last.push((path, seal));
             return Ok(());
         }
         let Some(parent) = path.parent() else {
-            return Err(Trouble::Refused("is the destination itself".to_owned()));
+            return Err(ExtractError::Refused(
+                "is the destination itself".to_owned(),
+            ));
         };
-        self.directory(parent, hand)?;
+        self.directory(parent, worker)?;
         match kind {
             EntryType::Regular | EntryType::Continuous => {
-                hand.time(Op::Create, || self.file(entry, &path, seal))
+                worker.time(Op::Create, || self.file(entry, &path, seal))
             }
             EntryType::Symlink => {
                 let target = link_target(entry)?;
-                hand.time(Op::Create, || self.symlink(&target, &path, seal))
+                worker.time(Op::Create, || self.symlink(&target, &path, seal))
             }
             EntryType::Link => {
                 let target = link_target(entry)?;
-                hand.time(Op::Link, || self.link(&target, &path))
+                worker.time(Op::Link, || self.link(&target, &path))
             }
             other => {
                 let what = format!("is neither file, directory nor link (type {other:?})");
-                return Err(Trouble::Refused(what));
+                return Err(ExtractError::Refused(what));
             }
         }
         .map(drop)
     }
 
     /// Makes a directory and those above it, where the archive did not make them before.
-    fn directory(&mut self, path: &Path, hand: &mut Hand<'_>) -> Result<(), Trouble> {
+    fn directory(&mut self, path: &Path, worker: &mut Worker<'_>) -> Result<(), ExtractError> {
         if self.directories.contains(path) {
             return Ok(());
         }
         if let Some(parent) = path.parent() {
-            self.directory(parent, hand)?;
+            self.directory(parent, worker)?;
         }
         let make = || mkdirat(&self.root, path, Mode::from_raw_mode(0o700)).map(|()| 0);
-        match hand.time(Op::Mkdir, make) {
+        match worker.time(Op::Mkdir, make) {
             Ok(_) => {}
             Err(Errno::EXIST) => {
                 let what = "needs a directory where the archive put something else";
-                return Err(Trouble::Refused(what.to_owned()));
+                return Err(ExtractError::Refused(what.to_owned()));
             }
-            Err(errno) => return Err(Trouble::Target(Op::Mkdir, errno)),
+            Err(errno) => return Err(ExtractError::Target(Op::Mkdir, errno)),
         }
         self.directories.insert(path.to_path_buf());
         Ok(())
@@ -325,9 +338,9 @@ impl Extractor<'_> {
         &mut self,
         entry: &mut Member<'_, '_>,
         path: &Path,
-        seal: Seal,
-    ) -> Result<u64, Trouble> {
-        let target = |errno| Trouble::Target(Op::Create, errno);
+        seal: EntryMetadata,
+    ) -> Result<u64, ExtractError> {
+        let target = |errno| ExtractError::Target(Op::Create, errno);
         let flags = OFlags::WRONLY
             | OFlags::CREATE
             | OFlags::EXCL
@@ -342,7 +355,7 @@ impl Extractor<'_> {
             let got = entry.read(&mut self.room)?;
             if got == 0 {
                 let cut = format!("{total} of {size} bytes are there");
-                return Err(Trouble::Archive(io::Error::other(cut)));
+                return Err(ExtractError::Archive(io::Error::other(cut)));
             }
             let mut rest = &self.room[..got];
             while !rest.is_empty() {
@@ -352,7 +365,7 @@ impl Extractor<'_> {
             }
             total += got as u64;
             if self.control.stopped() {
-                return Err(Trouble::Stopped);
+                return Err(ExtractError::Stopped);
             }
         }
         futimens(&made, &seal.times).map_err(target)?;
@@ -365,8 +378,8 @@ impl Extractor<'_> {
         Ok(size)
     }
 
-    fn symlink(&self, says: &[u8], path: &Path, seal: Seal) -> Result<u64, Trouble> {
-        let target = |errno| Trouble::Target(Op::Create, errno);
+    fn symlink(&self, says: &[u8], path: &Path, seal: EntryMetadata) -> Result<u64, ExtractError> {
+        let target = |errno| ExtractError::Target(Op::Create, errno);
         let make = || symlinkat(says, &self.root, path);
         self.instead(path, make).map_err(target)?;
         let nofollow = AtFlags::SYMLINK_NOFOLLOW;
@@ -378,8 +391,8 @@ impl Extractor<'_> {
         Ok(0)
     }
 
-    fn link(&self, other: &[u8], path: &Path) -> Result<u64, Trouble> {
-        let refuse = |what: &str| Trouble::Refused(format!("links to a name that {what}"));
+    fn link(&self, other: &[u8], path: &Path) -> Result<u64, ExtractError> {
+        let refuse = |what: &str| ExtractError::Refused(format!("links to a name that {what}"));
         let other = inside(other).map_err(refuse)?;
         let known = |parent| self.directories.contains(parent);
         if !other.parent().is_some_and(known) {
@@ -387,7 +400,7 @@ impl Extractor<'_> {
         }
         let make = || linkat(&self.root, &other, &self.root, path, AtFlags::empty());
         self.instead(path, make)
-            .map_err(|errno| Trouble::Target(Op::Link, errno))?;
+            .map_err(|errno| ExtractError::Target(Op::Link, errno))?;
         Ok(0)
     }
 
@@ -445,15 +458,15 @@ fn inside(name: &[u8]) -> Result<PathBuf, &'static str> {
     Ok(path)
 }
 
-fn link_target(entry: &Member<'_, '_>) -> Result<Vec<u8>, Trouble> {
+fn link_target(entry: &Member<'_, '_>) -> Result<Vec<u8>, ExtractError> {
     match entry.link_name_bytes() {
         Some(name) => Ok(name.into_owned()),
-        None => Err(Trouble::Refused("is a link to nothing".to_owned())),
+        None => Err(ExtractError::Refused("is a link to nothing".to_owned())),
     }
 }
 
 /// Time, mode and owner, the time to the nanosecond where the archive has it.
-fn seal(entry: &mut Member<'_, '_>) -> Result<Seal, Trouble> {
+fn seal(entry: &mut Member<'_, '_>) -> Result<EntryMetadata, ExtractError> {
     let mut modified = Timespec {
         tv_sec: i64::try_from(entry.header().mtime()?).unwrap_or(i64::MAX),
         tv_nsec: 0,
@@ -462,12 +475,12 @@ fn seal(entry: &mut Member<'_, '_>) -> Result<Seal, Trouble> {
         let extension = extension?;
         let key = extension.key_bytes();
         if key.starts_with(b"GNU.sparse.") {
-            return Err(Trouble::Refused("has holes".to_owned()));
+            return Err(ExtractError::Refused("has holes".to_owned()));
         }
         if key == b"mtime" {
             let time = std::str::from_utf8(extension.value_bytes()).ok();
             modified = time.and_then(seconds).ok_or_else(|| {
-                Trouble::Refused("has a time that is no number of seconds".to_owned())
+                ExtractError::Refused("has a time that is no number of seconds".to_owned())
             })?;
         }
     }
@@ -475,9 +488,9 @@ fn seal(entry: &mut Member<'_, '_>) -> Result<Seal, Trouble> {
     let id = |id: u64| match u32::try_from(id) {
         // The largest means "leave as it is" to the system.
         Ok(id) if id != u32::MAX => Ok(id),
-        _ => Err(Trouble::Refused(format!("has the owner {id}"))),
+        _ => Err(ExtractError::Refused(format!("has the owner {id}"))),
     };
-    Ok(Seal {
+    Ok(EntryMetadata {
         times: Timestamps {
             last_access: Timespec {
                 tv_sec: 0,

@@ -11,17 +11,17 @@ use proptest::prelude::*;
 use tar::{Builder, Header};
 
 use super::*;
-use crate::outcome::Ended;
+use crate::outcome::PhaseEnd;
 use crate::spec::Content;
-use crate::tree::{self, Kind, profile};
+use crate::tree::{self, EntryKind, profile};
 
 const SLICE_NS: u64 = 100_000_000;
 
-fn extract(archive: &Path, to: &Path) -> Outcome {
+fn extract(archive: &Path, to: &Path) -> PhaseOutcome {
     extract_tar(archive, to, AtEnd::Return, SLICE_NS, &Control::default()).unwrap()
 }
 
-fn count(outcome: &Outcome, op: Op) -> (u64, u64) {
+fn count(outcome: &PhaseOutcome, op: Op) -> (u64, u64) {
     let kind = outcome.ops.iter().find(|kind| kind.op == op);
     kind.map_or((0, 0), |kind| (kind.count, kind.bytes))
 }
@@ -77,7 +77,7 @@ fn picture(root: &Path) -> Picture {
 fn original(root: &Path) {
     let (entries, fill) = profile::by_name("source-code").unwrap().tree(0.005, 1);
     let ended = tree::build(&entries, root, &fill, 1, &Control::default()).unwrap();
-    assert_eq!(ended, Ended::Complete);
+    assert_eq!(ended, PhaseEnd::Complete);
     fs::write(root.join("empty"), b"").unwrap();
     fs::write(root.join("record"), vec![7; RECORD_BYTES]).unwrap();
     fs::write(
@@ -152,7 +152,7 @@ fn what_is_unpacked_is_what_tar_unpacks() {
             theirs.as_os_str(),
         ]);
         let outcome = extract(&archive, &ours);
-        assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+        assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
         let (theirs_is, ours_is) = (picture(&theirs), picture(&ours));
         for (path, what) in &theirs_is {
             // Of a symbolic link tar keeps the time as we do.
@@ -198,7 +198,7 @@ fn an_archive_of_ours_is_the_tree_that_would_be_built() {
     let (built, ours) = (home.path().join("built"), home.path().join("ours"));
     tree::build(&entries, &built, &fill, 4, &control).unwrap();
     let outcome = extract_tar(&archive, &ours, AtEnd::Durable, SLICE_NS, &control).unwrap();
-    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
     assert_eq!(count(&outcome, Op::Fsync), (1, 0));
     assert_eq!(count(&outcome, Op::Create).1, tree::total_bytes(&entries));
     let plain = |root: &Path| -> Vec<_> {
@@ -296,7 +296,7 @@ fn what_leads_outside_is_refused_and_nothing_is_there() {
         fs::write(home.path().join("secret"), b"secret").unwrap();
         let archive = archive_of(home.path(), &entries);
         let outcome = extract(&archive, &home.path().join("to"));
-        assert_eq!(outcome.ended, Ended::Failed, "{word}");
+        assert_eq!(outcome.ended, PhaseEnd::Failed, "{word}");
         let error = outcome.error.unwrap();
         let text = error.to_string();
         assert!(text.to_lowercase().contains(word), "{word}: {text}");
@@ -326,7 +326,7 @@ fn what_comes_again_replaces_what_was_there_and_never_through_a_link() {
     ];
     let to = home.path().join("to");
     let outcome = extract(&archive_of(home.path(), &entries), &to);
-    assert_eq!(outcome.ended, Ended::Complete, "{:?}", outcome.error);
+    assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
     assert_eq!(fs::read(to.join("twice")).unwrap(), b"second");
     assert_eq!(fs::read(to.join("link")).unwrap(), b"a file");
     assert_eq!(fs::read(home.path().join("secret")).unwrap(), b"secret");
@@ -409,16 +409,16 @@ fn stopping_ends_in_the_middle() {
     let outcome = extract_tar(&archive, &to, AtEnd::Durable, SLICE_NS, &control).unwrap();
     assert_eq!(
         (outcome.ended, fs::read_dir(to).unwrap().count()),
-        (Ended::Stopped, 0)
+        (PhaseEnd::Stopped, 0)
     );
-    let entries = [tree::Entry {
+    let entries = [tree::TreeEntry {
         path: "large".into(),
-        kind: Kind::File { bytes: 1 << 30 },
+        kind: EntryKind::File { bytes: 1 << 30 },
         mode: 0o644,
     }];
     let fill = Content::Random.into();
     let ended = tree::archive(&entries, &home.path().join("b.tar"), &fill, 0, &control).unwrap();
-    assert_eq!(ended, Ended::Stopped);
+    assert_eq!(ended, PhaseEnd::Stopped);
 }
 
 #[test]
@@ -516,7 +516,7 @@ proptest! {
         prop_assert!(strangers(home.path()).is_empty());
         prop_assert_eq!(fs::read(home.path().join("secret")).unwrap(), b"secret");
         if flips.is_empty() {
-            prop_assert_eq!(outcome.ended == Ended::Complete, cut.is_none());
+            prop_assert_eq!(outcome.ended == PhaseEnd::Complete, cut.is_none());
         }
         if let Some(error) = outcome.error {
             prop_assert!(error.path.starts_with(home.path()));

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::{Entry, Fill, Kind};
+use super::{EntryKind, Fill, TreeEntry};
 use crate::draw::Draw;
 use crate::spec::Content;
 
@@ -33,7 +33,7 @@ pub struct Profile {
     /// Where the numbers come from.
     pub source: &'static str,
     /// The kinds of file in it.
-    pub parts: &'static [Part],
+    pub parts: &'static [ProfilePart],
     /// Directories of the nested tree, if files lie in one.
     pub directories: u64,
     /// Components of the deepest of them.
@@ -55,13 +55,13 @@ pub enum Scales {
 
 /// One kind of file.
 #[derive(Debug)]
-pub struct Part {
+pub struct ProfilePart {
     /// In words.
     pub what: &'static str,
     /// How many.
     pub files: u64,
     /// Where they lie.
-    pub home: Home,
+    pub home: Placement,
     /// How their names begin; a number and `ending` follow.
     pub prefix: &'static str,
     /// How their names end.
@@ -76,7 +76,7 @@ pub struct Part {
 
 /// Where files of one kind lie.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Home {
+pub enum Placement {
     /// In one directory; the empty one is the root.
     At(&'static str),
     /// In the directory of their import, `below/year/month/day/import`, 25 photos each.
@@ -94,12 +94,12 @@ pub enum Home {
     Mailbox,
 }
 
-const fn at(below: &'static str) -> Home {
-    Home::At(below)
+const fn at(below: &'static str) -> Placement {
+    Placement::At(below)
 }
 
-const fn photo(below: &'static str, per_photo: u64, own: bool) -> Home {
-    Home::Dated {
+const fn photo(below: &'static str, per_photo: u64, own: bool) -> Placement {
+    Placement::Dated {
         below,
         per_photo,
         own,
@@ -111,14 +111,14 @@ const fn photo(below: &'static str, per_photo: u64, own: bool) -> Home {
 const fn part(
     what: &'static str,
     files: u64,
-    home: Home,
+    home: Placement,
     prefix: &'static str,
     ending: &'static str,
     mode: u32,
     compress_ratio: f64,
     sizes: &'static [(f64, u64)],
-) -> Part {
-    Part {
+) -> ProfilePart {
+    ProfilePart {
         what,
         files,
         home,
@@ -139,7 +139,7 @@ pub const ALL: &[Profile] = &[
         source: "maildir as Dovecot lays it out; sizes assumed: half below 8 KB, one in a hundred \
                  above 2 MB (attachments in base64)",
         parts: &[
-            part("messages", 20_000, Home::Mailbox, "1385000000.M", ".host:2,S", 0o600, 1.5,
+            part("messages", 20_000, Placement::Mailbox, "1385000000.M", ".host:2,S", 0o600, 1.5,
                 &[(0.0, 700), (0.25, 3_000), (0.5, 8_000), (0.75, 30_000), (0.9, 120_000),
                   (0.99, 2_000_000), (1.0, 20_000_000)]),
         ],
@@ -152,17 +152,17 @@ pub const ALL: &[Profile] = &[
                  2026-11-21: 114,376 files, 5.7 GB, 15,517 directories, 5,509 links; ratios by zlib at \
                  level 1 in blocks of 128 KiB",
         parts: &[
-            part("text and other", 6_470, Home::Nested, "", ".txt", 0o644, 2.9,
+            part("text and other", 6_470, Placement::Nested, "", ".txt", 0o644, 2.9,
                 &[(0.0, 0), (0.1, 232), (0.25, 651), (0.5, 1_338), (0.75, 3_477), (0.9, 14_870),
                   (0.97, 71_320), (0.99, 268_836), (0.999, 3_018_739), (1.0, 145_959_730)]),
-            part("sources and headers", 8_175, Home::Nested, "", ".h", 0o644, 3.7, SOURCES),
-            part("packed: manuals, pictures", 7_275, Home::Nested, "", ".gz", 0o644, 1.06,
+            part("sources and headers", 8_175, Placement::Nested, "", ".h", 0o644, 3.7, SOURCES),
+            part("packed: manuals, pictures", 7_275, Placement::Nested, "", ".gz", 0o644, 1.06,
                 &[(0.0, 0), (0.1, 468), (0.25, 741), (0.5, 1_192), (0.75, 1_783), (0.9, 3_676),
                   (0.97, 15_737), (0.99, 78_482), (0.999, 1_542_995), (1.0, 70_311_666)]),
-            part("objects and data", 5_983, Home::Nested, "", ".bin", 0o644, 2.8,
+            part("objects and data", 5_983, Placement::Nested, "", ".bin", 0o644, 2.8,
                 &[(0.0, 8), (0.1, 650), (0.25, 1_979), (0.5, 5_044), (0.75, 16_153), (0.9, 50_761),
                   (0.97, 156_451), (0.99, 370_975), (0.999, 6_030_624), (1.0, 31_252_892)]),
-            part("programs and libraries", 691, Home::Nested, "", "", 0o755, 2.3,
+            part("programs and libraries", 691, Placement::Nested, "", "", 0o755, 2.3,
                 &[(0.0, 496), (0.1, 14_504), (0.25, 18_504), (0.5, 35_240), (0.75, 113_608),
                   (0.9, 544_176), (0.97, 2_995_512), (0.99, 25_762_552), (0.999, 117_308_864),
                   (1.0, 296_700_760)]),
@@ -196,8 +196,8 @@ pub const ALL: &[Profile] = &[
         source: "sizes and ratio of the 32,700 source files, sizes of the texts, of the scan of \
                  os-image",
         parts: &[
-            part("sources", 8_000, Home::Nested, "", ".c", 0o644, 3.7, SOURCES),
-            part("texts", 900, Home::Nested, "", ".md", 0o644, 2.9,
+            part("sources", 8_000, Placement::Nested, "", ".c", 0o644, 3.7, SOURCES),
+            part("texts", 900, Placement::Nested, "", ".md", 0o644, 2.9,
                 &[(0.0, 0), (0.1, 232), (0.25, 651), (0.5, 1_338), (0.75, 3_477), (0.9, 14_870),
                   (0.97, 71_320), (1.0, 268_836)]),
             part("packed objects of the history", 100, at("history"), "pack-", ".pack", 0o444, 1.0,
@@ -238,7 +238,7 @@ pub fn by_name(name: &str) -> Option<&'static Profile> {
     ALL.iter().find(|profile| profile.name == name)
 }
 
-impl Part {
+impl ProfilePart {
     /// The size below which a share of the files lies, bytes.
     fn size(&self, share: f64) -> f64 {
         let above = self.sizes.iter().position(|(below, _)| *below >= share);
@@ -258,8 +258,8 @@ impl Part {
 impl Profile {
     /// The tree at a scale (above 0, at most [`SCALE_MAX`]), sorted by path, which puts parents
     /// before their children, and what its files are filled with.
-    pub fn tree(&self, scale: f64, seed: u64) -> (Vec<Entry>, Fill) {
-        let mut planter = Planter {
+    pub fn tree(&self, scale: f64, seed: u64) -> (Vec<TreeEntry>, Fill) {
+        let mut planter = TreeBuilder {
             random: Draw::new(seed, PROFILE),
             entries: BTreeMap::new(),
             nested: vec![PathBuf::new()],
@@ -286,7 +286,7 @@ impl Profile {
             contents: contents.collect(),
             which,
         };
-        let entry = |(path, (kind, mode, _))| Entry { path, kind, mode };
+        let entry = |(path, (kind, mode, _))| TreeEntry { path, kind, mode };
         (planter.entries.into_iter().map(entry).collect(), fill)
     }
 }
@@ -297,15 +297,15 @@ fn times(number: u64, scale: f64) -> u64 {
 }
 
 /// A tree in the making.
-struct Planter {
+struct TreeBuilder {
     random: Draw,
     /// What, its mode, and the position of its part.
-    entries: BTreeMap<PathBuf, (Kind, u32, u8)>,
+    entries: BTreeMap<PathBuf, (EntryKind, u32, u8)>,
     /// The directories of the nested tree, its root included.
     nested: Vec<PathBuf>,
 }
 
-impl Planter {
+impl TreeBuilder {
     /// Each directory lies in any of those above the depth limit.
     fn nest(&mut self, directories: u64, depth_max: usize) {
         let mut parents = vec![0];
@@ -331,14 +331,21 @@ impl Planter {
     fn directory(&mut self, path: &Path) {
         let mut path = path;
         while !path.as_os_str().is_empty() && !self.entries.contains_key(path) {
-            let entry = (Kind::Directory, 0o755, 0);
+            let entry = (EntryKind::Directory, 0o755, 0);
             self.entries.insert(path.to_path_buf(), entry);
             path = path.parent().unwrap_or(Path::new(""));
         }
     }
 
     /// Makes `count` files of a part.
-    fn plant(&mut self, part: &Part, count: u64, scale: f64, number: u8, files: &mut Vec<PathBuf>) {
+    fn plant(
+        &mut self,
+        part: &ProfilePart,
+        count: u64,
+        scale: f64,
+        number: u8,
+        files: &mut Vec<PathBuf>,
+    ) {
         let size = |index| {
             let size = part.size((index as f64 + 0.5) / count as f64) * scale;
             size.round() as u64
@@ -351,28 +358,28 @@ impl Planter {
         for (index, bytes) in (0..).zip(sizes) {
             let home = self.home(part.home, index);
             let mut name = match part.home {
-                Home::Nested => self.word(&format!("-{index:x}")),
+                Placement::Nested => self.word(&format!("-{index:x}")),
                 _ => format!("{}{index:06}", part.prefix),
             };
             name.push_str(part.ending);
-            if part.home == Home::Mailbox {
+            if part.home == Placement::Mailbox {
                 // As Dovecot does, so that the size is known without looking.
                 name = name.replace(":2,S", &format!(",S={bytes}:2,S"));
             }
             self.directory(&home);
             let path = home.join(name);
-            if part.home == Home::Nested {
+            if part.home == Placement::Nested {
                 files.push(path.clone());
             }
-            let entry = (Kind::File { bytes }, part.mode, number);
+            let entry = (EntryKind::File { bytes }, part.mode, number);
             self.entries.insert(path, entry);
         }
     }
 
-    fn home(&mut self, home: Home, index: u64) -> PathBuf {
+    fn home(&mut self, home: Placement, index: u64) -> PathBuf {
         match home {
-            Home::At(below) => below.into(),
-            Home::Dated {
+            Placement::At(below) => below.into(),
+            Placement::Dated {
                 below,
                 per_photo,
                 own,
@@ -391,11 +398,11 @@ impl Planter {
                 }
                 path
             }
-            Home::Nested => {
+            Placement::Nested => {
                 let number = self.random.below(self.nested.len() as u64) as usize;
                 self.nested[number].clone()
             }
-            Home::Mailbox => {
+            Placement::Mailbox => {
                 let maildir = format!("user-{:03}/Maildir", index / MAILBOX);
                 for beside in ["new", "tmp"] {
                     self.directory(&Path::new(&maildir).join(beside));
@@ -408,13 +415,13 @@ impl Planter {
     /// Symbolic links in the nested tree, to files of it.
     fn link(&mut self, count: u64, files: &[PathBuf]) {
         for number in 0..count {
-            let home = self.home(Home::Nested, 0);
+            let home = self.home(Placement::Nested, 0);
             let file = self.random.below(files.len() as u64) as usize;
             let up = home.components().map(|_| OsStr::new(".."));
             let target = up.collect::<PathBuf>().join(&files[file]);
             let path = home.join(self.word(&format!("-{number:x}.link")));
             self.entries
-                .insert(path, (Kind::Symlink { target }, 0o777, 0));
+                .insert(path, (EntryKind::Symlink { target }, 0o777, 0));
         }
     }
 }
@@ -476,7 +483,7 @@ mod tests {
                 let mut sizes: Vec<u64> = (0..entries.len())
                     .filter(of)
                     .filter_map(|at| match entries[at].kind {
-                        Kind::File { bytes } => Some(bytes),
+                        EntryKind::File { bytes } => Some(bytes),
                         _ => None,
                     })
                     .collect();

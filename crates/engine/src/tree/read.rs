@@ -8,9 +8,9 @@ use rustix::io::{Errno, read};
 
 use super::copy::at;
 use crate::control::Control;
-use crate::crew::{Watch, alone, fault, refusal};
-use crate::memory::Memory;
-use crate::outcome::{Op, OpError, Outcome};
+use crate::memory::AlignedMemory;
+use crate::outcome::{Op, OpError, PhaseOutcome};
+use crate::worker_pool::{PhaseOptions, alone, fault, refusal};
 
 /// Reads the file or device at `path` in blocks of `block_bytes`, past the page cache if `direct`,
 /// to its end, or until at least `bytes` have been read.
@@ -20,7 +20,7 @@ use crate::outcome::{Op, OpError, Outcome};
 ///
 /// # Errors
 /// Nothing was measured: the file cannot be opened, `direct` is refused, the block is empty or
-/// there is no memory for it. Whatever fails later is found in [`Outcome::error`].
+/// there is no memory for it. Whatever fails later is found in [`PhaseOutcome::error`].
 pub fn read_file(
     path: &Path,
     block_bytes: u32,
@@ -28,7 +28,7 @@ pub fn read_file(
     bytes: Option<u64>,
     slice_ns: u64,
     control: &Control,
-) -> Result<Outcome, OpError> {
+) -> Result<PhaseOutcome, OpError> {
     if block_bytes == 0 {
         return Err(refusal(Op::Read, path, Errno::INVAL, "the block is empty"));
     }
@@ -47,28 +47,28 @@ pub fn read_file(
         ),
         errno => fault(Op::Open, path, errno),
     })?;
-    let mut memory = Memory::new(block_bytes as usize)
+    let mut memory = AlignedMemory::new(block_bytes as usize)
         .map_err(|error| refusal(Op::Read, path, Errno::NOMEM, error.to_string()))?;
     let why = format!(
         "read by calls of {block_bytes} bytes{}",
         if direct { ", past the page cache" } else { "" }
     );
-    let watch = Watch {
+    let watch = PhaseOptions {
         slice_ns,
         control,
         ops: &[Op::Read],
     };
-    Ok(alone(watch, why, |hand| {
+    Ok(alone(watch, why, |worker| {
         let block = &mut memory.bytes_mut()[..block_bytes as usize];
         let (mut offset, mut short) = (0, false);
         while bytes.is_none_or(|bytes| offset < bytes) {
-            hand.proceed()?;
-            let got = hand.time(Op::Read, || read(&source, &mut *block).map(|n| n as u64));
+            worker.proceed()?;
+            let got = worker.time(Op::Read, || read(&source, &mut *block).map(|n| n as u64));
             match got.map_err(|errno| at(Op::Read, path, offset, errno))? {
                 0 => break,
                 got => {
                     if short {
-                        hand.count_short();
+                        worker.count_short();
                     }
                     short = got < u64::from(block_bytes);
                     offset += got;

@@ -15,8 +15,8 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::crew::{fault, refusal};
 use crate::outcome::{Op, OpError};
+use crate::worker_pool::{fault, refusal};
 
 /// Most directories one below the other; each keeps a descriptor open while it is gone through.
 pub const DEPTH_MAX: usize = 256;
@@ -27,7 +27,7 @@ pub(super) const PLACE: StatxFlags = StatxFlags::BASIC_STATS.union(StatxFlags::M
 
 /// What comes next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Step {
+pub(super) enum WalkStep {
     /// An entry of the directory: see [`Walk::current`].
     Entry(FileType),
     /// The end of a directory below the root: see [`Walk::leave`].
@@ -148,14 +148,18 @@ impl Walk {
     }
 
     /// The next entry; its kind is looked up where the file system did not tell it.
-    pub(super) fn next(&mut self) -> Result<Step, OpError> {
+    pub(super) fn next(&mut self) -> Result<WalkStep, OpError> {
         let inner = self.frames.len() > 1;
         let frame = self
             .frames
             .last_mut()
             .expect("the root's frame is never left");
         let Some((name, kind)) = frame.names.get(frame.seen) else {
-            return Ok(if inner { Step::Leave } else { Step::Done });
+            return Ok(if inner {
+                WalkStep::Leave
+            } else {
+                WalkStep::Done
+            });
         };
         let kind = match kind {
             FileType::Unknown => {
@@ -165,7 +169,7 @@ impl Walk {
             known => Ok(known),
         };
         frame.seen += 1;
-        kind.map(Step::Entry)
+        kind.map(WalkStep::Entry)
             .map_err(|errno| fault(Op::Stat, &self.current_path(), errno))
     }
 

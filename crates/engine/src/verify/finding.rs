@@ -5,10 +5,10 @@ use std::os::fd::OwnedFd;
 
 use rustix::fs::FileType;
 
-use super::ledger::{Expected, Ledger};
+use super::ledger::{ContentLedger, Expected};
 use super::sector::{Label, Sector, sectors};
 use crate::content::SECTOR;
-use crate::shape::Step;
+use crate::shape::BlockStep;
 
 /// Damage up to so many bits is told as such even where it hit the sector's header; more of it
 /// cannot be told from a sector somebody else wrote.
@@ -16,7 +16,7 @@ const DAMAGE_BITS_MAX: u32 = 64;
 
 /// A read that did not hold what it must.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Finding {
+pub(crate) struct ContentMismatch {
     /// Of the first wrong sector, bytes from the beginning of the file.
     pub(crate) offset: u64,
     /// What was expected and what was found.
@@ -25,7 +25,7 @@ pub(crate) struct Finding {
 
 /// A unit under suspicion.
 struct Suspect<'a> {
-    ledger: &'a Ledger,
+    ledger: &'a ContentLedger,
     file: u32,
     /// Where the unit begins in the file, bytes.
     begin: u64,
@@ -40,12 +40,12 @@ struct Suspect<'a> {
 #[cold]
 #[inline(never)]
 pub(super) fn judge(
-    ledger: &Ledger,
+    ledger: &ContentLedger,
     file: u32,
     begin: u64,
     bytes: &[u8],
     expected: Expected,
-) -> Result<(), Finding> {
+) -> Result<(), ContentMismatch> {
     let suspect = Suspect {
         ledger,
         file,
@@ -57,7 +57,7 @@ pub(super) fn judge(
     let Some(first) = (0..count).find(|index| !suspect.is_right(*index)) else {
         return Ok(());
     };
-    Err(Finding {
+    Err(ContentMismatch {
         offset: suspect.offset(first),
         detail: suspect.describe(first),
     })
@@ -267,11 +267,11 @@ fn same_bytes(a: &Sector, b: &Sector) -> usize {
 #[cold]
 #[inline(never)]
 pub(super) fn truncated(
-    ledger: &Ledger,
+    ledger: &ContentLedger,
     file: &OwnedFd,
-    step: &Step,
+    step: &BlockStep,
     moved: u32,
-) -> Result<(), Finding> {
+) -> Result<(), ContentMismatch> {
     let units = ledger.units_of(step.target);
     let unit_bytes = ledger.unit_bytes() as u64;
     let first = units.start;
@@ -286,7 +286,7 @@ pub(super) fn truncated(
     if !is_file || found >= expected || end < found {
         return Ok(());
     }
-    Err(Finding {
+    Err(ContentMismatch {
         offset: end - end % SECTOR as u64,
         detail: format!("truncated: the file must hold {expected} bytes, and holds {found}"),
     })

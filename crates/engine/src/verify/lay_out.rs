@@ -4,15 +4,15 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::fs::OFlags;
 
-use super::ledger::Ledger;
+use super::ledger::ContentLedger;
 use super::verifier::Verified;
 use crate::control::Control;
 use crate::error::StartError;
 use crate::io::sync::Sync;
-use crate::io::{Device, Fault};
-use crate::memory::Memory;
+use crate::io::{IoDevice, IoFailure};
+use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
-use crate::shape::Step;
+use crate::shape::BlockStep;
 
 /// Bytes of one write, or a unit if that is larger.
 const PIECE_BYTES: usize = 1 << 20;
@@ -27,7 +27,7 @@ const PIECE_BYTES: usize = 1 << 20;
 /// # Errors
 /// [`StartError::Open`]; [`StartError::LayOut`] with path, offset and errno of the write that
 /// failed; [`StartError::Memory`].
-pub fn lay_out_verified(ledger: &Ledger, control: &Control) -> Result<(), StartError> {
+pub fn lay_out_verified(ledger: &ContentLedger, control: &Control) -> Result<(), StartError> {
     let flags = OFlags::WRONLY | OFlags::CREATE;
     let files = ledger.targets().iter();
     let files: Vec<_> = files
@@ -38,7 +38,7 @@ pub fn lay_out_verified(ledger: &Ledger, control: &Control) -> Result<(), StartE
     let piece_bytes = (PIECE_BYTES / unit_bytes).max(1) * unit_bytes;
     let device = Sync {
         files: &files,
-        read: Memory::new(piece_bytes)?,
+        read: AlignedMemory::new(piece_bytes)?,
         pool: None,
         data_only: false,
     };
@@ -55,8 +55,8 @@ pub fn lay_out_verified(ledger: &Ledger, control: &Control) -> Result<(), StartE
 }
 
 /// Returns whether it got to the end.
-fn write_whole<D: Device>(
-    ledger: &Ledger,
+fn write_whole<D: IoDevice>(
+    ledger: &ContentLedger,
     device: &mut D,
     target: u32,
     piece_bytes: u64,
@@ -66,7 +66,7 @@ fn write_whole<D: Device>(
     let end = ledger.units_of(target).len() as u64 * unit_bytes;
     let mut offset = 0;
     while offset < end {
-        let step = Step {
+        let step = BlockStep {
             op: Op::Write,
             target,
             size: (end - offset).min(piece_bytes) as u32,
@@ -85,7 +85,7 @@ fn write_whole<D: Device>(
         let _ = device.check(&step, moved);
         let whole = u64::from(moved) / unit_bytes * unit_bytes;
         if whole == 0 {
-            return Err(fail(Fault::NOTHING_WRITTEN));
+            return Err(fail(IoFailure::NOTHING_WRITTEN));
         }
         offset += whole;
         control.ops.fetch_add(1, Ordering::Relaxed);
@@ -94,7 +94,13 @@ fn write_whole<D: Device>(
     Ok(true)
 }
 
-fn failed(ledger: &Ledger, op: Op, target: u32, offset: Option<u64>, fault: Fault) -> StartError {
+fn failed(
+    ledger: &ContentLedger,
+    op: Op,
+    target: u32,
+    offset: Option<u64>,
+    fault: IoFailure,
+) -> StartError {
     StartError::LayOut(OpError {
         op,
         path: ledger.targets()[target as usize].path.clone(),

@@ -12,7 +12,7 @@ use std::sync::{Mutex, PoisonError};
 use super::sector::{HEADER_BYTES, Stamp};
 use crate::content::SECTOR;
 use crate::error::StartError;
-use crate::spec::{Content, Spec, Target};
+use crate::spec::{Content, IoTarget, Spec};
 
 const IN_USE: u32 = 1 << 31;
 const UNSURE: u32 = 1 << 30;
@@ -25,8 +25,8 @@ const RATIO_MAX: f64 = (SECTOR / HEADER_BYTES) as f64;
 ///
 /// Takes 4 bytes of memory per unit: 1 MiB for each GiB of files in units of 4 KiB.
 #[derive(Debug)]
-pub struct Ledger {
-    targets: Vec<Target>,
+pub struct ContentLedger {
+    targets: Vec<IoTarget>,
     unit_bytes: u32,
     content: Content,
     stamp: Stamp,
@@ -60,7 +60,7 @@ impl Expected {
 }
 
 /// The greatest common divisor of everything the blocks of a phase are multiples of, bytes: the
-/// unit of a [`Ledger`] for it.
+/// unit of a [`ContentLedger`] for it.
 pub fn unit_bytes(spec: &Spec) -> u32 {
     let sizes = spec.block_sizes.iter().map(|(size, _)| *size);
     let align = spec.align.map(std::num::NonZeroU32::get);
@@ -101,7 +101,7 @@ fn kept(content: Content) -> Result<usize, StartError> {
     }
 }
 
-impl Ledger {
+impl ContentLedger {
     /// A ledger of these files in which nothing is written yet. `unit_bytes` divides the size and
     /// the offset of every operation there will be (see [`unit_bytes`]); what is left at the end of
     /// a file, smaller than a unit, is not touched. `seed` decides the content, and the content
@@ -111,11 +111,11 @@ impl Ledger {
     /// [`StartError::Spec`] for content in which blocks could not be told apart, for units that
     /// are not whole sectors of 512 bytes, and if the memory cannot be had.
     pub fn new(
-        targets: &[Target],
+        targets: &[IoTarget],
         unit_bytes: u32,
         content: Content,
         seed: u64,
-    ) -> Result<Ledger, StartError> {
+    ) -> Result<ContentLedger, StartError> {
         let keep = kept(content)?;
         if unit_bytes == 0 || !(unit_bytes as usize).is_multiple_of(SECTOR) {
             return refuse(
@@ -142,7 +142,7 @@ impl Ledger {
         units.resize_with(count, AtomicU32::default);
         let stamp = Stamp::new(seed, keep);
         let marks = (0..).zip(targets).map(|(file, _)| stamp.mark(file));
-        Ok(Ledger {
+        Ok(ContentLedger {
             targets: targets.to_vec(),
             unit_bytes,
             content,
@@ -156,7 +156,7 @@ impl Ledger {
 
     /// Refuses a phase this ledger does not fit.
     pub(crate) fn check(&self, spec: &Spec) -> Result<(), StartError> {
-        if spec.engine == crate::spec::Engine::Null {
+        if spec.engine == crate::spec::IoEngine::Null {
             return refuse(
                 "the null engine moves no data to verify".to_owned(),
                 "use another engine, or leave verification out",
@@ -191,7 +191,7 @@ impl Ledger {
     }
 
     /// The files.
-    pub(super) fn targets(&self) -> &[Target] {
+    pub(super) fn targets(&self) -> &[IoTarget] {
         &self.targets
     }
 
@@ -208,7 +208,7 @@ impl Ledger {
     }
 
     /// The file with this mark.
-    pub(super) fn marked(&self, mark: u64) -> Option<&Target> {
+    pub(super) fn marked(&self, mark: u64) -> Option<&IoTarget> {
         let file = self.marks.iter().position(|known| *known == mark)?;
         Some(&self.targets[file])
     }
@@ -290,15 +290,15 @@ impl Ledger {
 mod tests {
     use super::*;
 
-    fn ledger(sizes: &[u64], unit: u32) -> Ledger {
-        let targets: Vec<Target> = (0..)
+    fn ledger(sizes: &[u64], unit: u32) -> ContentLedger {
+        let targets: Vec<IoTarget> = (0..)
             .zip(sizes)
-            .map(|(file, bytes)| Target {
+            .map(|(file, bytes)| IoTarget {
                 path: format!("/data/{file}").into(),
                 bytes: *bytes,
             })
             .collect();
-        Ledger::new(&targets, unit, Content::Random, 1).unwrap()
+        ContentLedger::new(&targets, unit, Content::Random, 1).unwrap()
     }
 
     #[test]
@@ -375,12 +375,12 @@ mod tests {
 
     #[test]
     fn content_that_cannot_be_told_apart_is_refused() {
-        let targets = [Target {
+        let targets = [IoTarget {
             path: "/data".into(),
             bytes: 4096,
         }];
         let shaped = |ratio, duplicates| Content::Shaped { ratio, duplicates };
-        let new = |unit, content| Ledger::new(&targets, unit, content, 1);
+        let new = |unit, content| ContentLedger::new(&targets, unit, content, 1);
         for (unit, content, word) in [
             (4096, Content::Zero, "zeros"),
             (4096, shaped(2.0, 0.1), "10 % duplicates"),

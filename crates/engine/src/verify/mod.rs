@@ -1,7 +1,7 @@
 //! Whether what is read is what was written.
 //!
 //! Each 512-byte sector written under verification says what it is: file, offset, generation and a
-//! checksum (`docs/formats/sector.md`). A [`Ledger`] remembers which generation each unit of each
+//! checksum (`docs/formats/sector.md`). A [`ContentLedger`] remembers which generation each unit of each
 //! file must hold; it is all that has to be kept to check every byte, in the same phase or in a
 //! later one. A read that does not hold what the ledger says fails the phase, with the offset of
 //! the first wrong sector, what was expected and what was found.
@@ -21,9 +21,9 @@ mod sector;
 mod verifier;
 
 pub use lay_out::lay_out_verified;
-pub use ledger::{Ledger, unit_bytes};
+pub use ledger::{ContentLedger, unit_bytes};
 
-pub(crate) use finding::Finding;
+pub(crate) use finding::ContentMismatch;
 pub(crate) use verifier::{Slots, Verified};
 
 #[cfg(test)]

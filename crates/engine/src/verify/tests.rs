@@ -6,17 +6,17 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use rustix::io::Errno;
 
 use super::*;
-use crate::clock::Clock;
+use crate::block_worker::{drive, tests as worker};
+use crate::clock::FastClock;
 use crate::content::SECTOR;
 use crate::control::Control;
-use crate::io::{Device, Fault};
+use crate::io::{IoDevice, IoFailure};
 use crate::outcome::Op;
 use crate::pace::Eager;
-use crate::ring::{Flight, Ring, Wait, drive_ring};
-use crate::shape::{Shape, Share, Step};
-use crate::spec::{Access, Content, Target};
+use crate::ring::{InFlight, Ring, Wait, drive_ring};
+use crate::shape::{BlockStep, OpSequence, WorkerShare};
+use crate::spec::{AccessPattern, Content, IoTarget};
 use crate::watch::Finish;
-use crate::worker::{drive, tests as worker};
 
 const UNIT: u32 = 4096;
 
@@ -44,8 +44,8 @@ impl Slots for Disk {
     }
 }
 
-impl Device for Disk {
-    fn issue(&mut self, step: &Step) -> Result<u32, Fault> {
+impl IoDevice for Disk {
+    fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
         let (at, size) = (step.offset as usize, step.size as usize);
         if step.op == Op::Read {
             self.buffer[..size].copy_from_slice(&self.bytes[at..at + size]);
@@ -53,24 +53,24 @@ impl Device for Disk {
         }
         let (really, said) = self.fates.pop().unwrap_or((size, Ok(step.size)));
         self.bytes[at..at + really].copy_from_slice(&self.buffer[..really]);
-        said.map_err(Fault::from)
+        said.map_err(IoFailure::from)
     }
 
-    fn sync(&mut self, _target: u32) -> Result<(), Fault> {
+    fn sync(&mut self, _target: u32) -> Result<(), IoFailure> {
         Ok(())
     }
 }
 
-fn ledger(units: u64) -> Ledger {
-    let target = Target {
+fn ledger(units: u64) -> ContentLedger {
+    let target = IoTarget {
         path: "/data".into(),
         bytes: units * u64::from(UNIT),
     };
-    Ledger::new(&[target], UNIT, Content::Random, 1).unwrap()
+    ContentLedger::new(&[target], UNIT, Content::Random, 1).unwrap()
 }
 
-fn step(op: Op, unit: u64, units: u32) -> Step {
-    Step {
+fn step(op: Op, unit: u64, units: u32) -> BlockStep {
+    BlockStep {
         op,
         target: 0,
         size: units * UNIT,
@@ -79,14 +79,17 @@ fn step(op: Op, unit: u64, units: u32) -> Step {
 }
 
 /// One operation from beginning to end.
-fn operation<D: Device>(device: &mut D, step: &Step) -> Result<u32, Option<Finding>> {
+fn operation<D: IoDevice>(
+    device: &mut D,
+    step: &BlockStep,
+) -> Result<u32, Option<ContentMismatch>> {
     assert!(device.prepare(step), "{step:?} is held back");
     let moved = device.issue(step).map_err(|_| None)?;
     device.check(step, moved).map_err(Some)?;
     Ok(moved)
 }
 
-fn words(result: Result<u32, Option<Finding>>) -> (u64, String) {
+fn words(result: Result<u32, Option<ContentMismatch>>) -> (u64, String) {
     let finding = result.unwrap_err().expect("the operation itself failed");
     (finding.offset, finding.detail)
 }
@@ -102,7 +105,7 @@ fn put(disk: &mut Disk, at: usize, bytes: &[u8]) {
 
 /// A device over `disk`, and what it does with it.
 fn with<T>(
-    ledger: &Ledger,
+    ledger: &ContentLedger,
     disk: &mut Disk,
     act: impl FnOnce(&mut Verified<'_, &mut Disk>) -> T,
 ) -> (T, u64) {
@@ -120,11 +123,11 @@ impl Slots for &mut Disk {
     }
 }
 
-impl Device for &mut Disk {
-    fn issue(&mut self, step: &Step) -> Result<u32, Fault> {
+impl IoDevice for &mut Disk {
+    fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
         (**self).issue(step)
     }
-    fn sync(&mut self, target: u32) -> Result<(), Fault> {
+    fn sync(&mut self, target: u32) -> Result<(), IoFailure> {
         (**self).sync(target)
     }
 }
@@ -305,10 +308,10 @@ fn whoever_waits_gives_way_to_nobody_behind_it() {
 struct Reversed {
     disk: Disk,
     depth: usize,
-    under_way: Vec<(usize, Step)>,
+    under_way: Vec<(usize, BlockStep)>,
     most: usize,
     done: Vec<(usize, i32)>,
-    pushed: Vec<Step>,
+    pushed: Vec<BlockStep>,
 }
 
 impl Reversed {
@@ -332,8 +335,8 @@ impl Slots for Reversed {
 }
 
 impl Ring for Reversed {
-    fn push(&mut self, slot: usize, step: &Step) -> bool {
-        let overlaps = |other: &Step| {
+    fn push(&mut self, slot: usize, step: &BlockStep) -> bool {
+        let overlaps = |other: &BlockStep| {
             step.offset < other.offset + u64::from(other.size)
                 && other.offset < step.offset + u64::from(step.size)
         };
@@ -380,19 +383,19 @@ fn a_ring_holds_back_what_overlaps_and_keeps_the_order() {
         let mut spec = worker::spec(0.5, 2_000);
         spec.targets[0].bytes = 20 * u64::from(UNIT);
         spec.block_sizes = vec![(UNIT, 3), (2 * UNIT, 2), (4 * UNIT, 1)];
-        spec.access = Access::Zipf(1.2);
+        spec.access = AccessPattern::Zipf(1.2);
         let content = Content::Random;
-        let ledger = Ledger::new(&spec.targets, unit_bytes(&spec), content, 3).unwrap();
+        let ledger = ContentLedger::new(&spec.targets, unit_bytes(&spec), content, 3).unwrap();
         let total = AtomicU64::new(0);
         let ring = Reversed::new(depth, Disk::new(20 * 4 * UNIT as usize));
         let mut ring = Verified::new(ring, depth, &ledger, &[], &total);
         let (control, halt) = (Control::default(), AtomicBool::new(false));
-        let mut worker = worker::worker(&spec, Clock::calibrated(), &control, &halt);
-        let mut flight = Flight::new(depth, 1);
+        let mut worker = worker::worker(&spec, FastClock::calibrated(), &control, &halt);
+        let mut flight = InFlight::new(depth, 1);
         assert!(drive_ring(&mut worker, &mut ring, &mut Eager, &mut flight));
         assert_eq!(worker.finish, Finish::Complete, "{:?}", worker.failure);
         let Reversed { pushed, most, .. } = ring.inner();
-        let shape = Shape::new(&spec, &Share::of_thread(0, 1)).unwrap();
+        let shape = OpSequence::new(&spec, &WorkerShare::of_thread(0, 1)).unwrap();
         assert_eq!(*pushed, shape.take(2_000).collect::<Vec<_>>());
         assert_eq!(*most > 1, depth > 1);
         assert_eq!(worker.recorder.count(Op::Read), 1_000);
@@ -417,7 +420,7 @@ fn a_finding_fails_the_worker() {
     });
     disk.bytes[5 * 4096 + 600] ^= 4;
     let (control, halt) = (Control::default(), AtomicBool::new(false));
-    let mut worker = worker::worker(&spec, Clock::calibrated(), &control, &halt);
+    let mut worker = worker::worker(&spec, FastClock::calibrated(), &control, &halt);
     let (_, checked) = with(&ledger, &mut disk, |device| {
         drive(&mut worker, device, &mut Eager);
     });
@@ -451,16 +454,16 @@ fn a_stop_reaches_an_operation_that_waits() {
         control
     };
     let (control, halt) = (stopped(), AtomicBool::new(false));
-    let mut by_calls = worker::worker(&spec, Clock::calibrated(), &control, &halt);
+    let mut by_calls = worker::worker(&spec, FastClock::calibrated(), &control, &halt);
     let mut disk = Disk::new(UNIT as usize);
     with(&ledger, &mut disk, |device| {
         drive(&mut by_calls, device, &mut Eager);
     });
     assert_eq!(by_calls.finish, Finish::Stopped);
-    let mut by_ring = worker::worker(&spec, Clock::calibrated(), &control, &halt);
+    let mut by_ring = worker::worker(&spec, FastClock::calibrated(), &control, &halt);
     let total = AtomicU64::new(0);
     let mut ring = Verified::new(Reversed::new(2, disk), 2, &ledger, &[], &total);
-    let mut flight = Flight::new(2, 1);
+    let mut flight = InFlight::new(2, 1);
     assert!(drive_ring(&mut by_ring, &mut ring, &mut Eager, &mut flight));
     assert_eq!(by_ring.finish, Finish::Stopped);
     assert!(ring.inner().pushed.is_empty());

@@ -5,14 +5,14 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use rustix::io::Errno;
 
-use super::finding::{Finding, judge, truncated};
-use super::ledger::Ledger;
+use super::finding::{ContentMismatch, judge, truncated};
+use super::ledger::ContentLedger;
 use super::sector::{Label, Stamp, sectors, sectors_mut};
 use crate::content::SECTOR;
-use crate::io::{Device, Fault};
+use crate::io::{IoDevice, IoFailure};
 use crate::outcome::Op;
 use crate::ring::{Ring, Wait};
-use crate::shape::Step;
+use crate::shape::BlockStep;
 
 /// A device or ring with a buffer of its own for each operation under way, which it writes from
 /// and reads into.
@@ -31,7 +31,7 @@ struct Claim {
 }
 
 impl Claim {
-    fn new(ledger: &Ledger, step: &Step) -> Claim {
+    fn new(ledger: &ContentLedger, step: &BlockStep) -> Claim {
         let unit = ledger.unit_bytes();
         let first = ledger.units_of(step.target).start + (step.offset / unit as u64) as usize;
         Claim {
@@ -49,7 +49,7 @@ impl Claim {
     /// whoever waits with a unit in hand waits for a higher one, and an operation that has all its
     /// units completes without waiting for any.
     #[inline]
-    fn advance(&mut self, ledger: &Ledger) -> bool {
+    fn advance(&mut self, ledger: &ContentLedger) -> bool {
         while self.taken < self.units && ledger.take(self.first + self.taken) {
             self.taken += 1;
         }
@@ -60,7 +60,7 @@ impl Claim {
 /// A device or ring whose operations are verified.
 pub(crate) struct Verified<'a, I> {
     inner: I,
-    ledger: &'a Ledger,
+    ledger: &'a ContentLedger,
     files: &'a [OwnedFd],
     /// Where the bytes that were checked are added up, in the end.
     total: &'a AtomicU64,
@@ -75,7 +75,7 @@ impl<'a, I: Slots> Verified<'a, I> {
     pub(crate) fn new(
         inner: I,
         slots: usize,
-        ledger: &'a Ledger,
+        ledger: &'a ContentLedger,
         files: &'a [OwnedFd],
         total: &'a AtomicU64,
     ) -> Verified<'a, I> {
@@ -98,7 +98,7 @@ impl<'a, I: Slots> Verified<'a, I> {
 
     /// Takes the units of an operation and stamps what it writes.
     #[inline]
-    fn ready(&mut self, slot: usize, step: &Step) -> bool {
+    fn ready(&mut self, slot: usize, step: &BlockStep) -> bool {
         if self.pending.op.is_none() {
             self.pending = Claim::new(self.ledger, step);
         }
@@ -112,7 +112,7 @@ impl<'a, I: Slots> Verified<'a, I> {
         true
     }
 
-    fn stamp(&mut self, slot: usize, step: &Step) {
+    fn stamp(&mut self, slot: usize, step: &BlockStep) {
         let (ledger, first) = (self.ledger, self.claims[slot].first);
         let unit_bytes = ledger.unit_bytes();
         let buffer = self.inner.buffer(slot, step.size as usize);
@@ -133,7 +133,7 @@ impl<'a, I: Slots> Verified<'a, I> {
     /// Books a write or checks a read of which the first `moved` bytes were done, and gives its
     /// units back.
     #[inline]
-    fn done(&mut self, slot: usize, step: &Step, moved: u32) -> Result<(), Finding> {
+    fn done(&mut self, slot: usize, step: &BlockStep, moved: u32) -> Result<(), ContentMismatch> {
         let claim = std::mem::take(&mut self.claims[slot]);
         let units = claim.first..claim.first + claim.units;
         let whole = moved as usize / self.ledger.unit_bytes();
@@ -154,7 +154,13 @@ impl<'a, I: Slots> Verified<'a, I> {
         sound
     }
 
-    fn check(&mut self, slot: usize, step: &Step, first: usize, moved: u32) -> Result<(), Finding> {
+    fn check(
+        &mut self,
+        slot: usize,
+        step: &BlockStep,
+        first: usize,
+        moved: u32,
+    ) -> Result<(), ContentMismatch> {
         let ledger = self.ledger;
         let unit_bytes = ledger.unit_bytes();
         let buffer = self.inner.buffer(slot, moved as usize);
@@ -204,26 +210,26 @@ impl<I> Drop for Verified<'_, I> {
     }
 }
 
-impl<I: Device + Slots> Device for Verified<'_, I> {
+impl<I: IoDevice + Slots> IoDevice for Verified<'_, I> {
     const VERIFIES: bool = true;
 
     #[inline]
-    fn prepare(&mut self, step: &Step) -> bool {
+    fn prepare(&mut self, step: &BlockStep) -> bool {
         self.ready(0, step)
     }
 
     #[inline(always)]
-    fn issue(&mut self, step: &Step) -> Result<u32, Fault> {
+    fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
         self.inner.issue(step)
     }
 
     #[inline]
-    fn check(&mut self, step: &Step, moved: u32) -> Result<(), Finding> {
+    fn check(&mut self, step: &BlockStep, moved: u32) -> Result<(), ContentMismatch> {
         self.done(0, step, moved)
     }
 
     #[inline]
-    fn sync(&mut self, target: u32) -> Result<(), Fault> {
+    fn sync(&mut self, target: u32) -> Result<(), IoFailure> {
         self.inner.sync(target)
     }
 }
@@ -232,17 +238,17 @@ impl<I: Ring + Slots> Ring for Verified<'_, I> {
     const VERIFIES: bool = true;
 
     #[inline]
-    fn prepare(&mut self, slot: usize, step: &Step) -> bool {
+    fn prepare(&mut self, slot: usize, step: &BlockStep) -> bool {
         self.ready(slot, step)
     }
 
     #[inline]
-    fn check(&mut self, slot: usize, step: &Step, moved: u32) -> Result<(), Finding> {
+    fn check(&mut self, slot: usize, step: &BlockStep, moved: u32) -> Result<(), ContentMismatch> {
         self.done(slot, step, moved)
     }
 
     #[inline(always)]
-    fn push(&mut self, slot: usize, step: &Step) -> bool {
+    fn push(&mut self, slot: usize, step: &BlockStep) -> bool {
         self.inner.push(slot, step)
     }
 

@@ -11,7 +11,7 @@ const ROUNDS: u32 = 12;
 const NOISE: f64 = 0.02;
 
 /// What comes of the table of a study; shares.
-pub(crate) struct Table {
+pub(crate) struct FactorialTable {
     pub(crate) name: &'static str,
     /// Rows of the table.
     pub(crate) rows: usize,
@@ -29,7 +29,7 @@ fn table(
     seed: u64,
     studies: u32,
     truth: impl Fn(usize, usize) -> f64,
-) -> Table {
+) -> FactorialTable {
     let treatments: Vec<Vec<usize>> = (0..8).map(|at| vec![at / 4, at % 4]).collect();
     let found = effects(&treatments);
     let looks = Looks::plan(ROUNDS);
@@ -70,7 +70,7 @@ fn table(
         }
         any += u32::from(study_missed);
     }
-    Table {
+    FactorialTable {
         name,
         rows: found.len(),
         missed_any: share(any, studies),
@@ -98,7 +98,7 @@ fn study(world: &mut World, session: Disturbance, exact: &[Vec<f64>]) -> Vec<Vec
 
 /// The tables of studies with nothing to find, with two main effects, and with one that is there
 /// on one level of the other factor alone.
-pub(crate) fn tables(seed: u64, studies: u32) -> Vec<Table> {
+pub(crate) fn tables(seed: u64, studies: u32) -> Vec<FactorialTable> {
     vec![
         table("no factor matters", seed, studies, |_, _| 0.0),
         table("both matter, by themselves", seed + 1, studies, |a, b| {

@@ -119,7 +119,7 @@ fn powers(seed: u64, studies: u32) {
 }
 
 fn effects(seed: u64, studies: u32) {
-    let row = |row: factorial::Table| {
+    let row = |row: factorial::FactorialTable| {
         vec![
             row.name.to_owned(),
             row.rows.to_string(),
@@ -147,7 +147,7 @@ fn effects(seed: u64, studies: u32) {
 }
 
 fn trials(seed: u64, studies: u32) {
-    let row = |row: trial::Finding| {
+    let row = |row: trial::CheckResult| {
         vec![
             row.kind.to_owned(),
             format!("{} s", row.seconds),

@@ -1,7 +1,7 @@
 //! Two treatments, one of them better by a known ratio: the rule that stops early, and a plan of
 //! a fixed number of rounds beside it.
 
-use stackrace_stats::{Looks, Ratio, Word, paired_ratio, word};
+use stackrace_stats::{Classification, Looks, Ratio, classify, paired_ratio};
 
 use crate::world::{CALM, Disturbance, Noise, World, share};
 
@@ -11,39 +11,43 @@ pub(crate) const ALPHA: f64 = 0.05;
 const ROUNDS_MAX: u32 = 30;
 
 /// Where a study stopped, and with what.
-pub(crate) struct Stop {
+pub(crate) struct StoppingRule {
     pub(crate) rounds: u32,
     pub(crate) ratio: Ratio,
-    pub(crate) word: Word,
+    pub(crate) word: Classification,
 }
 
 /// The rule for a pair: at each planned look, stop as soon as the interval decides.
-pub(crate) fn sequential(differences: &[f64], margin: f64) -> Stop {
+pub(crate) fn sequential(differences: &[f64], margin: f64) -> StoppingRule {
     let looks = Looks::plan(differences.len() as u32);
     let at = |rounds: u32| {
         let seen = &differences[..rounds as usize];
         let ratio = paired_ratio(seen, looks.alpha_per_look(ALPHA)).expect("three or more rounds");
-        let word = word(&ratio, margin);
-        Stop {
+        let word = classify(&ratio, margin);
+        StoppingRule {
             rounds,
             ratio,
             word,
         }
     };
     let decided = looks.rounds().iter().map(|&n| at(n));
-    let mut stops = decided
-        .skip_while(|stop| stop.word == Word::Undecided && stop.rounds < differences.len() as u32);
+    let mut stops = decided.skip_while(|stop| {
+        stop.word == Classification::Undecided && stop.rounds < differences.len() as u32
+    });
     stops.next().expect("the last look always stops")
 }
 
 /// Whether a word says that there is a difference.
-pub(crate) fn claims(word: Word) -> bool {
-    matches!(word, Word::Better { .. } | Word::Worse { .. })
+pub(crate) fn claims(word: Classification) -> bool {
+    matches!(
+        word,
+        Classification::Better { .. } | Classification::Worse { .. }
+    )
 }
 
 /// A kind of machine: how trials of A and of B scatter, what happens to the session, and the
 /// deviation of the difference of two trials of a round by themselves, on the log scale.
-pub(crate) struct Machine {
+pub(crate) struct SimulatedMachine {
     pub(crate) name: &'static str,
     a: Noise,
     b: Noise,
@@ -52,7 +56,7 @@ pub(crate) struct Machine {
 }
 
 /// The machines that verdicts are tried on.
-pub(crate) fn machines() -> Vec<Machine> {
+pub(crate) fn machines() -> Vec<SimulatedMachine> {
     let wandering = Disturbance {
         drift: 0.0,
         wander: 0.03,
@@ -100,7 +104,7 @@ pub(crate) fn machines() -> Vec<Machine> {
             wandering,
         ),
     ];
-    let machine = |(name, a, b, session)| Machine {
+    let machine = |(name, a, b, session)| SimulatedMachine {
         name,
         a,
         b,
@@ -111,8 +115,8 @@ pub(crate) fn machines() -> Vec<Machine> {
 }
 
 /// A calm machine of normal noise.
-pub(crate) fn calm(deviation: f64) -> Machine {
-    Machine {
+pub(crate) fn calm(deviation: f64) -> SimulatedMachine {
+    SimulatedMachine {
         name: "normal",
         a: Noise::Normal,
         b: Noise::Normal,
@@ -121,7 +125,7 @@ pub(crate) fn calm(deviation: f64) -> Machine {
     }
 }
 
-impl Machine {
+impl SimulatedMachine {
     /// Log differences of complete rounds, each in random order, where B is better by `truth`.
     fn rounds(&self, world: &mut World, rounds: u32, truth: f64) -> Vec<f64> {
         let session = world.session(2 * rounds as usize, self.session);
@@ -165,7 +169,7 @@ pub(crate) fn promises(seed: u64, studies: u32) -> Vec<Promise> {
         })
     };
     let ten = f64::ln(1.10);
-    let of = |(at, machine): (usize, Machine)| {
+    let of = |(at, machine): (usize, SimulatedMachine)| {
         let mut world = World::new(seed + at as u64);
         let (mut false_claims, mut missed_ten, mut at_stop) = (0, 0, 0);
         for _ in 0..studies {
@@ -219,8 +223,8 @@ pub(crate) fn powers(seed: u64, studies: u32, margin: f64) -> Vec<Power> {
             for _ in 0..studies {
                 let differences = machine.rounds(&mut world, ROUNDS_MAX, truth);
                 let stop = sequential(&differences, margin);
-                found += u32::from(matches!(stop.word, Word::Better { .. }));
-                none += u32::from(matches!(stop.word, Word::NoDifference { .. }));
+                found += u32::from(matches!(stop.word, Classification::Better { .. }));
+                none += u32::from(matches!(stop.word, Classification::NoDifference { .. }));
                 rounds += stop.rounds;
                 fixed += u32::from(plainly_found(&differences));
             }
@@ -243,7 +247,12 @@ fn plainly_found(differences: &[f64]) -> bool {
 }
 
 /// The least number of rounds with which nine of ten studies find `truth`.
-fn fixed_rounds(world: &mut World, machine: &Machine, truth: f64, studies: u32) -> Option<u32> {
+fn fixed_rounds(
+    world: &mut World,
+    machine: &SimulatedMachine,
+    truth: f64,
+    studies: u32,
+) -> Option<u32> {
     let mut power = |n: u32| {
         let hits = (0..studies).filter(|_| plainly_found(&machine.rounds(world, n, truth)));
         share(hits.count() as u32, studies)

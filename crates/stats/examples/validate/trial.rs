@@ -68,7 +68,7 @@ impl Slices {
 }
 
 /// What is found in trials of one kind and length; shares of trials.
-pub(crate) struct Finding {
+pub(crate) struct CheckResult {
     pub(crate) kind: &'static str,
     pub(crate) seconds: usize,
     /// A change is found where there is none.
@@ -84,7 +84,7 @@ pub(crate) struct Finding {
 }
 
 /// What is found, for each kind and length.
-pub(crate) fn findings(seed: u64, trials: u32) -> Vec<Finding> {
+pub(crate) fn findings(seed: u64, trials: u32) -> Vec<CheckResult> {
     let mut rows = Vec::new();
     for kind in kinds() {
         for seconds in [10, 60, 300] {
@@ -95,7 +95,7 @@ pub(crate) fn findings(seed: u64, trials: u32) -> Vec<Finding> {
     rows
 }
 
-fn finding(world: &mut World, kind: Slices, seconds: usize, trials: u32) -> Finding {
+fn finding(world: &mut World, kind: Slices, seconds: usize, trials: u32) -> CheckResult {
     let n = seconds * 10;
     let (mut alarms, mut half, mut quarter, mut steady, mut slide) = (0, 0, 0, 0, 0);
     for _ in 0..trials {
@@ -110,7 +110,7 @@ fn finding(world: &mut World, kind: Slices, seconds: usize, trials: u32) -> Find
         let course = of(kind.amounts(world, n, |at| 1.0 - 0.3 * at as f64 / n as f64));
         slide += u32::from(course.steady() == Some(true));
     }
-    Finding {
+    CheckResult {
         kind: kind.name,
         seconds,
         false_alarms: share(alarms, trials),

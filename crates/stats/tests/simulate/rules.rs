@@ -8,7 +8,9 @@
 //! as is every size here. `cargo test -p stackrace-stats --test simulate -- --nocapture`
 //! prints every figure.
 
-use stackrace_stats::{Looks, Word, eliminate, paired_ratio, t_quantile, tie_set, welch_ratio};
+use stackrace_stats::{
+    Classification, Looks, eliminate, paired_ratio, t_quantile, tie_set, welch_ratio,
+};
 
 use crate::pair::{claims, sequential};
 use crate::world::{CALM, Disturbance, Noise, World};
@@ -198,10 +200,10 @@ fn a_planted_difference_is_found() {
         let noise: Vec<f64> = (0..8).map(|_| 0.03 * world.normal()).collect();
         let shifted = |by: f64| noise.iter().map(|z| z + by.ln()).collect::<Vec<f64>>();
         let found = sequential(&shifted(1.10), 0.05);
-        better += u32::from(matches!(found.word, Word::Better { .. }));
+        better += u32::from(matches!(found.word, Classification::Better { .. }));
         within += u32::from(found.ratio.low <= 1.10 && 1.10 <= found.ratio.high);
         let found = sequential(&shifted(1.0 / 1.10), 0.05);
-        worse += u32::from(matches!(found.word, Word::Worse { .. }));
+        worse += u32::from(matches!(found.word, Classification::Worse { .. }));
     }
     let rate = |count: u32| f64::from(count) / f64::from(STUDIES);
     println!("planted 10 % found within 8 rounds: {:.4}", rate(better));
@@ -223,7 +225,7 @@ fn a_difference_of_the_margin_is_rarely_called_none() {
             .map(|_| f64::ln(1.0501) + 0.02 * world.normal())
             .collect();
         let word = sequential(&differences, 0.05).word;
-        none += u32::from(matches!(word, Word::NoDifference { .. }));
+        none += u32::from(matches!(word, Classification::NoDifference { .. }));
     }
     at_most(
         "a difference of the margin called none",

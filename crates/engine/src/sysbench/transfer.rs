@@ -9,62 +9,62 @@ use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
 
 use super::prepare::{Filler, flaw};
-use super::requests::Step;
-use super::{Plan, Shift, Transfer, at, wrong};
-use crate::crew::{Halt, Hand, fault, refusal};
+use super::requests::SysbenchStep;
+use super::{Job, SysbenchPlan, Transfer, at, wrong};
 use crate::error::StartError;
 use crate::io::uring;
-use crate::memory::Memory;
+use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
+use crate::worker_pool::{Halt, Worker, fault, refusal};
 
 /// One way to read, write and sync.
-pub(super) trait Mover: Sized {
+pub(super) trait TransferMethod: Sized {
     /// Carries a step out, or begins to.
     fn go(
         &mut self,
-        step: Step,
+        step: SysbenchStep,
         begun_ns: u64,
-        shift: &Shift<'_>,
-        hand: &mut Hand<'_>,
+        job: &Job<'_>,
+        worker: &mut Worker<'_>,
     ) -> Result<(), Halt>;
     /// Makes a file durable.
     fn sync(&mut self, file: u32) -> Result<(), Halt>;
     /// Waits for what was begun.
-    fn drain(&mut self, _shift: &Shift<'_>, _hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn drain(&mut self, _shift: &Job<'_>, _hand: &mut Worker<'_>) -> Result<(), Halt> {
         Ok(())
     }
 }
 
 /// The files of a plan.
-pub(super) struct Blocks<'a> {
-    plan: &'a Plan,
+pub(super) struct SysbenchFiles<'a> {
+    plan: &'a SysbenchPlan,
     files: &'a [OwnedFd],
     /// Of each file, where they are mapped.
-    maps: Vec<Map>,
+    maps: Vec<MappedFile>,
 }
 
 /// The buffers of one thread.
-pub(super) struct Hands {
-    buffer: Memory,
+pub(super) struct ThreadBuffers {
+    buffer: AlignedMemory,
     filler: Filler,
 }
 
-impl<'a> Blocks<'a> {
-    pub(super) fn new(plan: &'a Plan, files: &'a [OwnedFd]) -> Result<Self, StartError> {
+impl<'a> SysbenchFiles<'a> {
+    pub(super) fn new(plan: &'a SysbenchPlan, files: &'a [OwnedFd]) -> Result<Self, StartError> {
         let maps = match plan.transfer {
             Transfer::Mmap => files
                 .iter()
-                .map(|fd| Map::new(fd, plan.reach()))
+                .map(|fd| MappedFile::new(fd, plan.reach()))
                 .collect::<Result<_, _>>()?,
             _ => Vec::new(),
         };
-        Ok(Blocks { plan, files, maps })
+        Ok(SysbenchFiles { plan, files, maps })
     }
 
     /// Buffers of one thread.
-    pub(super) fn hands(&self, thread: u32) -> Result<Hands, StartError> {
-        Ok(Hands {
-            buffer: Memory::new(self.plan.request_bytes() as usize)?,
+    pub(super) fn buffers(&self, thread: u32) -> Result<ThreadBuffers, StartError> {
+        Ok(ThreadBuffers {
+            buffer: AlignedMemory::new(self.plan.request_bytes() as usize)?,
             filler: Filler::new(self.plan, thread)?,
         })
     }
@@ -78,22 +78,26 @@ impl<'a> Blocks<'a> {
         }
     }
 
-    pub(super) fn sync(&self, hands: Hands) -> Calls<'_> {
-        Calls {
+    pub(super) fn sync(&self, buffers: ThreadBuffers) -> SyncTransfer<'_> {
+        SyncTransfer {
             blocks: self,
-            hands,
+            buffers,
         }
     }
 
-    pub(super) fn mapped(&self, hands: Hands) -> Mapped<'_> {
-        Mapped {
+    pub(super) fn mapped(&self, buffers: ThreadBuffers) -> MmapTransfer<'_> {
+        MmapTransfer {
             blocks: self,
-            hands,
+            buffers,
         }
     }
 
     /// A ring for one thread, made by that thread.
-    pub(super) fn queued(&self, hands: Hands, backlog: u32) -> Result<Queued<'_>, Halt> {
+    pub(super) fn queued(
+        &self,
+        buffers: ThreadBuffers,
+        backlog: u32,
+    ) -> Result<AsyncTransfer<'_>, Halt> {
         let ring = uring::build(backlog as usize).map_err(|error| {
             let ops = self.plan.mode.ops();
             refusal(
@@ -103,10 +107,10 @@ impl<'a> Blocks<'a> {
                 error.to_string(),
             )
         })?;
-        Ok(Queued {
+        Ok(AsyncTransfer {
             ring,
             blocks: self,
-            hands,
+            buffers,
             begun: vec![None; backlog as usize],
             free: (0..backlog).collect(),
         })
@@ -124,12 +128,12 @@ impl<'a> Blocks<'a> {
     }
 
     #[cold]
-    fn failed(&self, step: Step, errno: Errno) -> OpError {
+    fn failed(&self, step: SysbenchStep, errno: Errno) -> OpError {
         at(step.op, &self.plan.path(step.file), step.offset, errno)
     }
 
     /// What came back short is an error, as it is to the original.
-    fn whole(&self, step: Step, moved: usize) -> Result<(), OpError> {
+    fn whole(&self, step: SysbenchStep, moved: usize) -> Result<(), OpError> {
         if moved == step.bytes as usize {
             return Ok(());
         }
@@ -143,7 +147,7 @@ impl<'a> Blocks<'a> {
     }
 
     /// Checks what was read, if the files are validated.
-    fn check(&self, step: Step, block: &[u8]) -> Result<(), OpError> {
+    fn check(&self, step: SysbenchStep, block: &[u8]) -> Result<(), OpError> {
         if !self.plan.validate || step.op != Op::Read {
             return Ok(());
         }
@@ -160,33 +164,33 @@ impl<'a> Blocks<'a> {
 }
 
 /// `pread` and `pwrite`.
-pub(super) struct Calls<'a> {
-    blocks: &'a Blocks<'a>,
-    hands: Hands,
+pub(super) struct SyncTransfer<'a> {
+    blocks: &'a SysbenchFiles<'a>,
+    buffers: ThreadBuffers,
 }
 
-impl Mover for Calls<'_> {
+impl TransferMethod for SyncTransfer<'_> {
     #[inline(always)]
     fn go(
         &mut self,
-        step: Step,
+        step: SysbenchStep,
         begun_ns: u64,
-        shift: &Shift<'_>,
-        hand: &mut Hand<'_>,
+        job: &Job<'_>,
+        worker: &mut Worker<'_>,
     ) -> Result<(), Halt> {
         let fd = &self.blocks.files[step.file as usize];
         let bytes = step.bytes as usize;
         let moved = if step.op == Op::Read {
-            let buffer = &mut self.hands.buffer.bytes_mut()[..bytes];
+            let buffer = &mut self.buffers.buffer.bytes_mut()[..bytes];
             retry_on_intr(|| rustix::io::pread(fd, &mut *buffer, step.offset))
         } else {
-            let block = self.hands.filler.block(step.offset, bytes);
+            let block = self.buffers.filler.block(step.offset, bytes);
             retry_on_intr(|| rustix::io::pwrite(fd, block, step.offset))
         };
         let moved = moved.map_err(|errno| self.blocks.failed(step, errno))?;
         self.blocks.whole(step, moved)?;
-        shift.done(self, (step.op, step.file, moved as u64), begun_ns, hand)?;
-        let block = &self.hands.buffer.bytes()[..bytes];
+        job.done(self, (step.op, step.file, moved as u64), begun_ns, worker)?;
+        let block = &self.buffers.buffer.bytes()[..bytes];
         Ok(self.blocks.check(step, block)?)
     }
 
@@ -196,19 +200,19 @@ impl Mover for Calls<'_> {
 }
 
 /// A whole file in memory, shared with the page cache.
-struct Map {
+struct MappedFile {
     start: NonNull<u8>,
     bytes: usize,
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread, and every access to it goes through
 // `read` and `write`, which are made for memory that others change meanwhile.
-unsafe impl Send for Map {}
+unsafe impl Send for MappedFile {}
 // SAFETY: as above.
-unsafe impl Sync for Map {}
+unsafe impl Sync for MappedFile {}
 
-impl Map {
-    fn new(fd: &OwnedFd, bytes: u64) -> Result<Map, StartError> {
+impl MappedFile {
+    fn new(fd: &OwnedFd, bytes: u64) -> Result<MappedFile, StartError> {
         let refused = |errno: Errno| StartError::Memory {
             bytes: bytes as usize,
             errno: errno.raw_os_error(),
@@ -229,7 +233,7 @@ impl Map {
         };
         let start = start.map_err(refused)?;
         let start = NonNull::new(start.cast::<u8>()).ok_or_else(|| refused(Errno::NOMEM))?;
-        Ok(Map { start, bytes })
+        Ok(MappedFile { start, bytes })
     }
 
     /// Where a step lies.
@@ -262,7 +266,7 @@ impl Map {
     }
 }
 
-impl Drop for Map {
+impl Drop for MappedFile {
     fn drop(&mut self) {
         // SAFETY: the range was mapped by `new` with this very length and, by ownership, nothing
         // refers to it any more. Unmapping a valid range cannot fail.
@@ -311,29 +315,29 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
 }
 
 /// Mapped memory.
-pub(super) struct Mapped<'a> {
-    blocks: &'a Blocks<'a>,
-    hands: Hands,
+pub(super) struct MmapTransfer<'a> {
+    blocks: &'a SysbenchFiles<'a>,
+    buffers: ThreadBuffers,
 }
 
-impl Mover for Mapped<'_> {
+impl TransferMethod for MmapTransfer<'_> {
     #[inline(always)]
     fn go(
         &mut self,
-        step: Step,
+        step: SysbenchStep,
         begun_ns: u64,
-        shift: &Shift<'_>,
-        hand: &mut Hand<'_>,
+        job: &Job<'_>,
+        worker: &mut Worker<'_>,
     ) -> Result<(), Halt> {
         let map = &self.blocks.maps[step.file as usize];
         let bytes = step.bytes as usize;
         if step.op == Op::Read {
-            map.read(step.offset, &mut self.hands.buffer.bytes_mut()[..bytes]);
+            map.read(step.offset, &mut self.buffers.buffer.bytes_mut()[..bytes]);
         } else {
-            map.write(step.offset, self.hands.filler.block(step.offset, bytes));
+            map.write(step.offset, self.buffers.filler.block(step.offset, bytes));
         }
-        shift.done(self, (step.op, step.file, bytes as u64), begun_ns, hand)?;
-        let block = &self.hands.buffer.bytes()[..bytes];
+        job.done(self, (step.op, step.file, bytes as u64), begun_ns, worker)?;
+        let block = &self.buffers.buffer.bytes()[..bytes];
         Ok(self.blocks.check(step, block)?)
     }
 
@@ -345,25 +349,25 @@ impl Mover for Mapped<'_> {
 
 /// A ring and one buffer for everything outstanding, as the original has it. Dropped before the
 /// buffer.
-pub(super) struct Queued<'a> {
+pub(super) struct AsyncTransfer<'a> {
     ring: IoUring,
-    blocks: &'a Blocks<'a>,
-    hands: Hands,
+    blocks: &'a SysbenchFiles<'a>,
+    buffers: ThreadBuffers,
     /// What is outstanding in each place, and since when.
-    begun: Vec<Option<(Step, u64)>>,
+    begun: Vec<Option<(SysbenchStep, u64)>>,
     /// Places with nothing outstanding.
     free: Vec<u32>,
 }
 
-impl Queued<'_> {
-    fn entry(&mut self, step: Step) -> squeue::Entry {
+impl AsyncTransfer<'_> {
+    fn entry(&mut self, step: SysbenchStep) -> squeue::Entry {
         let file = Fd(self.blocks.files[step.file as usize].as_raw_fd());
         if step.op == Op::Read {
-            opcode::Read::new(file, self.hands.buffer.as_ptr(), step.bytes)
+            opcode::Read::new(file, self.buffers.buffer.as_ptr(), step.bytes)
                 .offset(step.offset)
                 .build()
         } else {
-            let block = self.hands.filler.block(step.offset, step.bytes as usize);
+            let block = self.buffers.filler.block(step.offset, step.bytes as usize);
             opcode::Write::new(file, block.as_ptr(), step.bytes)
                 .offset(step.offset)
                 .build()
@@ -371,7 +375,7 @@ impl Queued<'_> {
     }
 
     /// Waits for at least so many completions and takes all there are.
-    fn reap(&mut self, least: usize, shift: &Shift<'_>, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn reap(&mut self, least: usize, job: &Job<'_>, worker: &mut Worker<'_>) -> Result<(), Halt> {
         retry_on_intr(|| {
             let submitted = self.ring.submit_and_wait(least);
             submitted.map_err(|error| Errno::from_io_error(&error).unwrap_or(Errno::IO))
@@ -392,18 +396,18 @@ impl Queued<'_> {
                     .failed(step, Errno::from_raw_os_error(-done.result()))
             })?;
             self.blocks.whole(step, moved)?;
-            shift.done(self, (step.op, step.file, moved as u64), begun_ns, hand)?;
+            job.done(self, (step.op, step.file, moved as u64), begun_ns, worker)?;
         }
     }
 }
 
-impl Mover for Queued<'_> {
+impl TransferMethod for AsyncTransfer<'_> {
     fn go(
         &mut self,
-        step: Step,
+        step: SysbenchStep,
         begun_ns: u64,
-        shift: &Shift<'_>,
-        hand: &mut Hand<'_>,
+        job: &Job<'_>,
+        worker: &mut Worker<'_>,
     ) -> Result<(), Halt> {
         let Some(place) = self.free.pop() else {
             let detail = "more requests are outstanding than the backlog has places";
@@ -424,19 +428,19 @@ impl Mover for Queued<'_> {
                 self.blocks.failed(step, errno).into()
             });
         }
-        self.reap(least, shift, hand)
+        self.reap(least, job, worker)
     }
 
     fn sync(&mut self, file: u32) -> Result<(), Halt> {
         self.blocks.fsync(file)
     }
 
-    fn drain(&mut self, shift: &Shift<'_>, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    fn drain(&mut self, job: &Job<'_>, worker: &mut Worker<'_>) -> Result<(), Halt> {
         let mut result = Ok(());
         while self.free.len() < self.begun.len() {
             let outstanding = self.begun.len() - self.free.len();
             // After a failure the rest is waited for all the same: it may still use the buffers.
-            result = result.and(self.reap(1, shift, hand));
+            result = result.and(self.reap(1, job, worker));
             if result.is_err() && outstanding == self.begun.len() - self.free.len() {
                 // The ring itself is broken: nothing will come any more.
                 break;

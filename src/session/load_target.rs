@@ -5,27 +5,28 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use super::super::failure::Failure;
+use super::failure::Failure;
 
-/// A place, looked at.
+/// What a load is put on.
 #[derive(Debug)]
-pub(super) enum Target {
+pub(crate) enum LoadTarget {
     /// A private subdirectory is made in it.
     Directory(PathBuf),
     /// A regular file or block device: only ever read.
     Existing {
+        /// Where it is.
         path: PathBuf,
         /// How much it holds.
         bytes: u64,
     },
 }
 
-impl Target {
+impl LoadTarget {
     /// Finds out what a path is; nothing is changed by that.
     ///
     /// # Errors
     /// It does not exist, cannot be read, or is nothing that holds data.
-    pub(super) fn look(asked: &Path) -> Result<Self, Failure> {
+    pub(crate) fn look(asked: &Path) -> Result<Self, Failure> {
         let refused = |why: &dyn std::fmt::Display, next: &str| {
             Failure::refused(format!("{}: {why}", asked.display())).next(next.to_owned())
         };
@@ -36,7 +37,10 @@ impl Target {
             return Ok(Self::Directory(path));
         }
         if !kind.is_file() && !kind.file_type().is_block_device() {
-            return Err(refused(&"it holds no data to read", existing));
+            return Err(refused(
+                &"it is neither a directory, a file nor a block device",
+                existing,
+            ));
         }
         let readable = "become a user who may read it (root, or the group disk for a device)";
         // The length of a device is where its end is.
@@ -50,7 +54,7 @@ impl Target {
     }
 
     /// Its path.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         match self {
             Self::Directory(path) | Self::Existing { path, .. } => path,
         }

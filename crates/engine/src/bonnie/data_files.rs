@@ -6,13 +6,13 @@ use std::path::PathBuf;
 use rustix::fs::{OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::{Bonnie, FILE_BYTES, Version, open};
+use super::{BonniePlan, BonnieVersion, FILE_BYTES, open};
 use crate::calls::close;
-use crate::crew::{Halt, Hand, fault, refusal};
 use crate::outcome::{Op, OpError};
+use crate::worker_pool::{Halt, Worker, fault, refusal};
 
 /// Open data files with one position over all of them.
-pub(super) struct Spread {
+pub(super) struct DataFiles {
     files: Vec<OwnedFd>,
     paths: Vec<PathBuf>,
     /// Chunks in each file but the last, which may hold fewer.
@@ -23,43 +23,43 @@ pub(super) struct Spread {
 }
 
 /// Chunks in each file but the last.
-fn whole_files(plan: &Bonnie) -> u64 {
+fn whole_files(plan: &BonniePlan) -> u64 {
     match plan.version {
-        Version::V1_03 => FILE_BYTES / plan.chunk as u64,
-        Version::V2_00 => u64::MAX,
+        BonnieVersion::V1_03 => FILE_BYTES / plan.chunk as u64,
+        BonnieVersion::V2_00 => u64::MAX,
     }
 }
 
-impl Spread {
+impl DataFiles {
     /// Removes what is there and makes the files anew, empty; for direct I/O if the plan asks for it.
-    pub(super) fn create(plan: &Bonnie) -> Result<Spread, OpError> {
+    pub(super) fn create(plan: &BonniePlan) -> Result<DataFiles, OpError> {
         plan.remove_data()?;
         let mut flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         if plan.direct {
             flags |= OFlags::DIRECT;
         }
-        Spread::with(plan, flags, Op::Create, whole_files(plan))
+        DataFiles::with(plan, flags, Op::Create, whole_files(plan))
     }
 
     /// Opens the files that are there, never for direct I/O: the originals do not either.
-    pub(super) fn reopen(plan: &Bonnie) -> Result<Spread, OpError> {
-        Spread::with(plan, OFlags::RDWR, Op::Open, whole_files(plan))
+    pub(super) fn reopen(plan: &BonniePlan) -> Result<DataFiles, OpError> {
+        DataFiles::with(plan, OFlags::RDWR, Op::Open, whole_files(plan))
     }
 
     /// Files that are made, and full after so many chunks.
     #[cfg(test)]
     pub(super) fn of_chunks(
-        plan: &Bonnie,
+        plan: &BonniePlan,
         flags: OFlags,
         per_file: u64,
-    ) -> Result<Spread, OpError> {
-        Spread::with(plan, flags, Op::Create, per_file)
+    ) -> Result<DataFiles, OpError> {
+        DataFiles::with(plan, flags, Op::Create, per_file)
     }
 
-    fn with(plan: &Bonnie, flags: OFlags, op: Op, per_file: u64) -> Result<Spread, OpError> {
+    fn with(plan: &BonniePlan, flags: OFlags, op: Op, per_file: u64) -> Result<DataFiles, OpError> {
         let paths = plan.data_files();
         let files = paths.iter().map(|path| open(path, flags, op));
-        Ok(Spread {
+        Ok(DataFiles {
             files: files.collect::<Result<_, _>>()?,
             paths,
             per_file,
@@ -132,10 +132,11 @@ impl Spread {
     }
 
     /// Closes all files, flushing each before if the plan says so.
-    pub(super) fn close(self, flush: bool, hand: &mut Hand<'_>) -> Result<(), Halt> {
+    pub(super) fn close(self, flush: bool, worker: &mut Worker<'_>) -> Result<(), Halt> {
         for (file, path) in self.files.into_iter().zip(&self.paths) {
             if flush {
-                hand.time(Op::Fsync, || rustix::fs::fsync(&file).map(|()| 0))
+                worker
+                    .time(Op::Fsync, || rustix::fs::fsync(&file).map(|()| 0))
                     .map_err(|errno| fault(Op::Fsync, path, errno))?;
             }
             close(file).map_err(|errno| fault(Op::Write, path, errno))?;

@@ -7,31 +7,31 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use crate::choose::{Choice, Way, choose};
-use crate::clock::{Calibration, Clock};
-use crate::content::{POOL_BYTES, Pool};
+use crate::block_worker::{BlockWorker, Cadence, FailedOp, drive};
+use crate::choose::{EngineChoice, IoMethod, choose};
+use crate::clock::{Calibration, FastClock};
+use crate::content::{ContentPool, POOL_BYTES};
 use crate::control::Control;
 use crate::cpu::Cpu;
 use crate::descriptors;
 use crate::draw::Draw;
 use crate::error::StartError;
-use crate::gate::Gate;
-use crate::io::Device;
+use crate::gate::StartGate;
+use crate::io::IoDevice;
 use crate::io::null::Null;
 use crate::io::sync::{Sync, sync_file};
 use crate::io::uring::{Buffers, Uring, build};
-use crate::memory::Memory;
-use crate::outcome::{Ended, Op, OpError, Outcome, mean_outstanding};
-use crate::pace::{Eager, Pace, Scheduled, Thinking};
+use crate::memory::AlignedMemory;
+use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, mean_outstanding};
+use crate::pace::{Eager, Pacer, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
-use crate::ring::{Flight, Ring, drive_ring};
-use crate::shape::{Shape, Share};
-use crate::spec::{Access, Pacing, Spec};
+use crate::ring::{InFlight, Ring, drive_ring};
+use crate::shape::{OpSequence, WorkerShare};
+use crate::spec::{AccessPattern, Pacing, Spec};
 use crate::target::open_all;
-use crate::verify::{Ledger, Slots, Verified};
-use crate::watch::{Finish, Watch, spin_ns};
-use crate::worker::{Cadence, Failure, Worker, drive};
+use crate::verify::{ContentLedger, Slots, Verified};
+use crate::watch::{Finish, PhaseWatch, spin_ns};
 
 /// Stack of a worker, bytes: it calls little and recurses nowhere.
 const STACK_BYTES: usize = 256 << 10;
@@ -54,12 +54,12 @@ const PURPOSE_ARRIVALS: u64 = 0x6172_7269_7665_0000;
 ///
 /// # Errors
 /// If the phase could not begin; nothing was measured then, but files may have been created.
-pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
+pub fn run(spec: &Spec, control: &Control) -> Result<PhaseOutcome, StartError> {
     run_phase(spec, None, control)
 }
 
 /// Runs one phase like [`run`] does, stamps everything it writes and checks everything it reads
-/// against `ledger` (see [`crate::verify`]). [`Outcome::verified_bytes`] says how much that was; a
+/// against `ledger` (see [`crate::verify`]). [`PhaseOutcome::verified_bytes`] says how much that was; a
 /// read that does not hold what it must fails the phase. What no write to ever succeeded is not
 /// checked.
 ///
@@ -67,29 +67,29 @@ pub fn run(spec: &Spec, control: &Control) -> Result<Outcome, StartError> {
 /// As [`run`], and [`StartError::Spec`] if the ledger is not one of these files and blocks.
 pub fn run_verified(
     spec: &Spec,
-    ledger: &Ledger,
+    ledger: &ContentLedger,
     control: &Control,
-) -> Result<Outcome, StartError> {
+) -> Result<PhaseOutcome, StartError> {
     ledger.check(spec)?;
     run_phase(spec, Some(ledger), control)
 }
 
 fn run_phase(
     spec: &Spec,
-    ledger: Option<&Ledger>,
+    ledger: Option<&ContentLedger>,
     control: &Control,
-) -> Result<Outcome, StartError> {
+) -> Result<PhaseOutcome, StartError> {
     let calibration = Calibration::begin();
     check(spec)?;
     let files = match spec.engine {
-        crate::spec::Engine::Null => Vec::new(),
+        crate::spec::IoEngine::Null => Vec::new(),
         _ => open_all(spec)?,
     };
     let choice = choose(spec)?;
     let shapes = shares(spec, &choice)
-        .map(|share| Ok((Shape::new(spec, &share)?, share)))
+        .map(|share| Ok((OpSequence::new(spec, &share)?, share)))
         .collect::<Result<Vec<_>, StartError>>()?;
-    let phase = Phase {
+    let phase = BlockPhase {
         spec,
         control,
         files: &files,
@@ -108,7 +108,7 @@ fn run_phase(
 /// be measured.
 pub fn self_cost() -> f64 {
     const OPERATIONS: u64 = 200_000;
-    let target = crate::spec::Target {
+    let target = crate::spec::IoTarget {
         path: "null".into(),
         bytes: 1 << 30,
     };
@@ -118,7 +118,7 @@ pub fn self_cost() -> f64 {
             ops: Some(OPERATIONS),
             time_ns: None,
         },
-        engine: crate::spec::Engine::Null,
+        engine: crate::spec::IoEngine::Null,
         seed: 0,
         ..Spec::reads(vec![target], 4096)
     };
@@ -164,17 +164,17 @@ fn check(spec: &Spec) -> Result<(), StartError> {
 }
 
 /// The workers' shares of the phase.
-fn shares(spec: &Spec, choice: &Choice) -> impl Iterator<Item = Share> {
+fn shares(spec: &Spec, choice: &EngineChoice) -> impl Iterator<Item = WorkerShare> {
     let (threads, workers) = (spec.threads, choice.workers);
     // The workers that stand in for one thread's queue depth advance one stream together.
-    let together = workers > threads && spec.access == Access::Sequential;
+    let together = workers > threads && spec.access == AccessPattern::Sequential;
     let cursors: Vec<_> = (0..threads)
         .map(|_| together.then(|| Arc::new(AtomicU64::new(0))))
         .collect();
     (0..workers).map(move |worker| {
         let thread = worker % threads;
         let cursor = cursors[thread as usize].clone();
-        Share {
+        WorkerShare {
             worker,
             workers,
             stream: (thread, threads),
@@ -184,39 +184,39 @@ fn shares(spec: &Spec, choice: &Choice) -> impl Iterator<Item = Share> {
 }
 
 /// What all workers of a phase share.
-struct Phase<'a> {
+struct BlockPhase<'a> {
     spec: &'a Spec,
     control: &'a Control,
     files: &'a [OwnedFd],
-    way: Way,
+    way: IoMethod,
     /// See [`spin_ns`].
     spin_ns: u64,
     halt: AtomicBool,
     /// What the files must hold; None: nothing is verified.
-    ledger: Option<&'a Ledger>,
+    ledger: Option<&'a ContentLedger>,
     /// Added up by the workers when they end.
     verified_bytes: AtomicU64,
 }
 
 /// What one worker leaves behind.
-struct Report {
+struct WorkerReport {
     recorder: Recorder,
     finish: Finish,
-    failure: Option<Failure>,
+    failure: Option<FailedOp>,
     outstanding_ns: u64,
     back: u64,
     end_ns: u64,
     unissued: u64,
 }
 
-impl Phase<'_> {
+impl BlockPhase<'_> {
     /// Starts a thread for each share, all at once, and waits for them.
     fn run_workers(
         &self,
         calibration: Calibration,
-        shapes: Vec<(Shape, Share)>,
-    ) -> Result<(Clock, Cpu, Vec<Report>), StartError> {
-        let gate = Gate::default();
+        shapes: Vec<(OpSequence, WorkerShare)>,
+    ) -> Result<(FastClock, Cpu, Vec<WorkerReport>), StartError> {
+        let gate = StartGate::default();
         std::thread::scope(|scope| {
             let mut handles = Vec::with_capacity(shapes.len());
             let mut refused = None;
@@ -245,10 +245,10 @@ impl Phase<'_> {
     fn spawn<'scope, 'env>(
         &'env self,
         scope: &'scope Scope<'scope, 'env>,
-        gate: &'env Gate,
-        shape: Shape,
-        share: Share,
-    ) -> Result<ScopedJoinHandle<'scope, Option<Report>>, StartError> {
+        gate: &'env StartGate,
+        shape: OpSequence,
+        share: WorkerShare,
+    ) -> Result<ScopedJoinHandle<'scope, Option<WorkerReport>>, StartError> {
         let builder = Builder::new()
             .name("engine".to_owned())
             .stack_size(STACK_BYTES);
@@ -260,7 +260,12 @@ impl Phase<'_> {
     }
 
     /// A worker's life. `None`: the phase did not begin.
-    fn work(&self, gate: &Gate, shape: Shape, share: &Share) -> Option<Report> {
+    fn work(
+        &self,
+        gate: &StartGate,
+        shape: OpSequence,
+        share: &WorkerShare,
+    ) -> Option<WorkerReport> {
         // Wake up as close to the asked moment as the kernel can. Refusal only costs precision.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let ops = self.ops();
@@ -270,11 +275,11 @@ impl Phase<'_> {
             Pacing::Fixed(_) | Pacing::Poisson(_) => recorder.open_loop(),
         };
         match self.way {
-            Way::Null => {
+            IoMethod::Null => {
                 let device = self.pool(share, 1).map(|pool| Null { pool });
                 self.work_on(gate, device, shape, recorder, share)
             }
-            Way::Sync => {
+            IoMethod::Sync => {
                 descriptors::own_table(self.files);
                 let device = self.sync_device(share);
                 match self.ledger {
@@ -285,7 +290,7 @@ impl Phase<'_> {
                     }
                 }
             }
-            Way::Uring => self.work_ring(gate, shape, recorder, share),
+            IoMethod::Uring => self.work_ring(gate, shape, recorder, share),
         }
     }
 
@@ -309,13 +314,13 @@ impl Phase<'_> {
         &'s self,
         inner: I,
         slots: usize,
-        ledger: &'s Ledger,
+        ledger: &'s ContentLedger,
     ) -> Verified<'s, I> {
         Verified::new(inner, slots, ledger, self.files, &self.verified_bytes)
     }
 
     /// What this worker writes, if the phase writes and nobody else says what.
-    fn pool(&self, share: &Share, slots: usize) -> Result<Option<Pool>, StartError> {
+    fn pool(&self, share: &WorkerShare, slots: usize) -> Result<Option<ContentPool>, StartError> {
         if self.spec.read_share == 1.0 || self.ledger.is_some() {
             return Ok(None);
         }
@@ -323,7 +328,7 @@ impl Phase<'_> {
         let workers = share.workers as usize;
         let bytes = (POOL_BYTES * FULL_POOLS / workers.max(FULL_POOLS)).max(POOL_BYTES_MIN);
         let Spec { content, seed, .. } = self.spec;
-        Pool::new(*content, *seed, share.worker, slots, least..=most, bytes).map(Some)
+        ContentPool::new(*content, *seed, share.worker, slots, least..=most, bytes).map(Some)
     }
 
     /// The smallest and the largest block.
@@ -341,24 +346,24 @@ impl Phase<'_> {
         }
     }
 
-    fn sync_device(&self, share: &Share) -> Result<Sync<'_>, StartError> {
+    fn sync_device(&self, share: &WorkerShare) -> Result<Sync<'_>, StartError> {
         Ok(Sync {
             files: self.files,
-            read: Memory::new(self.buffer_bytes())?,
+            read: AlignedMemory::new(self.buffer_bytes())?,
             pool: self.pool(share, 1)?,
             data_only: self.spec.durability.data_only,
         })
     }
 
     /// Waits for the common start and drives a device that does one operation at a time.
-    fn work_on<D: Device>(
+    fn work_on<D: IoDevice>(
         &self,
-        gate: &Gate,
+        gate: &StartGate,
         device: Result<D, StartError>,
-        shape: Shape,
+        shape: OpSequence,
         recorder: Recorder,
-        share: &Share,
-    ) -> Option<Report> {
+        share: &WorkerShare,
+    ) -> Option<WorkerReport> {
         let (mut device, refused) = match device {
             Ok(device) => (Some(device), None),
             Err(error) => (None, Some(error)),
@@ -380,11 +385,11 @@ impl Phase<'_> {
     /// Makes a ring, waits for the common start and drives the ring.
     fn work_ring(
         &self,
-        gate: &Gate,
-        shape: Shape,
+        gate: &StartGate,
+        shape: OpSequence,
         recorder: Recorder,
-        share: &Share,
-    ) -> Option<Report> {
+        share: &WorkerShare,
+    ) -> Option<WorkerReport> {
         let depth = self.spec.queue_depth as usize;
         let (mut buffers, mut ring) = match self
             .buffers(share, depth)
@@ -417,13 +422,13 @@ impl Phase<'_> {
     /// Waits for the common start and drives a ring. Also returns whether nothing is left in it.
     fn work_through<R: Ring>(
         &self,
-        gate: &Gate,
+        gate: &StartGate,
         mut ring: R,
-        shape: Shape,
+        shape: OpSequence,
         recorder: Recorder,
-        share: &Share,
-    ) -> Option<(Report, bool)> {
-        let mut flight = Flight::new(self.spec.queue_depth as usize, self.files.len());
+        share: &WorkerShare,
+    ) -> Option<(WorkerReport, bool)> {
+        let mut flight = InFlight::new(self.spec.queue_depth as usize, self.files.len());
         let cadence = Cadence::new(self.spec.durability, self.files.len());
         let schedule = self.schedule(share);
         let clock = gate.pass(None)?;
@@ -438,13 +443,13 @@ impl Phase<'_> {
         })
     }
 
-    fn buffers(&self, share: &Share, depth: usize) -> Result<Buffers, StartError> {
+    fn buffers(&self, share: &WorkerShare, depth: usize) -> Result<Buffers, StartError> {
         Buffers::new(depth, self.buffer_bytes(), self.pool(share, depth)?)
     }
 
     /// The worker's share of an open loop's arrivals; `None`: a closed loop.
-    fn schedule(&self, share: &Share) -> Option<Schedule> {
-        let Share {
+    fn schedule(&self, share: &WorkerShare) -> Option<Schedule> {
+        let WorkerShare {
             worker, workers, ..
         } = *share;
         match self.spec.pacing {
@@ -459,17 +464,17 @@ impl Phase<'_> {
 
     fn worker(
         &self,
-        clock: Clock,
-        shape: Shape,
+        clock: FastClock,
+        shape: OpSequence,
         recorder: Recorder,
         cadence: Cadence,
-        share: &Share,
-    ) -> Worker<'_> {
+        share: &WorkerShare,
+    ) -> BlockWorker<'_> {
         let stop = self.spec.stop;
-        Worker {
+        BlockWorker {
             shape,
             recorder,
-            watch: Watch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns),
+            watch: PhaseWatch::new(clock, self.control, &self.halt, stop.time_ns, self.spin_ns),
             cadence,
             left: stop.ops.map_or(u64::MAX, |total| share.operations(total)),
             outstanding_ns: 0,
@@ -479,15 +484,22 @@ impl Phase<'_> {
     }
 
     /// Closes the phase: the last fsync, if asked for, and one outcome out of all reports.
-    fn merge(&self, clock: Clock, cpu: Cpu, reports: Vec<Report>, choice: Choice) -> Outcome {
-        let mut ended = reports
-            .iter()
-            .fold(Ended::Complete, |ended, report| match report.finish {
-                Finish::Complete => ended,
-                Finish::Stopped if ended == Ended::Failed => ended,
-                Finish::Stopped => Ended::Stopped,
-                Finish::Failed => Ended::Failed,
-            });
+    fn merge(
+        &self,
+        clock: FastClock,
+        cpu: Cpu,
+        reports: Vec<WorkerReport>,
+        choice: EngineChoice,
+    ) -> PhaseOutcome {
+        let mut ended =
+            reports
+                .iter()
+                .fold(PhaseEnd::Complete, |ended, report| match report.finish {
+                    Finish::Complete => ended,
+                    Finish::Stopped if ended == PhaseEnd::Failed => ended,
+                    Finish::Stopped => PhaseEnd::Stopped,
+                    Finish::Failed => PhaseEnd::Failed,
+                });
         let failures = reports.iter().filter_map(|report| report.failure.clone());
         let mut failure = failures.min_by_key(|failure| failure.at_ns);
         let mut elapsed_ns = reports
@@ -502,10 +514,10 @@ impl Phase<'_> {
         let wrote = recorders
             .iter()
             .any(|recorder| recorder.count(Op::Write) > 0);
-        if ended == Ended::Complete && wrote && self.spec.durability.fsync_at_end {
+        if ended == PhaseEnd::Complete && wrote && self.spec.durability.fsync_at_end {
             let (last, failed) = self.sync_all(clock);
             if failed.is_some() {
-                (ended, failure) = (Ended::Failed, failed);
+                (ended, failure) = (PhaseEnd::Failed, failed);
             }
             let end_ns = clock.now_ns();
             outstanding += u128::from(end_ns.saturating_sub(elapsed_ns));
@@ -514,7 +526,7 @@ impl Phase<'_> {
         }
         let cpu = cpu.spent();
         let merged = Recorder::merge(recorders, self.spec.slice_ns);
-        Outcome {
+        PhaseOutcome {
             ended,
             elapsed_ns,
             cpu_user_ns: cpu.user_ns,
@@ -539,7 +551,7 @@ impl Phase<'_> {
     }
 
     /// Syncs every file, one after the other.
-    fn sync_all(&self, clock: Clock) -> (Recorder, Option<Failure>) {
+    fn sync_all(&self, clock: FastClock) -> (Recorder, Option<FailedOp>) {
         let mut recorder = Recorder::new(self.spec.slice_ns, &[Op::Fsync]).closing();
         let mut begun_ns = clock.now_ns();
         for (target, file) in self.files.iter().enumerate() {
@@ -548,7 +560,7 @@ impl Phase<'_> {
             if let Err(errno) = synced {
                 let target = target as u32;
                 let fault = errno.into();
-                let failure = Failure {
+                let failure = FailedOp {
                     op: Op::Fsync,
                     target,
                     offset: None,
@@ -564,7 +576,7 @@ impl Phase<'_> {
         (recorder, None)
     }
 
-    fn error(&self, failure: Failure) -> OpError {
+    fn error(&self, failure: FailedOp) -> OpError {
         OpError {
             op: failure.op,
             path: self.spec.targets[failure.target as usize].path.clone(),
@@ -580,29 +592,33 @@ impl Phase<'_> {
 }
 
 /// Drives a worker to its end.
-fn drive_whole<D: Device, P: Pace>(mut worker: Worker<'_>, device: &mut D, mut pace: P) -> Report {
+fn drive_whole<D: IoDevice, P: Pacer>(
+    mut worker: BlockWorker<'_>,
+    device: &mut D,
+    mut pace: P,
+) -> WorkerReport {
     drive(&mut worker, device, &mut pace);
     report(worker, pace)
 }
 
 /// Drives a worker with a ring to its end; also returns whether the ring was drained.
-fn drive_ring_whole<R: Ring, P: Pace>(
-    mut worker: Worker<'_>,
+fn drive_ring_whole<R: Ring, P: Pacer>(
+    mut worker: BlockWorker<'_>,
     ring: &mut R,
     mut pace: P,
-    flight: &mut Flight,
-) -> (Report, bool) {
+    flight: &mut InFlight,
+) -> (WorkerReport, bool) {
     let drained = drive_ring(&mut worker, ring, &mut pace, flight);
     (report(worker, pace), drained)
 }
 
 /// What a worker leaves behind when it is done.
-fn report<P: Pace>(mut worker: Worker<'_>, pace: P) -> Report {
+fn report<P: Pacer>(mut worker: BlockWorker<'_>, pace: P) -> WorkerReport {
     let end_ns = worker.watch.now_ns();
     worker.watch.report(&worker.recorder);
     // What became due while the last operations completed was not due in the phase's time.
     let owed = pace.owed(end_ns.min(worker.watch.deadline_ns()));
-    Report {
+    WorkerReport {
         recorder: worker.recorder,
         finish: worker.finish,
         failure: worker.failure,

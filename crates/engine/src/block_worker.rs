@@ -2,15 +2,15 @@
 
 use std::num::NonZeroU64;
 
-use crate::io::{Device, Fault};
+use crate::io::{IoDevice, IoFailure};
 use crate::outcome::Op;
-use crate::pace::Pace;
+use crate::pace::Pacer;
 use crate::pacing::sleep_ns;
 use crate::recorder::Recorder;
-use crate::shape::{Shape, Step};
+use crate::shape::{BlockStep, OpSequence};
 use crate::spec::Durability;
-use crate::verify::Finding;
-use crate::watch::{Finish, Watch};
+use crate::verify::ContentMismatch;
+use crate::watch::{Finish, PhaseWatch};
 
 /// How long an operation that touches bytes in use waits before it tries again, ns.
 const HELD_PAUSE_NS: u64 = 10_000;
@@ -75,11 +75,11 @@ impl Cadence {
 
 /// The operation that failed, before its path is looked up.
 #[derive(Debug, Clone)]
-pub(crate) struct Failure {
+pub(crate) struct FailedOp {
     pub(crate) op: Op,
     pub(crate) target: u32,
     pub(crate) offset: Option<u64>,
-    pub(crate) fault: Fault,
+    pub(crate) fault: IoFailure,
     /// What verification found, in words; empty: see `fault`.
     pub(crate) finding: String,
     pub(crate) at_ns: u64,
@@ -87,39 +87,46 @@ pub(crate) struct Failure {
 
 /// Everything a worker changes while it runs; no other thread touches it.
 #[derive(Debug)]
-pub(crate) struct Worker<'a> {
-    pub(crate) shape: Shape,
+pub(crate) struct BlockWorker<'a> {
+    pub(crate) shape: OpSequence,
     pub(crate) recorder: Recorder,
-    pub(crate) watch: Watch<'a>,
+    pub(crate) watch: PhaseWatch<'a>,
     pub(crate) cadence: Cadence,
     /// Operations still to issue.
     pub(crate) left: u64,
     /// Sum of the times operations were outstanding, ns.
     pub(crate) outstanding_ns: u64,
     pub(crate) finish: Finish,
-    pub(crate) failure: Option<Failure>,
+    pub(crate) failure: Option<FailedOp>,
 }
 
-impl Worker<'_> {
+impl BlockWorker<'_> {
     /// Keeps the first failure whole and tells everybody.
     #[cold]
-    pub(crate) fn fail(&mut self, op: Op, target: u32, offset: Option<u64>, fault: Fault) {
+    pub(crate) fn fail(&mut self, op: Op, target: u32, offset: Option<u64>, fault: IoFailure) {
         self.keep(op, target, offset, fault, String::new());
     }
 
     /// A read did not hold what it must.
     #[cold]
-    pub(crate) fn found(&mut self, step: &Step, finding: Finding) {
-        let Finding { offset, detail } = finding;
-        self.keep(step.op, step.target, Some(offset), Fault::WRONG, detail);
+    pub(crate) fn found(&mut self, step: &BlockStep, finding: ContentMismatch) {
+        let ContentMismatch { offset, detail } = finding;
+        self.keep(step.op, step.target, Some(offset), IoFailure::WRONG, detail);
     }
 
     #[cold]
-    fn keep(&mut self, op: Op, target: u32, offset: Option<u64>, fault: Fault, finding: String) {
+    fn keep(
+        &mut self,
+        op: Op,
+        target: u32,
+        offset: Option<u64>,
+        fault: IoFailure,
+        finding: String,
+    ) {
         self.finish = Finish::Failed;
         if self.failure.is_none() {
             let at_ns = self.watch.now_ns();
-            self.failure = Some(Failure {
+            self.failure = Some(FailedOp {
                 op,
                 target,
                 offset,
@@ -133,16 +140,21 @@ impl Worker<'_> {
 
     /// A verified read found the end of the file where something was written.
     #[cold]
-    fn ended_early<D: Device>(&mut self, device: &mut D, step: &Step) {
+    fn ended_early<D: IoDevice>(&mut self, device: &mut D, step: &BlockStep) {
         match device.check(step, 0) {
             Err(finding) => self.found(step, finding),
-            Ok(()) => self.fail(step.op, step.target, Some(step.offset), Fault::END_OF_FILE),
+            Ok(()) => self.fail(
+                step.op,
+                step.target,
+                Some(step.offset),
+                IoFailure::END_OF_FILE,
+            ),
         }
     }
 
     /// Waits until a verified operation may be issued. Returns the time, or why it may not.
     #[inline(never)]
-    fn prepare<D: Device>(&mut self, device: &mut D, step: &Step) -> Result<u64, Finish> {
+    fn prepare<D: IoDevice>(&mut self, device: &mut D, step: &BlockStep) -> Result<u64, Finish> {
         loop {
             let is_ready = device.prepare(step);
             let now_ns = self.watch.now_ns();
@@ -158,7 +170,7 @@ impl Worker<'_> {
 
     /// Syncs every file written since it was last synced. Returns the time, or `None` on failure.
     #[inline(never)]
-    fn sync_dirty<D: Device>(&mut self, device: &mut D, mut last_ns: u64) -> Option<u64> {
+    fn sync_dirty<D: IoDevice>(&mut self, device: &mut D, mut last_ns: u64) -> Option<u64> {
         while let Some(target) = self.cadence.take_dirty() {
             if let Err(fault) = device.sync(target) {
                 self.fail(Op::Fsync, target, None, fault);
@@ -176,7 +188,7 @@ impl Worker<'_> {
     /// is never late, and returns it: its place in the queue is free that much too late, too, so
     /// that what is held up behind a late operation is late as well.
     #[inline(always)]
-    pub(crate) fn issued<P: Pace>(&mut self, due_ns: u64, ready_ns: u64, now_ns: u64) -> u64 {
+    pub(crate) fn issued<P: Pacer>(&mut self, due_ns: u64, ready_ns: u64, now_ns: u64) -> u64 {
         if !P::FROM_INTENDED {
             return 0;
         }
@@ -187,9 +199,9 @@ impl Worker<'_> {
 
     /// Books a completed operation.
     #[inline(always)]
-    pub(crate) fn completed<P: Pace>(
+    pub(crate) fn completed<P: Pacer>(
         &mut self,
-        step: &Step,
+        step: &BlockStep,
         from_ns: u64,
         begun_ns: u64,
         now_ns: u64,
@@ -212,7 +224,11 @@ impl Worker<'_> {
 ///
 /// Without pacing the clock is read once per operation: the end of one is the beginning of the
 /// next, so that some ten nanoseconds of our own book-keeping count as part of each latency.
-pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D, pace: &mut P) {
+pub(crate) fn drive<D: IoDevice, P: Pacer>(
+    worker: &mut BlockWorker<'_>,
+    device: &mut D,
+    pace: &mut P,
+) {
     let mut last_ns = worker.watch.now_ns();
     let mut ready_ns = 0;
     while worker.left > 0 {
@@ -245,7 +261,7 @@ pub(crate) fn drive<D: Device, P: Pace>(worker: &mut Worker<'_>, device: &mut D,
         let late_ns = worker.issued::<P>(due_ns, ready_ns, begun_ns);
         let moved = match device.issue(&step) {
             Ok(moved) => moved,
-            Err(Fault::END_OF_FILE) if D::VERIFIES => return worker.ended_early(device, &step),
+            Err(IoFailure::END_OF_FILE) if D::VERIFIES => return worker.ended_early(device, &step),
             Err(fault) => return worker.fail(step.op, step.target, Some(step.offset), fault),
         };
         last_ns = worker.watch.now_ns();
@@ -289,13 +305,13 @@ pub(crate) mod tests {
     use rustix::io::Errno;
 
     use super::*;
-    use crate::clock::Clock;
+    use crate::clock::FastClock;
     use crate::control::Control;
     use crate::draw::Draw;
     use crate::pace::{Eager, Scheduled};
     use crate::pacing::{Schedule, sleep_ns};
-    use crate::shape::Share;
-    use crate::spec::{Content, Engine, Spec, Stop, Target};
+    use crate::shape::WorkerShare;
+    use crate::spec::{Content, IoEngine, IoTarget, Spec, Stop};
     use crate::watch::spin_ns;
 
     /// What a device, a file system, a quota or a server may say in the middle of a phase.
@@ -320,10 +336,10 @@ pub(crate) mod tests {
                 ops: Some(ops),
                 time_ns: None,
             },
-            engine: Engine::Null,
+            engine: IoEngine::Null,
             slice_ns: 1_000_000,
             ..Spec::reads(
-                vec![Target {
+                vec![IoTarget {
                     path: "file".into(),
                     bytes: 1 << 20,
                 }],
@@ -335,14 +351,14 @@ pub(crate) mod tests {
     /// The only worker of a phase.
     pub(crate) fn worker<'a>(
         spec: &Spec,
-        clock: Clock,
+        clock: FastClock,
         control: &'a Control,
         halt: &'a AtomicBool,
-    ) -> Worker<'a> {
-        Worker {
-            shape: Shape::new(spec, &Share::of_thread(0, 1)).unwrap(),
+    ) -> BlockWorker<'a> {
+        BlockWorker {
+            shape: OpSequence::new(spec, &WorkerShare::of_thread(0, 1)).unwrap(),
             recorder: Recorder::new(spec.slice_ns, &[Op::Read, Op::Write, Op::Fsync]),
-            watch: Watch::new(clock, control, halt, spec.stop.time_ns, spin_ns(1)),
+            watch: PhaseWatch::new(clock, control, halt, spec.stop.time_ns, spin_ns(1)),
             cadence: Cadence::new(spec.durability, spec.targets.len()),
             left: spec.stop.ops.unwrap_or(u64::MAX),
             outstanding_ns: 0,
@@ -353,7 +369,7 @@ pub(crate) mod tests {
 
     /// Stands still once, fails once, and checks that nothing is issued before it is due.
     struct Scripted {
-        clock: Clock,
+        clock: FastClock,
         schedule: Schedule,
         issued: u64,
         stalls_at: u64,
@@ -365,7 +381,7 @@ pub(crate) mod tests {
     }
 
     impl Scripted {
-        fn new(clock: Clock, schedule: Schedule) -> Scripted {
+        fn new(clock: FastClock, schedule: Schedule) -> Scripted {
             Scripted {
                 clock,
                 schedule,
@@ -380,8 +396,8 @@ pub(crate) mod tests {
         }
     }
 
-    impl Device for Scripted {
-        fn issue(&mut self, step: &Step) -> Result<u32, Fault> {
+    impl IoDevice for Scripted {
+        fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
             assert!(
                 self.clock.now_ns() >= self.schedule.next_ns(),
                 "operation {} is early",
@@ -399,7 +415,7 @@ pub(crate) mod tests {
                 _ => Ok(step.size),
             }
         }
-        fn sync(&mut self, _target: u32) -> Result<(), Fault> {
+        fn sync(&mut self, _target: u32) -> Result<(), IoFailure> {
             if self.sync_fails {
                 return Err(self.errno.into());
             }
@@ -408,9 +424,9 @@ pub(crate) mod tests {
     }
 
     /// A clock as in a phase: timer slack could hide a start that is too early.
-    fn precise_clock() -> Clock {
+    fn precise_clock() -> FastClock {
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
-        Clock::calibrated()
+        FastClock::calibrated()
     }
 
     /// All operations due during a stall are charged with what was left of it: of 100 due in a
@@ -484,7 +500,7 @@ pub(crate) mod tests {
     fn every_error_ends_the_phase_and_is_kept_whole() {
         for errno in STORAGE_ERRORS {
             let (control, halt) = (Control::default(), AtomicBool::new(false));
-            let clock = Clock::calibrated();
+            let clock = FastClock::calibrated();
             let mut worker = worker(&spec(0.0, 100), clock, &control, &halt);
             let seventh = worker.shape.clone().nth(7).unwrap();
             let mut device = Scripted {
@@ -509,7 +525,7 @@ pub(crate) mod tests {
     #[test]
     fn a_failed_fsync_is_an_fsync_that_failed() {
         let (control, halt) = (Control::default(), AtomicBool::new(false));
-        let clock = Clock::calibrated();
+        let clock = FastClock::calibrated();
         let mut spec = spec(0.0, 100);
         spec.durability.fsync_every = NonZeroU64::new(3);
         let mut worker = worker(&spec, clock, &control, &halt);
@@ -528,7 +544,7 @@ pub(crate) mod tests {
     fn a_short_operation_counts_with_what_it_moved() {
         for read_share in [0.0, 1.0] {
             let (control, halt) = (Control::default(), AtomicBool::new(false));
-            let clock = Clock::calibrated();
+            let clock = FastClock::calibrated();
             let mut worker = worker(&spec(read_share, 10), clock, &control, &halt);
             let mut device = Scripted {
                 short_at: 4,

@@ -1,7 +1,9 @@
 //! The runs on record, kept read as long as their logs do not change.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
+
+use parking_lot::Mutex;
 
 use crate::record::{Now, Record, RecordError, RunSummary, Store};
 use crate::verdict::{self, Evidence, Verdict};
@@ -14,7 +16,7 @@ type Version = (u64, i128);
 
 /// The runs of a store.
 #[derive(Debug)]
-pub(super) struct Shelf {
+pub(super) struct RunCache {
     store: Store,
     summaries: Mutex<HashMap<String, (Version, RunSummary)>>,
     records: Mutex<VecDeque<(String, Version, Arc<Judged>)>>,
@@ -57,7 +59,7 @@ impl Stage {
     }
 }
 
-impl Shelf {
+impl RunCache {
     /// Over a store.
     pub(super) fn new(store: Store) -> Self {
         Self {
@@ -88,7 +90,7 @@ impl Shelf {
 
     fn summary(&self, run: &str) -> RunSummary {
         let version = self.version(run);
-        let known = held(&self.summaries).get(run).cloned();
+        let known = self.summaries.lock().get(run).cloned();
         if let (Some(version), Some((of, summary))) = (version, known)
             && of == version
         {
@@ -97,7 +99,7 @@ impl Shelf {
         let summary = self.store.summary(run);
         if let Some(version) = version {
             let entry = (version, summary.clone());
-            held(&self.summaries).insert(run.to_owned(), entry);
+            self.summaries.lock().insert(run.to_owned(), entry);
         }
         summary
     }
@@ -138,7 +140,9 @@ impl Shelf {
     /// # Errors
     /// There is none, or its log cannot be read.
     pub(super) fn known(&self, run: &str) -> Result<Arc<Judged>, RecordError> {
-        let known = held(&self.records)
+        let known = self
+            .records
+            .lock()
             .iter()
             .find(|(id, ..)| id == run)
             .cloned();
@@ -156,7 +160,7 @@ impl Shelf {
             None
         };
         if let Some(version) = version {
-            let records = held(&self.records);
+            let records = self.records.lock();
             let known = |(id, of, _): &&(String, Version, Arc<Judged>)| id == run && *of == version;
             if let Some((_, _, judged)) = records.iter().find(known) {
                 return Ok(Arc::clone(judged));
@@ -175,7 +179,7 @@ impl Shelf {
         let verdict = verdict::judge(&Evidence::of(&record));
         let judged = Arc::new(Judged { record, verdict });
         if let Some(version) = version {
-            let mut records = held(&self.records);
+            let mut records = self.records.lock();
             records.retain(|(id, ..)| id != run);
             records.push_back((run.to_owned(), version, Arc::clone(&judged)));
             if records.len() > RECORDS_MAX {
@@ -184,9 +188,4 @@ impl Shelf {
         }
         Ok(judged)
     }
-}
-
-/// A lock; a thread that ended while it held it left nothing half done.
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

@@ -1,7 +1,7 @@
 //! The guard of real disks, on loop devices that carry, for real, what people's disks carry. A loop
 //! device has no id of its own: links in a directory of the test stand for those udev makes.
 
-use super::{settings, site};
+use super::{Ended, settings, site};
 use crate::host::local::LocalHost;
 use crate::host::{Host, Needs, argv};
 use crate::journal::Journal;
@@ -11,7 +11,7 @@ use crate::stack::identity::Identity;
 use crate::stack::undo_all;
 use crate::stack::{Danger, Layer, Site, Stack};
 use std::fmt::Write as _;
-use std::io::{Seek, SeekFrom, Write};
+use std::io::{Seek as _, SeekFrom, Write as _};
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -25,8 +25,8 @@ struct Disk {
     device: PathBuf,
 }
 
-/// None, said on the terminal, where this user may not make one.
-fn disk(test: &str, tools: &'static [&'static str]) -> Option<Disk> {
+/// A disk that these tools may be used on, or what is missing for it.
+fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
     let host = LocalHost::new(Arc::new(|_| {}));
     let needs = Needs {
         root: true,
@@ -35,8 +35,7 @@ fn disk(test: &str, tools: &'static [&'static str]) -> Option<Disk> {
         ..Needs::default()
     };
     if let Some(missing) = host.missing(&needs).into_iter().next() {
-        writeln!(std::io::stderr(), "skipped: {test}: {missing}").unwrap();
-        return None;
+        return Err(missing.to_string());
     }
     let base = tempfile::tempdir().unwrap();
     let file = base.path().join("file");
@@ -45,7 +44,7 @@ fn disk(test: &str, tools: &'static [&'static str]) -> Option<Disk> {
     let device = PathBuf::from(host.must(&argv(attach)).unwrap().stdout.trim());
     std::fs::create_dir(base.path().join("by-id")).unwrap();
     symlink(&device, base.path().join("by-id/loop-of-test")).unwrap();
-    Some(Disk { base, host, device })
+    Ok(Disk { base, host, device })
 }
 
 impl Drop for Disk {
@@ -102,61 +101,42 @@ impl Disk {
     }
 }
 
-#[test]
-fn file_systems_and_swap() {
-    for (tool, command, what) in [
-        (
-            &["mkfs.ext2"],
-            "mkfs.ext2 -q -L photos DEVICE",
-            "ext2 \"photos\"",
-        ),
-        (&["mkfs.ext3"], "mkfs.ext3 -q DEVICE", "ext3"),
-        (&["mkfs.ext4"], "mkfs.ext4 -q DEVICE", "ext4"),
-        (&["mkfs.xfs"], "mkfs.xfs -q DEVICE", "xfs"),
-        (&["mkfs.btrfs"], "mkfs.btrfs -q DEVICE", "btrfs"),
-        (&["mkfs.f2fs"], "mkfs.f2fs -q DEVICE", "f2fs"),
-        (&["mkswap"], "mkswap DEVICE", "swap"),
-    ] {
-        if let Some(disk) = disk(what, tool) {
-            disk.run(command);
-            disk.assert_guarded(what);
-        }
-    }
+/// What this command makes is recognised as this.
+pub(super) fn recognised(tool: &'static [&'static str], command: &str, what: &str) -> Ended {
+    let disk = disk(tool)?;
+    disk.run(command);
+    disk.assert_guarded(what);
+    Ok(())
 }
 
-#[test]
-fn a_physical_volume_alone_and_in_a_group() {
-    if let Some(disk) = disk("physical volume", &["pvcreate", "vgcreate", "pvs"]) {
-        disk.run("pvcreate --yes DEVICE");
-        disk.assert_guarded("LVM2_member");
-        disk.run("pvcreate --yes DEVICE");
-        let group = format!("of-test-{}", disk.host.nonce().unwrap());
-        disk.run(&format!("vgcreate {group} DEVICE"));
-        disk.assert_guarded(&format!("a physical volume of the group {group}"));
-    }
+pub(super) fn a_physical_volume_alone_and_in_a_group() -> Ended {
+    let disk = disk(&["pvcreate", "vgcreate", "pvs"])?;
+    disk.run("pvcreate --yes DEVICE");
+    disk.assert_guarded("LVM2_member");
+    disk.run("pvcreate --yes DEVICE");
+    let group = format!("of-test-{}", disk.host.nonce().unwrap());
+    disk.run(&format!("vgcreate {group} DEVICE"));
+    disk.assert_guarded(&format!("a physical volume of the group {group}"));
+    Ok(())
 }
 
-#[test]
-fn an_encrypted_device() {
-    if let Some(disk) = disk("encrypted device", &["cryptsetup"]) {
-        let key = disk.base.path().join("key");
-        std::fs::write(&key, b"0123456789abcdef").unwrap();
-        let quick = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000 --batch-mode";
-        disk.run(&format!(
-            "cryptsetup luksFormat {quick} --key-file {} DEVICE",
-            key.display()
-        ));
-        disk.assert_guarded("crypto_LUKS");
-    }
+pub(super) fn an_encrypted_device() -> Ended {
+    let disk = disk(&["cryptsetup"])?;
+    let key = disk.base.path().join("key");
+    std::fs::write(&key, b"0123456789abcdef").unwrap();
+    let quick = "--pbkdf pbkdf2 --pbkdf-force-iterations 1000 --batch-mode";
+    disk.run(&format!(
+        "cryptsetup luksFormat {quick} --key-file {} DEVICE",
+        key.display()
+    ));
+    disk.assert_guarded("crypto_LUKS");
+    Ok(())
 }
 
 /// The superblock of format 1.2 as mdadm's manual and `linux/raid/md_p.h` describe it, with its
 /// checksum: making one with mdadm needs a kernel with md.
-#[test]
-fn a_member_of_an_array() {
-    let Some(disk) = disk("member of an array", &["mdadm"]) else {
-        return;
-    };
+pub(super) fn a_member_of_an_array() -> Ended {
+    let disk = disk(&["mdadm"])?;
     let mut block = vec![0_u8; 256 + 2 * 384];
     let mut put = |at: usize, bytes: &[u8]| block[at..at + bytes.len()].copy_from_slice(bytes);
     put(0, &0xa92b_4efc_u32.to_le_bytes());
@@ -192,14 +172,12 @@ fn a_member_of_an_array() {
     device.sync_all().unwrap();
     drop(device);
     disk.assert_guarded("linux_raid_member");
+    Ok(())
 }
 
-#[test]
-fn partition_tables() {
+pub(super) fn partition_tables() -> Ended {
     for (label, what) in [("dos", "dos"), ("gpt", "gpt")] {
-        let Some(disk) = disk(what, &["sfdisk"]) else {
-            return;
-        };
+        let disk = disk(&["sfdisk"])?;
         let script = disk.base.path().join("script");
         std::fs::write(&script, format!("label: {label}\n,64M\n,64M\n")).unwrap();
         let mut command = String::from("sfdisk --quiet --no-reread DEVICE < ");
@@ -208,17 +186,12 @@ fn partition_tables() {
         disk.host.must(&argv(["sh", "-c", &command])).unwrap();
         disk.assert_guarded(what);
     }
+    Ok(())
 }
 
-#[test]
-fn a_pool() {
-    let Some(disk) = disk("pool", &["zpool", "zdb"]) else {
-        return;
-    };
-    if disk.host.must(&argv(["zpool", "list"])).is_err() {
-        writeln!(std::io::stderr(), "skipped: pool: no ZFS answers").unwrap();
-        return;
-    }
+pub(super) fn a_pool() -> Ended {
+    let disk = disk(&["zpool", "zdb"])?;
+    super::pools::answers()?;
     let name = format!("oftest{}", disk.host.nonce().unwrap());
     let path = disk.device.to_string_lossy();
     let make = [
@@ -237,17 +210,12 @@ fn a_pool() {
     disk.host.must(&argv(["zpool", "export", &name])).unwrap();
     assert!(objections[0].0.contains("in use"), "{objections:?}");
     disk.assert_guarded(&format!("a label of the pool {name}"));
+    Ok(())
 }
 
 /// What is in use is never wiped, whatever is allowed.
-#[test]
-fn what_is_in_use_is_refused_with_permission_too() {
-    let Some(disk) = disk(
-        "in use",
-        &["mkfs.ext4", "mount", "mkswap", "swapon", "swapoff"],
-    ) else {
-        return;
-    };
+pub(super) fn what_is_in_use_is_refused_with_permission_too() -> Ended {
+    let disk = disk(&["mkfs.ext4", "mount", "mkswap", "swapon", "swapoff"])?;
     let asked = disk.identity();
     let refused = || {
         let error = guard::clear(&disk.host, &asked, true).unwrap_err();
@@ -277,13 +245,11 @@ fn what_is_in_use_is_refused_with_permission_too() {
         disk.run("swapoff DEVICE");
         assert!(text.contains("holds swapped memory"), "{text}");
     }
+    Ok(())
 }
 
-#[test]
-fn another_disk_than_the_one_named_is_refused() {
-    let Some(disk) = disk("another disk", &["wipefs"]) else {
-        return;
-    };
+pub(super) fn another_disk_than_the_one_named_is_refused() -> Ended {
+    let disk = disk(&["wipefs"])?;
     let refused = |asked: &Identity| {
         let error = guard::clear(&disk.host, asked, true).unwrap_err();
         (error.to_string(), error.next())
@@ -313,15 +279,13 @@ fn another_disk_than_the_one_named_is_refused() {
     let directory = disk.base.path().join("by-id");
     let refusal = in_directory(&settings(&line), &directory).err().unwrap();
     assert_eq!(refusal.help, "now it is: loop-of-test");
+    Ok(())
 }
 
 /// Two rounds on the same disk, and a crash between: it is blank again each time.
-#[test]
-fn a_disk_is_blank_again_when_its_stack_is_lowered() {
+pub(super) fn a_disk_is_blank_again_when_its_stack_is_lowered() -> Ended {
     for upper in ["ext4 = {}", "xfs = {}", "btrfs = {}"] {
-        let Some(disk) = disk(upper, &["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mount"]) else {
-            return;
-        };
+        let disk = disk(&["mkfs.ext4", "mkfs.xfs", "mkfs.btrfs", "mount"])?;
         let scratch = disk.base.path().join("scratch");
         std::fs::create_dir(&scratch).unwrap();
         let path = disk.base.path().join("journal.jsonl");
@@ -345,14 +309,12 @@ fn a_disk_is_blank_again_when_its_stack_is_lowered() {
         );
         guard::blank(&disk.host, &disk.identity()).unwrap();
     }
+    Ok(())
 }
 
 /// Made again by its owner after a crash, the file system stays.
-#[test]
-fn what_somebody_else_made_since_is_left_alone() {
-    let Some(disk) = disk("left alone", &["mkfs.ext4", "mount"]) else {
-        return;
-    };
+pub(super) fn what_somebody_else_made_since_is_left_alone() -> Ended {
+    let disk = disk(&["mkfs.ext4", "mount"])?;
     let scratch = disk.base.path().join("scratch");
     std::fs::create_dir(&scratch).unwrap();
     let journal = Journal::nowhere();
@@ -373,4 +335,5 @@ fn what_somebody_else_made_since_is_left_alone() {
     disk.run("wipefs --all --quiet DEVICE");
     assert_eq!(undo_all(&disk.host, &journal).unwrap().failed, []);
     assert!(!Path::new(&point).exists());
+    Ok(())
 }

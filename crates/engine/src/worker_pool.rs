@@ -12,13 +12,13 @@ use std::thread::{Builder, ScopedJoinHandle};
 
 use rustix::io::Errno;
 
-use crate::clock::{Calibration, Clock, Readings};
+use crate::clock::{Calibration, FastClock, Readings};
 use crate::control::Control;
 use crate::cpu::Cpu;
 use crate::descriptors::own_table;
 use crate::error::StartError;
-use crate::gate::Gate;
-use crate::outcome::{Ended, Op, OpError, OpOutcome, Outcome, mean_outstanding};
+use crate::gate::StartGate;
+use crate::outcome::{Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome, mean_outstanding};
 use crate::recorder::Recorder;
 
 /// Operations after which a thread tells the world how far it is.
@@ -70,21 +70,21 @@ pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
 
 /// How a phase is measured and watched.
 #[derive(Clone, Copy)]
-pub(crate) struct Watch<'a> {
+pub(crate) struct PhaseOptions<'a> {
     pub(crate) slice_ns: u64,
     pub(crate) control: &'a Control,
     /// The kinds of operation that will be issued.
     pub(crate) ops: &'a [Op],
 }
 
-impl Watch<'_> {
+impl PhaseOptions<'_> {
     fn recorder(&self) -> Recorder {
         Recorder::new(self.slice_ns, self.ops)
     }
 }
 
 /// What a thread works with: its notebook, its clock, and the news of whether to go on.
-pub(crate) struct Hand<'a> {
+pub(crate) struct Worker<'a> {
     recorder: Recorder,
     time: Readings,
     control: &'a Control,
@@ -94,21 +94,21 @@ pub(crate) struct Hand<'a> {
 }
 
 /// What a thread leaves behind.
-struct Report {
+struct WorkerReport {
     recorder: Recorder,
     halt: Option<Halt>,
     back: u64,
     end_ns: u64,
 }
 
-impl<'a> Hand<'a> {
+impl<'a> Worker<'a> {
     fn new(
         recorder: Recorder,
-        clock: Clock,
+        clock: FastClock,
         control: &'a Control,
         failed: &'a AtomicBool,
-    ) -> Hand<'a> {
-        Hand {
+    ) -> Worker<'a> {
+        Worker {
             recorder,
             time: Readings::new(clock),
             control,
@@ -141,7 +141,7 @@ impl<'a> Hand<'a> {
         self.time.now_ns()
     }
 
-    /// Records an operation whose times were read by [`Hand::now_ns`].
+    /// Records an operation whose times were read by [`Worker::now_ns`].
     #[inline]
     pub(crate) fn record(&mut self, op: Op, begun_ns: u64, ended_ns: u64, bytes: u64) {
         self.recorder.record(op, begun_ns, ended_ns, bytes);
@@ -183,13 +183,13 @@ impl<'a> Hand<'a> {
             .fetch_add(std::mem::take(&mut self.batch_bytes), Ordering::Relaxed);
     }
 
-    fn finish(mut self, result: Result<(), Halt>) -> Report {
+    fn finish(mut self, result: Result<(), Halt>) -> WorkerReport {
         let end_ns = self.time.now_ns();
         self.tell();
         if matches!(result, Err(Halt::Failed(_))) {
             self.failed.store(true, Ordering::Relaxed);
         }
-        Report {
+        WorkerReport {
             recorder: self.recorder,
             halt: result.err(),
             back: self.time.back,
@@ -202,8 +202,14 @@ impl<'a> Hand<'a> {
 ///
 /// Outstanding operations on average are the sum of all latencies over the elapsed time (Little's
 /// law). `why` says in a clause how the operations were done.
-fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, cpu: Cpu, why: String) -> Outcome {
-    let (mut ended, mut elapsed_ns, mut clock_back) = (Ended::Complete, 0, 0);
+fn merge(
+    reports: Vec<WorkerReport>,
+    slice_ns: u64,
+    clock: FastClock,
+    cpu: Cpu,
+    why: String,
+) -> PhaseOutcome {
+    let (mut ended, mut elapsed_ns, mut clock_back) = (PhaseEnd::Complete, 0, 0);
     let mut first: Option<(u64, OpError)> = None;
     let mut recorders = Vec::with_capacity(reports.len());
     for report in reports {
@@ -211,10 +217,10 @@ fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, cpu: Cpu, why: Strin
         clock_back += report.back;
         match report.halt {
             None => {}
-            Some(Halt::Stopped) if ended == Ended::Failed => {}
-            Some(Halt::Stopped) => ended = Ended::Stopped,
+            Some(Halt::Stopped) if ended == PhaseEnd::Failed => {}
+            Some(Halt::Stopped) => ended = PhaseEnd::Stopped,
             Some(Halt::Failed(error)) => {
-                ended = Ended::Failed;
+                ended = PhaseEnd::Failed;
                 if first
                     .as_ref()
                     .is_none_or(|(at_ns, _)| report.end_ns < *at_ns)
@@ -227,7 +233,7 @@ fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, cpu: Cpu, why: Strin
     }
     let merged = Recorder::merge(recorders, slice_ns);
     let busy_ns = merged.ops.iter().map(|kind| kind.latency_sum_ns).sum();
-    Outcome {
+    PhaseOutcome {
         ended,
         elapsed_ns,
         cpu_user_ns: cpu.user_ns,
@@ -253,27 +259,27 @@ fn merge(reports: Vec<Report>, slice_ns: u64, clock: Clock, cpu: Cpu, why: Strin
 
 /// Runs `work` on the calling thread. `why` says in a clause how operations are done.
 pub(crate) fn alone(
-    watch: Watch<'_>,
+    watch: PhaseOptions<'_>,
     why: String,
-    work: impl FnOnce(&mut Hand<'_>) -> Result<(), Halt>,
-) -> Outcome {
+    work: impl FnOnce(&mut Worker<'_>) -> Result<(), Halt>,
+) -> PhaseOutcome {
     let calibration = Calibration::begin();
     let failed = AtomicBool::new(false);
     let recorder = watch.recorder();
     let clock = calibration.finish();
     let cpu = Cpu::now();
-    let mut hand = Hand::new(recorder, clock, watch.control, &failed);
-    let result = work(&mut hand);
-    let report = hand.finish(result);
+    let mut worker = Worker::new(recorder, clock, watch.control, &failed);
+    let result = work(&mut worker);
+    let report = worker.finish(result);
     merge(vec![report], watch.slice_ns, clock, cpu.spent(), why)
 }
 
 /// What ends a phase of several threads, inside its time.
-pub(crate) type Close<'a> = &'a dyn Fn(&mut Hand<'_>) -> Result<(), Halt>;
+pub(crate) type ClosingWork<'a> = &'a dyn Fn(&mut Worker<'_>) -> Result<(), Halt>;
 
 /// Several threads that do one phase.
-pub(crate) struct Crew<'a> {
-    pub(crate) watch: Watch<'a>,
+pub(crate) struct WorkerPool<'a> {
+    pub(crate) watch: PhaseOptions<'a>,
     /// How operations are done, in a clause.
     pub(crate) why: String,
     /// What a thread that cannot be started is blamed on.
@@ -282,7 +288,7 @@ pub(crate) struct Crew<'a> {
     pub(crate) keep: &'a [OwnedFd],
 }
 
-impl Crew<'_> {
+impl WorkerPool<'_> {
     /// Runs `work` once per part, each on its own thread, from a common start; then, unless one of
     /// them failed or was stopped, `close` on the calling thread, inside the elapsed time. What
     /// `close` records is [`Op::Fsync`].
@@ -292,9 +298,9 @@ impl Crew<'_> {
     pub(crate) fn together<P: Send>(
         self,
         parts: Vec<P>,
-        work: impl Fn(P, &mut Hand<'_>) -> Result<(), Halt> + Sync,
-        close: Option<Close<'_>>,
-    ) -> Result<Outcome, OpError> {
+        work: impl Fn(P, &mut Worker<'_>) -> Result<(), Halt> + Sync,
+        close: Option<ClosingWork<'_>>,
+    ) -> Result<PhaseOutcome, OpError> {
         let watch = self.watch;
         let calibration = Calibration::begin();
         let failed = AtomicBool::new(false);
@@ -302,7 +308,7 @@ impl Crew<'_> {
             close.map(|close| (close, Recorder::new(watch.slice_ns, &[Op::Fsync]).closing()));
         let (clock, cpu, mut reports) = self.start(parts, &work, calibration, &failed)?;
         if let Some((close, recorder)) = close {
-            let mut last = Hand::new(recorder, clock, watch.control, &failed);
+            let mut last = Worker::new(recorder, clock, watch.control, &failed);
             let result = last.proceed().and_then(|()| close(&mut last));
             reports.push(last.finish(result));
         }
@@ -313,11 +319,11 @@ impl Crew<'_> {
     fn start<P: Send>(
         &self,
         parts: Vec<P>,
-        work: &(impl Fn(P, &mut Hand<'_>) -> Result<(), Halt> + Sync),
+        work: &(impl Fn(P, &mut Worker<'_>) -> Result<(), Halt> + Sync),
         calibration: Calibration,
         failed: &AtomicBool,
-    ) -> Result<(Clock, Cpu, Vec<Report>), OpError> {
-        let (watch, keep, gate) = (self.watch, self.keep, &Gate::default());
+    ) -> Result<(FastClock, Cpu, Vec<WorkerReport>), OpError> {
+        let (watch, keep, gate) = (self.watch, self.keep, &StartGate::default());
         let count = parts.len();
         std::thread::scope(|scope| {
             let mut threads = Vec::with_capacity(count);
@@ -326,9 +332,9 @@ impl Crew<'_> {
                 let body = move || {
                     own_table(keep);
                     let recorder = watch.recorder();
-                    let mut hand = Hand::new(recorder, gate.pass(None)?, watch.control, failed);
-                    let result = work(part, &mut hand);
-                    Some(hand.finish(result))
+                    let mut worker = Worker::new(recorder, gate.pass(None)?, watch.control, failed);
+                    let result = work(part, &mut worker);
+                    Some(worker.finish(result))
                 };
                 match Builder::new().spawn_scoped(scope, body) {
                     Ok(thread) => threads.push(thread),
@@ -343,11 +349,11 @@ impl Crew<'_> {
                 errno: errno.raw_os_error(),
             });
             let begun = gate.open(number, calibration, call_off);
-            let join = |thread: ScopedJoinHandle<'_, Option<Report>>| match thread.join() {
+            let join = |thread: ScopedJoinHandle<'_, Option<WorkerReport>>| match thread.join() {
                 Ok(report) => report,
                 Err(panic) => std::panic::resume_unwind(panic),
             };
-            let reports: Vec<Report> = threads.into_iter().filter_map(join).collect();
+            let reports: Vec<WorkerReport> = threads.into_iter().filter_map(join).collect();
             let (clock, cpu) = begun.map_err(|error| {
                 let detail = format!("thread {} of {count}: {error}", number + 1);
                 let errno = refused.unwrap_or(Errno::AGAIN);
@@ -362,30 +368,30 @@ impl Crew<'_> {
 mod tests {
     use super::*;
 
-    fn hand<'a>(watch: Watch<'a>, clock: Clock, failed: &'a AtomicBool) -> Hand<'a> {
-        Hand::new(watch.recorder(), clock, watch.control, failed)
+    fn worker<'a>(watch: PhaseOptions<'a>, clock: FastClock, failed: &'a AtomicBool) -> Worker<'a> {
+        Worker::new(watch.recorder(), clock, watch.control, failed)
     }
 
     #[test]
     fn only_what_succeeded_is_recorded_and_threads_add_up() {
         let (control, failed) = (Control::default(), AtomicBool::new(false));
-        let watch = Watch {
+        let watch = PhaseOptions {
             slice_ns: 1_000_000,
             control: &control,
             ops: &[Op::Create, Op::Fsync, Op::Stat],
         };
-        let clock = Clock::calibrated();
+        let clock = FastClock::calibrated();
         let mut reports = Vec::new();
         for bytes in [10, 20] {
-            let mut hand = hand(watch, clock, &failed);
-            hand.time::<()>(Op::Create, || Ok(bytes)).unwrap();
-            hand.time(Op::Create, || Err(())).unwrap_err();
-            hand.time::<()>(Op::Fsync, || Ok(0)).unwrap();
-            reports.push(hand.finish(Ok(())));
+            let mut worker = worker(watch, clock, &failed);
+            worker.time::<()>(Op::Create, || Ok(bytes)).unwrap();
+            worker.time(Op::Create, || Err(())).unwrap_err();
+            worker.time::<()>(Op::Fsync, || Ok(0)).unwrap();
+            reports.push(worker.finish(Ok(())));
         }
         let cpu = Cpu::default();
         let outcome = merge(reports, watch.slice_ns, clock, cpu, String::new());
-        assert_eq!(outcome.ended, Ended::Complete);
+        assert_eq!(outcome.ended, PhaseEnd::Complete);
         let kinds: Vec<_> = outcome
             .ops
             .iter()
@@ -417,49 +423,50 @@ mod tests {
             detail: String::new(),
         };
         let (control, failed) = (Control::default(), AtomicBool::new(false));
-        let watch = Watch {
+        let watch = PhaseOptions {
             slice_ns: 1,
             control: &control,
             ops: &[Op::Stat],
         };
-        let clock = Clock::calibrated();
-        let end = |result| hand(watch, clock, &failed).finish(result);
+        let clock = FastClock::calibrated();
+        let end = |result| worker(watch, clock, &failed).finish(result);
         let third = end(Err(error(28).into()));
         let first = end(Err(Halt::Stopped));
         let second = end(Err(error(5).into()));
         assert!(failed.load(Ordering::Relaxed), "the others were not told");
         let (reports, cpu) = (vec![first, second, third], Cpu::default());
         let outcome = merge(reports, 1, clock, cpu, String::new());
-        assert_eq!(outcome.ended, Ended::Failed);
+        assert_eq!(outcome.ended, PhaseEnd::Failed);
         assert_eq!(outcome.error.map(|error| error.errno), Some(28));
     }
 
     #[test]
     fn the_clock_named_is_the_clock_read() {
         let control = Control::default();
-        let watch = Watch {
+        let watch = PhaseOptions {
             slice_ns: 1,
             control: &control,
             ops: &[Op::Stat],
         };
-        let work = |hand: &mut Hand<'_>| {
-            hand.time::<Halt>(Op::Stat, || {
-                crate::pacing::sleep_ns(1_000_000);
-                Ok(0)
-            })
-            .map(drop)
+        let work = |worker: &mut Worker<'_>| {
+            worker
+                .time::<Halt>(Op::Stat, || {
+                    crate::pacing::sleep_ns(1_000_000);
+                    Ok(0)
+                })
+                .map(drop)
         };
         let one = alone(watch, String::new(), work);
-        let many = |(), hand: &mut Hand<'_>| work(hand);
-        let crew = Crew {
+        let many = |(), worker: &mut Worker<'_>| work(worker);
+        let workers = WorkerPool {
             watch,
             why: String::new(),
             root: Path::new("/"),
             keep: &[],
         };
-        let two = crew.together(vec![(); 2], many, None);
+        let two = workers.together(vec![(); 2], many, None);
         for outcome in [one, two.unwrap()] {
-            assert_eq!(outcome.clock, Clock::calibrated().name());
+            assert_eq!(outcome.clock, FastClock::calibrated().name());
             assert!(outcome.clock_error < 0.1, "{}", outcome.clock_error);
             assert!(outcome.elapsed_ns >= 900_000);
         }
