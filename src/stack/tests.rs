@@ -3,7 +3,7 @@
 use super::common::filesystem;
 use super::gives::{Device, Origin};
 use super::layer::{ON_A_DISK, ON_TWO_DISKS, Shape};
-use super::testing::{layer, settings, site, stack, try_layer};
+use super::testing::{layer, site, stack, try_layer};
 use super::*;
 use crate::host::Host;
 use crate::host::local::LocalHost;
