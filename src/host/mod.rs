@@ -8,6 +8,7 @@
 
 pub(crate) mod daemon;
 pub(crate) mod imagined;
+pub(crate) mod line_speed;
 pub(crate) mod local;
 pub(crate) mod mountinfo;
 mod needs;
@@ -31,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What a command left behind.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Output {
     /// Exit status; none: ended by a signal.
     pub(crate) status: Option<i32>,

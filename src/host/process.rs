@@ -127,15 +127,6 @@ impl Process {
         self.child.wait()
     }
 
-    /// Asks it to end, as Ctrl-C would.
-    pub(crate) fn interrupt(&self) {
-        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        if let Some(id) = id {
-            // One that has ended by itself is what was wanted.
-            let _ = kill_process(id, Signal::INT);
-        }
-    }
-
     /// Ends it at once, whatever it is doing, and waits until it is gone.
     pub(crate) fn kill(&mut self) {
         // One that has ended by itself is what was wanted.

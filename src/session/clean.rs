@@ -28,7 +28,27 @@ pub(crate) enum Cleaned {
     Busy(PathBuf, String),
 }
 
+impl std::fmt::Display for Cleaned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Listed(what) => write!(f, "would undo: {what}"),
+            Self::Undone(what) => write!(f, "undone: {what}"),
+            Self::Failed(what, why) => write!(f, "not undone: {what}: {why}"),
+            Self::Skipped(why) => write!(f, "left alone: {why}"),
+            Self::Busy(path, command) => {
+                let path = path.display();
+                write!(f, "left alone: {path} as `{command}` is still running")
+            }
+        }
+    }
+}
+
 impl Cleaned {
+    /// Whether something is left, also of a run that goes on: its directory is still needed.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.is_left() || matches!(self, Self::Skipped(_))
+    }
+
     /// Whether something is left that should not be.
     pub(crate) fn is_left(&self) -> bool {
         matches!(self, Self::Failed(..) | Self::Busy(..))

@@ -60,6 +60,19 @@ pub(crate) fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     all
 }
 
+/// The same in words; empty where nothing is lost and nothing speaks against it.
+pub(crate) fn dangers_text(study: &Study) -> String {
+    let dangers = dangers(study, &[]);
+    let lines = dangers.iter().map(|danger| match danger {
+        Danger::Lost(what) => format!("would be lost {what}\n"),
+        Danger::Refused(error) => format!("refused: {error}\n  next: {}\n", error.next()),
+    });
+    match dangers.is_empty() {
+        true => String::new(),
+        false => format!("\nDisks that are named\n{}", lines.collect::<String>()),
+    }
+}
+
 /// Refuses a study that names a disk which may not be written over, before anything is touched.
 pub(super) fn check_dangers(study: &Study, wipe: &[String]) -> Result<(), Failure> {
     for danger in dangers(study, wipe) {

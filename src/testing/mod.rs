@@ -28,7 +28,7 @@ pub use lab::two_nodes;
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
-pub use system::{afp, command, journal, mountinfo, observe, stack};
+pub use system::{afp, command, journal, mountinfo, observe, stack, wire};
 pub use web::request;
 pub use words::{arguments, unit};
 
@@ -73,4 +73,5 @@ pub const ALL: &[Check] = &[
     ("study", study),
     ("sysbench", sysbench),
     ("unit", unit),
+    ("wire", wire),
 ];

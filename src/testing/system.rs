@@ -6,6 +6,7 @@ use std::path::Path;
 
 use super::input::Input;
 use crate::afp::protocol;
+use crate::agent::frame;
 use crate::host::plan::Fault;
 use crate::host::{MountInfo, mountinfo, shown};
 use crate::journal::{self, Journal, JournalError, Undo};
@@ -67,6 +68,17 @@ pub fn journal(data: &[u8]) {
             assert!(name.as_bytes().starts_with(b".stackrace-"), "{undo}");
         }
     }
+}
+
+/// What machines say to each other: what was understood is written as it was read.
+pub fn wire(data: &[u8]) {
+    let mut written = Vec::new();
+    for frame in frame::understood(data) {
+        if let Err(error) = frame.write(&mut written) {
+            panic!("{error}");
+        }
+    }
+    assert!(data.starts_with(&written));
 }
 
 /// The table of mounts: what was understood comes back when it is written as the kernel would.

@@ -1,10 +1,11 @@
-//! Turns done on this machine: stacks raised, tried and lowered.
+//! Turns executed on this machine: stacks set up, tried and torn down.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::trial::{self, Before, TrialStart};
-use super::{Broken, Interrupt, Turn, Turned, Venue, Watcher};
+use super::{Broken, Executor, Interrupt, Turn, Turned, Watcher};
+use crate::agent::remote_host::Peer;
 use crate::event::{Ended, Event};
 use crate::host::Host;
 use crate::journal::{EntryId, Journal};
@@ -12,14 +13,16 @@ use crate::stack::{self, Site, StandingStack};
 use crate::study::{Provision, Study};
 use crate::time::Clock;
 
-/// This machine as a place.
-pub(crate) struct Here<'a> {
+/// Executes turns on this machine.
+pub(crate) struct LocalExecutor<'a> {
     /// The question.
     pub(crate) study: &'a Study,
     /// Told every event, as it happens.
     pub(crate) tell: &'a dyn Fn(Event) -> Result<(), Broken>,
     /// Where stacks live.
     pub(crate) host: &'a dyn Host,
+    /// Its peers, which may measure in step with it.
+    pub(crate) peers: &'a [Peer],
     /// What exists because of us.
     pub(crate) journal: &'a Journal,
     /// Where mount points are made.
@@ -38,8 +41,8 @@ pub(crate) struct Here<'a> {
     pub(crate) standing: Vec<(usize, StandingStack)>,
 }
 
-impl Venue for Here<'_> {
-    fn take(&mut self, turn: &Turn) -> Result<Turned, Broken> {
+impl Executor for LocalExecutor<'_> {
+    fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
         self.lower_what_was_left()?;
         let (round, configuration) = (turn.round, turn.configuration);
         let stands = self.standing.iter().position(|(t, _)| *t == configuration);
@@ -82,7 +85,7 @@ impl Venue for Here<'_> {
     }
 }
 
-impl Here<'_> {
+impl LocalExecutor<'_> {
     fn site(&self) -> Site<'_> {
         Site {
             host: self.host,
@@ -113,7 +116,7 @@ impl Here<'_> {
         let mut capacity = self.study.configurations[turn.configuration].data_bytes();
         for workload in turn.missing.iter().copied() {
             let trial = trial::Trial {
-                here: self,
+                executor: self,
                 site,
                 raised,
                 round: turn.round,

@@ -1,22 +1,95 @@
 //! `stackrace run --lab` and `stackrace resume` of such a run: machines started, one for each system
 //! the study is tried on, and the run made in them.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use super::{Failure, LAB, Setting, cannot, in_the_lab, memory, tell, up};
-use crate::agent::Agent;
-use crate::cli::args::Run;
-use crate::cli::places::{self, Kit, Place};
+use super::context::Context;
+use super::execute::FinishedRun;
+use super::failure::Failure;
+use super::observer::Observer;
+use super::places::{self, PlacesRun, ReadyPlace, assignment};
+use super::resume::Stopped;
+use super::study_file::part;
+use super::temporary;
 use crate::event::{Event, Fact};
-use crate::host::{LabDisk, argv};
-use crate::lab::machine::{Accelerator, Description, Machine, SCRATCH_DIR, Site};
-use crate::lab::{fault, system};
+use crate::host::{Host, LabDisk, local::LocalHost};
+use crate::lab::image::Image;
+use crate::lab::machine::{self, Accelerator, Description, LabMachine, MachineSite, SCRATCH_DIR};
+use crate::lab::{LabError, fault, system};
 use crate::record::{Record, Store};
 use crate::run::Shared;
-use crate::session::study_file::part;
-use crate::session::{FinishedRun, Observer, Stopped};
 use crate::setting::{Refusal, unknown_word};
 use crate::study::{Provision, SYSTEM, Study, StudyError};
+use crate::unit;
+
+/// Name of the fact that says a run was made in the lab.
+const LAB: &str = "lab";
+
+/// Where in the store it is kept which accelerator works here.
+const ACCELERATOR: &str = "lab-accelerator";
+
+/// This program, whatever became of its file.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// What the guests of a system are made of: its image and, where they were built, its ZFS modules.
+pub(crate) type SystemImage = (Image, Option<Image>);
+
+/// Finds the images of a system by its name.
+pub(crate) type Images<'a> = &'a dyn Fn(&str) -> Result<SystemImage, Failure>;
+
+pub(crate) fn unable(error: LabError) -> Failure {
+    Failure::unable(error.to_string()).next(error.next())
+}
+
+/// Calls with what the machine of each system is made with, and the accelerator that works; whatever
+/// is made is gone when this returns.
+///
+/// # Errors
+/// There is no accelerator or no room; those of `work`.
+pub(crate) fn in_the_lab<T>(
+    context: &Context,
+    images: &[SystemImage],
+    work: impl FnOnce(&[MachineSite<'_>], Accelerator) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let known = context.store_dir()?.join(ACCELERATOR);
+    temporary::work(context, &host, |journal, id| {
+        let mut sites = Vec::new();
+        for (number, (image, zfs)) in (1..).zip(images) {
+            let dir = temporary::dir(context, id)?.join(format!("place-{number}"));
+            host.create_dir(&dir)
+                .map_err(|error| unable(error.into()))?;
+            sites.push(MachineSite {
+                host: &host,
+                journal,
+                dir,
+                image,
+                zfs: zfs.as_ref(),
+                program: Path::new(PROGRAM),
+            });
+        }
+        let accelerator = machine::accelerator(&sites[0], &known).map_err(unable)?;
+        work(&sites, accelerator)
+    })
+}
+
+/// The memory of a machine, as the command line says it.
+///
+/// # Errors
+/// It is no number of bytes.
+pub(crate) fn memory(text: &str) -> Result<u64, Failure> {
+    unit::parse_bytes(text).map_err(|why| Failure::usage(format!("--memory: {why}")))
+}
+
+/// `up in 4.1 s (tcg)`.
+pub(crate) fn up(machine: &LabMachine) -> String {
+    format!(
+        "lab: up in {} ({})",
+        unit::time_ns(machine.boot_ns() as f64),
+        machine.accelerator().name()
+    )
+}
 
 /// Names of the facts that say what a machine was started with.
 const IMAGE: &str = "lab image";
@@ -40,9 +113,11 @@ struct Guest {
 
 /// A run in the lab, new or resumed.
 struct LabRun<'a> {
-    setting: &'a Setting,
+    context: &'a Context,
     study: &'a Study,
     store: &'a Store,
+    observer: &'a dyn Observer,
+    images: Images<'a>,
     guests: Vec<Guest>,
     /// Of each guest, as it was asked for.
     memory: &'a str,
@@ -50,49 +125,63 @@ struct LabRun<'a> {
     known: Option<&'a [Fact]>,
 }
 
-/// `stackrace run --lab`.
-pub(in crate::cli) fn run(
-    setting: &Setting,
+/// Makes a run in the lab: in a machine of this system, unless the study names systems.
+///
+/// # Errors
+/// The study cannot run there, a machine does not come up, or nothing can be recorded.
+pub(crate) fn run(
+    context: &Context,
     study: &Study,
-    verb: &Run,
+    observer: &dyn Observer,
+    images: Images<'_>,
+    system: Option<&String>,
+    memory: &str,
 ) -> Result<FinishedRun, Failure> {
-    let store = setting.session.open_store()?;
     let lab = LabRun {
-        setting,
+        context,
         study,
-        store: &store,
-        guests: guests(study, verb.systems.first())?,
-        memory: &verb.memory,
+        store: &context.open_store()?,
+        observer,
+        images,
+        guests: guests(study, system)?,
+        memory,
         known: None,
     };
-    lab.make(|run, places, accelerator| run.begin(places, &[caution(accelerator).to_owned()]))
+    lab.make(None)
 }
 
 /// Whether a run was made in the lab.
-pub(in crate::cli) fn made(record: &Record) -> bool {
+pub(crate) fn made(record: &Record) -> bool {
     let mut facts = record.head.environment.iter();
     facts.any(|fact| fact.name == LAB)
 }
 
-/// `stackrace resume` of such a run: on the same images, in machines of their own.
-pub(in crate::cli) fn resume(
-    setting: &Setting,
+/// Continues such a run: on the same images, in machines of their own.
+///
+/// # Errors
+/// As [`run`]; the images are others by now.
+pub(crate) fn resume(
+    context: &Context,
     study: &Study,
     store: &Store,
     stopped: Stopped,
+    observer: &dyn Observer,
+    images: Images<'_>,
 ) -> Result<FinishedRun, Failure> {
     let known = stopped.record.head.environment.clone();
     let fact = |name: &str| known.iter().find(|fact| fact.name == name);
     let system = fact(RUNS).map(|fact| fact.value.clone());
     let lab = LabRun {
-        setting,
+        context,
         study,
         store,
+        observer,
+        images,
         guests: guests(study, system.as_ref())?,
         memory: fact(MEMORY).map_or("1 GiB", |fact| &fact.value),
         known: Some(&known),
     };
-    lab.make(|run, places, _| run.resume(places, stopped))
+    lab.make(Some(stopped))
 }
 
 /// The places of a study in the lab; `system` is that of the only one.
@@ -135,55 +224,59 @@ fn guests(study: &Study, system: Option<&String>) -> Result<Vec<Guest>, Failure>
 }
 
 impl LabRun<'_> {
-    /// Starts the machines and calls with the places in them.
-    fn make(
-        &self,
-        then: impl FnOnce(&places::Run<'_>, Vec<Place<'_>>, Accelerator) -> Result<FinishedRun, Failure>,
-    ) -> Result<FinishedRun, Failure> {
-        let interrupt = self.setting.catch_interrupt(LEFT)?;
+    /// Starts the machines and makes the run in them.
+    fn make(&self, stopped: Option<Stopped>) -> Result<FinishedRun, Failure> {
+        let interrupt = self.observer.catch_interrupt(LEFT)?;
         let mut finished = None;
         let descriptions: Vec<Description> = self
             .guests
             .iter()
             .map(|guest| self.description(guest))
             .collect::<Result<_, Failure>>()?;
-        let systems: Vec<&str> = self.guests.iter().map(|guest| &*guest.system).collect();
-        let ended = in_the_lab(self.setting, &systems, |sites, accelerator| {
+        let images = self.guests.iter().map(|guest| (self.images)(&guest.system));
+        let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
+        let ended = in_the_lab(self.context, &images, |sites, accelerator| {
             for (guest, site) in self.guests.iter().zip(sites) {
                 self.same_image(guest, site)?;
             }
             let mut machines = Vec::new();
             for ((guest, description), site) in self.guests.iter().zip(&descriptions).zip(sites) {
-                let machine = Machine::start(site, description, accelerator).map_err(cannot)?;
-                tell(self.setting, &format!("{}, {}", up(&machine), guest.system));
+                let machine = LabMachine::start(site, description, accelerator).map_err(unable)?;
+                let remark = format!("{}, {}", up(&machine), guest.system);
+                self.observer.remark(&remark);
                 machines.push(machine);
             }
-            let first = machines.iter().map(|machine| machine.node(1)?.agent());
-            let agents: Vec<Arc<Agent>> = first.collect::<Result<_, _>>().map_err(cannot)?;
-            let places = self.guests.iter().zip(&machines).zip(&agents);
-            let places = places.map(|((guest, machine), agent)| self.place(guest, machine, agent));
+            let places = self.guests.iter().zip(&machines);
+            let places = places.map(|(guest, machine)| self.place(guest, machine));
             let on_record = OnceLock::new();
-            let run = places::Run {
-                setting: self.setting,
+            let run = PlacesRun {
+                context: self.context,
                 study: self.study,
                 store: self.store,
                 interrupt: &interrupt,
+                observer: self.observer,
                 on_record: &on_record,
             };
             let places = places::all(places)?;
             let machines = machines.iter().zip(sites).zip(&descriptions);
-            let open: Vec<fault::Open<'_>> = machines
+            let open: Vec<fault::FaultTarget<'_>> = machines
                 .zip(&self.guests)
-                .map(|(((machine, site), description), guest)| fault::Open {
-                    machine,
-                    site,
-                    description,
-                    name: guest.place.as_deref(),
-                })
+                .map(
+                    |(((machine, site), description), guest)| fault::FaultTarget {
+                        machine,
+                        site,
+                        description,
+                        name: guest.place.as_deref(),
+                    },
+                )
                 .collect();
             let told = |text: &str| warn(&on_record, text);
-            let run = || then(&run, places, accelerator);
-            finished = Some(fault::while_open_to(&open, &told, run).map_err(cannot)??);
+            let warnings = match stopped {
+                Some(_) => Vec::new(),
+                None => vec![caution(accelerator).to_owned()],
+            };
+            let run = || run.make(places, stopped, &warnings);
+            finished = Some(fault::while_open_to(&open, &told, run).map_err(unable)??);
             Ok(())
         });
         match (finished, ended) {
@@ -214,7 +307,7 @@ impl LabRun<'_> {
     }
 
     /// Refuses to go on with a run on another image than it was begun on.
-    fn same_image(&self, guest: &Guest, site: &Site<'_>) -> Result<(), Failure> {
+    fn same_image(&self, guest: &Guest, site: &MachineSite<'_>) -> Result<(), Failure> {
         let Some(known) = self.known else {
             return Ok(());
         };
@@ -239,41 +332,30 @@ impl LabRun<'_> {
     }
 
     /// Hands the study over to a machine and waits until it is ready.
-    fn place<'m>(
-        &self,
-        guest: &Guest,
-        machine: &Machine,
-        agent: &'m Agent,
-    ) -> Result<Place<'m>, Failure> {
-        let part = part(self.study, guest.place.as_deref())?;
+    fn place(&self, guest: &Guest, machine: &LabMachine) -> Result<ReadyPlace, Failure> {
+        let name = guest.place.as_deref();
+        let part = part(self.study, name)?;
         let store = if scratch(&part).is_some() {
             for number in 1..=machine.nodes() {
-                let node = machine.node(number).map_err(cannot)?;
-                node.make_scratch().map_err(cannot)?;
+                let node = machine.node(number).map_err(unable)?;
+                node.make_scratch().map_err(unable)?;
             }
             format!("{SCRATCH_DIR}/store")
         } else {
             "/run/store".to_string()
         };
-        let kit = Kit {
-            program: argv(["/kit/stackrace", "--store", &store]),
-            study: &format!("/run/study/{}", self.study.file_name()),
-            wipe: &[],
-            called: guest.place.as_deref().unwrap_or(ALONE),
-            advice: &|said| said,
-            relay: None,
-        };
-        let (speaks, mut facts) = places::ready(agent, self.study, guest.place.as_deref(), &kit)?;
+        let first = machine.node(1).map_err(unable)?;
+        let connection = first.connection().map_err(unable)?;
+        let assignment = assignment(self.study, name, Path::new(&store), machine.peers(), &[]);
+        let called = name.unwrap_or(ALONE);
+        let mut place = ReadyPlace::open(&connection, assignment, called, &|said| said)?;
+        let facts = &mut place.facts;
         facts.extend(machine.facts().iter().cloned());
         facts.push(Fact::new(MEMORY, self.memory));
         if guest.place.as_ref() != Some(&guest.system) {
             facts.push(Fact::new(RUNS, &*guest.system));
         }
-        Ok(Place {
-            name: guest.place.clone().unwrap_or_else(|| ALONE.to_owned()),
-            facts,
-            speaks,
-        })
+        Ok(place)
     }
 }
 
