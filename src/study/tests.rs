@@ -135,6 +135,7 @@ macro_rules! layer {
                     given: given(settings),
                 }))
             },
+            ..LayerKind::EMPTY
         }
     };
 }
