@@ -312,18 +312,6 @@ macro_rules! optional_getters {
 }
 
 impl Settings {
-    /// Checks every word against the list its owner documents.
-    ///
-    /// # Errors
-    /// The first of [`Settings::check_all`].
-    #[cfg(test)]
-    pub(crate) fn check(&self) -> Result<(), Refusal> {
-        match self.check_all().into_iter().next() {
-            Some(refusal) => Err(refusal),
-            None => Ok(()),
-        }
-    }
-
     /// Everything that is wrong against the list its owner documents: words it does not know,
     /// values of another kind, words that must be given and are not.
     pub(crate) fn check_all(&self) -> Vec<Refusal> {

@@ -7,11 +7,12 @@ mod support;
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Command, ExitCode};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use serde_json::Value;
-use support::{Ground, Said, root, skipped};
+use stackrace_test_needs as needs;
+use support::{Ground, Said};
 
 /// One run at a time: each would be a neighbour of the others.
 static ALONE: Mutex<()> = Mutex::new(());
@@ -72,14 +73,11 @@ impl Audit {
         assert_eq!(self.cell()["limited_by"], limit, "{:#}", self.cell());
     }
 
-    /// Whether somebody else used so much of the machine that a limit cannot be expected; a skipped
-    /// expectation is named.
-    fn disturbed(&self, expected: &str) -> bool {
-        let disturbed = self.judgement("neighbours")["grade"] != "ok";
-        if disturbed {
-            skipped(expected, "somebody else needs this machine now");
+    /// Skips the test if other processes used so much of the machine that no limit can be expected.
+    fn skip_if_disturbed(&self) {
+        if self.judgement("neighbours")["grade"] != "ok" {
+            needs::skip("other processes used this machine meanwhile");
         }
-        disturbed
     }
 
     /// Figure of a check whose name contains these words.
@@ -95,11 +93,8 @@ impl Audit {
 }
 
 /// A few megabytes on a machine of many, and nobody empties the caches.
-#[test]
 fn data_that_fits_into_memory_is_read_from_the_page_cache_at_the_pace_of_a_processor() {
-    if !root("data_that_fits_into_memory_is_read_from_the_page_cache") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let _alone = alone();
     let ground = Ground::new();
     let study = study(
@@ -128,16 +123,12 @@ fn data_that_fits_into_memory_is_read_from_the_page_cache_at_the_pace_of_a_proce
     }
     assert!(report("terminal").contains("Limited by"));
     assert!(report("csv").contains("page cache: note"));
-    if !audit.disturbed("limited by one CPU") {
-        audit.limited_by("one-cpu");
-    }
+    audit.skip_if_disturbed();
+    audit.limited_by("one-cpu");
 }
 
-#[test]
 fn zeros_on_a_compressing_file_system_are_no_writes() {
-    if !root("zeros_on_a_compressing_file_system_are_no_writes") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let _alone = alone();
     let run = |content: &str| {
         let ground = Ground::new();
@@ -154,11 +145,8 @@ fn zeros_on_a_compressing_file_system_are_no_writes() {
     assert_eq!(run("random").judgement("compression")["grade"], "ok");
 }
 
-#[test]
 fn what_is_synced_is_durable_and_what_is_not_is_not() {
-    if !root("what_is_synced_is_durable_and_what_is_not_is_not") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let _alone = alone();
     let run = |durability: &str| {
         let ground = Ground::new();
@@ -184,17 +172,15 @@ struct Throttled {
 }
 
 impl Throttled {
-    /// None, with the reason said: there is no such thing here.
-    fn new(test: &str, place: &Path, bytes_per_s: u64) -> Option<Self> {
+    /// Skips the test where the kernel has no such groups.
+    fn new(test: &str, place: &Path, bytes_per_s: u64) -> Self {
         let groups = Path::new("/sys/fs/cgroup/blkio");
         if !groups.join("blkio.throttle.read_bps_device").exists() {
-            skipped(test, "needs control groups of version 1 with blkio");
-            return None;
+            needs::skip("needs control groups of version 1 with blkio");
         }
         let disk = disk_of(place);
         let Some(disk) = disk else {
-            skipped(test, "the test's files lie on no disk");
-            return None;
+            needs::skip("the test's files are not on a disk");
         };
         let group = groups.join(format!("stackrace-test-{}-{test}", std::process::id()));
         fs::create_dir(&group).unwrap();
@@ -205,7 +191,7 @@ impl Throttled {
             limit,
         )
         .unwrap();
-        Some(throttled)
+        throttled
     }
 
     /// Runs the program in the group.
@@ -249,51 +235,47 @@ fn disk_of(place: &Path) -> Option<String> {
 /// The same reads from a throttled disk: by way of a loop device, which waits for it, and directly,
 /// where requests are held back before the disk ever sees them. Small requests to the loop device
 /// would look like those to a disk that moves for each.
-#[test]
 fn a_throttled_disk_is_a_limit_of_the_device() {
-    let test = "a_throttled_disk_is_a_limit_of_the_device";
-    if !root(test) {
-        return;
-    }
+    needs::root_and_loop_devices();
     let _alone = alone();
     let run = |name: &str, stack: &str, block_size: &str, queue_depth: u32| {
         let ground = Ground::new();
         ground.make_dir("data");
-        let throttled = Throttled::new(name, ground.path(), 4_000_000)?;
+        let throttled = Throttled::new(name, ground.path(), 4_000_000);
         let work = format!(
             "random = {{ mode = \"read\", size = \"32 MiB\", block-size = \"{block_size}\", queue-depth = {queue_depth}, direct = true, access = \"uniform\", time = \"5 s\" }}"
         );
         ground.write("audit.toml", study(stack, &work, ""));
         throttled.run(&ground, &["run", "audit.toml"]).ended(0);
-        Some(Audit::of(&ground))
+        Audit::of(&ground)
     };
     // How even a rate is depends on the moment: a disturbed run is done again, the last one counts.
     let until_seen = |name: &str, stack: &str, block_size: &str, queue_depth: u32| {
-        let seen = |audit: &Audit| audit.cell()["limited_by"] == "device-rate";
-        let mut runs = (0..3).map_while(|_| run(name, stack, block_size, queue_depth));
-        let mut last = runs.next()?;
-        while !seen(&last) {
-            match runs.next() {
-                Some(next) => last = next,
-                None => break,
+        let mut last = run(name, stack, block_size, queue_depth);
+        for _ in 0..2 {
+            if last.cell()["limited_by"] != "device-rate" {
+                last = run(name, stack, block_size, queue_depth);
             }
         }
-        Some(last)
+        last
     };
     let below = "loop = { size = \"320 MiB\" }\next4 = {}";
-    let Some(below) = until_seen("below", below, "512 KiB", 8) else {
-        return;
-    };
-    if !below.disturbed("the throttled disk itself") {
-        below.limited_by("device-rate");
-        assert!(below.figure("device", "busy") >= 0.95);
-    }
+    let below = until_seen("below", below, "512 KiB", 8);
     let before = "dir = { path = \"data\" }";
-    let Some(before) = until_seen("before", before, "16 KiB", 32) else {
-        return;
-    };
-    if !before.disturbed("held back before the disk") {
-        before.limited_by("device-rate");
-        before.says("device", "ok", "held back before it at an even rate");
-    }
+    let before = until_seen("before", before, "16 KiB", 32);
+    below.skip_if_disturbed();
+    below.limited_by("device-rate");
+    assert!(below.figure("device", "busy") >= 0.95);
+    before.skip_if_disturbed();
+    before.limited_by("device-rate");
+    before.says("device", "ok", "held back before it at an even rate");
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        data_that_fits_into_memory_is_read_from_the_page_cache_at_the_pace_of_a_processor,
+        zeros_on_a_compressing_file_system_are_no_writes,
+        what_is_synced_is_durable_and_what_is_not_is_not,
+        a_throttled_disk_is_a_limit_of_the_device,
+    ])
 }

@@ -9,18 +9,18 @@
 mod support;
 
 use std::fs;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
-use support::{Ground, Said, skipped};
+use stackrace_test_needs as needs;
+use support::{Ground, Said};
 
 /// The program with options of bonnie++; as root, it says so.
 fn command(ground: &Ground, options: &[&str]) -> Command {
     let mut command = ground.program(&[]);
     command.arg("bonnie++");
-    if rustix::process::geteuid().is_root() {
+    if needs::is_root() {
         command.args(["-u", "root"]);
     }
     command.args(options);
@@ -34,7 +34,6 @@ fn bonnie(ground: &Ground, options: &[&str]) -> Said {
 /// Options of a run that takes a moment.
 const SHORT: [&str; 10] = ["-r", "0", "-s", "4", "-n", "1", "-m", "host", "-d", "data"];
 
-#[test]
 fn both_versions_print_what_the_originals_do_and_leave_nothing() {
     for (version, lines, fields, said) in [
         (None, 11, 50, "Writing a byte at a time...done\n"),
@@ -62,7 +61,6 @@ fn both_versions_print_what_the_originals_do_and_leave_nothing() {
     }
 }
 
-#[test]
 fn several_runs_are_csv_alone_under_a_header() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -89,51 +87,44 @@ fn several_runs_are_csv_alone_under_a_header() {
     assert_eq!(run.err, "");
 }
 
-/// What comes with bonnie++ 2.00 understands our lines as it does the original's.
-#[test]
-fn the_tools_of_the_original_read_the_csv() {
+/// Whether a tool that comes with bonnie++ 2.00 understands our lines as it does the original's: its
+/// output has these fields of the line, and these words.
+fn understood_by(tool: &str, fields: &[usize], words: &[&str]) {
+    let tool = needs::tool(tool);
     let ground = Ground::new();
     ground.make_dir("data");
     let options = [&SHORT[..], &["-q", "--too-fast", "0", "-n", "1:100:10:3"]].concat();
     let csv = bonnie(&ground, &options).out;
-    let fields: Vec<&str> = csv.trim().split(',').collect();
-    for (tool, found) in [
-        (
-            "bon_csv2html",
-            vec!["<td>host", fields[26], fields[28], fields[36], fields[48]],
-        ),
-        (
-            "bon_csv2txt",
-            vec!["host", "1:100:10:3", fields[26], fields[48]],
-        ),
-    ] {
-        if !Path::new("/usr/bin").join(tool).exists() {
-            skipped(
-                "the_tools_of_the_original_read_the_csv",
-                &format!("{tool} is not installed"),
-            );
-            continue;
-        }
-        let file = ground.write("line.csv", &csv);
-        #[expect(clippy::disallowed_methods, reason = "what reads our output is a tool")]
-        let output = Command::new(tool)
-            .stdin(fs::File::open(file).unwrap())
-            .output()
-            .unwrap();
-        let said = Said::of(&output);
-        assert_eq!((said.code, said.err.as_str()), (Some(0), ""), "{tool}");
-        for part in found {
-            let part = part.trim_start_matches("<td>");
-            assert!(
-                said.out.contains(part),
-                "{tool}: no {part:?} of {csv} in\n{}",
-                said.out
-            );
-        }
+    let columns: Vec<&str> = csv.trim().split(',').collect();
+    let file = ground.write("line.csv", &csv);
+    #[expect(clippy::disallowed_methods, reason = "what reads our output is a tool")]
+    let output = Command::new(tool)
+        .stdin(fs::File::open(file).unwrap())
+        .output()
+        .unwrap();
+    let said = Said::of(&output);
+    assert_eq!((said.code, said.err.as_str()), (Some(0), ""));
+    for part in fields
+        .iter()
+        .map(|field| columns[*field])
+        .chain(words.iter().copied())
+    {
+        assert!(
+            said.out.contains(part),
+            "no {part:?} of {csv} in\n{}",
+            said.out
+        );
     }
 }
 
-#[test]
+fn bon_csv2html_reads_the_csv() {
+    understood_by("bon_csv2html", &[26, 28, 36, 48], &["host"]);
+}
+
+fn bon_csv2txt_reads_the_csv() {
+    understood_by("bon_csv2txt", &[26, 48], &["host", "1:100:10:3"]);
+}
+
 fn what_the_original_refuses_is_refused_before_anything_is_made() {
     let ground = Ground::new();
     for (options, said) in [
@@ -160,7 +151,7 @@ fn what_the_original_refuses_is_refused_before_anything_is_made() {
     let help = bonnie(&ground, &["--help"]);
     help.ended(0);
     assert!(help.out.contains("--version 1.03|2.00"));
-    if rustix::process::geteuid().is_root() {
+    if needs::is_root() {
         let run = Said::of(
             &ground
                 .program(&[])
@@ -175,15 +166,8 @@ fn what_the_original_refuses_is_refused_before_anything_is_made() {
 }
 
 /// With -u the work is done without root's rights.
-#[test]
 fn another_user_may_not_write_where_only_root_may() {
-    if !rustix::process::geteuid().is_root() {
-        skipped(
-            "another_user_may_not_write_where_only_root_may",
-            "needs root",
-        );
-        return;
-    }
+    needs::root();
     let ground = Ground::new();
     ground.make_dir("data");
     let options = [&["-u", "65534:65534"], &SHORT[..]].concat();
@@ -210,7 +194,6 @@ fn ended_by(ground: &Ground, signal: Signal) -> Option<i32> {
     child.wait().unwrap().code()
 }
 
-#[test]
 fn an_interrupt_removes_the_files() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -218,7 +201,6 @@ fn an_interrupt_removes_the_files() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-#[test]
 fn clean_removes_what_a_killed_run_left() {
     let ground = Ground::new();
     let data = ground.make_dir("data");
@@ -227,4 +209,17 @@ fn clean_removes_what_a_killed_run_left() {
     ground.stackrace(&["clean"]).ended(0);
     assert_eq!(ground.left(), [""; 0]);
     assert_eq!(fs::read_dir(data).unwrap().count(), 0);
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        both_versions_print_what_the_originals_do_and_leave_nothing,
+        several_runs_are_csv_alone_under_a_header,
+        bon_csv2html_reads_the_csv,
+        bon_csv2txt_reads_the_csv,
+        what_the_original_refuses_is_refused_before_anything_is_made,
+        another_user_may_not_write_where_only_root_may,
+        an_interrupt_removes_the_files,
+        clean_removes_what_a_killed_run_left,
+    ])
 }

@@ -6,10 +6,11 @@
 #[expect(dead_code, reason = "other tests use what this one does not")]
 mod support;
 
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use serde_json::Value;
-use support::{Ground, skipped};
+use stackrace_test_needs as needs;
+use support::Ground;
 
 /// Two studies whose factors differ, small enough for any machine.
 const STUDIES: [&str; 2] = [
@@ -70,28 +71,25 @@ fn ids(ground: &Ground) -> Vec<String> {
         .collect()
 }
 
-/// What the script says of these directories; none: Python or a library is missing.
+/// What the script says of these directories. Skips the test if Python or a library is missing.
 #[expect(clippy::disallowed_methods, reason = "pandas and DuckDB are processes")]
-fn readers(ground: &Ground, test: &str) -> Option<Value> {
+fn readers(ground: &Ground) -> Value {
     let python = std::env::var("STACKRACE_PYTHON").unwrap_or_else(|_| "python3".to_owned());
     let output = Command::new(&python)
         .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/export.py"))
         .arg(ground.path().join("tables"))
         .output();
     let Ok(output) = output else {
-        skipped(test, &format!("{python} cannot be started"));
-        return None;
+        needs::skip(format!("needs {python}"));
     };
     let err = String::from_utf8_lossy(&output.stderr);
     if output.status.code() == Some(77) {
-        skipped(test, &format!("{python}: {}", err.trim()));
-        return None;
+        needs::skip(format!("{python}: {}", err.trim()));
     }
     assert!(output.status.success(), "{err}");
-    Some(serde_json::from_slice::<Value>(&output.stdout).unwrap()["tables"].take())
+    serde_json::from_slice::<Value>(&output.stdout).unwrap()["tables"].take()
 }
 
-#[test]
 fn pandas_and_duckdb_read_the_same_from_every_form() {
     let ground = ran();
     let ids = ids(&ground);
@@ -102,9 +100,7 @@ fn pandas_and_duckdb_read_the_same_from_every_form() {
         words.extend(ids.iter().map(String::as_str));
         ground.stackrace(&words).ended(0).err_has("observations");
     }
-    let Some(found) = readers(&ground, "pandas_and_duckdb_read_the_same_from_every_form") else {
-        return;
-    };
+    let found = readers(&ground);
     let tables = found.as_object().unwrap();
     assert_eq!(tables.len(), 10, "{:?}", tables.keys());
     for (name, forms) in tables {
@@ -184,7 +180,6 @@ fn types(observations: &Value) {
     }
 }
 
-#[test]
 fn what_cannot_be_written_is_refused() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -207,4 +202,11 @@ fn what_cannot_be_written_is_refused() {
     );
     let said = ground.stackrace(&["export", "-o", "missing/o.csv"]);
     said.ended(1).err_has("cannot write missing/o.csv");
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        pandas_and_duckdb_read_the_same_from_every_form,
+        what_cannot_be_written_is_refused,
+    ])
 }

@@ -11,10 +11,11 @@ mod support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
 use serde_json::Value;
-use support::{Ground, Said, skipped};
+use stackrace_test_needs as needs;
+use support::{Ground, Said};
 
 /// The program in a directory of its own.
 fn stackrace(ground: &Ground, words: &[&str]) -> Said {
@@ -23,17 +24,18 @@ fn stackrace(ground: &Ground, words: &[&str]) -> Said {
     Said::of(&command.output().unwrap())
 }
 
-/// The original in a directory; none: it is not installed.
-fn original(at: &Path, words: &[&str]) -> Option<String> {
+/// What the original prints in a directory. Skips the test where it is not installed.
+fn original(at: &Path, words: &[&str]) -> String {
+    let fio = needs::tool("fio");
     #[expect(clippy::disallowed_methods, reason = "the original is a process")]
-    let output = Command::new("fio")
+    let output = Command::new(fio)
         .args(words)
         .current_dir(at)
         .output()
-        .ok()?;
+        .unwrap();
     let said = Said::of(&output);
     said.ended(0);
-    Some(said.out)
+    said.out
 }
 
 /// Names and sizes of all files below a directory, but for those in which fio keeps how far it
@@ -134,7 +136,6 @@ const JOBS: [(&str, &str); 9] = [
     ),
 ];
 
-#[test]
 fn the_same_jobs_do_the_same_as_in_the_original() {
     for (what, text) in JOBS {
         let words = ["--output-format=json", "../jobs.fio"];
@@ -143,13 +144,7 @@ fn the_same_jobs_do_the_same_as_in_the_original() {
             ground.make_dir("data");
             ground.write("jobs.fio", text);
         }
-        let Some(expected) = original(&theirs.path().join("data"), &words) else {
-            skipped(
-                "the_same_jobs_do_the_same_as_in_the_original",
-                "fio is not installed",
-            );
-            return;
-        };
+        let expected = original(&theirs.path().join("data"), &words);
         let mut command = ours.program(&[]);
         command.arg("fio").args(words);
         command.current_dir(ours.path().join("data"));
@@ -169,7 +164,6 @@ fn the_same_jobs_do_the_same_as_in_the_original() {
 }
 
 /// Old scripts without a job file, in either way options are written.
-#[test]
 fn a_command_line_does_the_same_as_in_the_original() {
     for words in [
         "--name=x --rw=randread --bs=4k --size=1m --directory=data",
@@ -188,13 +182,7 @@ fn a_command_line_does_the_same_as_in_the_original() {
             ground.make_dir("data");
             ground.make_dir("more");
         }
-        let Some(expected) = original(theirs.path(), &words) else {
-            skipped(
-                "a_command_line_does_the_same_as_in_the_original",
-                "fio is not installed",
-            );
-            return;
-        };
+        let expected = original(theirs.path(), &words);
         let run = stackrace(&ours, &words);
         run.ended(0);
         assert_eq!(done(&run.out), done(&expected), "{words:?}");
@@ -203,7 +191,6 @@ fn a_command_line_does_the_same_as_in_the_original() {
 }
 
 /// What was asked of time is kept, however small the data.
-#[test]
 fn a_job_based_on_time_uses_all_of_it() {
     let ground = Ground::new();
     let run = stackrace(
@@ -225,7 +212,6 @@ fn a_job_based_on_time_uses_all_of_it() {
 }
 
 /// What would harm somebody's data is refused, and nothing is touched.
-#[test]
 fn what_only_is_read_is_never_written_to() {
     let ground = Ground::new();
     let file = ground.write("mine", "x".repeat(8192));
@@ -243,24 +229,23 @@ fn what_only_is_read_is_never_written_to() {
     stackrace(&ground, &laid_out).ended(1);
     assert_eq!(fs::read_to_string(file).unwrap(), "x".repeat(8192));
     assert_eq!(files(ground.path()).len(), 1);
-    if let Some(device) = ["/dev/vda", "/dev/sda", "/dev/loop0"]
+}
+
+fn a_block_device_is_never_written_to() {
+    let readable = ["/dev/vda", "/dev/sda", "/dev/loop0"]
         .into_iter()
-        .find(|it| fs::File::open(it).is_ok())
-    {
-        let words = ["--name=x", "--rw=randwrite", "--size=4k", "--filename"];
-        stackrace(&ground, &[&words[..], &[device]].concat())
-            .ended(1)
-            .err_has("a block device is not written to");
-    } else {
-        skipped(
-            "what_only_is_read_is_never_written_to",
-            "no block device may be read",
-        );
-    }
+        .find(|it| fs::File::open(it).is_ok());
+    let Some(device) = readable else {
+        needs::skip("needs a block device that may be read");
+    };
+    let ground = Ground::new();
+    let words = ["--name=x", "--rw=randwrite", "--size=4k", "--filename"];
+    stackrace(&ground, &[&words[..], &[device]].concat())
+        .ended(1)
+        .err_has("a block device is not written to");
 }
 
 /// The report goes where it is asked for, in both layouts, and `import` reads them as one run.
-#[test]
 fn a_report_of_both_layouts_can_be_imported() {
     let ground = Ground::new();
     ground.write(
@@ -276,4 +261,15 @@ fn a_report_of_both_layouts_can_be_imported() {
     ground
         .stackrace(&["import", "--as", "fio", "o.txt"])
         .ended(0);
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        the_same_jobs_do_the_same_as_in_the_original,
+        a_command_line_does_the_same_as_in_the_original,
+        a_job_based_on_time_uses_all_of_it,
+        what_only_is_read_is_never_written_to,
+        a_block_device_is_never_written_to,
+        a_report_of_both_layouts_can_be_imported,
+    ])
 }

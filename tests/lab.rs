@@ -1,5 +1,5 @@
 //! The lab for real: `cargo test --test lab -- --ignored`. Needs QEMU, and the image that
-//! `stackrace lab build` makes; where one is missing, each test says `skipped: …`. The guests have
+//! `stackrace lab build` makes; where one is missing, each test is ignored. The guests have
 //! the default system, or the one that STACKRACE_LAB_SYSTEM names.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
@@ -8,14 +8,16 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitCode, Stdio};
 use std::sync::Mutex;
 use std::thread;
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{Ground, Said, skipped};
+use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
+use stackrace_test_needs as needs;
+use support::{Ground, Said};
 
 /// ext4 and XFS on slow 512e disks of the lab; each round must find them empty.
 const DISKS: &str = r#"
@@ -283,18 +285,14 @@ fn system() -> String {
     std::env::var("STACKRACE_LAB_SYSTEM").unwrap_or_else(|_| "debian-13".to_string())
 }
 
-/// Where images are kept; none: there is no QEMU, or no image of the kind (`zfs`: with ZFS modules),
-/// and the test was named as skipped.
+/// Where images are kept. Skips the test without QEMU or without an image of the kind (`zfs`: with
+/// ZFS modules).
 #[expect(clippy::disallowed_methods, reason = "as the program itself looks")]
-fn cache(test: &str, kind: &str) -> Option<PathBuf> {
+fn cache(kind: &str) -> PathBuf {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let mut dirs = std::env::split_paths(&path);
     if !dirs.any(|dir| dir.join("qemu-system-x86_64").exists()) {
-        skipped(
-            test,
-            "needs qemu-system-x86_64 (apt install qemu-system-x86)",
-        );
-        return None;
+        needs::skip("needs qemu-system-x86_64 (apt install qemu-system-x86)");
     }
     let system = system();
     let begin = match kind {
@@ -304,13 +302,11 @@ fn cache(test: &str, kind: &str) -> Option<PathBuf> {
     let listed = Ground::new().stackrace(&["lab", "list"]).out;
     let image = listed.lines().find(|line| line.starts_with(&begin));
     let Some(dir) = image.and_then(|line| line.rsplit(", ").next()) else {
-        skipped(
-            test,
-            &format!("needs the lab's {kind} (stackrace lab build --system {system} --zfs)"),
-        );
-        return None;
+        needs::skip(format!(
+            "needs the lab's {kind} (stackrace lab build --system {system} --zfs)"
+        ));
     };
-    Path::new(dir).parent().map(Path::to_path_buf)
+    Path::new(dir).parent().unwrap().to_path_buf()
 }
 
 fn log(ground: &Ground) -> Vec<Value> {
@@ -355,12 +351,8 @@ fn pause() {
     thread::sleep(Duration::from_millis(100));
 }
 
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn a_study_on_disks_of_the_lab_goes_from_start_to_verdict() {
-    if cache("a study in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let ground = Ground::new();
     ground.write("study.toml", DISKS);
     let outside = ground.stackrace(&["run", "study.toml"]);
@@ -414,16 +406,11 @@ at-most = "30 min"
 until = "never"
 "#;
 
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn a_race_of_two_systems_goes_on_after_a_kill() {
-    if cache("two systems of the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let listed = Ground::new().stackrace(&["lab", "list"]).out;
     if listed.contains("not built") {
-        skipped("two systems of the lab", "needs both images");
-        return;
+        needs::skip("needs the images of both systems");
     }
     let ground = Ground::new();
     ground.write("study.toml", SYSTEMS);
@@ -468,12 +455,8 @@ fn a_race_of_two_systems_goes_on_after_a_kill() {
     assert_eq!(ground.left(), Vec::<String>::new());
 }
 
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn whoever_is_killed_what_was_measured_is_kept_and_nothing_else() {
-    if cache("kills in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     for victim in ["guest", "program", "nobody"] {
         let ground = Ground::new();
         ground.write("study.toml", LOOP);
@@ -559,12 +542,8 @@ fn one_round(study: &str, configurations: usize) -> (Ground, Vec<String>) {
     (ground, raised.into_iter().map(|(_, text)| text).collect())
 }
 
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn replicated_devices_are_what_was_asked_on_two_machines() {
-    if cache("DRBD and GFS2 in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let (_ground, raised) = one_round(REPLICATED, 4);
     for (raised, words) in raised.iter().zip([
         [
@@ -593,12 +572,8 @@ fn replicated_devices_are_what_was_asked_on_two_machines() {
     }
 }
 
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn two_machines_load_one_file_system_at_once() {
-    if cache("load from both machines in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let (ground, raised) = one_round(BOTH, 2);
     assert!(raised[0].contains("1 of 2 machines") && raised[1].contains("2 of 2 machines"));
     let log = log(&ground);
@@ -645,12 +620,8 @@ fn two_machines_load_one_file_system_at_once() {
     }
 }
 
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn shares_are_served_by_a_peer_and_by_the_same_machine() {
-    if cache("shares in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let (_ground, raised) = one_round(SHARED, 6);
     for (number, raised) in raised.iter().enumerate() {
         assert_eq!(raised.contains("ext4 on node2"), number < 3, "{raised}");
@@ -662,12 +633,8 @@ fn shares_are_served_by_a_peer_and_by_the_same_machine() {
 
 /// The guests are used as machines like any other, from node1 by its user: one stack over two of
 /// them, also where neither is the one he sits at; and what is killed is cleaned.
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn one_stack_stands_on_two_machines_over_ssh() {
-    if cache("one stack over SSH in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let ground = Ground::new();
     let words = ["lab", "shell", "--system", &system(), "--nodes", "3", "--"];
     let said = ground.stackrace(&[&words[..], &["bash", "-c", PEERS]].concat());
@@ -765,12 +732,8 @@ fn round_trips(raised: &str) -> Vec<f64> {
         .collect()
 }
 
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn a_peer_serves_what_is_replicated_to_a_third_machine() {
-    if cache("a share on DRBD in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let (_ground, raised) = one_round(SERVED, 2);
     for raised in &raised {
         for words in [
@@ -791,14 +754,10 @@ fn a_peer_serves_what_is_replicated_to_a_third_machine() {
     }
 }
 
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn netatalk_keeps_its_database_in_three_places() {
-    if cache("AFP in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     if system() == "debian-12" {
-        return skipped("AFP in the lab", "Debian 12 has no netatalk");
+        needs::skip("Debian 12 has no netatalk");
     }
     let (_ground, raised) = one_round(AFP, 6);
     for (number, raised) in raised.iter().enumerate() {
@@ -812,12 +771,8 @@ fn netatalk_keeps_its_database_in_three_places() {
     }
 }
 
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn two_guests_have_a_network_and_survive_what_is_done_to_them() {
-    let Some(cache) = cache("two guests", "image") else {
-        return;
-    };
+    let cache = cache("image");
     let ground = Ground::new();
     let program = Path::new(env!("CARGO_BIN_EXE_stackrace"));
     stackrace::testing::two_nodes(&system(), program, &cache, ground.path()).unwrap();
@@ -825,12 +780,8 @@ fn two_guests_have_a_network_and_survive_what_is_done_to_them() {
     assert_eq!(ground.left(), Vec::<String>::new());
 }
 
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn disks_take_as_long_as_declared_whatever_their_sectors() {
-    if cache("latency of disks of the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let (ground, raised) = one_round(SLOW, 2);
     for (raised, sectors) in raised.iter().zip(["512 B", "4096 B"]) {
         let sectors = format!("logical sector {sectors}, physical sector 4096 B");
@@ -854,12 +805,8 @@ fn faults(log: &[Value]) -> Vec<&str> {
 }
 
 /// The trial that another machine was missing from fails; the rest of the round has it again.
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn a_fault_of_a_peer_that_comes_back_costs_one_trial() {
-    if cache("a power cut in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let ground = Ground::new();
     ground.write("study.toml", FOR_TWO);
     let mut command = ground.program(&["run", "study.toml", "--lab", "--system", &system()]);
@@ -895,12 +842,8 @@ fn a_fault_of_a_peer_that_comes_back_costs_one_trial() {
 }
 
 /// What a run meets is on its record, and a machine can be asked while it runs.
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn a_fault_on_request_happens_and_is_on_record() {
-    if cache("faults in the lab", "image").is_none() {
-        return;
-    }
+    cache("image");
     let ground = Ground::new();
     let none = ground.stackrace(&["lab", "fault", "power", "1", "cut"]);
     assert_eq!(none.code, Some(4), "{}", none.err);
@@ -949,12 +892,8 @@ fn a_fault_on_request_happens_and_is_on_record() {
     assert_eq!(ground.left(), Vec::<String>::new());
 }
 
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn zfs_pools_of_every_layout_can_be_made_by_hand() {
-    if cache("ZFS in the lab", "zfs").is_none() {
-        return;
-    }
+    cache("zfs");
     let ground = Ground::new();
     let script = "set -e; modprobe zfs; disks=$(grep -l disk- /sys/block/*/serial | cut -d/ -f4); \
         set -- $disks; \
@@ -976,70 +915,48 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
 
 /// In a guest that the program takes for any machine: kill -9 before and after every command by which
 /// a stack is raised, used and lowered.
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
-    if cache("kills at every command", "zfs").is_none() {
-        return;
-    }
-    let mut stacks = vec![
-        "tmpfs",
-        "ext4",
-        "xfs",
-        "f2fs",
-        "btrfs",
-        "gfs2",
-        "md",
-        "lvm",
-        "thin",
-        "cache",
-        "volume-on-array",
-        "zpool",
-        "zvol",
-        "nfs",
-        "smb",
-    ];
-    if system() != "debian-12" {
-        stacks.extend(["bcachefs", "afp"]);
-    }
-    killed_at_every_command(&[], stacks);
+    cache("zfs");
+    killed_at_every_command(&[], kills(1, &system()));
 }
 
 /// The same of stacks over two machines: at the first one's commands everything is killed there, at the
 /// peer's the program there.
-#[test]
-#[ignore = "starts virtual machines: cargo test --test lab -- --ignored"]
 fn killed_at_every_command_of_either_machine_nothing_is_left() {
-    if cache("kills at every command of two machines", "image").is_none() {
-        return;
-    }
-    // The last first, which take longest.
-    let mut stacks = vec!["smb", "nfs", "dlm", "drbd"];
-    if system() != "debian-12" {
-        stacks.insert(0, "afp");
-    }
-    killed_at_every_command(&["--peer", "root@10.77.0.2"], stacks);
+    cache("image");
+    killed_at_every_command(&["--peer", "root@10.77.0.2"], kills(2, &system()));
 }
 
 /// One by one takes hours under emulation: two at a time, in fresh guests for each stack.
 #[expect(clippy::print_stderr, reason = "what is done is said at once")]
-fn killed_at_every_command(peer: &[&str], stacks: Vec<&str>) {
-    let at_stack = |stack: &str| {
+fn killed_at_every_command(peer: &[&str], stacks: Vec<Kill>) {
+    let at_stack = |stack: &Kill| {
         let ground = Ground::new();
         let mut command = ground.program(&["lab", "shell", "--system", &system()]);
         // In a guest, /tmp is memory.
         let base = "/tmp/kills";
         let kills = include_str!("lab/kills.sh");
+        let declared = format!(
+            "CHANGES='{}'\nSTANDING=$(cat <<'END'\n{}END\n)\n",
+            kill_changes(),
+            kill_standing()
+        );
         let script = match peer.is_empty() {
-            true => kills.to_owned(),
-            false => format!("SHIMS={base}/shims\n{SSH}{kills}"),
+            true => format!("{declared}{kills}"),
+            false => format!("SHIMS={base}/shims\n{SSH}{declared}{kills}"),
         };
         if !peer.is_empty() {
             command.args(["--nodes", "2"]);
         }
         command.args(["--memory", "1536 MiB", "--", "bash", "-c", &script]);
         command.args(["kills.sh", "/kit/stackrace", base]);
-        Said::of(&command.args(peer).arg(stack).output().unwrap())
+        Said::of(
+            &command
+                .args(peer)
+                .args([stack.name, &stack.toml])
+                .output()
+                .unwrap(),
+        )
     };
     let left = Mutex::new(stacks);
     let failed = Mutex::new(Vec::new());
@@ -1047,10 +964,10 @@ fn killed_at_every_command(peer: &[&str], stacks: Vec<&str>) {
         for _ in 0..2 {
             threads.spawn(|| {
                 while let Some(stack) = { left.lock().unwrap().pop() } {
-                    let said = at_stack(stack);
+                    let said = at_stack(&stack);
                     eprint!("{}", said.out);
                     if said.code != Some(0) || !said.out.contains(", nothing was left") {
-                        let said = format!("{stack}: {}{}", said.out, said.err);
+                        let said = format!("{}: {}{}", stack.name, said.out, said.err);
                         failed.lock().unwrap().push(said);
                     }
                 }
@@ -1100,41 +1017,58 @@ fn every_configuration(study: &str, memory: &str, described: &[&str]) {
     assert_eq!(ground.left(), Vec::<String>::new());
 }
 
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn arrays_volumes_and_f2fs_stand_on_disks_of_the_lab() {
-    if cache("md, LVM and F2FS", "image").is_some() {
-        every_configuration(ARRAYS, "512 MiB", &["raid10", "thin-pool", "extra_attr"]);
-    }
+    cache("image");
+    every_configuration(ARRAYS, "512 MiB", &["raid10", "thin-pool", "extra_attr"]);
 }
 
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn bcachefs_stands_on_disks_of_the_lab() {
     if system() == "debian-12" {
-        skipped("bcachefs", "Linux 6.1 has none");
-    } else if cache("bcachefs", "image").is_some() {
-        let words = ["\"data_replicas\",\"value\":\"2\"", "xxhash", "lz4"];
-        every_configuration(BCACHEFS, "512 MiB", &words);
+        needs::skip("the kernel of Debian 12 has no bcachefs");
     }
+    cache("image");
+    let words = ["\"data_replicas\",\"value\":\"2\"", "xxhash", "lz4"];
+    every_configuration(BCACHEFS, "512 MiB", &words);
 }
 
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn pools_datasets_and_volumes_of_zfs_stand_on_disks_of_the_lab() {
-    if cache("pools of ZFS", "zfs").is_some() {
-        every_configuration(
-            POOLS,
-            "1280 MiB",
-            &["raidz3", "draid2", "gzip-9", "special"],
-        );
-    }
+    cache("zfs");
+    every_configuration(
+        POOLS,
+        "1280 MiB",
+        &["raidz3", "draid2", "gzip-9", "special"],
+    );
 }
 
-#[test]
-#[ignore = "starts a virtual machine: cargo test --test lab -- --ignored"]
 fn a_mirror_becomes_a_raidz1_and_a_disk_is_replaced() {
-    if cache("migration of a pool", "zfs").is_some() {
-        every_configuration(MIGRATION, "1280 MiB", &["bare"]);
-    }
+    cache("zfs");
+    every_configuration(MIGRATION, "1280 MiB", &["bare"]);
+}
+
+fn main() -> ExitCode {
+    needs::run_if_asked(
+        "starts virtual machines: cargo test --test lab -- --ignored",
+        needs::tests![
+            a_study_on_disks_of_the_lab_goes_from_start_to_verdict,
+            a_race_of_two_systems_goes_on_after_a_kill,
+            whoever_is_killed_what_was_measured_is_kept_and_nothing_else,
+            replicated_devices_are_what_was_asked_on_two_machines,
+            two_machines_load_one_file_system_at_once,
+            shares_are_served_by_a_peer_and_by_the_same_machine,
+            one_stack_stands_on_two_machines_over_ssh,
+            a_peer_serves_what_is_replicated_to_a_third_machine,
+            netatalk_keeps_its_database_in_three_places,
+            two_guests_have_a_network_and_survive_what_is_done_to_them,
+            disks_take_as_long_as_declared_whatever_their_sectors,
+            a_fault_of_a_peer_that_comes_back_costs_one_trial,
+            a_fault_on_request_happens_and_is_on_record,
+            zfs_pools_of_every_layout_can_be_made_by_hand,
+            killed_before_and_after_every_command_of_a_stack_nothing_is_left,
+            killed_at_every_command_of_either_machine_nothing_is_left,
+            arrays_volumes_and_f2fs_stand_on_disks_of_the_lab,
+            bcachefs_stands_on_disks_of_the_lab,
+            pools_datasets_and_volumes_of_zfs_stand_on_disks_of_the_lab,
+            a_mirror_becomes_a_raidz1_and_a_disk_is_replaced,
+        ],
+    )
 }

@@ -5,12 +5,13 @@ mod support;
 
 use std::fs;
 use std::path::Path;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
-use support::{Ground, Mounted, Said, root, tool};
+use stackrace_test_needs as needs;
+use support::{Ground, Mounted, Said, tool};
 
 /// The object a load printed, after it ended well.
 #[track_caller]
@@ -45,7 +46,6 @@ fn file(ground: &Ground, name: &str, kib: usize) -> String {
     path.to_str().unwrap().to_owned()
 }
 
-#[test]
 fn a_directory_is_laid_out_measured_and_left_as_it_was() {
     let ground = Ground::new();
     let place = ground.make_dir("data");
@@ -87,7 +87,6 @@ fn a_directory_is_laid_out_measured_and_left_as_it_was() {
     assert_eq!(fs::read_dir(place).unwrap().count(), 0);
 }
 
-#[test]
 fn a_workload_of_several_phases_shows_each() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -102,7 +101,6 @@ fn a_workload_of_several_phases_shows_each() {
     assert_eq!(said.out.matches("complete after").count(), phases.len());
 }
 
-#[test]
 fn an_existing_file_is_only_read_and_needs_no_store() {
     let ground = Ground::new();
     let path = file(&ground, "some", 64);
@@ -132,7 +130,6 @@ fn an_existing_file_is_only_read_and_needs_no_store() {
     assert!(!ground.store().exists(), "a store was made");
 }
 
-#[test]
 fn a_table_is_at_most_eighty_columns_wide() {
     let ground = Ground::new();
     let path = file(&ground, "some", 64);
@@ -164,7 +161,6 @@ fn a_table_is_at_most_eighty_columns_wide() {
     }
 }
 
-#[test]
 fn an_open_loop_says_what_it_offered() {
     let ground = Ground::new();
     let path = file(&ground, "some", 64);
@@ -181,7 +177,6 @@ fn an_open_loop_says_what_it_offered() {
     assert!(metric(&object, "offered load achieved").unwrap() > 0.0);
 }
 
-#[test]
 fn what_is_verified_is_read_back() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -224,11 +219,8 @@ impl Drop for Device {
     }
 }
 
-#[test]
 fn a_block_device_is_only_read() {
-    if !root("a_block_device_is_only_read") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     let path = file(&ground, "image", 256);
     let device = Device::on(&path);
@@ -252,11 +244,8 @@ fn a_block_device_is_only_read() {
     assert!(before == fs::read(&path).unwrap(), "the device was changed");
 }
 
-#[test]
 fn a_mounted_device_is_read_without_harm() {
-    if !root("a_mounted_device_is_read_without_harm") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     let mounted = Mounted::ext4(&ground, "mnt", 16);
     let kept = mounted.path.join("kept");
@@ -268,16 +257,13 @@ fn a_mounted_device_is_read_without_harm() {
     assert_eq!(fs::read_to_string(&kept).unwrap(), "as it was");
 }
 
-#[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "the program has to run as somebody else"
 )]
 fn nobody_reads_what_is_readable_and_has_no_home() {
     use std::os::unix::fs::PermissionsExt;
-    if !root("nobody_reads_what_is_readable_and_has_no_home") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     let path = file(&ground, "some", 64);
     fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
@@ -354,7 +340,6 @@ fn pid(child: &Child) -> Pid {
     Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap()
 }
 
-#[test]
 fn an_interrupt_shows_what_was_measured_and_leaves_nothing() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -374,7 +359,6 @@ fn an_interrupt_shows_what_was_measured_and_leaves_nothing() {
     }
 }
 
-#[test]
 fn clean_removes_what_a_killed_load_left() {
     let ground = Ground::new();
     let place = ground.make_dir("data");
@@ -389,11 +373,8 @@ fn clean_removes_what_a_killed_load_left() {
     assert_eq!(fs::read_dir(place).unwrap().count(), 0);
 }
 
-#[test]
 fn a_phase_that_fails_is_shown_with_its_error() {
-    if !root("a_phase_that_fails_is_shown_with_its_error") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     let path = file(&ground, "image", 256);
     let device = Device::on(&path);
@@ -428,7 +409,6 @@ fn a_phase_that_fails_is_shown_with_its_error() {
     assert!(said.out.contains("failed     read of "), "{}", said.out);
 }
 
-#[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "a shell sets the limit for the program under test"
@@ -466,7 +446,6 @@ fn refused(ground: &Ground, cases: &[(&[&str], i32, &str)]) {
     }
 }
 
-#[test]
 fn places_that_do_not_fit_are_refused() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -506,7 +485,6 @@ fn places_that_do_not_fit_are_refused() {
     );
 }
 
-#[test]
 fn words_that_make_no_sense_are_refused() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -544,7 +522,6 @@ fn words_that_make_no_sense_are_refused() {
     );
 }
 
-#[test]
 fn the_engine_is_measured_here_and_now() {
     let ground = Ground::new();
     let said = ground.stackrace(&["show", "engine", "--json"]);
@@ -575,4 +552,25 @@ fn the_engine_is_measured_here_and_now() {
         .ended(2)
         .err_has("--json is for the engine alone");
     assert!(!ground.store().exists(), "a store was made");
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        a_directory_is_laid_out_measured_and_left_as_it_was,
+        a_workload_of_several_phases_shows_each,
+        an_existing_file_is_only_read_and_needs_no_store,
+        a_table_is_at_most_eighty_columns_wide,
+        an_open_loop_says_what_it_offered,
+        what_is_verified_is_read_back,
+        a_block_device_is_only_read,
+        a_mounted_device_is_read_without_harm,
+        nobody_reads_what_is_readable_and_has_no_home,
+        an_interrupt_shows_what_was_measured_and_leaves_nothing,
+        clean_removes_what_a_killed_load_left,
+        a_phase_that_fails_is_shown_with_its_error,
+        a_limit_on_the_size_of_files_is_an_error_that_says_so,
+        places_that_do_not_fit_are_refused,
+        words_that_make_no_sense_are_refused,
+        the_engine_is_measured_here_and_now,
+    ])
 }

@@ -3,15 +3,16 @@
 #![expect(
     clippy::unwrap_used,
     clippy::disallowed_methods,
-    clippy::print_stdout,
-    reason = "a test that cannot read the page has failed, starts the bench, and says when it is skipped"
+    reason = "a test that cannot read the page has failed, and starts the bench"
 )]
 
 use std::path::Path;
-use std::process::Command;
+use std::process::{Command, ExitCode};
 
-/// What `bench/peers` prints with these options; nothing where there is no Python.
-fn printed(options: &[&str]) -> Option<String> {
+use stackrace_test_needs as needs;
+
+/// What `bench/peers` prints with these options. Skips the test where there is no Python.
+fn printed(options: &[&str]) -> String {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let ran = Command::new("python3")
         .arg("bench/peers")
@@ -19,20 +20,16 @@ fn printed(options: &[&str]) -> Option<String> {
         .current_dir(root)
         .output();
     let Ok(ran) = ran else {
-        println!("skipped: no python3");
-        return None;
+        needs::skip("needs python3");
     };
     let errors = String::from_utf8_lossy(&ran.stderr);
     assert!(ran.status.success(), "bench/peers {options:?}: {errors}");
-    Some(String::from_utf8(ran.stdout).unwrap())
+    String::from_utf8(ran.stdout).unwrap()
 }
 
-#[test]
 fn the_page_shows_the_figures_that_are_kept() {
     let kept = ["--from", "bench/results/peers.json", "--markdown"];
-    let Some(section) = printed(&kept) else {
-        return;
-    };
+    let section = printed(&kept);
     let page = std::fs::read_to_string("docs/performance.md").unwrap();
     assert!(
         page.contains(section.trim()),
@@ -41,11 +38,8 @@ fn the_page_shows_the_figures_that_are_kept() {
     );
 }
 
-#[test]
 fn every_part_has_command_lines_without_measuring() {
-    let Some(commands) = printed(&["--commands"]) else {
-        return;
-    };
+    let commands = printed(&["--commands"]);
     for part in [
         "cached", "uring", "zram", "files", "data", "start", "memory", "layout",
     ] {
@@ -54,4 +48,11 @@ fn every_part_has_command_lines_without_measuring() {
             "{part} is not there"
         );
     }
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        the_page_shows_the_figures_that_are_kept,
+        every_part_has_command_lines_without_measuring,
+    ])
 }

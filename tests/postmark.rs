@@ -9,11 +9,12 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
-use support::{Ground, Said, skipped};
+use stackrace_test_needs as needs;
+use support::{Ground, Said};
 
 /// Runs a program in a directory with something on its standard input.
 fn told(mut command: Command, input: &str) -> Said {
@@ -33,15 +34,6 @@ fn original(ground: &Ground, args: &[&str]) -> Command {
     let mut command = Command::new("postmark");
     command.args(args).current_dir(ground.path());
     command
-}
-
-/// Whether a program can be run here.
-#[expect(clippy::disallowed_methods, reason = "the original is a process")]
-fn installed(name: &str) -> bool {
-    let empty = tempfile::tempdir().unwrap();
-    let mut command = Command::new(name);
-    command.current_dir(empty.path()).stdin(Stdio::null());
-    command.output().is_ok()
 }
 
 fn ours(ground: &Ground, args: &[&str]) -> Command {
@@ -123,11 +115,8 @@ fn random_configuration(numbers: &mut Numbers, ground: &Path) -> String {
     text + "show\nrun\nset seed 99\nrun\nquit\n"
 }
 
-#[test]
 fn whatever_is_set_both_do_the_same() {
-    if !installed("postmark") {
-        return skipped("postmark beside the original", "needs postmark");
-    }
+    needs::tool("postmark");
     let ground = Ground::new();
     for name in ["a", "b", "c"] {
         ground.make_dir(name);
@@ -138,11 +127,8 @@ fn whatever_is_set_both_do_the_same() {
     }
 }
 
-#[test]
 fn whatever_is_typed_both_say_the_same() {
-    if !installed("postmark") {
-        return skipped("postmark's shell beside the original", "needs postmark");
-    }
+    needs::tool("postmark");
     let ground = Ground::new();
     let _ = ground.write(".pmrc", "set number 77\nhelp run\nexit\n?\n");
     let _ = ground.write("more", "set seed 5\nquit\nset seed 6\n");
@@ -204,11 +190,9 @@ fn strace(log: &Path) -> Command {
 
 /// The same calls but for what each program does once, whatever the configuration: the difference
 /// between a long and a short run.
-#[test]
 fn both_make_the_same_system_calls() {
-    if !installed("postmark") || !installed("strace") {
-        return skipped("system calls of postmark", "needs postmark and strace");
-    }
+    needs::tool("postmark");
+    needs::tool("strace");
     let ground = Ground::new();
     for buffering in ["true", "false"] {
         let input = |files: u32, transactions: u32| {
@@ -247,7 +231,6 @@ fn both_make_the_same_system_calls() {
 }
 
 /// The golden outputs, without the original.
-#[test]
 fn reference_outputs_are_printed_again() {
     let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden/postmark");
     for name in ["151_default", "151_phoronix", "151_bias", "151_help"] {
@@ -296,7 +279,6 @@ fn signal(child: &Child, signal: Signal) {
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
-#[test]
 fn an_interrupted_run_leaves_nothing() {
     let ground = Ground::new();
     let child = interrupted(&ground);
@@ -308,7 +290,6 @@ fn an_interrupted_run_leaves_nothing() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-#[test]
 fn what_a_killed_run_left_is_found() {
     let ground = Ground::new();
     let child = interrupted(&ground);
@@ -319,7 +300,6 @@ fn what_a_killed_run_left_is_found() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-#[test]
 fn a_run_that_cannot_be_is_said_and_the_next_line_is_obeyed() {
     let ground = Ground::new();
     let config = "set location /nonexistent\nrun\nset report terse\nshow\nquit\n";
@@ -337,7 +317,6 @@ fn a_run_that_cannot_be_is_said_and_the_next_line_is_obeyed() {
     assert!(said.err.contains("no-such-file"), "{}", said.err);
 }
 
-#[test]
 fn the_users_own_files_are_left_alone_and_real_time_is_told() {
     let ground = Ground::new();
     let mine = ground.write("1", "mine");
@@ -351,4 +330,17 @@ fn the_users_own_files_are_left_alone_and_real_time_is_told() {
     assert!(report.starts_with("Time:\n"), "{report}");
     assert!(said.err.contains("In real time:"), "{}", said.err);
     assert!(said.err.contains("append latency"), "{}", said.err);
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        whatever_is_set_both_do_the_same,
+        whatever_is_typed_both_say_the_same,
+        both_make_the_same_system_calls,
+        reference_outputs_are_printed_again,
+        an_interrupted_run_leaves_nothing,
+        what_a_killed_run_left_is_found,
+        a_run_that_cannot_be_is_said_and_the_next_line_is_obeyed,
+        the_users_own_files_are_left_alone_and_real_time_is_told,
+    ])
 }

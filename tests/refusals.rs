@@ -6,8 +6,10 @@ mod support;
 
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::ExitCode;
 
-use support::{Ground, Mounted, Said, root, skipped, tool};
+use stackrace_test_needs as needs;
+use support::{Ground, Mounted, Said, tool};
 
 /// Runs the program, which has to refuse with a code and these words, and to touch nothing.
 #[track_caller]
@@ -53,14 +55,12 @@ fn spoilt(from: &str, to: &str, parts: &[&str]) {
     assert!(!ground.store().exists(), "the store was made");
 }
 
-#[test]
 fn the_study_that_is_spoilt_is_good_before() {
     let ground = Ground::new();
     ground.write("study.toml", GOOD);
     ground.stackrace(&["plan", "study.toml"]).ended(0);
 }
 
-#[test]
 fn permission_to_wipe_what_no_study_names_is_refused() {
     let ground = Ground::new();
     ground.write("none.toml", GOOD);
@@ -88,7 +88,6 @@ fn permission_to_wipe_what_no_study_names_is_refused() {
     }
 }
 
-#[test]
 fn unknown_words_are_refused_with_their_place_and_the_nearest() {
     spoilt(
         "tmpfs",
@@ -125,12 +124,10 @@ fn unknown_words_are_refused_with_their_place_and_the_nearest() {
     spoilt("{level}", "{levle}", &["study.toml:7:", "levle", "level"]);
 }
 
-#[test]
 fn a_factor_that_nothing_uses_is_refused() {
     spoilt("{level}", "2 KiB", &["study.toml:3:1", "level"]);
 }
 
-#[test]
 fn a_million_configurations_are_refused() {
     let levels: Vec<String> = (1..=100).map(|level| level.to_string()).collect();
     let levels = levels.join(", ");
@@ -142,7 +139,6 @@ fn a_million_configurations_are_refused() {
     );
 }
 
-#[test]
 fn what_is_no_study_is_refused() {
     spoilt("[factors]", "[factors", &["study.toml:2:9"]);
     let ground = Ground::new();
@@ -166,7 +162,6 @@ fn what_is_no_study_is_refused() {
     assert!(!ground.store().exists(), "the store was made");
 }
 
-#[test]
 fn words_of_mkfs_that_name_a_device_are_refused() {
     for words in [
         r#"["/dev/sda"]"#,
@@ -205,11 +200,8 @@ fn loop_in(ground: &Ground, directory: &Path, parts: &[&str]) {
     refused(ground, &["run", "study.toml"], 3, parts);
 }
 
-#[test]
 fn disks_are_not_made_where_no_directory_is() {
-    if !root("disks_are_not_made_where_no_directory_is") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     loop_in(
         &ground,
@@ -234,7 +226,6 @@ fn disks_are_not_made_where_no_directory_is() {
     assert!(!ground.store().exists(), "the store was made");
 }
 
-#[test]
 fn a_missing_directory_is_refused_before_the_race() {
     let dir = |path: &str| format!("dir = {{ path = \"{path}\" }}");
     let tmpfs = "tmpfs = { size = \"16 MiB\" }";
@@ -250,7 +241,6 @@ fn a_missing_directory_is_refused_before_the_race() {
     );
 }
 
-#[test]
 fn directories_that_cannot_be_compared_are_refused() {
     let ground = Ground::new();
     let data = ground.make_dir("data");
@@ -282,23 +272,25 @@ fn directories_that_cannot_be_compared_are_refused() {
     );
     compare(&["data", "/", "--time", "soon"], 2, &["--time: "]);
     compare(&["data", "/", "--size", "big"], 2, &["--size: "]);
-    match in_memory() {
-        Some(memory) => compare(
-            &["data", memory],
-            3,
-            &["is tmpfs (memory, lost at power-off)", "--anyway"],
-        ),
-        None => skipped("memory against disk", "no tmpfs is mounted at /dev/shm"),
-    }
 }
 
-fn in_memory() -> Option<&'static str> {
+fn memory_is_not_compared_with_a_disk() {
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap();
     let shm = |line: &str| line.split(' ').skip(1).take(2).eq(["/dev/shm", "tmpfs"]);
-    mounts.lines().any(shm).then_some("/dev/shm")
+    if !mounts.lines().any(shm) {
+        needs::skip("needs a tmpfs at /dev/shm");
+    }
+    let ground = Ground::new();
+    ground.make_dir("data");
+    refused(
+        &ground,
+        &["compare", "data", "/dev/shm"],
+        3,
+        &["is tmpfs (memory, lost at power-off)", "--anyway"],
+    );
+    assert!(!ground.store().exists(), "the store was made");
 }
 
-#[test]
 fn a_name_that_is_no_text_is_refused() {
     use std::ffi::OsStr;
     use std::os::unix::ffi::OsStrExt;
@@ -315,11 +307,8 @@ fn a_name_that_is_no_text_is_refused() {
     untouched(&ground, &said);
 }
 
-#[test]
 fn directories_that_cannot_take_the_data_are_refused() {
-    if !root("directories_that_cannot_take_the_data_are_refused") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     ground.make_dir("data");
     let tight = Mounted::ext4(&ground, "tight", 32);
@@ -352,7 +341,6 @@ fn directories_that_cannot_take_the_data_are_refused() {
     }
 }
 
-#[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "the program has to run as somebody else"
@@ -360,9 +348,7 @@ fn directories_that_cannot_take_the_data_are_refused() {
 fn a_directory_one_may_not_write_to_is_refused() {
     use std::os::unix::fs::{PermissionsExt, chown};
     const NOBODY: u32 = 65534;
-    if !root("a_directory_one_may_not_write_to_is_refused") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     let (ours, theirs) = (
         ground.make_dir("ours"),
@@ -378,7 +364,7 @@ fn a_directory_one_may_not_write_to_is_refused() {
         "cp",
         &[env!("CARGO_BIN_EXE_stackrace"), program.to_str().unwrap()],
     );
-    let output = std::process::Command::new("setpriv")
+    let output = std::process::Command::new(needs::tool("setpriv"))
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&program)
         .arg("compare")
@@ -386,16 +372,31 @@ fn a_directory_one_may_not_write_to_is_refused() {
         .arg("--store")
         .arg(&store)
         .current_dir(ground.path())
-        .output();
-    match output {
-        Err(error) => skipped("without root", &format!("setpriv: {error}")),
-        Ok(output) => {
-            let said = Said::of(&output);
-            said.ended(3)
-                .err_has("/ours cannot be used")
-                .err_has("Permission denied")
-                .err_has("a directory you may write to");
-            untouched(&ground, &said);
-        }
-    }
+        .output()
+        .unwrap();
+    let said = Said::of(&output);
+    said.ended(3)
+        .err_has("/ours cannot be used")
+        .err_has("Permission denied")
+        .err_has("a directory you may write to");
+    untouched(&ground, &said);
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        the_study_that_is_spoilt_is_good_before,
+        permission_to_wipe_what_no_study_names_is_refused,
+        unknown_words_are_refused_with_their_place_and_the_nearest,
+        a_factor_that_nothing_uses_is_refused,
+        a_million_configurations_are_refused,
+        what_is_no_study_is_refused,
+        words_of_mkfs_that_name_a_device_are_refused,
+        disks_are_not_made_where_no_directory_is,
+        a_missing_directory_is_refused_before_the_race,
+        directories_that_cannot_be_compared_are_refused,
+        memory_is_not_compared_with_a_disk,
+        a_name_that_is_no_text_is_refused,
+        directories_that_cannot_take_the_data_are_refused,
+        a_directory_one_may_not_write_to_is_refused,
+    ])
 }

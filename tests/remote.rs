@@ -1,5 +1,5 @@
 //! `--on HOST` for real: an sshd of the test's own on a free port of this machine, with keys and a
-//! home of its own. Where there is no sshd or ssh, each test says `skipped: …`.
+//! home of its own. Tests without sshd or ssh are ignored.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 #[expect(dead_code, reason = "the tests of whole runs use the rest")]
@@ -8,12 +8,13 @@ mod support;
 use std::fs;
 use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use support::{Ground, Said, skipped, tool};
+use stackrace_test_needs as needs;
+use support::{Ground, Said, tool};
 
 /// Two directories; only what the command line says makes it end.
 const DIRECTORIES: &str = r#"
@@ -96,12 +97,12 @@ fn free_port() -> u16 {
 }
 
 impl Server {
-    /// Starts one; none: there is no sshd, and the test was named as skipped.
-    fn start(ground: &Ground, test: &str) -> Option<Self> {
+    /// Starts one. Skips the test where there is no sshd or where it would let this user do nothing.
+    fn start(ground: &Ground) -> Self {
         if !Path::new(SSHD).exists() || !Path::new("/usr/bin/ssh").exists() {
-            skipped(test, "needs sshd and ssh (apt install openssh-server)");
-            return None;
+            needs::skip("needs sshd and ssh (apt install openssh-server)");
         }
+        needs::login_shell();
         // The directory it gives up its rights in; made at each start of the machine where sshd is
         // a service.
         if rustix::process::geteuid().is_root() {
@@ -137,7 +138,7 @@ impl Server {
                 format!("[127.0.0.1]:{port},[localhost]:{port} {host}"),
             );
             if let Some(sshd) = listening(ground, port) {
-                return Some(Self { sshd, port });
+                return Self { sshd, port };
             }
         }
         panic!(
@@ -246,12 +247,9 @@ fn until(mut so: impl FnMut() -> bool) {
     panic!("it does not come about");
 }
 
-#[test]
 fn a_study_goes_from_start_to_verdict_on_another_machine() {
     let ground = Ground::new();
-    let Some(server) = Server::start(&ground, "a study over SSH") else {
-        return;
-    };
+    let server = Server::start(&ground);
     ground.make_dir("here");
     ground.make_dir("there");
     let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
@@ -314,12 +312,9 @@ fn a_study_goes_from_start_to_verdict_on_another_machine() {
     assert_eq!(ground.left(), Vec::<String>::new());
 }
 
-#[test]
 fn a_machine_that_is_not_reached_is_named_with_the_words_of_ssh() {
     let ground = Ground::new();
-    let Some(server) = Server::start(&ground, "a machine that is not reached") else {
-        return;
-    };
+    let server = Server::start(&ground);
     let to = server.to();
     let plan = |to: &str, ssh: &str| {
         let mut command = ground.program(&["plan", "demo", "--on", to]);
@@ -368,16 +363,10 @@ impl Drop for Small<'_> {
     }
 }
 
-#[test]
 fn a_machine_on_which_the_program_cannot_be_is_refused() {
     let ground = Ground::new();
-    let name = "a machine without room";
-    if !support::root(name) {
-        return;
-    }
-    let Some(server) = Server::start(&ground, name) else {
-        return;
-    };
+    needs::root_and_loop_devices();
+    let server = Server::start(&ground);
     let to = server.to();
     for (options, words) in [
         ("size=1m", ["cannot copy this program", "No space left"]),
@@ -392,12 +381,9 @@ fn a_machine_on_which_the_program_cannot_be_is_refused() {
     }
 }
 
-#[test]
 fn a_damaged_copy_is_copied_again() {
     let ground = Ground::new();
-    let Some(server) = Server::start(&ground, "a damaged copy") else {
-        return;
-    };
+    let server = Server::start(&ground);
     let to = server.to();
     stackrace(&ground, &["plan", "demo", "--on", &to]).ended(0);
     let copy = copies(&ground).remove(0);
@@ -424,9 +410,8 @@ fn three_trials(ground: &Ground, to: &str) -> Child {
     program
 }
 
-/// Words of the agent on the other side, and of the program that takes turns there.
-const AGENT: &[&str] = &["/stackrace agent serve"];
-const IN_STEP: &[&str] = &["/stackrace --store", "in-step"];
+/// Words of the worker on the other side.
+const WORKER: &[&str] = &["/stackrace agent serve"];
 
 fn signal(id: i32, signal: Signal) {
     kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
@@ -436,7 +421,7 @@ fn signal(id: i32, signal: Signal) {
 fn ended_as(victim: &str, code: Option<i32>, ended: &[&Value], said: &str) {
     match victim {
         "program" => assert!(ended.is_empty(), "{said}"),
-        "nobody" => {
+        "nothing" => {
             assert_eq!(code, Some(130), "{said}");
             assert_eq!(ended[0]["reason"], "interrupted", "{said}");
         }
@@ -451,27 +436,21 @@ fn ended_as(victim: &str, code: Option<i32>, ended: &[&Value], said: &str) {
     }
 }
 
-#[test]
-fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
-    let name = "kills over SSH";
-    if !support::root(name) {
-        return;
-    }
-    for victim in ["ssh", "agent", "in-step", "program", "nobody"] {
+fn after_any_kill_results_are_kept_and_nothing_is_left() {
+    needs::root_and_loop_devices();
+    for victim in ["ssh", "worker", "program", "nothing"] {
         let ground = Ground::new();
-        let Some(server) = Server::start(&ground, name) else {
-            return;
-        };
+        let server = Server::start(&ground);
         let to = server.to();
         let mut program = three_trials(&ground, &to);
         let here = i32::try_from(program.id()).unwrap();
-        if victim == "nobody" {
+        if victim == "nothing" {
             let cleaned = stackrace(&ground, &["clean", "--on", &to]);
             cleaned.ended(4);
             assert!(cleaned.out.contains("is alive"), "{}", cleaned.out);
             assert_eq!(copies(&ground).len(), 1, "it is in use");
         }
-        // The words of ssh hold those of the agent too.
+        // The words of ssh hold those of the worker too.
         let found = |words: &[&str]| {
             let ssh = processes(&ground, &["BatchMode"]);
             let mut found = processes(&ground, words);
@@ -480,18 +459,17 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
         };
         let words: &[&str] = match victim {
             "ssh" => &["BatchMode"],
-            "agent" => AGENT,
-            _ => IN_STEP,
+            _ => WORKER,
         };
         let mut victims = vec![here];
-        if ["ssh", "agent", "in-step"].contains(&victim) {
+        if ["ssh", "worker"].contains(&victim) {
             // A command that is just being started has the words of the one that starts it.
             until(|| {
                 victims = found(words);
                 victims.len() == 1
             });
         }
-        let interrupted = victim == "nobody";
+        let interrupted = victim == "nothing";
         signal(
             victims[0],
             if interrupted {
@@ -506,9 +484,8 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
         assert!(of_kind(&kept, "trial").len() >= 3, "{victim}: {said}");
         let ended = of_kind(&kept, "run-ended");
         ended_as(victim, code, &ended, &said);
-        // Nobody is left to want it: it ends there by itself.
-        until(|| found(IN_STEP).is_empty());
-        until(|| found(AGENT).is_empty());
+        // A worker without a coordinator ends by itself.
+        until(|| found(WORKER).is_empty());
         stackrace(&ground, &["clean", "--on", &to]).ended(0);
         assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
         assert_eq!(stackrace(&ground, &["report", "last"]).code, Some(0));
@@ -525,12 +502,9 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
     }
 }
 
-#[test]
 fn the_machine_can_be_a_factor() {
     let ground = Ground::new();
-    let Some(server) = Server::start(&ground, "two machines over SSH") else {
-        return;
-    };
+    let server = Server::start(&ground);
     ground.make_dir("here");
     ground.make_dir("there");
     let study = DIRECTORIES.replace("GROUND", ground.path().to_str().unwrap());
@@ -561,12 +535,9 @@ fn the_machine_can_be_a_factor() {
 }
 
 /// Killed in the middle, it goes on: every place of the design is filled once.
-#[test]
 fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
     let ground = Ground::new();
-    let Some(server) = Server::start(&ground, "two hosts") else {
-        return;
-    };
+    let server = Server::start(&ground);
     for name in ["here", "there"] {
         ground.make_dir(name);
     }
@@ -582,7 +553,7 @@ fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
     });
     run.kill().unwrap();
     run.wait().unwrap();
-    until(|| processes(&ground, &["in-step"]).is_empty());
+    until(|| processes(&ground, WORKER).is_empty());
     let before = log(&ground);
     assert!(of_kind(&before, "run-ended").is_empty());
     stackrace(&ground, &["resume"]).ended(0);
@@ -607,7 +578,6 @@ fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
     assert_eq!(ground.left(), Vec::<String>::new());
 }
 
-#[test]
 fn peers_that_make_no_sense_are_refused_with_what_to_say() {
     let ground = Ground::new();
     ground.write("study.toml", REPLICATED);
@@ -647,15 +617,11 @@ fn peers_that_make_no_sense_are_refused_with_what_to_say() {
     assert!(log(&ground).is_empty());
 }
 
-#[test]
 fn what_a_peer_lacks_is_said_with_its_name_before_anything_is_touched() {
     let ground = Ground::new();
-    let Some(server) = Server::start(&ground, "a peer that lacks something") else {
-        return;
-    };
+    let server = Server::start(&ground);
     if Path::new("/sys/module/drbd").exists() || Path::new("/usr/sbin/drbdadm").exists() {
-        skipped("a peer that lacks something", "this machine has DRBD");
-        return;
+        needs::skip("this machine has DRBD, which the test needs to be missing");
     }
     let to = server.to();
     ground.write("study.toml", REPLICATED);
@@ -681,13 +647,10 @@ fn what_a_peer_lacks_is_said_with_its_name_before_anything_is_touched() {
 
 /// A run whose first machine and whose keeper are dead: only both machines together know what is
 /// left, and where.
-#[test]
 fn what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named() {
     for first_is_here in [true, false] {
         let ground = Ground::new();
-        let Some(server) = Server::start(&ground, "a dead run with a peer") else {
-            return;
-        };
+        let server = Server::start(&ground);
         let to = server.to();
         let home = ground.path().join("home/.local/state/stackrace/on");
         let store = match first_is_here {
@@ -706,7 +669,7 @@ fn what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named() {
         };
         let tree = entry(1, "ground", serde_json::json!({ "remove-tree": directory }));
         let one = entry(2, "r1-t0", serde_json::json!({ "remove-dir": made }));
-        let journal = format!("{{\"journal\":1}}\n{tree}\n{one}\n");
+        let journal = format!("{{\"journal\":2}}\n{tree}\n{one}\n");
         fs::write(dead.join("journal.jsonl"), journal).unwrap();
 
         let on: &[&str] = match first_is_here {
@@ -735,4 +698,19 @@ fn what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named() {
         assert_eq!(clean(&["--peer", &to]).code, Some(0));
         stackrace(&ground, &["clean", "--on", &to]).ended(0);
     }
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        a_study_goes_from_start_to_verdict_on_another_machine,
+        a_machine_that_is_not_reached_is_named_with_the_words_of_ssh,
+        a_machine_on_which_the_program_cannot_be_is_refused,
+        a_damaged_copy_is_copied_again,
+        after_any_kill_results_are_kept_and_nothing_is_left,
+        the_machine_can_be_a_factor,
+        a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill,
+        peers_that_make_no_sense_are_refused_with_what_to_say,
+        what_a_peer_lacks_is_said_with_its_name_before_anything_is_touched,
+        what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named,
+    ])
 }

@@ -5,12 +5,13 @@ mod support;
 
 use std::fs;
 use std::path::PathBuf;
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitCode, Stdio};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
-use support::{Ground, Mounted, Said, root, skipped};
+use stackrace_test_needs as needs;
+use support::{Ground, Mounted, Said};
 
 /// ext4 and XFS on loop devices: three rounds of two small workloads.
 const SMALL: &str = r#"
@@ -219,7 +220,7 @@ fn is_measuring(ground: &Ground) -> bool {
     };
     let is_phase = now["part"]
         .as_str()
-        .is_some_and(|part| !["raise", "prepare", "settle"].contains(&part));
+        .is_some_and(|part| !["set up", "prepare", "settle"].contains(&part));
     now["round"] == 2 && is_phase && now["ops"].as_u64() > Some(0)
 }
 
@@ -249,11 +250,8 @@ fn measuring_in_round_two(log: &Log) -> bool {
     round == 2 && log.trials("complete").len() == 2 && mounts == 1
 }
 
-#[test]
 fn a_small_study_gives_a_verdict_and_leaves_nothing() {
-    if !root("a_small_study_gives_a_verdict_and_leaves_nothing") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     ground.write("small.toml", SMALL);
     let said = ground.stackrace(&["run", "small.toml"]);
@@ -266,7 +264,6 @@ fn a_small_study_gives_a_verdict_and_leaves_nothing() {
     assert_eq!(log.ended(), "rounds");
     assert_eq!(ground.left(), [""; 0]);
     reports(&ground);
-    index(&ground);
 }
 
 /// Every form of a report renders and says the same.
@@ -297,27 +294,29 @@ fn reports(ground: &Ground) {
     bad.ended(2).err_has("there is no report \"pdf\"");
 }
 
-/// The index answers SQL, and can be made again from the log.
+/// The index answers SQL of another program, and can be made again from the log.
 #[expect(
     clippy::disallowed_methods,
     reason = "another program has to read the index"
 )]
-fn index(ground: &Ground) {
+fn the_index_answers_sql_and_can_be_made_again() {
+    let sqlite = needs::tool("sqlite3");
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.write("dir.toml", DIRECTORY);
+    ground.stackrace(&["run", "dir.toml"]).ended(0);
     let trials = || {
-        std::process::Command::new("sqlite3")
+        let output = std::process::Command::new(&sqlite)
             .arg(ground.store().join("stackrace.db"))
             .arg("SELECT count(*), sum(round) FROM trials")
-            .output()
+            .output();
+        Said::of(&output.unwrap()).ended(0).out.clone()
     };
-    match trials() {
-        Err(error) => skipped("the index answers SQL", &format!("sqlite3: {error}")),
-        Ok(output) => {
-            assert_eq!(Said::of(&output).ended(0).out, "12|24\n");
-            fs::remove_file(ground.store().join("stackrace.db")).unwrap();
-            ground.stackrace(&["reindex"]).ended(0);
-            assert_eq!(Said::of(&trials().unwrap()).ended(0).out, "12|24\n");
-        }
-    }
+    // Two rounds of two configurations.
+    assert_eq!(trials(), "4|6\n");
+    fs::remove_file(ground.store().join("stackrace.db")).unwrap();
+    ground.stackrace(&["reindex"]).ended(0);
+    assert_eq!(trials(), "4|6\n");
 }
 
 /// Goes on with a killed run, and checks that nothing of what it had is lost or done twice.
@@ -357,7 +356,6 @@ fn worn_in(log: &Log) -> Vec<(u64, u64, u64)> {
     found
 }
 
-#[test]
 fn a_directory_is_preconditioned_in_every_round() {
     let ground = Ground::new();
     let data = ground.make_dir("data");
@@ -385,11 +383,8 @@ fn a_directory_is_preconditioned_in_every_round() {
 }
 
 /// Written over once for all workloads, and only while the stacks are new.
-#[test]
 fn loop_devices_that_stand_are_preconditioned_once() {
-    if !root("loop_devices_that_stand_are_preconditioned_once") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     // Up to a hundred passes: without settling they are quick.
     let text = format!(
@@ -404,11 +399,8 @@ fn loop_devices_that_stand_are_preconditioned_once() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-#[test]
 fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
-    if !root("killed_while_it_measures_it_can_be_cleaned_or_resumed") {
-        return;
-    }
+    needs::root_and_loop_devices();
     for clean in [true, false] {
         let ground = Ground::new();
         ground.write("slow.toml", SLOW);
@@ -422,7 +414,7 @@ fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
             assert!(!ground.left().is_empty(), "--list removed something");
             let said = ground.stackrace(&["clean"]);
             said.ended(0);
-            assert!(said.out.contains("undone: detach the loop"), "{}", said.out);
+            assert!(said.out.contains("undone: detach /"), "{}", said.out);
             assert_eq!(ground.left(), [""; 0]);
             let again = ground.stackrace(&["clean"]);
             assert_eq!(again.ended(0).out, "nothing to clean\n");
@@ -431,11 +423,8 @@ fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
     }
 }
 
-#[test]
 fn killed_at_any_moment_it_resumes() {
-    if !root("killed_at_any_moment_it_resumes") {
-        return;
-    }
+    needs::root_and_loop_devices();
     // Lines of the log at which it is killed: before anything exists, raising, settling between
     // phases, lowering, in the second round.
     for (number, lines) in [1, 4, 5, 17, 20, 47].into_iter().enumerate() {
@@ -453,36 +442,35 @@ fn killed_at_any_moment_it_resumes() {
 }
 
 /// What this machine has; the stacks that only the lab has are killed there (tests/lab.rs).
-#[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "the program under test is a process"
 )]
-fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
-    let name = "killed_before_and_after_every_command_of_a_stack_nothing_is_left";
-    if !root(name) {
-        return;
-    }
-    for stack in ["ext4", "xfs", "btrfs"] {
-        if !std::path::Path::new("/usr/sbin")
-            .join(format!("mkfs.{stack}"))
-            .exists()
-        {
-            skipped(name, &format!("{stack} needs mkfs.{stack}"));
-            continue;
-        }
-        let ground = Ground::new();
-        let mut command = std::process::Command::new("sh");
-        command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/kills.sh"));
-        command.arg(env!("CARGO_BIN_EXE_stackrace"));
-        let said = Said::of(&command.arg(ground.path()).arg(stack).output().unwrap());
-        let words = format!("{stack}: killed before and after each of ");
-        assert!(said.ended(0).out.starts_with(&words), "{}", said.out);
-    }
+fn nothing_is_left_of_a_killed(stack: &str) {
+    needs::root_and_loop_devices();
+    needs::tool(&format!("mkfs.{stack}"));
+    let ground = Ground::new();
+    let mut command = std::process::Command::new("sh");
+    command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/kills.sh"));
+    command.arg(env!("CARGO_BIN_EXE_stackrace"));
+    let said = Said::of(&command.arg(ground.path()).arg(stack).output().unwrap());
+    let words = format!("{stack}: killed before and after each of ");
+    assert!(said.ended(0).out.starts_with(&words), "{}", said.out);
 }
 
-/// Whoever allowed too little time for a verdict is told how much more it takes.
-#[test]
+fn nothing_is_left_of_a_killed_ext4() {
+    nothing_is_left_of_a_killed("ext4");
+}
+
+fn nothing_is_left_of_a_killed_xfs() {
+    nothing_is_left_of_a_killed("xfs");
+}
+
+fn nothing_is_left_of_a_killed_btrfs() {
+    nothing_is_left_of_a_killed("btrfs");
+}
+
+/// If the time did not suffice for a verdict, the report says how much more it takes.
 fn a_run_that_had_too_little_time_says_how_it_goes_on() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -506,11 +494,8 @@ fn interrupt(child: Child) -> Said {
     Said::of(&child.wait_with_output().unwrap())
 }
 
-#[test]
 fn interrupted_it_lowers_what_stands_and_says_the_verdict_so_far() {
-    if !root("interrupted_it_lowers_what_stands_and_says_the_verdict_so_far") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     ground.write("slow.toml", SLOW);
     let said = interrupt(start_measuring(&ground));
@@ -533,11 +518,8 @@ fn interrupted_it_lowers_what_stands_and_says_the_verdict_so_far() {
     resumes(&ground, &Log::whole(&ground), 1);
 }
 
-#[test]
 fn interrupted_at_any_moment_it_lowers_what_stands() {
-    if !root("interrupted_at_any_moment_it_lowers_what_stands") {
-        return;
-    }
+    needs::root_and_loop_devices();
     for lines in [2, 4, 18, 41] {
         let ground = Ground::new();
         ground.write("small.toml", SMALL);
@@ -551,11 +533,8 @@ fn interrupted_at_any_moment_it_lowers_what_stands() {
     }
 }
 
-#[test]
 fn what_a_killed_run_occupies_is_not_in_the_way_of_its_resumption() {
-    if !root("what_a_killed_run_occupies_is_not_in_the_way_of_its_resumption") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     // Room for one disk of 320 MiB, not for two.
     let _store = Mounted::ext4(&ground, "store", 500);
@@ -566,7 +545,6 @@ fn what_a_killed_run_occupies_is_not_in_the_way_of_its_resumption() {
     resumes(&ground, &Log::whole(&ground), 2);
 }
 
-#[test]
 fn an_ended_run_is_resumed_to_the_same_verdict() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -583,7 +561,6 @@ fn an_ended_run_is_resumed_to_the_same_verdict() {
     unknown.ended(2).err_has("1999").err_has("next: ");
 }
 
-#[test]
 fn a_live_run_is_neither_resumed_nor_cleaned_by_another() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -607,7 +584,6 @@ fn a_live_run_is_neither_resumed_nor_cleaned_by_another() {
     assert_eq!(Log::of(&ground).failures(), []);
 }
 
-#[test]
 fn a_run_is_resumed_where_it_was_begun() {
     let ground = Ground::new();
     ground.make_dir("data");
@@ -643,11 +619,8 @@ fn compared(ground: &Ground, said: &Said, directories: [&Mounted; 2]) {
     }
 }
 
-#[test]
 fn two_directories_are_compared_by_root() {
-    if !root("two_directories_are_compared_by_root") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     let sides = [
         Mounted::ext4(&ground, "one", 256),
@@ -664,7 +637,6 @@ fn two_directories_are_compared_by_root() {
     compared(&ground, &said, [&sides[0], &sides[1]]);
 }
 
-#[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "the program has to run as somebody else"
@@ -672,9 +644,7 @@ fn two_directories_are_compared_by_root() {
 fn two_directories_are_compared_without_root() {
     use std::os::unix::fs::{PermissionsExt, chown};
     const NOBODY: u32 = 65534;
-    if !root("two_directories_are_compared_without_root") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     let sides = [
         Mounted::ext4(&ground, "one", 256),
@@ -688,7 +658,7 @@ fn two_directories_are_compared_without_root() {
     fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = ground.path().join("stackrace");
     fs::copy(env!("CARGO_BIN_EXE_stackrace"), &program).unwrap();
-    let output = std::process::Command::new("setpriv")
+    let output = std::process::Command::new(needs::tool("setpriv"))
         .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
         .arg(&program)
         .args([
@@ -701,21 +671,13 @@ fn two_directories_are_compared_without_root() {
         .args(["--time", "8 s", "--store"])
         .arg(&store)
         .current_dir(ground.path())
-        .output();
-    match output {
-        Err(error) => skipped(
-            "two_directories_are_compared_without_root",
-            &format!("setpriv: {error}"),
-        ),
-        Ok(output) => {
-            let said = Said::of(&output);
-            compared(&ground, &said, [&sides[0], &sides[1]]);
-            said.err_has("without root only the files' own pages can be dropped");
-        }
-    }
+        .output()
+        .unwrap();
+    let said = Said::of(&output);
+    compared(&ground, &said, [&sides[0], &sides[1]]);
+    said.err_has("without root only the files' own pages can be dropped");
 }
 
-#[test]
 fn the_same_file_system_is_compared_only_where_one_insists() {
     let ground = Ground::new();
     let (one, two) = (ground.make_dir("one"), ground.make_dir("two"));
@@ -762,11 +724,8 @@ at-most = "10 min"
 until = "never"
 "#;
 
-#[test]
 fn a_full_disk_fails_its_trial_and_no_other() {
-    if !root("a_full_disk_fails_its_trial_and_no_other") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let ground = Ground::new();
     ground.write("full.toml", FULL);
     let said = ground.stackrace(&["run", "full.toml"]);
@@ -808,7 +767,6 @@ at-most = "10 min"
 until = "never"
 "#;
 
-#[test]
 fn a_directory_that_vanishes_leaves_the_race() {
     let ground = Ground::new();
     for name in ["one", "two", "three"] {
@@ -841,7 +799,6 @@ fn a_directory_that_vanishes_leaves_the_race() {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-#[test]
 #[expect(
     clippy::disallowed_methods,
     reason = "a command of the dead run has to be acted"
@@ -873,4 +830,31 @@ fn commands_that_outlive_their_run_are_waited_for() {
         assert_eq!(ground.left(), [""; 0]);
         fs::remove_dir_all(store).unwrap();
     }
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        a_small_study_gives_a_verdict_and_leaves_nothing,
+        the_index_answers_sql_and_can_be_made_again,
+        a_directory_is_preconditioned_in_every_round,
+        loop_devices_that_stand_are_preconditioned_once,
+        killed_while_it_measures_it_can_be_cleaned_or_resumed,
+        killed_at_any_moment_it_resumes,
+        nothing_is_left_of_a_killed_ext4,
+        nothing_is_left_of_a_killed_xfs,
+        nothing_is_left_of_a_killed_btrfs,
+        a_run_that_had_too_little_time_says_how_it_goes_on,
+        interrupted_it_lowers_what_stands_and_says_the_verdict_so_far,
+        interrupted_at_any_moment_it_lowers_what_stands,
+        what_a_killed_run_occupies_is_not_in_the_way_of_its_resumption,
+        an_ended_run_is_resumed_to_the_same_verdict,
+        a_live_run_is_neither_resumed_nor_cleaned_by_another,
+        a_run_is_resumed_where_it_was_begun,
+        two_directories_are_compared_by_root,
+        two_directories_are_compared_without_root,
+        the_same_file_system_is_compared_only_where_one_insists,
+        a_full_disk_fails_its_trial_and_no_other,
+        a_directory_that_vanishes_leaves_the_race,
+        commands_that_outlive_their_run_are_waited_for,
+    ])
 }

@@ -11,6 +11,7 @@ mod classic;
 mod engine;
 mod import;
 mod input;
+mod kills;
 mod lab;
 mod record;
 mod stats;
@@ -22,13 +23,24 @@ mod words;
 pub use classic::{bonnie, fio, postmark, sysbench};
 pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use import::import;
+pub use kills::{Kill, kill_changes, kill_standing, kills};
 pub use lab::two_nodes;
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
-pub use system::{afp, command, journal, mountinfo, observe, stack};
+pub use system::{afp, command, journal, mountinfo, observe, stack, wire};
 pub use web::request;
 pub use words::{arguments, unit};
+
+/// A test of this machine: its name, and the function, which returns what the machine lacks for it.
+pub type OnMachine = (String, fn() -> Result<(), String>);
+
+/// Every test that uses the real tools of this machine, for `tests/machine.rs`.
+pub fn on_machine() -> impl Iterator<Item = OnMachine> {
+    crate::stack::ON_MACHINE
+        .iter()
+        .map(|(name, test)| (format!("stack::{name}"), *test))
+}
 
 /// One check: its name, which is that of its fuzz target and of its corpus, and the function.
 pub type Check = (&'static str, fn(&[u8]));
@@ -61,4 +73,5 @@ pub const ALL: &[Check] = &[
     ("study", study),
     ("sysbench", sysbench),
     ("unit", unit),
+    ("wire", wire),
 ];

@@ -16,21 +16,6 @@ pub(crate) struct Said {
     pub(crate) err: String,
 }
 
-/// Says on the terminal that a test is not run; a captured message would never be seen.
-pub(crate) fn skipped(test: &str, why: &str) {
-    use std::io::Write;
-    let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());
-}
-
-/// Whether this user may mount; a skipped test is named.
-pub(crate) fn root(test: &str) -> bool {
-    let root = rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists();
-    if !root {
-        skipped(test, "needs root and loop devices");
-    }
-    root
-}
-
 impl Ground {
     pub(crate) fn new() -> Self {
         let dir = tempfile::Builder::new()

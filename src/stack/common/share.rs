@@ -225,7 +225,6 @@ pub(crate) struct Place {
 
 impl Place {
     /// This machine, as `server = "same"` says.
-    #[cfg(test)]
     pub(crate) fn same() -> Self {
         Self {
             on_peer: false,

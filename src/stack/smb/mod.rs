@@ -1,7 +1,10 @@
 //! A share over SMB: Samba on a peer or on this machine, mounted here by the kernel's client.
 
+pub(super) mod testing;
+
 use crate::event::Fact;
-use crate::host::{Daemon, Needs, argv};
+use crate::host::imagined::{Tool, mount_without_device};
+use crate::host::{Daemon, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line, options,
@@ -9,7 +12,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -48,6 +51,44 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "smb = { options = [\"strict sync = no\"], server = \"same\" }",
     parse,
+    packages: &[
+        Package::new("samba", &["smbd", "testparm"]),
+        Package::new("cifs-utils", &["mount.cifs"]),
+    ],
+    imagined: &[
+        Tool {
+            name: "smbd",
+            run: |world, _| world.start("smbd", &[PORT]),
+        },
+        Tool {
+            name: "mount.cifs",
+            run: mount_without_device,
+        },
+    ],
+    tried: Tried {
+        shapes: &[
+            &[
+                "tmpfs = { size = \"1 MiB\" }",
+                "smb = { options = [\"strict sync = no\"] }",
+            ],
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "drbd = { role = \"dual\" }",
+                "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
+                "smb = {}",
+            ],
+        ],
+        kills: &[KillStack {
+            name: "smb",
+            disks: ("64 MiB", 1),
+            layers: &["ext4 = {}", "smb = { server = \"{server}\" }"],
+            machines: &[1, 2],
+        }],
+        changes: &["smbd"],
+        standing: "ours smbd",
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Smb {
@@ -83,6 +124,7 @@ impl Share for Smb {
         Needs {
             root: true,
             tools: &["mount.cifs", "mount", "umount", "ip", "tc"],
+            packages: KIND.packages,
             file_system: Some("cifs"),
             ..Needs::default()
         }
@@ -92,6 +134,7 @@ impl Share for Smb {
         Needs {
             root: true,
             tools: &["smbd", "testparm", "ip", "tc"],
+            packages: KIND.packages,
             daemons: &[SERVER],
             ..Needs::default()
         }
@@ -170,76 +213,5 @@ impl Smb {
             text.push_str(&format!("{option}\n"));
         }
         text
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::host::{Host, local::LocalHost};
-    use crate::journal::{Journal, undo_all};
-    use crate::stack::Site;
-    use std::io::Write;
-    use std::net::{IpAddr, Ipv4Addr};
-    use std::sync::Arc;
-
-    /// The real server on this machine: what it understood, where it listens, and that it is gone.
-    #[test]
-    fn samba_serves_one_client_at_one_address_and_is_ended() {
-        let share = Smb {
-            options: vec!["strict sync = no".to_string()],
-            mount: Vec::new(),
-        };
-        let host = LocalHost::new(Arc::new(|_| ()));
-        if let Some(missing) = host.missing(&share.server_needs()).first() {
-            writeln!(std::io::stderr(), "skipped: Samba: {missing}").unwrap();
-            return;
-        }
-        let base = tempfile::tempdir().unwrap();
-        let scratch = base.path().canonicalize().unwrap();
-        let journal = Journal::create(&scratch.join("journal.jsonl")).unwrap();
-        let site = Site {
-            host: &host,
-            journal: &journal,
-            scratch: scratch.clone(),
-            tag: "samba".to_string(),
-            seed: 1,
-            wipe: &[],
-        };
-        let local = |last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
-        let mut setup = Setup::new(&site).unwrap();
-        let ends = Ends {
-            place: share::Place::same(),
-            client: local(3),
-            server: local(1),
-        };
-        let mut facts = Vec::new();
-        let served = share.serve(&mut setup, &ends, scratch.clone(), &mut facts);
-        let listener = host.listener(PORT).unwrap();
-        let listening = host.must(&argv(["ss", "-Hltn", "sport", "=", ":445"]));
-        let again = host.check_free(&SERVER);
-        let file = scratch.join(setup.name("smb.conf"));
-        let mut command = argv(["testparm", "--suppress-prompt"]);
-        command.push(file.into());
-        let understood = host.must(&command);
-        let undone = undo_all(&host, &journal).unwrap();
-        served.unwrap();
-        assert!(listener.unwrap().starts_with("smbd (process "));
-        let listening = listening.unwrap().stdout;
-        assert_eq!(listening.lines().count(), 1, "{listening}");
-        assert!(listening.contains("127.0.0.1:445"), "{listening}");
-        let again = again.unwrap_err().to_string();
-        assert!(again.ends_with("runs already, and a machine has one"));
-        let understood = understood.unwrap().stdout;
-        for line in [
-            "bind interfaces only = Yes",
-            "hosts allow = 127.0.0.3",
-            "hosts deny = ALL",
-            "strict sync = No",
-        ] {
-            assert!(understood.contains(line), "{line}: {understood}");
-        }
-        assert_eq!(undone.failed, []);
-        assert_eq!(host.listener(PORT).unwrap(), None);
     }
 }

@@ -176,6 +176,7 @@ fn mark_test_files(files: &mut [SourceFile]) {
                 .iter()
                 .any(|name| part.as_os_str() == *name)
         });
+        let by_place = by_place || file.path.file_stem().is_some_and(|stem| stem == "testing");
         if by_place || only_tests.iter().any(|path| file.path.starts_with(path)) {
             file.mark_all_as_tests();
         }

@@ -1,0 +1,292 @@
+//! Layers with the real tools, on this machine: each test says what is missing where it cannot run.
+//!
+//! Rust's test harness cannot ignore a test while it runs, so these are a list, which
+//! `tests/machine.rs` runs and reports.
+
+mod guarded;
+mod layers;
+mod pools;
+
+use super::*;
+use crate::event::Fact;
+use crate::host::Host;
+use crate::host::local::LocalHost;
+use crate::journal::Journal;
+use crate::setting::{Refusal, Setting, Settings, Value};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Nothing if the test ran, else what it needs and this machine lacks.
+pub(crate) type Ended = Result<(), String>;
+
+/// Every test, by room and name.
+pub(crate) const ON_MACHINE: &[(&str, fn() -> Ended)] = &[
+    (
+        "guarded::a_physical_volume_alone_and_in_a_group",
+        guarded::a_physical_volume_alone_and_in_a_group,
+    ),
+    ("guarded::an_encrypted_device", guarded::an_encrypted_device),
+    (
+        "guarded::a_member_of_an_array",
+        guarded::a_member_of_an_array,
+    ),
+    ("guarded::partition_tables", guarded::partition_tables),
+    ("guarded::a_pool", guarded::a_pool),
+    (
+        "guarded::what_is_in_use_is_refused_with_permission_too",
+        guarded::what_is_in_use_is_refused_with_permission_too,
+    ),
+    (
+        "guarded::another_disk_than_the_one_named_is_refused",
+        guarded::another_disk_than_the_one_named_is_refused,
+    ),
+    (
+        "guarded::a_disk_is_blank_again_when_its_stack_is_lowered",
+        guarded::a_disk_is_blank_again_when_its_stack_is_lowered,
+    ),
+    (
+        "guarded::what_somebody_else_made_since_is_left_alone",
+        guarded::what_somebody_else_made_since_is_left_alone,
+    ),
+    ("guarded::ext2", || {
+        guarded::recognised(
+            &["mkfs.ext2"],
+            "mkfs.ext2 -q -L photos DEVICE",
+            "ext2 \"photos\"",
+        )
+    }),
+    ("guarded::ext3", || {
+        guarded::recognised(&["mkfs.ext3"], "mkfs.ext3 -q DEVICE", "ext3")
+    }),
+    ("guarded::ext4", || {
+        guarded::recognised(&["mkfs.ext4"], "mkfs.ext4 -q DEVICE", "ext4")
+    }),
+    ("guarded::xfs", || {
+        guarded::recognised(&["mkfs.xfs"], "mkfs.xfs -q DEVICE", "xfs")
+    }),
+    ("guarded::btrfs", || {
+        guarded::recognised(&["mkfs.btrfs"], "mkfs.btrfs -q DEVICE", "btrfs")
+    }),
+    ("guarded::f2fs", || {
+        guarded::recognised(&["mkfs.f2fs"], "mkfs.f2fs -q DEVICE", "f2fs")
+    }),
+    ("guarded::swap", || {
+        guarded::recognised(&["mkswap"], "mkswap DEVICE", "swap")
+    }),
+    ("layers::ext2", layers::ext2),
+    ("layers::ext3", layers::ext3),
+    (
+        "layers::ext4_on_large_sectors_with_options",
+        layers::ext4_on_large_sectors_with_options,
+    ),
+    ("layers::xfs", layers::xfs),
+    (
+        "layers::btrfs_on_one_two_and_four_disks",
+        layers::btrfs_on_one_two_and_four_disks,
+    ),
+    ("layers::f2fs", layers::f2fs),
+    ("layers::bcachefs", layers::bcachefs),
+    ("layers::arrays", layers::arrays),
+    ("layers::volumes", layers::volumes),
+    ("layers::a_volume_on_an_array", layers::a_volume_on_an_array),
+    ("layers::tmpfs", layers::tmpfs),
+    (
+        "layers::an_existing_directory_needs_no_root",
+        layers::an_existing_directory_needs_no_root,
+    ),
+    (
+        "layers::a_stack_whose_program_died_is_undone_from_the_journal",
+        layers::a_stack_whose_program_died_is_undone_from_the_journal,
+    ),
+    (
+        "layers::a_refused_option_is_an_error_and_nothing_is_left",
+        layers::a_refused_option_is_an_error_and_nothing_is_left,
+    ),
+    (
+        "layers::a_busy_stack_is_not_forced_down",
+        layers::a_busy_stack_is_not_forced_down,
+    ),
+    (
+        "layers::odd_paths_are_raised_and_undone",
+        layers::odd_paths_are_raised_and_undone,
+    ),
+    ("pools::every_topology", pools::every_topology),
+    (
+        "pools::properties_are_read_back",
+        pools::properties_are_read_back,
+    ),
+    (
+        "pools::log_and_cache_take_the_last_devices",
+        pools::log_and_cache_take_the_last_devices,
+    ),
+    (
+        "pools::a_property_that_is_refused_leaves_nothing",
+        pools::a_property_that_is_refused_leaves_nothing,
+    ),
+    (
+        "pools::another_ashift_than_asked_is_an_error",
+        pools::another_ashift_than_asked_is_an_error,
+    ),
+    (
+        "pools::a_pool_whose_program_died_is_undone_from_the_journal",
+        pools::a_pool_whose_program_died_is_undone_from_the_journal,
+    ),
+    (
+        "pools::a_file_system_on_a_volume",
+        pools::a_file_system_on_a_volume,
+    ),
+    (
+        "smb::testing::one_client_at_one_address",
+        smb::testing::one_client_at_one_address,
+    ),
+];
+
+/// Settings from one line of TOML, the way a study gives them.
+pub(super) fn settings(line: &str) -> Settings {
+    let table: toml::Table = line.parse().unwrap();
+    let (owner, inner) = table.into_iter().next().unwrap();
+    let settings = inner
+        .as_table()
+        .unwrap()
+        .iter()
+        .map(|(name, value)| Setting {
+            name: name.clone(),
+            value: value_of(value),
+            span: 0..1,
+            name_span: 0..1,
+        });
+    let docs = ALL.iter().find(|kind| kind.name == owner);
+    Settings {
+        docs: docs.map_or(&[], |kind| kind.settings),
+        owner,
+        span: 0..1,
+        settings: settings.collect(),
+    }
+}
+
+fn value_of(value: &toml::Value) -> Value {
+    match value {
+        toml::Value::String(text) => Value::Text(text.clone()),
+        toml::Value::Integer(number) => Value::Integer(*number),
+        toml::Value::Float(number) => Value::Float(*number),
+        toml::Value::Boolean(flag) => Value::Flag(*flag),
+        toml::Value::Array(values) => Value::List(values.iter().map(value_of).collect()),
+        other => panic!("no setting is like {other}"),
+    }
+}
+
+pub(super) fn try_layer(line: &str) -> Result<Box<dyn Layer>, Refusal> {
+    let settings = settings(line);
+    let kind = ALL.iter().find(|kind| kind.name == settings.owner).unwrap();
+    settings
+        .check_all()
+        .into_iter()
+        .next()
+        .map_or(Ok(()), Err)?;
+    (kind.parse)(&settings)
+}
+
+pub(super) fn layer(line: &str) -> Box<dyn Layer> {
+    try_layer(line).unwrap()
+}
+
+pub(super) fn stack(lines: &[&str]) -> Stack {
+    Stack::new(lines.iter().map(|line| layer(line)).collect()).unwrap()
+}
+
+pub(super) fn site<'a>(host: &'a dyn Host, journal: &'a Journal, scratch: &Path) -> Site<'a> {
+    Site {
+        host,
+        journal,
+        scratch: scratch.to_path_buf(),
+        tag: "r1-t0".to_string(),
+        seed: 7,
+        wipe: &[],
+        undo: undo_kinds(),
+    }
+}
+
+/// A scratch directory that shows what was left in it.
+pub(super) struct Ground {
+    _base: tempfile::TempDir,
+    pub(super) scratch: PathBuf,
+    pub(super) host: LocalHost,
+}
+
+/// A place for this stack, or what this machine lacks for it.
+pub(super) fn ground(stack: &Stack) -> Result<Ground, String> {
+    let host = LocalHost::new(Arc::new(|_| {}));
+    let missing = stack
+        .layers
+        .iter()
+        .flat_map(|layer| host.missing(&layer.needs()))
+        .next();
+    if let Some(missing) = missing {
+        return Err(missing.to_string());
+    }
+    let base = tempfile::tempdir().unwrap();
+    let scratch = base.path().canonicalize().unwrap().join("mnt");
+    std::fs::create_dir(&scratch).unwrap();
+    Ok(Ground {
+        _base: base,
+        scratch,
+        host,
+    })
+}
+
+impl Ground {
+    pub(super) fn journal(&self) -> PathBuf {
+        self.scratch.with_file_name("journal.jsonl")
+    }
+
+    /// No mount, no loop device, no file of this test is there any more.
+    pub(super) fn assert_nothing_left(&self) {
+        let mounts = self.host.mounts().unwrap();
+        assert!(
+            mounts
+                .iter()
+                .all(|m| !m.mount_point.starts_with(&self.scratch))
+        );
+        for name in self.host.list(Path::new("/sys/block")).unwrap() {
+            let file = Path::new("/sys/block").join(name).join("loop/backing_file");
+            let file = self.host.read_text(&file).unwrap_or_default();
+            assert!(!Path::new(&file).starts_with(&self.scratch), "{file}");
+        }
+        assert_eq!(self.host.list(&self.scratch).unwrap(), [""; 0]);
+    }
+}
+
+pub(super) fn value<'a>(facts: &'a [Fact], name: &str) -> &'a str {
+    let found = facts.iter().find(|fact| fact.name == name);
+    &found
+        .unwrap_or_else(|| panic!("no {name} in {facts:#?}"))
+        .value
+}
+
+/// Sets a stack up, checks it, writes, settles with a remount, reads back, tears it down.
+pub(super) fn whole_life(lines: &[&str], look: impl FnOnce(&StandingStack)) -> Ended {
+    let stack = stack(lines);
+    let ground = ground(&stack)?;
+    let journal = Journal::create(&ground.journal()).unwrap();
+    let site = site(&ground.host, &journal, &ground.scratch);
+    let raised = stack.set_up(&site).unwrap();
+    let directory = raised.directory().to_path_buf();
+    assert_eq!(ground.host.list(&directory).unwrap(), [""; 0]);
+    assert_eq!(raised.facts().len(), lines.len());
+    look(&raised);
+    std::fs::write(directory.join("data"), vec![7; 100_000]).unwrap();
+    let settled = raised.settle(&site, false, true).unwrap();
+    let in_memory = lines[0].starts_with("tmpfs");
+    let ours = !lines[0].starts_with("dir");
+    assert_eq!(settled.remounted, ours && !in_memory);
+    assert_eq!(settled.caches, "none");
+    assert_eq!(
+        std::fs::read(directory.join("data")).unwrap(),
+        vec![7; 100_000]
+    );
+    raised.tear_down(&site).unwrap();
+    assert!(!directory.exists());
+    assert!(journal.pending().is_empty());
+    ground.assert_nothing_left();
+    Ok(())
+}

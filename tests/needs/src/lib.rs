@@ -1,0 +1,229 @@
+//! Tests that need something of the machine: a user, a tool, a device.
+//!
+//! Rust's own test harness knows only "passed" and "failed" while a test runs. A test target that uses
+//! this one (`harness = false` in Cargo.toml) also knows "ignored": a test calls [`skip`], or one of the
+//! functions that ask for something, and is reported as ignored with the reason.
+//!
+//! ```no_run
+//! fn a_file_system_is_made() {
+//!     stackrace_test_needs::root_and_loop_devices();
+//!     stackrace_test_needs::tool("mkfs.ext4");
+//! }
+//!
+//! fn main() -> std::process::ExitCode {
+//!     stackrace_test_needs::run(stackrace_test_needs::tests![a_file_system_is_made])
+//! }
+//! ```
+
+#![forbid(unsafe_code)]
+
+use std::any::Any;
+use std::fmt::Display;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::path::{Path, PathBuf};
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use libtest_mimic::{Arguments, Completion, Failed, Trial};
+
+/// A test: its name and its function.
+pub type Test = (&'static str, fn());
+
+/// The list of tests of a target, by the names of their functions.
+#[macro_export]
+macro_rules! tests {
+    ($($test:ident),* $(,)?) => {
+        vec![$((stringify!($test), $test as fn())),*]
+    };
+}
+
+/// Why a test cannot run here; travels as the payload of an unwinding.
+struct Skipped(String);
+
+/// Ends the test that calls it: it cannot run here, and this is why.
+pub fn skip(reason: impl Display) -> ! {
+    // Not `panic!`: that would print a message and a backtrace for something that is no failure.
+    resume_unwind(Box::new(Skipped(reason.to_string())))
+}
+
+/// Skips the test unless it runs as root.
+pub fn root() {
+    if !is_root() {
+        skip("needs root");
+    }
+}
+
+/// Whether this is root.
+pub fn is_root() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+/// Skips the test unless it runs as root and the kernel has loop devices.
+pub fn root_and_loop_devices() {
+    if !is_root() || !Path::new("/dev/loop-control").exists() {
+        skip("needs root and loop devices");
+    }
+}
+
+/// Skips the test unless this program is installed; returns where it is.
+pub fn tool(name: &str) -> PathBuf {
+    find(name).unwrap_or_else(|| skip(format!("needs {name}")))
+}
+
+/// Where a program is: in `PATH` or in the directories of system tools, which ordinary users often
+/// lack in theirs.
+#[expect(clippy::disallowed_methods, reason = "tools are found as a shell does")]
+pub fn find(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    std::env::split_paths(&path)
+        .chain(["/usr/sbin", "/sbin"].map(PathBuf::from))
+        .map(|folder| folder.join(name))
+        .find(|file| file.is_file())
+}
+
+/// Skips the test unless the account that runs it may run commands over SSH: sshd starts the login
+/// shell of the account, which refuses for many accounts of services.
+#[expect(clippy::disallowed_methods, reason = "the shell is tried")]
+pub fn login_shell() {
+    let id = rustix::process::geteuid().as_raw().to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let shell = accounts.lines().find_map(|line| {
+        let fields: Vec<&str> = line.split(':').collect();
+        (fields.get(2) == Some(&id.as_str())).then(|| fields.get(6).map(|it| (*it).to_owned()))?
+    });
+    let works = shell.is_some_and(|shell| {
+        Command::new(shell)
+            .args(["-c", "true"])
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .status()
+            .is_ok_and(|status| status.success())
+    });
+    if !works {
+        skip("needs an account with a login shell");
+    }
+}
+
+/// Runs the tests of a target, as the command line asks for.
+pub fn run<N: Into<String>, F: FnOnce() + Send + 'static>(
+    tests: impl IntoIterator<Item = (N, F)>,
+) -> ExitCode {
+    let tests = tests.into_iter().map(|(name, test)| (name.into(), test));
+    conclude(&Arguments::from_args(), tests, false)
+}
+
+/// Like [`run`], for tests that run only with `--ignored` or `--include-ignored`; all others give
+/// `reason`.
+pub fn run_if_asked(reason: &'static str, tests: Vec<Test>) -> ExitCode {
+    let arguments = Arguments::from_args();
+    let asked = arguments.ignored || arguments.include_ignored;
+    let list = tests.into_iter().map(|(name, test)| {
+        let run = move || if asked { test() } else { skip(reason) };
+        (name.to_owned(), run)
+    });
+    // With `--ignored` the harness runs nothing but tests that bear the flag.
+    conclude(&arguments, list, arguments.ignored)
+}
+
+/// Runs tests and prints those that could not run once more at the end, where they are seen.
+fn conclude<F: FnOnce() + Send + 'static>(
+    arguments: &Arguments,
+    tests: impl Iterator<Item = (String, F)>,
+    flagged: bool,
+) -> ExitCode {
+    let skipped = Arc::new(Mutex::new(Vec::new()));
+    let trials = tests
+        .map(|(name, test)| {
+            let (skipped, named) = (Arc::clone(&skipped), name.clone());
+            Trial::ignorable_test(name, move || {
+                let completion = completed(test)?;
+                if let Completion::Ignored {
+                    reason: Some(reason),
+                } = &completion
+                {
+                    let mut list = skipped.lock().unwrap_or_else(PoisonError::into_inner);
+                    list.push(format!("{named}: {reason}"));
+                }
+                Ok(completion)
+            })
+            .with_ignored_flag(flagged)
+        })
+        .collect();
+    let conclusion = libtest_mimic::run(arguments, trials);
+    let mut list = skipped.lock().unwrap_or_else(PoisonError::into_inner);
+    list.sort();
+    for line in list.iter() {
+        print(line);
+    }
+    conclusion.exit_code()
+}
+
+#[expect(clippy::print_stdout, reason = "a test harness prints its summary")]
+fn print(line: &str) {
+    println!("not run: {line}");
+}
+
+/// Runs one test to its end.
+fn completed(test: impl FnOnce()) -> Result<Completion, Failed> {
+    match catch_unwind(AssertUnwindSafe(test)) {
+        Ok(()) => Ok(Completion::Completed),
+        Err(payload) => match payload.downcast::<Skipped>() {
+            Ok(skipped) => Ok(Completion::ignored_with(skipped.0)),
+            Err(payload) => Err(message(&*payload).into()),
+        },
+    }
+}
+
+/// What a panic said.
+fn message(payload: &(dyn Any + Send)) -> String {
+    let text = payload
+        .downcast_ref::<String>()
+        .map(String::as_str)
+        .or_else(|| payload.downcast_ref::<&str>().copied());
+    match text {
+        Some(text) => format!("the test panicked: {text}"),
+        None => "the test panicked".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn reason(test: impl FnOnce()) -> Option<String> {
+        match completed(test).ok()? {
+            Completion::Ignored { reason } => reason,
+            Completion::Completed => None,
+        }
+    }
+
+    #[test]
+    fn a_test_without_its_tool_is_ignored_with_the_reason() {
+        let said = reason(|| {
+            tool("no-such-tool-anywhere");
+        });
+        assert_eq!(said.as_deref(), Some("needs no-such-tool-anywhere"));
+    }
+
+    #[test]
+    fn a_test_with_its_tool_runs() {
+        let mut ran = false;
+        let ended = completed(|| {
+            tool("sh");
+            ran = true;
+        });
+        assert!(matches!(ended, Ok(Completion::Completed)));
+        assert!(ran);
+    }
+
+    #[test]
+    fn a_test_that_panics_fails_with_its_message() {
+        let ended = completed(|| resume_unwind(Box::new("two is not three")));
+        let failed = ended.err().unwrap();
+        assert_eq!(
+            failed.message(),
+            Some("the test panicked: two is not three")
+        );
+    }
+}
