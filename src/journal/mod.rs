@@ -20,12 +20,10 @@ pub(crate) use devices::{erase, partitions};
 pub(crate) use peers::{BOOT, exported, named};
 pub(crate) use undo::{undo_all, undo_entries, unmount, until_free};
 
+use crate::appendlog::{AppendError, AppendLog, Durable, Reopened, sync_dir};
 use crate::host::{Host, HostError};
-use rustix::fs::FlockOperation;
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::fs::File;
-use std::io::{Read, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -275,7 +273,7 @@ pub(crate) struct Journal {
 
 struct State {
     /// None: a plan, nothing is kept.
-    file: Option<(File, PathBuf)>,
+    file: Option<(AppendLog, PathBuf)>,
     next: u64,
     pending: Vec<Entry>,
 }
@@ -286,26 +284,14 @@ impl Journal {
     /// # Errors
     /// Also when the file exists.
     pub(crate) fn create(path: &Path) -> Result<Self, JournalError> {
-        let failed = |error: std::io::Error| system("create", path, error);
-        let file = File::options()
-            .read(true)
-            .append(true)
-            .create_new(true)
-            .open(path)
-            .map_err(failed)?;
-        lock(&file, path)?;
+        let file = AppendLog::create(path).map_err(|error| refused(error, path))?;
         let journal = Self::with(Some((file, path.to_path_buf())), 1, Vec::new());
         journal
             .state()
             .append(&Line::Head { journal: FORMAT }, Durable::Yes)?;
-        // The name of a new file is as volatile as its content until its directory is synced.
-        if let Some(parent) = path
-            .parent()
-            .filter(|parent| !parent.as_os_str().is_empty())
-        {
-            File::open(parent)
-                .and_then(|directory| directory.sync_all())
-                .map_err(|error| system("sync", parent, error))?;
+        let parent = path.parent();
+        if let Some(parent) = parent.filter(|parent| !parent.as_os_str().is_empty()) {
+            sync_dir(parent).map_err(|error| system("sync", parent, error))?;
         }
         Ok(journal)
     }
@@ -316,24 +302,25 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Live`] when its run is alive.
     pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
-        let failed = |error: std::io::Error| system("open", path, error);
-        let mut file = File::options()
-            .read(true)
-            .append(true)
-            .open(path)
-            .map_err(failed)?;
-        lock(&file, path)?;
-        let mut bytes = Vec::new();
-        file.read_to_end(&mut bytes).map_err(failed)?;
-        let whole = bytes
-            .iter()
-            .rposition(|&byte| byte == b'\n')
-            .map_or(0, |at| at + 1);
-        file.set_len(whole as u64).map_err(failed)?;
-        bytes.truncate(whole);
-        let (next, pending) = replay(&bytes, path)?;
+        let Reopened {
+            log: mut file,
+            whole,
+            torn,
+        } = AppendLog::open(path).map_err(|error| refused(error, path))?;
+        let (next, pending) = replay(&whole, path)?;
+        // A whole line that cannot be read may be an entry: to forget it would leave behind what it
+        // speaks of. Only what has no line break was never told to be kept.
+        if torn.contains(&b'\n') {
+            return Err(JournalError::Broken {
+                path: path.to_path_buf(),
+                line: whole.iter().filter(|&&byte| byte == b'\n').count() + 1,
+            });
+        }
+        if !torn.is_empty() {
+            file.cut_torn().map_err(|error| refused(error, path))?;
+        }
         let journal = Self::with(Some((file, path.to_path_buf())), next, pending);
-        if whole == 0 {
+        if whole.is_empty() {
             journal
                 .state()
                 .append(&Line::Head { journal: FORMAT }, Durable::Yes)?;
@@ -346,7 +333,7 @@ impl Journal {
         Self::with(None, 1, Vec::new())
     }
 
-    fn with(file: Option<(File, PathBuf)>, next: u64, pending: Vec<Entry>) -> Self {
+    fn with(file: Option<(AppendLog, PathBuf)>, next: u64, pending: Vec<Entry>) -> Self {
         Self {
             state: Mutex::new(State {
                 file,
@@ -397,56 +384,32 @@ impl Journal {
     }
 }
 
-/// Unlocks by hand: a command just being started holds a copy of the file until its program is
-/// loaded, and closing ours would leave the lock to it for that moment.
-impl Drop for Journal {
-    fn drop(&mut self) {
-        if let Some((file, _)) = &self.state().file {
-            // Closing the file follows and unlocks as well, if a moment later.
-            let _ = rustix::fs::flock(file, FlockOperation::Unlock);
-        }
-    }
-}
-
-enum Durable {
-    Yes,
-    No,
-}
-
 impl State {
     fn append(&mut self, line: &Line, durable: Durable) -> Result<(), JournalError> {
         let Some((file, path)) = &mut self.file else {
             return Ok(());
         };
-        let failed = |error: std::io::Error| system("write to", path, error);
-        let before = file.metadata().map_err(failed)?.len();
-        let mut bytes = serde_json::to_vec(line).map_err(|error| failed(error.into()))?;
+        let mut bytes =
+            serde_json::to_vec(line).map_err(|error| system("write to", path, error.into()))?;
         bytes.push(b'\n');
-        let written = file.write_all(&bytes).and_then(|()| match durable {
-            Durable::Yes => file.sync_data(),
-            Durable::No => Ok(()),
-        });
-        written.map_err(|error| {
-            // A line written in part must not swallow the next one. If this fails as well, the
-            // journal is read as broken later, which is true.
-            let _ = file.set_len(before);
-            failed(error)
-        })
+        file.append(&bytes, durable)
+            .map_err(|error| refused(error, path))
+    }
+}
+
+/// The error of the file as one of the journal.
+fn refused(error: AppendError, path: &Path) -> JournalError {
+    match error {
+        AppendError::Locked => JournalError::Live {
+            path: path.to_path_buf(),
+        },
+        AppendError::System { tried, source } => system(tried, path, source),
+        AppendError::Broken => system("write to", path, std::io::Error::other(error)),
     }
 }
 
 fn system(what: &'static str, path: &Path, error: std::io::Error) -> JournalError {
     JournalError::System(HostError::path(what, path, error))
-}
-
-fn lock(file: &File, path: &Path) -> Result<(), JournalError> {
-    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
-        Ok(()) => Ok(()),
-        Err(rustix::io::Errno::WOULDBLOCK) => Err(JournalError::Live {
-            path: path.to_path_buf(),
-        }),
-        Err(error) => Err(system("lock", path, error.into())),
-    }
 }
 
 /// The number of the next entry, and what is still to be undone, oldest first. `path` is named in

@@ -4,6 +4,7 @@ use super::*;
 use crate::host::Host;
 use crate::host::plan::PlanHost;
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
 
