@@ -13,18 +13,32 @@
 //! in them, [`volume`] asks for one thing; [`files`] does what the kernel wants with that, and [`mount`]
 //! hands it through.
 
+#[cfg(feature = "afp")]
 mod dsi;
+#[cfg(feature = "afp")]
 mod files;
+#[cfg_attr(not(feature = "afp"), path = "no_mount.rs")]
 mod mount;
+#[cfg(feature = "afp")]
 mod nodes;
+#[cfg_attr(
+    not(feature = "afp"),
+    expect(
+        dead_code,
+        reason = "without the client only its check reads the protocol"
+    )
+)]
 pub(crate) mod protocol;
+#[cfg(feature = "afp")]
 mod volume;
 
+#[cfg(feature = "afp")]
 use std::fmt;
 
 pub(crate) use mount::AfpMount;
 
 /// Why something did not work.
+#[cfg(feature = "afp")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AfpError {
     /// The server said no: what was asked, and its code (negative).
@@ -35,6 +49,7 @@ pub(crate) enum AfpError {
     Malformed(&'static str),
 }
 
+#[cfg(feature = "afp")]
 impl fmt::Display for AfpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

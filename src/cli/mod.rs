@@ -68,7 +68,11 @@ pub(crate) fn main() -> ExitCode {
 pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let words = words.map(std::ffi::OsStr::from_bytes);
-    Arguments::try_parse_from(std::iter::once("stackrace".as_ref()).chain(words)).is_ok()
+    match Arguments::try_parse_from(std::iter::once("stackrace".as_ref()).chain(words)) {
+        Ok(_) => true,
+        // `--help` ends the reading early, but is no mistake.
+        Err(error) => error.kind() == clap::error::ErrorKind::DisplayHelp,
+    }
 }
 
 fn dispatch(arguments: Arguments) -> Result<u8, Failure> {

@@ -265,28 +265,6 @@ fn stop_ends_a_phase_before_its_first_operation() {
     assert!(made.ops.is_empty());
 }
 
-#[test]
-fn a_full_file_system_fails_the_phase_and_keeps_what_was_measured() {
-    let Some(mount) = crate::tree::tests::TestMount::tmpfs("size=1m,nr_inodes=10k") else {
-        return;
-    };
-    let set = FileSet {
-        size_min: 10_000,
-        size_max: 10_000,
-        ..set(mount.path())
-    };
-    set.prepare().unwrap();
-    let made = set.create(plain(&Control::default())).unwrap();
-    assert_eq!(made.ended, PhaseEnd::Failed);
-    let errno = made.error.as_ref().unwrap().errno;
-    assert_eq!(errno, Errno::NOSPC.raw_os_error());
-    let (_, count, bytes) = counts(&made)[0];
-    // 1 MiB holds 85 files of three pages each; each of four threads may lose one to the rush.
-    assert!((80..=85).contains(&count), "{count}");
-    assert_eq!(bytes, count * 10_000);
-    assert_eq!(made.ops[0].latency.len(), count);
-}
-
 type Run = fn(&FileSet, Pass<'_>) -> Result<PhaseOutcome, OpError>;
 
 /// Runs a phase that must succeed, and gives back how often it did its one operation.
@@ -528,27 +506,6 @@ fn a_file_with_too_many_names_fails_the_phase() {
     let error = outcome.error.unwrap();
     assert_eq!(error.path, set.path(17, NameKind::Linked));
     assert_eq!(error.errno, Errno::MLINK.raw_os_error());
-}
-
-#[test]
-fn a_file_system_without_room_for_names_fails_the_phase() {
-    let Some(mount) = crate::tree::tests::TestMount::tmpfs("size=1m,nr_inodes=40") else {
-        return;
-    };
-    let control = Control::default();
-    let set = FileSet {
-        directories: 60,
-        threads: 1,
-        size_max: 0,
-        ..set(mount.path())
-    };
-    let outcome = set.mkdir(plain(&control)).unwrap();
-    let counts = counts(&outcome);
-    let error = outcome.error.unwrap();
-    // The root is one of the forty.
-    assert_eq!(error.path, mount.path().join("d000039"));
-    assert_eq!(error.errno, Errno::NOSPC.raw_os_error());
-    assert_eq!(counts, [(Op::Mkdir, 39, 0)]);
 }
 
 /// Whoever stops a phase in its middle finds what was done until then, and nothing after.

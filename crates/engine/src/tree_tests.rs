@@ -1,10 +1,7 @@
 //! Trees on real file systems: what was asked for is there, what was not is left alone.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 
 use super::*;
 use crate::files::AtEnd;
@@ -14,58 +11,6 @@ const SLICE_NS: u64 = 100_000_000;
 const CLASSIC: CopyMethod = CopyMethod::Classic {
     buffer_bytes: COPY_BUFFER_BYTES,
 };
-
-/// Something mounted on a directory of its own, unmounted in the end.
-pub(crate) struct TestMount {
-    path: PathBuf,
-    /// Empty where the directory belongs to the test.
-    _home: Option<tempfile::TempDir>,
-}
-
-impl TestMount {
-    /// A file system in memory, or `None` (said on the terminal) without the right to mount.
-    pub(crate) fn tmpfs(options: &str) -> Option<TestMount> {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().to_path_buf();
-        let mut mount = TestMount::tmpfs_on(path, options)?;
-        mount._home = Some(home);
-        Some(mount)
-    }
-
-    fn tmpfs_on(path: PathBuf, options: &str) -> Option<TestMount> {
-        let options = std::ffi::CString::new(options).unwrap();
-        let done = mount(
-            "stackrace-test",
-            &path,
-            "tmpfs",
-            MountFlags::empty(),
-            options.as_c_str(),
-        );
-        TestMount::made(path, done)
-    }
-
-    fn made(path: PathBuf, done: Result<(), Errno>) -> Option<TestMount> {
-        if done == Err(Errno::PERM) {
-            // Past the test runner, which keeps the output of tests that pass to itself.
-            std::io::stderr()
-                .write_all(b"SKIPPED: mounting needs root\n")
-                .unwrap();
-            return None;
-        }
-        done.unwrap();
-        Some(TestMount { path, _home: None })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for TestMount {
-    fn drop(&mut self) {
-        unmount(&self.path, UnmountFlags::DETACH).unwrap();
-    }
-}
 
 fn shape() -> TreeShape {
     TreeShape {
@@ -301,27 +246,6 @@ fn a_copied_tree_is_identical_by_any_method_and_manner() {
 }
 
 #[test]
-fn a_refused_method_is_an_error_and_no_fallback() {
-    let Some(mount) = TestMount::tmpfs("size=8m") else {
-        return;
-    };
-    let (from, to) = (mount.path().join("from"), mount.path().join("to"));
-    std::fs::write(&from, vec![1; 100_000]).unwrap();
-    let control = Control::default();
-    let at_end = AtEnd::Return;
-    let made = copy_file(&from, &to, CopyMethod::Reflink, at_end, SLICE_NS, &control).unwrap();
-    assert_eq!(made.ended, PhaseEnd::Failed);
-    assert_eq!(made.error.unwrap().errno, Errno::OPNOTSUPP.raw_os_error());
-    assert_eq!(
-        to.metadata().unwrap().len(),
-        0,
-        "nothing was copied behind our back"
-    );
-    let again = copy_file(&from, &to, CLASSIC, at_end, SLICE_NS, &control).unwrap_err();
-    assert_eq!((again.path, again.errno), (to, Errno::EXIST.raw_os_error()));
-}
-
-#[test]
 fn a_copied_file_is_identical_and_each_call_is_counted() {
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let from = home.path().join("from");
@@ -355,27 +279,6 @@ fn a_copied_file_is_identical_and_each_call_is_counted() {
         assert!(std::fs::read(&from).unwrap() == std::fs::read(&to).unwrap());
         std::fs::remove_file(to).unwrap();
     }
-}
-
-#[test]
-fn a_copy_into_a_full_file_system_keeps_what_was_measured() {
-    let Some(mount) = TestMount::tmpfs("size=4m") else {
-        return;
-    };
-    let home = tempfile::tempdir().unwrap();
-    let from = home.path().join("from");
-    std::fs::write(&from, vec![1; 6 << 20]).unwrap();
-    let (to, control) = (mount.path().join("to"), Control::default());
-    let made = copy_file(&from, &to, CLASSIC, AtEnd::Return, SLICE_NS, &control).unwrap();
-    assert_eq!(made.ended, PhaseEnd::Failed);
-    let error = made.error.as_ref().unwrap();
-    assert_eq!(
-        (&error.path, error.errno),
-        (&to, Errno::NOSPC.raw_os_error())
-    );
-    let (_, bytes) = count(&made, Op::Write);
-    assert_eq!(to.metadata().unwrap().len(), bytes);
-    assert_eq!(error.offset, Some(bytes));
 }
 
 #[test]
@@ -429,46 +332,6 @@ fn deleting_removes_the_tree_and_nothing_else() {
     std::os::unix::fs::symlink(&outside, &root).unwrap();
     for bad in [root, outside.join(".."), PathBuf::from("/")] {
         delete_tree(&bad, AtEnd::Return, SLICE_NS, &control).unwrap_err();
-    }
-    assert!(outside.join("precious").exists());
-}
-
-#[test]
-fn deleting_and_copying_stop_at_mount_points_and_scanning_goes_around_them() {
-    let home = tempfile::tempdir().unwrap();
-    let (root, outside) = (home.path().join("tree"), home.path().join("outside"));
-    let point = root.join("a/point");
-    std::fs::create_dir_all(&point).unwrap();
-    std::fs::create_dir(&outside).unwrap();
-    std::fs::write(outside.join("precious"), b"").unwrap();
-    let control = Control::default();
-    for bind in [false, true] {
-        // A bind mount has the device number of the tree: only the mount itself tells.
-        let mounted = if bind {
-            TestMount::made(point.clone(), mount_bind(&outside, &point))
-        } else {
-            TestMount::tmpfs_on(point.clone(), "size=1m")
-        };
-        let Some(mounted) = mounted else { return };
-        std::fs::write(point.join("precious"), b"").unwrap();
-
-        let gone = delete_tree(&root, AtEnd::Return, SLICE_NS, &control).unwrap();
-        assert_eq!(gone.ended, PhaseEnd::Failed);
-        let error = gone.error.unwrap();
-        assert_eq!(error.path, point);
-        assert!(error.to_string().contains("mount point"), "{error}");
-        assert!(point.join("precious").exists());
-        let error = delete_tree(&point, AtEnd::Return, SLICE_NS, &control).unwrap_err();
-        assert_eq!(error.errno, Errno::BUSY.raw_os_error());
-        assert!(point.join("precious").exists());
-
-        let to = home.path().join(format!("to {bind}"));
-        let (manner, at_end) = (CopyStyle::Direct, AtEnd::Return);
-        let made = copy_tree(&root, &to, CLASSIC, manner, at_end, SLICE_NS, &control).unwrap();
-        assert_eq!(made.error.unwrap().path, point);
-        let found = scan(&root).unwrap();
-        assert_eq!((found.skipped_mounts, found.entries.len()), (1, 2));
-        drop(mounted);
     }
     assert!(outside.join("precious").exists());
 }
@@ -562,73 +425,6 @@ fn a_tree_too_deep_is_refused_by_name() {
         error.to_string().contains("more than 256 directories deep"),
         "{error}"
     );
-}
-
-/// Against the real one: same files, modes, owners, times, links.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "the tool to be compared with")]
-fn the_manner_of_rsync_leaves_what_rsync_leaves() {
-    let home = tempfile::tempdir_in("/var/tmp").unwrap();
-    let (from, ours) = (home.path().join("from"), home.path().join("ours"));
-    let mut entries = built(&from);
-    entries.push(TreeEntry {
-        path: PathBuf::new(),
-        kind: EntryKind::Directory,
-        mode: 0,
-    });
-    // rsync leaves the time of a directory or link that it made in the same second.
-    let old = rustix::fs::Timespec {
-        tv_sec: 1_000_000_000,
-        tv_nsec: 1,
-    };
-    let times = rustix::fs::Timestamps {
-        last_access: old,
-        last_modification: old,
-    };
-    for entry in &entries {
-        let path = from.join(&entry.path);
-        let itself = AtFlags::SYMLINK_NOFOLLOW;
-        rustix::fs::utimensat(CWD, &path, &times, itself).unwrap();
-    }
-    if rustix::process::geteuid().is_root() {
-        let somebody = Some(12_345);
-        std::os::unix::fs::chown(&from, somebody, somebody).unwrap();
-        for entry in std::fs::read_dir(&from).unwrap() {
-            std::os::unix::fs::lchown(entry.unwrap().path(), somebody, None).unwrap();
-        }
-    }
-    let owners = |root: &Path| -> Vec<_> {
-        let paths = picture(root).into_keys();
-        paths
-            .map(|path| root.join(path).symlink_metadata().unwrap())
-            .map(|about| (about.uid(), about.gid()))
-            .collect()
-    };
-    let (manner, control) = (CopyStyle::Renamed, Control::default());
-    let method = CopyMethod::Classic {
-        buffer_bytes: RSYNC_BUFFER_BYTES,
-    };
-    let at_end = AtEnd::Return;
-    let made = copy_tree(&from, &ours, method, manner, at_end, SLICE_NS, &control).unwrap();
-    assert_eq!(made.ended, PhaseEnd::Complete, "{:?}", made.error);
-    assert!(picture(&ours) == picture(&from) && owners(&ours) == owners(&from));
-    let theirs = home.path().join("theirs");
-    let source = from.join("");
-    let rsync = std::process::Command::new("rsync")
-        .arg("-a")
-        .args([&source, &theirs])
-        .status();
-    match rsync {
-        Ok(status) => {
-            assert!(status.success());
-            let theirs_is = picture(&theirs);
-            for (path, what) in picture(&ours) {
-                assert!(theirs_is.get(&path) == Some(&what), "{}", path.display());
-            }
-            assert_eq!(owners(&ours), owners(&theirs));
-        }
-        Err(error) => eprintln!("skipped: rsync cannot be run: {error}"),
-    }
 }
 
 #[test]
