@@ -6,9 +6,10 @@ use crate::workload::Cost;
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
-use super::{
-    Between, Costs, FILLS, Machine, PlannedConfiguration, PlannedLook, TimeEstimate, seconds,
+use super::content::{
+    Between, FILLS, Machine, PlannedConfiguration, PlannedLook, TimeEstimate, seconds,
 };
+use super::costs::Costs;
 
 /// Bytes per second assumed where the storage has not been measured: a hard disk, a fast SSD.
 const RATES_ASSUMED: Between = Between {

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use crate::study::Study;
 use crate::unit;
 
-use super::{Costs, Lint, LintWeight, Plan};
+use super::content::{Lint, LintWeight, Plan};
+use super::costs::Costs;
 
 /// Rounds the first look needs: with fewer there is no spread to judge by.
 const FIRST_LOOK: u32 = 3;

@@ -5,7 +5,7 @@ use crate::unit;
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
-use super::{Between, FILLS, LintWeight, NOISES, Plan, PlannedConfiguration};
+use super::content::{Between, FILLS, LintWeight, NOISES, Plan, PlannedConfiguration};
 
 /// Columns of a line.
 const COLUMNS: usize = 80;

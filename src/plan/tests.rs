@@ -1,7 +1,10 @@
 //! Figures of a plan worked by hand, lints, and the width of the page.
 
-use super::*;
-use crate::study::{Kinds, parse};
+use std::path::Path;
+
+use super::content::*;
+use super::order;
+use crate::study::{Kinds, Study, parse};
 
 const GIB: u64 = 1 << 30;
 

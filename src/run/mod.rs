@@ -2,31 +2,28 @@
 //!
 //! Everything that happens becomes an event in the ledger, and nothing else leaves this room. One
 //! loop ([`Race`]) draws the order of a round, looks, and says when to stop; it hands each turn, the
-//! trials of one configuration in one round, to a [`Venue`]: this machine ([`Here`]) or others
-//! ([`Elsewhere`], which speaks with [`in_step`] there). The order of one trial is: raise the stack, prepare, settle, measure, observe, lower. Whatever
+//! trials of one configuration in one round, to an [`Executor`]: this machine ([`LocalExecutor`]) or
+//! workers on others ([`RemoteExecutor`]). The order of one trial is: raise the stack, prepare, settle, measure, observe, lower. Whatever
 //! fails is recorded with what was measured until then; a configuration that failed leaves the race,
 //! because a race in which one side sometimes does not arrive has no fair result.
 
-mod elsewhere;
-mod here;
 mod interrupt;
 mod ledger;
-mod other;
+mod local_executor;
+pub(crate) mod phases;
 mod precondition;
-mod step;
+mod remote_executor;
 #[cfg(test)]
 mod tests;
 mod trial;
+pub(crate) mod turns;
 
-pub(crate) use elsewhere::{Elsewhere, Heard, Messenger};
-pub(crate) use here::Here;
+pub(crate) use crate::agent::message::Turn;
 pub(crate) use interrupt::Interrupt;
 pub(crate) use ledger::{Ledger, Shared};
-pub(crate) use other::carry_out;
-pub(crate) use step::{Order, Said, Say, Teller, in_step};
+pub(crate) use local_executor::LocalExecutor;
+pub(crate) use remote_executor::{RemoteExecutor, RemoteWorker};
 pub(crate) use trial::TrialStart;
-
-use serde::{Deserialize, Serialize};
 
 use crate::event::{Ended, Event};
 use crate::plan;
@@ -74,19 +71,6 @@ impl Reason {
     }
 }
 
-/// The missing trials of one configuration in one round: what a place does at a time.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Turn {
-    /// From 1.
-    pub(crate) round: u32,
-    /// Position in the round's order, from 0.
-    pub(crate) position: usize,
-    /// Configuration by index.
-    pub(crate) configuration: usize,
-    /// Workloads by index that have no complete trial in this round yet.
-    pub(crate) missing: Vec<usize>,
-}
-
 /// How a turn ended.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Turned {
@@ -98,20 +82,20 @@ pub(crate) enum Turned {
     Lost(String),
 }
 
-/// Where turns are taken: this machine, or others that are told to.
+/// Executes turns: this machine, or workers on others.
 ///
 /// Every event of a turn is on record before the turn is over.
-pub(crate) trait Venue {
-    /// Takes one turn.
+pub(crate) trait Executor {
+    /// Executes one turn.
     ///
     /// # Errors
     /// The record cannot be written.
-    fn take(&mut self, turn: &Turn) -> Result<Turned, Broken>;
+    fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken>;
 
-    /// Lowers what still stands.
+    /// Tears down what still stands.
     ///
     /// # Errors
-    /// As for [`Venue::take`].
+    /// As for [`Executor::execute`].
     fn end(&mut self) -> Result<(), Broken>;
 }
 
@@ -134,9 +118,9 @@ impl Race<'_> {
     ///
     /// # Errors
     /// The record cannot be written: nothing measured after that would survive.
-    pub(crate) fn run(&self, place: &mut dyn Venue) -> Result<Reason, Broken> {
-        let ended = self.rounds(place);
-        let lowered = place.end();
+    pub(crate) fn run(&self, executor: &mut dyn Executor) -> Result<Reason, Broken> {
+        let ended = self.rounds(executor);
+        let lowered = executor.end();
         let (reason, detail) = ended?;
         lowered?;
         self.append(Event::RunEnded {
@@ -146,7 +130,7 @@ impl Race<'_> {
         Ok(reason)
     }
 
-    fn rounds(&self, place: &mut dyn Venue) -> Result<(Reason, String), Broken> {
+    fn rounds(&self, executor: &mut dyn Executor) -> Result<(Reason, String), Broken> {
         let decide = &self.study.decide;
         let looks = Looks::plan(decide.rounds_max);
         loop {
@@ -176,7 +160,7 @@ impl Race<'_> {
                 };
                 return Ok((Reason::Failed, detail.to_owned()));
             }
-            match self.round(done + 1, &live, place)? {
+            match self.round(done + 1, &live, executor)? {
                 Turned::Done => {}
                 Turned::Interrupted => {
                     let detail = format!("stopped by the user in round {}", done + 1);
@@ -199,7 +183,7 @@ impl Race<'_> {
             let ledger = self.ledger.lock();
             let record = ledger.record();
             let evidence = Evidence::of(record);
-            let before = record.looked_at(done);
+            let before = record.checked_at(done);
             (
                 verdict::judge(&evidence),
                 verdict::to_drop(&evidence),
@@ -207,7 +191,7 @@ impl Race<'_> {
             )
         };
         if !before {
-            self.append(Event::Looked {
+            self.append(Event::Checked {
                 rounds: done,
                 sentence: verdict.sentence.clone(),
                 dropped,
@@ -255,7 +239,12 @@ impl Race<'_> {
     }
 
     /// One round, up to the turn that was not done.
-    fn round(&self, round: u32, live: &[usize], place: &mut dyn Venue) -> Result<Turned, Broken> {
+    fn round(
+        &self,
+        round: u32,
+        live: &[usize],
+        executor: &mut dyn Executor,
+    ) -> Result<Turned, Broken> {
         let order = match self.ledger.lock().record().order_of(round) {
             Some(order) => order,
             None => plan::order(self.study.seed, &self.study.hash(), round, live),
@@ -277,7 +266,7 @@ impl Race<'_> {
             if turn.missing.is_empty() {
                 continue;
             }
-            match place.take(&turn)? {
+            match executor.execute(&turn)? {
                 Turned::Done => {}
                 ended => return Ok(ended),
             }

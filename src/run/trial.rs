@@ -8,13 +8,13 @@ use hdrhistogram::Histogram;
 use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use stackrace_engine::{Control, Op, OpOutcome, PhaseOutcome, Timing, residency};
 
-use super::Here;
-use super::other::{self, Desk, Order, Other};
+use super::LocalExecutor;
+use super::phases::PeerPhases;
+use crate::agent::message::PhaseOrder;
 use crate::event::{
     Counted, Ended, Observation, OperationObservation, PhaseObservation, Settled, ThreadOperation,
     TimingObservation,
 };
-use crate::host::Host;
 use crate::observe::{self, Snapshot};
 use crate::stack::{Site, StandingStack};
 use crate::unit;
@@ -44,7 +44,7 @@ pub(crate) struct TrialStart<'a> {
 /// One workload on one raised stack.
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
-    pub(super) here: &'a Here<'a>,
+    pub(super) executor: &'a LocalExecutor<'a>,
     pub(super) site: &'a Site<'a>,
     pub(super) raised: &'a StandingStack,
     pub(super) round: u32,
@@ -103,7 +103,7 @@ pub(super) fn failed(
 impl Trial<'_> {
     /// Runs it to whatever end.
     pub(super) fn run(&self) -> Observation {
-        let today = self.here.clock.today();
+        let today = self.executor.clock.today();
         let mut observation = failed(
             self.round,
             self.position,
@@ -126,7 +126,7 @@ impl Trial<'_> {
             .raised
             .directory()
             .join(format!(".stackrace-{}", self.workload));
-        if let Err(error) = self.here.host.create_dir(&directory) {
+        if let Err(error) = self.executor.host.create_dir(&directory) {
             observation.ended = Ended::Failed {
                 error: error.to_string(),
             };
@@ -136,7 +136,7 @@ impl Trial<'_> {
             observation.ended = ended;
         }
         // The stack's own journal entry covers the directory: a failure here is undone with it.
-        if let Err(error) = self.here.host.remove_tree(&directory) {
+        if let Err(error) = self.executor.host.remove_tree(&directory) {
             observation.notes.push(format!(
                 "the trial's files could not be removed right after it: {error}"
             ));
@@ -146,24 +146,13 @@ impl Trial<'_> {
 
     /// Measures, on every machine the stack is loaded from.
     fn measure(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
-        let mut desks = Vec::new();
-        let measured = std::thread::scope(|scope| {
-            let failed = |error| Ended::Failed { error };
-            let mut others = Vec::new();
-            for (node, root) in self.raised.others() {
-                let host = self.here.host.peer(*node);
-                let host = host.map_err(|error| failed(error.to_string()))?;
-                let desk = self.lay_out(host, *node, root).map_err(failed)?;
-                let path = desk.path.clone();
-                desks.push(desk);
-                others.push(Other::begin(scope, host, &path.clone(), move || {
-                    host.exec(&other::command(&path))
-                }));
-            }
-            self.measure_with(directory, observation, &mut others)
-        });
-        for desk in desks {
-            if let Err(why) = desk.clear(self.here.host, self.here.journal) {
+        let mut peers = Vec::new();
+        let measured = self
+            .prepare_peers(&mut peers)
+            .map_err(|error| Ended::Failed { error })
+            .and_then(|()| self.measure_with(directory, observation, &mut peers));
+        for peer in peers {
+            if let Err(why) = peer.end() {
                 let note = format!("the trial's files on another machine: {why}");
                 observation.notes.push(note);
             }
@@ -172,41 +161,51 @@ impl Trial<'_> {
     }
 
     fn workload(&self) -> &dyn Workload {
-        self.here.study.configurations[self.configuration].workloads[self.workload].as_ref()
+        self.executor.study.configurations[self.configuration].workloads[self.workload].as_ref()
     }
 
-    /// Tells another machine what to do in its directory.
-    fn lay_out(&self, host: &dyn Host, node: usize, root: &Path) -> Result<Desk, String> {
-        let mut hasher = blake3::Hasher::new();
-        hasher.update(&self.seed().to_le_bytes());
-        hasher.update(&(node as u64).to_le_bytes());
-        let order = Order {
-            name: self.here.study.name.clone(),
-            configuration: self.configuration,
-            workload: self.workload,
-            directory: root.join(format!(".stackrace-{}", self.workload)),
-            seed: first_bytes(&hasher),
-        };
-        let name = format!(".stackrace-{}-order", self.site.tag);
-        let scratch = host.own_scratch().unwrap_or(&self.site.scratch);
-        let path = scratch.join(name);
-        Desk::lay_out(host, self.here.journal, node, path, self.here.study, &order)
+    /// Has every other machine that loads the stack prepare the same workload.
+    fn prepare_peers<'a>(&'a self, peers: &mut Vec<PeerPhases<'a>>) -> Result<(), String> {
+        let executor = self.executor;
+        for (node, root) in self.raised.others() {
+            let host = executor
+                .host
+                .peer(*node)
+                .map_err(|error| error.to_string())?;
+            let mut known = executor.peers.iter();
+            let peer = known.find(|peer| peer.machine as usize == *node);
+            let peer = peer.ok_or_else(|| format!("there is no machine of number {node}"))?;
+            // Data of their own: the same blocks on two machines could be cached as one.
+            let mut hasher = blake3::Hasher::new();
+            hasher.update(&self.seed().to_le_bytes());
+            hasher.update(&(*node as u64).to_le_bytes());
+            let order = PhaseOrder {
+                name: executor.study.name.clone(),
+                text: executor.study.text.clone(),
+                configuration: self.configuration,
+                workload: self.workload,
+                directory: root.join(format!(".stackrace-{}", self.workload)),
+                seed: first_bytes(&hasher),
+            };
+            peers.push(PeerPhases::prepare(host, peer, order)?);
+        }
+        Ok(())
     }
 
     fn measure_with(
         &self,
         directory: &Path,
         observation: &mut Observation,
-        others: &mut [Other<'_>],
+        others: &mut [PeerPhases<'_>],
     ) -> Result<(), Ended> {
         let workload = self.workload();
         let seed = self.seed();
         let bare = self.raised.bare().map(|bare| Bare {
-            host: self.here.host,
+            host: self.executor.host,
             devices: &bare.devices,
             pools: &bare.pools,
         });
-        let clock = &self.here.clock;
+        let clock = &self.executor.clock;
         let began = clock.now_ns();
         let ledger = OnceLock::new();
         let control = self.begins("prepare");
@@ -221,7 +220,7 @@ impl Trial<'_> {
             })
             .map_err(|trouble| self.ended(&control, trouble.0))?;
         self.stopped(&control)?;
-        let stopped = || self.here.interrupt.raised();
+        let stopped = || self.executor.interrupt.raised();
         let prepared = others.iter().try_for_each(|other| other.prepared(&stopped));
         prepared.map_err(|error| self.elsewhere(&control, error))?;
         observation.prepare_ns = clock.now_ns().saturating_sub(began);
@@ -235,7 +234,7 @@ impl Trial<'_> {
                 observation.started_at = clock.today();
             }
             let before = Snapshot::take(self.raised.devices());
-            let released = others.iter().try_for_each(|other| other.release(phase));
+            let released = others.iter().try_for_each(PeerPhases::start);
             released.map_err(|error| self.elsewhere(&control, error))?;
             let outcome = workload.measure(
                 phase,
@@ -261,7 +260,7 @@ impl Trial<'_> {
             self.accept(&control, &outcome)?;
             outcomes.push(outcome);
             let mut each = others.iter_mut();
-            let measured = each.try_for_each(|other| other.measured(phase, &stopped));
+            let measured = each.try_for_each(|other| other.measured(&stopped));
             measured.map_err(|error| self.elsewhere(&control, error))?;
         }
         self.all_there(&control)?;
@@ -277,11 +276,15 @@ impl Trial<'_> {
         &self,
         workload: &dyn Workload,
         observation: &mut Observation,
-        others: &mut [Other<'_>],
+        others: &mut [PeerPhases<'_>],
     ) {
-        observation.others = others.iter_mut().map(Other::node).collect();
+        observation.others = others.iter_mut().map(PeerPhases::node).collect();
         let own = workload.metrics();
-        if self.here.study.workload_heads[self.workload].metrics.len() > own.len() {
+        if self.executor.study.workload_heads[self.workload]
+            .metrics
+            .len()
+            > own.len()
+        {
             let others = observation.others.iter().map(|other| &*other.metrics);
             let each: Vec<&[Option<f64>]> = std::iter::once(&*observation.metrics)
                 .chain(others)
@@ -310,7 +313,7 @@ impl Trial<'_> {
 
     /// What was measured is of this stack only if all its machines were there until the end.
     fn all_there(&self, control: &Control) -> Result<(), Ended> {
-        let whole = self.raised.is_whole(self.here.host);
+        let whole = self.raised.is_whole(self.executor.host);
         whole.map_err(|error| self.elsewhere(control, error.to_string()))
     }
 
@@ -325,9 +328,9 @@ impl Trial<'_> {
 
     /// Empties caches as the study's policy says and finds out whether it worked.
     fn settle(&self, directory: &Path, observation: &mut Observation) -> Result<(), Ended> {
-        let policy = &self.here.study.policy;
+        let policy = &self.executor.study.policy;
         self.begins("settle");
-        let began = self.here.clock.now_ns();
+        let began = self.executor.clock.now_ns();
         let mut settled = self
             .raised
             .settle(self.site, policy.drop_caches, policy.remount)
@@ -358,14 +361,14 @@ impl Trial<'_> {
             resident.map(|(_, total)| total),
         );
         observation.settled = settled;
-        observation.settle_ns += self.here.clock.now_ns().saturating_sub(began);
+        observation.settle_ns += self.executor.clock.now_ns().saturating_sub(began);
         Ok(())
     }
 
     /// The same for every configuration of a round, different for each round, workload and pass.
     pub(super) fn seed(&self) -> u64 {
         let mut hasher = blake3::Hasher::new();
-        hasher.update(&self.here.study.seed.to_le_bytes());
+        hasher.update(&self.executor.study.seed.to_le_bytes());
         hasher.update(&self.round.to_le_bytes());
         hasher.update(&(self.workload as u64).to_le_bytes());
         if let Before::Pass(number) = self.before {
@@ -375,12 +378,12 @@ impl Trial<'_> {
     }
 
     pub(super) fn begins(&self, part: &str) -> Arc<Control> {
-        let control = self.here.interrupt.control();
+        let control = self.executor.interrupt.control();
         let part = &match self.before {
             Before::Pass(number) => format!("pass {number}: {part}"),
             _ => part.to_owned(),
         };
-        self.here.watcher.begins(&TrialStart {
+        self.executor.watcher.begins(&TrialStart {
             round: self.round,
             configuration: self.configuration,
             workload: Some(self.workload),

@@ -11,7 +11,7 @@ use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::observe;
 use crate::record::{Record, RecordError, Store, run_id};
-use crate::run::{Broken, Here, Ledger, Race, Reason, Shared, Venue, Watcher};
+use crate::run::{Broken, Executor, Ledger, LocalExecutor, Race, Reason, Shared, Watcher};
 use crate::study::Study;
 use crate::time::{Clock, SystemClock};
 use crate::verdict::{self, Evidence, Verdict};
@@ -112,10 +112,11 @@ pub(super) fn execute(
     let interrupt = observer.catch_interrupt(LEFT)?;
     let watcher = watch(study, store, &ledger, observer);
     let tell = |event| ledger.tell(event);
-    let mut here = Here {
+    let mut here = LocalExecutor {
         study,
         tell: &tell,
         host: &host,
+        peers: &context.peers,
         journal,
         scratch: store.run_dir(&run).join("mnt"),
         clock: Arc::new(SystemClock),
@@ -154,7 +155,7 @@ pub(crate) fn race(
     store: &Store,
     ledger: &Shared,
     watcher: &dyn Watcher,
-    executor: &mut dyn Venue,
+    executor: &mut dyn Executor,
 ) -> FinishedRun {
     let race = Race {
         study,

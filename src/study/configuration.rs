@@ -8,9 +8,9 @@ use crate::stack::{Layer, Stack};
 use crate::workload::{Workload, together};
 
 use super::aligned;
+use super::design::{Configuration, Factor, Kinds};
 use super::entry::Entry;
-use super::read::ERRORS_MAX;
-use super::{Configuration, Factor, Kinds};
+use super::error::ERRORS_MAX;
 
 /// A refusal and the levels that brought it about.
 pub(super) type Finding = (Refusal, Vec<(Span, String)>);

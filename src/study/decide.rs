@@ -3,9 +3,9 @@
 use crate::event::{Decide, Until};
 use crate::setting::{Refusal, Settings, Span};
 
+use super::design::{Factor, Policy, Provision};
 use super::factor::find_factor;
 use super::place::is_place;
-use super::{Factor, Policy, Provision};
 
 /// Most rounds that can be asked for.
 const ROUNDS_MAX: u64 = 10_000;

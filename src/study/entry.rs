@@ -3,7 +3,7 @@
 
 use crate::setting::{Refusal, Setting, SettingDoc, Settings, Span, Value};
 
-use super::Factor;
+use super::design::Factor;
 use super::document::{self, Field, Item, Node};
 use super::factor::Selection;
 use super::placeholder::Template;

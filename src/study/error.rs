@@ -7,6 +7,9 @@ use annotate_snippets::{AnnotationKind, Level, Renderer, Snippet};
 
 use crate::setting::{Refusal, Span};
 
+/// Messages shown at once; what is behind them is mostly their echo.
+pub(super) const ERRORS_MAX: usize = 20;
+
 /// Widest line of the advice, and of a source line that is shown whole.
 const COLUMNS: usize = 80;
 /// What stands before the advice.

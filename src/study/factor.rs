@@ -4,8 +4,7 @@ use std::collections::HashSet;
 
 use crate::setting::{Refusal, Span, Value, listed, unknown_word};
 
-use super::Factor;
-use super::Level;
+use super::design::{Factor, Level};
 use super::document::{Field, Item, Node};
 
 /// Factors a study may have: as many of two levels would make far more configurations than it may have.

@@ -8,6 +8,7 @@
 mod aligned;
 mod configuration;
 mod decide;
+mod design;
 mod document;
 mod entry;
 mod error;
@@ -16,197 +17,17 @@ mod place;
 mod placeholder;
 mod read;
 mod schema;
+mod shipped;
 mod size;
 mod words;
 
 #[cfg(test)]
 mod tests;
 
+pub(crate) use design::{Configuration, Kinds, Policy, Provision, Study};
 pub(crate) use error::StudyError;
 pub(crate) use place::{HOST, SYSTEM, in_places};
 pub(crate) use read::parse;
 pub(crate) use schema::schema;
+pub(crate) use shipped::SHIPPED;
 pub(crate) use size::full_size;
-
-use crate::event::{Decide, WorkloadHead};
-use crate::setting::{Span, Value};
-use crate::stack::{LayerKind, Stack};
-use crate::workload::{Cost, Workload, WorkloadKind};
-
-/// The layers and workloads a study may name.
-#[derive(Clone, Copy)]
-pub(crate) struct Kinds<'a> {
-    /// Layers.
-    pub(crate) layers: &'a [LayerKind],
-    /// Workloads.
-    pub(crate) workloads: &'a [WorkloadKind],
-}
-
-impl Kinds<'static> {
-    /// Those that exist.
-    pub(crate) fn real() -> Self {
-        Self {
-            layers: crate::stack::ALL,
-            workloads: crate::workload::ALL,
-        }
-    }
-}
-
-/// The studies that ship, by name, with their text.
-pub(crate) const SHIPPED: &[(&str, &str)] = &[
-    (
-        "block-size-sweep",
-        include_str!("../../studies/block-size-sweep.toml"),
-    ),
-    ("demo", include_str!("../../studies/demo.toml")),
-    ("drbd-gfs2", include_str!("../../studies/drbd-gfs2.toml")),
-    (
-        "ext4-vs-xfs",
-        include_str!("../../studies/ext4-vs-xfs.toml"),
-    ),
-    (
-        "mkfs-options",
-        include_str!("../../studies/mkfs-options.toml"),
-    ),
-    (
-        "netatalk-cnid",
-        include_str!("../../studies/netatalk-cnid.toml"),
-    ),
-    ("zfs-ashift", include_str!("../../studies/zfs-ashift.toml")),
-    (
-        "zfs-block-size",
-        include_str!("../../studies/zfs-block-size.toml"),
-    ),
-    (
-        "zfs-migration",
-        include_str!("../../studies/zfs-migration.toml"),
-    ),
-    (
-        "zfs-three-os",
-        include_str!("../../studies/zfs-three-os.toml"),
-    ),
-];
-
-/// A study in which every word has been checked.
-pub(crate) struct Study {
-    /// Where it was read from.
-    pub(crate) name: String,
-    /// Its text, verbatim.
-    pub(crate) text: String,
-    /// Its title; the file's stem where none is written.
-    pub(crate) title: String,
-    /// The question at length.
-    pub(crate) question: Option<String>,
-    /// What is varied, in the order written.
-    pub(crate) factors: Vec<Factor>,
-    /// Combinations of levels that are left, the last factor changing fastest.
-    pub(crate) configurations: Vec<Configuration>,
-    /// The workloads every configuration goes through, in order.
-    pub(crate) workload_heads: Vec<WorkloadHead>,
-    /// What is asked and when to stop.
-    pub(crate) decide: Decide,
-    /// How a trial is prepared.
-    pub(crate) policy: Policy,
-    /// Everything random follows from it.
-    pub(crate) seed: u64,
-}
-
-impl Study {
-    /// Hash of the text (BLAKE3, hex): the identity of the question.
-    pub(crate) fn hash(&self) -> String {
-        blake3::hash(self.text.as_bytes()).to_hex().to_string()
-    }
-
-    /// Bytes the most demanding trial needs on disk.
-    pub(crate) fn trial_disk_bytes(&self) -> u64 {
-        self.costs().map(|cost| cost.disk_bytes).max().unwrap_or(0)
-    }
-
-    /// The largest working set of any trial, bytes.
-    pub(crate) fn working_set_bytes(&self) -> u64 {
-        self.costs()
-            .map(|cost| cost.working_set_bytes)
-            .max()
-            .unwrap_or(0)
-    }
-
-    fn costs(&self) -> impl Iterator<Item = Cost> {
-        self.configurations
-            .iter()
-            .flat_map(|configuration| configuration.costs())
-    }
-}
-
-/// Something that is varied.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Factor {
-    /// As written.
-    pub(crate) name: String,
-    /// Where the name is written.
-    pub(crate) span: Span,
-    /// Its values, in the order written; the first is the baseline of a comparison.
-    pub(crate) levels: Vec<Level>,
-}
-
-/// One value of a factor.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Level {
-    /// Its name in reports.
-    pub(crate) label: String,
-    /// What replaces the placeholder.
-    pub(crate) value: Value,
-    /// Whether the label was given, not made.
-    pub(crate) labelled: bool,
-    /// Where the value is written.
-    pub(crate) span: Span,
-}
-
-/// One level of each factor, and what it makes.
-pub(crate) struct Configuration {
-    /// Unique in the study.
-    pub(crate) name: String,
-    /// Label of each factor's level, in the order of the factors.
-    pub(crate) levels: Vec<String>,
-    /// Its storage.
-    pub(crate) stack: Stack,
-    /// Its workloads; each belongs to the head at the same index.
-    pub(crate) workloads: Vec<Box<dyn Workload>>,
-}
-
-impl Configuration {
-    /// Bytes its data need at once: the data of one workload are gone before the next.
-    pub(crate) fn data_bytes(&self) -> u64 {
-        let needs = self.costs().map(|cost| cost.disk_bytes);
-        needs.max().unwrap_or(0)
-    }
-
-    /// What each of its workloads costs, on all machines it runs on at once.
-    pub(crate) fn costs(&self) -> impl Iterator<Item = Cost> {
-        let machines = self.stack.loaded_from();
-        self.workloads.iter().map(move |w| w.cost().on(machines))
-    }
-}
-
-/// How a trial is prepared.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Policy {
-    /// Drop the page cache before the clock starts.
-    pub(crate) drop_caches: bool,
-    /// Unmount and mount again before the clock starts.
-    pub(crate) remount: bool,
-    /// How often stacks are built.
-    pub(crate) provision: Provision,
-    /// Bring each stack to its steady state after it was built, by the method and the criterion of
-    /// the SNIA Solid State Storage Performance Test Specification.
-    pub(crate) precondition: bool,
-}
-
-/// How often stacks are built.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Provision {
-    /// Anew in every round: chance in allocation is sampled, and disks are needed by one configuration
-    /// at a time.
-    EachRound,
-    /// Before the first round; all of them stand at once.
-    Once,
-}

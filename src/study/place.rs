@@ -6,9 +6,10 @@
 
 use std::path::Path;
 
+use super::design::{Factor, Study};
 use super::document::{self, Field, Node};
 use super::error::StudyError;
-use super::{Factor, Study};
+
 use crate::setting::{Refusal, Value};
 
 /// The factor whose levels are systems of the lab.

@@ -5,7 +5,7 @@
 
 use crate::setting::{Refusal, Span, Value};
 
-use super::Factor;
+use super::design::Factor;
 use super::factor::find_factor;
 
 /// A value whose placeholders are known to name factors.

@@ -10,18 +10,16 @@ use crate::unit;
 
 use super::configuration::{Builder, Finding, WorkloadEntry};
 use super::decide;
+use super::design::{Factor, Kinds, Policy, Study};
 use super::document::{self, Field};
 use super::entry::{self, Entry, keep};
-use super::error::StudyError;
+use super::error::{ERRORS_MAX, StudyError};
 use super::factor::{self, Selection};
 use super::place;
 use super::placeholder::Template;
 use super::size;
 use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
-use super::{Factor, Kinds, Policy, Study};
 
-/// Messages shown at once; what is behind them is mostly their echo.
-pub(super) const ERRORS_MAX: usize = 20;
 /// Longest text of a study, bytes.
 const TEXT_MAX: usize = 256 << 10;
 /// Words a study begins with.

@@ -7,7 +7,7 @@ use serde_json::{Map, Value, json};
 
 use crate::setting::{Fallback, Kind, SettingDoc};
 
-use super::Kinds;
+use super::design::Kinds;
 use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 
 /// The schema (JSON Schema, draft 2020-12).

@@ -4,11 +4,11 @@ use proptest::prelude::*;
 
 use super::error::StudyError;
 use super::*;
-use crate::event::{Better, MetricHead};
+use crate::event::{Better, Decide, MetricHead};
 use crate::host::Needs;
 use crate::setting::{Fallback, Kind, Refusal, SettingDoc, Settings};
-use crate::stack::{Gives, GivesKind, Layer, LayerError, Setup, StandingLayer, Takes};
-use crate::workload::{Cost, Place, Trouble};
+use crate::stack::{Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes};
+use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
 use stackrace_engine::PhaseOutcome;
 
 /// What a fake layer or workload was given, for the tests to look at.
@@ -135,6 +135,7 @@ macro_rules! layer {
                     given: given(settings),
                 }))
             },
+            ..LayerKind::EMPTY
         }
     };
 }

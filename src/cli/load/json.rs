@@ -5,14 +5,14 @@ use hdrhistogram::Histogram;
 use serde_json::{Value, json};
 use stackrace_engine::{OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
-use super::{Asked, Loaded, Measured};
+use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
 
 /// The object, with a line break at its end.
-pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
+pub(super) fn render(request: &LoadRequest<'_>, loaded: &Loaded) -> String {
     let phases = loaded.phases.iter().zip(&loaded.outcomes).enumerate();
     let phases: Vec<Value> = phases
         .map(|(number, (measured, outcome))| {
-            phase(measured, outcome, asked.workload.offered_per_s(number))
+            phase(measured, outcome, request.workload.offered_per_s(number))
         })
         .collect();
     let metrics: Vec<Value> = loaded
@@ -21,16 +21,16 @@ pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
         .map(|(head, value)| json!({ "name": head.name, "unit": head.unit, "value": value }))
         .collect();
     let object = json!({
-        "workload": asked.kind.name,
-        "place": asked.target.path().to_string_lossy(),
-        "summary": asked.workload.summary(),
+        "workload": request.kind.name,
+        "place": request.target.path().to_string_lossy(),
+        "summary": request.workload.summary(),
         "phases": phases,
         "metrics": metrics,
     });
     format!("{object:#}\n")
 }
 
-fn phase(measured: &Measured, outcome: &PhaseOutcome, offered: Option<f64>) -> Value {
+fn phase(measured: &LoadedPhase, outcome: &PhaseOutcome, offered: Option<f64>) -> Value {
     let ops: Vec<Value> = outcome.ops.iter().map(op).collect();
     json!({
         "name": measured.name,

@@ -4,10 +4,11 @@ use hdrhistogram::Histogram;
 use stackrace_engine::{Op, OpOutcome, PhaseEnd, PhaseOutcome, Timing};
 
 use super::super::engine;
-use super::place::Target;
-use super::{Asked, Loaded, Measured};
 use crate::audit;
 use crate::report::wrap;
+use crate::session::load::{LoadRequest, Loaded, LoadedPhase};
+use crate::session::load_target::LoadTarget;
+use crate::setting::Settings;
 use crate::unit;
 use crate::video::{self, StreamRates};
 
@@ -18,28 +19,28 @@ const LABEL: usize = 11;
 const OPERATIONS_FOR_P999: u64 = 10_000;
 
 /// Everything, with a line break at its end.
-pub(super) fn render(asked: &Asked<'_>, loaded: &Loaded) -> String {
+pub(super) fn render(request: &LoadRequest<'_>, loaded: &Loaded) -> String {
     let mut text = String::new();
-    for line in wrap(&asked.workload.summary(), COLUMNS) {
+    for line in wrap(&request.workload.summary(), COLUMNS) {
         text.push_str(&format!("{line}\n"));
     }
-    let what = match &asked.target {
-        Target::Directory(_) => "a private directory, removed",
-        Target::Existing { .. } => "only read",
+    let what = match &request.target {
+        LoadTarget::Directory(_) => "a private directory, removed",
+        LoadTarget::Existing { .. } => "only read",
     };
     fact(
         &mut text,
         "on",
-        &format!("{} ({what})", asked.target.path().display()),
+        &format!("{} ({what})", request.target.path().display()),
     );
-    // Measured after the phases: nothing may stand between the command and its first operation.
+    // LoadedPhase after the phases: nothing may stand between the command and its first operation.
     let own_ns = engine::own_ns();
     let phases = loaded.phases.iter().zip(&loaded.outcomes);
     for (number, (measured, outcome)) in phases.enumerate() {
         text.push('\n');
         phase(&mut text, measured.name, outcome);
-        let offered = asked.workload.offered_per_s(number);
-        facts(&mut text, asked, measured, outcome, offered);
+        let offered = request.workload.offered_per_s(number);
+        facts(&mut text, request, measured, outcome, offered);
         fact(&mut text, "cpu", &cpu(outcome, own_ns));
     }
     let value = |name: &str| {
@@ -148,11 +149,18 @@ fn time(ns: f64) -> String {
     }
 }
 
+/// Operations outstanding at once, as asked for.
+fn depth(settings: &Settings) -> u64 {
+    // A word that is no count has been refused already.
+    let count = |name| settings.count(name).unwrap_or(1);
+    count("threads") * count("queue-depth")
+}
+
 /// What must be known to read the figures.
 fn facts(
     text: &mut String,
-    asked: &Asked<'_>,
-    measured: &Measured,
+    request: &LoadRequest<'_>,
+    measured: &LoadedPhase,
     outcome: &PhaseOutcome,
     offered: Option<f64>,
 ) {
@@ -163,13 +171,14 @@ fn facts(
     fact(text, "engine", &engine);
     let depth = format!(
         "{} offered over all threads, {:.2} achieved",
-        asked.depth, outcome.depth_achieved
+        depth(&request.settings),
+        outcome.depth_achieved
     );
     fact(text, "depth", &depth);
     if let Some(offered) = offered {
         fact(text, "load", &load(offered, outcome));
     }
-    fact(text, "caches", &caches(asked, measured));
+    fact(text, "caches", &caches(request, measured));
     if outcome.short > 0 {
         let short = format!("{} operations moved fewer bytes than asked", outcome.short);
         fact(text, "short", &short);
@@ -218,8 +227,8 @@ fn load(offered: f64, outcome: &PhaseOutcome) -> String {
     words
 }
 
-fn caches(asked: &Asked<'_>, measured: &Measured) -> String {
-    match (asked.cold, measured.resident) {
+fn caches(request: &LoadRequest<'_>, measured: &LoadedPhase) -> String {
+    match (request.cold, measured.resident) {
         (false, _) => "as they lay".to_owned(),
         (true, None) => "asked to be emptied; what was left is not known".to_owned(),
         (true, Some((left, all))) => format!(

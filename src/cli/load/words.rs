@@ -1,7 +1,7 @@
 //! Settings typed as `NAME=VALUE`: the same words as in a study, without its quotes.
 
 use super::super::failure::Failure;
-use super::place::Target;
+use crate::session::load_target::LoadTarget;
 use crate::setting::{Kind, Refusal, Setting, Settings, Value};
 use crate::workload::WorkloadKind;
 
@@ -13,7 +13,7 @@ use crate::workload::WorkloadKind;
 pub(super) fn read(
     kind: &WorkloadKind,
     words: &[String],
-    target: &Target,
+    target: &LoadTarget,
 ) -> Result<Settings, Failure> {
     let mut settings = Settings {
         owner: kind.name.to_owned(),
@@ -37,7 +37,7 @@ pub(super) fn read(
             .settings
             .push(setting(name, value(text, takes.map(|doc| doc.kind))));
     }
-    if let Target::Existing { bytes, .. } = target
+    if let LoadTarget::Existing { bytes, .. } = target
         && kind.settings.iter().any(|doc| doc.name == "size")
         && !settings.given("size")
         && let Ok(bytes) = i64::try_from(*bytes)

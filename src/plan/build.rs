@@ -1,0 +1,207 @@
+//! The plan of a study on a machine.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use stackrace_stats::{Looks, PASSES_MAX, WINDOW, detectable};
+
+use super::content::{
+    DiskNeed, FILLS, Lint, LintWeight, Machine, Moved, NOISES, Plan, PlannedConfiguration,
+    PlannedLook, PlannedPlaces, PlannedPrecondition, PlannedWorkload, seconds,
+};
+use super::costs::Costs;
+use super::order::order;
+use super::{duration, lint};
+use crate::event::Decide;
+use crate::study::{Configuration, Provision, Study};
+use crate::workload::Cost;
+
+impl Plan {
+    /// The plan of a study on a machine.
+    pub(crate) fn of(study: &Study, machine: &Machine<'_>) -> Self {
+        let mut lints = Vec::new();
+        let configurations = configurations(study, machine, &mut lints);
+        let costs = Costs::of(study);
+        let everyone: Vec<usize> = (0..study.configurations.len()).collect();
+        let comparisons = comparisons(study);
+        let looks = looks(&study.decide, comparisons, study.workload_heads.len());
+        let time = duration::time(study, &costs, &configurations, &looks, machine);
+        let disk = room(study, machine, 1);
+        let mut plan = Self {
+            title: study.title.clone(),
+            question: study.question.clone(),
+            study_name: study.name.clone(),
+            seed: study.seed,
+            decide: study.decide.clone(),
+            places: study.places().map(|factor| PlannedPlaces {
+                factor: factor.name.clone(),
+                levels: factor.levels.iter().map(|l| l.label.clone()).collect(),
+            }),
+            configurations,
+            workloads: workloads(study, &costs),
+            first_order: order(study.seed, &study.hash(), 1, &everyone),
+            moved: moved(study, &costs),
+            disk,
+            time,
+            comparisons,
+            looks,
+            lints: Vec::new(),
+        };
+        lints.extend(lint::lints(study, &plan, &costs, machine.memory_bytes));
+        plan.lints = lints;
+        plan
+    }
+}
+
+fn configurations(
+    study: &Study,
+    machine: &Machine<'_>,
+    lints: &mut Vec<Lint>,
+) -> Vec<PlannedConfiguration> {
+    let mut planned = Vec::new();
+    lints.extend((machine.missing)().into_iter().map(|text| Lint {
+        weight: LintWeight::Problem,
+        text,
+    }));
+    for (index, configuration) in study.configurations.iter().enumerate() {
+        let commands = (machine.commands)(index, configuration).unwrap_or_else(|error| {
+            lints.push(Lint {
+                weight: LintWeight::Problem,
+                text: format!("{} cannot be raised: {error}", configuration.name),
+            });
+            Vec::new()
+        });
+        planned.push(PlannedConfiguration {
+            name: configuration.name.clone(),
+            layers: configuration
+                .stack
+                .layers
+                .iter()
+                .map(|layer| layer.describe_asked())
+                .collect(),
+            commands,
+        });
+    }
+    planned
+}
+
+fn workloads(study: &Study, costs: &Costs) -> Vec<PlannedWorkload> {
+    study
+        .workload_heads
+        .iter()
+        .enumerate()
+        .map(|(index, head)| {
+            let times: Option<Vec<u64>> = costs
+                .of_workload(index)
+                .map(|cost| cost.measured_ns)
+                .collect();
+            PlannedWorkload {
+                head: head.clone(),
+                measured_seconds: times.and_then(|times| times.into_iter().max()).map(seconds),
+            }
+        })
+        .collect()
+}
+
+fn moved(study: &Study, costs: &Costs) -> Moved {
+    let trial = |cost: &Cost| {
+        cost.prepare_bytes
+            .saturating_add(cost.measured_bytes.unwrap_or(0))
+    };
+    let round_bytes = costs
+        .all()
+        .fold(0_u64, |sum, cost| sum.saturating_add(trial(cost)));
+    Moved {
+        trial_bytes: costs.all().map(trial).max().unwrap_or(0),
+        round_bytes,
+        total_bytes: round_bytes.saturating_mul(study.decide.rounds_max.into()),
+        open_ended: costs.all().any(|cost| cost.measured_bytes.is_none()),
+        data_bytes: costs.all().map(|cost| cost.disk_bytes).max().unwrap_or(0),
+        precondition: study.policy.precondition.then(|| {
+            let data = study.configurations.iter().map(Configuration::data_bytes);
+            let sequential = data
+                .fold(0, u64::saturating_add)
+                .saturating_mul(FILLS.into());
+            let passes = |n: usize| sequential.saturating_add(round_bytes.saturating_mul(n as u64));
+            PlannedPrecondition {
+                each_round: study.policy.provision == Provision::EachRound,
+                least_bytes: passes(WINDOW),
+                most_bytes: passes(PASSES_MAX),
+            }
+        }),
+    }
+}
+
+/// Room a study needs at once on a machine of its stacks, from 1, place by place, and what is free
+/// there: by the largest configuration, or by all where all stand at once.
+pub(crate) fn room(study: &Study, machine: &Machine<'_>, node: usize) -> Vec<DiskNeed> {
+    let mut places: BTreeMap<PathBuf, u64> = BTreeMap::new();
+    for configuration in &study.configurations {
+        let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
+        for (path, bytes) in configuration.stack.disk_needed_on(node) {
+            let path = match path.as_os_str().is_empty() {
+                true => machine.scratch.to_owned(),
+                false => path,
+            };
+            // A place without a size of its own (a directory) holds the data themselves.
+            let bytes = match bytes {
+                0 => configuration.data_bytes(),
+                bytes => bytes,
+            };
+            let need = needs.entry(path).or_default();
+            *need = need.saturating_add(bytes);
+        }
+        for (path, bytes) in needs {
+            let place = places.entry(path).or_default();
+            *place = match study.policy.provision {
+                Provision::EachRound => (*place).max(bytes),
+                Provision::Once => place.saturating_add(bytes),
+            };
+        }
+    }
+    places
+        .into_iter()
+        .map(|(path, needed_bytes)| DiskNeed {
+            free_bytes: (machine.free_bytes)(&path),
+            path,
+            needed_bytes,
+        })
+        .collect()
+}
+
+/// Comparisons the verdict on the overall figure allows for at a look: each level with the first,
+/// or, since the leader is chosen by the data, each pair of configurations.
+fn comparisons(study: &Study) -> usize {
+    match &study.decide.comparison {
+        Some(name) => study
+            .factors
+            .iter()
+            .find(|factor| factor.name == *name)
+            .map_or(0, |factor| factor.levels.len().saturating_sub(1)),
+        None => {
+            let configurations = study.configurations.len();
+            configurations * configurations.saturating_sub(1) / 2
+        }
+    }
+}
+
+fn looks(decide: &Decide, comparisons: usize, workloads: usize) -> Vec<PlannedLook> {
+    if comparisons == 0 {
+        return Vec::new();
+    }
+    let looks = Looks::plan(decide.rounds_max);
+    // The verdict's own division: half of the error is kept for the statements on single
+    // workloads, where there are several.
+    let families = if workloads > 1 { 2 } else { 1 };
+    let alpha = looks.alpha_per_look(1.0 - decide.confidence) / (families * comparisons) as f64;
+    looks
+        .rounds()
+        .iter()
+        .map(|&rounds| PlannedLook {
+            rounds,
+            alpha,
+            detectable: NOISES
+                .map(|noise| detectable(noise, rounds, alpha).map(|ratio| ratio - 1.0)),
+        })
+        .collect()
+}

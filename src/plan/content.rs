@@ -1,0 +1,200 @@
+//! What a plan says, and what must be known of a machine to say it.
+
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+
+use crate::event::{Decide, WorkloadHead};
+use crate::study::Configuration;
+
+/// Standard deviations of the ratio of two configurations from round to round for which the
+/// detectable difference is shown: a quiet, an ordinary and a noisy storage.
+pub(crate) const NOISES: [f64; 3] = [0.01, 0.03, 0.10];
+/// Times a stack that is preconditioned is written over from beginning to end: twice its capacity,
+/// as the SNIA Solid State Storage Performance Test Specification has it.
+pub(crate) const FILLS: u32 = 2;
+/// Commands as they would be typed, or why there are none.
+pub(crate) type Commands = Result<Vec<String>, String>;
+
+/// What must be known of the machine.
+pub(crate) struct Machine<'a> {
+    /// The exact commands that raise one configuration, by index, or why it cannot be raised.
+    pub(crate) commands: &'a dyn Fn(usize, &Configuration) -> Commands,
+    /// What this machine lacks to raise the configurations, none twice, and what to do about it.
+    pub(crate) missing: &'a dyn Fn() -> Vec<String>,
+    /// Bytes free in the file system a path lies on.
+    pub(crate) free_bytes: &'a dyn Fn(&Path) -> Option<u64>,
+    /// Measured rate of writing, B/s; none: not measured.
+    pub(crate) write_rate: Option<f64>,
+    /// Memory; none: not known.
+    pub(crate) memory_bytes: Option<u64>,
+    /// Where disk files lie for which the study names no directory.
+    pub(crate) scratch: &'a Path,
+}
+
+/// A figure known only to lie between two.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub(crate) struct Between {
+    /// Low end.
+    pub(crate) least: f64,
+    /// High end.
+    pub(crate) most: f64,
+}
+
+/// What a study will do.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct Plan {
+    /// Title of the study.
+    pub(crate) title: String,
+    /// The question at length.
+    pub(crate) question: Option<String>,
+    /// Where the study was read from.
+    pub(crate) study_name: String,
+    /// Everything random follows from it.
+    pub(crate) seed: u64,
+    /// What is asked and when to stop.
+    pub(crate) decide: Decide,
+    /// Where configurations are tried; none: at one place.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) places: Option<PlannedPlaces>,
+    /// Every configuration with its commands.
+    pub(crate) configurations: Vec<PlannedConfiguration>,
+    /// What each configuration goes through, in order.
+    pub(crate) workloads: Vec<PlannedWorkload>,
+    /// Order of the first round, by index of configuration.
+    pub(crate) first_order: Vec<usize>,
+    /// What is written and read.
+    pub(crate) moved: Moved,
+    /// What must be free.
+    pub(crate) disk: Vec<DiskNeed>,
+    /// How long it takes.
+    pub(crate) time: TimeEstimate,
+    /// Comparisons the probability of error is shared among, at each look.
+    pub(crate) comparisons: usize,
+    /// When the data are looked at and what could be told then.
+    pub(crate) looks: Vec<PlannedLook>,
+    /// What the reader should think about first.
+    pub(crate) lints: Vec<Lint>,
+}
+
+/// The places a study is tried at.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct PlannedPlaces {
+    /// The factor they are the levels of.
+    pub(crate) factor: String,
+    /// What they are called.
+    pub(crate) levels: Vec<String>,
+}
+
+/// One configuration.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct PlannedConfiguration {
+    /// Its name.
+    pub(crate) name: String,
+    /// Its layers as asked for, from the bottom up.
+    pub(crate) layers: Vec<String>,
+    /// Commands that raise it, as they would be typed.
+    pub(crate) commands: Vec<String>,
+}
+
+/// One workload.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct PlannedWorkload {
+    /// As the record will describe it.
+    #[serde(flatten)]
+    pub(crate) head: WorkloadHead,
+    /// How long its measured part takes, seconds; none: that depends on the storage.
+    pub(crate) measured_seconds: Option<f64>,
+}
+
+/// Bytes moved; what is moved by the clock is not in it. Most of it is written: what is read has
+/// been written before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct Moved {
+    /// By the largest trial.
+    pub(crate) trial_bytes: u64,
+    /// By a round of all configurations.
+    pub(crate) round_bytes: u64,
+    /// By all rounds, if none is spared.
+    pub(crate) total_bytes: u64,
+    /// Whether some workloads move as much as the storage can, on top of that.
+    pub(crate) open_ended: bool,
+    /// Room the data of the largest trial take.
+    pub(crate) data_bytes: u64,
+    /// What the study asks for to bring its stacks to rest; none: it does not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) precondition: Option<PlannedPrecondition>,
+}
+
+/// What it takes to bring the stacks of all configurations to their steady state once, on top of what
+/// the trials move.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+pub(crate) struct PlannedPrecondition {
+    /// In each round; else before the first one alone.
+    pub(crate) each_round: bool,
+    /// Bytes, with as few passes as there can be.
+    pub(crate) least_bytes: u64,
+    /// Bytes, with as many.
+    pub(crate) most_bytes: u64,
+}
+
+/// Room needed at once in one place.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct DiskNeed {
+    /// Directory.
+    pub(crate) path: PathBuf,
+    /// Bytes needed.
+    pub(crate) needed_bytes: u64,
+    /// Bytes free; none: not known.
+    pub(crate) free_bytes: Option<u64>,
+}
+
+/// How long it takes, as far as that can be known before.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct TimeEstimate {
+    /// Seconds of one round.
+    pub(crate) round_seconds: Between,
+    /// Seconds of the run: from a verdict at the first look to the last round that fits.
+    pub(crate) run_seconds: Between,
+    /// Rounds that fit into the time allowed; the low end goes with slow rounds.
+    pub(crate) rounds: (u32, u32),
+    /// Names of workloads whose time is not known at all: they come on top.
+    pub(crate) unknown: Vec<String>,
+    /// What was assumed.
+    pub(crate) assumed: String,
+}
+
+/// One look at the data.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub(crate) struct PlannedLook {
+    /// After so many complete rounds.
+    pub(crate) rounds: u32,
+    /// Probability of error it may spend on one comparison.
+    pub(crate) alpha: f64,
+    /// Smallest difference (0.1: 10 %) that could be told, for each of [`NOISES`].
+    pub(crate) detectable: [Option<f64>; 3],
+}
+
+/// Something to think about before the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Lint {
+    /// How bad.
+    pub(crate) weight: LintWeight,
+    /// One sentence.
+    pub(crate) text: String,
+}
+
+/// How bad it is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum LintWeight {
+    /// The run will fail, or end without an answer.
+    Problem,
+    /// The answer may be another than the reader thinks.
+    Note,
+}
+
+/// Nanoseconds as seconds.
+pub(super) fn seconds(ns: u64) -> f64 {
+    ns as f64 / 1e9
+}

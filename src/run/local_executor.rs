@@ -1,0 +1,227 @@
+//! Turns executed on this machine: stacks set up, tried and torn down.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::trial::{self, Before, TrialStart};
+use super::{Broken, Executor, Interrupt, Turn, Turned, Watcher};
+use crate::agent::remote_host::Peer;
+use crate::event::{Ended, Event};
+use crate::host::Host;
+use crate::journal::{EntryId, Journal};
+use crate::stack::{self, Site, StandingStack};
+use crate::study::{Provision, Study};
+use crate::time::Clock;
+
+/// Executes turns on this machine.
+pub(crate) struct LocalExecutor<'a> {
+    /// The question.
+    pub(crate) study: &'a Study,
+    /// Told every event, as it happens.
+    pub(crate) tell: &'a dyn Fn(Event) -> Result<(), Broken>,
+    /// Where stacks live.
+    pub(crate) host: &'a dyn Host,
+    /// Its peers, which may measure in step with it.
+    pub(crate) peers: &'a [Peer],
+    /// What exists because of us.
+    pub(crate) journal: &'a Journal,
+    /// Where mount points are made.
+    pub(crate) scratch: PathBuf,
+    /// Where time comes from.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Who watches.
+    pub(crate) watcher: &'a dyn Watcher,
+    /// How to stop it.
+    pub(crate) interrupt: Arc<Interrupt>,
+    /// Distinguishes the stacks of this execution from those of an earlier one of the same run.
+    pub(crate) execution: String,
+    /// Ids of devices that may be wiped, repeated on the command line.
+    pub(crate) wipe: Vec<String>,
+    /// Stacks that stand from one round to the next, by configuration.
+    pub(crate) standing: Vec<(usize, StandingStack)>,
+}
+
+impl Executor for LocalExecutor<'_> {
+    fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
+        self.lower_what_was_left()?;
+        let (round, configuration) = (turn.round, turn.configuration);
+        let stands = self.standing.iter().position(|(t, _)| *t == configuration);
+        let stands = stands.map(|at| self.standing.swap_remove(at).1);
+        let site = Site {
+            tag: format!("{}-r{round}-t{configuration}", self.execution),
+            seed: self.study.seed ^ u64::from(round),
+            wipe: &self.wipe,
+            ..self.site()
+        };
+        let wears_in = stands.is_none() && self.study.policy.precondition;
+        let raised = match stands {
+            Some(raised) => raised,
+            None => match self.raise(&site, turn)? {
+                Some(raised) => raised,
+                None => return Ok(self.turned(true)),
+            },
+        };
+        let going = self.trials(&site, turn, &raised, wears_in);
+        if self.study.policy.provision == Provision::Once && matches!(going, Ok(true)) {
+            self.standing.push((configuration, raised));
+        } else {
+            // Also where nothing more can be told: what stands must not outlive this.
+            let lowered = self.lower(round, configuration, raised);
+            going.as_ref().map_or(Ok(()), |_| lowered)?;
+        }
+        Ok(self.turned(going?))
+    }
+
+    fn end(&mut self) -> Result<(), Broken> {
+        let mut ended = self.lower_what_was_left();
+        let mut standing = std::mem::take(&mut self.standing);
+        standing.sort_by_key(|(configuration, _)| *configuration);
+        for (configuration, raised) in standing {
+            // Nobody may be left to hear of it: everything is lowered all the same.
+            let lowered = self.lower(0, configuration, raised);
+            ended = ended.and(lowered);
+        }
+        ended
+    }
+}
+
+impl LocalExecutor<'_> {
+    fn site(&self) -> Site<'_> {
+        Site {
+            host: self.host,
+            journal: self.journal,
+            scratch: self.scratch.clone(),
+            tag: String::new(),
+            seed: 0,
+            wipe: &[],
+            undo: stack::undo_kinds(),
+        }
+    }
+
+    fn turned(&self, going: bool) -> Turned {
+        match going && !self.interrupt.raised() {
+            true => Turned::Done,
+            false => Turned::Interrupted,
+        }
+    }
+
+    /// The trials of a turn. False: one was interrupted.
+    fn trials(
+        &self,
+        site: &Site<'_>,
+        turn: &Turn,
+        raised: &StandingStack,
+        wears_in: bool,
+    ) -> Result<bool, Broken> {
+        let mut capacity = self.study.configurations[turn.configuration].data_bytes();
+        for workload in turn.missing.iter().copied() {
+            let trial = trial::Trial {
+                executor: self,
+                site,
+                raised,
+                round: turn.round,
+                position: turn.position,
+                configuration: turn.configuration,
+                workload,
+                before: match wears_in {
+                    true => Before::Preconditioning { capacity },
+                    false => Before::Nothing,
+                },
+            };
+            capacity = 0;
+            let observation = trial.run();
+            let ended = observation.ended.clone();
+            if let Ended::Failed { error } = &ended {
+                self.watcher.warned(&self.of(turn.configuration, error));
+            }
+            (self.tell)(Event::Trial(Box::new(observation)))?;
+            if ended != Ended::Complete {
+                return Ok(matches!(ended, Ended::Failed { .. }) && !self.interrupt.raised());
+            }
+        }
+        Ok(true)
+    }
+
+    /// Raises a configuration's stack; a failure is recorded as a failed trial of its first workload.
+    fn raise(&self, site: &Site<'_>, turn: &Turn) -> Result<Option<StandingStack>, Broken> {
+        let (round, configuration) = (turn.round, turn.configuration);
+        self.watcher.begins(&TrialStart {
+            round,
+            configuration,
+            workload: None,
+            part: "set up",
+            control: None,
+        });
+        let began = self.clock.now_ns();
+        match self.study.configurations[configuration].stack.set_up(site) {
+            Ok(raised) => {
+                let elapsed_ns = self.clock.now_ns().saturating_sub(began);
+                let told = (self.tell)(Event::StackSetUp {
+                    round,
+                    configuration,
+                    layers: raised.facts().to_vec(),
+                    elapsed_ns,
+                });
+                match told {
+                    Ok(()) => Ok(Some(raised)),
+                    Err(broken) => self.lower(round, configuration, raised).and(Err(broken)),
+                }
+            }
+            Err(error) => {
+                let next = error.next();
+                let advice = if next.is_empty() {
+                    String::new()
+                } else {
+                    format!("; next: {next}")
+                };
+                let error = format!("cannot raise the stack: {error}{advice}");
+                self.watcher.warned(&self.of(configuration, &error));
+                let workload = turn.missing.first().copied().unwrap_or(0);
+                let today = self.clock.today();
+                let failed = trial::failed(round, 0, configuration, workload, &today, error);
+                (self.tell)(Event::Trial(Box::new(failed)))?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Tries again what earlier turns could not take down: it would be in the way of the next stack.
+    /// A machine that had lost its power may be back.
+    fn lower_what_was_left(&self) -> Result<(), Broken> {
+        let begin = format!("{}-r", self.execution);
+        let stands = |group: &str| {
+            let mut standing = self.standing.iter();
+            standing.any(|(configuration, _)| group.ends_with(&format!("-t{configuration}")))
+        };
+        let mut left = self.journal.pending();
+        left.retain(|entry| entry.group.starts_with(&begin) && !stands(&entry.group));
+        let left: Vec<EntryId> = left.iter().map(|entry| entry.id).collect();
+        // What still cannot be taken down was warned of already.
+        let report = stack::undo_entries(self.host, self.journal, &left);
+        report
+            .map(|_| ())
+            .map_err(|error| Broken(error.to_string()))
+    }
+
+    fn lower(&self, round: u32, configuration: usize, raised: StandingStack) -> Result<(), Broken> {
+        match raised.tear_down(&self.site()) {
+            Ok(()) => (self.tell)(Event::StackTornDown {
+                round,
+                configuration,
+            }),
+            Err(error) => {
+                let text = format!(
+                    "cannot lower the stack: {error}; before the next trial, and by `stackrace clean`, it is tried again"
+                );
+                let text = self.of(configuration, &text);
+                self.watcher.warned(&text);
+                (self.tell)(Event::Warned { text })
+            }
+        }
+    }
+
+    /// What is to be said of a configuration.
+    fn of(&self, configuration: usize, what: &str) -> String {
+        format!("{}: {what}", self.study.configurations[configuration].name)
+    }
+}

@@ -1,0 +1,263 @@
+//! One workload on one place, once, now; no verdict, nothing kept.
+//!
+//! The way to a first operation is short: a file or device needs neither store nor journal. A
+//! directory gets a private subdirectory, which is in a journal before it is made.
+
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
+
+use rustix::fs::Access;
+use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome, residency};
+
+use super::context::Context;
+use super::failure::Failure;
+use super::load_target::LoadTarget;
+use super::temporary;
+use crate::event::MetricHead;
+use crate::host::{Host, local::LocalHost};
+use crate::journal::{Journal, Undo};
+use crate::run::Interrupt;
+use crate::setting::Settings;
+use crate::unit;
+use crate::workload::{Place, Workload, WorkloadKind};
+
+/// So many files of the data are asked how much of them is in memory; more would take longer than
+/// the load.
+const RESIDENCY_FILES_MAX: usize = 512;
+
+/// What is asked for.
+pub(crate) struct LoadRequest<'a> {
+    /// The kind of workload.
+    pub(crate) kind: &'a WorkloadKind,
+    /// Its settings, checked.
+    pub(crate) settings: Settings,
+    /// What they make.
+    pub(crate) workload: Box<dyn Workload>,
+    /// What it is put on.
+    pub(crate) target: LoadTarget,
+    /// Whether the data are dropped from the page cache before each phase.
+    pub(crate) cold: bool,
+    /// Seed of everything random.
+    pub(crate) seed: u64,
+}
+
+/// One phase as it went.
+pub(crate) struct LoadedPhase {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Bytes of the data in the page cache before it, and bytes in all; none: not known.
+    pub(crate) resident: Option<(u64, u64)>,
+}
+
+/// What came of it.
+#[derive(Default)]
+pub(crate) struct Loaded {
+    /// The phases that began.
+    pub(crate) phases: Vec<LoadedPhase>,
+    /// One for each phase; apart, because workloads evaluate them all together.
+    pub(crate) outcomes: Vec<PhaseOutcome>,
+    /// Figures; none: not measured.
+    pub(crate) metrics: Vec<(MetricHead, Option<f64>)>,
+    /// What kept a phase from beginning; none: all began, or it was interrupted.
+    pub(crate) trouble: Option<String>,
+    /// It was stopped before its end.
+    pub(crate) interrupted: bool,
+}
+
+/// Loads a place until the workload ends or is interrupted.
+///
+/// # Errors
+/// The workload cannot be put on this place; nothing was touched.
+pub(crate) fn run(
+    context: &Context,
+    request: &LoadRequest<'_>,
+    interrupt: &Interrupt,
+) -> Result<Loaded, Failure> {
+    let ledger = OnceLock::new();
+    let load = Load {
+        request,
+        ledger: &ledger,
+        interrupt,
+    };
+    match &request.target {
+        LoadTarget::Existing { path, bytes } => {
+            check_existing(request, path, *bytes)?;
+            Ok(load.measure(Path::new(""), Some(path)))
+        }
+        LoadTarget::Directory(directory) => {
+            let host = LocalHost::new(Arc::new(|_| ()));
+            check_directory(request, &host, directory)?;
+            temporary::work(context, &host, |journal, id| {
+                let private = private(&host, journal, directory, id)?;
+                Ok(load.lay_out_and_measure(&private))
+            })
+        }
+    }
+}
+
+/// Refuses a workload that would do more than read, or read more than there is.
+fn check_existing(request: &LoadRequest<'_>, path: &Path, bytes: u64) -> Result<(), Failure> {
+    request.workload.on_existing().map_err(|why| {
+        Failure::refused(format!(
+            "{} is a file or device, and {} cannot use it: {why}",
+            path.display(),
+            request.kind.name
+        ))
+        .next("name a directory, or only read: random mode=read, sequential mode=read")
+    })?;
+    let size = request
+        .settings
+        .optional_bytes("size")
+        .ok()
+        .flatten()
+        .unwrap_or(0);
+    if size > bytes {
+        return Err(Failure::refused(format!(
+            "{} holds {}, and {} are to be read",
+            path.display(),
+            unit::bytes(bytes),
+            unit::bytes(size)
+        ))
+        .next("leave size out: all of it"));
+    }
+    Ok(())
+}
+
+/// Refuses a directory that cannot take the data.
+fn check_directory(
+    request: &LoadRequest<'_>,
+    host: &dyn Host,
+    directory: &Path,
+) -> Result<(), Failure> {
+    let refused = |why: &dyn std::fmt::Display| {
+        Failure::refused(format!("{} cannot be used: {why}", directory.display()))
+            .next("name a directory you may write to")
+    };
+    rustix::fs::access(directory, Access::WRITE_OK | Access::EXEC_OK)
+        .map_err(|errno| refused(&std::io::Error::from(errno)))?;
+    let free = host
+        .free_bytes(directory)
+        .map_err(|error| refused(&error))?;
+    let needed = request.workload.cost().disk_bytes;
+    if needed > free {
+        return Err(Failure::refused(format!(
+            "{} has {} free; this needs {}",
+            directory.display(),
+            unit::bytes(free),
+            unit::bytes(needed)
+        ))
+        .next("free space there, or give less data"));
+    }
+    Ok(())
+}
+
+/// A subdirectory of our own, in the journal before it is made.
+fn private(
+    host: &dyn Host,
+    journal: &Journal,
+    directory: &Path,
+    id: &str,
+) -> Result<PathBuf, Failure> {
+    let private = directory.join(format!(".stackrace-load-{id}"));
+    journal
+        .will("load", Undo::RemoveTree(private.clone()))
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    host.create_dir(&private)
+        .map_err(|error| Failure::refused(error.to_string()).next(error.next()))?;
+    Ok(private)
+}
+
+/// A load under way.
+struct Load<'a> {
+    request: &'a LoadRequest<'a>,
+    /// Of the data of this load, if they are verified.
+    ledger: &'a OnceLock<ContentLedger>,
+    interrupt: &'a Interrupt,
+}
+
+impl Load<'_> {
+    fn lay_out_and_measure(&self, private: &Path) -> Loaded {
+        let control = self.interrupt.control();
+        let prepared = self
+            .request
+            .workload
+            .prepare(&self.place(private, None, &control));
+        let mut loaded = Loaded {
+            interrupted: control.stopped(),
+            ..Loaded::default()
+        };
+        match prepared {
+            _ if control.stopped() => {}
+            Err(trouble) => loaded.trouble = Some(trouble.0),
+            Ok(()) => loaded = self.measure(private, None),
+        }
+        loaded
+    }
+
+    fn place<'b>(
+        &'b self,
+        directory: &'b Path,
+        existing: Option<&'b Path>,
+        control: &'b Control,
+    ) -> Place<'b> {
+        Place {
+            directory,
+            bare: None,
+            existing,
+            ledger: self.ledger,
+            seed: self.request.seed,
+            control,
+        }
+    }
+
+    /// Runs all phases, until one fails or is interrupted.
+    fn measure(&self, directory: &Path, existing: Option<&Path>) -> Loaded {
+        let mut loaded = Loaded::default();
+        for (phase, name) in self.request.workload.phases().into_iter().enumerate() {
+            let settled = self.request.workload.settles(phase);
+            let resident = settled.then(|| self.settle(directory, existing)).flatten();
+            let control = self.interrupt.control();
+            let place = self.place(directory, existing, &control);
+            let outcome = self.request.workload.measure(phase, &place);
+            loaded.interrupted = control.stopped();
+            match outcome {
+                Ok(outcome) => loaded.outcomes.push(outcome),
+                Err(_) if loaded.interrupted => break,
+                Err(trouble) => {
+                    loaded.trouble = Some(trouble.0);
+                    break;
+                }
+            }
+            loaded.phases.push(LoadedPhase { name, resident });
+            if loaded.outcomes[phase].ended != PhaseEnd::Complete {
+                break;
+            }
+        }
+        let heads = self.request.workload.metrics();
+        let values = if loaded.outcomes.len() == self.request.workload.phases().len() {
+            self.request.workload.evaluate(&loaded.outcomes)
+        } else {
+            vec![None; heads.len()]
+        };
+        loaded.metrics = heads.into_iter().zip(values).collect();
+        loaded
+    }
+
+    /// Empties the page cache of the data if asked to, and looks what is left in it. What cannot be
+    /// looked at is not known to be cold, and not said to be.
+    fn settle(&self, directory: &Path, existing: Option<&Path>) -> Option<(u64, u64)> {
+        if !self.request.cold {
+            return None;
+        }
+        match existing {
+            Some(path) => {
+                residency::evict(path).ok()?;
+                residency::resident_bytes(path).ok()
+            }
+            None => {
+                residency::evict_tree(directory).ok()?;
+                residency::resident_bytes_below(directory, RESIDENCY_FILES_MAX).ok()
+            }
+        }
+    }
+}

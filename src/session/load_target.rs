@@ -1,0 +1,62 @@
+//! What a load is put on: a directory, or something that exists and is only read.
+
+use std::fs::File;
+use std::io::{Seek, SeekFrom};
+use std::os::unix::fs::FileTypeExt;
+use std::path::{Path, PathBuf};
+
+use super::failure::Failure;
+
+/// What a load is put on.
+#[derive(Debug)]
+pub(crate) enum LoadTarget {
+    /// A private subdirectory is made in it.
+    Directory(PathBuf),
+    /// A regular file or block device: only ever read.
+    Existing {
+        /// Where it is.
+        path: PathBuf,
+        /// How much it holds.
+        bytes: u64,
+    },
+}
+
+impl LoadTarget {
+    /// Finds out what a path is; nothing is changed by that.
+    ///
+    /// # Errors
+    /// It does not exist, cannot be read, or is nothing that holds data.
+    pub(crate) fn look(asked: &Path) -> Result<Self, Failure> {
+        let refused = |why: &dyn std::fmt::Display, next: &str| {
+            Failure::refused(format!("{}: {why}", asked.display())).next(next.to_owned())
+        };
+        let existing = "name an existing directory, file or block device";
+        let path = std::fs::canonicalize(asked).map_err(|error| refused(&error, existing))?;
+        let kind = std::fs::metadata(&path).map_err(|error| refused(&error, existing))?;
+        if kind.is_dir() {
+            return Ok(Self::Directory(path));
+        }
+        if !kind.is_file() && !kind.file_type().is_block_device() {
+            return Err(refused(
+                &"it is neither a directory, a file nor a block device",
+                existing,
+            ));
+        }
+        let readable = "become a user who may read it (root, or the group disk for a device)";
+        // The length of a device is where its end is.
+        let bytes = File::open(&path)
+            .and_then(|mut file| file.seek(SeekFrom::End(0)))
+            .map_err(|error| refused(&error, readable))?;
+        if bytes == 0 {
+            return Err(refused(&"it is empty", "name a file with something in it"));
+        }
+        Ok(Self::Existing { path, bytes })
+    }
+
+    /// Its path.
+    pub(crate) fn path(&self) -> &Path {
+        match self {
+            Self::Directory(path) | Self::Existing { path, .. } => path,
+        }
+    }
+}

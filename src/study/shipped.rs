@@ -1,0 +1,36 @@
+//! The studies that ship with the program.
+
+/// The studies that ship, by name, with their text.
+pub(crate) const SHIPPED: &[(&str, &str)] = &[
+    (
+        "block-size-sweep",
+        include_str!("../../studies/block-size-sweep.toml"),
+    ),
+    ("demo", include_str!("../../studies/demo.toml")),
+    ("drbd-gfs2", include_str!("../../studies/drbd-gfs2.toml")),
+    (
+        "ext4-vs-xfs",
+        include_str!("../../studies/ext4-vs-xfs.toml"),
+    ),
+    (
+        "mkfs-options",
+        include_str!("../../studies/mkfs-options.toml"),
+    ),
+    (
+        "netatalk-cnid",
+        include_str!("../../studies/netatalk-cnid.toml"),
+    ),
+    ("zfs-ashift", include_str!("../../studies/zfs-ashift.toml")),
+    (
+        "zfs-block-size",
+        include_str!("../../studies/zfs-block-size.toml"),
+    ),
+    (
+        "zfs-migration",
+        include_str!("../../studies/zfs-migration.toml"),
+    ),
+    (
+        "zfs-three-os",
+        include_str!("../../studies/zfs-three-os.toml"),
+    ),
+];
