@@ -25,6 +25,7 @@ mod nodes;
     not(feature = "afp"),
     expect(
         dead_code,
+        unused_imports,
         reason = "without the client only its check reads the protocol"
     )
 )]
@@ -32,13 +33,11 @@ pub(crate) mod protocol;
 #[cfg(feature = "afp")]
 mod volume;
 
-#[cfg(feature = "afp")]
 use std::fmt;
 
 pub(crate) use mount::AfpMount;
 
 /// Why something did not work.
-#[cfg(feature = "afp")]
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum AfpError {
     /// The server said no: what was asked, and its code (negative).
@@ -49,7 +48,6 @@ pub(crate) enum AfpError {
     Malformed(&'static str),
 }
 
-#[cfg(feature = "afp")]
 impl fmt::Display for AfpError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
