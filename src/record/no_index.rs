@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::error::RecordError;
 use super::read::Record;
-use crate::event::Line;
+use crate::event::LogLine;
 
 /// There is none.
 #[derive(Debug)]
@@ -26,7 +26,7 @@ impl Index {
     }
 
     /// Cannot be called.
-    pub(crate) fn note(&mut self, _: &str, _: &Line) -> Result<(), RecordError> {
+    pub(crate) fn note(&mut self, _: &str, _: &LogLine) -> Result<(), RecordError> {
         match self.0 {}
     }
 }

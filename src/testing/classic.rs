@@ -1,10 +1,10 @@
 //! Reports and command lines of the classic tools.
 
-use crate::classic::bonnie;
-use crate::classic::fio::{self, Place, Sections};
-use crate::classic::postmark::language::{Answer, From, Settings};
-use crate::classic::postmark::{metrics, parse, values};
-use crate::classic::sysbench;
+use crate::tools::bonnie;
+use crate::tools::fio::{self, Place, Sections};
+use crate::tools::postmark::language::{Answer, From, Settings};
+use crate::tools::postmark::{metrics, parse, values};
+use crate::tools::sysbench;
 
 /// Reports of PostMark are read into finite figures, or refused with a place. Every line of its
 /// commands leaves a configuration that can be run.
