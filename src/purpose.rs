@@ -253,17 +253,21 @@ pub(crate) fn find(name: &str) -> Option<&'static Purpose> {
 impl PurposeWorkload {
     /// The workload's table, sized to take about `seconds`, or with a given data size.
     pub(crate) fn toml(&self, pace: Pace, seconds: f64, size: Option<u64>) -> String {
+        // Half of the time goes to preparing, flushing and tearing down.
         let affordable = if self.passes > 0.0 {
             pace.write_rate * seconds * 0.5 / self.passes.max(1.0)
         } else {
             0.0
         };
+        // Less than 16 MiB would be gone before the first sample of the throughput is taken.
         let fitting = (affordable as u64).clamp(16 * MIB, self.size_max.max(16 * MIB)) / MIB * MIB;
         let bytes = size.unwrap_or(fitting);
+        // Fewer than 100 files are measured too coarsely, more than 100,000 fill directories for minutes.
         let count =
             (pace.create_rate * seconds / self.file_costs.max(1.0)).clamp(100.0, 100_000.0) as u64;
         // Two digits are enough to size a workload, and easier to read in the printed study.
         let count = round_two(count);
+        // Random access lasts a fixed time: it has no end that data could set.
         let time = format!("\"{:.0} ms\"", (seconds * 500.0).clamp(300.0, 30_000.0));
         self.template
             .replace("SIZE", &format!("{bytes}"))

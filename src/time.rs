@@ -1,4 +1,4 @@
-//! Wall clock and monotonic clock behind one trait, so that tests can make time up.
+//! Wall clock and monotonic clock behind one trait, so that tests can use a clock of their own.
 
 use std::time::Duration;
 
@@ -8,7 +8,7 @@ pub(crate) trait Clock: Send + Sync {
     fn now_ns(&self) -> u64;
     /// Time of day, RFC 3339 in UTC with milliseconds.
     fn today(&self) -> String;
-    /// Waits.
+    /// Waits; the only place of the program that does, besides the pacing of the load.
     fn sleep(&self, duration: Duration);
 }
 
@@ -39,7 +39,10 @@ impl Clock for SystemClock {
             .to_string()
     }
 
-    #[expect(clippy::disallowed_methods, reason = "this is the room that waits")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "everything else waits by calling this"
+    )]
     fn sleep(&self, duration: Duration) {
         std::thread::sleep(duration);
     }

@@ -1,7 +1,7 @@
-//! Bytes, times and shares as people write them, and as they are shown.
+//! Amounts of bytes, times and shares: read as people write them, shown as people read them.
 //!
-//! IEC (KiB = 1024 B) and SI (kB = 1000 B) are always spelled out; a bare `k` or `M` is refused
-//! because half of the world reads it the other way.
+//! IEC units (KiB = 1024 B) and SI units (kB = 1000 B) are spelled out. A bare `k` or `M` is refused,
+//! because it means 1000 to some readers and 1024 to others.
 
 /// Parses an amount of bytes: `512`, `512 B`, `4 KiB`, `1.5 GiB`, `100 MB`.
 ///
@@ -23,7 +23,7 @@ pub(crate) fn parse_bytes(text: &str) -> Result<u64, String> {
         "PB" => 1e15,
         other => {
             return Err(format!(
-                "\"{other}\" is no unit of bytes: write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB (1000)"
+                "\"{other}\" is not a unit of bytes: write B, KiB, MiB, GiB, TiB, PiB (1024) or kB, MB, GB, TB, PB (1000)"
             ));
         }
     };
@@ -46,11 +46,12 @@ pub(crate) fn parse_time_ns(text: &str) -> Result<u64, String> {
         "d" => 86_400e9,
         other => {
             return Err(format!(
-                "\"{other}\" is no unit of time: write ns, us, ms, s, min, h or d"
+                "\"{other}\" is not a unit of time: write ns, us, ms, s, min, h or d"
             ));
         }
     };
-    whole((number * factor).round()).ok_or_else(|| format!("\"{text}\" is no time"))
+    // Rounded, for a float holds many decimal fractions only nearly: 0.3 ms is 300,000.00000000006 ns.
+    whole((number * factor).round()).ok_or_else(|| format!("\"{text}\" is not a time"))
 }
 
 /// Parses a share: `5 %` or `0.05`.
@@ -62,7 +63,7 @@ pub(crate) fn parse_share(text: &str) -> Result<f64, String> {
     match unit {
         "%" => Ok(number / 100.0),
         "" => Ok(number),
-        other => Err(format!("\"{other}\" is no share: write 5 % or 0.05")),
+        other => Err(format!("\"{other}\" is not a share: write 5 % or 0.05")),
     }
 }
 
@@ -75,6 +76,7 @@ pub(crate) fn parse_weights(text: &str) -> Result<Vec<(u64, u32)>, String> {
     let mut weights: Vec<(u64, u32)> = Vec::new();
     for part in text.split(',') {
         let (amount, weight) = match part.split_once(':') {
+            // What is not a number gets the weight that is refused below, with the same advice.
             Some((amount, weight)) => (amount, weight.trim().parse().unwrap_or(0)),
             None => (part, 1),
         };
@@ -87,7 +89,7 @@ pub(crate) fn parse_weights(text: &str) -> Result<Vec<(u64, u32)>, String> {
         }
         if weights.iter().any(|(known, _)| *known == amount) {
             return Err(format!(
-                "{} is there twice: write each size once, with one weight",
+                "{} appears twice: write each size once, with one weight",
                 bytes(amount)
             ));
         }
@@ -104,6 +106,7 @@ fn split(text: &str) -> Result<(f64, &str), String> {
     let number = text[..digits]
         .parse::<f64>()
         .map_err(|_| format!("\"{text}\" does not begin with a number"))?;
+    // Hundreds of digits parse as infinity, which no comparison below would catch.
     if !number.is_finite() {
         return Err(format!("\"{text}\" is too large"));
     }
@@ -149,6 +152,7 @@ pub(crate) fn operations_per_second(value: f64) -> String {
 
 /// A time, three digits: `1.23 ms`.
 pub(crate) fn time_ns(value: f64) -> String {
+    // From here on three digits would show "60.0 s", which people read as a minute.
     if value >= 59.95e9 {
         return long_time(value / 1e9);
     }
@@ -165,10 +169,11 @@ pub(crate) fn long_time(seconds: f64) -> String {
     }
 }
 
-/// A share in per cent with the digits it deserves: `12 %`, `3.4 %`, `0.21 %`.
+/// A share in percent, with two or three digits: `12 %`, `3.4 %`, `0.21 %`.
 pub(crate) fn percent(share: f64) -> String {
     let value = share * 100.0;
     match value.abs() {
+        // The limits lie where rounding would add a digit: 9.96 is shown as 10, not as 10.0.
         v if v >= 9.95 => format!("{value:.0} %"),
         v if v >= 0.95 => format!("{value:.1} %"),
         _ => format!("{value:.2} %"),
@@ -192,6 +197,7 @@ fn scaled(value: f64, base: f64, units: &[&str]) -> String {
 fn three_digits(value: f64, units: &[&str]) -> String {
     let mut value = value;
     let mut index = 0;
+    // 999.5 and more would be rounded to four digits.
     while value >= 999.5 && index + 1 < units.len() {
         value /= 1000.0;
         index += 1;
@@ -203,6 +209,7 @@ fn three_digits(value: f64, units: &[&str]) -> String {
         _ => 2,
     };
     let unit = units[index];
+    // "12 /s" would read as a division.
     let space = if unit.starts_with('/') { "" } else { " " };
     format!("{value:.digits$}{space}{unit}")
 }
@@ -244,7 +251,7 @@ mod tests {
             ("4 KiB:-3", "weight of at least 1"),
             ("4 KiB:70 %", "weight of at least 1"),
             ("4 KiB:99999999999", "weight of at least 1"),
-            ("4 KiB:1, 4096:2", "4 KiB is there twice"),
+            ("4 KiB:1, 4096:2", "4 KiB appears twice"),
             ("4k:1", "KiB"),
             ("", "does not begin with a number"),
             ("4 KiB:1,", "does not begin with a number"),
@@ -255,7 +262,7 @@ mod tests {
     }
 
     proptest::proptest! {
-        /// What is written is what is read, with any blanks.
+        /// Weights are read as they were written, with any blanks.
         #[test]
         fn weights_survive_being_written(
             sizes in proptest::collection::btree_map(1u32..1 << 20, 1u32.., 1..9),
@@ -270,7 +277,7 @@ mod tests {
             proptest::prop_assert_eq!(parse_weights(&text.join(",")), Ok(expected));
         }
 
-        /// No text at all makes it fail otherwise than with a sentence.
+        /// Any text is either read or refused: nothing panics.
         #[test]
         fn any_text_is_read_or_refused(text in ".{0,40}") {
             if let Ok(weights) = parse_weights(&text) {

@@ -104,7 +104,10 @@ fn an_import_is_a_run_like_any_other() {
         );
     }
     assert!(ended(ground.stackrace(&["runs"])).contains("imported  Old and new"));
-    assert!(ground.store().join("stackrace.db").exists());
+    assert_eq!(
+        ground.store().join("stackrace.db").exists(),
+        cfg!(feature = "sqlite")
+    );
     let resumed = ground.stackrace(&["resume"]);
     resumed.ended(3);
     resumed.err_has("there is nothing to go on with");

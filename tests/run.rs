@@ -300,6 +300,9 @@ fn reports(ground: &Ground) {
     reason = "another program has to read the index"
 )]
 fn the_index_answers_sql_and_can_be_made_again() {
+    if !cfg!(feature = "sqlite") {
+        needs::skip("built without SQLite");
+    }
     let sqlite = needs::tool("sqlite3");
     let ground = Ground::new();
     ground.make_dir("data");

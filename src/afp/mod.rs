@@ -13,13 +13,28 @@
 //! in them, [`volume`] asks for one thing; [`files`] does what the kernel wants with that, and [`mount`]
 //! hands it through.
 
+#[cfg_attr(not(feature = "afp"), expect(dead_code, reason = "as of the protocol"))]
 mod codes;
+#[cfg(feature = "afp")]
 mod dsi;
+#[cfg_attr(not(feature = "afp"), expect(dead_code, reason = "as of the protocol"))]
 mod error;
+#[cfg(feature = "afp")]
 mod files;
+#[cfg_attr(not(feature = "afp"), path = "no_mount.rs")]
 mod mount;
+#[cfg(feature = "afp")]
 mod nodes;
+#[cfg_attr(
+    not(feature = "afp"),
+    expect(
+        dead_code,
+        unused_imports,
+        reason = "without the client only its check reads the protocol"
+    )
+)]
 pub(crate) mod protocol;
+#[cfg(feature = "afp")]
 mod volume;
 
 pub(crate) use mount::AfpMount;

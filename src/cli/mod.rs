@@ -63,7 +63,11 @@ pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let words = words.map(std::ffi::OsStr::from_bytes);
     let words = std::iter::once("stackrace".as_ref()).chain(words);
-    Arguments::whole().try_get_matches_from(words).is_ok()
+    match Arguments::whole().try_get_matches_from(words) {
+        Ok(_) => true,
+        // `--help` ends the reading early, but is no mistake.
+        Err(error) => error.kind() == clap::error::ErrorKind::DisplayHelp,
+    }
 }
 
 fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {

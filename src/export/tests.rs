@@ -3,10 +3,9 @@
 use super::*;
 use crate::record::sample;
 use crate::tables::ColumnValues;
-use crate::tables::TableForm;
-use ::parquet::file::reader::{FileReader, SerializedFileReader};
-use ::parquet::record::Field;
-use std::io::Write;
+
+#[cfg(feature = "parquet")]
+mod forms;
 
 /// Made-up runs, each with an id of its own.
 fn records() -> Vec<Record> {
@@ -84,48 +83,6 @@ fn no_table_has_a_name_twice_or_a_column_of_another_length() {
             };
             assert_eq!(rows, table.rows(), "{}: {}", kind.name, column.name);
         }
-    }
-}
-
-/// The cell as JSON has it, read back from Parquet.
-fn cell(field: &Field) -> serde_json::Value {
-    use jiff::Timestamp;
-    match field {
-        Field::Null => serde_json::Value::Null,
-        Field::Bool(value) => (*value).into(),
-        Field::Long(value) => (*value).into(),
-        Field::Double(value) => (*value).into(),
-        Field::Str(value) => value.clone().into(),
-        Field::TimestampMicros(value) => {
-            format!("{:.6}", Timestamp::from_microsecond(*value).unwrap()).into()
-        }
-        other => panic!("{other:?}"),
-    }
-}
-
-#[test]
-fn all_forms_hold_the_same_cells() {
-    for kind in ALL {
-        let table = (kind.of)(&records());
-        let json: serde_json::Value =
-            serde_json::from_slice(&TableForm::Json.render(&table).unwrap()).unwrap();
-        let json = json.as_array().unwrap();
-        assert_eq!(json.len(), table.rows());
-        let mut file = tempfile::tempfile().unwrap();
-        file.write_all(&TableForm::Parquet.render(&table).unwrap())
-            .unwrap();
-        let file = SerializedFileReader::new(file).unwrap();
-        let mut rows = 0;
-        for (row, expected) in file.get_row_iter(None).unwrap().zip(json) {
-            for (name, field) in row.unwrap().get_column_iter() {
-                assert_eq!(cell(field), expected[name], "{}: {name}", kind.name);
-            }
-            rows += 1;
-        }
-        assert_eq!(rows, table.rows(), "{}", kind.name);
-        let csv = String::from_utf8(TableForm::Csv.render(&table).unwrap()).unwrap();
-        let head: Vec<&str> = csv.lines().next().unwrap().split(',').collect();
-        assert_eq!(head.len(), table.columns.len());
     }
 }
 

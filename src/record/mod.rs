@@ -6,6 +6,7 @@
 //! run. This is the only room that writes results and the only one that speaks SQL.
 
 mod error;
+#[cfg_attr(not(feature = "sqlite"), path = "no_index.rs")]
 mod index;
 mod log;
 mod now;

@@ -7,6 +7,7 @@
 mod column;
 mod csv;
 mod json;
+#[cfg_attr(not(feature = "parquet"), path = "no_parquet.rs")]
 mod parquet;
 
 pub(crate) use column::{Column, ColumnOf, ColumnValues, DataTable, columns};

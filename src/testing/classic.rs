@@ -1,4 +1,4 @@
-//! What the classic tools print and are told.
+//! Reports and command lines of the classic tools.
 
 use crate::tools::bonnie;
 use crate::tools::fio::{self, Place, Sections};
@@ -6,8 +6,8 @@ use crate::tools::postmark::language::{Answer, From, Settings};
 use crate::tools::postmark::{metrics, parse, values};
 use crate::tools::sysbench;
 
-/// PostMark's reports: figures that can be figures, or a place. PostMark's commands: every line
-/// means something, and leaves a configuration that can be run.
+/// Reports of PostMark are read into finite figures, or refused with a place. Every line of its
+/// commands leaves a configuration that can be run.
 pub fn postmark(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     match parse(&text) {
@@ -55,7 +55,7 @@ pub fn postmark(data: &[u8]) {
     }
 }
 
-/// What bonnie++ prints: what is read prints, as a table and as CSV; a refusal has its place.
+/// A report of bonnie++ that was read can be printed as a table and as CSV; a refusal has a place.
 pub fn bonnie(data: &[u8]) {
     let Ok(shown) = std::str::from_utf8(data) else {
         return;
@@ -90,7 +90,7 @@ pub fn bonnie(data: &[u8]) {
     }
 }
 
-/// A report of sysbench: refused with a place in the text, or read, printed and read again the same.
+/// A report of sysbench is refused with a place, or is the same after printing and reading it.
 pub fn sysbench(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let reports = match sysbench::parse(&text) {
@@ -126,7 +126,7 @@ pub fn sysbench(data: &[u8]) {
     }
 }
 
-/// A job file: refused with a line of it, or jobs that can be asked of an engine.
+/// A job file of fio is refused with its line, or gives jobs that the engine can run.
 pub fn fio(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     let mut sections = Sections::default();

@@ -21,11 +21,11 @@ use stackrace_engine::{Control, Op};
 
 use super::input::Input;
 
-/// Steps that are tried of a sequence without end.
+/// How many steps of an endless sequence are tried.
 const STEPS: usize = 1000;
 
-/// Any phase: refused, or every step lies whole inside its file, has a size that was asked for,
-/// and is of a kind that was asked for.
+/// Any phase is refused, or each of its steps lies inside its file and has a size and a kind that
+/// were asked for.
 pub fn shape(data: &[u8]) {
     let mut input = Input::new(data);
     let spec = spec(&mut input);
@@ -110,8 +110,8 @@ fn spec(input: &mut Input<'_>) -> Spec {
     }
 }
 
-/// Pools of any shape: a write of any size that was announced is given, zeros are zeros, and what
-/// is not to repeat does not.
+/// Pools of any shape give every announced size of write; zeros are zeros, and content that must not
+/// repeat does not.
 pub fn content(data: &[u8]) {
     let mut input = Input::new(data);
     let content = match input.below(4) {
@@ -158,8 +158,8 @@ pub fn content(data: &[u8]) {
     }
 }
 
-/// Any bytes as a tar archive: unpacked or refused with a place in it, and nothing outside of the
-/// destination is made, changed or gone.
+/// Any bytes as a tar archive are unpacked or refused with a place. Nothing outside of the destination
+/// is created, changed or deleted.
 pub fn archive(data: &[u8]) {
     static NUMBER: AtomicU64 = AtomicU64::new(0);
     let number = NUMBER.fetch_add(1, Ordering::Relaxed);
@@ -196,7 +196,7 @@ pub fn archive(data: &[u8]) {
     fs::remove_dir_all(&home).expect("what was unpacked can be removed");
 }
 
-/// Operations of any times: none is lost, wherever it is counted.
+/// No operation is lost, whatever its times, wherever it is counted.
 pub fn recorder(data: &[u8]) {
     const OPS: [Op; 3] = [Op::Read, Op::Write, Op::Fsync];
     let mut input = Input::new(data);
@@ -228,7 +228,7 @@ pub fn recorder(data: &[u8]) {
     assert_eq!(counted, (expected.1, expected.2));
 }
 
-/// Schedules of any rate: intended starts never go back.
+/// Intended starts never go back in time, at any rate.
 pub fn schedule(data: &[u8]) {
     let mut input = Input::new(data);
     let rate = input.f64().abs();
@@ -253,7 +253,7 @@ pub fn schedule(data: &[u8]) {
     }
 }
 
-/// Sets of files: every name once, each below the root, each size in its range.
+/// In any set of files each name appears once, lies below the root and has a size in range.
 pub fn files(data: &[u8]) {
     let mut input = Input::new(data);
     let set = FileSet {

@@ -1,4 +1,4 @@
-//! What other tools print.
+//! Printed results of other tools.
 
 use crate::event::{Event, FORMAT, LogLine, RunStarted};
 use crate::import::{self, Source};
@@ -8,7 +8,7 @@ use crate::record::Record;
 /// Configurations, workloads and rounds of a design that is reported on.
 const REPORTED_MAX: usize = 60;
 
-/// A text, taken for that of each tool and as it is recognised.
+/// Reads a text as each tool's, and as the tool that is recognised.
 pub fn import(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
     for importer in import::importers() {
@@ -17,7 +17,7 @@ pub fn import(data: &[u8]) {
     read(&text, None);
 }
 
-/// Refused with a line of the text, or figures that make sense, from which every report can be made.
+/// A text is refused with its line, or gives finite figures that every report can show.
 fn read(text: &str, tool: Option<&str>) {
     let results = match import::read(text, tool) {
         Ok(results) => results,
@@ -52,7 +52,7 @@ fn read(text: &str, tool: Option<&str>) {
     super::record::reported(&record(&sources));
 }
 
-/// The record an import of these would leave.
+/// The record that an import of these results would leave.
 fn record(sources: &[Source]) -> Record {
     let design = import::design(sources, "2026-11-21T14:05:00.000Z");
     let rounds = design.decide.rounds_max;

@@ -1,6 +1,6 @@
-//! Bytes read as numbers and texts, for checks of things that are no text themselves.
+//! Numbers and texts drawn from bytes, for checks of functions that take no text.
 
-/// What is left of the bytes; where none are left every number is 0 and every text empty.
+/// The bytes that are left. Without any, every number is 0 and every text is empty.
 pub(super) struct Input<'a>(&'a [u8]);
 
 impl<'a> Input<'a> {
@@ -48,7 +48,7 @@ impl<'a> Input<'a> {
         usize::from(self.u8()) % bound
     }
 
-    /// A number of up to so many bits: small ones are as likely as large ones.
+    /// A number of up to so many bits; each number of bits is equally likely.
     pub(super) fn up_to_bits(&mut self, bits: u32) -> u64 {
         let width = u32::from(self.u8()) % (bits + 1);
         self.u64() & 1u64.checked_shl(width).map_or(u64::MAX, |bound| bound - 1)

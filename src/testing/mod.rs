@@ -1,11 +1,11 @@
-//! What `tests/` and `fuzz/` need of the private rooms, and nothing else.
+//! What `tests/` and `fuzz/` may use of the private rooms.
 //!
-//! One check for each parser, and for the arithmetic that works on numbers from outside. A check
-//! takes any bytes and panics where a promise is broken: a refusal without a place, a text that
-//! does not come back as it was written, a number outside its range. `fuzz/` finds inputs for the
-//! checks, `tests/corpus.rs` tries every kept one in an ordinary test run.
+//! There is one check for each parser, and for arithmetic on numbers from outside. A check takes any
+//! bytes. It panics where a promise is broken: a refusal has no place in the text, a text is not
+//! written as it was read, a number is outside its range. `fuzz/` searches inputs for the checks;
+//! `tests/corpus.rs` tries the kept ones in every test run.
 //!
-//! The product uses nothing of this.
+//! The program itself uses nothing of this room.
 
 mod classic;
 mod engine;
@@ -30,7 +30,7 @@ pub use stats::stats;
 pub use study::{compare, study};
 pub use system::{afp, command, journal, mountinfo, observe, stack, wire};
 pub use web::request;
-pub use words::{arguments, unit};
+pub use words::{arguments, is_understood, unit};
 
 /// A test of this machine: its name, and the function, which returns what the machine lacks for it.
 pub type OnMachine = (String, Box<dyn Fn() -> Result<(), String> + Send>);
@@ -51,7 +51,7 @@ pub fn on_machine() -> impl Iterator<Item = OnMachine> {
     of_many.chain(of_layers)
 }
 
-/// One check: its name, which is that of its fuzz target and of its corpus, and the function.
+/// One check: the name of its fuzz target and its corpus, and its function.
 pub type Check = (&'static str, fn(&[u8]));
 
 /// Every check, alphabetical.

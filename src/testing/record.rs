@@ -1,4 +1,4 @@
-//! Logs of runs, and everything that is made from them: verdict and reports.
+//! Logs of runs, and what is made from them: verdicts and reports.
 
 use std::io::Write;
 use std::path::Path;
@@ -21,7 +21,7 @@ const VALUES_MAX: usize = 10_000;
 /// Largest log that is reported on in every form.
 const REPORTED_MAX: usize = 64 << 10;
 
-/// A log: its lines come back as they were read, and every report can be made of it.
+/// The lines of a log are written as they were read, and every report can be made of it.
 pub fn log(data: &[u8]) {
     let record = match Record::parse(data, Path::new("log.jsonl")) {
         Ok(record) => record,
@@ -166,7 +166,7 @@ fn markdown(text: &str) {
     }
 }
 
-/// Nothing steers the terminal but colours that were asked for.
+/// No control sequence reaches the terminal, except colours that were asked for.
 fn terminal(text: &str, colour: bool) {
     for letter in text.chars() {
         let colours = colour && letter == '\u{1b}';
@@ -177,7 +177,7 @@ fn terminal(text: &str, colour: bool) {
     }
 }
 
-/// A run of made-up names and figures: every report can be made of it, and no name breaks out.
+/// Every report can be made of a run with any names and figures, and no name is read as markup.
 pub fn report(data: &[u8]) {
     let mut input = Input::new(data);
     let head = head(&mut input);
@@ -272,7 +272,7 @@ fn head(input: &mut Input<'_>) -> RunStarted {
     }
 }
 
-/// Mostly ordinary, sometimes any number a float can be.
+/// Mostly an ordinary number, sometimes any float.
 fn finite(input: &mut Input<'_>) -> f64 {
     let number = match input.below(4) {
         0 => input.f64(),

@@ -1,4 +1,4 @@
-//! Statistics of any numbers.
+//! The statistics, on any numbers.
 
 use stackrace_stats::rank::{hodges_lehmann_unpaired, mann_whitney, median_ranks, signed_rank};
 use stackrace_stats::{
@@ -9,7 +9,7 @@ use stackrace_stats::{
 
 use super::input::Input;
 
-/// Every function, on floats that may be anything: a statement is a number in its range, or none.
+/// Every function returns a number in its range, or none, for any floats.
 pub fn stats(data: &[u8]) {
     let mut input = Input::new(data);
     let alpha = match input.below(4) {

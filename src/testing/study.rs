@@ -1,4 +1,4 @@
-//! Studies: what is refused has a place, what is taken can be planned.
+//! Studies: a refusal has a place, and an accepted study can be planned.
 
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! What the kernel and the tools print, what is typed for them, and the journal.
+//! Output of the kernel and of tools, command lines for them, and the journal.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -15,7 +15,7 @@ use crate::observe::{self, Snapshot};
 /// Most entries of a journal that are also undone.
 const UNDONE_MAX: usize = 32;
 
-/// What an AFP server answers: understood or refused, and no name that leads elsewhere.
+/// An answer of an AFP server is understood or refused, and no name in it leads out of the volume.
 pub fn afp(data: &[u8]) {
     protocol::check(data);
 }
@@ -70,7 +70,7 @@ pub fn journal(data: &[u8]) {
     }
 }
 
-/// What machines say to each other: what was understood is written as it was read.
+/// A message between machines that was understood is written as it was read.
 pub fn wire(data: &[u8]) {
     let mut written = Vec::new();
     for frame in frame::understood(data) {
@@ -81,7 +81,7 @@ pub fn wire(data: &[u8]) {
     assert!(data.starts_with(&written));
 }
 
-/// The table of mounts: what was understood comes back when it is written as the kernel would.
+/// A table of mounts that was understood is the same after writing it as the kernel would.
 pub fn mountinfo(data: &[u8]) {
     let mounts = mountinfo::parse(data);
     assert!(mounts.len() <= data.split(|&byte| byte == b'\n').count());

@@ -1,9 +1,9 @@
-//! Requests of anybody to the live page.
+//! Requests to the live page, from any sender.
 
 use crate::web;
 
-/// The head of a request, any bytes: it is understood, refused with a status, or not complete; and
-/// a stranger's is never let in.
+/// The head of a request is understood, refused with a status, or incomplete. A request without the
+/// token is never let in.
 pub fn request(data: &[u8]) {
     if let Some((status, let_in)) = web::judged(data) {
         assert!((200..600).contains(&status), "{status}");

@@ -62,3 +62,8 @@ pub fn unit(data: &[u8]) {
 pub fn arguments(data: &[u8]) {
     crate::cli::understands(data.split(|&byte| byte == b'\n'));
 }
+
+/// Whether the program understands a command line, the words behind its name; nothing is done.
+pub fn is_understood(words: &[String]) -> bool {
+    crate::cli::understands(words.iter().map(|word| word.as_bytes()))
+}

@@ -1,16 +1,14 @@
 //! Phases on storage that fails, is full or stands still: what was asked, what the system said and
 //! what was measured until then are all kept.
 //!
-//! The storage is real: loop devices and small file systems. Tests that need root say so where
-//! they are not run.
+//! The storage is real: loop devices and small file systems, most of which need root.
 #![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
 
 use std::fs;
-use std::io::Write as _;
 use std::num::NonZeroU64;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{ExitCode, Output};
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
@@ -18,6 +16,7 @@ use rustix::io::Errno;
 use stackrace_engine::clock::FastClock;
 use stackrace_engine::spec::{AccessPattern, IoEngine, IoTarget, Pacing, Spec, Stop};
 use stackrace_engine::{Control, Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome, StartError, run};
+use stackrace_test_needs as needs;
 use tempfile::TempDir;
 
 const MIB: u64 = 1 << 20;
@@ -55,19 +54,6 @@ fn spec(path: &Path, bytes: u64, (engine, queue_depth, direct): (IoEngine, u32, 
             4096,
         )
     }
-}
-
-/// Says on the terminal that a test is not run; a captured message would never be seen.
-fn skipped(test: &str, why: &str) {
-    let _ = std::io::stderr().write_all(format!("skipped: {test}: {why}\n").as_bytes());
-}
-
-fn root(test: &str) -> bool {
-    let root = rustix::process::geteuid().is_root() && Path::new("/dev/loop-control").exists();
-    if !root {
-        skipped(test, "needs root and loop devices");
-    }
-    root
 }
 
 #[expect(
@@ -171,16 +157,13 @@ fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
     of(outcome, op).map_or(0, |kind| kind.count)
 }
 
-/// Runs a phase that has to fail on its way; `None`: this machine cannot even begin it.
+/// Runs a phase that has to fail on its way; none: it cannot even begin on this file system.
 fn failed(spec: &Spec) -> Option<(PhaseOutcome, OpError)> {
     let outcome = match run(spec, &Control::default()) {
-        Err(error @ (StartError::DirectRefused { .. } | StartError::Ring { .. })) => {
-            skipped(
-                &format!("{:?}, direct {}", spec.engine, spec.direct),
-                &error.to_string(),
-            );
-            return None;
-        }
+        // Some file systems have no direct I/O at all: then there is nothing to fail.
+        Err(StartError::DirectRefused { .. }) => return None,
+        // Rings come last: the other ways were tried by then.
+        Err(error @ StartError::Ring { .. }) => needs::skip(error),
         other => other.unwrap(),
     };
     assert_eq!(outcome.ended, PhaseEnd::Failed, "{spec:?}");
@@ -205,11 +188,8 @@ fn failed(spec: &Spec) -> Option<(PhaseOutcome, OpError)> {
 }
 
 /// A loop device whose file lost its second half reads its first, and then says EIO.
-#[test]
 fn a_device_that_lost_its_end_says_eio() {
-    if !root("a_device_that_lost_its_end_says_eio") {
-        return;
-    }
+    needs::root_and_loop_devices();
     for way in WAYS {
         let home = directory();
         let image = home.path().join("image");
@@ -244,11 +224,8 @@ fn a_device_that_lost_its_end_says_eio() {
     }
 }
 
-#[test]
 fn a_full_file_system_says_enospc() {
-    if !root("a_full_file_system_says_enospc") {
-        return;
-    }
+    needs::root_and_loop_devices();
     for way in WAYS {
         let home = directory();
         for full in [Mounted::tmpfs(2 * MIB), Mounted::ext4(home.path(), 8 * MIB)] {
@@ -273,11 +250,8 @@ fn a_full_file_system_says_enospc() {
 }
 
 /// What is left of a file system takes a part of a block, which is short, before it is full.
-#[test]
 fn the_last_write_into_a_full_file_system_is_short() {
-    if !root("the_last_write_into_a_full_file_system_is_short") {
-        return;
-    }
+    needs::root_and_loop_devices();
     for way in [WAYS[0], WAYS[3]] {
         let full = Mounted::tmpfs(MIB);
         let mut spec = spec(&full.file(), 4 * MIB, way);
@@ -292,11 +266,8 @@ fn the_last_write_into_a_full_file_system_is_short() {
     }
 }
 
-#[test]
 fn a_file_too_large_for_its_file_system_says_efbig() {
-    if !root("a_file_too_large_for_its_file_system_says_efbig") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let home = directory();
     let small = Mounted::ext4(home.path(), 8 * MIB);
     for way in WAYS {
@@ -314,11 +285,8 @@ fn a_file_too_large_for_its_file_system_says_efbig() {
 
 /// A device that can store less than it promised: buffered writes succeed, and it is the fsync
 /// that fails; a direct write fails itself.
-#[test]
 fn what_a_device_cannot_keep_is_an_error_of_the_fsync() {
-    if !root("what_a_device_cannot_keep_is_an_error_of_the_fsync") {
-        return;
-    }
+    needs::root_and_loop_devices();
     for (way, every) in WAYS
         .into_iter()
         .flat_map(|way| [(way, None), (way, NonZeroU64::new(64))])
@@ -348,13 +316,12 @@ fn what_a_device_cannot_keep_is_an_error_of_the_fsync() {
     }
 }
 
-#[test]
 fn preallocated_blocks_are_there_before_the_first_write() {
     let home = directory();
     let mut spec = spec(&home.path().join("file"), 4 * MIB, WAYS[0]);
     (spec.preallocate, spec.stop.ops) = (true, Some(1));
     match run(&spec, &Control::default()) {
-        Err(error @ StartError::Preallocate { .. }) => skipped("preallocation", &error.to_string()),
+        Err(error @ StartError::Preallocate { .. }) => needs::skip(error),
         other => {
             assert_eq!(count(&other.unwrap(), Op::Write), 1);
             let file = fs::metadata(&spec.targets[0].path).unwrap();
@@ -369,7 +336,6 @@ fn preallocated_blocks_are_there_before_the_first_write() {
     assert_eq!(fs::metadata(&spec.targets[0].path).unwrap().len(), 4 * MIB);
 }
 
-#[test]
 fn what_cannot_be_preallocated_says_why() {
     let mut spec = spec(Path::new("/dev/full"), MIB, WAYS[0]);
     spec.preallocate = true;
@@ -379,9 +345,7 @@ fn what_cannot_be_preallocated_says_why() {
         "cannot reserve 1048576 bytes for /dev/full: No such device (os error 19)"
     );
     assert!(error.next().starts_with("leave preallocation out"));
-    if !root("what_cannot_be_preallocated_says_why, on real storage") {
-        return;
-    }
+    needs::root_and_loop_devices();
     let small = Mounted::tmpfs(MIB);
     (spec.targets[0].path, spec.targets[0].bytes) = (small.file(), 2 * MIB);
     let error = run(&spec, &Control::default()).unwrap_err();
@@ -436,11 +400,8 @@ fn freeze(at: &Path, control: &Control) -> u64 {
 
 /// A file system that stands still owes every operation that fell due meanwhile what was left of
 /// the stall. How many those are follows from the stall's length alone.
-#[test]
 fn a_frozen_file_system_is_charged_to_everything_that_fell_due() {
-    if !root("a_frozen_file_system_is_charged_to_everything_that_fell_due") {
-        return;
-    }
+    needs::root_and_loop_devices();
     for (engine, queue_depth) in [(IoEngine::Sync, 1), (IoEngine::Uring, 8)] {
         let home = directory();
         let mounted = Mounted::ext4(home.path(), 64 * MIB);
@@ -457,10 +418,7 @@ fn a_frozen_file_system_is_charged_to_everything_that_fell_due() {
             (phase.join().unwrap(), frozen_ns)
         });
         let outcome = match outcome {
-            Err(error @ StartError::Ring { .. }) => {
-                skipped("a frozen file system, io_uring", &error.to_string());
-                continue;
-            }
+            Err(error @ StartError::Ring { .. }) => needs::skip(error),
             other => other.unwrap(),
         };
         assert_eq!(outcome.ended, PhaseEnd::Stopped, "{:?}", outcome.error);
@@ -481,4 +439,17 @@ fn a_frozen_file_system_is_charged_to_everything_that_fell_due() {
         );
         assert_eq!(service.histogram.len(), written.count);
     }
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        a_device_that_lost_its_end_says_eio,
+        a_full_file_system_says_enospc,
+        the_last_write_into_a_full_file_system_is_short,
+        a_file_too_large_for_its_file_system_says_efbig,
+        what_a_device_cannot_keep_is_an_error_of_the_fsync,
+        preallocated_blocks_are_there_before_the_first_write,
+        what_cannot_be_preallocated_says_why,
+        a_frozen_file_system_is_charged_to_everything_that_fell_due,
+    ])
 }

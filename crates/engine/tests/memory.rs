@@ -1,9 +1,17 @@
 //! What a phase keeps in memory besides its buffers does not grow with anything that can be large.
 //!
 //! Alone in its file, with one test, because the peak is the whole process's.
+#![expect(
+    clippy::unwrap_used,
+    clippy::print_stdout,
+    reason = "a test's helpers are tests too"
+)]
+
+use std::process::ExitCode;
 
 use stackrace_engine::spec::{AccessPattern, IoEngine, IoTarget, Spec, Stop};
 use stackrace_engine::{Control, PhaseEnd, StartError, run};
+use stackrace_test_needs as needs;
 
 const THREADS: u32 = 16;
 const QUEUE_DEPTH: u32 = 128;
@@ -19,14 +27,12 @@ fn peak() -> Option<u64> {
     Some(kib << 10)
 }
 
-#[test]
 fn a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory() {
     let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
     let bytes = 1 << 40;
     // A hole: no file system stores it, and all of them can read it.
     if let Err(error) = file.as_file().set_len(bytes) {
-        println!("skipped: a file of 1 TiB: {error}");
-        return;
+        needs::skip(format!("needs a file system for files of 1 TiB: {error}"));
     }
     let spec = |access| Spec {
         access,
@@ -53,10 +59,7 @@ fn a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory() {
         AccessPattern::Sequential,
     ] {
         let outcome = match run(&spec(access), &Control::default()) {
-            Err(error @ StartError::Ring { .. }) => {
-                println!("skipped: {error}");
-                return;
-            }
+            Err(error @ StartError::Ring { .. }) => needs::skip(error),
             other => other.unwrap(),
         };
         assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
@@ -68,4 +71,10 @@ fn a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory() {
             peak >> 10
         );
     }
+}
+
+fn main() -> ExitCode {
+    needs::run(needs::tests![
+        a_deep_queue_of_many_threads_on_a_huge_file_takes_little_memory,
+    ])
 }

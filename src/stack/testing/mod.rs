@@ -120,7 +120,7 @@ pub(crate) const ON_MACHINE: &[(&str, fn() -> Ended)] = &[
         pools::a_file_system_on_a_volume,
     ),
     (
-        "smb::testing::one_client_at_one_address",
+        "smb::one_client_at_one_address",
         smb::testing::one_client_at_one_address,
     ),
 ];

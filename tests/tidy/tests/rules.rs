@@ -188,3 +188,74 @@ fn sizes_circles_names_words_and_comments_are_as_agreed() {
         wrong.join("\n")
     );
 }
+
+/// Test targets with a `main` of their own: their paths, from a package's `Cargo.toml`.
+fn own_harness(manifest: &str) -> Vec<String> {
+    manifest
+        .split("[[test]]")
+        .skip(1)
+        .filter(|target| {
+            let target = target.split("\n[").next().unwrap_or_default();
+            target.contains("harness = false")
+        })
+        .filter_map(|target| target.split('"').nth(1))
+        .map(|name| format!("tests/{name}.rs"))
+        .collect()
+}
+
+/// What a file of tests does so that a test is not run and nothing says so.
+fn silently_not_run(file: &SourceFile, own_harness: bool) -> Vec<String> {
+    let path = file.path.display();
+    let mut wrong = Vec::new();
+    for (number, (code, line)) in file.code.lines().zip(file.text.lines()).enumerate() {
+        // Without Rust's harness the attribute means nothing, and the function is no test.
+        if own_harness && code.contains("#[test]") {
+            wrong.push(format!(
+                "{path}:{}: `#[test]` in a target with `harness = false`",
+                number + 1
+            ));
+        }
+        if line.to_lowercase().contains(concat!("\"skip", "ped: ")) {
+            wrong.push(format!(
+                "{path}:{}: a test says that it is skipped, and passes",
+                number + 1
+            ));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn a_test_that_does_not_run_is_reported_as_ignored() {
+    let mut wrong = Vec::new();
+    for package in ["", "crates/engine/"] {
+        let manifest = root().join(package).join("Cargo.toml");
+        let own = own_harness(&fs::read_to_string(manifest).unwrap());
+        assert!(own.len() > 3, "the targets of '{package}' were not found");
+        for path in &own {
+            assert!(root().join(package).join(path).exists(), "{package}{path}");
+        }
+        let own: Vec<PathBuf> = own
+            .iter()
+            .map(|path| PathBuf::from(format!("{package}{path}")))
+            .collect();
+        let below = [format!("{package}src"), format!("{package}tests")];
+        for file in sources(&below.each_ref().map(String::as_str)) {
+            wrong.extend(silently_not_run(&file, own.contains(&file.path)));
+        }
+    }
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_test_that_is_silently_not_run_is_found() {
+    let manifest = "[[test]]\nname = \"a\"\nharness = false\n\n[[test]]\nname = \"b\"\n[lib]\n";
+    assert_eq!(own_harness(manifest), ["tests/a.rs"]);
+    let text = concat!(
+        "#[test]\nfn a() {\n    println!(\"skip",
+        "ped: no tar\");\n}\n"
+    );
+    let file = SourceFile::new(PathBuf::from("tests/a.rs"), text.to_owned());
+    assert_eq!(silently_not_run(&file, true).len(), 2);
+    assert_eq!(silently_not_run(&file, false).len(), 1);
+}

@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
-use std::process::Command;
+use std::os::unix::fs::MetadataExt;
 use std::sync::OnceLock;
-use std::time::{Duration, UNIX_EPOCH};
 
 use proptest::prelude::*;
 use tar::{Builder, Header};
@@ -71,122 +69,6 @@ fn picture(root: &Path) -> Picture {
         );
     }
     found
-}
-
-/// Everything an archive of files can hold, on a real file system.
-fn original(root: &Path) {
-    let (entries, fill) = profile::by_name("source-code").unwrap().tree(0.005, 1);
-    let ended = tree::build(&entries, root, &fill, 1, &Control::default()).unwrap();
-    assert_eq!(ended, PhaseEnd::Complete);
-    fs::write(root.join("empty"), b"").unwrap();
-    fs::write(root.join("record"), vec![7; RECORD_BYTES]).unwrap();
-    fs::write(
-        root.join("more than a record"),
-        vec![8; 3 * RECORD_BYTES + 1],
-    )
-    .unwrap();
-    fs::write(root.join(OsStr::from_bytes(b"not utf-8 \xff")), b"content").unwrap();
-    fs::hard_link(root.join("record"), root.join("second name")).unwrap();
-    symlink("/etc/passwd", root.join("absolute")).unwrap();
-    symlink("../../nowhere", root.join("upwards")).unwrap();
-    let deep = root
-        .join("d".repeat(90))
-        .join("e".repeat(90))
-        .join("f".repeat(90));
-    fs::create_dir_all(&deep).unwrap();
-    fs::write(deep.join("g".repeat(200)), b"a long name").unwrap();
-    symlink("h".repeat(150), deep.join("a long target")).unwrap();
-    fs::create_dir(root.join("not to be written to")).unwrap();
-    fs::write(root.join("not to be written to/file"), b"x").unwrap();
-    let mode = |name, mode| {
-        fs::set_permissions(root.join(name), fs::Permissions::from_mode(mode)).unwrap();
-    };
-    mode("record", 0o4711);
-    mode("empty", 0o000);
-    mode("not to be written to", 0o2550);
-    for (number, path) in (0..).zip(picture(root).into_keys().rev()) {
-        let path = root.join(path);
-        if !path.is_symlink() && path.file_name() != Some(OsStr::new("empty")) {
-            let time = UNIX_EPOCH + Duration::new(1_000_000_000 + number, 123_456_789);
-            fs::File::open(path).unwrap().set_modified(time).unwrap();
-        }
-    }
-}
-
-/// GNU tar does what it is told, or is not there (`false`, said on the terminal).
-#[expect(clippy::disallowed_methods, reason = "the tool to be compared with")]
-fn gnu_tar(args: &[&OsStr]) -> bool {
-    match Command::new("tar").args(args).status() {
-        Ok(status) => {
-            assert!(status.success(), "tar {args:?}");
-            true
-        }
-        Err(error) => {
-            eprintln!("skipped: tar cannot be run: {error}");
-            false
-        }
-    }
-}
-
-#[test]
-fn what_is_unpacked_is_what_tar_unpacks() {
-    let home = tempfile::tempdir_in("/var/tmp").unwrap();
-    let (from, archive) = (home.path().join("from"), home.path().join("a.tar"));
-    original(&from);
-    for format in ["--format=gnu", "--format=posix"] {
-        let create = [
-            OsStr::new(format),
-            "-cf".as_ref(),
-            archive.as_os_str(),
-            "-C".as_ref(),
-        ];
-        if !gnu_tar(&[&create[..], &[from.as_os_str(), ".".as_ref()]].concat()) {
-            return;
-        }
-        let (theirs, ours) = (home.path().join("theirs"), home.path().join("ours"));
-        fs::create_dir(&theirs).unwrap();
-        gnu_tar(&[
-            "-xpf".as_ref(),
-            archive.as_os_str(),
-            "-C".as_ref(),
-            theirs.as_os_str(),
-        ]);
-        let outcome = extract(&archive, &ours);
-        assert_eq!(outcome.ended, PhaseEnd::Complete, "{:?}", outcome.error);
-        let (theirs_is, ours_is) = (picture(&theirs), picture(&ours));
-        for (path, what) in &theirs_is {
-            // Of a symbolic link tar keeps the time as we do.
-            assert!(
-                ours_is.get(path) == Some(what),
-                "{format} {}",
-                path.display()
-            );
-        }
-        assert_eq!(ours_is.len(), theirs_is.len());
-        let of = |kind: u32| {
-            theirs_is
-                .values()
-                .filter(|p| p.0 & 0o170_000 == kind)
-                .count() as u64
-        };
-        let bytes: u64 = theirs_is
-            .iter()
-            .filter(|(path, p)| p.0 & 0o170_000 == 0o100_000 && **path == p.6)
-            .map(|(_, p)| p.5.len() as u64)
-            .sum();
-        assert_eq!(count(&outcome, Op::Link), (1, 0));
-        assert_eq!(
-            count(&outcome, Op::Mkdir),
-            (of(0o040_000) - 1, 0),
-            "the root was there"
-        );
-        assert_eq!(
-            count(&outcome, Op::Create),
-            (of(0o100_000) - 1 + of(0o120_000), bytes)
-        );
-        fs::remove_dir_all(theirs).unwrap();
-        fs::remove_dir_all(ours).unwrap();
-    }
 }
 
 #[test]

@@ -1,0 +1,26 @@
+//! Stands for the mount where the program was built without FUSE.
+
+use std::convert::Infallible;
+use std::net::SocketAddr;
+use std::path::Path;
+
+/// There is none.
+pub(crate) struct AfpMount(Infallible);
+
+impl AfpMount {
+    /// Refuses.
+    ///
+    /// # Errors
+    /// Always.
+    pub(crate) fn new(_: SocketAddr, _: &str, _: &Path) -> Result<Self, String> {
+        Err("built without the AFP client (cargo build --features afp)".to_owned())
+    }
+
+    /// Cannot be called.
+    ///
+    /// # Errors
+    /// Never.
+    pub(crate) fn serve(self) -> Result<(), String> {
+        match self.0 {}
+    }
+}

@@ -1,0 +1,39 @@
+//! Stands for the index where the program was built without SQLite.
+
+use std::convert::Infallible;
+use std::path::Path;
+
+use super::error::RecordError;
+use super::read::Record;
+use crate::event::LogLine;
+
+/// There is none.
+#[derive(Debug)]
+pub(crate) struct Index(Infallible);
+
+impl Index {
+    /// Refuses: a run goes on without an index.
+    pub(super) fn open(_: &Path) -> Result<Option<Self>, RecordError> {
+        Err(missing("write"))
+    }
+
+    /// Refuses.
+    pub(super) fn rebuild(
+        _: &Path,
+        _: &mut dyn Iterator<Item = Record>,
+    ) -> Result<Self, RecordError> {
+        Err(missing("rebuild"))
+    }
+
+    /// Cannot be called.
+    pub(crate) fn note(&mut self, _: &str, _: &LogLine) -> Result<(), RecordError> {
+        match self.0 {}
+    }
+}
+
+fn missing(tried: &'static str) -> RecordError {
+    RecordError::Index {
+        tried,
+        why: "built without SQLite (cargo build --features sqlite)".to_owned(),
+    }
+}

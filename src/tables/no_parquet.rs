@@ -1,0 +1,8 @@
+//! Stands for Parquet where the program was built without it.
+
+use super::column::DataTable;
+
+/// Refuses.
+pub(super) fn render(_: &DataTable) -> Result<Vec<u8>, &'static str> {
+    Err("built without Parquet (cargo build --features parquet); CSV and JSON hold the same")
+}

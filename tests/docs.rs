@@ -1,0 +1,256 @@
+//! What the documentation names exists: files, links, anchors, studies, commands.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+use std::collections::BTreeSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// Folders whose names begin a path of this repository.
+const FOLDERS: [&str; 8] = [
+    ".ci/", "bench/", "crates/", "docs/", "fuzz/", "src/", "studies/", "tests/",
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// Every page, below the root of the repository.
+fn pages() -> Vec<PathBuf> {
+    let mut found: Vec<PathBuf> = [
+        "README.md",
+        "CONTRIBUTING.md",
+        "CHANGELOG.md",
+        "fuzz/README.md",
+    ]
+    .map(PathBuf::from)
+    .into();
+    let mut folders = vec![PathBuf::from("docs")];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(root().join(&folder)).unwrap() {
+            let path = folder.join(entry.unwrap().file_name());
+            if root().join(&path).is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "md") {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}
+
+/// A line of a page.
+struct PageLine<'a> {
+    number: usize,
+    text: &'a str,
+    /// Whether it stands in a block of code.
+    code: bool,
+}
+
+fn lines(text: &str) -> Vec<PageLine<'_>> {
+    let mut fenced = false;
+    let mut found = Vec::new();
+    for (at, line) in text.lines().enumerate() {
+        if line.trim_start().starts_with("```") {
+            fenced = !fenced;
+            continue;
+        }
+        found.push(PageLine {
+            number: at + 1,
+            text: line,
+            code: fenced || line.starts_with("    "),
+        });
+    }
+    found
+}
+
+/// What stands between backticks in a line.
+fn spans(line: &str) -> impl Iterator<Item = &str> {
+    line.split('`').skip(1).step_by(2)
+}
+
+/// What is wrong on a page, each with its line.
+fn wrong_on(page: &Path, text: &str) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for line in lines(text) {
+        let mut add =
+            |what: String| wrong.push(format!("{}:{}: {what}", page.display(), line.number));
+        let mut commands = Vec::new();
+        if line.code {
+            let bare = line.text.trim().trim_start_matches("$ ");
+            commands.push(bare.trim_start_matches("sudo "));
+        } else {
+            commands.extend(spans(line.text).map(|span| span.trim_start_matches("sudo ")));
+            for target in links(line.text) {
+                if let Err(why) = resolves(page, target) {
+                    add(why);
+                }
+            }
+            for path in spans(line.text).filter(|span| is_path(span)) {
+                if !root().join(path).exists() {
+                    add(format!("there is no {path}"));
+                }
+            }
+        }
+        for command in commands {
+            if let Some(words) = command.strip_prefix("stackrace ")
+                && let Err(why) = accepted(words)
+            {
+                add(format!("`stackrace {words}`: {why}"));
+            }
+        }
+    }
+    wrong
+}
+
+/// The targets of the links in a line, without those that lead to other sites.
+fn links(line: &str) -> impl Iterator<Item = &str> {
+    line.split("](")
+        .skip(1)
+        .filter_map(|rest| rest.split(')').next())
+        .filter(|target| !target.contains("://"))
+}
+
+/// Whether a link leads to a file that exists and, behind `#`, to a heading in it.
+fn resolves(page: &Path, target: &str) -> Result<(), String> {
+    let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
+    let path = if file.is_empty() {
+        root().join(page)
+    } else {
+        root().join(page).parent().unwrap().join(file)
+    };
+    if !path.exists() {
+        return Err(format!("the link to {target} leads nowhere"));
+    }
+    if anchor.is_empty() || anchors(&fs::read_to_string(path).unwrap()).contains(anchor) {
+        return Ok(());
+    }
+    Err(format!("the link to {target}: there is no such heading"))
+}
+
+/// The anchors of a page's headings, as code hosts make them.
+fn anchors(text: &str) -> BTreeSet<String> {
+    lines(text)
+        .into_iter()
+        .filter(|line| !line.code && line.text.starts_with('#'))
+        .map(|line| {
+            line.text
+                .trim_start_matches('#')
+                .trim()
+                .to_lowercase()
+                .chars()
+                .filter(|c| c.is_alphanumeric() || " -_".contains(*c))
+                .map(|c| if c == ' ' { '-' } else { c })
+                .collect()
+        })
+        .collect()
+}
+
+/// Whether a span names a path of this repository; one with a word in capitals (`NAME.rs`) stands
+/// for many.
+fn is_path(span: &str) -> bool {
+    let capitals = |part: &str| {
+        let stem = part.split('.').next().unwrap_or_default();
+        stem.len() > 2 && stem.chars().all(|c| c.is_ascii_uppercase() || c == '_')
+    };
+    FOLDERS.iter().any(|folder| span.starts_with(folder))
+        && !span.contains([' ', '*', '<', '{', '…'])
+        && (!span.split('/').any(capitals) || span.ends_with("README.md"))
+}
+
+/// Whether the program understands these words, up to the first that stands for others (`[RUN…]`).
+fn accepted(text: &str) -> Result<(), String> {
+    let mut words = shell_words(text);
+    let whole = words.len();
+    let cut = words
+        .iter()
+        .position(|word| word.contains(['…', '[', '<', '|']))
+        .unwrap_or(whole);
+    words.truncate(cut);
+    if let [verb, study, ..] = words.as_slice()
+        && (verb == "run" || verb == "plan")
+        && study.starts_with(|c: char| c.is_ascii_lowercase())
+        && !study.ends_with(".toml")
+        && !root().join(format!("studies/{study}.toml")).exists()
+    {
+        return Err(format!("there is no study {study}"));
+    }
+    let mut understood = stackrace::testing::is_understood(&words);
+    if !understood && (cut < whole || words.len() <= 3) {
+        // A command that is only named, without what it needs.
+        words.push("--help".to_owned());
+        understood = stackrace::testing::is_understood(&words);
+    }
+    if understood {
+        Ok(())
+    } else {
+        Err("the program does not understand it".to_owned())
+    }
+}
+
+/// Words as a shell splits them, up to a comment, a pipe or a redirection.
+fn shell_words(text: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word: Option<String> = None;
+    let mut quote = None;
+    for c in text.chars() {
+        match (quote, c) {
+            (Some(open), _) if c == open => quote = None,
+            (None, '"' | '\'') => {
+                quote = Some(c);
+                word.get_or_insert_default();
+            }
+            (None, ' ') => words.extend(word.take()),
+            (None, '#' | '>' | ';' | '&') if word.is_none() => return words,
+            _ => word.get_or_insert_default().push(c),
+        }
+    }
+    words.extend(word);
+    if let Some(pipe) = words.iter().position(|word| word == "|") {
+        words.truncate(pipe);
+    }
+    words
+}
+
+#[test]
+fn what_the_pages_name_exists() {
+    let pages = pages();
+    assert!(pages.len() > 20, "the pages were not found");
+    let wrong: Vec<String> = pages
+        .iter()
+        .flat_map(|page| wrong_on(page, &fs::read_to_string(root().join(page)).unwrap()))
+        .collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_does_not_exist_is_found() {
+    let text = "See [a](docs/none.md), [b](README.md#no-such-heading), `src/none.rs`, `src/lib.rs:12`\n\
+        and `stackrace frobnicate`, `stackrace report --no-such-option`.\n\
+        ```\n$ stackrace run no-such-study   # why\n$ stackrace load\n```\n";
+    let wrong = wrong_on(Path::new("README.md"), text);
+    let about = [
+        "README.md:1: the link to docs/none.md leads nowhere",
+        "README.md:1: the link to README.md#no-such-heading: there is no such heading",
+        "README.md:1: there is no src/none.rs",
+        "README.md:1: there is no src/lib.rs:12",
+        "README.md:2: `stackrace frobnicate`: the program does not understand it",
+        "README.md:2: `stackrace report --no-such-option`: the program does not understand it",
+        "README.md:4: `stackrace run no-such-study   # why`: there is no study no-such-study",
+    ];
+    assert_eq!(wrong, about);
+}
+
+#[test]
+fn what_exists_is_accepted() {
+    let text = "# A heading, `with` code\n[a](#a-heading-with-code) `src/lib.rs` `src/stack/NAME.rs`\n\
+        `stackrace lab build|list` `stackrace import [NAME=]FILE…` `stackrace show workload \"bonnie++\"`\n\
+        \n    stackrace load /mnt stream-video size=\"2 GB\"\n";
+    let page = Path::new("docs/none.md");
+    let wrong: Vec<String> = wrong_on(page, text)
+        .into_iter()
+        .filter(|line| !line.contains("#a-heading"))
+        .collect();
+    assert_eq!(wrong, [""; 0]);
+    assert!(anchors(text).contains("a-heading-with-code"));
+}
