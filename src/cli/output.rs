@@ -5,7 +5,7 @@
 //! before a run begins rather than after it.
 
 use super::terminal::print_bytes;
-use crate::session::Failure;
+use super::failure::Failure;
 use rustix::fs::{Access, FileType, OFlags, access};
 use std::fs::{File, Metadata, Permissions};
 use std::io::{ErrorKind, Write};

@@ -3,8 +3,8 @@
 use super::answer;
 use super::args::{Deciding, Output, Resume, Run};
 use super::failure::Failure;
-use super::output;
 use super::lab::images_of;
+use super::output;
 use super::setting::Setting;
 use super::words::share;
 use crate::session::study_file::{self, Overrides};

@@ -55,7 +55,7 @@ pub(crate) fn importers() -> &'static [Importer] {
 /// Nothing recognises the text, the named importer is unknown, or one cannot read it.
 pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Misread> {
     let readers: Vec<&Importer> = match tool {
-        Some(tool) => all()
+        Some(tool) => importers()
             .iter()
             .filter(|importer| importer.name == tool)
             .collect(),

@@ -677,7 +677,7 @@ fn damaged_texts_are_refused_or_give_figures_that_make_sense() {
     });
     let tried = runner.run(&strategy, |(which, damages)| {
         let text = damaged(&all[which % all.len()].1, &damages, &all);
-        for tool in all()
+        for tool in importers()
             .iter()
             .map(|importer| Some(importer.name))
             .chain([None])
