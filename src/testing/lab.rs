@@ -3,8 +3,9 @@
 use crate::host::{LabDisk, Output, argv, local::LocalHost};
 use crate::journal::{Journal, undo_all};
 use crate::lab::LabError;
+use crate::lab::description::Description;
 use crate::lab::image;
-use crate::lab::machine::{self, Description, LabMachine, MachineSite};
+use crate::lab::machine::{self, LabMachine, MachineSite};
 use crate::lab::system;
 use std::path::Path;
 use std::sync::Arc;
