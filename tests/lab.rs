@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
 use support::{Ground, Said};
 
@@ -378,7 +379,7 @@ fn a_study_on_disks_of_the_lab_goes_from_start_to_verdict() {
             .unwrap()
             .contains("lab")
     );
-    let raised = of_kind(&log, "stack-raised")[0].to_string();
+    let raised = of_kind(&log, "stack-set-up")[0].to_string();
     assert!(raised.contains("physical sector 4096 B"), "{raised}");
     assert_eq!(ground.left(), Vec::<String>::new());
     assert!(machines(&ground).is_empty());
@@ -525,8 +526,8 @@ fn one_round(study: &str, configurations: usize) -> (Ground, Vec<String>) {
     for trial in trials {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");
     }
-    assert_eq!(of_kind(&log, "stack-lowered").len(), configurations);
-    let mut raised: Vec<(u64, String)> = of_kind(&log, "stack-raised")
+    assert_eq!(of_kind(&log, "stack-torn-down").len(), configurations);
+    let mut raised: Vec<(u64, String)> = of_kind(&log, "stack-set-up")
         .iter()
         .map(|raised| {
             (
@@ -653,7 +654,7 @@ fn one_stack_stands_on_two_machines_over_ssh() {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         assert!(text.contains("\ncomplete 2\n"), "{text}");
-        let raised = of_kind(&log, "stack-raised");
+        let raised = of_kind(&log, "stack-set-up");
         assert_eq!(raised.len(), 2, "{text}");
         for raised in raised {
             let raised = raised.to_string();
@@ -812,7 +813,7 @@ fn a_fault_of_a_peer_that_comes_back_costs_one_trial() {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut program = command.spawn().unwrap();
     until(&mut program, "a stack stands", || {
-        !of_kind(&log(&ground), "stack-raised").is_empty()
+        !of_kind(&log(&ground), "stack-set-up").is_empty()
     });
     for what in ["cut", "on"] {
         let said = ground.stackrace(&["lab", "fault", "power", "2", what]);
@@ -831,7 +832,11 @@ fn a_fault_of_a_peer_that_comes_back_costs_one_trial() {
     for end in &ends[1..] {
         assert_eq!(end["state"], "complete", "{end}");
     }
-    assert_eq!(of_kind(&log, "stack-lowered").len(), 3, "all of it is gone");
+    assert_eq!(
+        of_kind(&log, "stack-torn-down").len(),
+        3,
+        "all of it is gone"
+    );
     let [cut, on] = faults(&log)[..] else {
         panic!("{:?}", faults(&log));
     };
@@ -857,7 +862,7 @@ fn a_fault_on_request_happens_and_is_on_record() {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut program = command.spawn().unwrap();
     until(&mut program, "a stack stands", || {
-        !of_kind(&log(&ground), "stack-raised").is_empty()
+        !of_kind(&log(&ground), "stack-set-up").is_empty()
     });
     let wrong = ground.stackrace(&["lab", "fault", "disk", "1", "disk-0", "fail"]);
     assert_eq!(wrong.code, Some(4), "{}", wrong.err);
@@ -916,60 +921,46 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
 /// a stack is raised, used and lowered.
 fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
     cache("zfs");
-    let mut stacks = vec![
-        "tmpfs",
-        "ext4",
-        "xfs",
-        "f2fs",
-        "btrfs",
-        "gfs2",
-        "md",
-        "lvm",
-        "thin",
-        "cache",
-        "volume-on-array",
-        "zpool",
-        "zvol",
-        "nfs",
-        "smb",
-    ];
-    if system() != "debian-12" {
-        stacks.extend(["bcachefs", "afp"]);
-    }
-    killed_at_every_command(&[], stacks);
+    killed_at_every_command(&[], kills(1, &system()));
 }
 
 /// The same of stacks over two machines: at the first one's commands everything is killed there, at the
 /// peer's the program there.
 fn killed_at_every_command_of_either_machine_nothing_is_left() {
     cache("image");
-    // The last first, which take longest.
-    let mut stacks = vec!["smb", "nfs", "dlm", "drbd"];
-    if system() != "debian-12" {
-        stacks.insert(0, "afp");
-    }
-    killed_at_every_command(&["--peer", "root@10.77.0.2"], stacks);
+    killed_at_every_command(&["--peer", "root@10.77.0.2"], kills(2, &system()));
 }
 
 /// One by one takes hours under emulation: two at a time, in fresh guests for each stack.
 #[expect(clippy::print_stderr, reason = "what is done is said at once")]
-fn killed_at_every_command(peer: &[&str], stacks: Vec<&str>) {
-    let at_stack = |stack: &str| {
+fn killed_at_every_command(peer: &[&str], stacks: Vec<Kill>) {
+    let at_stack = |stack: &Kill| {
         let ground = Ground::new();
         let mut command = ground.program(&["lab", "shell", "--system", &system()]);
         // In a guest, /tmp is memory.
         let base = "/tmp/kills";
         let kills = include_str!("lab/kills.sh");
+        let declared = format!(
+            "CHANGES='{}'\nSTANDING=$(cat <<'END'\n{}END\n)\n",
+            kill_changes(),
+            kill_standing()
+        );
         let script = match peer.is_empty() {
-            true => kills.to_owned(),
-            false => format!("SHIMS={base}/shims\n{SSH}{kills}"),
+            true => format!("{declared}{kills}"),
+            false => format!("SHIMS={base}/shims\n{SSH}{declared}{kills}"),
         };
         if !peer.is_empty() {
             command.args(["--nodes", "2"]);
         }
         command.args(["--memory", "1536 MiB", "--", "bash", "-c", &script]);
         command.args(["kills.sh", "/kit/stackrace", base]);
-        Said::of(&command.args(peer).arg(stack).output().unwrap())
+        Said::of(
+            &command
+                .args(peer)
+                .args([stack.name, &stack.toml])
+                .output()
+                .unwrap(),
+        )
     };
     let left = Mutex::new(stacks);
     let failed = Mutex::new(Vec::new());
@@ -977,10 +968,10 @@ fn killed_at_every_command(peer: &[&str], stacks: Vec<&str>) {
         for _ in 0..2 {
             threads.spawn(|| {
                 while let Some(stack) = { left.lock().unwrap().pop() } {
-                    let said = at_stack(stack);
+                    let said = at_stack(&stack);
                     eprint!("{}", said.out);
                     if said.code != Some(0) || !said.out.contains(", nothing was left") {
-                        let said = format!("{stack}: {}{}", said.out, said.err);
+                        let said = format!("{}: {}{}", stack.name, said.out, said.err);
                         failed.lock().unwrap().push(said);
                     }
                 }
@@ -1014,13 +1005,13 @@ fn every_configuration(study: &str, memory: &str, described: &[&str]) {
     let rounds = of_kind(&log, "round-finished").len();
     assert!(rounds > 0);
     for (kind, count) in [
-        ("stack-raised", configurations * rounds),
-        ("stack-lowered", configurations * rounds),
+        ("stack-set-up", configurations * rounds),
+        ("stack-torn-down", configurations * rounds),
         ("trial", configurations * workloads * rounds),
     ] {
         assert_eq!(of_kind(&log, kind).len(), count, "{kind}");
     }
-    let raised: Vec<String> = of_kind(&log, "stack-raised")
+    let raised: Vec<String> = of_kind(&log, "stack-set-up")
         .iter()
         .map(|event| event.to_string())
         .collect();

@@ -669,7 +669,7 @@ fn what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named() {
         };
         let tree = entry(1, "ground", serde_json::json!({ "remove-tree": directory }));
         let one = entry(2, "r1-t0", serde_json::json!({ "remove-dir": made }));
-        let journal = format!("{{\"journal\":1}}\n{tree}\n{one}\n");
+        let journal = format!("{{\"journal\":2}}\n{tree}\n{one}\n");
         fs::write(dead.join("journal.jsonl"), journal).unwrap();
 
         let on: &[&str] = match first_is_here {

@@ -57,6 +57,7 @@ impl Process {
         } else {
             tools::find(&tool).ok_or_else(|| HostError::ToolMissing {
                 tool: tool.clone().into_owned(),
+                package: None,
             })?
         };
         let mut start = std::process::Command::new(program);

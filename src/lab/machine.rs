@@ -532,7 +532,7 @@ pub(crate) fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accele
         },
         Err(error) => return Err(error),
     };
-    let report = crate::journal::undo_all(site.host, site.journal)?;
+    let report = crate::stack::undo_all(site.host, site.journal)?;
     if let Some((what, why)) = report.failed.first() {
         return Err(LabError::Refused(format!("could not {what}: {why}")));
     }

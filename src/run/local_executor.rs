@@ -8,8 +8,8 @@ use super::{Broken, Executor, Interrupt, Turn, Turned, Watcher};
 use crate::agent::remote_host::Peer;
 use crate::event::{Ended, Event};
 use crate::host::Host;
-use crate::journal::{EntryId, Journal, undo_entries};
-use crate::stack::{Site, StandingStack};
+use crate::journal::{EntryId, Journal};
+use crate::stack::{self, Site, StandingStack};
 use crate::study::{Provision, Study};
 use crate::time::Clock;
 
@@ -94,6 +94,7 @@ impl LocalExecutor<'_> {
             tag: String::new(),
             seed: 0,
             wipe: &[],
+            undo: stack::undo_kinds(),
         }
     }
 
@@ -196,7 +197,7 @@ impl LocalExecutor<'_> {
         left.retain(|entry| entry.group.starts_with(&begin) && !stands(&entry.group));
         let left: Vec<EntryId> = left.iter().map(|entry| entry.id).collect();
         // What still cannot be taken down was warned of already.
-        let report = undo_entries(self.host, self.journal, &left);
+        let report = stack::undo_entries(self.host, self.journal, &left);
         report
             .map(|_| ())
             .map_err(|error| Broken(error.to_string()))

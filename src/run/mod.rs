@@ -7,7 +7,6 @@
 //! fails is recorded with what was measured until then; a configuration that failed leaves the race,
 //! because a race in which one side sometimes does not arrive has no fair result.
 
-mod interrupt;
 mod ledger;
 mod local_executor;
 pub(crate) mod phases;
@@ -19,7 +18,7 @@ mod trial;
 pub(crate) mod turns;
 
 pub(crate) use crate::agent::message::Turn;
-pub(crate) use interrupt::Interrupt;
+pub(crate) use crate::interrupt::Interrupt;
 pub(crate) use ledger::{Ledger, Shared};
 pub(crate) use local_executor::LocalExecutor;
 pub(crate) use remote_executor::{RemoteExecutor, RemoteWorker};

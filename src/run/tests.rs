@@ -265,7 +265,7 @@ fn begin(text: &str) -> (tempfile::TempDir, Study, Shared) {
 
 fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
     let (base, study, ledger) = begin(text);
-    let host = PlanHost::failing(fault);
+    let host = crate::stack::imagined(fault);
     let interrupt = Arc::new(Interrupt::default());
     STORY.take();
     FAILS.set(fail.to_owned());
@@ -664,7 +664,7 @@ impl Service for ImaginedWorker {
     fn serve(&self, _connection: &Arc<Connection>, _first: WorkerRequest, task: Task) {
         FAILS.set(self.fail.clone());
         INTERRUPT.set(Some(Arc::clone(&self.interrupt)));
-        let (study, host) = (parsed(&self.text), PlanHost::new());
+        let (study, host) = (parsed(&self.text), crate::stack::imagined(Fault::Never));
         let reporter = TurnReporter(task.replies);
         let tell = |event| reporter.happened(event);
         let mut here = here(&study, &host, &tell, &reporter, Arc::clone(&self.interrupt));

@@ -6,11 +6,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::Context;
-use super::failure::Failure;
 use super::temporary;
+use crate::failure::Failure;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::{self, GROUND, Journal, JournalError, Undo};
+use crate::stack;
 use crate::time::{Clock, SystemClock};
 
 /// What became of one thing a dead run left.
@@ -79,7 +80,7 @@ pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failu
             cleaned.push(Cleaned::Busy(path, command));
             continue;
         }
-        let report = journal::undo_all(&host, &journal)
+        let report = stack::undo_all(&host, &journal)
             .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
         let undone = report.undone.iter();
         cleaned.extend(undone.map(|undone| Cleaned::Undone(undone.to_string())));
@@ -123,13 +124,11 @@ pub(super) fn outlive(host: &LocalHost, path: &Path, journal: &Journal) -> Resul
         if let (
             GROUND,
             Undo::OnPeer {
-                node,
-                host: name,
-                undo,
+                host: name, undo, ..
             },
         ) = (&*entry.group, &entry.undo)
             && let Undo::RemoveTree(directory) = &**undo
-            && let Ok(peer) = journal::named(host, *node, name)
+            && let Ok(peer) = journal::named(host, name)
         {
             wait(peer, Some(directory))?;
         }

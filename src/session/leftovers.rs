@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::context::{Context, entropy};
-use super::failure::Failure;
 use super::machine_options::{MachineOptions, unable};
 use super::machines::{self, cleaned};
 use super::peers::{self, ConnectedPeer};
@@ -12,6 +11,7 @@ use crate::agent::message::{CleanAnswer, PeerAddress};
 use crate::agent::remote_host::RemoteHost;
 use crate::agent::router::Router;
 use crate::agent::ssh::Remote;
+use crate::failure::Failure;
 use crate::host::{Host, HostError};
 
 /// What was done on each machine with its peers, or on this one with them.

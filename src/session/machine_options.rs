@@ -1,7 +1,7 @@
 //! Other machines, as the command line names them.
 
-use super::failure::Failure;
 use crate::agent::ssh::{Destination, Way};
+use crate::failure::Failure;
 use crate::host::HostError;
 
 /// How the command line says that machines are reached.

@@ -4,12 +4,12 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::context::Context;
-use super::failure::Failure;
-use crate::host::plan::{PlanHost, Step};
+use crate::failure::Failure;
+use crate::host::plan::{Fault, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::{Machine, Plan};
-use crate::stack::{Danger, Site, StackError};
+use crate::stack::{self, Danger, Site, StackError};
 use crate::study::{Configuration, Policy, Study};
 use crate::unit;
 
@@ -91,7 +91,7 @@ fn commands(
     index: usize,
     configuration: &Configuration,
 ) -> Result<Vec<String>, String> {
-    let host = PlanHost::new();
+    let host = stack::imagined(Fault::Never);
     let journal = Journal::nowhere();
     let site = Site {
         host: &host,
@@ -100,6 +100,7 @@ fn commands(
         tag: format!("r1-t{index}"),
         seed: 0,
         wipe: &[],
+        undo: stack::undo_kinds(),
     };
     // The store itself is part of every run and says nothing of the stack.
     let of_stack = |step: &&Step| {
@@ -143,7 +144,7 @@ fn on_this_machine<T>(
                 .configurations
                 .iter()
                 .map(|configuration| &configuration.stack);
-            let missing = crate::stack::missing(stacks, &host);
+            let missing = stack::missing(stacks, &host);
             let words = missing
                 .iter()
                 .map(|need| format!("{need}\n  next: {}", need.next()));

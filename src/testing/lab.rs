@@ -1,12 +1,13 @@
 //! The lab tried for real: two guests, their network, what can be done to them.
 
 use crate::host::{LabDisk, Output, argv, local::LocalHost};
-use crate::journal::{Journal, undo_all};
+use crate::journal::Journal;
 use crate::lab::LabError;
 use crate::lab::description::Description;
 use crate::lab::image;
 use crate::lab::machine::{self, LabMachine, MachineSite};
 use crate::lab::system;
+use crate::stack::undo_all;
 use std::path::Path;
 use std::sync::Arc;
 
