@@ -455,9 +455,9 @@ fn a_race_of_two_systems_goes_on_after_a_kill() {
     assert_eq!(ground.left(), Vec::<String>::new());
 }
 
-fn whoever_is_killed_what_was_measured_is_kept_and_nothing_else() {
+fn after_any_kill_results_are_kept_and_nothing_else() {
     cache("image");
-    for victim in ["guest", "program", "nobody"] {
+    for victim in ["guest", "program", "nothing"] {
         let ground = Ground::new();
         ground.write("study.toml", LOOP);
         let mut command = ground.program(&["run", "study.toml", "--lab", "--system", &system()]);
@@ -632,7 +632,7 @@ fn shares_are_served_by_a_peer_and_by_the_same_machine() {
 }
 
 /// The guests are used as machines like any other, from node1 by its user: one stack over two of
-/// them, also where neither is the one he sits at; and what is killed is cleaned.
+/// them, also where the user sits at a third; and what a kill leaves is cleaned.
 fn one_stack_stands_on_two_machines_over_ssh() {
     cache("image");
     let ground = Ground::new();
@@ -688,7 +688,7 @@ fn one_stack_stands_on_two_machines_over_ssh() {
         assert_eq!(part(&format!("{study}, stands")).trim(), "");
     }
     kills_are_cleaned(&part);
-    // The one whose keeper was killed; where its peer is, is on record.
+    // The run whose coordinator was killed. Its record says where the peer is.
     let resumed = part("resumed");
     assert!(resumed.contains("code 0\n"), "{resumed}");
     assert_eq!(part("resumed, stands").trim(), "");
@@ -699,13 +699,13 @@ fn one_stack_stands_on_two_machines_over_ssh() {
     );
 }
 
-/// What is left when somebody was killed is found on both machines, and removed by who names both.
+/// What a kill leaves is found on both machines, and removed when both are named.
 fn kills_are_cleaned<'a>(part: &dyn Fn(&str) -> &'a str) {
     for (victim, code) in [("all", 137), ("line", 5), ("keeper", 137)] {
         let killed = part(&format!("{victim} killed"));
         assert!(killed.contains(&format!("code {code}\n")), "{killed}");
         let left = part(&format!("{victim} killed, stands"));
-        // Who is not killed lowers what it can.
+        // A worker that was not killed tears down what it can.
         assert!(left.contains(".stackrace-peer-"), "{victim}: {left}");
         let device = left.contains("role:") && left.contains("/dev/loop");
         assert!(device || victim != "all", "{left}");
@@ -1055,7 +1055,7 @@ fn main() -> ExitCode {
         needs::tests![
             a_study_on_disks_of_the_lab_goes_from_start_to_verdict,
             a_race_of_two_systems_goes_on_after_a_kill,
-            whoever_is_killed_what_was_measured_is_kept_and_nothing_else,
+            after_any_kill_results_are_kept_and_nothing_else,
             replicated_devices_are_what_was_asked_on_two_machines,
             two_machines_load_one_file_system_at_once,
             shares_are_served_by_a_peer_and_by_the_same_machine,

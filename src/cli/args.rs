@@ -1,6 +1,6 @@
 //! The command line: what was typed, checked for form alone.
 
-use crate::session::machines::{MachineOptions, SshOptions};
+use crate::session::machine_options::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
 use clap::{Args, Command, CommandFactory, Parser, Subcommand};
