@@ -4,8 +4,8 @@
 //! file of the caller is replaced; devices and pipes are written to; all else is refused, and
 //! before a run begins rather than after it.
 
-use super::terminal::print_bytes;
 use super::failure::Failure;
+use super::terminal::print_bytes;
 use rustix::fs::{Access, FileType, OFlags, access};
 use std::fs::{File, Metadata, Permissions};
 use std::io::{ErrorKind, Write};
