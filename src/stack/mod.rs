@@ -28,6 +28,7 @@ mod loops;
 mod lvm;
 mod md;
 mod nfs;
+mod nilfs2;
 mod setup;
 mod site;
 mod smb;
@@ -79,6 +80,7 @@ pub(crate) const ALL: &[LayerKind] = &[
     lvm::KIND,
     md::KIND,
     nfs::KIND,
+    nilfs2::KIND,
     smb::KIND,
     tmpfs::KIND,
     xfs::KIND,

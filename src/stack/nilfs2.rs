@@ -1,0 +1,81 @@
+//! NILFS2 on one device.
+//!
+//! `mount.nilfs2` starts a daemon that collects garbage, and `umount` ends it, as after any mount.
+
+use crate::event::Fact;
+use crate::host::{Host, Package};
+use crate::stack::common::plain::{self, Plain};
+use crate::stack::common::{block, options};
+use crate::stack::error::LayerError;
+use crate::stack::gives::GivesKind;
+use crate::stack::layer::{Expected, KillStack, LayerKind, RealStack, Tried};
+use std::path::Path;
+
+/// What the driver tells of a mounted file system, below `/sys/fs/nilfs2/DEVICE`.
+const TOLD: [&str; 5] = [
+    "revision",
+    "blocksize",
+    "device_size",
+    "segments/blocks_per_segment",
+    "segments/segments_number",
+];
+
+/// NILFS2.
+pub(crate) const KIND: LayerKind = LayerKind {
+    name: "nilfs2",
+    summary: "NILFS2, which writes everything to a log, on one device of at least 128 MiB.",
+    settings: &[options::MKFS, options::MOUNT],
+    takes: plain::TAKES,
+    gives: GivesKind::Directory,
+    example: "nilfs2 = { mkfs = [\"-b\", \"4096\"], mount = [\"noatime\"] }",
+    parse: |settings| NILFS2.parse(settings),
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.nilfs2")],
+    tried: Tried {
+        shapes: &[&["loop = { size = \"1 GiB\" }", "nilfs2 = {}"]],
+        on_devices: &[(1, &["nilfs2 = {}"])],
+        real: &[RealStack {
+            name: "nilfs2",
+            layers: &[
+                "loop = { size = \"256 MiB\" }",
+                "nilfs2 = { mount = [\"noatime\"] }",
+            ],
+            device: "loop",
+            expected: &[(1, "mount options in force", Expected::Has("noatime"))],
+        }],
+        kills: &[KillStack::on_one(
+            "nilfs2",
+            ("256 MiB", 1),
+            &["nilfs2 = {}"],
+        )],
+        changes: &["mkfs.nilfs2"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
+};
+
+const PACKAGES: &[Package] = &[Package::new(
+    "nilfs-tools",
+    &["mkfs.nilfs2", "mount.nilfs2"],
+)];
+
+const NILFS2: &Plain = &Plain {
+    name: "nilfs2",
+    tools: &["mkfs.nilfs2", "mount.nilfs2", "wipefs", "mount", "umount"],
+    packages: PACKAGES,
+    keeping: |_| &["-K"],
+    // Its mkfs draws the UUID itself: the label bears the mark.
+    uuid: |uuid| ["-L".to_string(), uuid.to_string()],
+    geometry: told,
+    all_options: plain::untold,
+};
+
+/// What the driver shows; what this kernel does not show is left out.
+fn told(host: &dyn Host, _root: &Path, device: &Path) -> Result<Vec<Fact>, LayerError> {
+    let about = Path::new("/sys/fs/nilfs2").join(block::kernel_name(host, device));
+    let fact = |name: &&str| {
+        let text = host.read_text(&about.join(name)).ok()?;
+        Some(Fact::new(*name, text.trim()))
+    };
+    Ok(TOLD.iter().filter_map(fact).collect())
+}
