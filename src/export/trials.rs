@@ -32,7 +32,7 @@ pub(super) struct ExportTrial<'a> {
     record: &'a Record,
     /// Position in the log, from 0.
     at: usize,
-    /// What another tool measured has only its figures: the counters beside them are nobody's.
+    /// What another tool measured has only its figures: the counters beside them mean nothing.
     own: bool,
     pub(super) seen: &'a Observation,
     configuration: &'a ConfigurationHead,

@@ -62,7 +62,7 @@ impl Record {
                 Err(error) => notes.push(skipped(index + 1, text, &error)),
             }
         }
-        // Fields that have since been renamed may be missing without anybody noticing: an older
+        // Fields that have since been renamed may be missing unnoticed: an older
         // log that happens to parse is refused like one that does not.
         if let Some(head) = head.as_ref().filter(|head| head.format < FORMAT) {
             return Err(old_format(path, head.format.into()));

@@ -133,7 +133,7 @@ impl Store {
         NowFile::create(&self.run_dir(run))
     }
 
-    /// What a run is doing; none: nobody tells.
+    /// What a run is doing; none: it does not say.
     pub(crate) fn now(&self, run: &str) -> Option<Now> {
         now::read(&self.run_dir(run))
     }

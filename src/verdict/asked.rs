@@ -1,7 +1,7 @@
 //! Answers to what a study did not ask: any comparison, metric or workload of stored results.
 //!
 //! The rounds and the looks are those of the study, so stopping early stays paid for; the error is
-//! shared over everything asked at once. That somebody looked at the data before choosing cannot be
+//! shared over everything asked at once. A look at the results before choosing cannot be
 //! paid for, so every such answer is marked as chosen after the run.
 
 use serde::Serialize;

@@ -52,7 +52,7 @@ pub(crate) enum GateError {
     NothingInCommon,
 }
 
-/// What follows for whoever asked.
+/// The answer to the question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub(crate) enum GateOutcome {
@@ -87,7 +87,7 @@ pub(crate) struct FigureAnswer {
     /// What follows.
     pub(crate) outcome: GateOutcome,
     /// Further rounds that would decide, if all stayed as it is; none: decided, or more than
-    /// anybody would wait for.
+    /// anyone would wait for.
     pub(crate) more_rounds: Option<u32>,
 }
 

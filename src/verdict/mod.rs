@@ -1,6 +1,6 @@
 //! What the observations say: comparisons judged, configurations ranked, one sentence.
 //!
-//! Input is a run's record, whoever made it; output is data without presentation. The rules are
+//! Input is a run's record, measured here or imported; output is data without presentation. The rules are
 //! those of `docs/methodology.md`.
 
 mod asked;

@@ -390,7 +390,7 @@ fn the_error_rate_of_the_whole_rule_is_kept() {
     );
 }
 
-/// Imported results: values by (round, configuration), made by nobody in turn.
+/// Imported results: values by (round, configuration), not measured in turn.
 fn imported(values: &[(u32, usize, f64)], configurations: &[&[&str]]) -> Verdict {
     let head = head(&["x"], configurations, 1, None);
     let trials: Vec<Observation> = values

@@ -2,7 +2,7 @@
 //!
 //! A thread looks at the log's length and at `now.json` four times a second; a log that has not
 //! grown costs one `stat`. What follows from a log is worked out at most once a second, however many
-//! trials end, and only while somebody watches. Pieces of the page are sent as they are to stand
+//! trials end, and only while a page is open. Pieces of the page are sent as they are to stand
 //! there, so that the script need not know what they mean.
 
 use std::io::{self, Write};
@@ -93,7 +93,7 @@ pub(super) fn send(
     stream: &mut TcpStream,
 ) -> io::Result<()> {
     let head = HttpResponse::new(200, "text/event-stream", "").head();
-    // Whoever loses the line comes back after a second.
+    // A page that loses the connection asks again after a second.
     stream.write_all(format!("{head}\r\nretry: 1000\n\n").as_bytes())?;
     let mut line = EventLine {
         stream,
@@ -174,6 +174,6 @@ fn record(site: &WebSite, line: &mut EventLine<'_>, run: &str, bytes: u64) -> io
     for (name, piece) in pieces {
         line.say(name, None, &piece.into_string())?;
     }
-    // The number comes last: whoever heard it has heard all of the above.
+    // The number comes last: a page that has it has everything above too.
     line.say("status", Some(bytes), &sentence)
 }

@@ -1,9 +1,9 @@
 //! Who is let in.
 //!
-//! Three strangers are kept out. A page of somebody else's that is open in the user's browser: its
-//! requests bear its own `Origin`. A name of somebody else's that was made to mean this machine (DNS
+//! Three strangers are kept out. A foreign page that is open in the user's browser: its
+//! requests bear its own `Origin`. A foreign name that was made to mean this machine (DNS
 //! rebinding): the browser still sends that name as `Host`, and only addresses, `localhost` and this
-//! machine's own name are answered. Anybody else who can reach the port: the token, which is shown
+//! machine's own name are answered. Anyone else who can reach the port: the token, which is shown
 //! where the server was started, is compared in constant time, and is kept in a cookie after the
 //! first visit, so that it does not stay in addresses.
 
@@ -14,7 +14,7 @@ use super::http::{HttpRequest, Method};
 /// Who is let in, and by what.
 #[derive(Debug, Clone)]
 pub(crate) struct Guard {
-    /// What a visitor has to know; none: whoever reaches the port may read.
+    /// What a visitor has to know; none: everyone who reaches the port may read.
     pub(crate) token: Option<String>,
     /// Only this machine reaches the port.
     pub(crate) loopback: bool,
@@ -128,7 +128,7 @@ fn same_origin(request: &HttpRequest, host: &str) -> bool {
     }
     match request.header("sec-fetch-site") {
         None | Some("same-origin" | "none") => true,
-        // Somebody follows a link to us.
+        // A link on another page was followed.
         Some(_) => {
             request.method == Method::Get && request.header("sec-fetch-mode") == Some("navigate")
         }
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn a_page_of_somebody_elses_is_not_answered() {
+    fn a_foreign_page_is_not_answered() {
         let guard = guard(true, None);
         let host = ("host", "127.0.0.1:7878");
         for (headers, get, post) in [

@@ -2,7 +2,7 @@
 //!
 //! Heads are parsed by `httparse`, forms by `form_urlencoded`. Every connection carries one request
 //! and is closed after it: a page of ours is a handful of requests to the same machine, and what has
-//! no second request cannot be confused by one. Whoever sends too much, or too slowly, is answered
+//! no second request cannot be confused by one. A client that sends too much, or too slowly, is answered
 //! and cut off.
 
 use std::io::{self, Read, Write};
@@ -229,7 +229,7 @@ pub(super) struct HttpResponse {
     pub(super) body: Vec<u8>,
 }
 
-/// A page may load from us alone, run our one script, be framed by nobody and send forms only here.
+/// A page may load from us alone, run our one script, be framed nowhere and send forms only here.
 pub(super) const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; \
      connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; \
      frame-ancestors 'none'";
@@ -258,7 +258,7 @@ impl HttpResponse {
 
     /// The head as it is sent, but for the length and what ends it.
     pub(super) fn head(&self) -> String {
-        // Where no page may be named as the one before, browsers call our own forms those of nobody
+        // Where no page may be named as the one before, browsers call our own forms those of no origin
         // (`Origin: null`): to us it is named.
         let mut head = format!(
             "HTTP/1.1 {} {}\r\nContent-Type: {}\r\nConnection: close\r\nCache-Control: no-store\r\n\

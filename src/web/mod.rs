@@ -166,7 +166,7 @@ fn visit(site: &WebSite, mut stream: TcpStream, full: bool) {
             Ok(request) => match site.answer(&request) {
                 Answer::Whole(response) => (*response, request.head_only),
                 Answer::EventStream(stream_of) => {
-                    // The visitor went away: there is nobody left to tell.
+                    // The visitor went away: an answer would reach no one.
                     let _ = events::send(site, &stream_of, &mut stream);
                     return;
                 }
