@@ -1,14 +1,14 @@
-//! Which video formats a storage can record and play back: what each format needs, and what must
-//! be measured to answer.
+//! Which video formats a storage can record and play back: the rate each format needs, and the
+//! measurements that decide.
 //!
-//! An uncompressed format needs width × height × bytes per pixel × frames per second: this gives the
-//! figures of Blackmagic Design's DeckLink manual (10-bit YUV 4:2:2 at 1920×1080, 24 frames per
+//! An uncompressed format needs width × height × bytes per pixel × frames per second: this gives
+//! the figures of Blackmagic Design's DeckLink manual (10-bit YUV 4:2:2 at 1920×1080, 24 frames per
 //! second: 126.6 MiB/s). Bytes per pixel: 8-bit YUV 4:2:2 2, 10-bit YUV 4:2:2 8/3 (v210: six pixels
-//! in 16 bytes), 10-bit RGB 4, 12-bit RGB 4.5. Of compressed formats only those are here whose rate
-//! their maker publishes.
+//! in 16 bytes), 10-bit RGB 4, 12-bit RGB 4.5. Compressed formats are listed only if their vendor
+//! publishes the rate.
 //!
-//! Playing or recording fails on the worst moment, not on the mean: what counts is the slowest
-//! second. Units: bytes per second; MiB/s, as those manuals count, where people read.
+//! Recording and playback fail at the worst moment, not on average: the slowest second decides.
+//! Units: bytes per second; MiB/s, as those manuals count, where people read.
 
 use crate::event::{Better, MetricHead};
 
@@ -55,8 +55,9 @@ const PRORES: [(&str, u32); 2] = [
     ("ProRes 4444 XQ, 1920x1080 29.97", 500),
 ];
 
-/// What a format needs, B/s.
+/// The rate a format needs, B/s.
 fn needs((width, height, _, frames, seconds): Format, (_, bytes, pixels): Codec) -> f64 {
+    // A frame of an interlaced format holds as many pixels as a progressive one.
     let pixels_per_s =
         f64::from(width) * f64::from(height) * f64::from(frames) / f64::from(seconds);
     pixels_per_s * f64::from(bytes) / f64::from(pixels)
@@ -71,14 +72,14 @@ pub(crate) struct StreamRate {
     pub(crate) slowest: f64,
 }
 
-/// What was measured of a storage.
+/// The measured rates of a storage.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct StreamRates {
     /// Recording.
     pub(crate) write: StreamRate,
     /// Playing back.
     pub(crate) read: StreamRate,
-    /// So many times its rate must be there for a format: 1 and the margin.
+    /// The factor on a format's rate that must be reached: 1 plus the margin.
     pub(crate) times: f64,
 }
 
@@ -105,7 +106,7 @@ const WRITE_SLOWEST: &str = "write slowest second";
 const WRITE_MEAN: &str = "write throughput";
 const READ_SLOWEST: &str = "read slowest second";
 const READ_MEAN: &str = "read throughput";
-/// Not measured, but asked for: with it, a record of the others answers for every format.
+/// A setting, not a measurement. It is recorded so that the other values answer for every format.
 const TIMES: &str = "asked of a format's rate";
 
 /// The values of [`heads`]: rates, then the 99.9th percentiles of writing and reading a frame, ns.
@@ -122,7 +123,7 @@ pub(crate) fn values(rates: &StreamRates, frames_ns: [Option<f64>; 2]) -> Vec<Op
 }
 
 impl StreamRates {
-    /// The rates among metrics of any workload, by name; none: it did not stream video.
+    /// The rates among a workload's metrics, by name; `None`: it did not stream video.
     pub(crate) fn of(value: impl Fn(&str) -> Option<f64>) -> Option<StreamRates> {
         Some(StreamRates {
             write: StreamRate {
@@ -140,6 +141,7 @@ impl StreamRates {
     /// Whether a format of this rate can be recorded and played back.
     fn fit(&self, needs: f64) -> Fit {
         let asked = needs * self.times;
+        // Both directions: a recording that cannot be played back is useless.
         if self.write.slowest.min(self.read.slowest) >= asked {
             Fit::Yes
         } else if self.write.mean.min(self.read.mean) >= asked {
@@ -149,7 +151,7 @@ impl StreamRates {
         }
     }
 
-    /// What the answers rest on, one sentence.
+    /// One sentence that explains the answers.
     pub(crate) fn words(&self) -> String {
         let mib = |rate: f64| format!("{:.0}", rate / MIB);
         format!(
@@ -194,6 +196,7 @@ pub(crate) fn columns() -> Vec<String> {
 pub(crate) fn rows(rates: Option<&StreamRates>) -> Vec<Vec<String>> {
     let cell = |needs: f64| match rates {
         None => format!("{:.1}", needs / MIB),
+        // Whole MiB/s: the answer beside the figure needs the room.
         Some(rates) => format!("{:.0} {}", needs / MIB, rates.fit(needs).word()),
     };
     let plain = FORMATS.iter().map(|format| {
@@ -203,8 +206,10 @@ pub(crate) fn rows(rates: Option<&StreamRates>) -> Vec<Vec<String>> {
         std::iter::once(name).chain(cells).collect()
     });
     let packed = PRORES.iter().map(|(name, megabits)| {
+        // Vendors count megabits of a million bits.
         let needs = f64::from(*megabits) * 1e6 / 8.0;
         let mut row = vec![(*name).to_owned(), cell(needs)];
+        // The codec is part of the name, so the other columns stay empty.
         row.resize(1 + CODECS.len(), String::new());
         row
     });
@@ -285,7 +290,7 @@ mod tests {
         assert_eq!(
             slow.fit(100.0),
             Fit::MeanOnly,
-            "what cannot be played back is no use"
+            "a format that cannot be played back is not supported"
         );
     }
 

@@ -1,7 +1,7 @@
-//! DSI, the layer under AFP: requests and replies over one TCP connection, told apart by number.
+//! DSI, the layer under AFP: requests and replies over one TCP connection, matched by number.
 //!
-//! Several may ask at once; a thread hands each reply to the one who waits for it. Another one says
-//! twice a minute that we are still there, or the server would end the session.
+//! Several threads may send requests at once; one thread passes each reply to the thread that waits
+//! for it. Another thread sends a keep-alive twice a minute, or the server would end the session.
 
 use super::codes::{AfpCommand, EOF};
 use super::error::AfpError;
@@ -32,10 +32,10 @@ const REPLY_MAX: u32 = 16 << 20;
 /// Least the server must take in one request.
 const QUANTUM_MIN: u32 = 4096;
 
-/// The server ends a session it has not heard of for two minutes.
+/// Pause between keep-alives: the server ends a session after two minutes of silence.
 const TICKLE_PAUSE: Duration = Duration::from_secs(30);
 
-/// Longest a reply is waited for: a server that syncs a slow disk takes its time.
+/// Longest wait for a reply: syncing a slow disk takes minutes.
 const PATIENCE: Duration = Duration::from_secs(600);
 
 /// The beginning of every message.
@@ -87,7 +87,7 @@ pub(super) struct DsiReply {
     pub(super) data: Vec<u8>,
 }
 
-/// Who waits for replies, by the number of the request; none: the connection is gone.
+/// The threads that wait for replies, by request number; `None`: the connection is lost.
 type Waiting = Arc<Mutex<Option<HashMap<u16, Sender<DsiReply>>>>>;
 
 /// One session with a server.
@@ -112,14 +112,16 @@ fn broken(error: std::io::Error) -> AfpError {
 impl Session {
     /// Opens a session over a connection.
     pub(super) fn open(stream: TcpStream) -> Result<Self, AfpError> {
+        // Requests are small and each waits for its reply.
         stream.set_nodelay(true).map_err(broken)?;
         let reading = stream.try_clone().map_err(broken)?;
         let stream = Arc::new(Mutex::new(stream));
         let waiting: Waiting = Arc::new(Mutex::new(Some(HashMap::new())));
         let told = Arc::clone(&waiting);
         std::thread::spawn(move || {
-            // Why it ended is what those who wait are told: that it ended.
+            // The waiting threads learn only that the connection ended.
             let _ = listen(reading, &told);
+            // Dropping the senders wakes every thread that still waits.
             *held(&told) = None;
         });
         let (alive, ended) = channel();
@@ -145,6 +147,7 @@ impl Session {
             quantum: 0,
             _alive: alive,
         };
+        // The protocol asks for the longest attention message we accept, even if none is shown.
         let mut options = vec![ATTENTION_QUANTUM, 4];
         options.extend(1024_u32.to_be_bytes());
         let reply = session.exchange(OPEN_SESSION, 0, &[&options])?;
@@ -173,9 +176,9 @@ impl Session {
         accepted(command, self.exchange(WRITE, offset, &[request, data])?)
     }
 
-    /// Says that this was all. What the server says to it is not waited for.
+    /// Ends the session without waiting for the reply.
     pub(super) fn close(&self) {
-        // A connection that is gone is closed as well.
+        // A lost connection needs no closing.
         let _ = self.send(0, CLOSE_SESSION, 0, &[]);
     }
 
@@ -186,6 +189,7 @@ impl Session {
             let mut waiting = held(&self.waiting);
             let waiting = waiting.as_mut().ok_or_else(gone)?;
             let mut next = held(&self.next);
+            // Numbers wrap after 65,536: one may still be waiting.
             while waiting.contains_key(&next) {
                 *next = next.wrapping_add(1);
             }
@@ -212,7 +216,8 @@ impl Session {
             code,
             length: u32::try_from(length).unwrap_or(u32::MAX),
         };
-        // In one piece: two small packets would wait for each other.
+        // In one piece: with Nagle's algorithm or delayed ACKs, two small packets wait for each
+        // other.
         let mut message = Vec::with_capacity(HEADER + length);
         message.extend(header.encode());
         for part in parts {
@@ -229,19 +234,20 @@ fn accepted(command: AfpCommand, reply: DsiReply) -> Result<Vec<u8>, AfpError> {
     }
 }
 
-/// Hands each reply to the one who waits for it, until the connection ends.
+/// Passes each reply to the thread that waits for it, until the connection ends.
 fn listen(mut stream: TcpStream, waiting: &Waiting) -> std::io::Result<()> {
     loop {
         let mut bytes = [0; HEADER];
         stream.read_exact(&mut bytes)?;
         let header = Header::decode(bytes);
+        // A damaged length must not make us allocate gigabytes.
         if header.length > REPLY_MAX {
             return Err(std::io::ErrorKind::InvalidData.into());
         }
         let mut data = vec![0; header.length as usize];
         stream.read_exact(&mut data)?;
         if !header.is_reply {
-            // It tickles us, or wants our attention for a message to people: there are none here.
+            // A keep-alive of the server, or an attention message for users: there are none here.
             if header.command == CLOSE_SESSION {
                 return Ok(());
             }
@@ -251,7 +257,7 @@ fn listen(mut stream: TcpStream, waiting: &Waiting) -> std::io::Result<()> {
             && let Some(sender) = waiting.remove(&header.id)
         {
             let code = header.code.cast_signed();
-            // One who no longer waits does not want it.
+            // A thread that timed out has dropped its end.
             let _ = sender.send(DsiReply { code, data });
         }
     }

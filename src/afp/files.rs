@@ -1,4 +1,4 @@
-//! What is done for the kernel, in its terms: numbers, attributes, error numbers.
+//! Implements the kernel's requests: inode numbers, attributes, errnos.
 
 use super::codes;
 use super::error::AfpError;
@@ -24,7 +24,7 @@ const LINK: u32 = 0o120_000;
 /// Longest target of a symbolic link, bytes.
 const TARGET_MAX: usize = 4096;
 
-/// What is open, by the number the kernel was given.
+/// Open files and directories, by the handle the kernel was given.
 #[derive(Debug, Default)]
 pub(super) struct OpenHandles {
     next: u64,
@@ -51,7 +51,7 @@ pub(super) fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// What a program here is told of a failure.
+/// The errno of a failure.
 pub(super) fn errno(error: &AfpError) -> Errno {
     let AfpError::Refused(_, code) = error else {
         return Errno::EIO;
@@ -103,12 +103,13 @@ fn seconds(time: SystemTime) -> i64 {
     }
 }
 
-/// What the kernel is told of a file. The protocol knows no count of links and no blocks.
+/// A file's attributes for the kernel. The protocol has no link counts and no blocks.
 pub(super) fn attributes(about: &FileParameters) -> FileAttr {
     let modified = time(about.modified);
     FileAttr {
         ino: inode_of(about.id),
         size: about.length,
+        // st_blocks counts in 512 bytes, whatever the block size.
         blocks: about.length.div_ceil(512),
         atime: modified,
         mtime: modified,
@@ -116,6 +117,7 @@ pub(super) fn attributes(about: &FileParameters) -> FileAttr {
         crtime: modified,
         kind: kind(about),
         perm: u16::try_from(about.unix.mode & PERMISSIONS).unwrap_or(0),
+        // Some programs take 0 for a deleted file.
         nlink: 1,
         uid: about.unix.uid,
         gid: about.unix.gid,
@@ -162,7 +164,7 @@ impl AfpFiles {
         FileHandle(number)
     }
 
-    /// Tells the kernel of something it may ask for by its number from now on.
+    /// Registers an entry that the kernel may now ask for by its number.
     fn tell(&self, at: CatalogPath<'_>, about: &FileParameters) -> FileAttr {
         held(&self.nodes).tell(at, about);
         attributes(about)
@@ -186,7 +188,7 @@ impl AfpFiles {
         Ok(attributes)
     }
 
-    /// Sets a mode where the server chose another one; the attributes then.
+    /// Sets the mode if the server chose another one. Returns the new attributes.
     fn with_mode(
         &self,
         at: CatalogPath<'_>,
@@ -237,7 +239,7 @@ impl AfpFiles {
         Ok(self.tell(at, &about))
     }
 
-    /// A file with the target in it becomes the link.
+    /// Creates a file with the target as content and turns it into a link.
     pub(super) fn linked(
         &self,
         parent: INodeNo,
@@ -294,6 +296,7 @@ impl AfpFiles {
         to: (INodeNo, &OsStr),
         flags: RenameFlags,
     ) -> FuseResult<()> {
+        // The protocol cannot swap two names in one step.
         if flags.intersects(RenameFlags::RENAME_EXCHANGE | RenameFlags::RENAME_WHITEOUT) {
             return Err(Errno::EINVAL);
         }
@@ -309,6 +312,7 @@ impl AfpFiles {
         if let Err(AfpError::Refused(_, codes::OBJECT_EXISTS)) = renamed
             && !flags.contains(RenameFlags::RENAME_NOREPLACE)
         {
+            // Not atomic, unlike rename(2), but the protocol refuses to replace a file.
             self.deleted(to)?;
             renamed = self.volume.rename(from, to);
         }
@@ -370,7 +374,7 @@ impl AfpFiles {
         }
         self.volume.set(at, change).map_err(|e| errno(&e))?;
         if (uid.is_some() || gid.is_some()) && !self.is_owned(at, change.unix) {
-            // The server says yes to a change of owner that it has no right to make.
+            // The server reports success for a change of owner that it did not make.
             return Err(Errno::EPERM);
         }
         Ok(())
@@ -383,7 +387,7 @@ impl AfpFiles {
         })
     }
 
-    /// The directory and what it is in, then what it holds.
+    /// The entries of a directory, with itself and its parent.
     pub(super) fn entries(
         &self,
         inode: INodeNo,
@@ -393,6 +397,8 @@ impl AfpFiles {
         let (id, node) = self.node(inode)?;
         let kept = held(&self.open).lists.get(&handle.0).cloned();
         let list = match kept {
+            // At offset 0 a program reads the directory anew (rewinddir), so the list is fetched
+            // again.
             Some(list) if offset > 0 => list,
             _ => {
                 let list = Arc::new(self.volume.list(id).map_err(|e| errno(&e))?);
@@ -412,8 +418,8 @@ impl AfpFiles {
 const CLOSING_TRIES: usize = 100;
 const CLOSING_PAUSE: Duration = Duration::from_millis(5);
 
-/// Tries again for a moment what the server refuses as open: the kernel does not wait for a file that a
-/// program has closed to be closed at the server.
+/// Retries for a moment what the server refuses because the file is open: the kernel does not wait
+/// until a file closed by a program is closed at the server.
 fn once_closed(ask: impl Fn() -> Result<(), AfpError>) -> Result<(), AfpError> {
     for _ in 1..CLOSING_TRIES {
         match ask() {

@@ -4,14 +4,14 @@
 //! versions 3.0 to 3.4). It does what the workloads need and no more: data forks, Unix privileges,
 //! symbolic links; no resource forks, no locks, no reconnecting.
 //!
-//! Nothing that is written is held back: a write has reached the server, and may be in its memory,
-//! when the call returns; fsync has the server sync the file, fsync of a directory all it has. What is read is in the kernel's page cache
-//! until the file is opened again, names and attributes for [`mount::TRUSTED`]. Renaming over a file
-//! is deleting it first, since the protocol has no other way.
+//! Writes are not cached here: when the call returns, the data has reached the server, at least its
+//! memory. fsync makes the server sync the file; fsync of a directory syncs the whole volume. Reads
+//! stay in the kernel's page cache until the file is opened again, names and attributes for
+//! [`mount::TRUSTED`]. Renaming over a file deletes it first, since the protocol has no other way.
 //!
-//! Bytes go through three files: [`dsi`] carries a command and its answer, [`protocol`] says what is
-//! in them, [`volume`] asks for one thing; [`files`] does what the kernel wants with that, and [`mount`]
-//! hands it through.
+//! [`dsi`] carries a command and its reply, [`protocol`] encodes and decodes them, and [`volume`]
+//! sends one request at a time. [`files`] implements the kernel's requests with that, and [`mount`]
+//! connects it to FUSE.
 
 #[cfg_attr(not(feature = "afp"), expect(dead_code, reason = "as of the protocol"))]
 mod codes;

@@ -38,6 +38,7 @@ impl AfpMount {
         let files = AfpFiles::new(opened);
         let mut config = Config::default();
         config.mount_options = vec![MountOption::FSName(format!("afp://{server}/{volume}"))];
+        // Workloads may run as other users than the one that mounted.
         config.acl = SessionACL::All;
         config.n_threads = Some(THREADS);
         let session = Session::new(files, point, &config)
@@ -315,6 +316,7 @@ impl Filesystem for AfpFiles {
                 directory: entries.id,
                 name,
             };
+            // readdirplus counts as a look-up for every entry: the kernel will forget each of them.
             held(&self.nodes).tell(at, entry);
         }
         reply.ok();
@@ -340,6 +342,7 @@ impl Filesystem for AfpFiles {
     fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
         match self.volume.space() {
             Ok(space) => {
+                // A server may report 0, which would divide by zero.
                 let block = space.block.max(512);
                 let [total, free] = [space.total, space.free].map(|b| b / u64::from(block));
                 reply.statfs(total, free, free, 0, 0, block, codes::NAME_MAX, block);

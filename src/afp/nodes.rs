@@ -63,6 +63,7 @@ impl Catalog {
     pub(super) fn forget(&mut self, id: u32, times: u64) {
         if let Some(node) = self.0.get_mut(&id) {
             node.told = node.told.saturating_sub(times);
+            // Only now: the kernel may still use the number.
             if node.told == 0 {
                 self.0.remove(&id);
             }

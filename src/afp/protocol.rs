@@ -54,6 +54,7 @@ impl AfpRequest {
 
     /// A length in one byte, then the text.
     fn short_text(mut self, text: &str) -> Self {
+        // The length has one byte.
         let bytes = &text.as_bytes()[..text.len().min(255)];
         self.0.push(u8::try_from(bytes.len()).unwrap_or(u8::MAX));
         self.0.extend(bytes);
@@ -229,6 +230,7 @@ pub(super) mod catalog {
         }
         if change.link {
             let mut finder = [0; 32];
+            // Mac OS marks a symbolic link by Finder type and creator.
             finder[..8].copy_from_slice(SYMBOLIC_LINK);
             request.0.extend(finder);
         }

@@ -44,7 +44,7 @@ impl AfpVolume {
 
     /// Ends the use and the session.
     pub(super) fn close(&self) {
-        // The server forgets us with the connection, whatever it says to this.
+        // The server drops the session with the connection, so errors do not matter.
         let _ = self
             .session
             .ask(AfpCommand::CloseVol, session::close_volume(self.id).bytes());
@@ -75,10 +75,11 @@ impl AfpVolume {
             let request = catalog::list(self.id, directory, first, ENTRIES, ENTRIES_BYTES);
             match self.session.ask(AfpCommand::EnumerateExt2, request.bytes()) {
                 Ok(reply) => match protocol::listed(&reply)? {
+                    // An empty list would otherwise repeat the request for ever.
                     more if more.is_empty() => break,
                     more => entries.extend(more),
                 },
-                // There is no entry of that number: it was the last one.
+                // No entry with that number: the list is complete.
                 Err(AfpError::Refused(_, codes::OBJECT_NOT_FOUND)) => break,
                 Err(error) => return Err(error),
             }
@@ -104,7 +105,7 @@ impl AfpVolume {
         Ok(())
     }
 
-    /// Never over something that is there.
+    /// Fails if the new name exists.
     pub(super) fn rename(
         &self,
         from: CatalogPath<'_>,
@@ -149,12 +150,14 @@ impl AfpVolume {
     pub(super) fn read(&self, fork: Fork, offset: u64, bytes: usize) -> Result<Vec<u8>, AfpError> {
         let mut data = Vec::new();
         while data.len() < bytes {
+            // The server may refuse a reply that is larger than its quantum.
             let part = (bytes - data.len()).min(self.session.quantum());
             let request = fork::read(fork.0, offset + data.len() as u64, part as u64);
             let found = self.session.ask(AfpCommand::ReadExt, request.bytes())?;
             if found.is_empty() {
                 break;
             }
+            // A reply longer than requested would overflow the kernel's buffer.
             if found.len() > part {
                 return Err(AfpError::Malformed("more data than were asked for"));
             }
@@ -176,6 +179,7 @@ impl AfpVolume {
                 .session
                 .write(AfpCommand::WriteExt, request.bytes(), part)?;
             at += part.len() as u64;
+            // The reply holds the offset after the last byte written.
             if protocol::written(&reply)? != at {
                 return Err(AfpError::Malformed("less was written than was sent"));
             }

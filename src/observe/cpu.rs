@@ -18,7 +18,7 @@ pub(super) struct MachineCpu {
     pub(super) cpus: u32,
 }
 
-/// All threads of this process, those that ended included; kernel workers of its rings too.
+/// All threads of this process, including ended ones and the kernel workers of its rings.
 ///
 /// `/proc/self/stat` would do, but counts in ticks; `/proc/self/schedstat` counts one thread. The
 /// process clock gives the sum exactly and the ticks give its split.
@@ -26,8 +26,10 @@ pub(super) struct MachineCpu {
 /// `stat`: the text of `/proc/self/stat`.
 pub(super) fn own(stat: Option<&str>) -> ProcessCpu {
     let whole = own_ns();
+    // Without the split all time counts as user time, rather than none.
     let (user, system) = stat.and_then(split).unwrap_or((1, 0));
     let all = (u128::from(user) + u128::from(system)).max(1);
+    // 128 bits: nanoseconds times ticks overflows 64 bits after some hours of processor time.
     let system_ns = u64::try_from(u128::from(whole) * u128::from(system) / all).unwrap_or(0);
     ProcessCpu {
         user_ns: whole - system_ns,
@@ -61,9 +63,11 @@ pub(super) fn parse(text: &str) -> Option<MachineCpu> {
     let at = |index: usize| fields.get(index).copied().unwrap_or(0);
     let cpus = text
         .lines()
+        // Processors that are offline have no line.
         .filter(|line| line.starts_with("cpu") && !line.starts_with("cpu "))
         .count();
     Some(MachineCpu {
+        // Not idle and iowait, which are no work; guest time is already part of user time.
         busy_ns: [0, 1, 2, 5, 6]
             .map(at)
             .into_iter()

@@ -31,6 +31,7 @@ fn line(line: &str) -> Option<(String, DeviceTotals)> {
         read_bytes: number(5)?.saturating_mul(SECTOR),
         writes: number(7)?,
         written_bytes: number(9)?.saturating_mul(SECTOR),
+        // The file counts in milliseconds.
         busy_ns: number(12)?.saturating_mul(1_000_000),
         weighted_ns: number(13)?.saturating_mul(1_000_000),
         // Since Linux 5.5.

@@ -44,6 +44,8 @@ pub(crate) fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact>
         Some(
             cpuinfo
                 .lines()
+                // Not `available_parallelism`: that is what this process may use, not what the
+                // machine has.
                 .filter(|line| line.starts_with("processor"))
                 .count()
                 .to_string(),
@@ -65,6 +67,7 @@ pub(crate) fn environment_of(read: &dyn Fn(&str) -> Option<String>) -> Vec<Fact>
         "cpu frequency governor",
         first_line(
             read,
+            // The first processor stands for all: governors are rarely set one by one.
             "/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor",
         ),
     );

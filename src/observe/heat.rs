@@ -9,6 +9,7 @@ pub(super) fn throttled(cpus: u32, read: impl Fn(&str) -> Option<String>) -> Opt
             let path =
                 format!("/sys/devices/system/cpu/cpu{cpu}/thermal_throttle/{part}_throttle_count");
             if let Some(count) = read(&path).and_then(|text| text.trim().parse::<u64>().ok()) {
+                // Some only if at least one counter exists: no counter is not zero events.
                 sum = Some(sum.unwrap_or(0).saturating_add(count));
             }
         }

@@ -1,7 +1,7 @@
 //! Processor time of the kernel's own threads: `/proc/*/stat` (proc_pid_stat(5)).
 //!
-//! Work that a file system, a pool or a loop device hands to a thread of the kernel belongs to
-//! nobody's process; one of them that is never idle limits everything above it.
+//! File systems, pools and loop devices pass work to kernel threads, which belong to no process. A
+//! kernel thread that is never idle limits everything above it.
 
 use std::collections::BTreeMap;
 
@@ -16,12 +16,13 @@ const TICK_NS: u64 = 10_000_000;
 /// Name and time used so far, ns, by number and time of start (numbers are used again).
 pub(super) type Threads = BTreeMap<(u64, u64), (String, u64)>;
 
-/// All of them now; empty where `/proc` shows only what is ours.
+/// All of them now; empty if `/proc` hides other processes (`hidepid`).
 pub(super) fn take() -> Threads {
     let processes = std::fs::read_dir("/proc").into_iter().flatten().flatten();
     let mut threads = Threads::new();
     for process in processes {
         let number = process.file_name().to_string_lossy().parse::<u64>();
+        // `/proc` also holds files and directories that are no processes.
         let Ok(number) = number else { continue };
         let stat = std::fs::read_to_string(process.path().join("stat"));
         if let Some((started, name, ns)) = stat.ok().as_deref().and_then(parse) {
@@ -31,8 +32,9 @@ pub(super) fn take() -> Threads {
     threads
 }
 
-/// Start, name and time of a thread of the kernel; none: it is something else.
+/// Start, name and time of a kernel thread; `None`: it is not one.
 fn parse(stat: &str) -> Option<(u64, String, u64)> {
+    // The last bracket: a name may contain brackets and spaces.
     let (before, after) = stat.rsplit_once(')')?;
     let name = before.split_once('(')?.1.to_owned();
     // From the third field on: state, parent …
@@ -41,13 +43,15 @@ fn parse(stat: &str) -> Option<(u64, String, u64)> {
         return None;
     }
     let number = |at: usize| fields.get(at)?.parse::<u64>().ok();
+    // utime and stime: kernel threads use only the latter, but the format has both.
     let ticks = number(11)?.saturating_add(number(12)?);
     Some((number(19)?, name, ticks.saturating_mul(TICK_NS)))
 }
 
-/// The one that used the most between two moments; none: no thread was seen.
+/// The thread that used the most time between two moments; `None`: none was seen.
 pub(super) fn busiest(before: &Threads, after: &Threads) -> Option<ThreadCounted> {
     let used = after.iter().map(|(key, (name, ns))| {
+        // A thread that started in between began at 0.
         let began = before.get(key).map_or(0, |(_, ns)| *ns);
         (ns.saturating_sub(began), name)
     });

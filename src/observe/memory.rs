@@ -16,6 +16,7 @@ pub(super) fn parse(text: &str, page: u64) -> Option<MemoryCounters> {
     let bytes = |name: &str| {
         let value = text.lines().find_map(|line| {
             let (found, value) = line.split_once(' ')?;
+            // The whole name: `nr_dirty` is also the beginning of other names.
             (found == name).then_some(value)
         })?;
         Some(value.trim().parse::<u64>().ok()?.saturating_mul(page))

@@ -1,8 +1,8 @@
 //! What the system counts while a trial runs: processor, block layer, page cache, pressure.
 //!
 //! A snapshot is taken right before the clock starts and right after it stops; the observation is
-//! their difference. Each source is one file under `/proc`, read whole and parsed by a function
-//! that is tested on real text. What a machine does not offer is absent, never zero.
+//! their difference. Each source is one file under `/proc`, parsed by a function that is tested
+//! with real text. A value the machine does not offer is absent, never zero.
 
 mod cpu;
 mod diskstats;
@@ -39,13 +39,14 @@ impl Snapshot {
     /// Reads all sources; `devices` are names as in `/proc/diskstats`.
     pub(crate) fn take(devices: &[String]) -> Self {
         Self {
+            // Listed only on this machine: a snapshot from text has no processes.
             kernel_threads: kernel_threads::take(),
             at_ns: now_ns(),
             ..Self::read(devices, |path| std::fs::read_to_string(path).ok())
         }
     }
 
-    /// The same from files as `read` gives them by path; none: there is no such file.
+    /// The same from files that `read` returns by path; `None`: there is no such file.
     pub(crate) fn read(devices: &[String], read: impl Fn(&str) -> Option<String>) -> Self {
         let disks = read("/proc/diskstats")
             .map(|text| diskstats::parse(&text))
@@ -92,6 +93,7 @@ impl Snapshot {
             pressure_io_ns: difference(self.pressure_io_ns, later.pressure_io_ns),
             pressure_memory_ns: difference(self.pressure_memory_ns, later.pressure_memory_ns),
             throttled: difference(self.throttled, later.throttled),
+            // 0 where the snapshot came from text and not from this machine.
             window_ns: Some(later.at_ns.saturating_sub(self.at_ns)).filter(|&ns| ns > 0),
             kernel_thread: kernel_threads::busiest(&self.kernel_threads, &later.kernel_threads),
             ..Counted::default()
@@ -134,7 +136,8 @@ impl Snapshot {
     }
 }
 
-/// More processors are not asked for their heat: each is two files, read beside the clock.
+/// Only this many processors are checked for throttling: each costs reading two files next to the
+/// measured time.
 const CPUS_MAX: u32 = 1024;
 
 /// The monotonic clock, ns.
@@ -144,8 +147,9 @@ fn now_ns() -> u64 {
     seconds.saturating_mul(1_000_000_000) + u64::try_from(now.tv_nsec).unwrap_or(0)
 }
 
-/// What the kernel takes a device's write cache to be; a partition has that of its disk.
+/// The kernel's view of a device's write cache; a partition has that of its disk.
 fn write_cache(name: &str, read: impl Fn(&str) -> Option<String>) -> Option<String> {
+    // The entry is a symbolic link into the disk's directory, so `..` of a partition is its disk.
     let own = read(&format!("/sys/class/block/{name}/queue/write_cache"));
     let text = own.or_else(|| read(&format!("/sys/class/block/{name}/../queue/write_cache")))?;
     Some(text.trim().to_owned())
@@ -155,8 +159,8 @@ fn difference(before: Option<u64>, after: Option<u64>) -> Option<u64> {
     Some(after?.saturating_sub(before?))
 }
 
-/// Takes into account what the workload itself read: the kernel's `rchar` leaves out what was asked
-/// through a ring, and a hit that is not counted would look like a disk that was read.
+/// Adds reads of the workload that the kernel's `rchar` leaves out: those through a ring. Otherwise
+/// cache hits would look like disk reads.
 pub(crate) fn asked_by_workload(counted: &mut Counted, read_bytes: u64) {
     counted.asked_read_bytes = counted.asked_read_bytes.max(read_bytes);
     let hits = counted
@@ -165,7 +169,7 @@ pub(crate) fn asked_by_workload(counted: &mut Counted, read_bytes: u64) {
     counted.cache_hit_bytes = counted.cache_hit_bytes.map(|_| hits);
 }
 
-/// Adds what two phases of one trial counted; a counter that ran over stays at its end.
+/// Adds the counts of two phases of one trial. A counter that overflows stays at its maximum.
 pub(crate) fn add(into: &mut Counted, more: &Counted) {
     let plus = |a: Option<u64>, b: Option<u64>| Some(a.unwrap_or(0).saturating_add(b?));
     let sum = |into: &mut u64, more: u64| *into = into.saturating_add(more);
@@ -183,6 +187,7 @@ pub(crate) fn add(into: &mut Counted, more: &Counted) {
     into.pressure_memory_ns = plus(into.pressure_memory_ns, more.pressure_memory_ns);
     into.window_ns = plus(into.window_ns, more.window_ns);
     into.cancelled_bytes = plus(into.cancelled_bytes, more.cancelled_bytes);
+    // A level, not a count: two phases do not add up.
     into.unwritten_bytes = into.unwritten_bytes.max(more.unwritten_bytes);
     into.swapped_in_bytes = plus(into.swapped_in_bytes, more.swapped_in_bytes);
     into.swapped_out_bytes = plus(into.swapped_out_bytes, more.swapped_out_bytes);
@@ -200,7 +205,7 @@ pub(crate) fn add(into: &mut Counted, more: &Counted) {
     }
 }
 
-/// The same thread goes on counting; of two, the busier one is kept.
+/// Adds the time of the same thread; of two different ones, keeps the busier.
 fn add_thread(into: &mut Option<ThreadCounted>, more: Option<&ThreadCounted>) {
     match (into, more) {
         (Some(known), Some(more)) if known.name == more.name => {

@@ -1,17 +1,17 @@
 //! The two bonnie++ benchmarks, operation for operation: streams of characters and blocks, rewriting,
 //! seeks with updates, and many files in one or a few directories.
 //!
-//! bonnie++ 1.03 and 2.00 are different benchmarks with one name: what a close flushes, how
-//! characters are written, how many seekers there are and how they are told what to do, where files
-//! are split, what ends with a `sync`. [`BonnieVersion`] chooses; `docs/workloads/bonnie.md` lists every
-//! difference, and what is not as in the originals.
+//! bonnie++ 1.03 and 2.00 are different benchmarks with one name. They differ in what a close
+//! flushes, how characters are written, how many seekers there are and how they get their work,
+//! where files are split, and what ends with a `sync`. [`BonnieVersion`] chooses;
+//! `docs/workloads/bonnie.md` lists every difference, also from the originals.
 //!
-//! Every phase follows from the plan alone: names, sizes, orders and seeks come from the seed, so
-//! that a phase finds what the one before it left. A phase opens what it needs before the clock
-//! starts and closes it inside, as the originals do. Nothing is dropped from caches in between.
+//! Names, sizes, orders and seeks follow from the plan's seed, so each phase finds the files of the
+//! one before. A phase opens its files before the clock starts and closes them inside, as the
+//! originals do. Caches are not dropped in between.
 //!
-//! What an original calls one operation is one here: a chunk of characters, a block, a read and its
-//! write back, one seek, one file. Its fsyncs at the end are operations of their own.
+//! Operations are those of the originals: a chunk of characters, a block, a read with its write
+//! back, one seek, one file. Fsyncs at the end are separate operations.
 
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
@@ -38,7 +38,7 @@ pub const CHARACTERS: u64 = 3 << 20;
 pub const SEEKS: u32 = 8192;
 /// Bytes of a chunk, unless told otherwise.
 pub const CHUNK: usize = 8192;
-/// One seek in so many writes back what it read.
+/// One in this many seeks writes its chunk back.
 const UPDATE_EVERY: u64 = 10;
 
 /// Which of the two benchmarks.
@@ -123,12 +123,12 @@ pub enum FileKind {
     SymbolicLinks,
 }
 
-/// Everything a run of bonnie++ follows from.
+/// The plan of a run of bonnie++.
 #[derive(Debug, Clone, PartialEq)]
 pub struct BonniePlan {
     /// Where the files are made; it must exist.
     pub directory: PathBuf,
-    /// What the names of files and directories made there begin with.
+    /// The prefix of all names created there.
     pub name: String,
     /// Which benchmark.
     pub version: BonnieVersion,
@@ -209,8 +209,8 @@ impl BonniePlan {
         self.directory.join(&self.name)
     }
 
-    /// Removes the data files, as the originals do, unmeasured, before files are created. Those
-    /// that are not there are fine.
+    /// Removes the data files before files are created, unmeasured, as the originals do. Missing
+    /// files are fine.
     ///
     /// # Errors
     /// One could not be removed.
@@ -270,7 +270,7 @@ impl<'a> BonnieRun<'a> {
     }
 }
 
-/// Removes a file; none is fine.
+/// Removes a file, if it exists.
 fn unlink(path: &Path) -> Result<(), OpError> {
     match std::fs::remove_file(path) {
         Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
@@ -285,7 +285,7 @@ fn open(path: &Path, flags: OFlags, op: Op) -> Result<OwnedFd, OpError> {
     openat(CWD, path, flags | OFlags::CLOEXEC, mode).map_err(|errno| fault(op, path, errno))
 }
 
-/// A lack of memory, on account of what it was for.
+/// The error for a lack of memory.
 fn no_memory(op: Op, path: &Path, error: &crate::StartError) -> OpError {
     refusal(op, path, Errno::NOMEM, error.to_string())
 }

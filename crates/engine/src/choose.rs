@@ -91,7 +91,7 @@ pub(crate) fn choose(spec: &Spec) -> Result<EngineChoice, StartError> {
     Ok(EngineChoice { way, workers, why })
 }
 
-/// The decision nobody made.
+/// The automatic choice.
 fn decide(spec: &Spec) -> Result<(IoMethod, String), StartError> {
     let depth = spec.queue_depth;
     if spec.durability.fsync_in_write {
@@ -192,7 +192,7 @@ mod tests {
     use super::*;
     use crate::block_worker::tests::spec;
 
-    /// A file of zeros nobody wrote to: no probe finds data, which decides for plain calls.
+    /// An empty file: no probe finds data, so plain calls are chosen.
     fn choice(threads: u32, queue_depth: u32) -> EngineChoice {
         let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
         let mut spec = spec(0.0, 1);

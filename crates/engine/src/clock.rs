@@ -1,11 +1,12 @@
-//! The time, as cheaply as this machine can tell it.
+//! The time, at the lowest cost this machine offers.
 //!
 //! Where the processor's time-stamp counter runs at a constant rate in every power state (CPUID
 //! leaf 8000_0007h, EDX bit 8, "invariant TSC"), one reading costs about half of a reading of the
-//! monotonic clock. The processor's word is not enough: an emulated one may claim it while its counter
-//! follows the emulator, or several processors may disagree. The kernel watches the counter from boot
-//! on and takes another clock source then, and so does this file. The rate is measured against `CLOCK_MONOTONIC`, and compared with it again at
-//! the end of each phase: a disagreement is reported, never corrected silently.
+//! monotonic clock. The processor's claim is not enough: an emulated processor may claim it
+//! wrongly, or several processors may disagree. The kernel watches the counter from boot on and
+//! drops it as clock source if it misbehaves; then this file drops it too. The rate is measured
+//! against `CLOCK_MONOTONIC` and checked again at the end of each phase. A disagreement is
+//! reported, never corrected silently.
 //!
 //! Units: nanoseconds since the clock's origin; ticks are whatever the counter counts.
 
@@ -13,14 +14,14 @@ use std::sync::OnceLock;
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// The counter's rate is measured over an interval so many times as long as what its two readings
-/// leave in doubt: 50 parts in a million, a twentieth of what a latency histogram tells apart. They
-/// are good to some twenty nanoseconds each, so that a millisecond is enough.
+/// The counter's rate is measured over an interval this many times as long as the uncertainty of
+/// its two readings. The error is then 50 parts in a million, a twentieth of a histogram's
+/// resolution. Each reading is good to about twenty nanoseconds, so a millisecond is enough.
 const DOUBTS: u64 = 20_000;
-/// Longest interval, ns, where even the tightest readings are loose.
+/// Longest interval, ns, for machines where even the best readings are uncertain.
 const CALIBRATION_NS_MAX: u64 = 20_000_000;
-/// How many bracketed readings are tried; the tightest is kept, so that one interruption between
-/// the two clocks does not spoil it.
+/// Bracketed readings to try. The tightest is kept, so that an interrupt between the two clocks
+/// does no harm.
 const BRACKETS: usize = 16;
 /// Fraction bits of the scale.
 const SCALE_BITS: u32 = 32;
@@ -59,17 +60,17 @@ fn counter() -> u64 {
     monotonic_ns()
 }
 
-/// Where the kernel says which clock source it keeps time by.
+/// Where the kernel names its clock source.
 #[cfg(target_arch = "x86_64")]
 const CHOICE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
 
-/// Whether the counter may be believed.
+/// Whether the counter can be trusted.
 #[cfg(target_arch = "x86_64")]
 fn invariant() -> bool {
     use core::arch::x86_64::__cpuid;
     const LEAF: u32 = 0x8000_0007;
     let claimed = __cpuid(0x8000_0000).eax >= LEAF && __cpuid(LEAF).edx & (1 << 8) != 0;
-    // Where the kernel does not tell, nobody has vouched for the counter.
+    // If the kernel's choice is unknown, the counter is unchecked: do not use it.
     claimed && std::fs::read_to_string(CHOICE).is_ok_and(|choice| choice.trim() == "tsc")
 }
 
@@ -87,6 +88,7 @@ impl Pair {
             let width = after - before;
             Pair {
                 ticks,
+                // The counter was read somewhere in between: the middle halves the largest error.
                 ns: before + width / 2,
                 doubt_ns: width.div_ceil(2),
             }
@@ -101,8 +103,8 @@ impl Pair {
         best
     }
 
-    /// How much longer to wait until the rate between this reading and one like `last` is known
-    /// well enough, ns; `None`: it is.
+    /// How much longer to wait, ns, until the rate between this reading and one like `last` is
+    /// precise enough; `None`: it is.
     fn left_ns(self, last: Pair) -> Option<u64> {
         let needed_ns = (self.doubt_ns + last.doubt_ns).saturating_mul(DOUBTS);
         let passed_ns = last.ns.saturating_sub(self.ns);
@@ -113,10 +115,10 @@ impl Pair {
     }
 }
 
-/// A calibration under way: begin it, lay everything out, finish it.
+/// A calibration in progress: begin it, set everything up, finish it.
 #[derive(Debug)]
 pub struct Calibration {
-    /// None: nothing left to measure.
+    /// `None`: nothing left to measure.
     first: Option<Pair>,
 }
 
@@ -141,8 +143,8 @@ impl Calibration {
             }
             let ticks = u128::from(last.ticks.saturating_sub(first.ticks)).max(1);
             let scale = (u128::from(last.ns - first.ns) << SCALE_BITS) / ticks;
-            // A second thread may have measured meanwhile: the first result stays, for one rate
-            // per process keeps all phases comparable.
+            // Another thread may have measured meanwhile. The first result stays: one rate per
+            // process keeps phases comparable.
             let _ = SCALE.set(u64::try_from(scale).unwrap_or(u64::MAX));
         }
         FastClock::start()
@@ -195,6 +197,7 @@ impl FastClock {
     /// Nanoseconds since the origin; 0 before it.
     #[inline(always)]
     pub fn now_ns(&self) -> u64 {
+        // 128 bits: ticks times scale overflows 64 bits after a few seconds.
         let ticks = u128::from(self.ticks().saturating_sub(self.origin));
         // Truncation: 2^64 ns are 584 years.
         ((ticks * u128::from(self.scale)) >> SCALE_BITS) as u64
@@ -222,12 +225,12 @@ impl FastClock {
     }
 }
 
-/// One thread's readings of a clock: none is before the one preceding it.
+/// One thread's readings of a clock; they never go back.
 #[derive(Debug)]
 pub(crate) struct Readings {
     clock: FastClock,
     last_ns: u64,
-    /// Readings that were, and were corrected.
+    /// Readings that went back and were corrected.
     pub(crate) back: u64,
 }
 
@@ -258,7 +261,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn time_passes_and_does_not_go_back() {
+    fn time_advances_and_never_goes_back() {
         let clock = FastClock::calibrated();
         let mut last = clock.now_ns();
         let first = last;
@@ -271,7 +274,7 @@ mod tests {
     }
 
     #[test]
-    fn the_two_clocks_tell_the_same_time() {
+    fn both_clocks_show_the_same_time() {
         let clock = FastClock::calibrated();
         crate::pacing::sleep_ns(20_000_000);
         let apart = clock.disagreement();
@@ -282,10 +285,10 @@ mod tests {
         );
     }
 
-    /// What two readings leave in doubt is a small share of what lies between them, unless they
-    /// are so loose that waiting longer would be felt.
+    /// The uncertainty of two readings is a small share of the interval, unless a longer wait would
+    /// be noticed.
     #[test]
-    fn a_rate_is_measured_for_as_long_as_its_readings_demand() {
+    fn the_interval_grows_with_the_uncertainty_of_the_readings() {
         let pair = |ns, doubt_ns| Pair {
             ticks: 0,
             ns,

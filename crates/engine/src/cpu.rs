@@ -1,7 +1,7 @@
 //! Processor time of the whole process: what its threads did, and what the kernel did for them.
 //!
-//! Work the kernel hands to threads of its own (write-back, `io_uring` workers aside) belongs to
-//! nobody's process and is not in it. Units: nanoseconds; the kernel counts in microseconds.
+//! Work of the kernel's own threads (write-back; not `io_uring` workers) belongs to no process and
+//! is not included. Units: nanoseconds; the kernel counts in microseconds.
 
 use std::mem::MaybeUninit;
 
@@ -15,7 +15,7 @@ pub(crate) struct Cpu {
 }
 
 impl Cpu {
-    /// Until now, threads that have ended included (`getrusage`, `RUSAGE_SELF`).
+    /// Time used until now, including ended threads (`getrusage`, `RUSAGE_SELF`).
     pub(crate) fn now() -> Cpu {
         let mut usage = MaybeUninit::<libc::rusage>::zeroed();
         // SAFETY: `usage` is room for one `rusage`, which the call fills and keeps no pointer to.
@@ -34,7 +34,7 @@ impl Cpu {
         }
     }
 
-    /// What was used since this moment.
+    /// Time used since this moment.
     pub(crate) fn spent(self) -> Cpu {
         let now = Cpu::now();
         Cpu {
@@ -49,7 +49,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn work_costs_time_of_its_own_kind() {
+    fn user_and_system_time_are_told_apart() {
         let begun = Cpu::now();
         // Other tests of this process may add to it, none can take away.
         while begun.spent().user_ns < 1_000_000 {

@@ -20,8 +20,8 @@
 //! | io_uring, 32 at once | 1.65 … 1.80 | 1.31 … 1.37 | 1.24 … 1.35 |
 //! | these phases | 1.00 … 1.06 | 1.00 … 1.03 | 0.99 … 1.06 |
 //!
-//! So a ring is not offered here: the kernel hands every such call to a worker thread, and the
-//! hand-over costs more than a system call does. Calls at the same time are what threads are for.
+//! So a ring is not offered here: the kernel passes every such call to a worker thread, which costs
+//! more than the system call. For parallel calls, use threads.
 
 use std::ffi::{CStr, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -98,8 +98,8 @@ pub enum RenameTo {
     NextDirectory,
 }
 
-/// Under which names the files of a set are to be found. Whoever runs a phase that changes them
-/// says so here before the next one.
+/// The current names of a set's files. After a phase that changes them, the caller updates this
+/// before the next phase.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct CurrentNames {
     /// Where a renamed file lies.
@@ -198,6 +198,7 @@ impl FileSet {
         for directory in 0..self.directories {
             let name = directory_name(directory);
             match mkdirat(&root, &name, Mode::from_raw_mode(0o755)) {
+                // A set may be prepared again.
                 Ok(()) | Err(Errno::EXIST) => {}
                 Err(errno) => return Err(fault(Op::Mkdir, &self.root.join(name), errno)),
             }
@@ -282,6 +283,7 @@ impl FileSet {
     fn open_each(&self, op: Op) -> Result<Handles, OpError> {
         let mut all = self.open(op)?.0;
         if self.directories <= DESCRIPTORS_MAX {
+            // PATH is enough to look names up from, and needs no right to read the directory.
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             for path in self.directory_paths() {
                 let name = path.file_name().unwrap_or_default();

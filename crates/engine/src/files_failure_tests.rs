@@ -132,7 +132,7 @@ fn a_file_system_without_room_for_names_fails_the_phase() {
     assert_eq!(counts, [(Op::Mkdir, 39, 0)]);
 }
 
-/// Whoever stops a phase in its middle finds what was done until then, and nothing after.
+/// A phase stopped in the middle reports the work until then, and does no more.
 #[test]
 fn stop_ends_a_phase_in_its_middle() {
     let home = tempfile::tempdir().unwrap();

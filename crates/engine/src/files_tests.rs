@@ -86,10 +86,7 @@ fn every_file_is_made_found_read_and_removed_exactly_once() {
     assert_eq!(on_disk.len(), 500);
     for directory in set.directory_paths() {
         for entry in std::fs::read_dir(directory).unwrap() {
-            assert!(
-                on_disk.remove(&entry.unwrap().path()),
-                "a file nobody asked for"
-            );
+            assert!(on_disk.remove(&entry.unwrap().path()), "an unexpected file");
         }
     }
     assert!(on_disk.is_empty());

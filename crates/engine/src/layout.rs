@@ -1,4 +1,4 @@
-//! Laying out files for a later phase: written whole, in large pieces, and made durable.
+//! Lays out files for a later phase: writes them completely, in large pieces, and syncs them.
 
 use rustix::fs::OFlags;
 use rustix::io::{Errno, retry_on_intr};
@@ -15,15 +15,14 @@ use crate::spec::{Content, IoTarget};
 
 /// Bytes of one write.
 const PIECE_BYTES: usize = 1 << 20;
-/// The content's stream: apart from those of all workers of a phase with the same seed.
+/// The content's stream: different from those of all workers with the same seed.
 const STREAM: u32 = (1 << 20) - 1;
 
-/// Writes the first `bytes` bytes of every target, creates it if missing, and syncs it. What a
-/// longer file holds beyond that stays as it is. Nothing is measured; `control` shows the progress
-/// (operations are writes of up to 1 MiB).
+/// Writes the first `bytes` bytes of every target, creates it if missing, and syncs it. Bytes
+/// beyond that stay as they are. Nothing is measured; `control` shows the progress (operations are
+/// writes of up to 1 MiB).
 ///
-/// If [`Control::stop`] is raised, returns at once with `Ok` and the files unfinished: whoever
-/// raised it knows.
+/// If [`Control::stop`] is set, returns `Ok` at once and leaves the files unfinished.
 ///
 /// # Errors
 /// [`StartError::Open`]; [`StartError::LayOut`] with path, offset and errno of the write that
@@ -34,7 +33,7 @@ pub fn lay_out(
     seed: u64,
     control: &Control,
 ) -> Result<(), StartError> {
-    // Duplicates and compressible shares are those of pieces of this size and pages within them.
+    // Duplicates repeat pieces of this size; compressible shares hold for pages within them.
     let mut pool = ContentPool::new(
         content,
         seed,
@@ -70,6 +69,7 @@ fn write_whole(
         while !piece.is_empty() {
             let written = retry_on_intr(|| rustix::io::pwrite(file, piece, offset))
                 .map_err(|errno| failed(Op::Write, target, Some(offset), errno))?;
+            // A write that moves nothing would loop for ever.
             if written == 0 {
                 return Err(failed(Op::Write, target, Some(offset), Errno::IO));
             }

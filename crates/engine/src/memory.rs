@@ -42,7 +42,7 @@ impl AlignedMemory {
     pub fn new(bytes: usize) -> Result<AlignedMemory, StartError> {
         let bytes = round_up(bytes.max(1));
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // Miri does not know MAP_POPULATE.
+        // Miri has no pages to populate.
         let present = if cfg!(miri) {
             MapFlags::empty()
         } else {

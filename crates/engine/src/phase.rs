@@ -236,7 +236,7 @@ impl BlockPhase<'_> {
                 self.work_on(gate, device, shape, recorder, share)
             }
             IoMethod::Sync => {
-                // Not for a ring: its kernel workers use the table of the thread that made it.
+                // Not for a ring: its registered files need no look-up in the table.
                 descriptors::own_table(self.files);
                 let device = self.sync_device(share);
                 match self.ledger {

@@ -1,14 +1,13 @@
 //! PostMark 1.51: the small files of a mail or news server, one operation after the other.
 //!
-//! A set of files of random sizes is made; transactions follow, each a file read whole or
-//! appended to, and then a file made or deleted; in the end all files are deleted. Every draw is
-//! made as PostMark makes it, in the same order from the same generator, so that the same seed
-//! gives the same files, the same sizes and the same system calls. Source: the behaviour of
-//! PostMark 1.51 and 1.53 (J. Katcher, "PostMark: A New File System Benchmark", Network Appliance
-//! TR3022, 1997), found by tracing.
+//! PostMark creates files of random sizes. Then each transaction reads a whole file or appends to
+//! one, and creates or deletes a file. At the end it deletes all files. Random numbers come from
+//! the same generator in the same order as in the original, so the same seed gives the same files,
+//! sizes and system calls. Source: the behaviour of PostMark 1.51 and 1.53 (J. Katcher, "PostMark:
+//! A New File System Benchmark", Network Appliance TR3022, 1997), found by tracing.
 //!
-//! Two things differ. A file is made with `O_EXCL`, so that nothing that was there is overwritten;
-//! and an operation that fails ends the run, where PostMark prints a line and counts on.
+//! Two things differ. Files are created with `O_EXCL`, so that no existing file is overwritten. A
+//! failed operation ends the run, where PostMark prints a line and goes on.
 
 mod stream;
 mod table;
@@ -32,9 +31,9 @@ use stream::{Buffer, write_all};
 use table::{FileTable, PostMarkFile};
 use twister::Twister;
 
-/// Most files in the beginning: twice as many slots must be numbers PostMark can draw.
+/// Most files at the start: PostMark must be able to draw twice as many slot numbers.
 pub const FILES_MAX: u32 = i32::MAX as u32 / 2;
-/// Largest file, bytes: of twice as many the source of all data is made.
+/// Largest file, bytes: the buffer of source data is twice as large.
 pub const SIZE_MAX: u32 = i32::MAX as u32 / 2;
 /// The three stretches of a run, in order: [`PhaseOutcome::stretches`].
 pub const STRETCHES: [&str; 3] = ["creation", "transactions", "deletion"];
@@ -55,8 +54,8 @@ pub struct PostMarkPlan {
     pub locations: Vec<PostMarkLocation>,
     /// Directories `s0`, `s1` … made in each location; 0 and 1: files lie in the location itself.
     pub subdirectories: u32,
-    /// Files in the beginning, 1 … [`FILES_MAX`]. At most twice as many exist at once: beyond,
-    /// none is made, silently.
+    /// Files at the start, 1 … [`FILES_MAX`]. At most twice as many exist at once; beyond that
+    /// PostMark silently creates none.
     pub files: u32,
     /// How many transactions.
     pub transactions: u32,
@@ -71,9 +70,9 @@ pub struct PostMarkPlan {
     pub write_block: u32,
     /// Through a buffer as the C library keeps one, instead of one system call per block.
     pub buffered: bool,
-    /// Of ten transactions so many read, the others append; none: neither.
+    /// This many of ten transactions read, the others append; `None`: neither.
     pub bias_read: Option<u32>,
-    /// Of ten transactions so many make a file, the others delete one; none: neither.
+    /// This many of ten transactions create a file, the others delete one; `None`: neither.
     pub bias_create: Option<u32>,
     /// Everything random follows from it.
     pub seed: u32,
@@ -82,7 +81,7 @@ pub struct PostMarkPlan {
     pub at_end: AtEnd,
 }
 
-/// How far a run is.
+/// The progress of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PostMarkProgress {
     /// Subdirectories are being made; said only where there are any.
@@ -105,7 +104,7 @@ pub enum PostMarkProgress {
     Done,
 }
 
-/// What a run left behind.
+/// The results of a run.
 #[derive(Debug, Clone)]
 pub struct PostMarkOutcome {
     /// Files made are [`Op::Create`], read [`Op::Open`], appended to [`Op::Append`], deleted
@@ -113,21 +112,21 @@ pub struct PostMarkOutcome {
     pub outcome: PhaseOutcome,
     /// There was no file left before the last transaction.
     pub out_of_files: bool,
-    /// Bytes read, added up in single precision as PostMark does: large sums lose what is added.
+    /// Bytes read, added up in single precision as PostMark does: large sums lose small addends.
     pub read_as_float: f32,
     /// Bytes written, likewise.
     pub written_as_float: f32,
 }
 
 impl PostMarkPlan {
-    /// Does it all. `notice` is called from inside the measured time, a dozen times or so.
+    /// Runs the benchmark. `notice` is called about a dozen times, inside the measured time.
     ///
-    /// Making and removing subdirectories is not measured. Files are left behind where a run is
-    /// stopped or fails.
+    /// Creating and removing subdirectories is not measured. A run that is stopped or fails leaves
+    /// its files behind.
     ///
     /// # Errors
-    /// The plan makes no sense, there is no memory for it, or a directory cannot be made or
-    /// removed. A failing operation is found in [`PhaseOutcome::error`] instead.
+    /// The plan is invalid, memory is short, or a directory cannot be created or removed. A failed
+    /// operation is in [`PhaseOutcome::error`] instead.
     pub fn run(
         &self,
         slice_ns: u64,
@@ -164,14 +163,14 @@ impl PostMarkPlan {
         } else if self.locations.iter().any(|location| location.weight == 0) {
             "a location has no weight"
         } else if !(1..=FILES_MAX).contains(&self.files) {
-            "the number of files is none PostMark can count"
+            "the number of files is out of PostMark's range"
         } else if self.size_low == 0 || self.size_high < self.size_low || self.size_high > SIZE_MAX
         {
-            "the sizes of files are none"
+            "the file sizes are out of range"
         } else if self.read_block == 0 || self.write_block == 0 {
-            "a block of no bytes moves nothing"
+            "a block size is 0"
         } else if self.total_weight().is_none() {
-            "the weights of the locations do not add up"
+            "the sum of the locations' weights is too large"
         } else {
             return Ok(());
         };
@@ -202,12 +201,12 @@ impl PostMarkPlan {
     }
 }
 
-/// Where a run stands.
+/// The state of a run.
 struct PostMarkRun<'a> {
     plan: &'a PostMarkPlan,
     notice: &'a mut dyn FnMut(PostMarkProgress),
     random: Twister,
-    /// What all files are written from, each from its beginning.
+    /// The data of all files; each file starts at its beginning.
     source: Vec<u8>,
     /// What is read goes here.
     sink: Vec<u8>,
@@ -241,6 +240,7 @@ impl<'a> PostMarkRun<'a> {
         source
             .try_reserve_exact(length)
             .map_err(|_| no_memory("the data of the files"))?;
+        // Printable characters, drawn first: every later draw depends on this order.
         source.extend((0..length).map(|_| 32 + random.below(95) as u8));
         let mut handles = Vec::new();
         for location in &plan.locations {
@@ -330,7 +330,7 @@ impl<'a> PostMarkRun<'a> {
     fn transact_all(&mut self, worker: &mut Worker<'_>) -> Result<Counts, Halt> {
         (self.notice)(PostMarkProgress::Transacting);
         let mut counts = Counts::default();
-        // PostMark divides by this, and dies of fewer than ten transactions.
+        // PostMark divides by this and crashes with fewer than ten transactions.
         let tenth = (self.plan.transactions / 10).max(1);
         for number in 0..self.plan.transactions {
             worker.proceed()?;
@@ -380,12 +380,14 @@ impl<'a> PostMarkRun<'a> {
         Ok(counts)
     }
 
-    /// Draws a file and makes it; nothing is drawn where no slot is free.
+    /// Draws a file and creates it; draws nothing if no slot is free.
     fn create(&mut self, worker: &mut Worker<'_>, counts: &mut Counts) -> Result<(), Halt> {
         if self.table.is_full() {
             return Ok(());
         }
         let plan = self.plan;
+        // PostMark draws nothing where there is only one choice; one draw more would change all
+        // later ones.
         let location = match self.prefixes.len() {
             1 => 0,
             _ => self.draw_location(),
@@ -404,6 +406,7 @@ impl<'a> PostMarkRun<'a> {
         self.table.insert(file);
         let (access, mode) = match plan.buffered {
             true => (OFlags::WRONLY, 0o666),
+            // The flags and modes that PostMark's `open` and `fopen` use, as traced.
             false => (OFlags::RDWR, 0o644),
         };
         let flags = access | OFlags::CREATE | OFlags::EXCL;
@@ -496,6 +499,7 @@ impl<'a> PostMarkRun<'a> {
             close(fd)?;
             Ok(u64::from(bytes))
         });
+        // After the clock: counting is not part of the latency.
         (0..short).for_each(|_| worker.count_short());
         done.map_err(|errno| fault(op, shown(name), errno))?;
         self.written_as_float += bytes as f32;
@@ -540,6 +544,7 @@ impl<'a> PostMarkRun<'a> {
             Ok(found as u64)
         });
         let found = found.map_err(|errno| fault(Op::Open, shown(name), errno))?;
+        // PostMark does not check this, but a short file would make the run look fast.
         if found != u64::from(file.size) {
             let detail = format!("holds {found} bytes where {} were written", file.size);
             return Err(refusal(Op::Open, shown(name), Errno::IO, detail).into());
@@ -599,7 +604,7 @@ fn name<'p>(
 ) -> &'p CStr {
     path.clear();
     path.extend_from_slice(&prefixes[file.location as usize]);
-    // Writing to memory does not fail.
+    // Writing to a `Vec` cannot fail.
     let _ = if plan.subdirectories > 1 {
         write!(path, "s{}/{}\0", file.subdirectory, file.number)
     } else {

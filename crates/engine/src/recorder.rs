@@ -1,28 +1,27 @@
-//! What one thread saw: latencies, counts and a time series, merged when all is over.
+//! The measurements of one thread: latencies, counts and a time series, merged at the end.
 //!
-//! Everything is allocated, and the histograms are touched, before the clock starts; recording an
-//! operation is a few additions in memory no other thread writes to. The time series has a fixed
-//! number of slices: a phase that outlasts them doubles the width of a slice and goes on, instead
-//! of allocating.
+//! Everything is allocated, and the histograms are touched, before the clock starts. Recording an
+//! operation is a few additions in memory that no other thread writes. The time series has a fixed
+//! number of slices: a longer phase doubles the width of a slice instead of allocating.
 //!
 //! Units: nanoseconds since the phase began, bytes.
 
 use crate::memory::CachePadded;
 use crate::outcome::{Op, OpOutcome, Slice, ThreadOutcome, Timing, merge_timings};
 
-/// How many slices a time series may have: an hour of 100 ms.
+/// Most slices of a time series: an hour of 100 ms.
 pub const SLICES_MAX: usize = 36_000;
 
 /// Completed work over time.
 #[derive(Debug, Clone)]
 struct Series {
     slice_ns: u64,
-    /// Slices in use. There is room for all from the beginning, but only those that time has come
-    /// to are written: a series takes memory for as long as it lasted, not for the longest one, at
-    /// the price of one page fault in 256 slices (25 s at 100 ms).
+    /// Slices in use. The capacity is reserved at the start, but a slice is written only when its
+    /// time comes. So a short series uses little memory, at the cost of one page fault per 256
+    /// slices (25 s at 100 ms).
     slices: Vec<Slice>,
-    /// The slice written last, and the times it spans: mostly the next one too, so that a division
-    /// is needed once per slice, not once per operation.
+    /// The slice written last and its time span. The next operation mostly falls into it, so a
+    /// division is needed once per slice, not per operation.
     current: usize,
     begin_ns: u64,
     end_ns: u64,
@@ -52,6 +51,7 @@ impl Series {
     #[cold]
     #[inline(never)]
     fn seek(&mut self, now_ns: u64) {
+        // More than once if no operation ended for long.
         while now_ns / self.slice_ns >= SLICES_MAX as u64 {
             self.widen();
         }
@@ -61,7 +61,7 @@ impl Series {
         self.reach(self.current + 1);
     }
 
-    /// Puts at least so many slices to use.
+    /// Grows the series to at least `count` slices.
     fn reach(&mut self, count: usize) {
         if count > self.slices.len() {
             self.slices.resize(count, Slice::default());
@@ -79,7 +79,7 @@ impl Series {
         self.slices.truncate(self.slices.len().div_ceil(2));
     }
 
-    /// With slices at least that wide.
+    /// Widens the slices to at least this width.
     fn widened_to(mut self, slice_ns: u64) -> Series {
         while self.slice_ns < slice_ns {
             self.widen();
@@ -87,8 +87,8 @@ impl Series {
         self
     }
 
-    /// Adds another series. Widths are the same number doubled some times, so the finer one can
-    /// always be brought to the coarser one.
+    /// Adds another series. Both widths are the same number times a power of two, so the finer
+    /// series can always be widened to the coarser one.
     fn merge(&mut self, other: Series) {
         while self.slice_ns < other.slice_ns {
             self.widen();
@@ -102,21 +102,21 @@ impl Series {
     }
 }
 
-/// One thread's notebook.
+/// The recorder of one thread.
 #[derive(Debug, Clone)]
 pub struct Recorder {
-    /// Allocated one by one, perhaps beside another thread's.
+    /// Padded, because the allocator may place them beside another thread's.
     lanes: [Option<Box<CachePadded<OpOutcome>>>; Op::ALL.len()],
     /// Open loop only.
     lateness: Option<Timing>,
     series: Series,
     short: u64,
-    /// Not a thread's, but that of what followed when all threads were done.
+    /// Records the closing of a phase, not a thread.
     closing: bool,
 }
 
 impl Recorder {
-    /// A notebook for these kinds of operation (about 270 KiB each) and slices of this width.
+    /// A recorder for these kinds of operation (about 270 KiB each) and slices of this width.
     pub fn new(slice_ns: u64, ops: &[Op]) -> Recorder {
         let mut lanes = [const { None }; Op::ALL.len()];
         for op in ops {
@@ -131,8 +131,8 @@ impl Recorder {
         }
     }
 
-    /// With room for the service times and the lateness of an open loop: as much again, and once
-    /// more. No fsync is scheduled: its latency is its service time already.
+    /// Adds the service times and the lateness of an open loop. Fsyncs are not scheduled, so their
+    /// latency is already their service time.
     pub fn open_loop(mut self) -> Recorder {
         for lane in self.lanes.iter_mut().flatten() {
             lane.0.service = (lane.0.op != Op::Fsync).then(Timing::new);
@@ -141,17 +141,17 @@ impl Recorder {
         self
     }
 
-    /// For what follows when all threads are done: it counts, but as no thread.
+    /// For the closing of a phase: it counts, but not as a thread.
     pub fn closing(mut self) -> Recorder {
         self.closing = true;
         self
     }
 
-    /// An operation completed. Its latency is the time between the two; it counts for the slice it
-    /// ended in. An fsync is left out of the series: it completes no work of its own.
+    /// Records a completed operation. It counts for the slice in which it ended. Fsyncs are left
+    /// out of the series: they move no data.
     ///
     /// # Panics
-    /// If `op` was not announced to [`Recorder::new`]: a mistake of the caller.
+    /// If `op` was not given to [`Recorder::new`]: a bug of the caller.
     #[inline(always)]
     pub fn record(&mut self, op: Op, start_ns: u64, end_ns: u64, bytes: u64) {
         let Some(CachePadded(lane)) = self.lanes[op as usize].as_deref_mut() else {
@@ -163,8 +163,8 @@ impl Recorder {
         }
     }
 
-    /// As many times [`Recorder::record`], for operations that began and ended together and moved
-    /// so many bytes together: what a ring hands back in one batch is booked at the price of one.
+    /// Like `count` calls of [`Recorder::record`], for operations that began and ended together and
+    /// moved `bytes` in sum. A completed batch is recorded at the cost of one operation.
     ///
     /// # Panics
     /// As [`Recorder::record`].
@@ -179,7 +179,7 @@ impl Recorder {
         }
     }
 
-    /// The operation of an open loop just recorded took so long, from its issue to its completion.
+    /// Adds the service time, from issue to completion, of the operation just recorded.
     #[inline(always)]
     pub fn served(&mut self, op: Op, service_ns: u64) {
         if let Some(lane) = &mut self.lanes[op as usize]
@@ -189,7 +189,7 @@ impl Recorder {
         }
     }
 
-    /// An operation of an open loop was issued so much later than it could have been.
+    /// Records how late an operation of an open loop was issued.
     #[inline(always)]
     pub fn late(&mut self, late_ns: u64) {
         if let Some(lateness) = &mut self.lateness {
@@ -223,7 +223,8 @@ impl Recorder {
         work.fold((0, 0), |sum, lane| (sum.0 + lane.count, sum.1 + lane.bytes))
     }
 
-    /// All notebooks of a phase as one, and each thread's by itself if there were several.
+    /// Merges the recorders of a phase, and keeps each thread's results if there were several
+    /// threads.
     pub fn merge(recorders: Vec<Recorder>, slice_ns: u64) -> Merged {
         let mut lanes: [Option<OpOutcome>; Op::ALL.len()] = [const { None }; Op::ALL.len()];
         let several = recorders.iter().filter(|r| !r.closing).count() > 1;
@@ -248,12 +249,14 @@ impl Recorder {
             }
             short += recorder.short;
         }
+        // No recorders: an empty phase still has a series.
         let mut series = series.unwrap_or_else(|| Series::new(slice_ns));
         let threads = threads.into_iter().map(|(ops, part)| ThreadOutcome {
             ops,
             series: part.widened_to(series.slice_ns).slices,
         });
         let threads = threads.collect();
+        // The outcome may be kept for long: return the unused capacity.
         series.slices.shrink_to_fit();
         Merged {
             ops: lanes.into_iter().flatten().collect(),
@@ -272,7 +275,7 @@ fn unannounced(op: Op) -> ! {
     panic!("{} was recorded but not announced", op.name());
 }
 
-/// The parts of an [`crate::PhaseOutcome`] that come from the notebooks; same meaning as there.
+/// The parts of a [`crate::PhaseOutcome`] that come from recorders.
 #[derive(Debug, Clone)]
 pub struct Merged {
     /// See [`crate::PhaseOutcome::ops`].
@@ -308,7 +311,7 @@ mod tests {
         )
     }
 
-    /// The notebook of an open loop whose operations waited as long as they took.
+    /// The recorder of an open loop whose operations waited as long as they took.
     fn notebook(events: &[Event]) -> Recorder {
         let mut recorder = Recorder::new(1_000, &[Op::Read, Op::Write, Op::Fsync]).open_loop();
         for (kind, start, latency, bytes) in events {
@@ -342,7 +345,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
 
-        /// Who recorded what does not matter, and each thread's part is what it recorded.
+        /// Any split over threads merges to the same result, and each thread keeps its part.
         #[test]
         fn merged_equals_recorded_alone(
             events in prop::collection::vec(event(), 0..300), cuts in prop::collection::vec(0usize..300, 0..4),
@@ -370,7 +373,7 @@ mod tests {
             }
         }
 
-        /// Booked together is booked one by one.
+        /// Recording together equals recording one by one.
         #[test]
         fn alike_equals_one_by_one(runs in prop::collection::vec((event(), 1u64..50), 0..100)) {
             let mut together = Recorder::new(1_000, &[Op::Read, Op::Write, Op::Fsync]);
@@ -438,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn what_closes_a_phase_is_no_thread_of_it() {
+    fn the_closing_of_a_phase_is_not_a_thread() {
         let mut thread = Recorder::new(1_000, &[Op::Write]);
         thread.record(Op::Write, 0, 10, 7);
         let mut closing = Recorder::new(1_000, &[Op::Fsync]).closing();
@@ -458,7 +461,7 @@ mod tests {
 
     #[test]
     #[should_panic(expected = "rename was recorded but not announced")]
-    fn an_unannounced_kind_is_a_mistake() {
+    fn recording_an_unannounced_kind_panics() {
         Recorder::new(1, &[Op::Read]).record(Op::Rename, 0, 1, 0);
     }
 }

@@ -1,8 +1,8 @@
-//! What of a file is in the page cache, and how to get it out or in.
+//! How much of a file is in the page cache, and how to evict or load it.
 //!
-//! Coldness is a claim that has to be verified: [`evict`] asks, [`resident_bytes`] tells whether
-//! it happened. Only data is meant; directory entries and inodes have caches of their own, and a
-//! file system may keep data elsewhere (ZFS does, in its ARC) where none of this reaches.
+//! A cold cache must be verified: [`evict`] asks the kernel, [`resident_bytes`] shows whether it
+//! complied. This covers file data only. Directory entries and inodes have their own caches, and
+//! some file systems have their own data cache (ZFS: the ARC).
 //!
 //! Units: bytes.
 
@@ -31,6 +31,7 @@ unsafe extern "C" {
 }
 
 fn open(path: &Path) -> Result<(OwnedFd, u64), OpError> {
+    // NONBLOCK: opening a pipe must not hang.
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let fd = openat(CWD, path, flags, Mode::empty()).map_err(|e| fault(Op::Open, path, e))?;
     let about = fstat(&fd).map_err(|errno| fault(Op::Stat, path, errno))?;
@@ -39,8 +40,8 @@ fn open(path: &Path) -> Result<(OwnedFd, u64), OpError> {
 
 /// How many bytes of a file are in the page cache, and how many it has.
 ///
-/// A page counts with as many bytes as the file has in it. To callers who neither own the file nor
-/// may write to it, the kernel reports every page as resident (Linux 5.2).
+/// A page counts with as many bytes as the file has in it. If the caller neither owns the file nor
+/// may write to it, the kernel reports every page as resident (since Linux 5.2).
 ///
 /// # Errors
 /// The file cannot be opened or mapped.
@@ -76,8 +77,8 @@ fn resident_pages(
     let length = usize::try_from(length).map_err(|_| Errno::FBIG)?;
     let mut pages = vec![0; length.div_ceil(page_bytes)];
     let null = std::ptr::null_mut();
-    // SAFETY: the kernel chooses the address, so that no memory of this process is replaced; the
-    // mapping is never read or written through, only asked about, and unmapped below.
+    // SAFETY: the kernel chooses the address, so no memory of this process is replaced. The mapping
+    // is never accessed, only queried, and unmapped below.
     let address = unsafe { mmap(null, length, ProtFlags::READ, MapFlags::SHARED, fd, offset) }?;
     // SAFETY: `address` and `length` are the mapping made above, page-aligned by the kernel, and
     // `pages` has one byte for each of its pages, as `mincore` demands.
@@ -92,14 +93,15 @@ fn resident_pages(
     gone.and(told)
 }
 
-/// Asks the kernel to drop a file from the page cache, having written out what is dirty.
+/// Writes out a file's dirty pages and asks the kernel to drop it from the page cache.
 ///
-/// Pages that are mapped or locked by others stay, and so do those of file systems in memory.
+/// Pages that other processes map or lock stay, and so do files on tmpfs.
 ///
 /// # Errors
 /// The file cannot be opened, or its data cannot be written out.
 pub fn evict(path: &Path) -> Result<(), OpError> {
     let (fd, _) = open(path)?;
+    // The kernel drops only clean pages.
     fdatasync(&fd).map_err(|errno| fault(Op::Fsync, path, errno))?;
     advise(path, &fd)
 }
@@ -115,7 +117,7 @@ fn advise(path: &Path, fd: &OwnedFd) -> Result<(), OpError> {
 /// As [`evict`] and [`scan`]; files visited before stay evicted.
 pub fn evict_tree(root: &Path) -> Result<u64, OpError> {
     let mut files = 0;
-    // Once for all: a journal that is committed for each of ten thousand files takes minutes.
+    // One sync for all: a journal commit for each of ten thousand files takes minutes.
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let home = openat(CWD, root, flags, Mode::empty()).map_err(|e| fault(Op::Open, root, e))?;
     syncfs(&home).map_err(|errno| fault(Op::Fsync, root, errno))?;

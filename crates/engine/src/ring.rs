@@ -1,17 +1,17 @@
 //! The loop of a worker that keeps several operations outstanding.
 //!
-//! Each turn fills the free places of the queue, hands the batch over and waits in one system
-//! call, and books everything that completed. The clock is read once per batch handed over and
-//! once per batch that came back: operations of a batch share these times, so a latency includes
-//! the time the kernel spent on the rest of its batch.
+//! Each turn fills the free slots of the queue, submits the batch and waits in one system call, and
+//! records everything that completed. The clock is read once per submitted batch and once per
+//! completed batch. Operations of a batch share these times, so a latency includes the kernel's
+//! time for the rest of the batch.
 //!
-//! Each turn waits for one completion, not for many: a device that answers one by one gets its next
-//! request at once, and what completes while it is handed over (reads from the page cache) comes
-//! back as one batch anyway. Waiting for more would save system calls at the price of a queue that
-//! is not kept full.
+//! Each turn waits for one completion, not for many, so that a device that completes one by one
+//! gets its next request at once. Operations that complete during submission (reads from the page
+//! cache) come back as one batch anyway. Waiting for more would save system calls but not keep the
+//! queue full.
 //!
-//! The queue may take only part of a batch (the rest is handed over next turn), complete in any
-//! order, and refuse for a while: all three are ordinary turns of the loop.
+//! The queue may take only part of a batch (the rest follows next turn), complete in any order, and
+//! refuse for a while. All three are normal.
 
 use std::collections::VecDeque;
 
@@ -26,8 +26,8 @@ use crate::shape::BlockStep;
 use crate::verify::ContentMismatch;
 use crate::watch::Finish;
 
-/// A queue that keeps refusing (EAGAIN, EBUSY) without completing anything is given up after so
-/// many attempts of [`REFUSAL_PAUSE_NS`].
+/// A queue that refuses (EAGAIN, EBUSY) this often in a row without completing anything fails the
+/// phase. The pause between attempts is [`REFUSAL_PAUSE_NS`].
 const REFUSALS_MAX: u32 = 10_000;
 /// Pause after a refusal, ns.
 const REFUSAL_PAUSE_NS: u64 = 1_000_000;
@@ -35,7 +35,7 @@ const REFUSAL_PAUSE_NS: u64 = 1_000_000;
 /// something completes sooner.
 const HELD_PAUSE_NS: u64 = 100_000;
 
-/// How long handing over may block.
+/// How long a submission may block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Wait {
     /// Until at least one operation completed.
@@ -55,7 +55,7 @@ pub(crate) trait Ring {
     fn prepare(&mut self, _slot: usize, _step: &BlockStep) -> bool {
         true
     }
-    /// Looks at what an operation that was reaped moved.
+    /// Checks the content of a reaped operation.
     #[inline(always)]
     fn check(
         &mut self,
@@ -66,27 +66,28 @@ pub(crate) trait Ring {
         Ok(())
     }
     /// Puts an operation into the batch to hand over; an [`Op::Fsync`] has neither offset nor size.
-    /// Nothing else may use `slot` until it was reaped. Returns false if there is no room.
+    /// No other operation may use `slot` until this one is reaped. Returns false if there is no
+    /// room.
     fn push(&mut self, slot: usize, step: &BlockStep) -> bool;
-    /// Hands the batch over, possibly only its first part, and waits.
+    /// Submits the batch, possibly only its first part, and waits.
     fn submit(&mut self, wait: Wait) -> Result<(), Errno>;
     /// A slot whose operation completed, and the system's result: bytes, or an errno below 0.
     fn reap(&mut self) -> Option<(usize, i32)>;
 }
 
-/// A place of the queue. Two to a cache line: what the kernel copies between two batches leaves
-/// nothing of ours in the nearest cache.
+/// A slot of the queue. Two per cache line: between two batches the kernel's copying evicts them
+/// all from the nearest cache.
 #[derive(Debug, Clone, Copy)]
 #[repr(align(32))]
 struct Slot {
     /// The operation under way.
     step: BlockStep,
-    /// Its latency counts from here; of a free place, since when it may be used again.
+    /// Its latency counts from here. For a free slot: when it became free.
     from_ns: u64,
 }
 
-/// What an open loop knows besides of the operation under way in a place; in a closed loop it began
-/// when its latency began, and was not late.
+/// What an open loop also keeps for the operation in a slot. In a closed loop an operation begins
+/// when its latency begins, and is never late.
 #[derive(Debug, Clone, Copy, Default)]
 struct IssueTimes {
     begun_ns: u64,
@@ -94,11 +95,11 @@ struct IssueTimes {
     late_ns: u64,
 }
 
-/// Numbers of places, first in, first out; never more than there are places.
+/// Numbers of free slots, first in, first out.
 #[derive(Debug)]
 struct FreeSlots {
     numbers: Box<[u32]>,
-    /// How many were ever taken and put; their places in `numbers` follow by masking.
+    /// How many were ever taken and put; masking gives their index in `numbers`.
     taken: usize,
     put: usize,
 }
@@ -107,6 +108,7 @@ impl FreeSlots {
     fn new(depth: usize) -> FreeSlots {
         let room = depth.next_power_of_two();
         FreeSlots {
+            // A power of two, so that a mask replaces the division.
             numbers: (0..room as u32).collect(),
             taken: 0,
             put: depth,
@@ -132,10 +134,11 @@ impl FreeSlots {
     }
 }
 
-/// Operations of one batch that began together. They end together, too: they are booked at once.
+/// Operations of one batch that began together. They also end together, so they are recorded at
+/// once.
 #[derive(Debug, Default)]
 struct CompletionBatch {
-    /// None: there are none.
+    /// `None`: there are none.
     op: Option<Op>,
     from_ns: u64,
     begun_ns: u64,
@@ -164,21 +167,21 @@ impl CompletionBatch {
     }
 }
 
-/// All places of a queue. Allocated whole before the clock starts.
+/// All slots of a queue, allocated before the clock starts.
 #[derive(Debug)]
 pub(crate) struct InFlight {
     slots: Vec<Slot>,
-    /// Of each place; not written in a closed loop.
+    /// One per slot; not written in a closed loop.
     issued: Vec<IssueTimes>,
-    /// Places not in use, in the order they became free.
+    /// Free slots, in the order they became free.
     free: FreeSlots,
     /// Files to sync before anything else is issued.
     syncs: VecDeque<u32>,
-    /// Operations that are not free yet: in the kernel, or waiting to be checked.
+    /// Operations in the kernel or waiting to be checked.
     outstanding: usize,
-    /// Operations booked and still to be checked, and since when their places may be used again.
+    /// Operations recorded but not yet checked, and when their slots become free.
     unchecked: VecDeque<(usize, u32, u64)>,
-    /// The operation that waits for others to leave its bytes alone, and when it was due.
+    /// The operation that waits until its bytes are free, and when it was due.
     held: Option<(BlockStep, u64)>,
 }
 
@@ -194,7 +197,7 @@ impl InFlight {
             slots: vec![Slot { step, from_ns: 0 }; depth],
             issued: vec![IssueTimes::default(); depth],
             free: FreeSlots::new(depth),
-            // Each dirty file once, and each completion of one batch may add another one.
+            // Each dirty file once, plus one for each completion of a batch.
             syncs: VecDeque::with_capacity(targets + depth),
             outstanding: 0,
             unchecked: VecDeque::with_capacity(depth),
@@ -202,7 +205,7 @@ impl InFlight {
         }
     }
 
-    /// Issues at the first free place, of which there is one.
+    /// Issues an operation in the first free slot; there must be one.
     #[inline(always)]
     fn issue<R: Ring, P: Pacer>(
         &mut self,
@@ -220,7 +223,7 @@ impl InFlight {
         ring.push(index, &slot.step)
     }
 
-    /// The place of an operation that is done may be used again from `ready_ns` on.
+    /// Frees the slot of a finished operation, from `ready_ns` on.
     #[inline(always)]
     fn release(&mut self, index: usize, ready_ns: u64) {
         self.outstanding -= 1;
@@ -229,9 +232,9 @@ impl InFlight {
     }
 }
 
-/// Keeps the queue full until the worker's share is done, its time is over, or somebody says stop;
-/// then lets what is outstanding complete. Returns whether it did: if not, the kernel may still be
-/// using the buffers.
+/// Keeps the queue full until the worker's share is done, time is up, or the phase is stopped; then
+/// lets outstanding operations complete. Returns whether they did: if not, the kernel may still use
+/// the buffers.
 #[must_use]
 pub(crate) fn drive_ring<R: Ring, P: Pacer>(
     worker: &mut BlockWorker<'_>,
@@ -255,18 +258,21 @@ pub(crate) fn drive_ring<R: Ring, P: Pacer>(
             continue;
         }
         let wait = match due_ns {
-            // Only to see what completed before the next operation is checked.
+            // Does not block: only sees what completed before the next content check.
             _ if R::VERIFIES && !flight.unchecked.is_empty() => Wait::AtMost(0),
             Some(due_ns) => Wait::AtMost(worker.watch.may_block_ns(now_ns, due_ns)),
             None => Wait::One,
         };
         match ring.submit(wait) {
             Ok(()) => refusals = 0,
+            // The kernel lacks memory for requests (EAGAIN) or the completion queue is full
+            // (EBUSY): both pass.
             Err(Errno::AGAIN | Errno::BUSY) if refusals < REFUSALS_MAX => {
                 refusals += 1;
                 sleep_ns(REFUSAL_PAUSE_NS);
             }
             Err(errno) => {
+                // The ring failed, not one operation: any of them serves to name the file.
                 let step = flight.slots[0].step;
                 worker.fail(step.op, step.target, None, errno.into());
                 return false;
@@ -290,10 +296,11 @@ pub(crate) fn drive_ring<R: Ring, P: Pacer>(
         if R::VERIFIES {
             check_next(worker, ring, flight);
         }
-        // Read once more: what is issued next is issued now, and not after the phase's time.
+        // Read again: recording took time, and the next batch begins now.
         now_ns = worker.watch.now_ns();
         if !ending && let Some(finish) = worker.watch.ended(now_ns, &worker.recorder) {
             ending = true;
+            // A failure must not be overwritten by the end of time.
             if worker.finish != Finish::Failed {
                 worker.finish = finish;
             }
@@ -302,10 +309,10 @@ pub(crate) fn drive_ring<R: Ring, P: Pacer>(
     }
 }
 
-/// Issues what may be issued now. Returns when the next operation is due, if a place waits for it.
+/// Issues all operations that are due. Returns when the next one is due, if a slot waits for it.
 ///
-/// Under verification issues one operation a turn: while more are prepared, nobody would see what
-/// completes.
+/// With verification it issues one operation per turn: preparing more would delay noticing
+/// completions.
 #[inline(always)]
 fn fill<R: Ring, P: Pacer>(
     worker: &mut BlockWorker<'_>,
@@ -401,8 +408,8 @@ fn issue_fsync<R: Ring, P: Pacer>(
     }
 }
 
-/// The next operation and when it was due, for a place that is ready since `ready_ns`. If there is
-/// none now: when there will be, if ever.
+/// The next operation and when it was due, for a slot free since `ready_ns`. If none is due now:
+/// when one will be, if ever.
 #[inline(always)]
 fn next<P: Pacer>(
     worker: &mut BlockWorker<'_>,
@@ -423,7 +430,7 @@ fn next<P: Pacer>(
     Ok((step, due_ns))
 }
 
-/// Books one completion, and frees its place unless its content is still to be checked.
+/// Records one completion, and frees its slot unless its content must be checked first.
 #[inline(always)]
 fn complete<R: Ring, P: Pacer>(
     worker: &mut BlockWorker<'_>,
@@ -445,6 +452,7 @@ fn complete<R: Ring, P: Pacer>(
     };
     let ready_ns = pace.ready_ns(now_ns - late_ns);
     match u32::try_from(result) {
+        // Its buffer must stay untouched until the content is checked, so the slot stays taken.
         Ok(moved @ 1..) if R::VERIFIES && step.op != Op::Fsync => {
             flight.unchecked.push_back((index, moved, ready_ns));
         }
@@ -454,6 +462,7 @@ fn complete<R: Ring, P: Pacer>(
     match u32::try_from(result) {
         Err(_) => {
             let fault = IoFailure {
+                // A completion carries the errno as a negative number.
                 errno: result.saturating_neg(),
                 detail: "",
             };
@@ -496,8 +505,8 @@ fn complete<R: Ring, P: Pacer>(
     }
 }
 
-/// Checks the content of one operation and frees its place. One a turn: what completes meanwhile
-/// is seen before the next.
+/// Checks the content of one operation and frees its slot. Only one per turn, so that completions
+/// are noticed in between.
 #[inline]
 fn check_next<R: Ring>(worker: &mut BlockWorker<'_>, ring: &mut R, flight: &mut InFlight) {
     let Some((index, moved, ready_ns)) = flight.unchecked.pop_front() else {

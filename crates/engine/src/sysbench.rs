@@ -1,9 +1,9 @@
 //! sysbench fileio, request for request: six modes over a set of files, fsync in bursts.
 //!
-//! What `docs/workloads/sysbench.md` says in words happens here. In version 1.0 every request, an
-//! fsync of the cadence too, is an event; the fsyncs at the end are none. In version 0.4 only reads
-//! and writes are. The original takes a mutex twice per request; here all threads share a few
-//! atomic words (`requests`), so that with many threads this is faster than sysbench is.
+//! See `docs/workloads/sysbench.md`. In version 1.0 every request is an event, also an fsync of the
+//! cadence, but not the fsyncs at the end. In version 0.4 only reads and writes are events. The
+//! original takes a mutex twice per request; here all threads share a few atomic words
+//! (`requests`), so with many threads this is faster than sysbench.
 //!
 //! Units: bytes, nanoseconds.
 
@@ -33,7 +33,7 @@ mod prepare;
 mod requests;
 mod transfer;
 
-/// What came of it.
+/// The results of a run.
 #[derive(Debug)]
 pub struct SysbenchOutcome {
     /// Everything, the fsyncs at the end included.
@@ -46,7 +46,7 @@ impl SysbenchPlan {
     /// Runs the plan on files that [`SysbenchPlan::prepare`] made; `SeqWrite` makes its own.
     ///
     /// # Errors
-    /// The plan makes no sense, files are missing or short, or there is no memory.
+    /// The plan is invalid, files are missing or short, or memory is short.
     pub fn run(
         &self,
         control: &Control,
@@ -108,6 +108,7 @@ impl SysbenchPlan {
     fn open_one(&self, file: u32) -> Result<OwnedFd, StartError> {
         let path = self.path(file);
         let failed = |errno: Errno| match errno {
+            // EINVAL is how a file system refuses O_DIRECT.
             Errno::INVAL if self.direct => StartError::DirectRefused { path: path.clone() },
             errno => StartError::Open {
                 path: path.clone(),
@@ -125,7 +126,7 @@ impl SysbenchPlan {
         let fd =
             rustix::fs::open(&path, flags, Permissions::from_raw_mode(0o600)).map_err(failed)?;
         if self.mode == SysbenchMode::SeqWrite {
-            // A mapping ends where its file does.
+            // A mapped page beyond the end of the file raises SIGBUS.
             if self.transfer == Transfer::Mmap {
                 rustix::fs::ftruncate(&fd, self.file_bytes()).map_err(failed)?;
             }

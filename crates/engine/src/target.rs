@@ -1,4 +1,4 @@
-//! Opening what a phase works on.
+//! Opens the files of a phase.
 
 use std::os::fd::OwnedFd;
 
@@ -33,7 +33,7 @@ pub(crate) fn open_all(spec: &Spec) -> Result<Vec<OwnedFd>, StartError> {
                 AccessPattern::Sequential => Advice::Sequential,
                 _ => Advice::Random,
             };
-            // A file system that does not listen does as well without.
+            // Only advice: the phase works without it.
             let _ = rustix::fs::fadvise(&file, 0, None, order);
         }
         Ok(file)
@@ -55,8 +55,8 @@ fn preallocate(target: &IoTarget, file: &OwnedFd) -> Result<(), StartError> {
     })
 }
 
-/// Opens one target. A read that need not update the access time does not: that is a metadata
-/// write the phase did not ask for, and some 60 ns per read.
+/// Opens one target. Reads do not update the access time if possible: that would be a metadata
+/// write the phase did not ask for, and about 60 ns per read.
 pub(crate) fn open(target: &IoTarget, flags: OFlags) -> Result<OwnedFd, StartError> {
     let attempt = |flags| {
         rustix::fs::open(
@@ -85,7 +85,7 @@ pub(crate) fn open(target: &IoTarget, flags: OFlags) -> Result<OwnedFd, StartErr
 mod tests {
     use super::*;
 
-    /// What the kernel was really asked for.
+    /// The flags the kernel has really set.
     fn obtained(flags: OFlags) -> OFlags {
         let file = tempfile::NamedTempFile::new().unwrap();
         let target = IoTarget {
@@ -96,7 +96,7 @@ mod tests {
     }
 
     #[test]
-    fn dsync_is_not_sync() {
+    fn o_dsync_does_not_set_o_sync() {
         const O_SYNC: u32 = 0o4_010_000;
         assert_eq!(obtained(OFlags::WRONLY | O_DSYNC).bits() & O_SYNC, 0o10000);
         assert_eq!(

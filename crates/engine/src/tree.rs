@@ -1,4 +1,5 @@
-//! Trees of directories, files and symbolic links: invent one, learn one, build, copy, delete it.
+//! Trees of directories, files and symbolic links: generate, scan, build, copy, extract and delete
+//! them.
 //!
 //! A tree is a list of [`TreeEntry`], parents before children. It comes from a [`TreeShape`] (invented,
 //! the same for the same seed), from a [`profile`] (invented after real ones) or from [`scan`] (learnt
@@ -58,7 +59,7 @@ pub struct Scan {
 /// Symbolic links are not followed, mount points not entered.
 ///
 /// # Errors
-/// Something cannot be read: a tree known in part is not a tree.
+/// Something cannot be read: an incomplete scan is an error.
 pub fn scan(root: &Path) -> Result<Scan, OpError> {
     let mut walk = Walk::open(root, Op::Readdir)?;
     let mut found = Scan {

@@ -565,7 +565,7 @@ proptest! {
         } else {
             Content::Random
         };
-        // Of compressible data the last bytes of a sector are zero, whoever wrote it.
+        // Of compressible data the last bytes of every sector are zero.
         let injury = match injury {
             Injury::TearSector { sector, bytes } if compressible => {
                 Injury::TearSector { sector, bytes: bytes.min(248) }

@@ -1,4 +1,4 @@
-//! What each factor of a study does, and whether it does the same everywhere.
+//! The effect of each factor of a study, and whether it is the same at every level of the others.
 //!
 //! In a factorial study a main effect is the ratio of two levels of a factor averaged over all
 //! combinations of the others; an interaction is the ratio of two such ratios: how much larger the
@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use crate::interval::{Ratio, paired_ratio};
 
-/// What an effect is about. Factors by index; levels by index, those compared with the baseline
-/// (or with each other where a level is the baseline) named last.
+/// What an effect compares. Factors by index; levels by index, those compared with the baseline (or
+/// with each other where a level is the baseline) named last.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Term {
     /// A level of a factor against its baseline, averaged over everything else.
@@ -51,9 +51,9 @@ pub enum Term {
 /// An effect as weights of the treatments' logarithms.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FactorEffect {
-    /// What it is about.
+    /// What it compares.
     pub term: Term,
-    /// Treatment by index, and its weight; the weights add up to nothing.
+    /// Treatment by index, and its weight; the weights add up to 0.
     pub weights: Vec<(usize, f64)>,
 }
 
@@ -71,6 +71,7 @@ impl FactorEffect {
                     .sum();
                 (round, sum)
             })
+            // A missing value is NaN and makes the sum NaN: the round is incomplete.
             .filter(|(_, sum)| sum.is_finite())
             .collect()
     }
@@ -209,11 +210,12 @@ impl<'a> Design<'a> {
     }
 }
 
-/// The mean of sets of weights; none: there is no set.
+/// The mean of sets of weights; `None`: there is no set.
 fn averaged(term: Term, sets: impl Iterator<Item = Vec<(usize, f64)>>) -> Option<FactorEffect> {
     let sets: Vec<Vec<(usize, f64)>> = sets.collect();
     let mut weights: BTreeMap<usize, f64> = BTreeMap::new();
     for (treatment, weight) in sets.iter().flatten() {
+        // A treatment may occur in several sets: its weights add up, and may cancel.
         *weights.entry(*treatment).or_default() += weight / sets.len() as f64;
     }
     (!sets.is_empty()).then(|| FactorEffect {
@@ -271,7 +273,7 @@ mod tests {
     }
 
     #[test]
-    fn weights_add_up_to_nothing_and_one_factor_has_no_interaction() {
+    fn weights_add_up_to_zero_and_one_factor_has_no_interaction() {
         let treatments: Vec<Vec<usize>> = (0..3).map(|level| vec![level]).collect();
         let found = effects(&treatments);
         assert_eq!(found.len(), 2);

@@ -124,7 +124,7 @@ pub fn tie_set(
         race.lead(leader, lane)
             .is_some_and(|(lead, slack)| lead + slack < margin.ln_1p())
     };
-    // Without a complete round nobody leads, and `all` of nobody would be true.
+    // Without a complete round there is no leader, and `all` over nothing would be true.
     let leaders = race.leaders();
     !leaders.is_empty()
         && leaders
@@ -170,7 +170,7 @@ mod tests {
     }
 
     #[test]
-    fn one_round_drops_nobody_and_ties_nobody() {
+    fn one_round_drops_no_treatment_and_ties_none() {
         let values = vec![vec![5.0], vec![1.0]];
         assert_eq!(eliminate(&values, &[0, 1], 0.05, 2), Vec::<usize>::new());
         assert!(!tie_set(&values, &[0, 1], 0.05, 2, 0.05));

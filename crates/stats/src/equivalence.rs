@@ -1,13 +1,13 @@
-//! From an interval to a word: better, worse, no difference that matters, or undecided.
+//! Classifies an interval: better, worse, no difference that matters, or undecided.
 //!
-//! "No difference" is a claim that must be earned like any other. An interval that merely
-//! includes 1 has earned nothing: it may be wide because two rounds were run. The claim is made
-//! when the whole interval lies inside the margin, the ratio the user said not to care about.
-//! What an undecided interval still lacks, in rounds, is estimated here too.
+//! "No difference" needs proof like any other claim. An interval that merely includes 1 proves
+//! nothing: it may be wide after two rounds. The claim holds when the whole interval lies inside
+//! the margin, which the user declared irrelevant. This file also estimates how many more rounds an
+//! undecided interval needs.
 
 use crate::interval::{Ratio, all_finite, is_level, mean, t_quantile, variance};
 
-/// What an interval says about a ratio "B over A", oriented so that above 1 means B is better.
+/// The result of a comparison of a ratio "B over A", oriented so that above 1 means B is better.
 ///
 /// All numbers are fractions of A: 0.12 is 12 %.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,10 +35,10 @@ pub enum Classification {
     Undecided,
 }
 
-/// The word that an interval earns, with the margin as a fraction (0.05 is 5 %).
+/// Classifies an interval, with the margin as a fraction (0.05 is 5 %).
 ///
-/// An interval that both excludes 1 and lies within the margin is [`Classification::NoDifference`]: a
-/// proven difference of a kind that the user declared not to matter.
+/// An interval that excludes 1 but lies within the margin is [`Classification::NoDifference`]: a
+/// proven difference, but one that does not matter.
 pub fn classify(ratio: &Ratio, margin: f64) -> Classification {
     let Ratio { low, high, .. } = *ratio;
     if low >= 1.0 / (1.0 + margin) && high <= 1.0 + margin {
@@ -61,7 +61,7 @@ pub fn classify(ratio: &Ratio, margin: f64) -> Classification {
     }
 }
 
-/// No projection beyond this many rounds; it means "this many or more".
+/// Largest projection; it means "this many rounds or more".
 pub const ROUNDS_MAX: u32 = 10_000;
 
 /// How many rounds in total would decide, if mean d̄ and deviation s of the log differences
@@ -125,6 +125,7 @@ pub fn detectable(sd: f64, n: u32, alpha: f64) -> Option<f64> {
     if n < 2 || !sd.is_finite() || sd < 0.0 || !is_level(alpha) {
         return None;
     }
+    // A huge deviation would overflow to infinity, which JSON cannot hold.
     Some(half_width(sd, n, alpha).exp().min(f64::MAX))
 }
 
@@ -149,7 +150,7 @@ mod tests {
 
     /// The example in the documentation, and an effect that lies on the ratio itself.
     #[test]
-    fn what_is_far_from_a_ratio_is_told_from_it_sooner() {
+    fn a_ratio_far_away_is_excluded_after_fewer_rounds() {
         assert_eq!(rounds_to_exclude(0.0, 0.03, 0.01, 0.95), Some(6));
         assert_eq!(rounds_to_exclude(0.1, 0.03, 0.01, 0.95), Some(4));
         assert_eq!(
@@ -173,7 +174,7 @@ mod tests {
     }
 
     #[test]
-    fn one_interval_one_word() {
+    fn each_interval_has_one_classification() {
         let cases = [
             (
                 1.10,

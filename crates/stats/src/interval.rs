@@ -5,10 +5,10 @@
 //! symmetric. The interval is Student's: with few rounds, the spread itself is uncertain, and
 //! the t multiplier pays for that (9.9 standard errors at 3 rounds, 3.5 at 8).
 //!
-//! Pairing is what makes a small number of rounds enough: [`paired_ratio`] takes one difference
-//! per round, so a slow afternoon that slowed both treatments is not noise.
-//! [`welch_ratio`] is for imported figures that cannot be paired; it cannot tell a treatment
-//! from the hour it was tried in, and whoever prints it must say so.
+//! Pairing is what makes a small number of rounds enough: [`paired_ratio`] takes one difference per
+//! round, so a slow afternoon that slowed both treatments is not noise. [`welch_ratio`] is for
+//! imported figures that cannot be paired; it cannot tell a treatment from the hour it was tried
+//! in, and every report of it must say so.
 
 use statrs::distribution::{Continuous, ContinuousCDF, StudentsT};
 

@@ -1,11 +1,11 @@
 //! After which rounds a study may look at its results and stop.
 //!
-//! Whoever looks after every round and stops at the first "difference" finds one between two
-//! identical treatments in about a quarter of all studies of 20 rounds. So the looks are fixed
-//! before the first round, and the probability of error is shared equally among them
-//! (Bonferroni): an interval of level `1 - alpha / K` at each of K looks holds at all of them
-//! at once with probability `1 - alpha`. Any reason to stop is then harmless (a verdict, the
-//! budget, a bored user), as long as what is reported is the last look that was planned.
+//! Looking after every round and stopping at the first "difference" finds one between two identical
+//! treatments in about a quarter of all studies of 20 rounds. So the looks are fixed before the
+//! first round, and the probability of error is shared equally among them (Bonferroni): an interval
+//! of level `1 - alpha / K` at each of K looks holds at all of them at once with probability `1 -
+//! alpha`. Any reason to stop is then harmless (a verdict, the budget, a bored user), as long as
+//! what is reported is the last look that was planned.
 
 /// The schedule; the gaps grow because precision grows with the square root of rounds.
 const ROUNDS: [u32; 6] = [3, 5, 8, 12, 20, 30];

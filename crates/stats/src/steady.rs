@@ -1,18 +1,19 @@
-//! Whether a trial, or a device over several passes, has come to rest.
+//! Whether a trial, or a device over several passes, has reached a steady state.
 //!
-//! Two questions with two published answers. *From where on does the beginning no longer show?*
-//! is answered by MSER-5 (White, Simulation 69, 1997; White, Cobb and Spratt, Winter Simulation
-//! Conference 2000): leave out as many batches of five as make the standard error of what is left
-//! the smallest. *Is it level?* is the steady state of the SNIA Solid State Storage Performance
-//! Test Specification: over a window of five values, the largest and the smallest differ by no
-//! more than 20 % of the mean, and the fitted line rises or falls by no more than 10 % of it.
+//! Two questions with published answers. *When does the warm-up end?* is answered by MSER-5 (White,
+//! Simulation 69, 1997; White, Cobb and Spratt, Winter Simulation Conference 2000): drop the
+//! leading batches of five that minimise the standard error of the rest. *Is it level?* is the
+//! steady state of the SNIA Solid State Storage Performance Test Specification: over a window of
+//! five values, the largest and the smallest differ by no more than 20 % of the mean, and the
+//! fitted line rises or falls by no more than 10 % of it.
 //!
 //! The second is a filter, not a proof: a slide of 2 % from value to value mostly passes, and
-//! values that scatter by 10 % fail in seven of ten cases. Who shows it shows range and slope.
+//! values that scatter by 10 % fail in seven of ten cases. Reports therefore show range and slope
+//! with it.
 
 use crate::interval::{all_finite, mean};
 
-/// Values in a window.
+/// Values in a steady-state window.
 pub const WINDOW: usize = 5;
 /// Passes over a device within which the window must have been found.
 pub const PASSES_MAX: usize = 25;
@@ -23,7 +24,7 @@ pub const SLOPE_MAX: f64 = 0.10;
 /// Values in a batch of MSER-5.
 const BATCH: usize = 5;
 
-/// What a window looks like beside the criterion; shares of its mean.
+/// Range and slope of a window, as shares of its mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyWindow {
     /// The mean.
@@ -58,7 +59,7 @@ impl SteadyWindow {
 
     /// Whether the criterion holds. Its limits belong to it: "no more than 20 %", "within 10 %".
     pub fn is_steady(&self) -> bool {
-        // What is on the limit in decimal must not fail for the last bit of a binary fraction.
+        // A value exactly at the decimal limit must not fail because of binary rounding.
         const GRACE: f64 = 1e-12;
         self.range <= RANGE_MAX + GRACE && self.slope.abs() <= SLOPE_MAX + GRACE
     }
@@ -89,13 +90,12 @@ pub fn steady_after(passes: &[f64]) -> Option<(usize, SteadyWindow)> {
         .find(|(_, level)| level.is_steady())
 }
 
-/// Where the beginning of a trial no longer shows.
+/// The warm-up of a trial.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WarmUp {
-    /// So many values from the start are warm-up.
+    /// How many values from the start are warm-up.
     pub values: usize,
-    /// Whether the end of it was found; if not, half of the trial is left out and it may not be
-    /// enough.
+    /// Whether its end was found. If not, half of the trial is dropped, which may be too little.
     pub ended: bool,
 }
 
@@ -119,7 +119,7 @@ pub fn warm_up(values: &[f64]) -> Option<WarmUp> {
         centre += before / n;
         squares += before * (value - centre);
         let score = squares / (n * n);
-        // Of equal ones the earlier cut is taken: it keeps more.
+        // Of equal cuts the earlier one keeps more values.
         if at <= cut_max && score <= least {
             (best, least) = (at, score);
         }
@@ -156,7 +156,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_is_level_without_values() {
+    fn too_few_or_invalid_values_have_no_window() {
         assert_eq!(SteadyWindow::of(&[100.0]), None);
         assert_eq!(SteadyWindow::of(&[0.0; 5]), None);
         assert_eq!(SteadyWindow::of(&[1.0, f64::INFINITY]), None);

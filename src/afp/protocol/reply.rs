@@ -112,6 +112,7 @@ pub(in crate::afp) fn listed(reply: &[u8]) -> Result<Vec<FileParameters>, AfpErr
         if entry.name.is_empty() || entry.name == "." || entry.name == ".." {
             return Err(AfpError::Malformed("an entry without a name"));
         }
+        // A name from the network must not lead out of its directory.
         if entry.name.contains(['/', '\0']) {
             return Err(AfpError::Malformed("a name that cannot be one here"));
         }
@@ -124,6 +125,7 @@ pub(in crate::afp) fn listed(reply: &[u8]) -> Result<Vec<FileParameters>, AfpErr
 /// beginning.
 fn parameters(bytes: &[u8], bits: u16, is_directory: bool) -> Result<FileParameters, AfpError> {
     let asked = if is_directory { OF_DIRECTORY } else { OF_FILE };
+    // The bits say which fields follow: with others, every offset would be wrong.
     if bits & !NAME != asked {
         return Err(AfpError::Malformed("not what was asked of the file"));
     }

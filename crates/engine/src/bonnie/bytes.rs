@@ -1,4 +1,4 @@
-//! The phases that go through the data from its beginning to its end.
+//! The phases that read or write the data from beginning to end.
 
 use std::hint::black_box;
 
@@ -10,7 +10,7 @@ use crate::outcome::{Op, OpError, PhaseOutcome};
 use crate::spec::Content;
 use crate::worker_pool::{Halt, Worker};
 
-/// The buffer of a stream in 1.03: what its C library takes on file systems with blocks of 4 KiB.
+/// The stream buffer of 1.03: the C library's size on file systems with 4 KiB blocks.
 const STREAM_BYTES: usize = 4096;
 /// Streams of content of the two writing phases.
 const CHARACTERS: u32 = 0;
@@ -52,7 +52,7 @@ impl ChunkSource {
     }
 }
 
-/// Increments the byte whose turn it is.
+/// Increments the next byte.
 fn change(chunk: &mut [u8], index: &mut usize) {
     chunk[*index] = chunk[*index].wrapping_add(1);
     *index = (*index + 1) % chunk.len();
@@ -166,6 +166,7 @@ impl BonnieRun<'_> {
             }
             data.close(plan.close_flushes(), worker)
         });
+        // Or the optimizer would drop the counting, and with it the reads of the buffer.
         black_box(seen);
         Ok(outcome)
     }
@@ -191,7 +192,7 @@ impl BonnieRun<'_> {
     }
 }
 
-/// The originals complain of a block that is not whole, and go on.
+/// The originals report a short block and go on.
 fn count_short(worker: &mut Worker<'_>, got: usize, chunk: usize) {
     if got < chunk {
         worker.count_short();
@@ -239,6 +240,8 @@ impl CharacterStream {
     /// Puts the characters of a chunk in, one by one, and writes the buffer whenever it is full.
     fn put(&mut self, chunk: &[u8], data: &mut DataFiles) -> Result<(), Halt> {
         for character in chunk {
+            // One character at a time, as `putc` does: `black_box` keeps the compiler from copying
+            // the chunk at once.
             self.room.bytes_mut()[self.taken] = black_box(*character);
             self.taken += 1;
             if self.taken == STREAM_BYTES {
@@ -279,7 +282,7 @@ impl CharacterStream {
         Ok(chunk)
     }
 
-    /// A chunk is over. Files hold whole buffers, so nothing is left in it where one ends.
+    /// Ends a chunk. Files hold whole buffers, so the buffer is empty where a file ends.
     fn pass(&mut self, data: &mut DataFiles) -> Result<(), Halt> {
         data.advance().map_err(|e| data.fault(Op::Write, e))
     }

@@ -87,14 +87,14 @@ impl DataFiles {
         self.at.is_multiple_of(self.per_file)
     }
 
-    /// What the system said of an operation at the position.
+    /// The error of an operation at the position.
     pub(super) fn fault(&self, op: Op, errno: Errno) -> Halt {
         let mut error = fault(op, &self.paths[self.current()], errno);
         error.offset = Some(self.at % self.per_file * self.chunk);
         Halt::from(error)
     }
 
-    /// A write that the system cut short: the originals take it for a full disk.
+    /// A short write: the originals treat it as a full disk.
     pub(super) fn cut_short(&self, wrote: usize, of: usize) -> Halt {
         let detail = format!("{wrote} of {of} bytes were written");
         let path = &self.paths[self.current()];

@@ -67,7 +67,7 @@ struct OpenDirectory<'a> {
     fd: OwnedFd,
 }
 
-/// What reading a directory comes to.
+/// Why reading a directory ended.
 enum ReadEnd {
     /// There are no more entries.
     End,
@@ -96,6 +96,7 @@ impl OpenDirectory<'_> {
                         Some(Ok(entry)) => entry,
                     };
                     let name = entry.file_name();
+                    // As the originals do: their own names never begin with a dot.
                     if name.to_bytes().starts_with(b".") {
                         continue;
                     }

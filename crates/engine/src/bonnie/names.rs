@@ -55,8 +55,8 @@ pub(super) fn directory(number: u32) -> String {
 /// All names, in order of creation.
 pub(super) fn names(plan: &BonniePlan, style: NameStyle) -> Vec<FileName> {
     let mut draw = Draw::new(derive(plan.seed, NAMES), style as u64);
-    // The originals change over one name too late: the first directories hold one name more than
-    // their share, the last one what is left.
+    // As in the originals, which change directories one name too late: the first directories get
+    // one name more, the last one the rest.
     let share = plan.files / u64::from(plan.directories) + 1;
     let mut text = String::new();
     (0..plan.files)

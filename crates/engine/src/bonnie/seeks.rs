@@ -182,18 +182,19 @@ impl BonnieRun<'_> {
         for _ in 0..plan.seekers {
             keep.extend(DataFiles::reopen(plan)?.into_files());
         }
+        // Last, so that `seek_together` can split it off.
         keep.push(OwnedFd::from(reader));
         let outcome = std::thread::scope(|scope| {
-            // Tickets that do not fit into the pipe follow as others are taken.
+            // The pipe holds 64 KiB: more tickets follow as others are taken.
             let feeder = move || {
-                // Where the seekers stopped early nobody reads the rest.
+                // Seekers that stopped early leave tickets: the write then fails with EPIPE.
                 let _ = writer.write_all(&queue);
             };
             std::thread::Builder::new()
                 .spawn_scoped(scope, feeder)
                 .map_err(|error| pipe_fault(&error))?;
             let outcome = self.seek_together(&keep);
-            // Ends a feeder that still has tickets: there is no reader any more.
+            // Without a reader, a feeder that still has tickets ends.
             drop(keep);
             outcome
         })?;

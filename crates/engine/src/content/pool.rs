@@ -13,9 +13,9 @@ pub const POOL_BYTES: usize = 4 << 20;
 /// Compressible data is shaped in units of this many bytes, or of the power of two that fits into
 /// the block if that is smaller.
 const CHUNK: usize = 4096;
-/// One part in so many of a chunk is left for what a compressor writes to say where the zeros are:
-/// lz4 up to 20 bytes in 4096, zstd 5 (and 10 per record). Without it a record that was to halve
-/// misses the half by a few bytes, and a store that counts in blocks takes one more.
+/// This part of a chunk (1/256) is reserved for the compressor's own markup: lz4 writes up to 20
+/// bytes per 4096, zstd 5 (and 10 per record). Without it a record meant to halve would miss the
+/// half by a few bytes, and block-based storage would take one block more.
 const MARKUP: usize = 256;
 /// Earlier writes of a slot a duplicate may choose from.
 const ORIGINALS: usize = 16;
@@ -178,6 +178,7 @@ impl ContentPool {
         if self.shape.duplicates == 0.0 {
             return None;
         }
+        // Capped, so that a long time without a possible original is not repaid in one burst.
         self.shape.owed = (self.shape.owed + self.shape.duplicates).min(1.0 + ORIGINALS as f64);
         let slot = &self.slots[slot];
         let known = slot.count.min(ORIGINALS);
@@ -204,6 +205,7 @@ impl ContentPool {
             bytes,
             first_stamp: self.stamp,
         };
+        // Direct I/O needs aligned buffers, so the next write starts at a page.
         slot.cursor += bytes.next_multiple_of(ALIGNMENT);
         self.stamp += bytes.div_ceil(SECTOR) as u64;
         if self.shape.duplicates > 0.0 {
@@ -285,6 +287,7 @@ impl FileContent {
     pub(crate) fn new(content: Content, seed: u64) -> Result<FileContent, StartError> {
         let mut pool = ContentPool::new(content, seed, 0, 1, CHUNK..=UNIT, POOL_BYTES + UNIT)?;
         if !pool.shape.zero {
+            // A unit may begin near the end of the pool: the copy behind it saves a second piece.
             pool.memory.bytes_mut().copy_within(..UNIT, POOL_BYTES);
         }
         Ok(FileContent { pool })
@@ -301,7 +304,7 @@ impl FileContent {
             return self.pool.bytes(0, bytes);
         }
         let own = derive(self.pool.salt, file);
-        // A duplicate is the first unit of a file that nobody else writes.
+        // A duplicate is the first unit of a file number that is never written itself.
         let (key, from) = match self.model(own, file, offset / UNIT as u64) {
             Some(model) => (model, within),
             None => (own, offset),

@@ -37,8 +37,8 @@ impl FileSet {
         })
     }
 
-    /// Does one thing to each directory's name. None is held open: a directory somebody holds is
-    /// not given back to the file system before it is let go.
+    /// Applies one call to each directory's name. No directory is held open: the file system would
+    /// not free it before it is closed.
     fn each_directory(
         &self,
         op: Op,

@@ -122,7 +122,7 @@ impl FileSet {
                 let to = handles.entry(self, index, new, &mut rooms.1);
                 let done = worker.time(op, || call(from, to).map(|()| 0));
                 done.map(drop).map_err(|errno| {
-                    // What is missing is the old name; whatever else is wrong concerns the new one.
+                    // ENOENT concerns the old name, every other error the new one.
                     let which = if errno == Errno::NOENT { old } else { new };
                     fault(op, &self.path(index, which), errno).into()
                 })

@@ -56,7 +56,8 @@ impl NameBuffer {
     /// The name of a directory.
     pub(super) fn write_directory(&mut self, directory: u32) -> &CStr {
         self.number(directory);
-        // Whoever writes a file's name into the same room gets the slash back from `new`.
+        // Ends the name here. A buffer used this way must not be used for file names: it has lost
+        // the slash.
         self.0[HOME_BYTES - 1] = 0;
         CStr::from_bytes_with_nul(&self.0[..HOME_BYTES]).unwrap_or_default()
     }

@@ -29,12 +29,12 @@ impl IoFailure {
         errno: 0,
         detail: "nothing was written",
     };
-    /// A read that did not hold what it must: the finding says what.
+    /// A read with wrong content; the mismatch says what.
     pub(crate) const WRONG: IoFailure = IoFailure {
         errno: 0,
         detail: "the content is wrong",
     };
-    /// A ring that refuses what it should take.
+    /// A ring that takes no more operations.
     pub(crate) const NOT_TAKEN: IoFailure = IoFailure {
         errno: 0,
         detail: "the ring did not take it",
@@ -50,21 +50,21 @@ impl From<Errno> for IoFailure {
     }
 }
 
-/// Does one operation at a time.
+/// A device that does one operation at a time.
 pub(crate) trait IoDevice {
-    /// Whether content is verified: then every operation is prepared before it begins and checked
-    /// after it was booked, neither within its latency, at the price of another clock reading.
+    /// Whether content is verified. Then every operation is prepared before it begins and checked
+    /// after it is recorded, both outside its latency, at the cost of another clock reading.
     const VERIFIES: bool = false;
 
-    /// Gets ready for the operation that is issued next. Returns false if it has to wait, because
-    /// an operation under way touches the same bytes.
+    /// Prepares the next operation. Returns false if it must wait, because an operation in progress
+    /// uses the same bytes.
     #[inline(always)]
     fn prepare(&mut self, _step: &BlockStep) -> bool {
         true
     }
     /// Does a read or write and returns the bytes it moved: at least one.
     fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure>;
-    /// Looks at what the operation, of which this many bytes were done, moved.
+    /// Checks the content of an operation that moved this many bytes.
     #[inline(always)]
     fn check(&mut self, _step: &BlockStep, _moved: u32) -> Result<(), ContentMismatch> {
         Ok(())

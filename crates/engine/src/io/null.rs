@@ -1,4 +1,4 @@
-//! No I/O: every operation completes at once. What is left is the cost of the generator.
+//! No I/O: every operation completes at once. The rest is the cost of the generator.
 
 use std::hint::black_box;
 
@@ -17,6 +17,7 @@ impl IoDevice for Null {
     #[inline(always)]
     fn issue(&mut self, step: &BlockStep) -> Result<u32, IoFailure> {
         if let (Op::Write, Some(pool)) = (step.op, &mut self.pool) {
+            // The optimizer would remove content that is never written.
             black_box(pool.take(step.size as usize));
         }
         black_box(step);

@@ -1,8 +1,8 @@
 //! One plain call per operation.
 //!
 //! The calls are inlined into the loop (rustix's own system calls, not the C library's): returning
-//! from a function right after a system call costs some 120 ns where the processor's return
-//! predictor was emptied by the kernel.
+//! from a function right after a system call costs about 120 ns where the kernel has cleared the
+//! processor's return predictor.
 
 use std::os::fd::OwnedFd;
 
@@ -20,7 +20,7 @@ use crate::verify::Slots;
 pub(crate) struct Sync<'a> {
     pub(crate) files: &'a [OwnedFd],
     pub(crate) read: AlignedMemory,
-    /// What is written; `None`: whatever is in `read`.
+    /// The content to write; `None`: the content of `read`.
     pub(crate) pool: Option<ContentPool>,
     /// fdatasync instead of fsync.
     pub(crate) data_only: bool,

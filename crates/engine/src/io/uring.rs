@@ -67,8 +67,8 @@ fn refused(error: &std::io::Error) -> StartError {
     }
 }
 
-/// A ring for this many outstanding operations, with whatever of the cheaper ways this kernel
-/// knows. To be used by the thread that built it.
+/// A ring for this many outstanding operations, with the cheapest set-up this kernel knows. Only
+/// the thread that built it may use it.
 pub(crate) fn build(depth: usize) -> Result<IoUring, StartError> {
     let entries = u32::try_from(depth).unwrap_or(u32::MAX);
     let mut builder = IoUring::builder();
@@ -77,7 +77,7 @@ pub(crate) fn build(depth: usize) -> Result<IoUring, StartError> {
         .setup_single_issuer()
         .setup_defer_taskrun()
         .setup_no_sqarray();
-    // 6.6, then 6.1, then 5.19, then any.
+    // NO_SQARRAY needs Linux 6.6, DEFER_TASKRUN 6.1, COOP_TASKRUN 5.19.
     let all = builder.build(entries);
     let without_no_sqarray = || {
         let mut builder = IoUring::builder();
@@ -94,7 +94,7 @@ pub(crate) fn build(depth: usize) -> Result<IoUring, StartError> {
         .map_err(|error| refused(&error))
 }
 
-/// Tries again if the kernel did not know a flag; any other refusal stands.
+/// Tries again if the kernel did not know a flag; other errors stand.
 fn if_unknown<T>(
     again: impl FnOnce() -> std::io::Result<T>,
 ) -> impl FnOnce(std::io::Error) -> std::io::Result<T> {
@@ -119,8 +119,8 @@ pub(crate) struct Uring<'a> {
 }
 
 impl<'a> Uring<'a> {
-    /// Registers what can be registered; what cannot (too many files, too little lockable memory)
-    /// is used unregistered, at a higher cost per operation.
+    /// Registers files and buffers if the kernel allows it (it may not: too many files, too little
+    /// lockable memory). Unregistered ones cost more per operation.
     pub(crate) fn new(
         ring: &'a mut IoUring,
         files: &'a [OwnedFd],
@@ -152,9 +152,9 @@ impl<'a> Uring<'a> {
         }
     }
 
-    /// Hands the batch over and lets completions arrive, without waiting: a time limit of 0 would
-    /// put the thread to sleep and wake it up again.
-    fn look(&self) -> std::io::Result<usize> {
+    /// Submits the batch and collects completions without waiting. A time limit of 0 would put the
+    /// thread to sleep and wake it up again.
+    fn submit_without_waiting(&self) -> std::io::Result<usize> {
         let batch = self.submission.len() as u32;
         // SAFETY: no argument is passed, and the batch is what the submission queue says it holds.
         unsafe {
@@ -241,8 +241,8 @@ fn register_buffers(submitter: &Submitter<'_>, buffers: &Buffers) -> bool {
     let regions: Vec<IoSlice<'_>> = regions.map(|memory| IoSlice::new(memory.bytes())).collect();
     // SAFETY: `IoSlice` is documented to have the layout of `iovec`.
     let vectors = unsafe { std::slice::from_raw_parts(regions.as_ptr().cast(), regions.len()) };
-    // SAFETY: the regions stay mapped until the ring is gone: `Uring` borrows `buffers`, and
-    // whoever holds both drops the ring first.
+    // SAFETY: the regions stay mapped until the ring is gone: `Uring` borrows `buffers`, and the
+    // owner of both drops the ring first.
     let registered = unsafe { submitter.register_buffers(vectors) };
     registered.is_ok()
 }
@@ -262,7 +262,7 @@ impl Ring for Uring<'_> {
         self.submission.sync();
         let submitted = match wait {
             Wait::One => self.submitter.submit_and_wait(1),
-            Wait::AtMost(0) => self.look(),
+            Wait::AtMost(0) => self.submit_without_waiting(),
             Wait::AtMost(ns) if self.can_time_out => {
                 let limit = Timespec::new()
                     .sec(ns / 1_000_000_000)
@@ -271,6 +271,7 @@ impl Ring for Uring<'_> {
                     .submit_with_args(1, &SubmitArgs::new().timespec(&limit))
             }
             Wait::AtMost(ns) => {
+                // Without a time limit in the kernel: submit, and sleep blindly.
                 let submitted = self.submitter.submit();
                 sleep_ns(ns.min(BLIND_PAUSE_NS));
                 submitted
@@ -281,7 +282,7 @@ impl Ring for Uring<'_> {
         match submitted {
             Ok(_) => Ok(()),
             Err(error) => match Errno::from_io_error(&error) {
-                // Nothing completed in time, or a signal came: look again.
+                // Nothing completed in time, or a signal arrived: the loop tries again.
                 Some(Errno::TIME | Errno::INTR) => Ok(()),
                 Some(errno) => Err(errno),
                 None => Err(Errno::IO),

@@ -1,9 +1,9 @@
-//! Buffered files as the C library keeps them, so that the same system calls are made.
+//! Buffered files as in the C library, for the same sequence of system calls.
 //!
-//! A new file has no buffer; the first transfer asks for the file's preferred block size
-//! (`fstat`), and the buffer is that large, 8 KiB at most. Writing fills the buffer, which is
-//! written when more follows; whole blocks beyond it go past the buffer. Reading fills the whole
-//! buffer, whatever was asked for; whole blocks are read past it. Observed of glibc 2.36.
+//! A new file has no buffer. The first transfer asks for the preferred block size (`fstat`), at
+//! most 8 KiB, and makes a buffer of that size. A write fills the buffer, which is flushed when
+//! more follows; whole blocks bypass it. A read fills the whole buffer; whole blocks bypass it too.
+//! Observed with glibc 2.36.
 
 use std::os::fd::BorrowedFd;
 
@@ -129,7 +129,7 @@ impl BufferedFile<'_> {
     }
 }
 
-/// Writes until all is written. Nothing to write is a call of no bytes all the same.
+/// Writes everything. Zero bytes still make one call, as in the original.
 pub(super) fn write_all(fd: BorrowedFd<'_>, mut data: &[u8], short: &mut u64) -> Result<(), Errno> {
     loop {
         let written = rustix::io::write(fd, data)?;

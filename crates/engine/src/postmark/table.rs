@@ -5,7 +5,7 @@ use super::twister::Twister;
 /// One file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct PostMarkFile {
-    /// Its name: the how manieth file made, from 1.
+    /// Its name: files are numbered from 1 in order of creation.
     pub(super) number: u32,
     /// In which location.
     pub(super) location: u32,
@@ -15,8 +15,8 @@ pub(super) struct PostMarkFile {
     pub(super) size: u32,
 }
 
-/// Twice as many slots as files in the beginning. Which slot a file gets decides which file a
-/// later draw finds, so the rule is part of the sequence.
+/// Twice as many slots as files at the start. A file's slot decides which later draws find it, so
+/// this rule is part of the benchmark.
 #[derive(Debug)]
 pub(super) struct FileTable {
     slots: Vec<Option<PostMarkFile>>,
@@ -91,7 +91,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_file_takes_the_next_slot_or_the_first_hole() {
+    fn a_file_takes_the_next_slot_or_the_first_free_one() {
         let mut table = FileTable::new(4);
         let file = |number| PostMarkFile {
             number,

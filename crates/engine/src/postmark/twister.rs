@@ -1,9 +1,9 @@
 //! The generator PostMark draws from: MT19937 as first published, with the seeding of 1998.
 //!
 //! M. Matsumoto and T. Nishimura, "Mersenne Twister: a 623-dimensionally equidistributed uniform
-//! pseudorandom number generator", ACM Transactions on Modeling and Computer Simulation 8:1
-//! (1998). The crates that offer MT19937 seed it as its authors did from 2002 on, which gives another
-//! sequence, so the forty lines are here.
+//! pseudorandom number generator", ACM Transactions on Modeling and Computer Simulation 8:1 (1998).
+//! Crates with MT19937 use the seeding of 2002, which gives another sequence, so these forty lines
+//! are needed.
 
 /// Words of state.
 const WORDS: usize = 624;
@@ -56,8 +56,8 @@ impl Twister {
         self.next = 0;
     }
 
-    /// A number below `bound`, slightly biased as PostMark's is: the remainder of a draw. Below 0
-    /// there is nothing to draw, and nothing is drawn.
+    /// A number below `bound`: the remainder of a draw, slightly biased as in PostMark. A bound of
+    /// 0 draws nothing.
     pub(super) fn below(&mut self, bound: u32) -> u32 {
         if bound == 0 { 0 } else { self.draw() % bound }
     }
@@ -84,7 +84,7 @@ mod tests {
         );
     }
 
-    /// What PostMark 1.53 was seen to write into every file for its default seed.
+    /// PostMark 1.53 writes this into every file with its default seed.
     #[test]
     fn the_text_is_that_of_postmark() {
         let mut twister = Twister::new(42);
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn below_nothing_nothing_is_drawn() {
+    fn a_bound_of_zero_draws_nothing() {
         let (mut one, mut other) = (Twister::new(42), Twister::new(42));
         assert_eq!(one.below(0), 0);
         assert_eq!(one.below(1000), other.below(1000));

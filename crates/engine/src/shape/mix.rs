@@ -1,5 +1,5 @@
-//! Which operations are of one kind (reads, or of one size): an exact share, in an order nobody can
-//! predict.
+//! Which operations are of one kind (reads, or of one size): an exact share in an unpredictable
+//! order.
 //!
 //! Operation `i` of the whole phase belongs to a window of 64. Before each window the number of
 //! those chosen is exactly `round(share * i)` (Bresenham's error accumulator in closed form);

@@ -107,6 +107,8 @@ impl OpSequence {
     pub fn new(spec: &Spec, share: &WorkerShare) -> Result<OpSequence, StartError> {
         check(spec)?;
         let stop = spec.stop.ops;
+        // The exact shares below count over the whole phase, so each worker must know where its
+        // part begins.
         let begin = stop.map_or(0, |total| share.operations_before(total));
         let end = stop.map_or(u64::MAX, |total| begin + share.operations(total));
         let worker = u64::from(share.worker);
@@ -291,9 +293,8 @@ impl Field {
         Ok(Field { blocks, chooser })
     }
 
-    /// The most common way stands apart, so that it costs a comparison: the jump through a table
-    /// that a `match` of many ways becomes is one the processor guesses wrong after each system
-    /// call.
+    /// The most common choice is tested first, so that it costs one comparison. A `match` with many
+    /// arms becomes a jump table, and the processor mispredicts that jump after each system call.
     #[inline(always)]
     fn choose(&mut self, draw: &mut Draw) -> (u32, u64) {
         if let Chooser::Uniform = self.chooser {

@@ -28,7 +28,7 @@ pub struct WorkerShare {
     /// The sequential streams: the worker's thread, and how many threads the spec asks for. Workers
     /// that stand in for one thread's queue depth advance one stream together.
     pub stream: (u32, u32),
-    /// The position shared by the workers of one stream; None: the worker has its own.
+    /// The position shared by the workers of one stream; `None`: the worker has its own.
     pub cursor: Option<Arc<AtomicU64>>,
 }
 
@@ -52,6 +52,7 @@ impl WorkerShare {
     /// How many of `total` operations the workers before this one do.
     pub(super) fn operations_before(&self, total: u64) -> u64 {
         let (worker, workers) = (u64::from(self.worker), u64::from(self.workers));
+        // The first `total % workers` workers do one operation more.
         worker * (total / workers) + worker.min(total % workers)
     }
 }

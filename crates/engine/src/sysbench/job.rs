@@ -1,4 +1,4 @@
-//! What the threads of a plan do, and how each moves its bytes.
+//! The work of the threads of a plan.
 
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -15,10 +15,10 @@ use crate::worker_pool::{Halt, Worker};
 /// Longest sleep before a thread checks again whether to stop, ns.
 const LOOK_NS: u64 = 10_000_000;
 
-/// One way to read, write and sync.
+/// One method to read, write and sync.
 pub(super) trait TransferMethod: Sized {
     /// Carries a step out, or begins to.
-    fn go(
+    fn transfer(
         &mut self,
         step: SysbenchStep,
         begun_ns: u64,
@@ -28,12 +28,12 @@ pub(super) trait TransferMethod: Sized {
     /// Makes a file durable.
     fn sync(&mut self, file: u32) -> Result<(), Halt>;
     /// Waits for what was begun.
-    fn drain(&mut self, _shift: &Job<'_>, _hand: &mut Worker<'_>) -> Result<(), Halt> {
+    fn drain(&mut self, _job: &Job<'_>, _worker: &mut Worker<'_>) -> Result<(), Halt> {
         Ok(())
     }
 }
 
-/// What all threads work by.
+/// State shared by all threads.
 pub(super) struct Job<'a> {
     pub(super) plan: &'a SysbenchPlan,
     pub(super) source: &'a RequestSource<'a>,
@@ -43,7 +43,7 @@ pub(super) struct Job<'a> {
     pub(super) before_end: &'a Mutex<Vec<Vec<OpOutcome>>>,
 }
 
-/// What follows from the seed besides the blocks.
+/// Purposes of the seed besides the blocks' content.
 const ARRIVALS: u64 = 0x6172_7269_7665_0000;
 const PLACES: u64 = 0x706c_6163_6573_0000;
 
@@ -69,11 +69,13 @@ impl Job<'_> {
                 )
             }
         };
+        // Even after an error: the kernel may still use the buffers.
         let drained = method.drain(self, worker);
         let mut all = self
             .before_end
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
+        // Before the closing fsyncs: the report of version 1.0 leaves them out.
         all[thread as usize] = worker.done();
         drop(all);
         result?;
@@ -119,8 +121,8 @@ impl Job<'_> {
         Ok(())
     }
 
-    /// Takes the next arrival of the queue and waits for it; none: the time is over before. The
-    /// gap to the one after it is drawn by whoever takes this one.
+    /// Takes the next arrival of the queue and waits for it; `None`: time is up before. The thread
+    /// that takes it draws the gap to the next one.
     fn arrival(
         &self,
         mean_ns: f64,
@@ -158,7 +160,7 @@ impl Job<'_> {
     ) -> Result<(), Halt> {
         match request {
             SysbenchRequest::Move(step) => {
-                method.go(step, begun_ns, self, worker)?;
+                method.transfer(step, begun_ns, self, worker)?;
                 self.source.release(thread);
                 Ok(())
             }

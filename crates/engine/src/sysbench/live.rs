@@ -1,4 +1,4 @@
-//! What others can watch while a plan runs: counts, and latencies in sysbench's own buckets.
+//! Live counters of a running plan, with latencies in sysbench's buckets.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -11,7 +11,7 @@ const LOW: f64 = -6.907_755_278_982_137;
 const HIGH: f64 = 11.512_925_464_970_229;
 const PER_STEP: f64 = (BUCKETS - 1) as f64 / (HIGH - LOW);
 
-/// The bucket of a latency in ns; what lies outside counts as the nearest.
+/// The bucket of a latency in ns; values out of range go to the nearest.
 pub fn bucket_of(ns: u64) -> usize {
     let ms = (ns as f64 / 1e6).max(1e-3);
     let place = ((ms.ln() - LOW) * PER_STEP + 0.5).floor();
@@ -23,8 +23,8 @@ pub fn bucket_ms(bucket: usize) -> f64 {
     (bucket as f64 / PER_STEP + LOW).exp()
 }
 
-/// Shared between the threads of a plan and whoever reports on it while it runs. Only plans that
-/// are watched pay for it: some atomic additions and a logarithm per event.
+/// Shared between the threads of a plan and its live report. Only watched plans pay for it: some
+/// atomic additions and a logarithm per event.
 #[derive(Debug)]
 pub struct LiveCounters {
     read_bytes: AtomicU64,

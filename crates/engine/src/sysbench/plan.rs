@@ -1,4 +1,4 @@
-//! What a run of sysbench fileio is to do.
+//! The plan of a run of sysbench fileio.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +14,7 @@ use crate::worker_pool::{fault, refusal};
 /// Bytes of the checksum and the offset at the end of a validated block.
 pub(super) const SEAL_BYTES: usize = 12;
 
-/// Which sysbench: they measure different things.
+/// The version of sysbench: each measures different things.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SysbenchVersion {
     /// 0.4.12: one pass in the sequential modes, without a cadence; one fsync of each file at the
@@ -67,9 +67,9 @@ impl SysbenchMode {
 pub enum Transfer {
     /// `pread` and `pwrite`.
     Sync,
-    /// Up to so many requests of a thread outstanding, each handed over by itself, through
-    /// io_uring (the original: Linux native AIO). A thread waits only when so many are; a latency
-    /// lasts until the completion was seen. fsync is a plain call.
+    /// Each thread keeps up to `backlog` requests outstanding and submits them one by one through
+    /// io_uring (the original uses Linux native AIO). A thread waits only when the backlog is full.
+    /// A latency ends when the completion is seen. fsync is a plain call.
     Async {
         /// At least 1.
         backlog: u32,
@@ -95,7 +95,7 @@ pub struct SysbenchPlan {
     pub total_bytes: u64,
     /// Bytes of one request.
     pub block_size: u32,
-    /// Sequential modes: so many blocks in one request; 0 and 1: one.
+    /// Sequential modes: blocks per request; 0 and 1: one.
     pub merged: u32,
     /// Open with `O_SYNC`.
     pub open_sync: bool,
@@ -103,7 +103,7 @@ pub struct SysbenchPlan {
     pub open_dsync: bool,
     /// Open with `O_DIRECT`.
     pub direct: bool,
-    /// After so many requests every file is synced, if anything was written; 0: never.
+    /// Sync every file after this many requests, if anything was written; 0: never.
     pub fsync_every: u32,
     /// Sync after each write, inside its latency; the other two are off then.
     pub fsync_each: bool,
@@ -120,7 +120,7 @@ pub struct SysbenchPlan {
     pub content: Content,
     /// At least 1.
     pub threads: u32,
-    /// Stop after so many events; 0: never. Version 0.4 heeds it in random modes only.
+    /// Stop after this many events; 0: never. Version 0.4 uses it in random modes only.
     pub events: u64,
     /// Stop after this long, ns.
     pub time_ns: Option<u64>,
@@ -135,8 +135,7 @@ pub struct SysbenchPlan {
 }
 
 impl SysbenchPlan {
-    /// What a version does in the working directory if nothing is asked of it but a mode; without
-    /// one, random reads.
+    /// The defaults of a version: random reads in the working directory.
     pub fn of(version: SysbenchVersion) -> SysbenchPlan {
         let (events, time_ns) = match version {
             SysbenchVersion::V0_4 => (10_000, None),
@@ -212,7 +211,7 @@ impl SysbenchPlan {
         self.fsync_every
     }
 
-    /// Refuses what cannot be carried out.
+    /// Refuses a plan that cannot be carried out.
     ///
     /// # Errors
     /// [`StartError::Spec`].
@@ -227,7 +226,10 @@ impl SysbenchPlan {
         } else if request > 1 << 30 {
             format!("a request of {request} bytes is more than 1 GiB")
         } else if self.fsync_every > i32::MAX as u32 {
-            format!("a burst of fsync after {} requests", self.fsync_every)
+            format!(
+                "a burst of fsync after {} requests is out of range",
+                self.fsync_every
+            )
         } else if self.validate && block <= SEAL_BYTES as u64 {
             format!("a block of {block} bytes has no room for a checksum and an offset")
         } else if self.validate && matches!(self.transfer, Transfer::Async { .. }) {
@@ -253,7 +255,7 @@ impl SysbenchPlan {
     }
 }
 
-/// A failure of an operation on one place of a file.
+/// An error of the system at one offset of a file.
 pub(super) fn at(op: Op, path: &Path, offset: u64, errno: Errno) -> OpError {
     OpError {
         offset: Some(offset),
@@ -261,7 +263,7 @@ pub(super) fn at(op: Op, path: &Path, offset: u64, errno: Errno) -> OpError {
     }
 }
 
-/// An operation that the system allowed and that is wrong all the same.
+/// An operation that the system allowed but that went wrong.
 pub(super) fn wrong(op: Op, path: &Path, offset: u64, detail: String) -> OpError {
     OpError {
         offset: Some(offset),

@@ -1,4 +1,4 @@
-//! Making the files, one after the other, and removing them; and what a validated block holds.
+//! Prepares and removes the files, and defines the content of a validated block.
 
 use std::path::Path;
 
@@ -34,13 +34,13 @@ pub struct Preparation {
     pub bytes: u64,
     /// Time, ns.
     pub elapsed_ns: u64,
-    /// Somebody asked to stop: not all files are there.
+    /// The caller asked to stop: not all files are there.
     pub stopped: bool,
 }
 
 impl SysbenchPlan {
     /// Makes the files. Version 1.0 keeps what is there and adds what is missing; version 0.4
-    /// begins anew. `told` hears of each file before it is written to.
+    /// begins anew. `told` is called for each file before it is written.
     ///
     /// # Errors
     /// A file could not be made, written or synced.
@@ -53,6 +53,7 @@ impl SysbenchPlan {
             wrong(Op::Create, &self.directory, 0, error.to_string())
         };
         self.check().map_err(|error| refused(&error))?;
+        // A stream of its own, so that preparation and run never write the same content.
         let mut filler = Filler::new(self, u32::MAX).map_err(|error| refused(&error))?;
         let clock = FastClock::calibrated();
         let mut bytes = 0;
@@ -132,9 +133,9 @@ fn remove(path: &Path) -> Result<(), Errno> {
 
 /// A source of what is written, one per thread.
 pub(super) enum Filler {
-    /// Content of which nobody keeps a record.
+    /// Content that is never checked.
     Pool(Box<ContentPool>),
-    /// Random blocks that say what they must hold.
+    /// Random blocks with a checksum and their offset.
     Sealed(AlignedMemory, Draw),
 }
 
@@ -175,8 +176,8 @@ impl Filler {
     }
 }
 
-/// Writes checksum and offset into the end of a block. A part of a file too short for them, which
-/// only its end can be, stays without.
+/// Writes checksum and offset to the end of a block. A block too short for them, at the end of a
+/// file, gets none.
 fn seal(block: &mut [u8], offset: u64) {
     let Some(at) = block.len().checked_sub(SEAL_BYTES) else {
         return;

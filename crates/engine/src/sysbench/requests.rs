@@ -1,9 +1,9 @@
-//! Which request comes next: the generator all threads share, without a lock.
+//! Which request comes next: the generator that all threads share, without a lock.
 //!
-//! One word, changed by compare-and-swap, holds all that decides about fsync: how many requests
-//! since the last cadence, whether anything was written since the last burst, and how far the
-//! burst is. So however many threads take requests, their order is one that sysbench, which holds a
-//! mutex meanwhile, could have produced.
+//! One word, changed by compare-and-swap, holds everything that decides about fsync: the requests
+//! since the last cadence, whether anything was written since the last burst, and the progress of
+//! the burst. So the order of requests is always one that sysbench, which holds a mutex, could have
+//! produced.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -61,7 +61,7 @@ impl Cadence {
         Cadence(synced << 32 | u64::from(dirty) << 31 | since)
     }
 
-    /// What comes after this, and the file to sync if it is one's turn.
+    /// The next state, and the file to sync if one is due.
     fn next(self, writes: bool, every: u64, files: u64) -> (Cadence, Option<u32>) {
         if self.dirty() && self.since() == 0 {
             let synced = self.synced() + 1;
@@ -117,7 +117,7 @@ impl<'a> RequestSource<'a> {
         }
     }
 
-    /// The next request of a thread; none: there is nothing left to do.
+    /// The next request of a thread; `None`: all is done.
     #[inline]
     pub(super) fn next(&self, thread: usize, draw: &mut Draw) -> Option<SysbenchRequest> {
         match (self.plan.version, self.plan.mode.sequential()) {
@@ -162,8 +162,8 @@ impl<'a> RequestSource<'a> {
         }
     }
 
-    /// Version 0.4 goes over the files once, whatever number of requests is asked for, and then
-    /// over the files to sync.
+    /// Version 0.4 passes over the files once, whatever the number of requests, and then syncs
+    /// each.
     fn single_pass(&self) -> Option<SysbenchRequest> {
         let number = self.cursor.fetch_add(1, Ordering::Relaxed);
         match number.checked_sub(self.pass()) {
@@ -192,7 +192,7 @@ impl<'a> RequestSource<'a> {
         ))
     }
 
-    /// One fsync of each file, as requests of whichever thread is free.
+    /// One fsync of each file, as a request of the next free thread.
     fn close_0_4(&self) -> Option<SysbenchRequest> {
         let plan = self.plan;
         let asked = plan.mode.writes() && plan.fsync_at_end && !plan.fsync_each;
@@ -201,8 +201,8 @@ impl<'a> RequestSource<'a> {
             .then_some(SysbenchRequest::Fsync { file: file as u32 })
     }
 
-    /// Read or write: of the two, whichever brings completed reads over completed writes, one more
-    /// of each, nearer to the ratio from below.
+    /// Read or write: read while completed reads over completed writes, one more of each, is below
+    /// the ratio.
     #[inline]
     fn op(&self) -> Op {
         match self.plan.mode {
@@ -270,7 +270,7 @@ impl<'a> RequestSource<'a> {
         loop {
             let position = (unit() * self.plan.total_bytes as f64) as u64;
             let position = position - position % block;
-            // Where the files do not divide the whole, the rest belongs to no file.
+            // If the total is no multiple of the file size, the rest belongs to no file.
             if position >= total || !self.hold(thread, position) {
                 continue;
             }
@@ -286,12 +286,13 @@ impl<'a> RequestSource<'a> {
         }
     }
 
-    /// Whether no other thread works on the block. Two threads that want one at the same time both
-    /// see the other, because each says so before it looks.
+    /// Whether no other thread works on the block. Each thread announces its block before it checks
+    /// the others, so two threads that want the same block see each other.
     fn hold(&self, thread: usize, position: u64) -> bool {
         let Some(own) = self.held.get(thread) else {
             return true;
         };
+        // A store before a load of other words: only SeqCst keeps that order.
         own.store(position, Ordering::SeqCst);
         let others = self.held.iter().enumerate();
         let taken = others

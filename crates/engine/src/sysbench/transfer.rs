@@ -115,7 +115,7 @@ impl<'a> SysbenchFiles<'a> {
         at(step.op, &self.plan.path(step.file), step.offset, errno)
     }
 
-    /// What came back short is an error, as it is to the original.
+    /// A short transfer is an error, as in the original.
     fn whole(&self, step: SysbenchStep, moved: usize) -> Result<(), OpError> {
         if moved == step.bytes as usize {
             return Ok(());
@@ -129,7 +129,7 @@ impl<'a> SysbenchFiles<'a> {
         ))
     }
 
-    /// Checks what was read, if the files are validated.
+    /// Checks the content of a read, if the plan validates.
     fn check(&self, step: SysbenchStep, block: &[u8]) -> Result<(), OpError> {
         if !self.plan.validate || step.op != Op::Read {
             return Ok(());
@@ -154,7 +154,7 @@ pub(super) struct SyncTransfer<'a> {
 
 impl TransferMethod for SyncTransfer<'_> {
     #[inline(always)]
-    fn go(
+    fn transfer(
         &mut self,
         step: SysbenchStep,
         begun_ns: u64,
@@ -189,7 +189,7 @@ struct MappedFile {
 }
 
 // SAFETY: a mapping belongs to the process, not to a thread, and every access to it goes through
-// `read` and `write`, which are made for memory that others change meanwhile.
+// `read` and `write`, which allow concurrent changes by others.
 unsafe impl Send for MappedFile {}
 // SAFETY: as above.
 unsafe impl Sync for MappedFile {}
@@ -203,7 +203,7 @@ impl MappedFile {
         let bytes = usize::try_from(bytes).map_err(|_| refused(Errno::NOMEM))?;
         let protection = ProtFlags::READ | ProtFlags::WRITE;
         // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
-        // anyone else refers to is replaced.
+        // in use is replaced.
         let start = unsafe {
             rustix::mm::mmap(
                 std::ptr::null_mut(),
@@ -243,6 +243,7 @@ impl MappedFile {
     }
 
     fn sync(&self) -> Result<(), Errno> {
+        // The flags of sysbench.
         let flags = MsyncFlags::SYNC | MsyncFlags::INVALIDATE;
         // SAFETY: the range is the mapping `new` made, which lives as long as `self`.
         unsafe { rustix::mm::msync(self.start.as_ptr().cast(), self.bytes, flags) }
@@ -258,9 +259,9 @@ impl Drop for MappedFile {
     }
 }
 
-/// Copies bytes of which one side may be changed by others meanwhile: other threads that work on
-/// the same block, and other processes. To the language that is a race, so it is not told: the
-/// processor copies. The bytes themselves mean nothing to the program, whatever they are.
+/// Copies bytes while other threads or processes may change one side. In Rust that would be a data
+/// race, so an instruction of the processor copies, which the compiler does not see. The program
+/// accepts any bytes.
 ///
 /// # Safety
 /// `bytes` bytes at `from` can be read and as many at `to` written, and they do not overlap.
@@ -279,8 +280,7 @@ unsafe fn copy(from: *const u8, to: *mut u8, bytes: usize) {
     }
 }
 
-/// As above, for processors without such an instruction: byte by byte, so that no compiler joins
-/// them.
+/// As above, for other processors: byte by byte with atomic accesses.
 ///
 /// # Safety
 /// As above.
@@ -305,7 +305,7 @@ pub(super) struct MmapTransfer<'a> {
 
 impl TransferMethod for MmapTransfer<'_> {
     #[inline(always)]
-    fn go(
+    fn transfer(
         &mut self,
         step: SysbenchStep,
         begun_ns: u64,
@@ -330,8 +330,8 @@ impl TransferMethod for MmapTransfer<'_> {
     }
 }
 
-/// A ring and one buffer for everything outstanding, as the original has it. Dropped before the
-/// buffer.
+/// A ring and one buffer for all outstanding requests, as in the original. The ring is dropped
+/// before the buffer.
 pub(super) struct AsyncTransfer<'a> {
     ring: IoUring,
     blocks: &'a SysbenchFiles<'a>,
@@ -370,6 +370,7 @@ impl AsyncTransfer<'_> {
                 return Ok(());
             };
             let place = done.user_data() as u32;
+            // A completion of an unknown slot: ignore it rather than free a slot twice.
             let Some((step, begun_ns)) = self.begun[place as usize].take() else {
                 continue;
             };
@@ -385,7 +386,7 @@ impl AsyncTransfer<'_> {
 }
 
 impl TransferMethod for AsyncTransfer<'_> {
-    fn go(
+    fn transfer(
         &mut self,
         step: SysbenchStep,
         begun_ns: u64,
@@ -399,7 +400,8 @@ impl TransferMethod for AsyncTransfer<'_> {
         let entry = self.entry(step).user_data(u64::from(place));
         self.begun[place as usize] = Some((step, begun_ns));
         // SAFETY: the buffers live until the ring has been drained and dropped, for they stand
-        // beside it; that reads and writes meet in them changes no byte the program looks at.
+        // beside it; overlapping reads and writes change only bytes that the program never
+        // inspects.
         let pushed = unsafe { self.ring.submission().push(&entry) };
         pushed.map_err(|_| self.blocks.failed(step, Errno::BUSY))?;
         // Waits only if every place is taken; one is free again then.
@@ -422,10 +424,10 @@ impl TransferMethod for AsyncTransfer<'_> {
         let mut result = Ok(());
         while self.free.len() < self.begun.len() {
             let outstanding = self.begun.len() - self.free.len();
-            // After a failure the rest is waited for all the same: it may still use the buffers.
+            // Also after a failure: outstanding requests may still use the buffers.
             result = result.and(self.reap(1, job, worker));
             if result.is_err() && outstanding == self.begun.len() - self.free.len() {
-                // The ring itself is broken: nothing will come any more.
+                // The ring itself is broken: no more completions will arrive.
                 break;
             }
         }

@@ -42,7 +42,7 @@ pub fn archive(
         let content = &mut contents[fill.place(number)];
         let put = put(&mut builder, entry, number as u64, content, control);
         match put {
-            // A content that ended because somebody asked to stop.
+            // The content ended early because the caller asked to stop.
             Err(_) if control.stopped() => return Ok(PhaseEnd::Stopped),
             put => put.map_err(failed(Op::Write))?,
         }

@@ -55,11 +55,12 @@ impl Fill {
     }
 }
 
-/// Makes a tree at `root`, which is made if it does not exist. Not measured; progress is told.
+/// Creates a tree at `root`, which is created if missing. Not measured; `control` shows the
+/// progress.
 ///
 /// # Errors
-/// The list makes no sense (an entry's directory is not listed before it, or a path leaves the
-/// root), something is there already, or the system refuses. What was made until then stays.
+/// The list is invalid (an entry's directory is not listed before it, or a path leaves the root),
+/// an entry exists already, or the system refuses. Entries created until then stay.
 pub fn build(
     entries: &[TreeEntry],
     root: &Path,
@@ -116,6 +117,7 @@ fn build_one(
         let fd = openat(home, &entry.path, flags, Mode::from_raw_mode(0o600))?;
         let write = |part: &[u8]| rustix::io::write(&fd, part);
         write_content(write, number, bytes, content, &mut 0)?;
+        // Explicitly: the umask would take bits off the mode given to `open`.
         rustix::fs::fchmod(&fd, Mode::from_raw_mode(entry.mode))?;
         close(fd)
     };

@@ -111,6 +111,7 @@ pub fn copy_file(
         ));
     }
     let mut buffer = method.buffer(to)?;
+    // Before the clock: creating the file is not part of the copy.
     let target = openat(CWD, to, MAKE, mode(&known)).map_err(|e| fault(Op::Create, to, e))?;
     let ops: &[Op] = match method {
         CopyMethod::Classic { .. } => &[Op::Read, Op::Write, Op::Fsync],

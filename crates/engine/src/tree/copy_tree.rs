@@ -1,8 +1,8 @@
 //! Copying a tree the way `cp -r` or `rsync -a` do.
 //!
 //! Modes, modification times and symbolic links are kept, in the style of rsync and as root owners
-//! too; extended attributes, holes and hard links are not. What cannot be copied is an error: a copy that left something out would be
-//! a faster one.
+//! too; extended attributes, holes and hard links are not. An entry that cannot be copied is an
+//! error: leaving it out would make the copy look faster.
 
 use std::ffi::{CStr, CString, OsStr};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -29,7 +29,7 @@ use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
 /// Longest name, bytes, of which a temporary name can be made.
 const TEMPORARY_OF_BYTES: usize = 255 - 8;
 
-/// How a file of a tree comes to its name.
+/// How a copied file gets its name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyStyle {
     /// It is created under its name, as `cp` does.
@@ -185,6 +185,7 @@ impl Copier<'_> {
 
     /// Makes the directory `name` for the one just entered in the walk, and reads the latter.
     fn enter(&mut self, name: &CStr, worker: &mut Worker<'_>) -> Result<(), Halt> {
+        // Else a copy into its own source would never end.
         if self.root == Some(place(self.walk.about())) {
             let detail = "would be copied into itself";
             return Err(refusal(Op::Mkdir, &self.path, Errno::INVAL, detail).into());
@@ -286,7 +287,7 @@ impl Copier<'_> {
     }
 }
 
-/// As root, gives what was made its source's owner, if that is somebody else.
+/// As root, sets the owner of the source on the copy, if it differs.
 fn own(made: impl AsFd, source: &Statx) -> Result<(), Errno> {
     let (user, group) = (geteuid(), getegid());
     let ours = (user.as_raw(), group.as_raw()) == (source.stx_uid, source.stx_gid);
@@ -354,7 +355,8 @@ impl FileCopy<'_> {
         Ok(bytes)
     }
 
-    /// A file under its temporary name. rsync sets the mode it has just asked for once more.
+    /// Creates a file under its temporary name. rsync sets the mode a second time, so this does
+    /// too.
     fn temporary(&self) -> Result<OwnedFd, Errno> {
         let flags =
             OFlags::RDWR | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;

@@ -5,8 +5,8 @@
 //! are closed; directories come into being with 0700 and get theirs when all else is done.
 //!
 //! The destination is made for the archive, and each entry must lie in a directory the archive
-//! itself made there: no absolute name, no `..`, no way through a symbolic link. What tar would
-//! leave out or warn about is an error: an extraction that left something out would be faster.
+//! itself made there: no absolute name, no `..`, no way through a symbolic link. Entries that tar
+//! would skip or warn about are errors: skipping them would make the extraction look faster.
 
 use std::cell::Cell;
 use std::collections::HashSet;
@@ -69,7 +69,7 @@ pub fn extract_tar(
         root,
         control,
         directories: HashSet::from([PathBuf::new()]),
-        sealed_last: Vec::new(),
+        directory_metadata: Vec::new(),
         owners: rustix::process::geteuid().is_root(),
         room: vec![0; RECORD_BYTES],
         short: 0,
@@ -93,14 +93,14 @@ pub fn extract_tar(
     }))
 }
 
-/// What the tape tells of itself while the archive's reader owns it.
+/// The position in the archive, shared with the tar reader that owns the input.
 #[derive(Default)]
 struct ArchivePosition {
     /// Bytes of the archive given out.
     offset: Cell<u64>,
     /// Its end was come to.
     ended: Cell<bool>,
-    /// Bytes that may be given out before somebody allows more.
+    /// Bytes that may be read before the limit is raised.
     left: Cell<u64>,
 }
 
@@ -147,7 +147,7 @@ impl Read for ArchiveReader<'_> {
         let bytes = into.len().min(self.held - self.given);
         let Some(left) = self.told.left.get().checked_sub(bytes as u64) else {
             return Err(io::Error::other(
-                "describes one entry at unbelievable length",
+                "has a header of more than 1 MiB for one entry",
             ));
         };
         into[..bytes].copy_from_slice(&self.record[self.given..self.given + bytes]);
@@ -158,7 +158,7 @@ impl Read for ArchiveReader<'_> {
     }
 }
 
-/// What an entry is given when its content is complete.
+/// The metadata an entry gets when its content is complete.
 #[derive(Clone)]
 struct EntryMetadata {
     times: Timestamps,
@@ -191,7 +191,7 @@ struct Extractor<'a> {
     /// Those made so far, the root being the empty path. None of them is ever replaced.
     directories: HashSet<PathBuf>,
     /// Directories, and what they are given in the end.
-    sealed_last: Vec<(PathBuf, EntryMetadata)>,
+    directory_metadata: Vec<(PathBuf, EntryMetadata)>,
     /// Whether owners are set: as root.
     owners: bool,
     room: Vec<u8>,
@@ -242,11 +242,12 @@ impl Extractor<'_> {
         // is damage that would end the archive early.
         let mut block = [0; BLOCK_BYTES as usize];
         let marked = archive.into_inner().read_exact(&mut block).is_ok() && block == [0; 512];
+        // GNU tar also warns here: the archive may have been cut.
         if told.ended.get() || !marked {
             let cut = io::Error::other("there is no end mark");
             return Err(self.damaged("", told.offset.get(), &cut));
         }
-        self.seal_directories()
+        self.apply_directory_metadata()
     }
 
     /// What the archive's reader, or the system, says of the archive.
@@ -280,11 +281,11 @@ impl Extractor<'_> {
         let seal = seal(entry)?;
         let bytes = entry.path_bytes().into_owned();
         let path = inside(&bytes).map_err(|what| ExtractError::Refused(what.to_owned()))?;
-        // Before POSIX a directory was a file whose name ends so.
+        // In old archives a directory is a file whose name ends in a slash.
         let directory = kind.is_dir() || (kind.is_file() && bytes.ends_with(b"/"));
         if directory {
             self.directory(&path, worker)?;
-            self.sealed_last.push((path, seal));
+            self.directory_metadata.push((path, seal));
             return Ok(());
         }
         let Some(parent) = path.parent() else {
@@ -417,10 +418,10 @@ impl Extractor<'_> {
     }
 
     /// Gives directories their times, owners and modes, those below before those above.
-    fn seal_directories(&mut self) -> Result<(), Halt> {
+    fn apply_directory_metadata(&mut self) -> Result<(), Halt> {
         // Stable: of a directory that came twice, the last word counts.
-        self.sealed_last.sort_by(|a, b| b.0.cmp(&a.0));
-        for (path, seal) in &self.sealed_last {
+        self.directory_metadata.sort_by(|a, b| b.0.cmp(&a.0));
+        for (path, seal) in &self.directory_metadata {
             let at = if path.as_os_str().is_empty() {
                 Path::new(".")
             } else {
@@ -486,7 +487,7 @@ fn seal(entry: &mut Member<'_, '_>) -> Result<EntryMetadata, ExtractError> {
     }
     let header = entry.header();
     let id = |id: u64| match u32::try_from(id) {
-        // The largest means "leave as it is" to the system.
+        // To chown(2), the largest number means "do not change".
         Ok(id) if id != u32::MAX => Ok(id),
         _ => Err(ExtractError::Refused(format!("has the owner {id}"))),
     };

@@ -277,7 +277,7 @@ fn a_description_without_end_is_not_read_to_its_end() {
         &[long, raw(EntryType::Regular, b"f", b"", b"")],
     );
     let error = extract(&archive, &home.path().join("to")).error.unwrap();
-    assert!(error.to_string().contains("unbelievable length"), "{error}");
+    assert!(error.to_string().contains("more than 1 MiB"), "{error}");
 }
 
 #[test]
@@ -380,7 +380,7 @@ proptest! {
             let at = at.index(bytes.len());
             bytes[at] ^= bits;
             if mend {
-                // With a checksum that fits, as somebody who means harm would.
+                // With a valid checksum, as an attacker would.
                 let begin = at / 512 * 512;
                 let mut header = Header::new_old();
                 header.as_mut_bytes().copy_from_slice(&bytes[begin..begin + 512]);

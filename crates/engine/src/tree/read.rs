@@ -67,6 +67,7 @@ pub fn read_file(
             match got.map_err(|errno| at(Op::Read, path, offset, errno))? {
                 0 => break,
                 got => {
+                    // Only now: a short block at the end of the file is not a short read.
                     if short {
                         worker.count_short();
                     }

@@ -210,6 +210,7 @@ impl Walk {
         let (parent, name) = self.current();
         let (fd, about) = open(parent, name).map_err(|errno| fault(op, &path, errno))?;
         let root = &self.frames[0].about;
+        // Mount numbers need Linux 5.8; before that the device alone decides.
         let known = root.stx_mask & about.stx_mask & StatxFlags::MNT_ID.bits() != 0;
         if is_mount_root(&about) || (known && root.stx_mnt_id != about.stx_mnt_id) {
             let detail = "is a mount point: not entered";

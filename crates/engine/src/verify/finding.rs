@@ -10,8 +10,8 @@ use super::sector::{Label, Sector, sectors};
 use crate::content::SECTOR;
 use crate::shape::BlockStep;
 
-/// Damage up to so many bits is told as such even where it hit the sector's header; more of it
-/// cannot be told from a sector somebody else wrote.
+/// Up to this many wrong bits are reported as damage even if they hit the sector's header. More
+/// cannot be told from a sector of another program.
 const DAMAGE_BITS_MAX: u32 = 64;
 
 /// A read that did not hold what it must.
@@ -149,8 +149,8 @@ impl Suspect<'_> {
         let ahead = found.wrapping_sub(self.expected.newest) & (u32::MAX >> 2);
         if ahead < 1 << 29 {
             return format!(
-                "generation {found} where {} was written last: somebody else writes here, or the \
-                 ledger is not of this file",
+                "generation {found} where {} was written last: another program writes here, or the \
+                 ledger belongs to another file",
                 self.wanted()
             );
         }
@@ -197,7 +197,7 @@ impl Suspect<'_> {
         }
     }
 
-    /// Neither zeros nor a whole sector of anybody.
+    /// Neither zeros nor an intact sector.
     fn damaged(&self, index: usize) -> String {
         let found = &self.sectors[index];
         let newest = self.expected.newest;

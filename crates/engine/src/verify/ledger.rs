@@ -218,10 +218,10 @@ impl ContentLedger {
         self.starts[file as usize]..self.starts[file as usize + 1]
     }
 
-    /// Takes a unit, unless somebody has it.
+    /// Takes a unit, unless another operation has it.
     #[inline]
     pub(super) fn take(&self, unit: usize) -> bool {
-        // Whoever takes a unit sees all that was done by whoever gave it back.
+        // Acquire pairs with the release below: the new owner sees all changes of the previous one.
         self.units[unit].fetch_or(IN_USE, Ordering::Acquire) & IN_USE == 0
     }
 
@@ -261,8 +261,8 @@ impl ContentLedger {
         self.units[unit].store(next, Ordering::Release);
     }
 
-    /// Books a write of which nobody knows whether it reached this unit, and gives the unit back:
-    /// from now on any of its sectors may be old or new.
+    /// Records a write that may or may not have reached this unit, and gives the unit back: from
+    /// now on any of its sectors may be old or new.
     #[cold]
     pub(super) fn half_written(&self, unit: usize) {
         let Expected { oldest, .. } = self.expected(unit);

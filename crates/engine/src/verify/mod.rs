@@ -1,18 +1,18 @@
-//! Whether what is read is what was written.
+//! Checks that reads return what was written.
 //!
-//! Each 512-byte sector written under verification says what it is: file, offset, generation and a
-//! checksum (`docs/formats/sector.md`). A [`ContentLedger`] remembers which generation each unit of each
-//! file must hold; it is all that has to be kept to check every byte, in the same phase or in a
-//! later one. A read that does not hold what the ledger says fails the phase, with the offset of
-//! the first wrong sector, what was expected and what was found.
+//! Each 512-byte sector written with verification contains its file, offset, generation and a
+//! checksum (`docs/formats/sector.md`). A [`ContentLedger`] records the generation each unit of
+//! each file must hold; that is enough to check every byte, in the same phase or a later one. Wrong
+//! content fails the phase; the error names the offset of the first wrong sector, the expected
+//! content and the found content.
 //!
-//! An operation takes the units it touches in the ledger before it is issued and gives them back
-//! when its content was stamped or checked, so that no two operations under way overlap: what a
-//! read must return is always known, and no alarm is false. Which operations are issued, and in
-//! which order, stays what the seed says.
+//! An operation takes its units in the ledger before it is issued and returns them when its content
+//! is stamped or checked. So no two outstanding operations overlap, the expected content is always
+//! known, and there are no false alarms. Which operations are issued, and in which order, stays
+//! what the seed says.
 //!
-//! Stamping and checking are no part of any latency: the clock is read once more, after the one
-//! and before the other.
+//! Stamping and checking are not part of any latency: the clock is read after the former and before
+//! the latter.
 
 mod finding;
 mod lay_out;

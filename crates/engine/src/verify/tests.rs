@@ -138,7 +138,7 @@ fn what_was_written_is_right_and_what_never_was_is_not_checked() {
     let (_, checked) = with(&ledger, &mut disk, |device| {
         operation(device, &step(Op::Write, 2, 3)).unwrap();
         operation(device, &step(Op::Write, 3, 1)).unwrap();
-        // Units 0, 1 and 5 to 7 hold zeros nobody wrote.
+        // Units 0, 1 and 5 to 7 hold zeros that were never written.
         operation(device, &step(Op::Read, 0, 8)).unwrap();
     });
     assert_eq!(checked, 3 * u64::from(UNIT));
@@ -283,7 +283,7 @@ fn another_writer_is_not_a_stale_read() {
 
 /// Operations that wait for each other's bytes, in both directions, all get them.
 #[test]
-fn whoever_waits_gives_way_to_nobody_behind_it() {
+fn a_waiting_operation_is_not_overtaken() {
     let ledger = ledger(4);
     let total = AtomicU64::new(0);
     let files: [OwnedFd; 0] = [];
@@ -296,7 +296,7 @@ fn whoever_waits_gives_way_to_nobody_behind_it() {
     // The large operation keeps units 0 and 1, and is not starved by small ones there.
     assert!(!part.prepare(&step(Op::Read, 1, 1)));
     assert!(whole.prepare(&step(Op::Write, 0, 4)));
-    // It goes without having been issued: nobody knows what it did.
+    // It ends without having been issued, so its effect is unknown.
     drop(whole);
     assert!(part.prepare(&step(Op::Read, 1, 1)));
     assert!(!ledger.expected(1).is_known());
@@ -441,7 +441,7 @@ fn a_finding_fails_the_worker() {
     );
 }
 
-/// A worker whose next operation waits for bytes nobody gives back still ends when told to.
+/// A worker whose next operation waits for bytes that stay in use still stops when told to.
 #[test]
 fn a_stop_reaches_an_operation_that_waits() {
     let mut spec = worker::spec(0.5, 100);

@@ -44,10 +44,9 @@ impl Claim {
 
     /// Takes what can be had, in ascending order. Returns whether it has everything.
     ///
-    /// What is already taken is kept while waiting for the rest: else a large operation would wait
-    /// for as long as small ones keep a part of it busy. Nobody can wait for each other in a circle:
-    /// whoever waits with a unit in hand waits for a higher one, and an operation that has all its
-    /// units completes without waiting for any.
+    /// Taken units are kept while waiting for the rest: else a large operation would wait as long
+    /// as small ones keep a part of it busy. There is no deadlock: an operation that holds a unit
+    /// waits only for higher ones, and one that holds all its units completes without waiting.
     #[inline]
     fn advance(&mut self, ledger: &ContentLedger) -> bool {
         while self.taken < self.units && ledger.take(self.first + self.taken) {

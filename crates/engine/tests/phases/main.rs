@@ -434,7 +434,7 @@ fn think_time_is_taken() {
 
 #[test]
 fn direct_io_works_where_the_file_system_has_it() {
-    // Not /tmp, which may be in memory; the target directory may be somebody else's.
+    // Not /tmp, which may be in memory; the target directory may belong to another user.
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR"))
         .or_else(|_| tempfile::tempdir_in("/var/tmp"))
         .unwrap();
