@@ -369,8 +369,6 @@ impl Settings {
         optional_number as_number -> f64,
         /// A time in nanoseconds.
         optional_time_ns as_time_ns -> u64,
-        /// A flag.
-        optional_flag as_flag -> bool,
         /// A text, or one of the words of a choice.
         optional_text as_text -> String,
         /// A list of texts.

@@ -2,7 +2,6 @@
 
 use super::frame::{FrameKind, WireFrame};
 use super::message::{COORDINATOR, WorkerReply, WorkerRequest};
-use super::router::Router;
 use crate::time::{Clock, SystemClock};
 use parking_lot::Mutex;
 use serde::Serialize;
@@ -45,12 +44,21 @@ pub(crate) trait Service: Send + Sync {
     fn serve(&self, connection: &Arc<Connection>, first: WorkerRequest, task: Task);
 }
 
+/// Carries frames between the machines of a stack.
+pub(super) trait Carrier: Send + Sync {
+    /// Carries a frame from one machine to the one it names.
+    fn forward(&self, from: u32, frame: WireFrame);
+
+    /// A machine's connection is lost: what the others began with it fails.
+    fn lost(&self, machine: u32, connection: &Connection, why: &str);
+}
+
 /// What an end does with what it has no conversation for.
 enum Role {
     /// It does what it is asked.
     Worker(Arc<dyn Service>),
     /// It carries frames between the workers; this one's number among them.
-    Coordinator(Arc<Router>, u32),
+    Coordinator(Arc<dyn Carrier>, u32),
 }
 
 /// Machine and number of a conversation. Requests and replies have different tables, as both ends
@@ -89,21 +97,22 @@ impl Connection {
         })
     }
 
-    /// The coordinator's end of a connection to the machine of a number.
-    pub(crate) fn to_worker(
-        router: &Arc<Router>,
+    /// The coordinator's end of a connection to the machine of a number; nothing is read before
+    /// [`Connection::start`].
+    pub(super) fn to_worker(
+        carrier: Arc<dyn Carrier>,
         machine: u32,
-        reader: impl Read + Send + 'static,
         writer: impl Write + Send + 'static,
         why_lost: WhyLost,
     ) -> Arc<Self> {
-        let role = Role::Coordinator(Arc::clone(router), machine);
-        let connection = Self::new(writer, role, why_lost);
-        router.attach(machine, &connection);
+        Self::new(writer, Role::Coordinator(carrier, machine), why_lost)
+    }
+
+    /// Reads on a thread of its own until the stream ends.
+    pub(super) fn start(self: &Arc<Self>, reader: impl Read + Send + 'static) {
         // A weak reference: the stream is closed as soon as nothing needs it, and the reading ends.
-        let weak = Arc::downgrade(&connection);
+        let weak = Arc::downgrade(self);
         std::thread::spawn(move || listen(&weak, reader));
-        connection
     }
 
     /// The worker's end; nothing is served before [`Connection::listen`].

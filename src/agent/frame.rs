@@ -34,8 +34,8 @@ pub(crate) enum FrameKind {
 pub(crate) struct WireFrame {
     /// What it is for.
     pub(crate) kind: FrameKind,
-    /// The machine at the other end of the conversation: to a worker the one that sends, from a
-    /// worker the one that shall receive it.
+    /// The machine at the other end of the conversation. A worker reads here who sent the frame, and
+    /// writes here who shall receive it.
     pub(crate) machine: u32,
     /// Number of the conversation; the machine that opened it chose it.
     pub(crate) conversation: u64,

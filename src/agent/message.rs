@@ -12,9 +12,14 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use std::net::IpAddr;
 use std::path::PathBuf;
+use std::time::Duration;
 
 /// Number of the coordinator among the machines of a stack; the first machine is 1, its peers follow.
 pub(crate) const COORDINATOR: u32 = 0;
+
+/// How often a coordinator says [`WorkerRequest::Hello`] over a connection whose worker listens for
+/// silence.
+pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);
 
 /// Name of a guest's serial port, inside and outside.
 pub(crate) const PORT: &str = "stackrace";

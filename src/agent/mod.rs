@@ -16,8 +16,3 @@ pub(crate) mod ssh;
 #[cfg(test)]
 mod tests;
 pub(crate) mod worker;
-
-use std::time::Duration;
-
-/// How often a coordinator says something over a connection whose other end listens for silence.
-const BEAT: Duration = Duration::from_secs(15);

@@ -14,7 +14,7 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    /// The one that runs.
+    /// The program that runs.
     ///
     /// # Errors
     /// The system's.

@@ -4,12 +4,13 @@
 //! and goes on over the peer's own connection with the number of the machine that sent it: a worker
 //! cannot speak in another one's name.
 
-use super::connection::Connection;
+use super::connection::{Carrier, Connection, WhyLost};
 use super::frame::{FrameKind, WireFrame};
 use super::message::WorkerReply;
 use crate::time::{Clock, SystemClock};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
+use std::io::{Read, Write};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
@@ -36,10 +37,21 @@ impl Router {
         })
     }
 
-    /// Adds a machine, or its connection after it came back.
-    pub(super) fn attach(&self, machine: u32, connection: &Arc<Connection>) {
-        let there = MachineLink::There(Arc::downgrade(connection));
+    /// Connects the machine of a number over a stream, or connects it again after it came back.
+    pub(crate) fn connect(
+        self: &Arc<Self>,
+        machine: u32,
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        why_lost: WhyLost,
+    ) -> Arc<Connection> {
+        let carrier: Arc<dyn Carrier> = Arc::<Self>::clone(self);
+        let connection = Connection::to_worker(carrier, machine, writer, why_lost);
+        let there = MachineLink::There(Arc::downgrade(&connection));
+        // Before the first frame is read: its sender must be known.
         self.machines.lock().insert(machine, there);
+        connection.start(reader);
+        connection
     }
 
     fn connection(&self, machine: u32) -> Option<Arc<Connection>> {
@@ -49,8 +61,21 @@ impl Router {
         }
     }
 
-    /// Carries a frame from one machine to the one it names.
-    pub(super) fn forward(&self, from: u32, frame: WireFrame) {
+    fn undelivered(&self, machine: u32) -> WorkerReply {
+        let (why, may_return) = match self.machines.lock().get(&machine) {
+            Some(MachineLink::Lost { why, since_ns }) => {
+                let gone_ns = u128::from(SystemClock.now_ns().saturating_sub(*since_ns));
+                (why.clone(), gone_ns < self.patience.as_nanos())
+            }
+            Some(MachineLink::There(_)) => ("the connection is lost".to_owned(), false),
+            None => (format!("there is no machine of number {machine}"), false),
+        };
+        WorkerReply::Undelivered { why, may_return }
+    }
+}
+
+impl Carrier for Router {
+    fn forward(&self, from: u32, frame: WireFrame) {
         let to = frame.machine;
         let forwarded = WireFrame {
             machine: from,
@@ -71,20 +96,7 @@ impl Router {
         }
     }
 
-    fn undelivered(&self, machine: u32) -> WorkerReply {
-        let (why, may_return) = match self.machines.lock().get(&machine) {
-            Some(MachineLink::Lost { why, since_ns }) => {
-                let gone_ns = u128::from(SystemClock.now_ns().saturating_sub(*since_ns));
-                (why.clone(), gone_ns < self.patience.as_nanos())
-            }
-            Some(MachineLink::There(_)) => ("the connection is lost".to_owned(), false),
-            None => (format!("there is no machine of number {machine}"), false),
-        };
-        WorkerReply::Undelivered { why, may_return }
-    }
-
-    /// A machine's connection is lost: what the others began with it fails.
-    pub(super) fn lost(&self, machine: u32, connection: &Connection, why: &str) {
+    fn lost(&self, machine: u32, connection: &Connection, why: &str) {
         let others: Vec<u32> = {
             let mut machines = self.machines.lock();
             let lost = MachineLink::Lost {

@@ -12,7 +12,7 @@ pub(crate) use destination::Destination;
 pub(crate) use error::SshError;
 
 use super::connection::{Connection, ConnectionError};
-use super::message::{COORDINATOR, ExecRequest, WorkerRequest};
+use super::message::{COORDINATOR, ExecRequest, HEARTBEAT, WorkerRequest};
 use super::program::{Program, libc_needed, version};
 use super::remote_host::RemoteHost;
 use super::router::Router;
@@ -151,7 +151,7 @@ impl Remote {
                 next: error.next(),
             }
         };
-        let connection = Connection::to_worker(router, machine, lines, input, Box::new(why));
+        let connection = router.connect(machine, lines, input, Box::new(why));
         beat(&connection);
         Ok(Self {
             to: way.to.clone(),
@@ -226,7 +226,7 @@ fn beat(connection: &Arc<Connection>) {
     let connection = Arc::downgrade(connection);
     std::thread::spawn(move || {
         loop {
-            SystemClock.sleep(super::BEAT);
+            SystemClock.sleep(HEARTBEAT);
             let Some(connection) = connection.upgrade() else {
                 return;
             };

@@ -80,7 +80,7 @@ fn stack(patience: Duration) -> Stack {
     std::thread::spawn(move || listening.listen(reader));
     let reader = ours.try_clone().unwrap();
     let why = || ConnectionError::new("the first is gone");
-    let to_first = Connection::to_worker(&router, 1, reader, Closing(ours), Box::new(why));
+    let to_first = router.connect(1, reader, Closing(ours), Box::new(why));
     let (duties, second_ended) = idle();
     let to_second = second(&router, duties);
     Stack {

@@ -4,11 +4,10 @@
 //! When the connection to the coordinator is lost, a worker ends what it does: a turn is interrupted
 //! and torn down, because nothing is left that could end it later.
 
-use super::BEAT;
 use super::connection::{Closing, Connection, ConnectionError, Service, Task};
 use super::message::{
-    Assignment, CleanAnswer, ExecRequest, PORT, PeerAddress, PhaseOrder, PhaseRequest, PlanAnswer,
-    TurnRequest, WorkerReply, WorkerRequest,
+    Assignment, CleanAnswer, ExecRequest, HEARTBEAT, PORT, PeerAddress, PhaseOrder, PhaseRequest,
+    PlanAnswer, TurnRequest, WorkerReply, WorkerRequest,
 };
 use super::router::Router;
 use crate::host::verb::{self, RemoteError};
@@ -24,7 +23,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-/// How long a coordinator may be silent that says something every [`BEAT`], until it counts as lost.
+/// How long a coordinator may be silent that says something every [`HEARTBEAT`], until it counts as lost.
 const SILENCE: Duration = Duration::from_secs(120);
 
 /// How long turns and phases may take to end when the coordinator is lost. What hangs longer cannot
@@ -220,13 +219,7 @@ pub(super) fn connect(
     std::thread::spawn(move || worker.listen(reader));
     let reader = ours.try_clone()?;
     let why = Box::new(move || ConnectionError::new(lost));
-    Ok(Connection::to_worker(
-        router,
-        machine,
-        reader,
-        Closing(ours),
-        why,
-    ))
+    Ok(router.connect(machine, reader, Closing(ours), why))
 }
 
 /// Works in a guest until the coordinator is gone. The guest ends with it.
@@ -259,7 +252,7 @@ pub(crate) fn stdio(duties: impl Duties) {
     std::thread::spawn(move || {
         // A network that is cut says nothing, and the reading never ends.
         while u128::from(watched.silent_ns()) < SILENCE.as_nanos() {
-            SystemClock.sleep(BEAT);
+            SystemClock.sleep(HEARTBEAT);
         }
         watched.end();
         waited_for.finish();

@@ -3,6 +3,7 @@
 use super::answer;
 use super::args::Compare;
 use super::failure::Failure;
+use super::output;
 use super::run::overrides;
 use super::setting::Setting;
 use super::terminal::print;
@@ -29,6 +30,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         warm: verb.warm,
         overrides: overrides(&verb.deciding)?,
     };
+    output::check_before_run(verb.output.html.as_deref())?;
     let prepared = compare::prepare(&setting.session, &request)?;
     if verb.print_study {
         print(&prepared.text);

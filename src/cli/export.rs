@@ -5,8 +5,9 @@ use std::path::Path;
 
 use super::args::Export;
 use super::failure::Failure;
+use super::output;
 use super::setting::Setting;
-use super::terminal::{error, print_bytes, write_file};
+use super::terminal::{error, print_bytes};
 use crate::export::{ALL, ExportTable};
 use crate::record::Record;
 use crate::tables::TableForm;
@@ -38,7 +39,7 @@ pub(super) fn exec(setting: &Setting, verb: &Export) -> Result<u8, Failure> {
         } else {
             output.clone()
         };
-        write_file(&path, &bytes)?;
+        output::write(&path, &bytes)?;
         error(&format!("{:>9} rows  {}\n", table.rows(), path.display()));
     }
     Ok(0)

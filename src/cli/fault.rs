@@ -66,7 +66,7 @@ fn wanted(verb: &FaultVerb) -> Result<MachineFault, Failure> {
     })
 }
 
-/// The directory of the machine that is meant: the only one that runs, or the one that is named.
+/// The directory of the machine that is meant: the only one that runs, or the named one.
 fn which(setting: &Setting, named: Option<&str>) -> Result<PathBuf, Failure> {
     let begun = temporary::dirs(&setting.session)?;
     let mut running: Vec<PathBuf> = begun.iter().flat_map(|b| machine::dirs_in(b)).collect();

@@ -15,6 +15,7 @@ mod import;
 mod interrupt;
 mod lab;
 mod load;
+mod output;
 mod plan;
 mod progress;
 mod published;

@@ -4,8 +4,9 @@ use std::path::Path;
 
 use super::args::Report;
 use super::failure::Failure;
+use super::output;
 use super::setting::Setting;
-use super::terminal::{error, print, write_file};
+use super::terminal::{error, print};
 use crate::published;
 use crate::record::{Record, RecordError};
 use crate::report::{self, ReportOptions};
@@ -93,10 +94,12 @@ pub(super) fn write(
     options: &ReportOptions,
 ) -> Result<(), Failure> {
     let bytes = render(format, record, verdict, options)?;
-    write_file(path, &bytes).map_err(|failure| {
+    output::write(path, &bytes).map_err(|failure| {
         failure.next("the run itself is on record: stackrace report --output FILE")
     })?;
-    error(&format!("report  {}\n", path.display()));
+    if !output::is_standard_output(path) {
+        error(&format!("report  {}\n", path.display()));
+    }
     Ok(())
 }
 

@@ -4,6 +4,7 @@ use super::answer;
 use super::args::{Deciding, Output, Resume, Run};
 use super::failure::Failure;
 use super::lab::images_of;
+use super::output;
 use super::setting::Setting;
 use super::words::share;
 use crate::session::study_file::{self, Overrides};
@@ -12,6 +13,7 @@ use crate::unit;
 
 /// `stackrace run`.
 pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
+    output::check_before_run(verb.output.html.as_deref())?;
     let session = &setting.session;
     let mut study = study_file::read(&verb.study, verb.full)?;
     study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
@@ -52,6 +54,7 @@ fn time(option: &str, text: Option<&String>) -> Result<Option<u64>, Failure> {
 
 /// `stackrace resume`.
 pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
+    output::check_before_run(verb.output.html.as_deref())?;
     let session = &setting.session;
     let store = session.open_store()?;
     let (stopped, mut study) = Stopped::open(&store, &verb.run)?;

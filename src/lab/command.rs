@@ -5,7 +5,7 @@
 //! emulated. File names are relative to the machine's directory, in which QEMU is started: paths of
 //! sockets are short by law (`sun_path`).
 
-use super::machine::Description;
+use super::description::Description;
 use super::switch;
 use crate::agent::message::PORT;
 use crate::host::LabDisk;

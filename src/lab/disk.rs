@@ -25,7 +25,7 @@ use std::time::Duration;
 /// Requests a disk works on at the same time: as many as QEMU sends over one connection.
 pub(super) const WORKERS: usize = 16;
 
-/// How often it is looked whether the disk is still wanted, and whether somebody connects.
+/// How often it is checked whether the disk is still needed, and whether QEMU connects.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// What is read and written past the page cache is aligned to this in the file and in memory, bytes.
@@ -172,7 +172,7 @@ impl Disk {
                 (Arc::clone(self), Arc::clone(&reading), Arc::clone(&writing));
             std::thread::spawn(move || {
                 while disk.one(&reading, &writing).is_ok() {}
-                // The end of one is the end of all, and nobody waits for an answer.
+                // One request that fails ends the connection: QEMU waits for no answer then.
                 let _ = held(&writing).shutdown(Shutdown::Both);
             });
         }

@@ -1,10 +1,11 @@
 //! Faults of a machine on request: from another terminal, while it runs.
 //!
 //! The program that holds the machine listens on a socket in its directory; a request is one JSON
-//! object, a reply another, and what was done is told to the one who keeps the record.
+//! object, a reply another, and what was done is put on record.
 
-use super::LabError;
-use super::machine::{Description, LabMachine, MachineSite};
+use super::description::Description;
+use super::error::LabError;
+use super::machine::{LabMachine, MachineSite};
 use super::short::Short;
 use crate::host::HostError;
 use crate::time::{Clock, SystemClock};
@@ -19,10 +20,10 @@ use std::time::Duration;
 /// Name of the socket in the machine's directory.
 const SOCKET: &str = "faults";
 
-/// How often it is looked whether somebody asks, and whether the machine is still wanted.
+/// How often it is checked whether a request comes, and whether the machine is still needed.
 const LOOK: Duration = Duration::from_millis(20);
 
-/// How long one who has connected may take to ask.
+/// How long a program that has connected may take to send its request.
 const PATIENCE: Duration = Duration::from_secs(5);
 
 /// Something that happens to a machine.
@@ -144,14 +145,14 @@ impl FaultTarget<'_> {
         Ok(listener)
     }
 
-    /// Answers whoever asks until it is over.
+    /// Answers requests until the machine is no longer needed.
     fn serve(&self, listener: &UnixListener, told: &dyn Fn(&str), over: &AtomicBool) {
         while !over.load(Ordering::Relaxed) {
             let Ok((stream, _)) = listener.accept() else {
                 SystemClock.sleep(LOOK);
                 continue;
             };
-            // One who asks and does not wait for the answer has gone.
+            // A program that does not wait for the answer has ended.
             let _ = answer(stream, |fault| {
                 fault.happen(self.machine, self.site, self.description)?;
                 match self.name {

@@ -7,7 +7,7 @@
 //! their own, built once for a kernel and a version of ZFS. Both appear under their names when they
 //! are whole, never before.
 
-use super::LabError;
+use super::error::LabError;
 use super::system::{self, EPOCH, System};
 use super::vmlinux::{self, Packing};
 use crate::host::{Host, HostError, Needs, argv};

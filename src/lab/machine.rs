@@ -3,11 +3,12 @@
 //! Everything it is made of lies in one directory, which is in the journal before it exists, and so
 //! is the end of whatever runs in it.
 
-use super::LabError;
 pub(crate) use super::command::Accelerator;
 use super::command::{self, DISKS_MAX, GuestFiles, SCRATCH};
 use super::cpio::Archive;
+use super::description::Description;
 use super::disk::{Failing, Served};
+use super::error::LabError;
 use super::image::Image;
 use super::short::Short;
 use super::switch::NetworkSwitch;
@@ -18,7 +19,7 @@ use crate::agent::remote_host::RemoteHost;
 use crate::agent::router::Router;
 use crate::event::Fact;
 use crate::host::process::{Process, Streams};
-use crate::host::{Filling, Host, HostError, LabDisk, Output, argv};
+use crate::host::{Filling, Host, HostError, Output, argv};
 use crate::journal::{Journal, Undo};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
@@ -70,36 +71,6 @@ pub(crate) fn bytes_in(dir: &Path) -> u64 {
     // `stat` counts blocks of 512 bytes, whatever the file system's are.
     let blocks = entries.filter_map(|entry| entry.metadata().ok());
     blocks.map(|found| found.blocks() * 512).sum()
-}
-
-/// What a machine is to be like; all its guests are alike.
-#[derive(Debug, Clone)]
-pub(crate) struct Description {
-    /// How many guests.
-    pub(crate) nodes: usize,
-    /// Processors of each.
-    pub(crate) processors: usize,
-    /// Memory of each, bytes.
-    pub(crate) memory_bytes: u64,
-    /// Disks of each.
-    pub(crate) disks: Vec<LabDisk>,
-    /// A disk for what a guest keeps while it lives; none: memory alone.
-    pub(crate) scratch_bytes: Option<u64>,
-    /// The guest, from 1, whose console is this terminal.
-    pub(crate) shell_on: Option<usize>,
-}
-
-impl Default for Description {
-    fn default() -> Self {
-        Self {
-            nodes: 1,
-            processors: 1,
-            memory_bytes: 1 << 30,
-            disks: Vec::new(),
-            scratch_bytes: None,
-            shell_on: None,
-        }
-    }
 }
 
 /// What a machine is made with.
@@ -233,8 +204,7 @@ impl LabMachine {
         };
         let reader = stream.try_clone();
         let reader = reader.map_err(|error| HostError::path("listen to", dir, error))?;
-        let connection = Connection::to_worker(
-            &self.router,
+        let connection = self.router.connect(
             number as u32,
             reader,
             Closing(stream),

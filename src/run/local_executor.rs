@@ -43,7 +43,7 @@ pub(crate) struct LocalExecutor<'a> {
 
 impl Executor for LocalExecutor<'_> {
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
-        self.lower_what_was_left()?;
+        self.tear_down_leftovers()?;
         let (round, configuration) = (turn.round, turn.configuration);
         let stands = self.standing.iter().position(|(t, _)| *t == configuration);
         let stands = stands.map(|at| self.standing.swap_remove(at).1);
@@ -54,32 +54,32 @@ impl Executor for LocalExecutor<'_> {
             ..self.site()
         };
         let wears_in = stands.is_none() && self.study.policy.precondition;
-        let raised = match stands {
-            Some(raised) => raised,
-            None => match self.raise(&site, turn)? {
-                Some(raised) => raised,
+        let stack = match stands {
+            Some(stack) => stack,
+            None => match self.set_up(&site, turn)? {
+                Some(stack) => stack,
                 None => return Ok(self.turned(true)),
             },
         };
-        let going = self.trials(&site, turn, &raised, wears_in);
+        let going = self.trials(&site, turn, &stack, wears_in);
         if self.study.policy.provision == Provision::Once && matches!(going, Ok(true)) {
-            self.standing.push((configuration, raised));
+            self.standing.push((configuration, stack));
         } else {
             // Also where nothing more can be told: what stands must not outlive this.
-            let lowered = self.lower(round, configuration, raised);
-            going.as_ref().map_or(Ok(()), |_| lowered)?;
+            let torn_down = self.tear_down(round, configuration, stack);
+            going.as_ref().map_or(Ok(()), |_| torn_down)?;
         }
         Ok(self.turned(going?))
     }
 
     fn end(&mut self) -> Result<(), Broken> {
-        let mut ended = self.lower_what_was_left();
+        let mut ended = self.tear_down_leftovers();
         let mut standing = std::mem::take(&mut self.standing);
         standing.sort_by_key(|(configuration, _)| *configuration);
-        for (configuration, raised) in standing {
-            // Nobody may be left to hear of it: everything is lowered all the same.
-            let lowered = self.lower(0, configuration, raised);
-            ended = ended.and(lowered);
+        for (configuration, stack) in standing {
+            // Also where the coordinator is lost and nothing can be reported any more.
+            let torn_down = self.tear_down(0, configuration, stack);
+            ended = ended.and(torn_down);
         }
         ended
     }
@@ -110,7 +110,7 @@ impl LocalExecutor<'_> {
         &self,
         site: &Site<'_>,
         turn: &Turn,
-        raised: &StandingStack,
+        stack: &StandingStack,
         wears_in: bool,
     ) -> Result<bool, Broken> {
         let mut capacity = self.study.configurations[turn.configuration].data_bytes();
@@ -118,7 +118,7 @@ impl LocalExecutor<'_> {
             let trial = trial::Trial {
                 executor: self,
                 site,
-                raised,
+                raised: stack,
                 round: turn.round,
                 position: turn.position,
                 configuration: turn.configuration,
@@ -142,8 +142,8 @@ impl LocalExecutor<'_> {
         Ok(true)
     }
 
-    /// Raises a configuration's stack; a failure is recorded as a failed trial of its first workload.
-    fn raise(&self, site: &Site<'_>, turn: &Turn) -> Result<Option<StandingStack>, Broken> {
+    /// Sets up a configuration's stack; a failure is recorded as a failed trial of its first workload.
+    fn set_up(&self, site: &Site<'_>, turn: &Turn) -> Result<Option<StandingStack>, Broken> {
         let (round, configuration) = (turn.round, turn.configuration);
         self.watcher.begins(&TrialStart {
             round,
@@ -154,17 +154,17 @@ impl LocalExecutor<'_> {
         });
         let began = self.clock.now_ns();
         match self.study.configurations[configuration].stack.set_up(site) {
-            Ok(raised) => {
+            Ok(stack) => {
                 let elapsed_ns = self.clock.now_ns().saturating_sub(began);
                 let told = (self.tell)(Event::StackSetUp {
                     round,
                     configuration,
-                    layers: raised.facts().to_vec(),
+                    layers: stack.facts().to_vec(),
                     elapsed_ns,
                 });
                 match told {
-                    Ok(()) => Ok(Some(raised)),
-                    Err(broken) => self.lower(round, configuration, raised).and(Err(broken)),
+                    Ok(()) => Ok(Some(stack)),
+                    Err(broken) => self.tear_down(round, configuration, stack).and(Err(broken)),
                 }
             }
             Err(error) => {
@@ -174,7 +174,7 @@ impl LocalExecutor<'_> {
                 } else {
                     format!("; next: {next}")
                 };
-                let error = format!("cannot raise the stack: {error}{advice}");
+                let error = format!("cannot set up the stack: {error}{advice}");
                 self.watcher.warned(&self.of(configuration, &error));
                 let workload = turn.missing.first().copied().unwrap_or(0);
                 let today = self.clock.today();
@@ -187,7 +187,7 @@ impl LocalExecutor<'_> {
 
     /// Tries again what earlier turns could not take down: it would be in the way of the next stack.
     /// A machine that had lost its power may be back.
-    fn lower_what_was_left(&self) -> Result<(), Broken> {
+    fn tear_down_leftovers(&self) -> Result<(), Broken> {
         let begin = format!("{}-r", self.execution);
         let stands = |group: &str| {
             let mut standing = self.standing.iter();
@@ -203,15 +203,20 @@ impl LocalExecutor<'_> {
             .map_err(|error| Broken(error.to_string()))
     }
 
-    fn lower(&self, round: u32, configuration: usize, raised: StandingStack) -> Result<(), Broken> {
-        match raised.tear_down(&self.site()) {
+    fn tear_down(
+        &self,
+        round: u32,
+        configuration: usize,
+        stack: StandingStack,
+    ) -> Result<(), Broken> {
+        match stack.tear_down(&self.site()) {
             Ok(()) => (self.tell)(Event::StackTornDown {
                 round,
                 configuration,
             }),
             Err(error) => {
                 let text = format!(
-                    "cannot lower the stack: {error}; before the next trial, and by `stackrace clean`, it is tried again"
+                    "cannot tear down the stack: {error}; the next trial and `stackrace clean` try again"
                 );
                 let text = self.of(configuration, &text);
                 self.watcher.warned(&text);

@@ -279,7 +279,7 @@ mod tests {
         let reader = ours.try_clone().unwrap();
         let why = || ConnectionError::new("killed");
         let router = Router::new(Duration::ZERO);
-        let connection = Connection::to_worker(&router, 2, reader, Closing(ours), Box::new(why));
+        let connection = router.connect(2, reader, Closing(ours), Box::new(why));
         let address = PeerAddress {
             name: "local".to_owned(),
             address: [127, 0, 0, 1].into(),

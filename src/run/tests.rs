@@ -490,7 +490,7 @@ fn a_configuration_that_cannot_be_raised_leaves_the_race() {
     let warning = story.remove(warned);
     assert_eq!(story, expected);
     assert!(
-        warning.starts_with(&format!("warned {}: cannot raise the stack", order[1])),
+        warning.starts_with(&format!("warned {}: cannot set up the stack", order[1])),
         "{warning}"
     );
     assert_eq!(run.ended(order[1]), ["failed"]);
@@ -509,7 +509,7 @@ fn what_could_not_be_lowered_is_tried_again_before_the_next_trial() {
     let mut story = run.story.clone();
     let warning = story.remove(expected.len());
     assert!(
-        warning.starts_with(&format!("warned {}: cannot lower the stack", order[0])),
+        warning.starts_with(&format!("warned {}: cannot tear down the stack", order[0])),
         "{warning}"
     );
     expected.push("    umount".to_owned());
@@ -721,7 +721,7 @@ fn imagined(
     };
     let router = Router::new(Duration::ZERO);
     let why = || ConnectionError::new("gone");
-    let connection = Connection::to_worker(&router, 1, reader, Closing(ours), Box::new(why));
+    let connection = router.connect(1, reader, Closing(ours), Box::new(why));
     let assignment = Assignment {
         store: PathBuf::new(),
         peers: Vec::new(),

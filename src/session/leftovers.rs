@@ -4,7 +4,8 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::context::{Context, entropy};
-use super::machines::{self, MachineOptions, cleaned, unable};
+use super::machine_options::{MachineOptions, unable};
+use super::machines::{self, cleaned};
 use super::peers::{self, ConnectedPeer};
 use crate::agent::message::{CleanAnswer, PeerAddress};
 use crate::agent::remote_host::RemoteHost;

@@ -11,6 +11,7 @@ use std::time::Duration;
 use super::clean;
 use super::context::{Context, entropy};
 use super::execute::{self, FinishedRun};
+use super::machine_options::{MachineOptions, SshOptions};
 use super::observer::Observer;
 use super::peers::{self, ConnectedPeer, PeerWay};
 use super::places::{self, PlacesRun, ReadyPlace, assignment};
@@ -38,44 +39,6 @@ const HERE: &str = "here";
 /// What a second Ctrl-C leaves to do.
 const LEFT: &str =
     "`stackrace clean --on HOST` removes what is left, `stackrace resume` continues the run";
-
-/// How the command line says that machines are reached.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct SshOptions<'a> {
-    /// The ssh command, words separated by spaces.
-    pub(crate) command: &'a str,
-    /// Whether to be root there, by sudo.
-    pub(crate) sudo: bool,
-}
-
-impl SshOptions<'_> {
-    /// The way to a machine; `option` is the one that names it.
-    pub(super) fn way(&self, option: &str, on: &str) -> Result<Way, Failure> {
-        let to = Destination::parse(on);
-        let to = to.map_err(|why| Failure::usage(format!("{option}: {why}")))?;
-        let ssh: Vec<String> = self.command.split_whitespace().map(str::to_owned).collect();
-        if ssh.is_empty() {
-            return Err(Failure::usage("--ssh names no command").next("--ssh \"ssh -i KEY\""));
-        }
-        let sudo = self.sudo;
-        Ok(Way { to, ssh, sudo })
-    }
-}
-
-/// Which machines the command line names.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct MachineOptions<'a> {
-    /// Those a study is tried on.
-    pub(crate) on: &'a [String],
-    /// The other machines of its stacks.
-    pub(crate) peers: &'a [String],
-    /// How all of them are reached.
-    pub(crate) ssh: SshOptions<'a>,
-}
-
-pub(super) fn unable(error: HostError) -> Failure {
-    Failure::unable(error.to_string()).next(error.next())
-}
 
 /// One machine of a run, and how it is reached.
 pub(crate) struct MachineWay {

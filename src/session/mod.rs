@@ -15,6 +15,7 @@ pub(crate) mod lab_run;
 pub(crate) mod leftovers;
 pub(crate) mod load;
 pub(crate) mod load_target;
+pub(crate) mod machine_options;
 pub(crate) mod machines;
 mod observer;
 mod peers;

@@ -8,7 +8,7 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::machines::{MachineOptions, SshOptions, unable};
+use super::machine_options::{MachineOptions, SshOptions, unable};
 use crate::agent::message::PeerAddress;
 use crate::agent::remote_host::RemoteHost;
 use crate::agent::router::Router;

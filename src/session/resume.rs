@@ -152,7 +152,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
     match report.failed.first() {
         None => Ok((journal, report.undone.len())),
         Some((what, why)) => Err(Failure::unable(format!(
-            "cannot lower what the interrupted run left ({what}): {why}"
+            "cannot tear down what the interrupted run left ({what}): {why}"
         ))
         .next("mend that, then `stackrace clean` and `stackrace resume` again")),
     }

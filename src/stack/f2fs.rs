@@ -8,7 +8,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::{KillStack, LayerKind, Tried};
+use crate::stack::layer::{Expected, KillStack, LayerKind, RealStack, Tried};
 use std::path::Path;
 
 /// What the driver tells of a mounted file system.
@@ -27,6 +27,15 @@ pub(crate) const KIND: LayerKind = LayerKind {
     imagined: &[plain::imagined_mkfs("mkfs.f2fs")],
     tried: Tried {
         on_devices: &[(1, &["f2fs = {}"])],
+        real: &[RealStack {
+            name: "f2fs",
+            layers: &[
+                "loop = { size = \"128 MiB\" }",
+                "f2fs = { mount = [\"noatime\"] }",
+            ],
+            device: "loop",
+            expected: &[(1, "mount options in force", Expected::Has("noatime"))],
+        }],
         kills: &[KillStack::on_one("f2fs", ("128 MiB", 1), &["f2fs = {}"])],
         changes: &["mkfs.f2fs"],
         ..Tried::NOWHERE

@@ -72,6 +72,8 @@ pub(crate) struct Tried {
     /// What can stand on so many devices: random stacks are put together of these.
     #[cfg_attr(not(test), expect(dead_code, reason = "only tests set these up"))]
     pub(crate) on_devices: &'static [(usize, Shape)],
+    /// Stacks that are set up, used and torn down with the real tools of this machine.
+    pub(crate) real: &'static [RealStack],
     /// Stacks in which the program is killed at every command, in guests of the lab.
     pub(crate) kills: &'static [KillStack],
     /// Programs that change something: it is killed before and after each of them.
@@ -86,10 +88,39 @@ impl Tried {
     pub(crate) const NOWHERE: Self = Self {
         shapes: &[],
         on_devices: &[],
+        real: &[],
         kills: &[],
         changes: &[],
         standing: "",
     };
+}
+
+/// One stack on the real machine.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct RealStack {
+    /// What the test calls it.
+    pub(crate) name: &'static str,
+    /// Its layers.
+    pub(crate) layers: Shape,
+    /// What the name of the first block device under its file system begins with; empty: it has none.
+    pub(crate) device: &'static str,
+    /// Facts of a layer, from 0 at the bottom, that must be read back.
+    pub(crate) expected: &'static [(usize, &'static str, Expected)],
+}
+
+/// What a fact has to be.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Expected {
+    /// Exactly this.
+    Is(&'static str),
+    /// Something with these words in it.
+    Has(&'static str),
+    /// Something without these words in it.
+    Lacks(&'static str),
+    /// Anything.
+    There,
+    /// Not told at all.
+    Absent,
 }
 
 /// One stack in which the program is killed.

@@ -7,7 +7,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
+use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::unit;
 use std::ffi::OsStr;
@@ -36,6 +36,12 @@ pub(crate) const KIND: LayerKind = LayerKind {
     }],
     tried: Tried {
         shapes: &[&["tmpfs = { size = \"1 MiB\" }"]],
+        real: &[RealStack {
+            name: "tmpfs",
+            layers: &["tmpfs = { size = \"8 MiB\" }"],
+            device: "",
+            expected: &[(0, "mount options in force", Expected::Has("size=8192k"))],
+        }],
         kills: &[KillStack::on_one(
             "tmpfs",
             ("", 0),
@@ -52,7 +58,7 @@ struct Tmpfs {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let size = settings.optional_bytes("size")?.unwrap_or(0);
+    let size = settings.bytes("size")?;
     if size == 0 {
         return Err(Refusal::at(
             settings.span_of("size"),

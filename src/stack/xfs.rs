@@ -8,7 +8,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::{KillStack, LayerKind, Tried};
+use crate::stack::layer::{Expected, KillStack, LayerKind, RealStack, Tried};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -27,6 +27,18 @@ pub(crate) const KIND: LayerKind = LayerKind {
     tried: Tried {
         shapes: &[&["loop = { size = \"1 GiB\" }", "xfs = {}"]],
         on_devices: &[(1, &["xfs = {}"])],
+        real: &[RealStack {
+            name: "xfs",
+            layers: &[
+                "loop = { size = \"320 MiB\", laid-out = \"no\" }",
+                "xfs = { mkfs = [\"-m\", \"reflink=0\"], mount = [\"allocsize=1m\"] }",
+            ],
+            device: "loop",
+            expected: &[
+                (1, "meta-data", Expected::Has("reflink=0")),
+                (1, "mount option not as asked", Expected::Absent),
+            ],
+        }],
         kills: &[KillStack::on_one("xfs", ("400 MiB", 1), &["xfs = {}"])],
         changes: &["mkfs.xfs"],
         ..Tried::NOWHERE

@@ -3,8 +3,9 @@
 use crate::host::{LabDisk, Output, argv, local::LocalHost};
 use crate::journal::Journal;
 use crate::lab::LabError;
+use crate::lab::description::Description;
 use crate::lab::image;
-use crate::lab::machine::{self, Description, LabMachine, MachineSite};
+use crate::lab::machine::{self, LabMachine, MachineSite};
 use crate::lab::system;
 use crate::stack::undo_all;
 use std::path::Path;

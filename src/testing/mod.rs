@@ -32,14 +32,23 @@ pub use system::{afp, command, journal, mountinfo, observe, stack, wire};
 pub use web::request;
 pub use words::{arguments, is_understood, unit};
 
-/// A test on this machine: its name, and its function, which returns what the machine lacks.
-pub type OnMachine = (String, fn() -> Result<(), String>);
+/// A test of this machine: its name, and the function, which returns what the machine lacks for it.
+pub type OnMachine = (String, Box<dyn Fn() -> Result<(), String> + Send>);
 
 /// Every test that uses the real tools of this machine, for `tests/machine.rs`.
 pub fn on_machine() -> impl Iterator<Item = OnMachine> {
-    crate::stack::ON_MACHINE
-        .iter()
-        .map(|(name, test)| (format!("stack::{name}"), *test))
+    let of_many = crate::stack::ON_MACHINE.iter().map(|(name, test)| {
+        let test: Box<dyn Fn() -> Result<(), String> + Send> = Box::new(*test);
+        (format!("stack::{name}"), test)
+    });
+    let of_layers = crate::stack::ALL.iter().flat_map(|kind| {
+        kind.tried.real.iter().map(move |real| {
+            let test: Box<dyn Fn() -> Result<(), String> + Send> =
+                Box::new(|| crate::stack::set_up_for_real(*real));
+            (format!("stack::{}::{}", kind.name, real.name), test)
+        })
+    });
+    of_many.chain(of_layers)
 }
 
 /// One check: the name of its fuzz target and its corpus, and its function.

@@ -1,6 +1,6 @@
 //! Why another machine is not reached, or this program cannot be there; and what to do about it.
 
-use super::Destination;
+use super::destination::Destination;
 use crate::host::HostError;
 
 /// Why there is no line to a machine.

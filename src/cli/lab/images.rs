@@ -145,7 +145,7 @@ pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
     let mut stock = image::stock(&cache(&quiet_host())?);
     stock.retain(|stocked| match stocked {
         Stocked::Used(system, _) => systems.contains(system),
-        // Nobody is left who may need them.
+        // No image is left that could need them.
         Stocked::Spare(_) => system::ALL.iter().all(|system| systems.contains(&system)),
         Stocked::Unneeded(_) | Stocked::Damaged(_) => true,
     });

@@ -155,8 +155,8 @@ struct Afp {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let cnid = settings.optional_text("cnid")?;
-    let cnid = cnid.as_deref().unwrap_or("volume");
+    let cnid = settings.text("cnid")?;
+    let cnid = cnid.as_str();
     for (name, of) in [
         ("cnid-size", ["disk", "tmpfs"].as_slice()),
         ("cnid-rate", &["disk"]),
@@ -170,7 +170,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             ));
         }
     }
-    let bytes = settings.optional_bytes("cnid-size")?.unwrap_or(256 << 20);
+    let bytes = settings.bytes("cnid-size")?;
     let database = match cnid {
         "disk" => Database::Disk(lab_disks::own_disk(
             settings,

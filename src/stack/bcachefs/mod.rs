@@ -7,7 +7,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
+use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, RealStack, Tried};
 use crate::stack::setup::{Memory, Setup};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -54,6 +54,15 @@ pub(crate) const KIND: LayerKind = LayerKind {
     reads: &[options_of],
     tried: Tried {
         on_devices: &[(2, &["bcachefs = { replicas = 2 }"])],
+        real: &[RealStack {
+            name: "bcachefs",
+            layers: &[
+                "loop = { size = \"256 MiB\", count = 2 }",
+                "bcachefs = { replicas = 2, compression = \"lz4\" }",
+            ],
+            device: "loop",
+            expected: &[(1, "data_replicas", Expected::Is("2"))],
+        }],
         kills: &[KillStack::on_one(
             "bcachefs",
             ("128 MiB", 2),
@@ -73,7 +82,7 @@ struct Bcachefs {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let replicas = settings.optional_count("replicas")?.unwrap_or(1);
+    let replicas = settings.count("replicas")?;
     if !(1..=4).contains(&replicas) {
         return Err(Refusal::at(
             settings.span_of("replicas"),
@@ -83,9 +92,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
     Ok(Box::new(Bcachefs {
         replicas: usize::try_from(replicas).unwrap_or(1),
-        compression: settings
-            .optional_text("compression")?
-            .unwrap_or_else(|| "none".to_string()),
+        compression: settings.text("compression")?,
         mkfs: options::mkfs(settings)?,
         mount: options::mount(settings)?,
     }))

@@ -9,7 +9,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
+use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried};
 use crate::stack::setup::{Memory, Setup};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -73,6 +73,56 @@ pub(crate) const KIND: LayerKind = LayerKind {
             &[ON_TWO_DISKS, "btrfs = { profile = \"raid1\" }"],
         ],
         on_devices: &[(1, &["btrfs = {}"])],
+        real: &[
+            RealStack {
+                name: "btrfs on one disk",
+                layers: &[
+                    "loop = { size = \"130 MiB\", count = 1 }",
+                    "btrfs = { profile = \"single\", compression = \"zstd:5\" }",
+                ],
+                device: "loop",
+                expected: &[
+                    (1, "space, Data, single", Expected::There),
+                    (
+                        1,
+                        "mount options in force",
+                        Expected::Has("compress=zstd:5"),
+                    ),
+                ],
+            },
+            RealStack {
+                name: "btrfs on two disks",
+                layers: &[
+                    "loop = { size = \"130 MiB\", count = 2 }",
+                    "btrfs = { profile = \"raid1\", compression = \"zstd:5\" }",
+                ],
+                device: "loop",
+                expected: &[
+                    (1, "space, Data, RAID1", Expected::There),
+                    (
+                        1,
+                        "mount options in force",
+                        Expected::Has("compress=zstd:5"),
+                    ),
+                ],
+            },
+            RealStack {
+                name: "btrfs on four disks",
+                layers: &[
+                    "loop = { size = \"130 MiB\", count = 4 }",
+                    "btrfs = { profile = \"raid10\", compression = \"zstd:5\" }",
+                ],
+                device: "loop",
+                expected: &[
+                    (1, "space, Data, RAID10", Expected::There),
+                    (
+                        1,
+                        "mount options in force",
+                        Expected::Has("compress=zstd:5"),
+                    ),
+                ],
+            },
+        ],
         kills: &[KillStack::on_one(
             "btrfs",
             ("256 MiB", 2),
@@ -93,15 +143,11 @@ struct Btrfs {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let data = settings
-        .optional_text("profile")?
-        .unwrap_or_else(|| "single".to_string());
+    let data = settings.text("profile")?;
     let metadata = settings
         .optional_text("metadata-profile")?
         .unwrap_or_else(|| data.clone());
-    let compression = settings
-        .optional_text("compression")?
-        .filter(|word| word != "none");
+    let compression = Some(settings.text("compression")?).filter(|word| word != "none");
     if let Some(word) = &compression
         && !is_compression(word)
     {

@@ -237,7 +237,7 @@ impl Place {
     /// # Errors
     /// A line where there is none.
     pub(crate) fn parse(settings: &Settings) -> Result<Self, Refusal> {
-        let on_peer = settings.optional_text(SERVER.name)?.as_deref() != Some("same");
+        let on_peer = settings.text(SERVER.name)? != "same";
         for name in [line::DELAY.name, line::RATE.name] {
             if !on_peer && settings.given(name) {
                 return Err(Refusal::at(

@@ -134,15 +134,13 @@ struct Drbd {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let protocol = settings
-        .optional_text("protocol")?
-        .unwrap_or_else(|| "C".to_string());
-    let state = match settings.optional_text("state")?.as_deref() {
-        Some("disconnected") => State::Disconnected,
-        Some("resyncing") => State::Resyncing,
+    let protocol = settings.text("protocol")?;
+    let state = match settings.text("state")?.as_str() {
+        "disconnected" => State::Disconnected,
+        "resyncing" => State::Resyncing,
         _ => State::Connected,
     };
-    let dual = settings.optional_text("role")?.as_deref() == Some("dual");
+    let dual = settings.text("role")? == "dual";
     if dual && protocol != "C" {
         return Err(Refusal::at(
             settings.span_of("role"),

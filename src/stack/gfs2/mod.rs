@@ -143,8 +143,8 @@ struct Gfs2 {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let dlm = settings.optional_text("lock")?.as_deref() == Some("dlm");
-    let mounted_on = settings.optional_count("mounted-on")?.unwrap_or(1);
+    let dlm = settings.text("lock")? == "dlm";
+    let mounted_on = settings.count("mounted-on")?;
     if mounted_on != 1 && !(dlm && mounted_on == 2) {
         return Err(Refusal::at(
             settings.span_of("mounted-on"),
@@ -152,7 +152,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write 1, or 2 with lock = \"dlm\"",
         ));
     }
-    let load_from = settings.optional_count("load-from")?.unwrap_or(1);
+    let load_from = settings.count("load-from")?;
     if !(1..=mounted_on).contains(&load_from) {
         return Err(Refusal::at(
             settings.span_of("load-from"),

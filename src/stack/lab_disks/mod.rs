@@ -75,8 +75,7 @@ struct LabDisks {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let sector = |name: &str, otherwise: u64| -> Result<u64, Refusal> {
-        let bytes = settings.optional_bytes(name)?.unwrap_or(otherwise);
+    let sector = |name: &str, bytes: u64| -> Result<u64, Refusal> {
         if SECTORS.contains(&bytes) {
             return Ok(bytes);
         }
@@ -86,8 +85,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write 512 or 4096",
         ))
     };
-    let logical_sector = sector("logical-sector", 512)?;
-    let physical_sector = sector("physical-sector", logical_sector)?;
+    let logical_sector = sector("logical-sector", settings.bytes("logical-sector")?)?;
+    let physical = settings.optional_bytes("physical-sector")?;
+    let physical_sector = sector("physical-sector", physical.unwrap_or(logical_sector))?;
     if physical_sector < logical_sector {
         return Err(Refusal::at(
             settings.span_of("physical-sector"),
@@ -95,7 +95,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write physical-sector = 4096, or leave it out",
         ));
     }
-    let bytes = settings.optional_bytes("size")?.unwrap_or(0);
+    let bytes = settings.bytes("size")?;
     if bytes < SIZE_MIN || !bytes.is_multiple_of(physical_sector) {
         return Err(Refusal::at(
             settings.span_of("size"),
@@ -103,7 +103,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }
-    let count = settings.optional_count("count")?.unwrap_or(1);
+    let count = settings.count("count")?;
     if !(1..=DEVICES_MAX as u64).contains(&count) {
         return Err(Refusal::at(
             settings.span_of("count"),

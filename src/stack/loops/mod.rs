@@ -113,7 +113,7 @@ struct Loop {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let sector = sector(settings)?;
-    let size = settings.optional_bytes("size")?.unwrap_or(0);
+    let size = settings.bytes("size")?;
     if size < SIZE_MIN || !size.is_multiple_of(sector) {
         return Err(Refusal::at(
             settings.span_of("size"),
@@ -121,7 +121,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             "write a size of at least 1 MiB, like \"1 GiB\"",
         ));
     }
-    let count = settings.optional_count("count")?.unwrap_or(1);
+    let count = settings.count("count")?;
     let count = usize::try_from(count).unwrap_or(usize::MAX);
     if !(1..=DEVICES_MAX).contains(&count) {
         return Err(Refusal::at(
@@ -130,9 +130,9 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write 1 to {DEVICES_MAX}"),
         ));
     }
-    let laid_out = match settings.optional_text("laid-out")?.as_deref() {
-        Some("no") => LaidOut::No,
-        Some("written") => LaidOut::Written,
+    let laid_out = match settings.text("laid-out")?.as_str() {
+        "no" => LaidOut::No,
+        "written" => LaidOut::Written,
         _ => LaidOut::Allocated,
     };
     Ok(Box::new(Loop {
@@ -141,12 +141,12 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         count,
         laid_out,
         sector,
-        direct_io: settings.optional_flag("direct-io")?.unwrap_or(true),
+        direct_io: settings.flag("direct-io")?,
     }))
 }
 
 fn sector(settings: &Settings) -> Result<u64, Refusal> {
-    let logical = settings.optional_bytes("logical-sector")?.unwrap_or(512);
+    let logical = settings.bytes("logical-sector")?;
     if !SECTORS.contains(&logical) {
         return Err(Refusal::at(
             settings.span_of("logical-sector"),

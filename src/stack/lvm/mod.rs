@@ -11,7 +11,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
+use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried};
 use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::OsString;
@@ -87,6 +87,70 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
+const REAL: &[RealStack] = &[
+    RealStack {
+        name: "linear volume",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = {}",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype linear"))],
+    },
+    RealStack {
+        name: "volume under a snapshot",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = { snapshot = \"present\" }",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype linear"))],
+    },
+    RealStack {
+        name: "striped volume",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = { kind = \"striped\", stripes = 2 }",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype striped"))],
+    },
+    RealStack {
+        name: "thin volume",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = { kind = \"thin\", snapshot = \"present\" }",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype thin"))],
+    },
+    RealStack {
+        name: "cached volume",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 3 }",
+            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
+            "ext4 = {}",
+        ],
+        device: "dm-",
+        expected: &[(1, "volume data", Expected::Has("segtype cache"))],
+    },
+    RealStack {
+        name: "volume on an array",
+        layers: &[
+            "loop = { size = \"128 MiB\", count = 2 }",
+            "md = { raid = 1 }",
+            "lvm = {}",
+            "ext3 = {}",
+        ],
+        device: "dm-",
+        expected: &[(3, "Filesystem features", Expected::Has("has_journal"))],
+    },
+];
+
 const TRIED: Tried = Tried {
     shapes: &[
         &[
@@ -113,6 +177,7 @@ const TRIED: Tried = Tried {
         (2, &["lvm = { kind = \"striped\" }"]),
         (2, &["lvm = { kind = \"cache\" }"]),
     ],
+    real: REAL,
     kills: &[
         KillStack::on_one(
             "lvm",
@@ -184,10 +249,10 @@ struct Lvm {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let shape = match settings.optional_text("kind")?.as_deref() {
-        Some("striped") => Shape::Striped,
-        Some("thin") => Shape::Thin,
-        Some("cache") => Shape::Cache,
+    let shape = match settings.text("kind")?.as_str() {
+        "striped" => Shape::Striped,
+        "thin" => Shape::Thin,
+        "cache" => Shape::Cache,
         _ => Shape::Linear,
     };
     for (name, of) in [
@@ -210,7 +275,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             format!("write 2 to {DEVICES_MAX}"),
         ));
     }
-    let stripe_size = settings.optional_bytes("stripe-size")?.unwrap_or(64 << 10);
+    let stripe_size = settings.bytes("stripe-size")?;
     if !stripe_size.is_power_of_two() || stripe_size < 4096 {
         return Err(Refusal::at(
             settings.span_of("stripe-size"),
@@ -222,10 +287,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         shape,
         stripes,
         stripe_size,
-        cache_mode: settings
-            .optional_text("cache-mode")?
-            .unwrap_or_else(|| "writethrough".to_string()),
-        snapshot: settings.optional_text("snapshot")?.as_deref() == Some("present"),
+        cache_mode: settings.text("cache-mode")?,
+        snapshot: settings.text("snapshot")? == "present",
     }))
 }
 

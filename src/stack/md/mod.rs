@@ -12,7 +12,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
+use crate::stack::layer::{Expected, KillStack, Layer, LayerKind, ON_TWO_DISKS, RealStack, Tried};
 use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::OsStr;
@@ -107,6 +107,86 @@ pub(crate) const KIND: LayerKind = LayerKind {
             (3, &["md = { raid = 5, assume-clean = false }"]),
             (4, &["md = { raid = 10, layout = \"o2\" }"]),
         ],
+        real: &[
+            RealStack {
+                name: "RAID 0",
+                layers: &[
+                    "loop = { size = \"64 MiB\", count = 4 }",
+                    "md = { raid = 0 }",
+                    "ext4 = {}",
+                ],
+                device: "md",
+                expected: &[
+                    (1, "level", Expected::Is("raid0")),
+                    (1, "degraded", Expected::Absent),
+                ],
+            },
+            RealStack {
+                name: "RAID 1",
+                layers: &[
+                    "loop = { size = \"64 MiB\", count = 4 }",
+                    "md = { raid = 1, bitmap = \"none\" }",
+                    "ext4 = {}",
+                ],
+                device: "md",
+                expected: &[
+                    (1, "level", Expected::Is("raid1")),
+                    (1, "degraded", Expected::Is("0")),
+                ],
+            },
+            RealStack {
+                name: "RAID 1 with a member missing",
+                layers: &[
+                    "loop = { size = \"64 MiB\", count = 4 }",
+                    "md = { raid = 1, degraded = true }",
+                    "ext4 = {}",
+                ],
+                device: "md",
+                expected: &[
+                    (1, "level", Expected::Is("raid1")),
+                    (1, "degraded", Expected::Is("1")),
+                ],
+            },
+            RealStack {
+                name: "RAID 5",
+                layers: &[
+                    "loop = { size = \"64 MiB\", count = 4 }",
+                    "md = { raid = 5, chunk = \"64 KiB\", assume-clean = false }",
+                    "ext4 = {}",
+                ],
+                device: "md",
+                expected: &[
+                    (1, "level", Expected::Is("raid5")),
+                    (1, "degraded", Expected::Is("0")),
+                ],
+            },
+            RealStack {
+                name: "RAID 6",
+                layers: &[
+                    "loop = { size = \"64 MiB\", count = 4 }",
+                    "md = { raid = 6 }",
+                    "ext4 = {}",
+                ],
+                device: "md",
+                expected: &[
+                    (1, "level", Expected::Is("raid6")),
+                    (1, "degraded", Expected::Is("0")),
+                ],
+            },
+            RealStack {
+                name: "RAID 10",
+                layers: &[
+                    "loop = { size = \"64 MiB\", count = 4 }",
+                    "md = { raid = 10, layout = \"f2\" }",
+                    "ext4 = {}",
+                ],
+                device: "md",
+                expected: &[
+                    (1, "level", Expected::Is("raid10")),
+                    (1, "degraded", Expected::Is("0")),
+                ],
+            },
+        ],
         kills: &[KillStack::on_one(
             "md",
             ("64 MiB", 3),
@@ -128,7 +208,7 @@ struct Md {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let level = settings.optional_text("raid")?.unwrap_or_default();
+    let level = settings.text("raid")?;
     let refuse = |name: &str, message: String, help: &str| {
         Err(Refusal::at(settings.span_of(name), message, help))
     };
@@ -149,7 +229,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         let message = "RAID 0 has no bitmap".to_string();
         return refuse("bitmap", message, "leave bitmap out");
     }
-    let degraded = settings.optional_flag("degraded")?.unwrap_or(false);
+    let degraded = settings.flag("degraded")?;
     if !redundant && degraded {
         let message = "RAID 0 cannot stand with a member missing".to_string();
         return refuse("degraded", message, "choose another raid");
@@ -166,14 +246,14 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         );
     }
     Ok(Box::new(Md {
-        chunk: (level != "1").then(|| chunk.unwrap_or(512 << 10)),
-        bitmap: redundant.then(|| bitmap.unwrap_or_else(|| "internal".to_string())),
-        metadata: settings
-            .optional_text("metadata")?
-            .unwrap_or_else(|| "1.2".to_string()),
+        chunk: (level != "1")
+            .then(|| settings.bytes("chunk"))
+            .transpose()?,
+        bitmap: redundant.then(|| settings.text("bitmap")).transpose()?,
+        metadata: settings.text("metadata")?,
         layout,
         degraded,
-        assume_clean: settings.optional_flag("assume-clean")?.unwrap_or(true),
+        assume_clean: settings.flag("assume-clean")?,
         level,
     }))
 }

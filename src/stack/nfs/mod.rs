@@ -102,13 +102,11 @@ struct Nfs {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let share = Nfs {
-        version: match settings.optional_text("version")?.as_deref() {
-            Some("3") => "3",
+        version: match settings.text("version")?.as_str() {
+            "3" => "3",
             _ => "4.2",
         },
-        export: settings
-            .optional_text("export")?
-            .unwrap_or_else(|| "sync".to_string()),
+        export: settings.text("export")?,
         mount: options::mount(settings)?,
     };
     Shared::layer(share, settings)

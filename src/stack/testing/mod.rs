@@ -7,6 +7,7 @@ mod guarded;
 mod layers;
 mod pools;
 
+use super::layer::{Expected, RealStack};
 use super::*;
 use crate::event::Fact;
 use crate::host::Host;
@@ -19,7 +20,7 @@ use std::sync::Arc;
 /// Nothing if the test ran, else what it needs and this machine lacks.
 pub(crate) type Ended = Result<(), String>;
 
-/// Every test, by room and name.
+/// Tests of more than one layer, by name; those of a single one are its own ([`RealStack`]).
 pub(crate) const ON_MACHINE: &[(&str, fn() -> Ended)] = &[
     (
         "guarded::a_physical_volume_alone_and_in_a_group",
@@ -73,23 +74,6 @@ pub(crate) const ON_MACHINE: &[(&str, fn() -> Ended)] = &[
     ("guarded::swap", || {
         guarded::recognised(&["mkswap"], "mkswap DEVICE", "swap")
     }),
-    ("layers::ext2", layers::ext2),
-    ("layers::ext3", layers::ext3),
-    (
-        "layers::ext4_on_large_sectors_with_options",
-        layers::ext4_on_large_sectors_with_options,
-    ),
-    ("layers::xfs", layers::xfs),
-    (
-        "layers::btrfs_on_one_two_and_four_disks",
-        layers::btrfs_on_one_two_and_four_disks,
-    ),
-    ("layers::f2fs", layers::f2fs),
-    ("layers::bcachefs", layers::bcachefs),
-    ("layers::arrays", layers::arrays),
-    ("layers::volumes", layers::volumes),
-    ("layers::a_volume_on_an_array", layers::a_volume_on_an_array),
-    ("layers::tmpfs", layers::tmpfs),
     (
         "layers::an_existing_directory_needs_no_root",
         layers::an_existing_directory_needs_no_root,
@@ -140,6 +124,29 @@ pub(crate) const ON_MACHINE: &[(&str, fn() -> Ended)] = &[
         smb::testing::one_client_at_one_address,
     ),
 ];
+
+/// Sets one stack of a layer up, uses it, and checks what was read back.
+pub(crate) fn set_up_for_real(real: RealStack) -> Ended {
+    whole_life(real.layers, |standing| {
+        let device = standing.devices().first();
+        let name = device.map_or("", String::as_str);
+        assert!(name.starts_with(real.device), "{name}");
+        assert_eq!(device.is_none(), real.device.is_empty());
+        for (layer, name, expected) in real.expected {
+            let facts = &standing.facts()[*layer].facts;
+            let fact = facts.iter().find(|fact| fact.name == *name);
+            let found = fact.map(|fact| fact.value.as_str());
+            let is_so = match expected {
+                Expected::Is(value) => found == Some(*value),
+                Expected::Has(words) => found.is_some_and(|found| found.contains(words)),
+                Expected::Lacks(words) => found.is_some_and(|found| !found.contains(words)),
+                Expected::There => found.is_some(),
+                Expected::Absent => found.is_none(),
+            };
+            assert!(is_so, "{name} is {found:?}, and {expected:?}: {facts:#?}");
+        }
+    })
+}
 
 /// Settings from one line of TOML, the way a study gives them.
 pub(super) fn settings(line: &str) -> Settings {

@@ -94,6 +94,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
                 "dataset = { compression = \"lz4\" }",
             ],
         )],
+        real: &[],
         changes: &["zfs", "zpool"],
         standing: "[ -d /proc/spl ] && zpool list -H",
     },
@@ -111,7 +112,7 @@ struct Zpool {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     let count = |name: &str| -> Result<usize, Refusal> {
-        let count = settings.optional_count(name)?.unwrap_or(0);
+        let count = settings.count(name)?;
         usize::try_from(count)
             .ok()
             .filter(|count| *count < DEVICES_MAX)
@@ -132,9 +133,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         }
     };
     Ok(Box::new(Zpool {
-        topology: settings
-            .optional_text("topology")?
-            .unwrap_or_else(|| "stripe".to_string()),
+        topology: settings.text("topology")?,
         ashift: ashift("ashift")?,
         max_auto_ashift: ashift("max-auto-ashift")?,
         special: count("special")?,

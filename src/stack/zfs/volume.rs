@@ -93,7 +93,7 @@ struct Zvol {
 }
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-    let size = settings.optional_bytes("size")?.unwrap_or(0);
+    let size = settings.bytes("size")?;
     // A volume is a whole number of its blocks, the largest of which have 128 KiB.
     if size < SIZE_MIN || !size.is_multiple_of(128 << 10) {
         return Err(Refusal::at(
@@ -104,7 +104,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     }
     Ok(Box::new(Zvol {
         size,
-        sparse: settings.optional_flag("sparse")?.unwrap_or(false),
+        sparse: settings.flag("sparse")?,
         properties: zfs::asked(
             settings,
             &[],

@@ -1,0 +1,315 @@
+//! Cards: the parameters of one drive as a TOML file, each value with where it comes from.
+
+use crate::disk::{Cache, Disk, DiskParameters, Geometry, Overheads, SeekCurve, Zone};
+use crate::{Nanos, SECTOR};
+use serde::Deserialize;
+
+/// Where a value comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Origin {
+    /// The maker's data sheet or manual; the source quotes it.
+    DataSheet,
+    /// Measured on such a drive.
+    Measured,
+    /// Chosen so that the model agrees with something measured on such a drive.
+    Fitted,
+    /// Nobody published it: what is usual for drives of this kind.
+    Assumed,
+}
+
+/// A value with where it comes from.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Stated<T> {
+    /// The value, in the unit its name says.
+    pub value: T,
+    /// What kind of source it has.
+    pub from: Origin,
+    /// The source, in words a reader can follow.
+    pub source: String,
+}
+
+/// A card of a hard disk. Times are milliseconds, rates MB/s (10⁶ bytes), sizes of memory KiB.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields)]
+pub struct DiskCard {
+    /// The word a study names it by.
+    pub model: String,
+    /// Maker and product, in words.
+    pub name: String,
+    /// Revolutions a minute.
+    pub rpm: Stated<f64>,
+    /// Surfaces that hold data.
+    pub surfaces: Stated<u32>,
+    /// Zones and their tracks.
+    pub layout: Stated<Layout>,
+    /// Arm movement.
+    pub seek: Stated<Seek>,
+    /// Time to switch to another surface, ms.
+    pub head_switch: Stated<f64>,
+    /// Added to a movement before a write, ms.
+    pub write_settle: Stated<f64>,
+    /// Time of the controller for a command, ms.
+    pub overheads: Stated<CardOverheads>,
+    /// Rates of the interface for reading and for writing, MB/s.
+    pub bus: Stated<[f64; 2]>,
+    /// Read segments: how many, and KiB in each.
+    pub segments: Stated<(usize, f64)>,
+    /// Read ahead of a request, KiB.
+    pub read_ahead: Stated<f64>,
+    /// Volatile write cache, KiB; 0: none.
+    pub write_cache: Stated<f64>,
+    /// Idle time before dirty data are destaged, ms.
+    pub destage_after: Stated<f64>,
+    /// Commands queued in the drive (NCQ); 1: none.
+    pub queue_depth: Stated<usize>,
+    /// Bytes of a physical sector: 512 or 4096.
+    pub physical_sector: Stated<u64>,
+}
+
+/// How sectors lie on the platters.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, rename_all = "kebab-case")]
+pub enum Layout {
+    /// As extracted from a drive: cylinders, sectors of a track, data sectors (0: all), track skew,
+    /// cylinder skew.
+    Zones(Vec<(u32, u32, u64, u32, u32)>),
+    /// From a data sheet.
+    #[serde(rename_all = "kebab-case")]
+    Rates {
+        /// Bytes of the whole drive.
+        capacity: u64,
+        /// Sustained rate at the outer edge, MB/s.
+        outer: f64,
+        /// At the inner edge, MB/s.
+        inner: f64,
+    },
+}
+
+/// How the arm moves.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, rename_all = "kebab-case")]
+pub enum Seek {
+    /// Distance in cylinders and ms.
+    Points(Vec<(u32, f64)>),
+    /// From a data sheet, ms.
+    #[serde(rename_all = "kebab-case")]
+    DataSheet {
+        /// To the next track.
+        next_track: f64,
+        /// Over random distances.
+        average: f64,
+        /// From edge to edge.
+        full_stroke: f64,
+    },
+}
+
+/// Controller times, ms: one for all, or each after a read and after a write.
+#[derive(Debug, Clone, PartialEq, Deserialize)]
+#[serde(untagged, rename_all = "kebab-case")]
+pub enum CardOverheads {
+    /// The same for every command.
+    All(f64),
+    /// By command and by the command before, `[after a read, after a write]`.
+    #[serde(rename_all = "kebab-case")]
+    Each {
+        /// A read the cache answers.
+        read_hit: [f64; 2],
+        /// A read that needs the platter.
+        read_miss: [f64; 2],
+        /// A write that continues what is in the write cache.
+        write_hit: [f64; 2],
+        /// Any other write.
+        write_miss: [f64; 2],
+    },
+}
+
+/// Why a card is refused: the value, and what is wrong with it.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum CardError {
+    /// The text is no card.
+    #[error("{0}")]
+    Text(#[from] toml::de::Error),
+    /// A value contradicts itself or another.
+    #[error("{name}: {problem}")]
+    Value {
+        /// The word of the card.
+        name: &'static str,
+        /// What is wrong.
+        problem: String,
+    },
+}
+
+impl CardError {
+    fn at(name: &'static str, problem: impl Into<String>) -> Self {
+        Self::Value {
+            name,
+            problem: problem.into(),
+        }
+    }
+}
+
+/// Zones that a data sheet's two rates are spread over.
+const ZONES: u32 = 16;
+
+impl DiskCard {
+    /// Reads a card.
+    ///
+    /// # Errors
+    /// When a value is missing, unknown or of the wrong kind.
+    pub fn parse(text: &str) -> Result<Self, CardError> {
+        Ok(toml::from_str(text)?)
+    }
+
+    /// The disk of this card, its platter turned by `phase` ns at instant 0.
+    ///
+    /// # Errors
+    /// When values contradict each other.
+    pub fn disk(&self, phase: Nanos) -> Result<Disk, CardError> {
+        let geometry = self.geometry()?;
+        let seek = self.seek_curve(&geometry)?;
+        let sectors = |kib: f64| (kib * 1024.0 / SECTOR as f64) as u64;
+        let physical = self.physical_sector.value;
+        if physical == 0 || !physical.is_multiple_of(SECTOR) {
+            return Err(CardError::at("physical-sector", "512 or 4096 is expected"));
+        }
+        if !self
+            .bus
+            .value
+            .iter()
+            .all(|rate| rate.is_finite() && *rate > 0.0)
+        {
+            return Err(CardError::at("bus", "a rate above 0 is expected"));
+        }
+        let (segments, segment) = self.segments.value;
+        Ok(Disk::new(DiskParameters {
+            geometry,
+            seek,
+            head_switch: ns(self.head_switch.value),
+            write_settle: (self.write_settle.value * 1e6).round() as i64,
+            overheads: self.overheads.value.times(),
+            bus_sector: self
+                .bus
+                .value
+                .map(|rate| (SECTOR as f64 * 1e3 / rate).round() as Nanos),
+            cache: Cache {
+                segments,
+                segment_sectors: sectors(segment),
+                read_ahead: sectors(self.read_ahead.value),
+                write_sectors: sectors(self.write_cache.value),
+                destage_after: ns(self.destage_after.value),
+            },
+            queue_depth: self.queue_depth.value,
+            physical_sectors: (physical / SECTOR) as u32,
+            phase,
+        }))
+    }
+
+    fn geometry(&self) -> Result<Geometry, CardError> {
+        let (rpm, heads) = (self.rpm.value, self.surfaces.value);
+        let zones = match &self.layout.value {
+            Layout::Zones(zones) => zones
+                .iter()
+                .map(
+                    |&(cylinders, per_track, data, track_skew, cylinder_skew)| Zone {
+                        cylinders,
+                        sectors_per_track: per_track,
+                        data_sectors: (data > 0).then_some(data),
+                        track_skew,
+                        cylinder_skew,
+                    },
+                )
+                .collect(),
+            Layout::Rates {
+                capacity,
+                outer,
+                inner,
+            } => self.zones(*capacity, *outer, *inner)?,
+        };
+        Geometry::new(zones, heads, rpm)
+            .map_err(|error| CardError::at("layout", format!("{error:?}")))
+    }
+
+    /// Zones of equally many cylinders whose rates fall evenly from the outer to the inner edge. A
+    /// sustained rate includes the time for switching heads, so tracks hold more than it says.
+    fn zones(&self, capacity: u64, outer: f64, inner: f64) -> Result<Vec<Zone>, CardError> {
+        if !(outer >= inner && inner > 0.0 && capacity > 0) {
+            return Err(CardError::at("layout", "outer >= inner > 0 is expected"));
+        }
+        let revolution = 60.0 / self.rpm.value;
+        let (head, next) = (self.head_switch.value / 1e3, self.next_track() / 1e3);
+        let heads = f64::from(self.surfaces.value);
+        // A cylinder of n tracks costs n revolutions and its switches.
+        let switches = (head * (heads - 1.0) + next) / heads;
+        let per_track = |zone: u32| {
+            let share = (f64::from(zone) + 0.5) / f64::from(ZONES);
+            let rate = (outer - (outer - inner) * share) * 1e6;
+            (rate * (revolution + switches) / SECTOR as f64)
+                .round()
+                .max(1.0)
+        };
+        let cylinder: f64 = (0..ZONES).map(|zone| per_track(zone) * heads).sum();
+        let cylinders = (capacity as f64 / SECTOR as f64 / cylinder).ceil().max(1.0);
+        // The skew is what a switch takes, and a sector to spare.
+        let skew = |time: f64, per_track: f64| (time / revolution * per_track).ceil() as u32 + 1;
+        Ok((0..ZONES)
+            .map(|zone| Zone {
+                cylinders: cylinders as u32,
+                sectors_per_track: per_track(zone) as u32,
+                data_sectors: None,
+                track_skew: skew(head, per_track(zone)),
+                cylinder_skew: skew(next, per_track(zone)),
+            })
+            .collect())
+    }
+
+    fn next_track(&self) -> f64 {
+        match &self.seek.value {
+            Seek::Points(points) => points.first().map_or(0.0, |point| point.1),
+            Seek::DataSheet { next_track, .. } => *next_track,
+        }
+    }
+
+    fn seek_curve(&self, geometry: &Geometry) -> Result<SeekCurve, CardError> {
+        let curve = match &self.seek.value {
+            Seek::Points(points) => {
+                SeekCurve::through(points.iter().map(|(at, time)| (*at, ns(*time))).collect())
+            }
+            Seek::DataSheet {
+                next_track,
+                average,
+                full_stroke,
+            } => SeekCurve::from_data_sheet(
+                geometry.cylinders(),
+                ns(*next_track),
+                ns(*average),
+                ns(*full_stroke),
+            ),
+        };
+        curve.map_err(|error| CardError::at("seek", format!("{error:?}")))
+    }
+}
+
+impl CardOverheads {
+    fn times(&self) -> Overheads {
+        match self {
+            Self::All(time) => Overheads::all(ns(*time)),
+            Self::Each {
+                read_hit,
+                read_miss,
+                write_hit,
+                write_miss,
+            } => Overheads {
+                read_hit: read_hit.map(ns),
+                read_miss: read_miss.map(ns),
+                write_hit: write_hit.map(ns),
+                write_miss: write_miss.map(ns),
+            },
+        }
+    }
+}
+
+fn ns(milliseconds: f64) -> Nanos {
+    (milliseconds * 1e6).round() as Nanos
+}

@@ -1,0 +1,399 @@
+//! A RAID controller: an array of drives behind a cache that a battery protects.
+//!
+//! Writes are acknowledged from the cache while it has room, and reach the drives later, merged and
+//! in order of their sectors. A write to RAID 5 that does not fill a stripe first reads what it
+//! needs to compute the parity.
+
+mod layout;
+#[cfg(test)]
+mod tests;
+
+pub use layout::ArrayLayout;
+
+use crate::extents::Extents;
+use crate::{Completion, Drive, Nanos, Operation, Request};
+use layout::{Array, Piece};
+use std::collections::VecDeque;
+
+/// Requests there is room for before anything is allocated again.
+const ROOM: usize = 4096;
+
+/// Runs of dirty sectors written to the drives at once.
+const DESTAGES: usize = 8;
+
+/// Every parameter of a controller, public and plain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ControllerParameters {
+    /// How the drives are used.
+    pub layout: ArrayLayout,
+    /// Sectors on one drive before the next is taken.
+    pub chunk: u64,
+    /// Sectors of protected write cache; 0: every write waits for the drives.
+    pub write_sectors: u64,
+    /// Time of the controller for a command.
+    pub overhead: Nanos,
+    /// Time of the host interface for one sector.
+    pub bus_sector: Nanos,
+}
+
+/// Why a controller is refused.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum ControllerError {
+    /// Too few drives for the layout, or an odd number of them in a mirror.
+    #[error("{layout:?} needs {needed}, there are {drives} drives")]
+    Drives {
+        /// The layout asked for.
+        layout: ArrayLayout,
+        /// What it needs, in words.
+        needed: &'static str,
+        /// Drives given.
+        drives: usize,
+    },
+    /// The chunk is empty or larger than a drive.
+    #[error("a chunk of {0} sectors does not fit the drives")]
+    Chunk(u64),
+}
+
+/// A modelled RAID controller over drives of one kind.
+#[derive(Debug, Clone)]
+pub struct Controller<D> {
+    drives: Vec<D>,
+    array: Array,
+    parameters: ControllerParameters,
+    sectors: u64,
+    /// Acknowledged, not yet sent to the drives.
+    dirty: Extents,
+    /// Jobs under way: what the drives do for one request of the host, or for one destage.
+    jobs: Vec<Option<Job>>,
+    destages: usize,
+    /// Sectors being destaged.
+    destaging: u64,
+    elevator: u64,
+    /// Writes that wait for room in the cache.
+    waiting: VecDeque<Request>,
+    /// Requests each drive has not completed.
+    outstanding: Vec<u32>,
+    bus_free: Nanos,
+    /// Completed, not yet handed out; sorted by instant, latest first.
+    done: Vec<Completion>,
+    clock: Nanos,
+}
+
+/// What the drives do together.
+#[derive(Debug, Clone)]
+struct Job {
+    /// The host's request; none: a destage.
+    request: Option<Request>,
+    sectors: u64,
+    /// Requests of drives that have not completed.
+    open: u32,
+    /// Writes that follow when the reads for their parity have completed.
+    then: Vec<(usize, u64, u32)>,
+}
+
+impl<D: Drive> Controller<D> {
+    /// A controller over `drives`, which are of one size.
+    ///
+    /// # Errors
+    /// When the layout cannot be made of that many drives.
+    pub fn new(drives: Vec<D>, parameters: ControllerParameters) -> Result<Self, ControllerError> {
+        let count = drives.len();
+        let (enough, needed) = match parameters.layout {
+            ArrayLayout::Stripe => (count >= 1, "at least one"),
+            ArrayLayout::Mirror => (count >= 2 && count.is_multiple_of(2), "an even number"),
+            ArrayLayout::Parity => (count >= 3, "at least three"),
+        };
+        if !enough {
+            return Err(ControllerError::Drives {
+                layout: parameters.layout,
+                needed,
+                drives: count,
+            });
+        }
+        let smallest = drives.iter().map(Drive::sectors).min().unwrap_or(0);
+        let Some(chunks) = smallest
+            .checked_div(parameters.chunk)
+            .filter(|chunks| *chunks > 0)
+        else {
+            return Err(ControllerError::Chunk(parameters.chunk));
+        };
+        let array = Array {
+            layout: parameters.layout,
+            drives: count,
+            chunk: parameters.chunk,
+        };
+        Ok(Self {
+            sectors: chunks * parameters.chunk * array.data_drives(),
+            drives,
+            array,
+            parameters,
+            dirty: Extents::with_capacity(ROOM),
+            jobs: Vec::with_capacity(ROOM),
+            destages: 0,
+            destaging: 0,
+            elevator: 0,
+            waiting: VecDeque::with_capacity(ROOM),
+            outstanding: vec![0; count],
+            bus_free: 0,
+            done: Vec::with_capacity(ROOM),
+            clock: 0,
+        })
+    }
+
+    fn finish(&mut self, id: u64, at: Nanos) {
+        let place = self.done.partition_point(|other| other.at > at);
+        self.done.insert(place, Completion { id, at });
+    }
+
+    fn transfer(&mut self, sectors: u32, from: Nanos) -> Nanos {
+        let begin = from.max(self.bus_free);
+        self.bus_free = begin + u64::from(sectors) * self.parameters.bus_sector;
+        self.bus_free
+    }
+
+    /// Everything the drives and the controller do by themselves up to `now`, in order of time.
+    fn advance(&mut self, now: Nanos) {
+        loop {
+            let events = self.drives.iter().map(Drive::next_event).enumerate();
+            let next = events
+                .filter_map(|(drive, at)| Some((at?, drive)))
+                .filter(|(at, _)| *at <= now)
+                .min();
+            let Some((at, drive)) = next else { break };
+            self.clock = self.clock.max(at);
+            while let Some(done) = self.drives[drive].complete(at) {
+                self.outstanding[drive] -= 1;
+                self.part_done(done.id as usize);
+            }
+            self.work();
+        }
+        self.clock = self.clock.max(now);
+    }
+
+    fn part_done(&mut self, number: usize) {
+        let Some(job) = self.jobs.get_mut(number).and_then(Option::as_mut) else {
+            return;
+        };
+        job.open -= 1;
+        if job.open > 0 {
+            return;
+        }
+        if job.then.is_empty() {
+            let (request, sectors) = (job.request, job.sectors);
+            self.jobs[number] = None;
+            self.job_done(request, sectors);
+        } else {
+            let writes = std::mem::take(&mut job.then);
+            job.open = writes.len() as u32;
+            self.write_parts(number, &writes);
+        }
+    }
+
+    fn job_done(&mut self, request: Option<Request>, sectors: u64) {
+        match request {
+            None => {
+                self.destages -= 1;
+                self.destaging -= sectors;
+            }
+            Some(request) if request.operation == Operation::Read => {
+                let sent = self.transfer(request.sectors, self.clock);
+                self.finish(request.id, sent);
+            }
+            Some(request) => self.finish(request.id, self.clock),
+        }
+    }
+
+    /// Takes waiting writes into the cache and sends dirty runs to the drives.
+    fn work(&mut self) {
+        while let Some(request) = self.waiting.front().copied() {
+            if !self.has_room(&request) {
+                break;
+            }
+            self.waiting.pop_front();
+            self.cache(&request);
+        }
+        while self.destages < DESTAGES && !self.dirty.is_empty() {
+            self.destage();
+        }
+    }
+
+    fn has_room(&self, request: &Request) -> bool {
+        let held = self.dirty.sectors() + self.destaging;
+        held == 0 || held + u64::from(request.sectors) <= self.parameters.write_sectors
+    }
+
+    fn cache(&mut self, request: &Request) {
+        let end = request.first + u64::from(request.sectors);
+        self.dirty.insert(request.first, end);
+        let received = self.transfer(request.sectors, self.clock + self.parameters.overhead);
+        self.finish(request.id, received);
+    }
+
+    /// Writes the next run upward from the last one: at most one stripe, so that a full stripe of
+    /// RAID 5 is written without reading.
+    fn destage(&mut self) {
+        let Some((first, end)) = self.dirty.next_from(self.elevator) else {
+            return;
+        };
+        let stripe = self.array.chunk * self.array.data_drives();
+        let end = end.min((first / stripe + 1) * stripe);
+        self.elevator = end;
+        self.dirty.remove(first, end);
+        self.destages += 1;
+        self.destaging += end - first;
+        self.write(None, first, (end - first) as u32);
+    }
+
+    fn number(&mut self, job: Job) -> usize {
+        if let Some(free) = self.jobs.iter().position(Option::is_none) {
+            self.jobs[free] = Some(job);
+            return free;
+        }
+        self.jobs.push(Some(job));
+        self.jobs.len() - 1
+    }
+
+    fn write(&mut self, request: Option<Request>, first: u64, sectors: u32) {
+        let pieces: Vec<Piece> = self.array.pieces(first, sectors).collect();
+        let mut writes = Vec::with_capacity(pieces.len() * 2);
+        let mut reads = Vec::new();
+        for piece in &pieces {
+            writes.push((piece.drive, piece.first, piece.sectors));
+            if self.array.layout == ArrayLayout::Mirror {
+                writes.push((piece.drive + 1, piece.first, piece.sectors));
+            }
+        }
+        for stripe in pieces.chunk_by(|one, other| one.stripe == other.stripe) {
+            let Some(parity) = stripe[0].parity else {
+                continue;
+            };
+            let low = stripe.iter().map(|piece| piece.first).min().unwrap_or(0);
+            let ends = stripe
+                .iter()
+                .map(|piece| piece.first + u64::from(piece.sectors));
+            let span = (ends.max().unwrap_or(low) - low) as u32;
+            writes.push((parity, low, span));
+            let written: u64 = stripe.iter().map(|piece| u64::from(piece.sectors)).sum();
+            if written < self.array.chunk * self.array.data_drives() {
+                // Old data and old parity: new parity is their difference to the new data.
+                reads.extend(
+                    stripe
+                        .iter()
+                        .map(|piece| (piece.drive, piece.first, piece.sectors)),
+                );
+                reads.push((parity, low, span));
+            }
+        }
+        let number = self.number(Job {
+            request,
+            sectors: u64::from(sectors),
+            open: if reads.is_empty() {
+                writes.len()
+            } else {
+                reads.len()
+            } as u32,
+            then: if reads.is_empty() {
+                Vec::new()
+            } else {
+                writes.clone()
+            },
+        });
+        if reads.is_empty() {
+            self.write_parts(number, &writes);
+        } else {
+            for (drive, first, sectors) in reads {
+                self.part(number, drive, Operation::Read, first, sectors);
+            }
+        }
+    }
+
+    fn write_parts(&mut self, number: usize, writes: &[(usize, u64, u32)]) {
+        // The controller switches the drives' own volatile caches off: only its own is protected.
+        let operation = Operation::Write { durable: true };
+        for (drive, first, sectors) in writes {
+            self.part(number, *drive, operation, *first, *sectors);
+        }
+    }
+
+    fn part(
+        &mut self,
+        number: usize,
+        drive: usize,
+        operation: Operation,
+        first: u64,
+        sectors: u32,
+    ) {
+        let request = Request {
+            id: number as u64,
+            operation,
+            first,
+            sectors,
+        };
+        self.outstanding[drive] += 1;
+        self.drives[drive].submit(request, self.clock);
+    }
+
+    fn read(&mut self, request: Request) {
+        let end = request.first + u64::from(request.sectors);
+        if self.dirty.covers(request.first, end) {
+            let sent = self.transfer(request.sectors, self.clock + self.parameters.overhead);
+            self.finish(request.id, sent);
+            return;
+        }
+        let pieces: Vec<Piece> = self.array.pieces(request.first, request.sectors).collect();
+        let number = self.number(Job {
+            request: Some(request),
+            sectors: u64::from(request.sectors),
+            open: pieces.len() as u32,
+            then: Vec::new(),
+        });
+        for piece in pieces {
+            // Of a mirror, the drive with less to do reads.
+            let other = piece.drive + 1;
+            let drive = if self.array.layout == ArrayLayout::Mirror
+                && self.outstanding[other] < self.outstanding[piece.drive]
+            {
+                other
+            } else {
+                piece.drive
+            };
+            self.part(number, drive, Operation::Read, piece.first, piece.sectors);
+        }
+    }
+}
+
+impl<D: Drive> Drive for Controller<D> {
+    fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    fn submit(&mut self, request: Request, now: Nanos) {
+        self.advance(now);
+        match request.operation {
+            Operation::Read => self.read(request),
+            Operation::Write { .. } if self.parameters.write_sectors > 0 => {
+                // The battery makes the cache durable.
+                self.waiting.push_back(request);
+            }
+            Operation::Write { .. } => {
+                let received = self.clock + self.parameters.overhead;
+                self.transfer(request.sectors, received);
+                self.write(Some(request), request.first, request.sectors);
+            }
+            Operation::Flush | Operation::Discard => {
+                self.finish(request.id, self.clock + self.parameters.overhead);
+            }
+        }
+        self.work();
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let drives = self.drives.iter().filter_map(Drive::next_event);
+        drives.chain(self.done.last().map(|done| done.at)).min()
+    }
+
+    fn complete(&mut self, now: Nanos) -> Option<Completion> {
+        self.advance(now);
+        self.done.pop_if(|done| done.at <= now)
+    }
+}

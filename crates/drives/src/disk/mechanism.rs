@@ -1,0 +1,130 @@
+//! Arm, heads and platter: how long it takes until sectors have passed the head.
+
+use super::geometry::{Geometry, Place};
+use super::seek::SeekCurve;
+use crate::Nanos;
+
+/// The moving parts of a disk.
+#[derive(Debug, Clone)]
+pub(super) struct Mechanism {
+    pub(super) geometry: Geometry,
+    pub(super) seek: SeekCurve,
+    /// Time to switch to another surface of the same cylinder.
+    pub(super) head_switch: Nanos,
+    /// Added to a seek or head switch before a write: the arm must be nearer to the middle of the
+    /// track than for a read. Negative where the drive was measured so.
+    pub(super) write_settle: i64,
+    /// How far the platter had turned at instant 0.
+    pub(super) phase: Nanos,
+    /// Where the arm stands.
+    pub(super) cylinder: u32,
+    pub(super) head: u32,
+}
+
+/// When sectors pass the head.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Pass {
+    /// The first sector has been read or written.
+    pub(super) first: Nanos,
+    /// All of them have.
+    pub(super) end: Nanos,
+}
+
+impl Mechanism {
+    /// When `sectors` from `first` on have passed the head, beginning at `now` from where the arm
+    /// stands.
+    pub(super) fn pass(&self, first: u64, sectors: u32, write: bool, now: Nanos) -> Pass {
+        let mut place = self.geometry.place(first);
+        let mut at = now + self.position(&place, write, now);
+        let first_passed = at + place.sector_time as Nanos;
+        let (mut sector, mut left) = (first, sectors.max(1));
+        loop {
+            let here = left.min(place.left_on_track);
+            at += (f64::from(here) * place.sector_time).round() as Nanos;
+            left -= here;
+            sector += u64::from(here);
+            // A request beyond the last sector ends at the last.
+            if left == 0 || sector >= self.geometry.sectors() {
+                return Pass {
+                    first: first_passed.min(at),
+                    end: at,
+                };
+            }
+            let next = self.geometry.place(sector);
+            at += self.between((place.cylinder, place.head), &next, write, at);
+            place = next;
+        }
+    }
+
+    /// How long from `now` until the sector at `place` is under the head.
+    pub(super) fn position(&self, place: &Place, write: bool, now: Nanos) -> Nanos {
+        self.between((self.cylinder, self.head), place, write, now)
+    }
+
+    fn between(&self, from: (u32, u32), to: &Place, write: bool, now: Nanos) -> Nanos {
+        let moved = if from.0 != to.cylinder {
+            self.seek.time(from.0.abs_diff(to.cylinder))
+        } else if from.1 != to.head {
+            self.head_switch
+        } else {
+            0
+        };
+        let settled = if moved > 0 && write {
+            moved.saturating_add_signed(self.write_settle)
+        } else {
+            moved
+        };
+        settled + self.rotation(to.angle, now + settled)
+    }
+
+    /// How long from `now` until `angle` is under the head.
+    fn rotation(&self, angle: f64, now: Nanos) -> Nanos {
+        let revolution = self.geometry.revolution();
+        let target = (angle * revolution as f64) as Nanos;
+        let turned = (now + self.phase) % revolution;
+        let wait = (target + revolution - turned) % revolution;
+        // Angles and times are rounded: a sector that is just arriving must not cost a revolution.
+        if revolution - wait <= revolution / 50_000 {
+            0
+        } else {
+            wait
+        }
+    }
+
+    /// How far sequential reading that stood before `sector` at `since` has come at `now`, at most
+    /// to `limit`, and since when it has stood there.
+    pub(super) fn read_on(
+        &self,
+        mut sector: u64,
+        limit: u64,
+        mut since: Nanos,
+        now: Nanos,
+    ) -> (u64, Nanos) {
+        let limit = limit.min(self.geometry.sectors());
+        let mut from = self.geometry.place(sector.saturating_sub(1));
+        while sector < limit {
+            let place = self.geometry.place(sector);
+            let begin = since + self.between((from.cylinder, from.head), &place, false, since);
+            if begin >= now {
+                break;
+            }
+            let passed = ((now - begin) as f64 / place.sector_time) as u64;
+            let here = passed
+                .min(u64::from(place.left_on_track))
+                .min(limit - sector);
+            sector += here;
+            since = begin + (here as f64 * place.sector_time) as Nanos;
+            if here == passed {
+                break;
+            }
+            from = place;
+        }
+        (sector, since)
+    }
+
+    /// Puts the arm over a sector.
+    pub(super) fn move_to(&mut self, sector: u64) {
+        let place = self.geometry.place(sector);
+        (self.cylinder, self.head) = (place.cylinder, place.head);
+    }
+}

@@ -1,0 +1,519 @@
+//! A hard disk: zones, seeks, rotation, read-ahead, command queue and volatile write cache.
+//!
+//! The controller answers from its caches while the arm does something else; the arm does one thing
+//! at a time. What the arm does next is decided when it becomes free: a read, a write that must be
+//! durable, or destaging of the write cache.
+
+mod geometry;
+mod mechanism;
+mod read_cache;
+mod seek;
+#[cfg(test)]
+mod tests;
+
+pub use geometry::{Geometry, GeometryError, Zone};
+pub use seek::{SeekCurve, SeekError};
+
+use crate::extents::Extents;
+use crate::{Completion, Drive, Nanos, Operation, Request};
+use mechanism::Mechanism;
+use read_cache::ReadCache;
+use std::collections::VecDeque;
+
+/// Sectors destaged in one movement at most: 1 MiB, about a track of a large disk.
+const DESTAGE_MAX: u64 = 2048;
+
+/// A queued request older than this is served next, however far away it is: the limit of
+/// shortest-positioning-time-first, which alone would starve the edges of the disk.
+const STARVED: Nanos = 500_000_000;
+
+/// Requests and ranges there is room for before anything is allocated again.
+const ROOM: usize = 4096;
+
+/// Time the controller needs for a command before the arm or a cache does its part, by what was
+/// done before: firmware switches between reading and writing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Overheads {
+    /// A read that the cache answers, after a read and after a write.
+    pub read_hit: [Nanos; 2],
+    /// A read that needs the platter.
+    pub read_miss: [Nanos; 2],
+    /// A write that continues what is in the write cache.
+    pub write_hit: [Nanos; 2],
+    /// Any other write.
+    pub write_miss: [Nanos; 2],
+}
+
+impl Overheads {
+    /// The same for every command.
+    #[must_use]
+    pub const fn all(time: Nanos) -> Self {
+        Self {
+            read_hit: [time; 2],
+            read_miss: [time; 2],
+            write_hit: [time; 2],
+            write_miss: [time; 2],
+        }
+    }
+}
+
+/// A disk's buffer memory and how it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cache {
+    /// Segments for reading; 0: nothing read is kept.
+    pub segments: usize,
+    /// Sectors in each.
+    pub segment_sectors: u64,
+    /// Sectors read ahead of a request.
+    pub read_ahead: u64,
+    /// Sectors of written data the volatile cache may hold; 0: every write goes to the platter
+    /// before it completes.
+    pub write_sectors: u64,
+    /// How long the disk is idle before it destages what it could still merge with later writes.
+    pub destage_after: Nanos,
+}
+
+/// A modelled hard disk before it turns: every parameter, public and plain.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DiskParameters {
+    /// Zones, surfaces and rotation.
+    pub geometry: Geometry,
+    /// Arm movement.
+    pub seek: SeekCurve,
+    /// Time to switch to another surface of the same cylinder.
+    pub head_switch: Nanos,
+    /// Added to a movement of the arm before a write, nanoseconds.
+    pub write_settle: i64,
+    /// Controller times.
+    pub overheads: Overheads,
+    /// Time the bus takes for one sector, reading and writing.
+    pub bus_sector: [Nanos; 2],
+    /// Buffer memory.
+    pub cache: Cache,
+    /// Commands the disk holds and may reorder; 1: none.
+    pub queue_depth: usize,
+    /// Sectors of 512 bytes in one physical sector: 1, or 8 for 4 KiB. A write that covers one only
+    /// in part costs a revolution to read the rest of it.
+    pub physical_sectors: u32,
+    /// How far the platter had turned at instant 0, nanoseconds of a revolution: one of the
+    /// accidents that differ between two runs.
+    pub phase: Nanos,
+}
+
+/// A modelled hard disk.
+#[derive(Debug, Clone)]
+pub struct Disk {
+    mechanism: Mechanism,
+    overheads: Overheads,
+    bus_sector: [Nanos; 2],
+    cache: Cache,
+    queue_depth: usize,
+    physical_sectors: u32,
+    reads: ReadCache,
+    /// Written, acknowledged, not yet on the platter.
+    dirty: Extents,
+    /// Being written to the platter now.
+    destaging: Option<(u64, u64)>,
+    /// What needs the arm.
+    queue: Vec<Queued>,
+    /// What has arrived and cannot be looked at yet: the queue is full, the write cache is full, or
+    /// a flush is under way.
+    waiting: VecDeque<(Request, Nanos)>,
+    flushing: Option<(u64, Nanos)>,
+    arm: Option<Movement>,
+    /// When the arm last had nothing to do.
+    idle_since: Nanos,
+    /// Where the last run was destaged to.
+    elevator: u64,
+    bus_free: Nanos,
+    last_was_write: bool,
+    /// Completed, not yet handed out; sorted by instant, latest first.
+    done: Vec<Completion>,
+    clock: Nanos,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Queued {
+    request: Request,
+    arrived: Nanos,
+    /// When the controller has understood it.
+    ready: Nanos,
+}
+
+/// What the arm is doing.
+#[derive(Debug, Clone, Copy)]
+enum Movement {
+    Serve {
+        queued: Queued,
+        first: Nanos,
+        end: Nanos,
+    },
+    Destage {
+        end: Nanos,
+    },
+}
+
+impl Movement {
+    fn end(&self) -> Nanos {
+        match self {
+            Self::Serve { end, .. } | Self::Destage { end } => *end,
+        }
+    }
+}
+
+impl Disk {
+    /// A disk that stands at cylinder 0 with empty caches.
+    #[must_use]
+    pub fn new(parameters: DiskParameters) -> Self {
+        let DiskParameters { cache, .. } = parameters;
+        Self {
+            mechanism: Mechanism {
+                geometry: parameters.geometry,
+                seek: parameters.seek,
+                head_switch: parameters.head_switch,
+                write_settle: parameters.write_settle,
+                phase: parameters.phase,
+                cylinder: 0,
+                head: 0,
+            },
+            overheads: parameters.overheads,
+            bus_sector: parameters.bus_sector,
+            cache,
+            queue_depth: parameters.queue_depth.max(1),
+            physical_sectors: parameters.physical_sectors.max(1),
+            reads: ReadCache::new(cache.segments, cache.segment_sectors, cache.read_ahead),
+            dirty: Extents::with_capacity(ROOM),
+            destaging: None,
+            queue: Vec::with_capacity(ROOM),
+            waiting: VecDeque::with_capacity(ROOM),
+            flushing: None,
+            arm: None,
+            idle_since: 0,
+            elevator: 0,
+            bus_free: 0,
+            last_was_write: false,
+            done: Vec::with_capacity(ROOM),
+            clock: 0,
+        }
+    }
+
+    /// Sectors acknowledged but not yet on the platter: what a power cut would take.
+    #[must_use]
+    pub fn dirty_sectors(&self) -> u64 {
+        let under_way = self.destaging.map_or(0, |(first, end)| end - first);
+        self.dirty.sectors() + under_way
+    }
+
+    fn end_of(request: &Request) -> u64 {
+        request.first + u64::from(request.sectors)
+    }
+
+    fn overhead(&self, times: [Nanos; 2]) -> Nanos {
+        times[usize::from(self.last_was_write)]
+    }
+
+    fn finish(&mut self, id: u64, at: Nanos) {
+        let place = self.done.partition_point(|other| other.at > at);
+        self.done.insert(place, Completion { id, at });
+    }
+
+    /// Sends or receives the data of a request over the bus, which is free for one request at a time; returns
+    /// when the last has passed.
+    fn transfer(&mut self, request: &Request, from: Nanos, not_before: Nanos) -> Nanos {
+        let sector = self.bus_sector[usize::from(request.operation != Operation::Read)];
+        let begin = from.max(self.bus_free);
+        let end = (begin + u64::from(request.sectors) * sector).max(not_before + sector);
+        self.bus_free = end;
+        end
+    }
+
+    /// Everything the disk does by itself up to `now`, in order of time.
+    fn advance(&mut self, now: Nanos) {
+        loop {
+            self.start(self.clock);
+            let next = self.internal_event().filter(|next| *next <= now);
+            let Some(next) = next else { break };
+            self.clock = self.clock.max(next);
+            if self.arm.is_some_and(|arm| arm.end() <= self.clock) {
+                self.arrive();
+            }
+        }
+        self.clock = self.clock.max(now);
+        self.start(self.clock);
+    }
+
+    /// When the disk's own state changes next.
+    fn internal_event(&self) -> Option<Nanos> {
+        if let Some(arm) = self.arm {
+            return Some(arm.end());
+        }
+        let ready = self.queue.iter().map(|queued| queued.ready).min();
+        // The write cache is destaged in idle time only while no command waits for the arm.
+        let idle = self.queue.is_empty() && !self.dirty.is_empty();
+        let idle = idle.then_some(self.idle_since + self.cache.destage_after);
+        let next = [ready, idle].into_iter().flatten().min();
+        next.map(|at| at.max(self.clock))
+    }
+
+    /// The arm has done what it was doing.
+    fn arrive(&mut self) {
+        match self.arm.take() {
+            Some(Movement::Serve { queued, first, end }) => self.served(queued.request, first, end),
+            Some(Movement::Destage { .. }) => self.destaging = None,
+            None => {}
+        }
+        self.idle_since = self.clock;
+        self.admit();
+    }
+
+    fn served(&mut self, request: Request, first: Nanos, end: Nanos) {
+        if request.operation == Operation::Read {
+            // Sectors cross the bus while later ones are still being read.
+            let sent = self.transfer(&request, first, end);
+            self.finish(request.id, sent);
+            self.reads.fill(request.first, Self::end_of(&request), end);
+        } else {
+            self.finish(request.id, end);
+        }
+    }
+
+    /// Takes waiting requests as far as there is room for them.
+    fn admit(&mut self) {
+        while let Some((request, arrived)) = self.waiting.front().copied() {
+            if !self.fits(&request) {
+                break;
+            }
+            self.waiting.pop_front();
+            self.take(request, arrived);
+        }
+        self.end_flush();
+    }
+
+    fn fits(&self, request: &Request) -> bool {
+        if self.flushing.is_some() {
+            return false;
+        }
+        match request.operation {
+            // Flush is no queued command: everything before it completes first.
+            Operation::Flush => self.queue.is_empty() && self.arm_serves().is_none(),
+            Operation::Write { durable: false } if self.cache.write_sectors > 0 => {
+                let with = self.dirty_sectors() + u64::from(request.sectors);
+                with <= self.cache.write_sectors || self.dirty_sectors() == 0
+            }
+            _ => self.queue.len() + usize::from(self.arm_serves().is_some()) < self.queue_depth,
+        }
+    }
+
+    fn arm_serves(&self) -> Option<&Queued> {
+        match &self.arm {
+            Some(Movement::Serve { queued, .. }) => Some(queued),
+            _ => None,
+        }
+    }
+
+    fn take(&mut self, request: Request, arrived: Nanos) {
+        let now = self.clock.max(arrived);
+        match request.operation {
+            Operation::Flush => {
+                self.flushing = Some((request.id, now));
+            }
+            Operation::Read => self.take_read(request, arrived, now),
+            // A disk overwrites in place: there is nothing to free.
+            Operation::Discard => {
+                let ready = now + self.overhead(self.overheads.write_hit);
+                self.finish(request.id, ready);
+            }
+            Operation::Write { durable } => self.take_write(request, durable, arrived, now),
+        }
+        self.last_was_write = matches!(request.operation, Operation::Write { .. });
+    }
+
+    fn take_read(&mut self, request: Request, arrived: Nanos, now: Nanos) {
+        let (first, end) = (request.first, Self::end_of(&request));
+        let written = self.dirty.covers(first, end)
+            || self
+                .destaging
+                .is_some_and(|range| range.0 <= first && end <= range.1);
+        let cached = if written {
+            Some(now)
+        } else if self.dirty.touches(first, end) {
+            None
+        } else {
+            self.reads.available(first, end, now, &self.mechanism)
+        };
+        if let Some(at) = cached {
+            let ready = now + self.overhead(self.overheads.read_hit);
+            let sent = self.transfer(&request, ready, at);
+            self.finish(request.id, sent);
+        } else {
+            let ready = now + self.overhead(self.overheads.read_miss);
+            self.queue.push(Queued {
+                request,
+                arrived,
+                ready,
+            });
+        }
+    }
+
+    fn take_write(&mut self, request: Request, durable: bool, arrived: Nanos, now: Nanos) {
+        let (first, end) = (request.first, Self::end_of(&request));
+        self.reads.invalidate(first, end);
+        if durable || self.cache.write_sectors == 0 {
+            self.dirty.remove(first, end);
+            let ready = now + self.overhead(self.overheads.write_miss);
+            // The arm moves while the data still arrive; what is behind it is later than both.
+            self.transfer(&request, ready, ready);
+            self.queue.push(Queued {
+                request,
+                arrived,
+                ready,
+            });
+            return;
+        }
+        let continued = self.dirty.insert(first, end);
+        let times = if continued {
+            self.overheads.write_hit
+        } else {
+            self.overheads.write_miss
+        };
+        let ready = now + self.overhead(times);
+        let received = self.transfer(&request, ready, ready);
+        self.finish(request.id, received);
+    }
+
+    /// A flush completes when nothing acknowledged is left in the volatile cache.
+    fn end_flush(&mut self) {
+        if let Some((id, since)) = self.flushing
+            && self.dirty_sectors() == 0
+        {
+            self.flushing = None;
+            self.finish(
+                id,
+                self.clock.max(since) + self.overhead(self.overheads.write_hit),
+            );
+            self.admit();
+        }
+    }
+
+    /// Gives the arm something to do, if it is free and there is something.
+    fn start(&mut self, now: Nanos) {
+        if self.arm.is_some() {
+            return;
+        }
+        self.end_flush();
+        let full = self.dirty.sectors() * 10 >= self.cache.write_sectors * 9;
+        let must = !self.dirty.is_empty() && (self.flushing.is_some() || full);
+        let blocked = !self.dirty.is_empty() && !self.waiting.is_empty();
+        let idle = !self.dirty.is_empty() && now >= self.idle_since + self.cache.destage_after;
+        if must {
+            self.destage(now);
+        } else if let Some(at) = self.choose(now) {
+            let queued = self.queue.swap_remove(at);
+            self.serve(queued, now);
+        } else if self.queue.is_empty() && (blocked || idle) {
+            self.destage(now);
+        }
+    }
+
+    /// The queued request to serve next: that with the shortest positioning time, or one that has
+    /// waited too long.
+    fn choose(&self, now: Nanos) -> Option<usize> {
+        let ready = |queued: &&Queued| queued.ready <= now;
+        let oldest = self
+            .queue
+            .iter()
+            .filter(ready)
+            .min_by_key(|at| at.arrived)?;
+        let starved = now.saturating_sub(oldest.arrived) > STARVED;
+        let key = |queued: &Queued| {
+            let place = self.mechanism.geometry.place(queued.request.first);
+            let write = queued.request.operation != Operation::Read;
+            let near = self.mechanism.position(&place, write, now);
+            if starved || self.queue_depth == 1 {
+                (queued.arrived, near)
+            } else {
+                (near, queued.arrived)
+            }
+        };
+        let all = self.queue.iter().enumerate();
+        let candidates = all.filter(|(_, queued)| queued.ready <= now);
+        candidates
+            .min_by_key(|(_, queued)| key(queued))
+            .map(|(at, _)| at)
+    }
+
+    fn serve(&mut self, queued: Queued, now: Nanos) {
+        let (request, write) = (queued.request, queued.request.operation != Operation::Read);
+        self.leave_read_ahead(now);
+        let (first, end) = (request.first, Self::end_of(&request));
+        let pass = if write {
+            let end = self.write_pass(first, end, now);
+            mechanism::Pass { first: end, end }
+        } else {
+            self.mechanism.pass(first, request.sectors, false, now)
+        };
+        self.mechanism.move_to(end.saturating_sub(1));
+        self.arm = Some(Movement::Serve {
+            queued,
+            first: pass.first,
+            end: pass.end,
+        });
+    }
+
+    /// Writes one run of what is dirty, the next upward from where the last one ended.
+    fn destage(&mut self, now: Nanos) {
+        let Some((first, end)) = self.dirty.next_from(self.elevator) else {
+            return;
+        };
+        self.leave_read_ahead(now);
+        let end = end.min(first + DESTAGE_MAX);
+        self.elevator = end;
+        self.dirty.remove(first, end);
+        self.destaging = Some((first, end));
+        let until = self.write_pass(first, end, now);
+        self.mechanism.move_to(end - 1);
+        self.arm = Some(Movement::Destage { end: until });
+    }
+
+    /// When `first..end` is on the platter. Where an edge covers a physical sector only in part, the
+    /// rest of it is read first, and written one revolution later.
+    fn write_pass(&self, first: u64, end: u64, now: Nanos) -> Nanos {
+        let physical = u64::from(self.physical_sectors);
+        let (low, high) = (first - first % physical, end.next_multiple_of(physical));
+        let pass = self.mechanism.pass(low, (high - low) as u32, true, now);
+        if (low, high) == (first, end) {
+            pass.end
+        } else {
+            pass.end + self.mechanism.geometry.revolution()
+        }
+    }
+
+    fn leave_read_ahead(&mut self, now: Nanos) {
+        if let Some(reached) = self.reads.stop(now, &self.mechanism) {
+            self.mechanism.move_to(reached.saturating_sub(1));
+        }
+    }
+}
+
+impl Drive for Disk {
+    fn sectors(&self) -> u64 {
+        self.mechanism.geometry.sectors()
+    }
+
+    fn submit(&mut self, request: Request, now: Nanos) {
+        self.advance(now);
+        self.waiting.push_back((request, now));
+        self.admit();
+        self.start(self.clock);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        let done = self.done.last().map(|done| done.at);
+        [done, self.internal_event()].into_iter().flatten().min()
+    }
+
+    fn complete(&mut self, now: Nanos) -> Option<Completion> {
+        self.advance(now);
+        self.done.pop_if(|done| done.at <= now)
+    }
+}

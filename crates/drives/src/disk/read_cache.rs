@@ -1,0 +1,165 @@
+//! A disk's read cache: a few segments, each holding one run of sectors.
+
+use super::mechanism::Mechanism;
+use crate::Nanos;
+
+/// Segments, and the one that reading ahead still fills.
+#[derive(Debug, Clone)]
+pub(super) struct ReadCache {
+    segments: Vec<Segment>,
+    /// Most segments, and sectors in each.
+    segments_max: usize,
+    segment_sectors: u64,
+    /// Sectors read ahead of the last one asked for.
+    ahead: u64,
+    reading_on: Option<ReadingOn>,
+    uses: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct Segment {
+    first: u64,
+    end: u64,
+    used: u64,
+}
+
+/// The arm stays where it is, and what passes the head goes into a segment.
+#[derive(Debug, Clone, Copy)]
+struct ReadingOn {
+    segment: usize,
+    from: u64,
+    limit: u64,
+    since: Nanos,
+}
+
+impl ReadCache {
+    pub(super) fn new(segments: usize, segment_sectors: u64, ahead: u64) -> Self {
+        Self {
+            segments: Vec::with_capacity(segments),
+            segments_max: segments,
+            segment_sectors,
+            ahead,
+            reading_on: None,
+            uses: 0,
+        }
+    }
+
+    /// When the last of `first..end` is in the cache: at once where it is already, later where
+    /// reading ahead is about to get there; none: a miss.
+    pub(super) fn available(
+        &mut self,
+        first: u64,
+        end: u64,
+        now: Nanos,
+        mechanism: &Mechanism,
+    ) -> Option<Nanos> {
+        self.catch_up(now, mechanism);
+        let reading = self.reading_on;
+        let at = self.segments.iter().enumerate().position(|(at, segment)| {
+            let coming = reading.filter(|reading| reading.segment == at);
+            let known = segment.first <= first && first <= segment.end;
+            known && (end <= segment.end || coming.is_some_and(|reading| end <= reading.limit))
+        })?;
+        self.uses += 1;
+        self.segments[at].used = self.uses;
+        let segment = self.segments[at];
+        let at_once = end <= segment.end;
+        let Some(reading) = reading.filter(|reading| reading.segment == at) else {
+            return at_once.then_some(now);
+        };
+        let mut reading = reading;
+        if segment.end >= reading.limit {
+            // It had stopped with its segment full, and the platter turned on meanwhile.
+            reading.since = now;
+        }
+        // What the host fetches makes room: reading may go on by as much.
+        reading.limit = reading.limit.max(end + self.ahead);
+        self.reading_on = Some(reading);
+        if at_once {
+            return Some(now);
+        }
+        let mut arm = mechanism.clone();
+        arm.move_to(reading.from.saturating_sub(1));
+        let sectors = (end - reading.from) as u32;
+        let pass = arm.pass(reading.from, sectors, false, reading.since);
+        Some(pass.end)
+    }
+
+    /// Notes that `first..end` was read from the platter, done at `now`: it fills a segment, and
+    /// reading goes on behind it.
+    pub(super) fn fill(&mut self, first: u64, end: u64, now: Nanos) {
+        if self.segments_max == 0 {
+            return;
+        }
+        self.uses += 1;
+        let segment = Segment {
+            first: first.max(end.saturating_sub(self.segment_sectors)),
+            end,
+            used: self.uses,
+        };
+        let at = self.free(first, end);
+        if at == self.segments.len() {
+            self.segments.push(segment);
+        } else {
+            self.segments[at] = segment;
+        }
+        self.reading_on = Some(ReadingOn {
+            segment: at,
+            from: end,
+            limit: end + self.ahead.min(self.segment_sectors),
+            since: now,
+        });
+    }
+
+    /// The segment to take for `first..end`: one that it continues, a new one, or that used longest
+    /// ago.
+    fn free(&self, first: u64, end: u64) -> usize {
+        let same = self
+            .segments
+            .iter()
+            .position(|segment| segment.first <= end && first <= segment.end);
+        if let Some(at) = same {
+            return at;
+        }
+        if self.segments.len() < self.segments_max {
+            return self.segments.len();
+        }
+        let oldest = self.segments.iter().enumerate().min_by_key(|at| at.1.used);
+        oldest.map_or(0, |(at, _)| at)
+    }
+
+    /// Ends reading ahead, because the arm is needed. Returns the sector it had reached.
+    pub(super) fn stop(&mut self, now: Nanos, mechanism: &Mechanism) -> Option<u64> {
+        self.catch_up(now, mechanism);
+        let reading = self.reading_on.take()?;
+        Some(self.segments[reading.segment].end)
+    }
+
+    fn catch_up(&mut self, now: Nanos, mechanism: &Mechanism) {
+        let Some(reading) = &mut self.reading_on else {
+            return;
+        };
+        let (reached, since) = mechanism.read_on(reading.from, reading.limit, reading.since, now);
+        (reading.from, reading.since) = (reached, since);
+        let segment = &mut self.segments[reading.segment];
+        if reached > segment.end {
+            segment.end = reached;
+            segment.first = segment
+                .first
+                .max(reached.saturating_sub(self.segment_sectors));
+        }
+    }
+
+    /// Drops what a write has made out of date.
+    pub(super) fn invalidate(&mut self, first: u64, end: u64) {
+        let reading = self.reading_on.map(|reading| reading.segment);
+        for (at, segment) in self.segments.iter_mut().enumerate() {
+            if segment.first < end && first < segment.end {
+                (segment.first, segment.end) = (segment.end, segment.end);
+                if reading == Some(at) {
+                    self.reading_on = None;
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! Models of storage devices, evaluated in virtual time.
+//!
+//! A model answers one question: *when does this request complete?* It is a pure function of the
+//! requests it was given and their instants. It holds no data, does no I/O, and reads no clock, so
+//! the same requests give the same completions on every machine.
+//!
+//! A caller drives a model as a discrete-event simulation: [`Drive::submit`] hands over a request,
+//! [`Drive::next_event`] says when something happens next, and [`Drive::complete`] returns what has
+//! completed by then.
+
+mod card;
+mod controller;
+mod disk;
+mod extents;
+mod line;
+mod request;
+mod ssd;
+mod volume;
+
+pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, Seek, Stated};
+pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
+pub use disk::{
+    Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,
+};
+pub use line::{Line, LineError};
+pub use request::{Completion, Drive, Nanos, Operation, Request, SECTOR};
+pub use ssd::{MAPPING_UNIT, Ssd, SsdError, SsdParameters};
+pub use volume::{Volume, VolumeError, VolumeParameters};

@@ -1,0 +1,249 @@
+//! Flash behind the controller: where each unit lies, and what each die is busy with.
+
+use super::{MAPPING_UNIT, SsdError, SsdParameters};
+use crate::{Nanos, SECTOR};
+
+/// No unit, no place.
+const NONE: u32 = u32::MAX;
+
+/// Free blocks of a die below which garbage is collected: one to move data into, one for the host.
+const SPARE_BLOCKS: u32 = 2;
+
+/// Dies with their blocks, and the mapping.
+#[derive(Debug, Clone)]
+pub(super) struct Flash {
+    times: SsdParameters,
+    dies: Vec<Die>,
+    /// Place of each unit the host sees, counted over all dies; [`NONE`]: nowhere.
+    place: Vec<u32>,
+    /// Unit at each place; [`NONE`]: nothing valid.
+    unit: Vec<u32>,
+    units_per_page: u32,
+    units_per_block: u32,
+    blocks_per_die: u32,
+    next_die: usize,
+    /// When each channel becomes free.
+    channels: Vec<Nanos>,
+    slc_left: u64,
+    host_units: u64,
+    programmed_units: u64,
+}
+
+#[derive(Debug, Clone)]
+struct Die {
+    free_at: Nanos,
+    /// Valid units of each block.
+    valid: Vec<u32>,
+    free: Vec<u32>,
+    /// Block being filled, and units already taken in it.
+    open: u32,
+    taken: u32,
+}
+
+impl Flash {
+    pub(super) fn new(parameters: &SsdParameters) -> Result<Self, SsdError> {
+        let dies = parameters.channels * parameters.dies_per_channel;
+        let units_per_page = (parameters.page / MAPPING_UNIT) as u32;
+        let units_per_block = units_per_page * parameters.pages_per_block;
+        let units = (parameters.sectors * SECTOR).div_ceil(MAPPING_UNIT);
+        if dies == 0 || units_per_block == 0 || units == 0 {
+            return Err(SsdError::Empty);
+        }
+        let blocks = units.div_ceil(u64::from(units_per_block) * u64::from(dies)) as u32;
+        let spare = (f64::from(blocks) * parameters.over_provisioning) as u32;
+        // One more is open on each die at any time.
+        if spare <= SPARE_BLOCKS {
+            return Err(SsdError::NoSpare {
+                needed: SPARE_BLOCKS + 1,
+            });
+        }
+        let blocks_per_die = blocks + spare;
+        let places = dies as usize * blocks_per_die as usize * units_per_block as usize;
+        let die = Die {
+            free_at: 0,
+            valid: vec![0; blocks_per_die as usize],
+            free: (1..blocks_per_die).rev().collect(),
+            open: 0,
+            taken: 0,
+        };
+        Ok(Self {
+            times: *parameters,
+            dies: vec![die; dies as usize],
+            place: vec![NONE; units as usize],
+            unit: vec![NONE; places],
+            units_per_page,
+            units_per_block,
+            blocks_per_die,
+            next_die: 0,
+            channels: vec![0; parameters.channels as usize],
+            slc_left: parameters.slc_bytes / MAPPING_UNIT,
+            host_units: 0,
+            programmed_units: 0,
+        })
+    }
+
+    /// Units programmed at once.
+    pub(super) fn page_units(&self) -> u64 {
+        u64::from(self.units_per_page)
+    }
+
+    pub(super) fn write_amplification(&self) -> Option<f64> {
+        (self.host_units > 0).then(|| self.programmed_units as f64 / self.host_units as f64)
+    }
+
+    fn die_of(&self, place: u32) -> usize {
+        (place / (self.units_per_block * self.blocks_per_die)) as usize
+    }
+
+    fn block_of(&self, place: u32) -> usize {
+        (place / self.units_per_block % self.blocks_per_die) as usize
+    }
+
+    /// When a unit has been read at `now` or later; at once where it is not mapped.
+    pub(super) fn read(&mut self, unit: u32, now: Nanos) -> Nanos {
+        let place = self.place.get(unit as usize).copied().unwrap_or(NONE);
+        if place == NONE {
+            return now;
+        }
+        let at = self.die_of(place);
+        let die = &mut self.dies[at];
+        // A program or an erase under way is suspended, and goes on later by as much.
+        let begin = die.free_at.min(now + self.times.suspend).max(now);
+        let sensed = begin + self.times.read;
+        die.free_at = die.free_at.max(begin) + self.times.read;
+        self.move_units(at, 1, sensed)
+    }
+
+    /// Moves units over the channel of a die; returns when they have passed.
+    fn move_units(&mut self, die: usize, units: u32, from: Nanos) -> Nanos {
+        let channels = self.channels.len();
+        let channel = &mut self.channels[die % channels];
+        *channel = from.max(*channel) + u64::from(units) * self.times.channel_unit;
+        *channel
+    }
+
+    /// Programs units of the host as one page of the next die; returns when that is done.
+    pub(super) fn program(&mut self, units: impl Iterator<Item = u32>, now: Nanos) -> Nanos {
+        let at = self.next_die;
+        self.next_die = (at + 1) % self.dies.len();
+        self.collect_garbage(at, now);
+        let mut count = 0;
+        for unit in units {
+            self.put(at, unit);
+            count += 1;
+        }
+        self.host_units += u64::from(count);
+        self.fill_page(at, count);
+        let slc = self.slc_left >= u64::from(count);
+        self.slc_left = self.slc_left.saturating_sub(u64::from(count));
+        let time = if slc {
+            self.times.program_slc
+        } else {
+            self.times.program
+        };
+        let moved = self.move_units(at, count, now);
+        let die = &mut self.dies[at];
+        die.free_at = die.free_at.max(moved) + time;
+        die.free_at
+    }
+
+    /// Takes the rest of a page that was programmed only partly filled: flash is programmed by
+    /// whole pages.
+    fn fill_page(&mut self, die: usize, count: u32) {
+        let rest = (self.units_per_page - count % self.units_per_page) % self.units_per_page;
+        self.dies[die].taken += rest;
+        self.programmed_units += u64::from(count + rest);
+    }
+
+    /// Maps a unit to the next place of a die's open block.
+    fn put(&mut self, at: usize, unit: u32) {
+        if self.dies[at].taken >= self.units_per_block {
+            self.open_block(at);
+        }
+        self.unmap(unit);
+        let die = &mut self.dies[at];
+        let block = at as u32 * self.blocks_per_die + die.open;
+        let place = block * self.units_per_block + die.taken;
+        die.taken += 1;
+        die.valid[die.open as usize] += 1;
+        self.unit[place as usize] = unit;
+        if let Some(known) = self.place.get_mut(unit as usize) {
+            *known = place;
+        }
+    }
+
+    fn open_block(&mut self, at: usize) {
+        let die = &mut self.dies[at];
+        // Garbage collection keeps SPARE_BLOCKS free, so there always is one.
+        if let Some(block) = die.free.pop() {
+            (die.open, die.taken) = (block, 0);
+        }
+    }
+
+    /// Forgets where a unit lies: what is there is garbage.
+    pub(super) fn unmap(&mut self, unit: u32) {
+        let Some(place) = self.place.get_mut(unit as usize) else {
+            return;
+        };
+        let old = std::mem::replace(place, NONE);
+        if old != NONE {
+            let (die, block) = (self.die_of(old), self.block_of(old));
+            self.dies[die].valid[block] -= 1;
+            self.unit[old as usize] = NONE;
+        }
+    }
+
+    /// Frees blocks of a die until enough are free: each time the one with the least valid data,
+    /// whose units are moved first (greedy garbage collection).
+    fn collect_garbage(&mut self, at: usize, now: Nanos) {
+        while (self.dies[at].free.len() as u32) < SPARE_BLOCKS {
+            let die = &self.dies[at];
+            let candidates = die.valid.iter().enumerate();
+            let used = candidates.filter(|(block, _)| {
+                let block = *block as u32;
+                block != die.open && !die.free.contains(&block)
+            });
+            let Some((block, valid)) = used.min_by_key(|(_, valid)| **valid) else {
+                return;
+            };
+            if *valid >= self.units_per_block {
+                return;
+            }
+            self.clear(at, block as u32, now);
+        }
+    }
+
+    fn clear(&mut self, at: usize, block: u32, now: Nanos) {
+        let first = (at as u32 * self.blocks_per_die + block) * self.units_per_block;
+        let mut moved = 0;
+        for place in first..first + self.units_per_block {
+            let unit = self.unit[place as usize];
+            if unit != NONE {
+                self.put(at, unit);
+                moved += 1;
+            }
+        }
+        self.fill_page(at, moved);
+        let pages = u64::from(moved.div_ceil(self.units_per_page));
+        let die = &mut self.dies[at];
+        let copy = pages * (self.times.read + self.times.program);
+        die.free_at = die.free_at.max(now) + copy + self.times.erase;
+        die.free.insert(0, block);
+    }
+}
+
+#[cfg(test)]
+impl Flash {
+    /// Whether mapping, its reverse and the counts of valid units agree.
+    pub(super) fn is_consistent(&self) -> bool {
+        let there = self
+            .place
+            .iter()
+            .enumerate()
+            .all(|(unit, place)| *place == NONE || self.unit[*place as usize] == unit as u32);
+        let mapped = self.place.iter().filter(|place| **place != NONE).count();
+        let held = self.unit.iter().filter(|unit| **unit != NONE).count();
+        let valid: u32 = self.dies.iter().flat_map(|die| &die.valid).sum();
+        there && mapped == held && valid as usize == mapped
+    }
+}

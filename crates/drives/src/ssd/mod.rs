@@ -1,0 +1,264 @@
+//! A solid-state drive: dies on channels, a page mapping, garbage collection, and a write buffer.
+//!
+//! Each die does one thing at a time, so its timeline is the instant at which it becomes free. A
+//! request is laid onto those timelines as it comes; when it completes is known at once.
+
+mod flash;
+#[cfg(test)]
+mod tests;
+
+use crate::{Completion, Drive, Nanos, Operation, Request, SECTOR};
+use flash::Flash;
+use std::collections::VecDeque;
+
+/// Bytes that are mapped as one: what SSDs of today map by.
+pub const MAPPING_UNIT: u64 = 4096;
+
+/// Sectors in a mapping unit.
+const UNIT_SECTORS: u64 = MAPPING_UNIT / SECTOR;
+
+/// Requests there is room for before anything is allocated again.
+const ROOM: usize = 4096;
+
+/// Every parameter of an SSD, public and plain.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SsdParameters {
+    /// Sectors of [`SECTOR`] bytes the host sees.
+    pub sectors: u64,
+    /// Channels between controller and flash.
+    pub channels: u32,
+    /// Dies on each channel; planes that program together count as one die.
+    pub dies_per_channel: u32,
+    /// Bytes programmed at once on a die.
+    pub page: u64,
+    /// Pages erased at once.
+    pub pages_per_block: u32,
+    /// Share of flash beyond what the host sees: 0.07 for 7 %.
+    pub over_provisioning: f64,
+    /// Time of a die to read a page.
+    pub read: Nanos,
+    /// To program one, in the drive's ordinary mode.
+    pub program: Nanos,
+    /// To program one in SLC mode, while the SLC cache has room.
+    pub program_slc: Nanos,
+    /// Bytes of SLC cache; 0: none.
+    pub slc_bytes: u64,
+    /// To erase a block.
+    pub erase: Nanos,
+    /// How long a read may have to wait for a program or an erase that is suspended for it.
+    pub suspend: Nanos,
+    /// Time to move one mapping unit over a channel.
+    pub channel_unit: Nanos,
+    /// Time of the controller for a command.
+    pub overhead: Nanos,
+    /// Time of the host interface for one sector.
+    pub bus_sector: Nanos,
+    /// Bytes of written data held before they are programmed.
+    pub buffer: u64,
+    /// Whether capacitors keep the buffer over a power cut: a flush then costs nothing.
+    pub protected: bool,
+}
+
+/// Why parameters make no drive.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum SsdError {
+    /// There is no die, no page, or no sector.
+    #[error("there is no capacity, no die, or a page smaller than {MAPPING_UNIT} bytes")]
+    Empty,
+    /// Garbage collection needs spare blocks on every die.
+    #[error(
+        "over-provisioning leaves fewer than {needed} spare blocks for each die; enlarge it, or make blocks smaller"
+    )]
+    NoSpare {
+        /// Spare blocks each die needs.
+        needed: u32,
+    },
+}
+
+/// A modelled solid-state drive.
+#[derive(Debug, Clone)]
+pub struct Ssd {
+    parameters: SsdParameters,
+    flash: Flash,
+    /// Units written into the buffer, in order, not yet given to a die.
+    filling: VecDeque<u32>,
+    /// Units on their way to flash, with the instant at which each page is programmed; sorted.
+    draining: VecDeque<(Nanos, u32)>,
+    /// Units in `draining`.
+    in_flight: u64,
+    bus_free: Nanos,
+    /// Completed, not yet handed out; sorted by instant, latest first.
+    done: Vec<Completion>,
+}
+
+impl Ssd {
+    /// A drive that has been erased: nothing is mapped.
+    ///
+    /// # Errors
+    /// When the parameters leave no room for data, or none for garbage collection.
+    pub fn new(parameters: SsdParameters) -> Result<Self, SsdError> {
+        Ok(Self {
+            flash: Flash::new(&parameters)?,
+            parameters,
+            filling: VecDeque::with_capacity(ROOM),
+            draining: VecDeque::with_capacity(ROOM),
+            in_flight: 0,
+            bus_free: 0,
+            done: Vec::with_capacity(ROOM),
+        })
+    }
+
+    /// Bytes programmed for each byte the host wrote, since the drive was new; none before the
+    /// first write.
+    #[must_use]
+    pub fn write_amplification(&self) -> Option<f64> {
+        self.flash.write_amplification()
+    }
+
+    fn units(&self, request: &Request) -> std::ops::Range<u32> {
+        let last = self.parameters.sectors.div_ceil(UNIT_SECTORS);
+        let end = request.first + u64::from(request.sectors);
+        let first = (request.first / UNIT_SECTORS).min(last);
+        let end = end.div_ceil(UNIT_SECTORS).min(last);
+        first as u32..end as u32
+    }
+
+    fn finish(&mut self, id: u64, at: Nanos) {
+        let place = self.done.partition_point(|other| other.at > at);
+        self.done.insert(place, Completion { id, at });
+    }
+
+    /// Sends or receives `sectors` over the host interface, one request at a time.
+    fn transfer(&mut self, sectors: u32, from: Nanos) -> Nanos {
+        let begin = from.max(self.bus_free);
+        self.bus_free = begin + u64::from(sectors) * self.parameters.bus_sector;
+        self.bus_free
+    }
+
+    fn read(&mut self, request: &Request, now: Nanos) -> Nanos {
+        let ready = now + self.parameters.overhead;
+        let units = self.units(request);
+        let mut last = ready;
+        for unit in units {
+            // What is still in the buffer needs no flash.
+            let buffered = self.filling.contains(&unit);
+            if !buffered {
+                last = last.max(self.flash.read(unit, ready));
+            }
+        }
+        self.transfer(request.sectors, last)
+    }
+
+    fn write(&mut self, request: &Request, durable: bool, now: Nanos) -> Nanos {
+        let received = self.transfer(request.sectors, now + self.parameters.overhead);
+        let units = self.units(request);
+        // A write of part of a unit needs the rest of it.
+        let whole = request.first.is_multiple_of(UNIT_SECTORS)
+            && u64::from(request.sectors).is_multiple_of(UNIT_SECTORS);
+        let mut at = received;
+        if !whole {
+            for unit in [units.start, units.end.saturating_sub(1)] {
+                at = at.max(self.flash.read(unit, received));
+            }
+        }
+        for unit in units {
+            at = self.room(at);
+            self.filling.push_back(unit);
+            self.program_full_pages(at);
+        }
+        if durable && !self.parameters.protected {
+            at = at.max(self.program_all(at));
+        }
+        at
+    }
+
+    /// When the buffer has room for one more unit, at `now` or later.
+    fn room(&mut self, now: Nanos) -> Nanos {
+        let capacity = (self.parameters.buffer / MAPPING_UNIT).max(self.flash.page_units());
+        let mut at = now;
+        self.drained(at);
+        while self.filling.len() as u64 + self.in_flight >= capacity {
+            let Some((until, _)) = self.draining.front().copied() else {
+                break;
+            };
+            at = at.max(until);
+            self.drained(at);
+        }
+        at
+    }
+
+    fn drained(&mut self, now: Nanos) {
+        while let Some((_, units)) = self.draining.front().filter(|page| page.0 <= now) {
+            self.in_flight -= u64::from(*units);
+            self.draining.pop_front();
+        }
+    }
+
+    fn program_full_pages(&mut self, now: Nanos) {
+        while self.filling.len() as u64 >= self.flash.page_units() {
+            self.program_page(now);
+        }
+    }
+
+    /// Programs everything buffered, the last page only partly filled; returns when all of it is
+    /// in flash.
+    fn program_all(&mut self, now: Nanos) -> Nanos {
+        while !self.filling.is_empty() {
+            self.program_page(now);
+        }
+        self.draining.back().map_or(now, |page| page.0.max(now))
+    }
+
+    fn program_page(&mut self, now: Nanos) {
+        let units = self.filling.len().min(self.flash.page_units() as usize);
+        let end = self.flash.program(self.filling.drain(..units), now);
+        self.in_flight += units as u64;
+        // Dies differ in how busy they are, so pages do not end in the order they began.
+        let place = self.draining.partition_point(|page| page.0 <= end);
+        self.draining.insert(place, (end, units as u32));
+    }
+
+    fn flush(&mut self, now: Nanos) -> Nanos {
+        let ready = now + self.parameters.overhead;
+        if self.parameters.protected {
+            ready
+        } else {
+            self.program_all(ready)
+        }
+    }
+
+    fn discard(&mut self, request: &Request, now: Nanos) -> Nanos {
+        // Units that the range covers only in part keep their data.
+        let first = request.first.div_ceil(UNIT_SECTORS) as u32;
+        let end = ((request.first + u64::from(request.sectors)) / UNIT_SECTORS) as u32;
+        self.filling.retain(|unit| !(first..end).contains(unit));
+        for unit in first..end.min(self.units(request).end) {
+            self.flash.unmap(unit);
+        }
+        now + self.parameters.overhead
+    }
+}
+
+impl Drive for Ssd {
+    fn sectors(&self) -> u64 {
+        self.parameters.sectors
+    }
+
+    fn submit(&mut self, request: Request, now: Nanos) {
+        let at = match request.operation {
+            Operation::Read => self.read(&request, now),
+            Operation::Write { durable } => self.write(&request, durable, now),
+            Operation::Flush => self.flush(now),
+            Operation::Discard => self.discard(&request, now),
+        };
+        self.finish(request.id, at);
+    }
+
+    fn next_event(&self) -> Option<Nanos> {
+        self.done.last().map(|done| done.at)
+    }
+
+    fn complete(&mut self, now: Nanos) -> Option<Completion> {
+        self.done.pop_if(|done| done.at <= now)
+    }
+}

@@ -1,0 +1,33 @@
+//! What a machine of the lab is to be like.
+
+use crate::host::LabDisk;
+
+/// What a machine is to be like; all its guests are alike.
+#[derive(Debug, Clone)]
+pub(crate) struct Description {
+    /// How many guests.
+    pub(crate) nodes: usize,
+    /// Processors of each.
+    pub(crate) processors: usize,
+    /// Memory of each, bytes.
+    pub(crate) memory_bytes: u64,
+    /// Disks of each.
+    pub(crate) disks: Vec<LabDisk>,
+    /// A disk for what a guest keeps while it lives; none: memory alone.
+    pub(crate) scratch_bytes: Option<u64>,
+    /// The guest, from 1, whose console is this terminal.
+    pub(crate) shell_on: Option<usize>,
+}
+
+impl Default for Description {
+    fn default() -> Self {
+        Self {
+            nodes: 1,
+            processors: 1,
+            memory_bytes: 1 << 30,
+            disks: Vec::new(),
+            scratch_bytes: None,
+            shell_on: None,
+        }
+    }
+}

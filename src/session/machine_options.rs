@@ -1,0 +1,44 @@
+//! Other machines, as the command line names them.
+
+use crate::agent::ssh::{Destination, Way};
+use crate::failure::Failure;
+use crate::host::HostError;
+
+/// How the command line says that machines are reached.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SshOptions<'a> {
+    /// The ssh command, words separated by spaces.
+    pub(crate) command: &'a str,
+    /// Whether to be root there, by sudo.
+    pub(crate) sudo: bool,
+}
+
+impl SshOptions<'_> {
+    /// The way to a machine; `option` is the one that names it.
+    pub(super) fn way(&self, option: &str, on: &str) -> Result<Way, Failure> {
+        let to = Destination::parse(on);
+        let to = to.map_err(|why| Failure::usage(format!("{option}: {why}")))?;
+        let ssh: Vec<String> = self.command.split_whitespace().map(str::to_owned).collect();
+        if ssh.is_empty() {
+            return Err(Failure::usage("--ssh names no command").next("--ssh \"ssh -i KEY\""));
+        }
+        let sudo = self.sudo;
+        Ok(Way { to, ssh, sudo })
+    }
+}
+
+/// Which machines the command line names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MachineOptions<'a> {
+    /// Those a study is tried on.
+    pub(crate) on: &'a [String],
+    /// The other machines of its stacks.
+    pub(crate) peers: &'a [String],
+    /// How all of them are reached.
+    pub(crate) ssh: SshOptions<'a>,
+}
+
+/// A failure on another machine, with what can be done about it.
+pub(super) fn unable(error: HostError) -> Failure {
+    Failure::unable(error.to_string()).next(error.next())
+}
