@@ -186,37 +186,3 @@ fn probe(spec: &Spec) -> Result<Probe, StartError> {
         Probe::ByWorkers
     })
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::block_worker::tests::spec;
-
-    /// An empty file: no probe finds data, so plain calls are chosen.
-    fn choice(threads: u32, queue_depth: u32) -> EngineChoice {
-        let file = tempfile::NamedTempFile::new_in("/var/tmp").unwrap();
-        let mut spec = spec(0.0, 1);
-        spec.targets[0].path = file.path().into();
-        (spec.engine, spec.direct) = (IoEngine::Auto, true);
-        (spec.threads, spec.queue_depth) = (threads, queue_depth);
-        choose(&spec).unwrap()
-    }
-
-    #[test]
-    fn a_queue_too_deep_for_threads_uses_a_ring() {
-        if let Err(error) = uring::allowed() {
-            println!("skipped: {error}");
-            return;
-        }
-        let few = choice(2, 32);
-        assert_eq!((few.way, few.workers), (IoMethod::Sync, 64), "{}", few.why);
-        let many = choice(16, 128);
-        assert_eq!(
-            (many.way, many.workers),
-            (IoMethod::Uring, 16),
-            "{}",
-            many.why
-        );
-        assert!(many.why.contains("2048 threads"), "{}", many.why);
-    }
-}

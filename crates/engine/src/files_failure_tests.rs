@@ -111,27 +111,6 @@ fn a_file_with_too_many_names_fails_the_phase() {
     assert_eq!(error.errno, Errno::MLINK.raw_os_error());
 }
 
-#[test]
-fn a_file_system_without_room_for_names_fails_the_phase() {
-    let Some(mount) = crate::tree::tests::TestMount::tmpfs("size=1m,nr_inodes=40") else {
-        return;
-    };
-    let control = Control::default();
-    let set = FileSet {
-        directories: 60,
-        threads: 1,
-        size_max: 0,
-        ..set(mount.path())
-    };
-    let outcome = set.mkdir(plain(&control)).unwrap();
-    let counts = counts(&outcome);
-    let error = outcome.error.unwrap();
-    // The root is one of the forty.
-    assert_eq!(error.path, mount.path().join("d000039"));
-    assert_eq!(error.errno, Errno::NOSPC.raw_os_error());
-    assert_eq!(counts, [(Op::Mkdir, 39, 0)]);
-}
-
 /// A phase stopped in the middle reports the work until then, and does no more.
 #[test]
 fn stop_ends_a_phase_in_its_middle() {

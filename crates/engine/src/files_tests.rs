@@ -265,28 +265,6 @@ fn stop_ends_a_phase_before_its_first_operation() {
     assert!(made.ops.is_empty());
 }
 
-#[test]
-fn a_full_file_system_fails_the_phase_and_keeps_what_was_measured() {
-    let Some(mount) = crate::tree::tests::TestMount::tmpfs("size=1m,nr_inodes=10k") else {
-        return;
-    };
-    let set = FileSet {
-        size_min: 10_000,
-        size_max: 10_000,
-        ..set(mount.path())
-    };
-    set.prepare().unwrap();
-    let made = set.create(plain(&Control::default())).unwrap();
-    assert_eq!(made.ended, PhaseEnd::Failed);
-    let errno = made.error.as_ref().unwrap().errno;
-    assert_eq!(errno, Errno::NOSPC.raw_os_error());
-    let (_, count, bytes) = counts(&made)[0];
-    // 1 MiB holds 85 files of three pages each; each of four threads may lose one to the rush.
-    assert!((80..=85).contains(&count), "{count}");
-    assert_eq!(bytes, count * 10_000);
-    assert_eq!(made.ops[0].latency.len(), count);
-}
-
 type Run = fn(&FileSet, Pass<'_>) -> Result<PhaseOutcome, OpError>;
 
 /// Runs a phase that must succeed, and gives back how often it did its one operation.

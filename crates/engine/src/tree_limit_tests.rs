@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-use rustix::fs::CWD;
 
 use super::*;
 
@@ -32,46 +31,6 @@ fn deleting_removes_the_tree_and_nothing_else() {
     std::os::unix::fs::symlink(&outside, &root).unwrap();
     for bad in [root, outside.join(".."), PathBuf::from("/")] {
         delete_tree(&bad, AtEnd::Return, SLICE_NS, &control).unwrap_err();
-    }
-    assert!(outside.join("precious").exists());
-}
-
-#[test]
-fn deleting_and_copying_stop_at_mount_points_and_scanning_goes_around_them() {
-    let home = tempfile::tempdir().unwrap();
-    let (root, outside) = (home.path().join("tree"), home.path().join("outside"));
-    let point = root.join("a/point");
-    std::fs::create_dir_all(&point).unwrap();
-    std::fs::create_dir(&outside).unwrap();
-    std::fs::write(outside.join("precious"), b"").unwrap();
-    let control = Control::default();
-    for bind in [false, true] {
-        // A bind mount has the device number of the tree: only the mount itself tells.
-        let mounted = if bind {
-            TestMount::made(point.clone(), mount_bind(&outside, &point))
-        } else {
-            TestMount::tmpfs_on(point.clone(), "size=1m")
-        };
-        let Some(mounted) = mounted else { return };
-        std::fs::write(point.join("precious"), b"").unwrap();
-
-        let gone = delete_tree(&root, AtEnd::Return, SLICE_NS, &control).unwrap();
-        assert_eq!(gone.ended, PhaseEnd::Failed);
-        let error = gone.error.unwrap();
-        assert_eq!(error.path, point);
-        assert!(error.to_string().contains("mount point"), "{error}");
-        assert!(point.join("precious").exists());
-        let error = delete_tree(&point, AtEnd::Return, SLICE_NS, &control).unwrap_err();
-        assert_eq!(error.errno, Errno::BUSY.raw_os_error());
-        assert!(point.join("precious").exists());
-
-        let to = home.path().join(format!("to {bind}"));
-        let (manner, at_end) = (CopyStyle::Direct, AtEnd::Return);
-        let made = copy_tree(&root, &to, CLASSIC, manner, at_end, SLICE_NS, &control).unwrap();
-        assert_eq!(made.error.unwrap().path, point);
-        let found = scan(&root).unwrap();
-        assert_eq!((found.skipped_mounts, found.entries.len()), (1, 2));
-        drop(mounted);
     }
     assert!(outside.join("precious").exists());
 }
@@ -165,73 +124,6 @@ fn a_tree_too_deep_is_refused_by_name() {
         error.to_string().contains("more than 256 directories deep"),
         "{error}"
     );
-}
-
-/// Against the real one: same files, modes, owners, times, links.
-#[test]
-#[expect(clippy::disallowed_methods, reason = "the tool to be compared with")]
-fn the_manner_of_rsync_leaves_what_rsync_leaves() {
-    let home = tempfile::tempdir_in("/var/tmp").unwrap();
-    let (from, ours) = (home.path().join("from"), home.path().join("ours"));
-    let mut entries = built(&from);
-    entries.push(TreeEntry {
-        path: PathBuf::new(),
-        kind: EntryKind::Directory,
-        mode: 0,
-    });
-    // rsync leaves the time of a directory or link that it made in the same second.
-    let old = rustix::fs::Timespec {
-        tv_sec: 1_000_000_000,
-        tv_nsec: 1,
-    };
-    let times = rustix::fs::Timestamps {
-        last_access: old,
-        last_modification: old,
-    };
-    for entry in &entries {
-        let path = from.join(&entry.path);
-        let itself = AtFlags::SYMLINK_NOFOLLOW;
-        rustix::fs::utimensat(CWD, &path, &times, itself).unwrap();
-    }
-    if rustix::process::geteuid().is_root() {
-        let another_user = Some(12_345);
-        std::os::unix::fs::chown(&from, another_user, another_user).unwrap();
-        for entry in std::fs::read_dir(&from).unwrap() {
-            std::os::unix::fs::lchown(entry.unwrap().path(), another_user, None).unwrap();
-        }
-    }
-    let owners = |root: &Path| -> Vec<_> {
-        let paths = picture(root).into_keys();
-        paths
-            .map(|path| root.join(path).symlink_metadata().unwrap())
-            .map(|about| (about.uid(), about.gid()))
-            .collect()
-    };
-    let (manner, control) = (CopyStyle::Renamed, Control::default());
-    let method = CopyMethod::Classic {
-        buffer_bytes: RSYNC_BUFFER_BYTES,
-    };
-    let at_end = AtEnd::Return;
-    let made = copy_tree(&from, &ours, method, manner, at_end, SLICE_NS, &control).unwrap();
-    assert_eq!(made.ended, PhaseEnd::Complete, "{:?}", made.error);
-    assert!(picture(&ours) == picture(&from) && owners(&ours) == owners(&from));
-    let theirs = home.path().join("theirs");
-    let source = from.join("");
-    let rsync = std::process::Command::new("rsync")
-        .arg("-a")
-        .args([&source, &theirs])
-        .status();
-    match rsync {
-        Ok(status) => {
-            assert!(status.success());
-            let theirs_is = picture(&theirs);
-            for (path, what) in picture(&ours) {
-                assert!(theirs_is.get(&path) == Some(&what), "{}", path.display());
-            }
-            assert_eq!(owners(&ours), owners(&theirs));
-        }
-        Err(error) => eprintln!("skipped: rsync cannot be run: {error}"),
-    }
 }
 
 #[test]

@@ -1,10 +1,7 @@
 //! Trees on real file systems: what was asked for is there, what was not is left alone.
 
 use std::collections::{BTreeMap, HashSet};
-use std::io::Write as _;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
-
-use rustix::mount::{MountFlags, UnmountFlags, mount, mount_bind, unmount};
 
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -26,58 +23,6 @@ const SLICE_NS: u64 = 100_000_000;
 const CLASSIC: CopyMethod = CopyMethod::Classic {
     buffer_bytes: COPY_BUFFER_BYTES,
 };
-
-/// Something mounted on a directory of its own, unmounted in the end.
-pub(crate) struct TestMount {
-    path: PathBuf,
-    /// Empty where the directory belongs to the test.
-    _home: Option<tempfile::TempDir>,
-}
-
-impl TestMount {
-    /// A file system in memory, or `None` (said on the terminal) without the right to mount.
-    pub(crate) fn tmpfs(options: &str) -> Option<TestMount> {
-        let home = tempfile::tempdir().unwrap();
-        let path = home.path().to_path_buf();
-        let mut mount = TestMount::tmpfs_on(path, options)?;
-        mount._home = Some(home);
-        Some(mount)
-    }
-
-    fn tmpfs_on(path: PathBuf, options: &str) -> Option<TestMount> {
-        let options = std::ffi::CString::new(options).unwrap();
-        let done = mount(
-            "stackrace-test",
-            &path,
-            "tmpfs",
-            MountFlags::empty(),
-            options.as_c_str(),
-        );
-        TestMount::made(path, done)
-    }
-
-    fn made(path: PathBuf, done: Result<(), Errno>) -> Option<TestMount> {
-        if done == Err(Errno::PERM) {
-            // Past the test runner, which keeps the output of tests that pass to itself.
-            std::io::stderr()
-                .write_all(b"SKIPPED: mounting needs root\n")
-                .unwrap();
-            return None;
-        }
-        done.unwrap();
-        Some(TestMount { path, _home: None })
-    }
-
-    pub(crate) fn path(&self) -> &Path {
-        &self.path
-    }
-}
-
-impl Drop for TestMount {
-    fn drop(&mut self) {
-        unmount(&self.path, UnmountFlags::DETACH).unwrap();
-    }
-}
 
 fn shape() -> TreeShape {
     TreeShape {
@@ -313,27 +258,6 @@ fn a_copied_tree_is_identical_by_any_method_and_manner() {
 }
 
 #[test]
-fn a_refused_method_is_an_error_and_no_fallback() {
-    let Some(mount) = TestMount::tmpfs("size=8m") else {
-        return;
-    };
-    let (from, to) = (mount.path().join("from"), mount.path().join("to"));
-    std::fs::write(&from, vec![1; 100_000]).unwrap();
-    let control = Control::default();
-    let at_end = AtEnd::Return;
-    let made = copy_file(&from, &to, CopyMethod::Reflink, at_end, SLICE_NS, &control).unwrap();
-    assert_eq!(made.ended, PhaseEnd::Failed);
-    assert_eq!(made.error.unwrap().errno, Errno::OPNOTSUPP.raw_os_error());
-    assert_eq!(
-        to.metadata().unwrap().len(),
-        0,
-        "nothing was copied behind our back"
-    );
-    let again = copy_file(&from, &to, CLASSIC, at_end, SLICE_NS, &control).unwrap_err();
-    assert_eq!((again.path, again.errno), (to, Errno::EXIST.raw_os_error()));
-}
-
-#[test]
 fn a_copied_file_is_identical_and_each_call_is_counted() {
     let home = tempfile::tempdir_in("/var/tmp").unwrap();
     let from = home.path().join("from");
@@ -367,27 +291,6 @@ fn a_copied_file_is_identical_and_each_call_is_counted() {
         assert!(std::fs::read(&from).unwrap() == std::fs::read(&to).unwrap());
         std::fs::remove_file(to).unwrap();
     }
-}
-
-#[test]
-fn a_copy_into_a_full_file_system_keeps_what_was_measured() {
-    let Some(mount) = TestMount::tmpfs("size=4m") else {
-        return;
-    };
-    let home = tempfile::tempdir().unwrap();
-    let from = home.path().join("from");
-    std::fs::write(&from, vec![1; 6 << 20]).unwrap();
-    let (to, control) = (mount.path().join("to"), Control::default());
-    let made = copy_file(&from, &to, CLASSIC, AtEnd::Return, SLICE_NS, &control).unwrap();
-    assert_eq!(made.ended, PhaseEnd::Failed);
-    let error = made.error.as_ref().unwrap();
-    assert_eq!(
-        (&error.path, error.errno),
-        (&to, Errno::NOSPC.raw_os_error())
-    );
-    let (_, bytes) = count(&made, Op::Write);
-    assert_eq!(to.metadata().unwrap().len(), bytes);
-    assert_eq!(error.offset, Some(bytes));
 }
 
 #[test]
