@@ -345,8 +345,7 @@ pub(super) struct Report {
     /// The run: its id, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
-    /// terminal, markdown, csv, json, html
-    #[arg(long, short, default_value = "terminal")]
+    #[arg(long, short, default_value = "terminal", help = crate::report::names())]
     pub(super) format: String,
     /// Write here instead of printing
     #[arg(long, short, value_name = "FILE")]
@@ -393,8 +392,7 @@ pub(super) struct Ask {
 pub(super) struct Published {
     /// Which; without it, the list
     pub(super) name: Option<String>,
-    /// terminal, markdown, csv, json
-    #[arg(long, short, default_value = "terminal")]
+    #[arg(long, short, default_value = "terminal", help = crate::report::PUBLISHED_FORMS.join(", "))]
     pub(super) format: String,
 }
 
