@@ -14,7 +14,7 @@ use crate::agent::ssh::Remote;
 use crate::agent::{Agent, AgentError, Heard as Came, Talk};
 use crate::event::Fact;
 use crate::record::Store;
-use crate::run::{Elsewhere, Heard, Interrupt, Messenger, Order, Said, Shared};
+use crate::run::{Elsewhere, Heard, Interrupt, Messenger, Order, Said, SharedLedger};
 use crate::session::{FailureKind, FinishedRun, Stopped, execute};
 use crate::study::Study;
 
@@ -194,7 +194,7 @@ pub(super) struct Run<'a> {
     pub(super) store: &'a Store,
     pub(super) interrupt: &'a Arc<Interrupt>,
     /// Filled as soon as the run is on record: whoever has something else to say says it there.
-    pub(super) on_record: &'a OnceLock<Shared>,
+    pub(super) on_record: &'a OnceLock<SharedLedger>,
 }
 
 impl Run<'_> {
@@ -225,7 +225,7 @@ impl Run<'_> {
         Ok(self.go_on(places, &shared))
     }
 
-    fn go_on(&self, places: Vec<Place<'_>>, shared: &Shared) -> FinishedRun {
+    fn go_on(&self, places: Vec<Place<'_>>, shared: &SharedLedger) -> FinishedRun {
         let _ = self.on_record.set(shared.clone());
         let watcher = execute::watch(self.study, self.store, shared, self.setting);
         let places = places.into_iter().map(|place| {

@@ -47,7 +47,7 @@ fn plan_on(
 ) -> Plan {
     Plan::of(
         &study(text),
-        &Machine {
+        &MachineFacts {
             commands: &|index, configuration| {
                 Ok(vec![
                     format!("raise {index}"),
@@ -82,7 +82,7 @@ fn bytes_and_room_are_summed() {
     // Streaming writes 1 GiB; random reads lay out 1 GiB and then read by the clock.
     assert_eq!(
         plan.moved,
-        Moved {
+        MovedBytes {
             trial_bytes: GIB,
             round_bytes: 4 * GIB,
             total_bytes: 40 * GIB,
@@ -265,10 +265,10 @@ fn what_can_be_misread_is_noted() {
 }
 
 #[test]
-fn what_cannot_be_raised_is_a_problem() {
+fn a_configuration_that_cannot_be_set_up_is_a_problem() {
     let plan = Plan::of(
         &study(TWO),
-        &Machine {
+        &MachineFacts {
             commands: &|_, _| Err("no such directory".to_owned()),
             missing: &|| vec!["mkfs.xfs is missing; install xfsprogs".to_owned()],
             free_bytes: &|_| None,
@@ -281,8 +281,8 @@ fn what_cannot_be_raised_is_a_problem() {
         problems(&plan),
         [
             "mkfs.xfs is missing; install xfsprogs",
-            "ext4 cannot be raised: no such directory",
-            "xfs cannot be raised: no such directory",
+            "ext4 cannot be set up: no such directory",
+            "xfs cannot be set up: no such directory",
         ]
     );
 }
@@ -319,7 +319,7 @@ fn the_page_is_at_most_80_columns_wide_and_says_everything() {
 fn a_long_command_is_broken_so_that_it_can_be_pasted() {
     let plan = Plan::of(
         &study(TWO),
-        &Machine {
+        &MachineFacts {
             commands: &|_, _| Ok(vec![["word"; 40].join(" ")]),
             missing: &|| Vec::new(),
             free_bytes: &|_| None,

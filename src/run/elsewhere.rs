@@ -5,7 +5,9 @@
 
 use std::sync::Arc;
 
-use super::{Broken, Interrupt, Order, Said, Shared, TrialStart, Turn, Turned, Venue, Watcher};
+use super::{
+    Broken, Interrupt, Order, Said, SharedLedger, TrialStart, Turn, Turned, Venue, Watcher,
+};
 use crate::event::Event;
 use crate::study::Study;
 
@@ -48,7 +50,7 @@ pub(crate) struct Elsewhere<'a> {
     /// The question.
     pub(crate) study: &'a Study,
     /// Where results go.
-    pub(crate) ledger: Shared,
+    pub(crate) ledger: SharedLedger,
     /// Who watches.
     pub(crate) watcher: &'a dyn Watcher,
     /// How to stop it.

@@ -21,7 +21,7 @@ mod trial;
 pub(crate) use elsewhere::{Elsewhere, Heard, Messenger};
 pub(crate) use here::Here;
 pub(crate) use interrupt::Interrupt;
-pub(crate) use ledger::{Ledger, Shared};
+pub(crate) use ledger::{Ledger, SharedLedger};
 pub(crate) use other::carry_out;
 pub(crate) use step::{Order, Said, Say, Teller, in_step};
 pub(crate) use trial::TrialStart;
@@ -120,7 +120,7 @@ pub(crate) struct Race<'a> {
     /// The question.
     pub(crate) study: &'a Study,
     /// Where results go.
-    pub(crate) ledger: Shared,
+    pub(crate) ledger: SharedLedger,
     /// Who watches.
     pub(crate) watcher: &'a dyn Watcher,
 }

@@ -162,7 +162,7 @@ impl Workload for Told {
 struct Storyteller<'a> {
     host: &'a PlanHost,
     told: AtomicUsize,
-    ledger: Shared,
+    ledger: SharedLedger,
     log: PathBuf,
 }
 
@@ -245,14 +245,14 @@ fn parsed(text: &str) -> Study {
 }
 
 /// A study, and a run of it in a store of its own.
-fn begin(text: &str) -> (tempfile::TempDir, Study, Shared) {
+fn begin(text: &str) -> (tempfile::TempDir, Study, SharedLedger) {
     let base = tempfile::tempdir().unwrap();
     let study = parsed(text);
     let store = Store::open(base.path()).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(MadeUp::default());
     let (log, line) = store.create_run(head(&study), clock).unwrap();
     let record = Record::begin(line).unwrap();
-    let ledger = Shared::new(Ledger::new(log, store.index(), record));
+    let ledger = SharedLedger::new(Ledger::new(log, store.index(), record));
     (base, study, ledger)
 }
 
@@ -724,7 +724,7 @@ impl Watcher for Nobody {
 }
 
 /// Goes on with a run at two places, of which `x` is gone after so many lines.
-fn race_at_places(study: &Study, ledger: &Shared, fail: &str, left: usize) -> Reason {
+fn race_at_places(study: &Study, ledger: &SharedLedger, fail: &str, left: usize) -> Reason {
     let (x, x_left) = Imagined::new(PLACES, fail, left);
     let (y, y_left) = Imagined::new(PLACES, fail, usize::MAX);
     let race = Race {

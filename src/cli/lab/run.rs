@@ -12,7 +12,7 @@ use crate::host::{LabDisk, argv};
 use crate::lab::machine::{Accelerator, Description, Machine, SCRATCH_DIR, Site};
 use crate::lab::{fault, system};
 use crate::record::{Record, Store};
-use crate::run::Shared;
+use crate::run::SharedLedger;
 use crate::session::study_file::part;
 use crate::session::{FinishedRun, Observer, Stopped};
 use crate::setting::{Refusal, unknown_word};
@@ -278,7 +278,7 @@ impl LabRun<'_> {
 }
 
 /// Says in the record that a fault was asked for.
-fn warn(on_record: &OnceLock<Shared>, text: &str) {
+fn warn(on_record: &OnceLock<SharedLedger>, text: &str) {
     // Nothing is on record before the run has begun; a ledger that fails ends the run elsewhere.
     if let Some(ledger) = on_record.get() {
         let text = format!("fault on request: {text}");
