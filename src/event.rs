@@ -9,11 +9,11 @@
 use serde::{Deserialize, Serialize};
 
 /// Version of the log's format; written into [`RunStarted`]. See `docs/formats/log.md`.
-pub(crate) const FORMAT: u32 = 1;
+pub(crate) const FORMAT: u32 = 2;
 
 /// One line of a run's log.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Line {
+pub(crate) struct LogLine {
     /// When, RFC 3339, UTC.
     pub(crate) at: String,
     /// What.
@@ -28,7 +28,7 @@ pub(crate) enum Event {
     /// First line: the question and everything needed to read the rest.
     RunStarted(Box<RunStarted>),
     /// The text of another tool that the run's trials were read from, verbatim.
-    Imported(Box<Imported>),
+    Imported(Box<ImportedText>),
     /// The run went on after an interruption.
     RunResumed {
         /// Version of the program that went on.
@@ -43,8 +43,8 @@ pub(crate) enum Event {
         /// Configurations by index, in the order they are tried.
         order: Vec<usize>,
     },
-    /// A stack stands.
-    StackRaised {
+    /// A stack was set up.
+    StackSetUp {
         /// Round, from 1.
         round: u32,
         /// Configuration by index.
@@ -54,14 +54,14 @@ pub(crate) enum Event {
         /// How long it took, ns.
         elapsed_ns: u64,
     },
-    /// A stack is gone.
-    StackLowered {
+    /// A stack was torn down.
+    StackTornDown {
         /// Round, from 1.
         round: u32,
         /// Configuration by index.
         configuration: usize,
     },
-    /// One command was run to build, settle or lower a stack.
+    /// One command that set up, settled or tore down a stack.
     Command(CommandRun),
     /// One trial ended, well or not.
     Trial(Box<Observation>),
@@ -70,13 +70,13 @@ pub(crate) enum Event {
         /// From 1.
         round: u32,
     },
-    /// The data were looked at, at a planned look.
-    Looked {
+    /// The results were judged, at a planned check.
+    Checked {
         /// Complete rounds.
         rounds: u32,
-        /// The verdict's sentence at that look.
+        /// The verdict's sentence then.
         sentence: String,
-        /// Configurations dropped at this look, by index.
+        /// Configurations dropped by this check, by index.
         dropped: Vec<usize>,
     },
     /// Something the reader of the results must know.
@@ -128,7 +128,7 @@ pub(crate) struct RunStarted {
 
 /// A text that figures were imported from.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Imported {
+pub(crate) struct ImportedText {
     /// The file as it was named.
     pub(crate) file: String,
     /// Which tool's output it is, the first where several are in it.
@@ -425,7 +425,7 @@ pub(crate) struct Counted {
     pub(crate) pressure_io_ns: Option<u64>,
     /// See `pressure_cpu_ns`.
     pub(crate) pressure_memory_ns: Option<u64>,
-    /// The network line the data take, as it was measured when the stack was raised: `line NAME`,
+    /// The network line the data take, as it was measured when the stack was set up: `line NAME`,
     /// `NUMBER B/s, …`. None: there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) line: Option<Fact>,

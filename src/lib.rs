@@ -36,6 +36,7 @@
 
 mod afp;
 mod agent;
+mod appendlog;
 mod audit;
 mod classic;
 mod cli;

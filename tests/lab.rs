@@ -15,6 +15,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
+use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
 use support::{Ground, Said};
 
@@ -916,60 +917,46 @@ fn zfs_pools_of_every_layout_can_be_made_by_hand() {
 /// a stack is raised, used and lowered.
 fn killed_before_and_after_every_command_of_a_stack_nothing_is_left() {
     cache("zfs");
-    let mut stacks = vec![
-        "tmpfs",
-        "ext4",
-        "xfs",
-        "f2fs",
-        "btrfs",
-        "gfs2",
-        "md",
-        "lvm",
-        "thin",
-        "cache",
-        "volume-on-array",
-        "zpool",
-        "zvol",
-        "nfs",
-        "smb",
-    ];
-    if system() != "debian-12" {
-        stacks.extend(["bcachefs", "afp"]);
-    }
-    killed_at_every_command(&[], stacks);
+    killed_at_every_command(&[], kills(1, &system()));
 }
 
 /// The same of stacks over two machines: at the first one's commands everything is killed there, at the
 /// peer's the program there.
 fn killed_at_every_command_of_either_machine_nothing_is_left() {
     cache("image");
-    // The last first, which take longest.
-    let mut stacks = vec!["smb", "nfs", "dlm", "drbd"];
-    if system() != "debian-12" {
-        stacks.insert(0, "afp");
-    }
-    killed_at_every_command(&["--peer", "root@10.77.0.2"], stacks);
+    killed_at_every_command(&["--peer", "root@10.77.0.2"], kills(2, &system()));
 }
 
 /// One by one takes hours under emulation: two at a time, in fresh guests for each stack.
 #[expect(clippy::print_stderr, reason = "what is done is said at once")]
-fn killed_at_every_command(peer: &[&str], stacks: Vec<&str>) {
-    let at_stack = |stack: &str| {
+fn killed_at_every_command(peer: &[&str], stacks: Vec<Kill>) {
+    let at_stack = |stack: &Kill| {
         let ground = Ground::new();
         let mut command = ground.program(&["lab", "shell", "--system", &system()]);
         // In a guest, /tmp is memory.
         let base = "/tmp/kills";
         let kills = include_str!("lab/kills.sh");
+        let declared = format!(
+            "CHANGES='{}'\nSTANDING=$(cat <<'END'\n{}END\n)\n",
+            kill_changes(),
+            kill_standing()
+        );
         let script = match peer.is_empty() {
-            true => kills.to_owned(),
-            false => format!("SHIMS={base}/shims\n{SSH}{kills}"),
+            true => format!("{declared}{kills}"),
+            false => format!("SHIMS={base}/shims\n{SSH}{declared}{kills}"),
         };
         if !peer.is_empty() {
             command.args(["--nodes", "2"]);
         }
         command.args(["--memory", "1536 MiB", "--", "bash", "-c", &script]);
         command.args(["kills.sh", "/kit/stackrace", base]);
-        Said::of(&command.args(peer).arg(stack).output().unwrap())
+        Said::of(
+            &command
+                .args(peer)
+                .args([stack.name, &stack.toml])
+                .output()
+                .unwrap(),
+        )
     };
     let left = Mutex::new(stacks);
     let failed = Mutex::new(Vec::new());
@@ -977,10 +964,10 @@ fn killed_at_every_command(peer: &[&str], stacks: Vec<&str>) {
         for _ in 0..2 {
             threads.spawn(|| {
                 while let Some(stack) = { left.lock().unwrap().pop() } {
-                    let said = at_stack(stack);
+                    let said = at_stack(&stack);
                     eprint!("{}", said.out);
                     if said.code != Some(0) || !said.out.contains(", nothing was left") {
-                        let said = format!("{stack}: {}{}", said.out, said.err);
+                        let said = format!("{}: {}{}", stack.name, said.out, said.err);
                         failed.lock().unwrap().push(said);
                     }
                 }

@@ -410,9 +410,8 @@ fn three_trials(ground: &Ground, to: &str) -> Child {
     program
 }
 
-/// Words of the agent on the other side, and of the program that takes turns there.
-const AGENT: &[&str] = &["/stackrace agent serve"];
-const IN_STEP: &[&str] = &["/stackrace --store", "in-step"];
+/// Words of the worker on the other side.
+const WORKER: &[&str] = &["/stackrace agent serve"];
 
 fn signal(id: i32, signal: Signal) {
     kill_process(Pid::from_raw(id).unwrap(), signal).unwrap();
@@ -422,7 +421,7 @@ fn signal(id: i32, signal: Signal) {
 fn ended_as(victim: &str, code: Option<i32>, ended: &[&Value], said: &str) {
     match victim {
         "program" => assert!(ended.is_empty(), "{said}"),
-        "nobody" => {
+        "nothing" => {
             assert_eq!(code, Some(130), "{said}");
             assert_eq!(ended[0]["reason"], "interrupted", "{said}");
         }
@@ -437,21 +436,21 @@ fn ended_as(victim: &str, code: Option<i32>, ended: &[&Value], said: &str) {
     }
 }
 
-fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
+fn after_any_kill_results_are_kept_and_nothing_is_left() {
     needs::root_and_loop_devices();
-    for victim in ["ssh", "agent", "in-step", "program", "nobody"] {
+    for victim in ["ssh", "worker", "program", "nothing"] {
         let ground = Ground::new();
         let server = Server::start(&ground);
         let to = server.to();
         let mut program = three_trials(&ground, &to);
         let here = i32::try_from(program.id()).unwrap();
-        if victim == "nobody" {
+        if victim == "nothing" {
             let cleaned = stackrace(&ground, &["clean", "--on", &to]);
             cleaned.ended(4);
             assert!(cleaned.out.contains("is alive"), "{}", cleaned.out);
             assert_eq!(copies(&ground).len(), 1, "it is in use");
         }
-        // The words of ssh hold those of the agent too.
+        // The words of ssh hold those of the worker too.
         let found = |words: &[&str]| {
             let ssh = processes(&ground, &["BatchMode"]);
             let mut found = processes(&ground, words);
@@ -460,18 +459,17 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
         };
         let words: &[&str] = match victim {
             "ssh" => &["BatchMode"],
-            "agent" => AGENT,
-            _ => IN_STEP,
+            _ => WORKER,
         };
         let mut victims = vec![here];
-        if ["ssh", "agent", "in-step"].contains(&victim) {
+        if ["ssh", "worker"].contains(&victim) {
             // A command that is just being started has the words of the one that starts it.
             until(|| {
                 victims = found(words);
                 victims.len() == 1
             });
         }
-        let interrupted = victim == "nobody";
+        let interrupted = victim == "nothing";
         signal(
             victims[0],
             if interrupted {
@@ -486,9 +484,8 @@ fn whoever_is_killed_what_was_measured_is_kept_and_nothing_stands() {
         assert!(of_kind(&kept, "trial").len() >= 3, "{victim}: {said}");
         let ended = of_kind(&kept, "run-ended");
         ended_as(victim, code, &ended, &said);
-        // Nobody is left to want it: it ends there by itself.
-        until(|| found(IN_STEP).is_empty());
-        until(|| found(AGENT).is_empty());
+        // A worker without a coordinator ends by itself.
+        until(|| found(WORKER).is_empty());
         stackrace(&ground, &["clean", "--on", &to]).ended(0);
         assert_eq!(ground.left(), Vec::<String>::new(), "{victim}");
         assert_eq!(stackrace(&ground, &["report", "last"]).code, Some(0));
@@ -556,7 +553,7 @@ fn a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill() {
     });
     run.kill().unwrap();
     run.wait().unwrap();
-    until(|| processes(&ground, &["in-step"]).is_empty());
+    until(|| processes(&ground, WORKER).is_empty());
     let before = log(&ground);
     assert!(of_kind(&before, "run-ended").is_empty());
     stackrace(&ground, &["resume"]).ended(0);
@@ -672,7 +669,7 @@ fn what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named() {
         };
         let tree = entry(1, "ground", serde_json::json!({ "remove-tree": directory }));
         let one = entry(2, "r1-t0", serde_json::json!({ "remove-dir": made }));
-        let journal = format!("{{\"journal\":1}}\n{tree}\n{one}\n");
+        let journal = format!("{{\"journal\":2}}\n{tree}\n{one}\n");
         fs::write(dead.join("journal.jsonl"), journal).unwrap();
 
         let on: &[&str] = match first_is_here {
@@ -709,7 +706,7 @@ fn main() -> ExitCode {
         a_machine_that_is_not_reached_is_named_with_the_words_of_ssh,
         a_machine_on_which_the_program_cannot_be_is_refused,
         a_damaged_copy_is_copied_again,
-        whoever_is_killed_what_was_measured_is_kept_and_nothing_stands,
+        after_any_kill_results_are_kept_and_nothing_is_left,
         the_machine_can_be_a_factor,
         a_study_is_tried_on_two_hosts_and_goes_on_after_a_kill,
         peers_that_make_no_sense_are_refused_with_what_to_say,

@@ -220,7 +220,7 @@ fn is_measuring(ground: &Ground) -> bool {
     };
     let is_phase = now["part"]
         .as_str()
-        .is_some_and(|part| !["raise", "prepare", "settle"].contains(&part));
+        .is_some_and(|part| !["set up", "prepare", "settle"].contains(&part));
     now["round"] == 2 && is_phase && now["ops"].as_u64() > Some(0)
 }
 
@@ -414,7 +414,7 @@ fn killed_while_it_measures_it_can_be_cleaned_or_resumed() {
             assert!(!ground.left().is_empty(), "--list removed something");
             let said = ground.stackrace(&["clean"]);
             said.ended(0);
-            assert!(said.out.contains("undone: detach the loop"), "{}", said.out);
+            assert!(said.out.contains("undone: detach /"), "{}", said.out);
             assert_eq!(ground.left(), [""; 0]);
             let again = ground.stackrace(&["clean"]);
             assert_eq!(again.ended(0).out, "nothing to clean\n");

@@ -82,7 +82,7 @@ fn an_own_run_is_asked_what_its_study_did_not_ask() {
     let json: serde_json::Value = serde_json::from_str(&ended(ground.stackrace(&json))).unwrap();
     assert_eq!(json[0]["chosen_after"], true);
     assert_eq!(
-        (&json[0]["family"], &json[0]["look"]),
+        (&json[0]["family"], &json[0]["checked_at"]),
         (&1.into(), &3.into())
     );
     assert!(json[0]["comparisons"][0]["ratio"]["low"].is_number());

@@ -1,35 +1,37 @@
-//! The line to another machine: the system's own `ssh`, with the user's keys, agent and settings.
+//! The way to another machine: the system's own `ssh`, with the user's keys, agent and settings.
 //!
 //! One connection does it all. A line of shell says what is there; this program is copied if it is
 //! not there yet, under a temporary name, and renamed once it runs and says that it is whole; then
-//! the shell becomes the agent, and the connection is the line to it. Nothing but a POSIX shell is
+//! the shell becomes the worker, and the connection leads to it. Nothing but a POSIX shell is
 //! needed there.
 
-use super::program::{Program, libc_needed, version};
-use super::wire::Request;
 mod destination;
 mod error;
 
 pub(crate) use destination::Destination;
 pub(crate) use error::SshError;
 
-use super::{Agent, AgentError};
+use super::connection::{Connection, ConnectionError};
+use super::message::{COORDINATOR, ExecRequest, WorkerRequest};
+use super::program::{Program, libc_needed, version};
+use super::remote_host::RemoteHost;
+use super::router::Router;
 use crate::host::process::{Process, Streams};
 use crate::host::verb::Verb;
-use crate::host::{HostError, argv};
+use crate::host::{Host, HostError, argv};
 use crate::time::{Clock, SystemClock};
-use serde::de::DeserializeOwned;
+use parking_lot::Mutex;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
 use std::process::{ChildStdin, ChildStdout};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 /// What is asked of ssh besides what the user asks: never a question at the terminal, an end to
 /// waiting for a machine that does not answer, and for one that has fallen silent, after as long as
-/// the agent there waits ([`super::serve::stdio`]).
+/// the worker there waits ([`super::worker::stdio`]).
 const OPTIONS: [&str; 8] = [
     "-o",
     "BatchMode=yes",
@@ -70,14 +72,11 @@ pub(crate) struct Way {
     pub(crate) sudo: bool,
 }
 
-/// A machine that is connected to, with this program on it. The line ends when this is dropped; what
-/// the agent there still follows is then interrupted.
+/// A machine that is connected to, with this program on it. The connection ends when this is dropped;
+/// what the worker there does is then interrupted.
 pub(crate) struct Remote {
     to: Destination,
-    agent: Arc<Agent>,
-    /// Dropping it does not end ssh: it ends when the agent there has.
-    ssh: Mutex<Process>,
-    said: Said,
+    connection: Arc<Connection>,
     found: Found,
 }
 
@@ -99,11 +98,12 @@ struct Found {
 }
 
 impl Remote {
-    /// Connects, copies this program there unless it is there, and begins to talk to it.
+    /// Connects, copies this program there unless it is there, and starts a worker: the machine of a
+    /// number.
     ///
     /// # Errors
     /// When ssh cannot, or this program cannot run there.
-    pub(crate) fn connect(way: &Way) -> Result<Self, SshError> {
+    pub(crate) fn connect(way: &Way, router: &Arc<Router>, machine: u32) -> Result<Self, SshError> {
         let program = Program::own().map_err(|error| {
             SshError::Here(HostError::path("read", Path::new("/proc/self/exe"), error))
         })?;
@@ -118,10 +118,10 @@ impl Remote {
             to: way.to.clone(),
             said: String::new(),
         })?;
-        let mut talk = Talk {
+        let mut talk = Login {
             to: &way.to,
             lines: BufReader::new(output),
-            said: Said::of(errors),
+            said: SshWords::of(errors),
             process: Mutex::new(process),
         };
         let found = talk.found()?;
@@ -132,19 +132,30 @@ impl Remote {
         talk.ready()?;
         // What a login says to everybody is no reason why the line breaks later.
         talk.said.forget();
-        let Talk {
+        let Login {
             lines,
             said,
             process,
             ..
         } = talk;
-        let agent = Arc::new(Agent::over(lines, input));
-        beat(&agent);
+        let to = way.to.clone();
+        // Ended by the process's own end: dropping it would leave ssh running.
+        let why = move || {
+            status(&process);
+            let error = SshError::Ended {
+                to: to.clone(),
+                said: said.whole(),
+            };
+            ConnectionError {
+                why: error.to_string(),
+                next: error.next(),
+            }
+        };
+        let connection = Connection::to_worker(router, machine, lines, input, Box::new(why));
+        beat(&connection);
         Ok(Self {
             to: way.to.clone(),
-            agent,
-            ssh: process,
-            said,
+            connection,
             found,
         })
     }
@@ -159,14 +170,14 @@ impl Remote {
         self.found.connection.split(' ').nth(2)?.parse().ok()
     }
 
-    /// This program there.
-    pub(crate) fn agent(&self) -> &Arc<Agent> {
-        &self.agent
+    /// The connection to the worker there.
+    pub(crate) fn connection(&self) -> &Arc<Connection> {
+        &self.connection
     }
 
-    /// The file it runs from.
-    pub(crate) fn program(&self) -> &Path {
-        &self.found.program
+    /// It as a host.
+    pub(crate) fn host(&self) -> RemoteHost {
+        RemoteHost::direct(self.to(), &self.connection)
     }
 
     /// A store there for something that is done now: a name of ours, so that it can be removed whole.
@@ -178,7 +189,7 @@ impl Remote {
     ///
     /// # Errors
     /// When the line breaks.
-    pub(crate) fn stores(&self) -> Result<Vec<PathBuf>, AgentError> {
+    pub(crate) fn stores(&self) -> Result<Vec<PathBuf>, HostError> {
         self.ours(&self.found.stores)
     }
 
@@ -186,54 +197,40 @@ impl Remote {
     ///
     /// # Errors
     /// When the line breaks.
-    pub(crate) fn copies(&self) -> Result<Vec<PathBuf>, AgentError> {
-        let Some(copies) = self.program().ancestors().nth(2) else {
+    pub(crate) fn copies(&self) -> Result<Vec<PathBuf>, HostError> {
+        let Some(copies) = self.found.program.ancestors().nth(2) else {
             return Ok(Vec::new());
         };
         self.ours(copies)
     }
 
     /// What is ours in a directory, by name.
-    fn ours(&self, directory: &Path) -> Result<Vec<PathBuf>, AgentError> {
+    fn ours(&self, directory: &Path) -> Result<Vec<PathBuf>, HostError> {
+        let host = self.host();
+        // Not `is_dir`: a connection that is lost does not mean that nothing is there.
         let path = directory.to_path_buf();
-        if !self.does(Verb::IsDir { path: path.clone() })? {
+        if !host.value(ExecRequest::Operation(Verb::IsDir { path }))? {
             return Ok(Vec::new());
         }
-        let names: Vec<String> = self.does(Verb::List { path })?;
-        let ours = names.iter().filter(|name| name.starts_with(OURS));
+        let names = host.list(directory)?;
+        let ours = names
+            .iter()
+            .filter(|name| name.to_string_lossy().starts_with(OURS));
         Ok(ours.map(|name| directory.join(name)).collect())
     }
-
-    /// Has done there what a host does.
-    ///
-    /// # Errors
-    /// When it cannot be done, or the line breaks.
-    pub(crate) fn does<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, AgentError> {
-        self.agent.does(&self.to(), verb)
-    }
-
-    /// Why the line has broken, in ssh's own words where it said any.
-    pub(crate) fn broken(&self) -> SshError {
-        status(&self.ssh);
-        SshError::Ended {
-            to: self.to.clone(),
-            said: self.said.whole(),
-        }
-    }
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Says something over a line every now and then, as long as there is one.
-fn beat(agent: &Arc<Agent>) {
-    let agent = Arc::downgrade(agent);
+/// Says something every now and then, as long as there is a connection: the worker there ends when it
+/// hears nothing for two minutes.
+fn beat(connection: &Arc<Connection>) {
+    let connection = Arc::downgrade(connection);
     std::thread::spawn(move || {
         loop {
             SystemClock.sleep(super::BEAT);
-            let Some(agent) = agent.upgrade() else { return };
-            if agent.ask(Request::Hello).is_err() {
+            let Some(connection) = connection.upgrade() else {
+                return;
+            };
+            if connection.open(COORDINATOR, &WorkerRequest::Hello).is_err() {
                 return;
             }
         }
@@ -257,7 +254,7 @@ fn command(way: &Way, hash: &str) -> Vec<String> {
 ///
 /// Lines of ours that it prints begin with [`MARK`]. The program is read by `head`, which may read
 /// further than it must: nothing more is sent until the shell has said `ready`. Directories on the
-/// way are made as the user who logs in, also where the agent is then root.
+/// way are made as the user who logs in, also where the worker is then root.
 fn script(hash: &str, sudo: bool) -> String {
     let agent = match sudo {
         true => "exec sudo -n \"$p\" agent serve",
@@ -300,14 +297,14 @@ const OURS: &str = ".stackrace-";
 const STORES: &str = "on";
 
 /// The connection while a shell is at its other end.
-struct Talk<'a> {
+struct Login<'a> {
     to: &'a Destination,
     lines: BufReader<ChildStdout>,
-    said: Said,
+    said: SshWords,
     process: Mutex<Process>,
 }
 
-impl Talk<'_> {
+impl Login<'_> {
     /// The next word and value that is meant for us; none: the shell has ended.
     fn next(&mut self) -> Option<(String, String)> {
         let mut line = Vec::new();
@@ -358,7 +355,7 @@ impl Talk<'_> {
         sent.or_else(|_| self.ready())
     }
 
-    /// Waits until the shell there is about to become the agent.
+    /// Waits until the shell there is about to become the worker.
     fn ready(&mut self) -> Result<(), SshError> {
         match self.next() {
             Some((word, _)) if word == "ready" => Ok(()),
@@ -367,7 +364,7 @@ impl Talk<'_> {
         }
     }
 
-    /// Why it did not come to an agent; `word` is the last thing the shell there said.
+    /// Why it did not come to a worker; `word` is the last thing the shell there said.
     fn failed(&mut self, word: &str) -> SshError {
         let status = status(&self.process);
         let (to, said) = (self.to.clone(), self.said.whole());
@@ -418,20 +415,20 @@ fn wait<T>(patience: Duration, answer: impl Fn() -> Option<T>) -> Option<T> {
 
 /// The exit status of an ssh whose connection has ended; none: a signal ended it.
 fn status(ssh: &Mutex<Process>) -> Option<i32> {
-    if wait(LAST_WORDS, || held(ssh).ended()).is_none() {
+    if wait(LAST_WORDS, || ssh.lock().ended()).is_none() {
         // It has nothing more to do.
-        held(ssh).kill();
+        ssh.lock().kill();
     }
-    held(ssh).ended().and_then(|status| status.code())
+    ssh.lock().ended().and_then(|status| status.code())
 }
 
 /// What ssh, and the shell there, say for people; the end of it.
-struct Said {
+struct SshWords {
     text: Arc<Mutex<String>>,
     reading: Mutex<Option<JoinHandle<()>>>,
 }
 
-impl Said {
+impl SshWords {
     fn of(errors: impl Read + Send + 'static) -> Self {
         let text = Arc::new(Mutex::new(String::new()));
         let kept = Arc::clone(&text);
@@ -457,7 +454,7 @@ impl Said {
     }
 
     fn forget(&self) {
-        held(&self.text).clear();
+        self.text.lock().clear();
     }
 
     /// All of it, when ssh has ended.
@@ -467,13 +464,13 @@ impl Said {
             None => true,
         };
         // A process that ssh left in the background may still hold its end.
-        wait(LAST_WORDS, || ended(&held(&self.reading)).then_some(()));
-        held(&self.text).trim().to_string()
+        wait(LAST_WORDS, || ended(&self.reading.lock()).then_some(()));
+        self.text.lock().trim().to_string()
     }
 }
 
 fn keep(text: &Mutex<String>, line: &str) {
-    let mut text = held(text);
+    let mut text = text.lock();
     text.push_str(line);
     text.push('\n');
     if let Some(over) = text.len().checked_sub(SAID_MAX) {
@@ -499,7 +496,7 @@ mod tests {
 
     #[test]
     fn what_is_said_is_kept_to_its_end() {
-        let said = Said::of(std::io::Cursor::new("ä\n".repeat(SAID_MAX)));
+        let said = SshWords::of(std::io::Cursor::new("ä\n".repeat(SAID_MAX)));
         said.whole();
         said.add("last");
         let whole = said.whole();

@@ -1,23 +1,24 @@
 //! Whether an open loop got the load it offered.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade};
-use super::reading::Reading;
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
+use super::reading::TrialReading;
 use crate::unit;
 
 /// Below this share of the offered load a figure is not that of the load asked for. Arrivals by
 /// chance differ from their mean by 1 % at 10,000 operations.
 const ACHIEVED_SHARE: f64 = 0.99;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "offered load",
     question: "Did the storage keep up with the load that was offered?",
     limits: false,
+    priority: 5,
     judge,
 };
 
 /// The phase that is furthest behind.
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let loads = reading.trial.phases.iter().filter_map(|phase| {
         let ops = phase.operations.iter().filter(|op| op.op != "fsync");
         let count: f64 = ops.map(|op| op.count as f64).sum();
@@ -27,14 +28,15 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     let (offered, achieved) = loads.min_by(|a, b| (a.1 / a.0).total_cmp(&(b.1 / b.0)))?;
     let share = achieved / offered;
     let evidence = vec![
-        Figure::new("share of the offered load achieved", share, "share").against(ACHIEVED_SHARE),
-        Figure::new("offered", offered, "op/s"),
-        Figure::new("achieved", achieved, "op/s"),
+        EvidenceFigure::new("share of the offered load achieved", share, "share")
+            .against(ACHIEVED_SHARE),
+        EvidenceFigure::new("offered", offered, "op/s"),
+        EvidenceFigure::new("achieved", achieved, "op/s"),
     ];
     let rates = [offered, achieved].map(unit::operations_per_second);
     let (grade, sentence) = if not_achieved(offered, achieved) {
         let sentence = format!(
-            "did not keep up with the offered load: offered {}, achieved {}; response times grow with the length of such a phase",
+            "did not keep up with the offered load: offered {}, achieved {}; response times then grow with the length of the phase",
             rates[0], rates[1]
         );
         (Grade::NotAsAsked, sentence)
@@ -44,10 +46,10 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
             format!("the offered load of {} was achieved", rates[0]),
         )
     };
-    Some(Finding {
+    Some(CheckFinding {
         // Less is worse.
         strength: -share,
-        ..Finding::new(grade, sentence, evidence)
+        ..CheckFinding::new(grade, sentence, evidence)
     })
 }
 

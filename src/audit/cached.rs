@@ -1,22 +1,23 @@
 //! Whether bytes that were read came from memory: the page cache, or that of a file system below.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade, bytes};
-use super::reading::{Reading, share};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::reading::{TrialReading, share};
 use crate::unit;
 
 /// Above this share of bytes read from memory a figure is not the storage's: at a tenth, reads that
 /// cost nothing already make it look 11 % faster than it is, more than most margins.
 const MEMORY_SHARE: f64 = 0.10;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "page cache",
     question: "Did the bytes read come from storage, or from memory?",
     limits: false,
+    priority: 2,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let read = reading.read_bytes();
     let hit = reading.trial.counted.cache_hit_bytes? as f64;
     let top = share(hit.min(read), read)?;
@@ -30,23 +31,28 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     };
     let memory = top + (1.0 - top) * below;
     let mut evidence = vec![
-        Figure::new("bytes read that came from memory", memory, "share").against(MEMORY_SHARE),
-        Figure::new("read by the workload", read, "B"),
-        Figure::new("of that from the page cache", hit.min(read), "B"),
-        Figure::new("read by devices", upper, "B"),
+        EvidenceFigure::new("bytes read that came from memory", memory, "share")
+            .against(MEMORY_SHARE),
+        EvidenceFigure::new("read by the workload", read, "B"),
+        EvidenceFigure::new("of that from the page cache", hit.min(read), "B"),
+        EvidenceFigure::new("read by devices", upper, "B"),
     ];
     if has_lower {
-        evidence.push(Figure::new("read by the disks below them", piled, "B"));
+        evidence.push(EvidenceFigure::new(
+            "read by the disks below them",
+            piled,
+            "B",
+        ));
     }
     if let Some(prepared) = reading.trial.settled.prepared_bytes {
-        evidence.push(Figure::new(
+        evidence.push(EvidenceFigure::new(
             "working set (data prepared)",
             prepared as f64,
             "B",
         ));
     }
     if let Some(installed) = reading.memory_bytes {
-        evidence.push(Figure::new("memory of the machine", installed, "B"));
+        evidence.push(EvidenceFigure::new("memory of the machine", installed, "B"));
     }
     let grade = match (
         memory > MEMORY_SHARE,
@@ -67,10 +73,10 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
             format!("{shown} of the bytes read came from the page cache, not from storage")
         }
         _ => format!(
-            "{shown} of the bytes read came from the memory of a file system below, not from a disk"
+            "{shown} of the bytes read came from the cache of a file system below, not from a disk"
         ),
     };
-    Some(Finding::new(grade, sentence, evidence))
+    Some(CheckFinding::new(grade, sentence, evidence))
 }
 
 #[cfg(test)]
@@ -83,12 +89,12 @@ mod tests {
         let mut trial = trial();
         assert_eq!(grade(&CHECK, &trial), None, "nothing was read");
         trial.phases[0].operations = vec![operation("read", 1000, 1000)];
-        assert_eq!(grade(&CHECK, &trial), None, "nobody counted");
+        assert_eq!(grade(&CHECK, &trial), None, "nothing counted them");
         for (hit, wanted) in [(100_000, Grade::Ok), (100_001, Grade::NotAsAsked)] {
             trial.counted.cache_hit_bytes = Some(hit);
             assert_eq!(grade(&CHECK, &trial), Some(wanted), "{hit}");
         }
-        // Whoever did not ask for empty caches got what was asked for.
+        // A study that asks for warm caches gets what it asks for.
         trial.settled.caches = "none".to_owned();
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Note));
     }
@@ -106,7 +112,7 @@ mod tests {
         assert!(
             finding
                 .sentence
-                .starts_with("80 % of the bytes read came from the memory of")
+                .starts_with("80 % of the bytes read came from the cache of")
         );
         trial.counted.devices[1].read_bytes = 900_000;
         assert_eq!(grade(&CHECK, &trial), Some(Grade::Ok));

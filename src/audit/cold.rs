@@ -1,21 +1,22 @@
 //! Whether a trial that was to start cold did.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade, bytes};
-use super::reading::{Reading, share};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::reading::{TrialReading, share};
 
 /// Above this share of prepared data in memory a start is not called cold: below it are the few
 /// pages that a mount itself reads.
 const WARM_SHARE: f64 = 0.01;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "cold start",
     question: "Was the data out of memory when the clock started?",
     limits: false,
+    priority: 3,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let settled = &reading.trial.settled;
     if settled.caches == "none" {
         return None;
@@ -24,13 +25,14 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     let (resident, prepared) = (resident as f64, prepared as f64);
     let warm = share(resident, prepared)?;
     let evidence = vec![
-        Figure::new("prepared data in memory at the start", warm, "share").against(WARM_SHARE),
-        Figure::new("in memory", resident, "B"),
-        Figure::new("prepared", prepared, "B"),
+        EvidenceFigure::new("prepared data in memory at the start", warm, "share")
+            .against(WARM_SHARE),
+        EvidenceFigure::new("in memory", resident, "B"),
+        EvidenceFigure::new("prepared", prepared, "B"),
     ];
     let (grade, sentence) = if warm > WARM_SHARE {
         let sentence = format!(
-            "did not start cold although caches were dropped: {} of {} of the data stayed in memory",
+            "did not start cold: {} of {} of data stayed in memory after caches were dropped",
             bytes(resident),
             bytes(prepared)
         );
@@ -38,7 +40,7 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     } else {
         (Grade::Ok, "started cold".to_owned())
     };
-    Some(Finding::new(grade, sentence, evidence))
+    Some(CheckFinding::new(grade, sentence, evidence))
 }
 
 #[cfg(test)]
@@ -56,6 +58,6 @@ mod tests {
             assert_eq!(grade(&CHECK, &trial), Some(wanted), "{resident}");
         }
         trial.settled.caches = "none".to_owned();
-        assert_eq!(grade(&CHECK, &trial), None, "nobody asked for it");
+        assert_eq!(grade(&CHECK, &trial), None, "the study did not ask for it");
     }
 }

@@ -4,9 +4,9 @@
 //! however often it is overwritten in memory, and does not count files removed in time. What of it
 //! neither reached a device nor is still in memory was compressed, deduplicated, or a hole.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade, bytes};
-use super::reading::{Reading, share};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::reading::{TrialReading, share};
 use crate::unit;
 
 /// Above this share of sent bytes that never reached a device, data were made smaller on purpose:
@@ -17,10 +17,11 @@ const LOST_SHARE: f64 = 1.0 / 3.0;
 /// Fewer bytes are not judged: metadata and other writers would outweigh them.
 const SENT_BYTES_MIN: f64 = 1_048_576.0;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "compression",
     question: "Did all bytes written become bytes on the device?",
     limits: false,
+    priority: 8,
     judge,
 };
 
@@ -35,7 +36,7 @@ pub(super) struct Written {
 }
 
 /// None: too few, or not known.
-pub(super) fn written(reading: &Reading<'_>) -> Option<Written> {
+pub(super) fn written(reading: &TrialReading<'_>) -> Option<Written> {
     let counted = &reading.trial.counted;
     let wrote = reading.written_bytes();
     let sent = counted.sent_bytes as f64 - counted.cancelled_bytes? as f64;
@@ -54,7 +55,7 @@ pub(super) fn written(reading: &Reading<'_>) -> Option<Written> {
     })
 }
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let Written {
         sent,
         arrived,
@@ -63,11 +64,12 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     let lost = (sent - arrived - in_memory).max(0.0);
     let part = share(lost, sent)?;
     let evidence = vec![
-        Figure::new("bytes sent that never reached a device", part, "share").against(LOST_SHARE),
-        Figure::new("written by the workload", reading.written_bytes(), "B"),
-        Figure::new("sent towards storage", sent, "B"),
-        Figure::new("written to devices", arrived, "B"),
-        Figure::new("still in memory at the end", in_memory, "B"),
+        EvidenceFigure::new("bytes sent that never reached a device", part, "share")
+            .against(LOST_SHARE),
+        EvidenceFigure::new("written by the workload", reading.written_bytes(), "B"),
+        EvidenceFigure::new("sent towards storage", sent, "B"),
+        EvidenceFigure::new("written to devices", arrived, "B"),
+        EvidenceFigure::new("still in memory at the end", in_memory, "B"),
     ];
     let (grade, sentence) = if part > LOST_SHARE {
         let sentence = format!(
@@ -78,12 +80,9 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
         );
         (Grade::Note, sentence)
     } else {
-        (
-            Grade::Ok,
-            "no bytes got lost on the way to the device".to_owned(),
-        )
+        (Grade::Ok, "all bytes written reached the device".to_owned())
     };
-    Some(Finding::new(grade, sentence, evidence))
+    Some(CheckFinding::new(grade, sentence, evidence))
 }
 
 #[cfg(test)]

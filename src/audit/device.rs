@@ -5,9 +5,10 @@
 //! were in flight. A limit of bytes or requests a second that holds requests back before the
 //! device (a control group) leaves the device idle, the program waiting, and the rate flat.
 
-use super::judgement::{Figure, Finding, Grade, LimitedBy, shown};
-use super::reading::{Reading, moved, share};
-use super::{Check, Limit};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy, shown};
+use super::limit::Limit;
+use super::reading::{TrialReading, moved, share};
 use crate::event::{DeviceCounted, PhaseObservation};
 use crate::unit;
 
@@ -43,10 +44,11 @@ const SEEK_NS: f64 = 2e6;
 /// 2.6 ms.
 const SEEK_REQUEST_BYTES_MAX: f64 = 262_144.0;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "device",
-    question: "Was the device full: its rate, or its seeks?",
+    question: "Was a device at its limit of rate or seeks?",
     limits: true,
+    priority: 9,
     judge,
 };
 
@@ -68,7 +70,7 @@ struct Seen<'a> {
     link: Option<(&'a Limit, f64)>,
 }
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let window = reading.window_ns()?;
     let (device, busy) = reading.busiest()?;
     let rate = moved(device) * 1e9 / window;
@@ -87,7 +89,7 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
             .map(|limit| (limit, rate / limit.bytes_per_s)),
     };
     let (limit, sentence) = seen.limit();
-    Some(Finding::new(Grade::Ok, sentence, seen.evidence()).limiting(limit))
+    Some(CheckFinding::new(Grade::Ok, sentence, seen.evidence()).limiting(limit))
 }
 
 impl Seen<'_> {
@@ -115,7 +117,7 @@ impl Seen<'_> {
             }
             None if full => (Some(LimitedBy::DeviceRate), brief),
             None if held => {
-                let words = format!("{brief}: held back before it at an even rate");
+                let words = format!("{brief}: held back at an even rate before the device");
                 (Some(LimitedBy::DeviceRate), words)
             }
             None => (None, brief),
@@ -144,13 +146,13 @@ impl Seen<'_> {
             && flushes < 0.5 * requests
     }
 
-    fn evidence(&self) -> Vec<Figure> {
+    fn evidence(&self) -> Vec<EvidenceFigure> {
         let name = format!("{} busy", self.device.device);
         let mut evidence = vec![
-            Figure::new(name, self.busy, "share").against(BUSY_SHARE),
-            Figure::new("moved by it", self.rate, "B/s"),
-            Figure::new("completed by it", self.requests, "op/s"),
-            Figure::new("requests in flight (mean)", self.in_flight, ""),
+            EvidenceFigure::new(name, self.busy, "share").against(BUSY_SHARE),
+            EvidenceFigure::new("moved by it", self.rate, "B/s"),
+            EvidenceFigure::new("completed by it", self.requests, "op/s"),
+            EvidenceFigure::new("requests in flight (mean)", self.in_flight, ""),
         ];
         let further = [
             (
@@ -174,14 +176,14 @@ impl Seen<'_> {
             ),
         ];
         for (name, value, unit, threshold) in further {
-            evidence.extend(value.map(|value| Figure {
+            evidence.extend(value.map(|value| EvidenceFigure {
                 threshold,
-                ..Figure::new(name, value, unit)
+                ..EvidenceFigure::new(name, value, unit)
             }));
         }
         if let Some((link, part)) = self.link {
             let name = format!("of what {} can carry", link.words);
-            evidence.push(Figure::new(name, part, "share").against(LINK_SHARE));
+            evidence.push(EvidenceFigure::new(name, part, "share").against(LINK_SHARE));
         }
         evidence
     }
@@ -192,7 +194,7 @@ impl Seen<'_> {
 /// left out because a meter first lets a burst through and then nothing until that is paid back, and
 /// a single stall tells nothing about the rest. None: too short, or an open loop, whose rate is as
 /// even as it was asked to be.
-fn spread(reading: &Reading<'_>) -> Option<f64> {
+fn spread(reading: &TrialReading<'_>) -> Option<f64> {
     let phase = reading
         .trial
         .phases
@@ -222,7 +224,7 @@ fn whole_slices(phase: &PhaseObservation) -> Vec<f64> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::Limit;
+    use super::super::limit::Limit;
     use super::super::sample::{found, reading, trial};
     use super::*;
     use crate::event::Observation;
@@ -283,7 +285,7 @@ mod tests {
             None,
             "the device is what is waited for"
         );
-        assert_eq!(held(400, 3599, even), None, "nobody waits");
+        assert_eq!(held(400, 3599, even), None, "nothing waits");
         let mut faster = even;
         faster[20..].fill(110);
         assert_eq!(held(400, 3600, faster), None, "not even");
@@ -304,7 +306,7 @@ mod tests {
             }]
         };
         let of = |limits: &[Limit]| {
-            judge(&Reading {
+            judge(&TrialReading {
                 limits,
                 ..reading(&trial)
             })

@@ -1,23 +1,24 @@
 //! Whether what was written would have outlived a power cut when the clock stopped.
 
-use super::Check;
+use super::check::AuditCheck;
 use super::compressed::{Written, written};
-use super::judgement::{Figure, Finding, Grade, bytes};
-use super::reading::{Reading, share};
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::reading::{TrialReading, share};
 use crate::unit;
 
 /// Above this share of sent bytes that were still in memory when the clock stopped, a figure is in
 /// good part that of the memory.
 const IN_MEMORY_SHARE: f64 = 0.10;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "durability",
-    question: "Was what was written safe on the device when the clock stopped?",
+    question: "Was everything written safe on the device when the clock stopped?",
     limits: false,
+    priority: 4,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let devices = &reading.trial.counted.devices;
     let (wrote, fsyncs) = (reading.written_bytes(), reading.fsyncs());
     if wrote <= 0.0 || devices.is_empty() {
@@ -34,17 +35,19 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     let in_memory = known.as_ref().and_then(|w| share(w.in_memory, w.sent));
     if let (Some(part), Some(Written { sent, arrived, .. })) = (in_memory, &known) {
         evidence.push(
-            Figure::new("bytes sent that were still in memory", part, "share")
+            EvidenceFigure::new("bytes sent that were still in memory", part, "share")
                 .against(IN_MEMORY_SHARE),
         );
-        evidence.push(Figure::new("sent towards storage", *sent, "B"));
-        evidence.push(Figure::new("written to devices", *arrived, "B"));
+        evidence.push(EvidenceFigure::new("sent towards storage", *sent, "B"));
+        evidence.push(EvidenceFigure::new("written to devices", *arrived, "B"));
     }
-    evidence.push(Figure::new("written by the workload", wrote, "B"));
-    evidence.push(Figure::new("fsyncs asked for", fsyncs, ""));
-    evidence.extend(flushes.map(|count| Figure::new("flushes that reached a device", count, "")));
+    evidence.push(EvidenceFigure::new("written by the workload", wrote, "B"));
+    evidence.push(EvidenceFigure::new("fsyncs called", fsyncs, ""));
+    evidence.extend(
+        flushes.map(|count| EvidenceFigure::new("flushes that reached a device", count, "")),
+    );
     let (grade, sentence) = if fsyncs > 0.0 && volatile && flushes == Some(0.0) {
-        let sentence = "not durable: fsync was asked for, and no flush reached a device that has a volatile write cache";
+        let sentence = "not durable: fsync was called, but no flush reached the device, which has a volatile write cache";
         (Grade::NotAsAsked, sentence.to_owned())
     } else if in_memory.is_some_and(|part| part > IN_MEMORY_SHARE) {
         let sentence = format!(
@@ -54,22 +57,22 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
         );
         (Grade::Note, sentence)
     } else if fsyncs == 0.0 && volatile && flushes == Some(0.0) {
-        let sentence = "not durable: nothing was synced, and a device with a volatile write cache was never told to flush it";
+        let sentence = "not durable: nothing was synced, and the device's volatile write cache was never flushed";
         (Grade::Note, sentence.to_owned())
     } else if in_memory.is_none() && !(fsyncs > 0.0 && flushes.is_some()) {
         return None;
     } else {
         (Grade::Ok, durable(fsyncs, flushes))
     };
-    Some(Finding::new(grade, sentence, evidence))
+    Some(CheckFinding::new(grade, sentence, evidence))
 }
 
 fn durable(fsyncs: f64, flushes: Option<f64>) -> String {
     match flushes {
         Some(flushes) if fsyncs > 0.0 => {
-            format!("{fsyncs:.0} fsyncs asked for, {flushes:.0} flushes reached a device")
+            format!("{fsyncs:.0} fsyncs called, {flushes:.0} flushes reached a device")
         }
-        _ => "what was written had reached the device".to_owned(),
+        _ => "everything written had reached the device".to_owned(),
     }
 }
 

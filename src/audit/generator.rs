@@ -1,8 +1,8 @@
 //! Whether the program that makes the load sets the pace, not what it measures.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade, LimitedBy};
-use super::reading::{Reading, share};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy};
+use super::reading::{TrialReading, share};
 use crate::unit;
 
 /// Above this share of its threads' time in user mode the program itself is what takes longest:
@@ -12,27 +12,30 @@ const USER_SHARE: f64 = 0.50;
 /// Above this share of the response time, operations were issued late by the generator's own fault.
 const LATE_SHARE: f64 = 0.10;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "generator",
-    question: "Did the program that makes the load hold it back?",
+    question: "Was the load generator the bottleneck?",
     limits: true,
+    priority: 10,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     reading.window_ns()?;
     let user = share(reading.own_cpu_ns().0, reading.thread_time_ns())?;
     let mut evidence = vec![
-        Figure::new("time in the program itself, of its threads", user, "share")
+        EvidenceFigure::new("thread time spent in the generator itself", user, "share")
             .against(USER_SHARE),
     ];
     let late = lateness(reading);
     if let Some((late_ns, response_ns)) = late {
         let part = share(late_ns, response_ns).unwrap_or(0.0);
-        evidence
-            .push(Figure::new("lateness, of the response time", part, "share").against(LATE_SHARE));
-        evidence.push(Figure::new("mean lateness", late_ns, "ns"));
-        evidence.push(Figure::new("mean response time", response_ns, "ns"));
+        evidence.push(
+            EvidenceFigure::new("lateness, of the response time", part, "share")
+                .against(LATE_SHARE),
+        );
+        evidence.push(EvidenceFigure::new("mean lateness", late_ns, "ns"));
+        evidence.push(EvidenceFigure::new("mean response time", response_ns, "ns"));
     }
     let unissued = reading
         .trial
@@ -40,19 +43,23 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
         .iter()
         .filter_map(|phase| phase.unissued);
     if let Some(count) = unissued.map(|count| count as f64).reduce(|a, b| a + b) {
-        evidence.push(Figure::new("operations due and not issued", count, ""));
+        evidence.push(EvidenceFigure::new(
+            "operations due and not issued",
+            count,
+            "",
+        ));
     }
     let is_late = late.is_some_and(|(late, response)| late > LATE_SHARE * response);
     let (limit, sentence) = if user > USER_SHARE {
         let words = format!(
-            "{} of its threads' time spent in itself",
+            "{} of thread time spent in the generator itself",
             unit::percent(user)
         );
         (Some(LimitedBy::Generator), words)
     } else if is_late {
         let (late, response) = late.unwrap_or_default();
         let words = format!(
-            "operations issued {} late in the mean, response time {}",
+            "operations issued {} late on average, response time {}",
             unit::time_ns(late),
             unit::time_ns(response)
         );
@@ -61,7 +68,7 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
         (
             None,
             format!(
-                "{} of its threads' time spent in itself",
+                "{} of thread time spent in the generator itself",
                 unit::percent(user)
             ),
         )
@@ -71,12 +78,12 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     } else {
         Grade::Ok
     };
-    Some(Finding::new(grade, sentence, evidence).limiting(limit))
+    Some(CheckFinding::new(grade, sentence, evidence).limiting(limit))
 }
 
 /// Mean lateness and mean response time of the phase whose generator was latest, ns; none: there
 /// was no open loop.
-fn lateness(reading: &Reading<'_>) -> Option<(f64, f64)> {
+fn lateness(reading: &TrialReading<'_>) -> Option<(f64, f64)> {
     let phases = reading.trial.phases.iter().filter_map(|phase| {
         let late = phase.lateness.as_ref()?.ns_mean;
         let ops = || phase.operations.iter().filter(|op| op.op != "fsync");

@@ -1,30 +1,32 @@
 //! Whether processors were slowed down because they were hot.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade};
-use super::reading::Reading;
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
+use super::reading::TrialReading;
 
 /// No event is harmless: each halves a processor's rate for a while.
 const EVENTS_MAX: f64 = 0.0;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "heat",
-    question: "Were processors slowed down because they were hot?",
+    question: "Were processors throttled by heat?",
     limits: false,
+    priority: 16,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let events = reading.trial.counted.throttled? as f64;
-    let evidence =
-        vec![Figure::new("times a processor was slowed down", events, "").against(EVENTS_MAX)];
+    let evidence = vec![
+        EvidenceFigure::new("times a processor was throttled", events, "").against(EVENTS_MAX),
+    ];
     let (grade, sentence) = if events > EVENTS_MAX {
-        let sentence = format!("disturbed: processors were slowed down by heat {events:.0} times");
+        let sentence = format!("disturbed: processors were throttled by heat {events:.0} times");
         (Grade::Note, sentence)
     } else {
-        (Grade::Ok, "no processor was slowed down".to_owned())
+        (Grade::Ok, "no processor was throttled".to_owned())
     };
-    Some(Finding::new(grade, sentence, evidence))
+    Some(CheckFinding::new(grade, sentence, evidence))
 }
 
 #[cfg(test)]

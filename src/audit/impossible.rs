@@ -1,22 +1,23 @@
 //! Whether a device seems to have been faster than its link can be.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade, shown};
-use super::reading::{Reading, moved};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, shown};
+use super::reading::{TrialReading, moved};
 
 /// Above this share of a physical limit something else was measured, or the limit is not the one
 /// the data took: clocks and counters err by less than the twentieth.
 const LIMIT_SHARE: f64 = 1.05;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "possible",
-    question: "Was any device faster than its link can be?",
+    question: "Was any device faster than its link allows?",
     limits: false,
+    priority: 1,
     judge,
 };
 
 /// The device that is furthest above, or nearest below.
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let window = reading.window_ns()?;
     let devices = reading.trial.counted.devices.iter();
     let shares = devices.flat_map(|device| {
@@ -34,31 +35,31 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     });
     let (device, limit, share) = shares.max_by(|a, b| a.2.total_cmp(&b.2))?;
     let evidence = vec![
-        Figure::new("of what the link can carry", share, "share").against(LIMIT_SHARE),
-        Figure::new(
+        EvidenceFigure::new("of what the link allows", share, "share").against(LIMIT_SHARE),
+        EvidenceFigure::new(
             format!("moved by {}", device.device),
             share * limit.bytes_per_s,
             "B/s",
         ),
-        Figure::new(limit.words.clone(), limit.bytes_per_s, "B/s"),
+        EvidenceFigure::new(limit.words.clone(), limit.bytes_per_s, "B/s"),
     ];
     let (grade, sentence) = if share > LIMIT_SHARE {
         let sentence = format!(
-            "{} seems to have moved {}, more than {} can carry",
+            "{} appears to have moved {}, more than {} allows",
             device.device,
             shown(share * limit.bytes_per_s, "B/s"),
             limit.words
         );
         (Grade::Invalid, sentence)
     } else {
-        (Grade::Ok, format!("within what {} can carry", limit.words))
+        (Grade::Ok, format!("within what {} allows", limit.words))
     };
-    Some(Finding::new(grade, sentence, evidence))
+    Some(CheckFinding::new(grade, sentence, evidence))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Limit;
+    use super::super::limit::Limit;
     use super::super::sample::{reading, trial};
     use super::*;
 
@@ -73,7 +74,7 @@ mod tests {
         }];
         for (moved, wanted) in [(105_000_000, Grade::Ok), (105_000_001, Grade::Invalid)] {
             trial.counted.devices[1].read_bytes = moved;
-            let reading = Reading {
+            let reading = TrialReading {
                 limits: &limits,
                 ..reading(&trial)
             };

@@ -32,7 +32,7 @@ impl Grade {
 
 /// A figure that a judgement rests on.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Figure {
+pub(crate) struct EvidenceFigure {
     /// What was counted.
     pub(crate) name: String,
     /// How much.
@@ -43,7 +43,7 @@ pub(crate) struct Figure {
     pub(crate) threshold: Option<f64>,
 }
 
-impl Figure {
+impl EvidenceFigure {
     /// A figure for context.
     pub(super) fn new(name: impl Into<String>, value: f64, unit: &'static str) -> Self {
         Self {
@@ -131,7 +131,7 @@ impl LimitedBy {
 
 /// What a check found in one trial.
 #[derive(Debug, Clone)]
-pub(super) struct Finding {
+pub(super) struct CheckFinding {
     pub(super) grade: Grade,
     /// What sets the pace, if that is what was found.
     pub(super) limit: Option<LimitedBy>,
@@ -142,12 +142,12 @@ pub(super) struct Finding {
     pub(super) by_chance: bool,
     /// One clause without a full stop, this trial's figures in it.
     pub(super) sentence: String,
-    pub(super) evidence: Vec<Figure>,
+    pub(super) evidence: Vec<EvidenceFigure>,
 }
 
-impl Finding {
+impl CheckFinding {
     /// A judgement whose strength is the value of its first figure.
-    pub(super) fn new(grade: Grade, sentence: String, evidence: Vec<Figure>) -> Self {
+    pub(super) fn new(grade: Grade, sentence: String, evidence: Vec<EvidenceFigure>) -> Self {
         let strength = evidence.first().map_or(0.0, |figure| figure.value);
         Self {
             grade,
@@ -189,20 +189,41 @@ pub(crate) struct Judgement {
     /// Round of the trial that is shown.
     pub(crate) round: u32,
     /// Its figures.
-    pub(crate) evidence: Vec<Figure>,
+    pub(crate) evidence: Vec<EvidenceFigure>,
+    /// The first of these figures in every trial of this grade.
+    #[serde(skip)]
+    pub(super) values: Vec<f64>,
     /// How strong it is in that trial.
     #[serde(skip)]
     pub(super) strength: f64,
 }
 
 impl Judgement {
-    /// The sentence, with how many trials it is true of where that is not all of them.
+    /// The sentence, with how many trials it is true of where that is not all of them. The figure
+    /// in it is the worst of these trials, so the median stands beside it.
     pub(crate) fn words(&self) -> String {
+        let sentence = self.with_median();
         match self.trials {
             trials if trials < self.of => {
-                format!("{trials} of {} trials: {}", self.of, self.sentence)
+                format!("{trials} of {} trials: {sentence}", self.of)
             }
-            _ => self.sentence.clone(),
+            _ => sentence,
         }
+    }
+
+    /// `other processes caused up to 99 % (median 90 %) of vda's I/O`
+    fn with_median(&self) -> String {
+        let worst = self.evidence.first().filter(|f| f.unit == "share");
+        let median = stackrace_stats::median(&self.values);
+        let (Some(worst), Some(median)) = (worst, median) else {
+            return self.sentence.clone();
+        };
+        let (worst, median) = (unit::percent(worst.value), unit::percent(median));
+        // One trial, or trials that agree: the figure speaks for itself.
+        if self.grade == Grade::Ok || worst == median {
+            return self.sentence.clone();
+        }
+        let both = format!("up to {worst} (median {median})");
+        self.sentence.replacen(&worst, &both, 1)
     }
 }

@@ -1,23 +1,24 @@
 //! Whether the network line that the data take sets the pace. Where there is one, a fact `line NAME`
 //! of the run's environment, or of the trial's stack, says how fast it is.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade, LimitedBy, shown};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy, shown};
 use super::limit::limit;
-use super::reading::Reading;
+use super::reading::TrialReading;
 use crate::unit;
 
 /// At this share of its rate a line is full: frames and headers take 5 to 10 %.
 const LINE_SHARE: f64 = 0.90;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "line",
     question: "Was the network line full?",
     limits: true,
+    priority: 11,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let window = reading.window_ns()?;
     let own = reading.trial.counted.line.as_ref().and_then(limit);
     let slowest = reading
@@ -32,24 +33,24 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     let rate = bytes * 1e9 / window;
     let share = rate / slowest.bytes_per_s;
     let evidence = vec![
-        Figure::new("of what the line can carry", share, "share").against(LINE_SHARE),
-        Figure::new("moved over it", rate, "B/s"),
-        Figure::new(slowest.words.clone(), slowest.bytes_per_s, "B/s"),
+        EvidenceFigure::new("of what the line can carry", share, "share").against(LINE_SHARE),
+        EvidenceFigure::new("moved over it", rate, "B/s"),
+        EvidenceFigure::new(slowest.words.clone(), slowest.bytes_per_s, "B/s"),
     ];
     let by = (share >= LINE_SHARE).then_some(LimitedBy::Line);
     let grade = if by.is_some() { Grade::Note } else { Grade::Ok };
     let sentence = format!(
-        "line {} {} full, {}",
+        "network line {} {} full, {}",
         slowest.device,
         unit::percent(share),
         shown(rate, "B/s")
     );
-    Some(Finding::new(grade, sentence, evidence).limiting(by))
+    Some(CheckFinding::new(grade, sentence, evidence).limiting(by))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::Limit;
+    use super::super::limit::Limit;
     use super::super::sample::{reading, trial};
     use super::*;
     use crate::event::Fact;
@@ -65,7 +66,7 @@ mod tests {
         }];
         for (bytes, full) in [(112_499_999, false), (112_500_000, true)] {
             trial.counted.fetched_bytes = bytes;
-            let reading = Reading {
+            let reading = TrialReading {
                 limits: &limits,
                 ..reading(&trial)
             };

@@ -1,8 +1,8 @@
 //! Whether memory ran short: tasks that waited for it, pages that went to swap space and back.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade, bytes};
-use super::reading::Reading;
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
+use super::reading::TrialReading;
 use crate::unit;
 
 /// Above this share of the time some task waited for memory, the page cache was fought for.
@@ -11,14 +11,15 @@ const WAITING_SHARE: f64 = 0.05;
 /// More bytes than this to or from swap space are no leftovers of something long idle.
 const SWAPPED_BYTES: f64 = 1_048_576.0;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "memory",
     question: "Did memory run short?",
     limits: false,
+    priority: 15,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let window = reading.window_ns()?;
     let counted = &reading.trial.counted;
     let waiting = counted.pressure_memory_ns.map(|ns| ns as f64 / window);
@@ -29,20 +30,20 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     }
     let (waiting, swapped) = (waiting.unwrap_or(0.0), swapped.unwrap_or(0.0));
     let evidence = vec![
-        Figure::new("some task waited for memory", waiting, "share").against(WAITING_SHARE),
-        Figure::new("moved to or from swap space", swapped, "B").against(SWAPPED_BYTES),
+        EvidenceFigure::new("a task waited for memory", waiting, "share").against(WAITING_SHARE),
+        EvidenceFigure::new("moved to or from swap space", swapped, "B").against(SWAPPED_BYTES),
     ];
     let (grade, sentence) = if waiting > WAITING_SHARE || swapped > SWAPPED_BYTES {
         let sentence = format!(
-            "disturbed: memory ran short ({} of the time some task waited for it, {} swapped)",
+            "disturbed: memory ran short (a task waited for it {} of the time, {} swapped)",
             unit::percent(waiting),
             bytes(swapped)
         );
         (Grade::Note, sentence)
     } else {
-        (Grade::Ok, "there was memory enough".to_owned())
+        (Grade::Ok, "memory sufficed".to_owned())
     };
-    Some(Finding::new(grade, sentence, evidence))
+    Some(CheckFinding::new(grade, sentence, evidence))
 }
 
 #[cfg(test)]
@@ -53,7 +54,7 @@ mod tests {
     #[test]
     fn waiting_and_swapping_have_a_threshold_each() {
         let mut trial = trial();
-        assert_eq!(grade(&CHECK, &trial), None, "nobody counted");
+        assert_eq!(grade(&CHECK, &trial), None, "nothing counted it");
         for (ms, wanted) in [(50, Grade::Ok), (51, Grade::Note)] {
             trial.counted.pressure_memory_ns = Some(ms * 1_000_000);
             assert_eq!(grade(&CHECK, &trial), Some(wanted), "{ms}");

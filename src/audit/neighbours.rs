@@ -1,11 +1,11 @@
-//! Whether somebody else used the machine: its processors, or the devices under the stack.
+//! Whether other processes used the machine: its processors, or the devices under the stack.
 //!
 //! A file system writes more than it is given (journals, metadata, whole blocks) and the kernel
-//! works for a trial in threads of its own, so that only what goes far beyond is anybody else's.
+//! works for a trial in threads of its own, so only what goes far beyond that is counted as theirs.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade};
-use super::reading::{Reading, share};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
+use super::reading::{TrialReading, share};
 use crate::unit;
 
 /// A device may read so much more than the program fetched: metadata, and files put in order.
@@ -18,21 +18,22 @@ const WRITE_FACTOR: f64 = 3.0;
 /// Fewer bytes than this beyond that are not judged: every file system stirs now and then.
 const FOREIGN_BYTES_MIN: f64 = 4_194_304.0;
 
-/// Above this share of a device's bytes that nobody here asked for, it had to serve others too.
+/// Above this share of a device's bytes that this program cannot have caused, others used it too.
 const FOREIGN_SHARE: f64 = 0.10;
 
 /// Above this share of the processors' time in use by others, while tasks waited for a processor
 /// for as much of the time, the machine was not the trial's own.
 const PROCESSORS_SHARE: f64 = 0.10;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "neighbours",
-    question: "Did anybody else use the machine or its devices?",
+    question: "Did other processes use the machine or its devices?",
     limits: false,
+    priority: 13,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let window = reading.window_ns()?;
     let counted = &reading.trial.counted;
     let cpus = f64::from(counted.cpus.max(1));
@@ -43,41 +44,41 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     let (device, strange) = foreign.clone().unwrap_or_default();
     let mut evidence = Vec::new();
     if foreign.is_some() {
-        let name = format!("bytes of {device} nobody here asked for");
-        evidence.push(Figure::new(name, strange, "share").against(FOREIGN_SHARE));
+        let name = format!("I/O of {device} caused by others");
+        evidence.push(EvidenceFigure::new(name, strange, "share").against(FOREIGN_SHARE));
     }
-    evidence
-        .push(Figure::new("processors used by others", others, "share").against(PROCESSORS_SHARE));
+    evidence.push(
+        EvidenceFigure::new("CPU time used by others", others, "share").against(PROCESSORS_SHARE),
+    );
     evidence.extend(waited.map(|part| {
-        Figure::new("some task waited for a processor", part, "share").against(PROCESSORS_SHARE)
+        EvidenceFigure::new("a task waited for a processor", part, "share")
+            .against(PROCESSORS_SHARE)
     }));
     let crowded = others > PROCESSORS_SHARE && waited.is_some_and(|part| part > PROCESSORS_SHARE);
     let mut parts = Vec::new();
     if strange > FOREIGN_SHARE {
         let part = unit::percent(strange);
-        parts.push(format!(
-            "{part} of the bytes {device} moved were nobody's here"
-        ));
+        parts.push(format!("other processes caused {part} of {device}'s I/O"));
     }
     if crowded {
         let part = unit::percent(others);
         parts.push(format!(
-            "others, the kernel included, used {part} of the processors"
+            "other processes and the kernel used {part} of CPU time"
         ));
     }
     let (grade, sentence) = match parts.is_empty() {
         false => (Grade::Note, format!("disturbed: {}", parts.join("; "))),
-        true => (Grade::Ok, "nobody else was in the way".to_owned()),
+        true => (Grade::Ok, "no other process interfered".to_owned()),
     };
-    Some(Finding {
+    Some(CheckFinding {
         strength: strange.max(others),
-        ..Finding::new(grade, sentence, evidence)
+        ..CheckFinding::new(grade, sentence, evidence)
     })
 }
 
 /// The device most used by others, with the share of its bytes that is beyond what this program can
 /// have caused; none: there is no device.
-fn foreign(reading: &Reading<'_>) -> Option<(String, f64)> {
+fn foreign(reading: &TrialReading<'_>) -> Option<(String, f64)> {
     let counted = &reading.trial.counted;
     // Not what a mirror writes to each side: each device is held against all that was sent.
     let shares = counted.devices.iter().map(|device| {
@@ -100,7 +101,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_that_nobody_asked_for_are_others() {
+    fn bytes_beyond_what_this_program_caused_are_counted_as_others() {
         let mut trial = trial();
         trial.counted.fetched_bytes = 100_000_000;
         trial.counted.sent_bytes = 100_000_000;
@@ -111,7 +112,7 @@ mod tests {
         let finding = found(&CHECK, &trial).unwrap();
         assert_eq!(finding.grade, Grade::Note);
         assert!(
-            finding.sentence.contains("bytes vda moved"),
+            finding.sentence.contains("of vda's I/O"),
             "{}",
             finding.sentence
         );

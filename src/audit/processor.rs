@@ -1,25 +1,26 @@
 //! Whether processors set the pace: one thread that is never idle, or all of them.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade, LimitedBy};
-use super::reading::{Reading, share};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade, LimitedBy};
+use super::reading::{TrialReading, share};
 use crate::unit;
 
-/// At this share of a processor a thread is never idle: what is missing are moments in which
-/// somebody else had it, and the rounding of ticks.
+/// At this share of a processor a thread is never idle: the rest are moments in which another
+/// thread had it, and the rounding of ticks.
 const THREAD_SHARE: f64 = 0.90;
 
 /// At this share of all processors the machine is full, for the same reasons.
 const MACHINE_SHARE: f64 = 0.90;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "processor",
-    question: "Was a thread, or the whole machine, out of processor time?",
+    question: "Was a thread, or the whole machine, out of CPU time?",
     limits: true,
+    priority: 12,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let window = reading.window_ns()?;
     let counted = &reading.trial.counted;
     let cpus = f64::from(counted.cpus.max(1));
@@ -38,12 +39,14 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
         many => format!("each of its {many} threads"),
     };
     let mut evidence = vec![
-        Figure::new(format!("used by {who}, of one CPU"), own, "share").against(THREAD_SHARE),
-        Figure::new(format!("used of all {cpus:.0} CPUs"), machine, "share").against(MACHINE_SHARE),
+        EvidenceFigure::new(format!("used by {who}, of one CPU"), own, "share")
+            .against(THREAD_SHARE),
+        EvidenceFigure::new(format!("used of all {cpus:.0} CPUs"), machine, "share")
+            .against(MACHINE_SHARE),
     ];
     if let Some((name, part)) = kernel {
         let name = format!("used by the kernel's {name}, of one CPU");
-        evidence.push(Figure::new(name, part, "share").against(THREAD_SHARE));
+        evidence.push(EvidenceFigure::new(name, part, "share").against(THREAD_SHARE));
     }
     let busy_kernel = kernel.filter(|(_, part)| *part >= THREAD_SHARE);
     let (limit, sentence) = if own >= THREAD_SHARE {
@@ -70,7 +73,7 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     } else {
         Grade::Ok
     };
-    Some(Finding::new(grade, sentence, evidence).limiting(limit))
+    Some(CheckFinding::new(grade, sentence, evidence).limiting(limit))
 }
 
 #[cfg(test)]

@@ -11,7 +11,7 @@ const WINDOW_NS_MIN: f64 = 100e6;
 
 /// A trial, and what is known of the machine it ran on.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Reading<'a> {
+pub(super) struct TrialReading<'a> {
     pub(super) trial: &'a Observation,
     /// Kind of its workload.
     pub(super) kind: &'a str,
@@ -20,7 +20,7 @@ pub(super) struct Reading<'a> {
     pub(super) memory_bytes: Option<f64>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> TrialReading<'a> {
     /// Operations of all phases.
     pub(super) fn operations(&self) -> impl Iterator<Item = &'a OperationObservation> + use<'a> {
         self.trial.phases.iter().flat_map(|phase| &phase.operations)

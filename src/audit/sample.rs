@@ -1,8 +1,8 @@
 //! Made-up trials for the tests of checks: one second, one thread, a loop device on a disk.
 
-use super::judgement::Finding;
-use super::reading::Reading;
-use super::{Check, Grade};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, Grade};
+use super::reading::TrialReading;
 use crate::event::Settled;
 use crate::event::{
     Counted, DeviceCounted, Ended, Observation, OperationObservation, PhaseObservation,
@@ -70,8 +70,8 @@ pub(super) fn trial() -> Observation {
 }
 
 /// A trial on a machine nothing is known of.
-pub(super) fn reading(trial: &Observation) -> Reading<'_> {
-    Reading {
+pub(super) fn reading(trial: &Observation) -> TrialReading<'_> {
+    TrialReading {
         trial,
         kind: "random",
         limits: &[],
@@ -80,11 +80,11 @@ pub(super) fn reading(trial: &Observation) -> Reading<'_> {
 }
 
 /// What a check says of a trial.
-pub(super) fn found(check: &Check, trial: &Observation) -> Option<Finding> {
+pub(super) fn found(check: &AuditCheck, trial: &Observation) -> Option<CheckFinding> {
     (check.judge)(&reading(trial))
 }
 
 /// The grade alone.
-pub(super) fn grade(check: &Check, trial: &Observation) -> Option<Grade> {
+pub(super) fn grade(check: &AuditCheck, trial: &Observation) -> Option<Grade> {
     found(check, trial).map(|finding| finding.grade)
 }

@@ -1,8 +1,8 @@
 //! Whether there was enough to measure.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade};
-use super::reading::Reading;
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
+use super::reading::TrialReading;
 use crate::unit;
 
 /// A shorter measured part is too short, ns: processors are counted in ticks of 10 ms, so that below
@@ -12,19 +12,20 @@ const ELAPSED_NS_MIN: f64 = 1e9;
 /// Fewer operations than this say little of what follows them.
 const OPERATIONS_MIN: f64 = 30.0;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "length",
-    question: "Did it last long enough to be measured?",
+    question: "Did it last long enough?",
     limits: false,
+    priority: 7,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let elapsed = reading.trial.elapsed_ns as f64;
     let count = reading.count();
     let evidence = vec![
-        Figure::new("measured for", elapsed, "ns").against(ELAPSED_NS_MIN),
-        Figure::new("operations", count, "").against(OPERATIONS_MIN),
+        EvidenceFigure::new("measured for", elapsed, "ns").against(ELAPSED_NS_MIN),
+        EvidenceFigure::new("operations", count, "").against(OPERATIONS_MIN),
     ];
     let lasted = unit::time_ns(elapsed);
     // One long operation is a measurement: a file copied whole, an archive unpacked.
@@ -39,10 +40,10 @@ fn judge(reading: &Reading<'_>) -> Option<Finding> {
     } else {
         (Grade::Ok, format!("measured for {lasted}"))
     };
-    Some(Finding {
+    Some(CheckFinding {
         // Less is worse.
         strength: -elapsed,
-        ..Finding::new(grade, sentence, evidence)
+        ..CheckFinding::new(grade, sentence, evidence)
     })
 }
 

@@ -8,9 +8,9 @@
 
 use stackrace_stats::{Course, RANGE_MAX, SLOPE_MAX, SteadyWindow, WINDOW};
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade};
-use super::reading::Reading;
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
+use super::reading::TrialReading;
 use crate::event::{PhaseObservation, Preconditioned};
 use crate::unit;
 
@@ -25,14 +25,15 @@ const UNIFORM: [&str; 6] = [
     "stream-video",
 ];
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "steady state",
-    question: "Had it come to rest, and the storage before it?",
+    question: "Was the rate steady, and the storage before it?",
     limits: false,
+    priority: 6,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let before = reading.trial.preconditioned.as_ref();
     let worn_in = before.map(worn_in);
     match worn_in {
@@ -58,7 +59,7 @@ pub(crate) fn course(phase: &PhaseObservation) -> Option<Course> {
 }
 
 /// Whether the phase that is furthest from level is level; none: it need not be, or is too short.
-fn level(reading: &Reading<'_>) -> Option<Finding> {
+fn level(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     if !UNIFORM.contains(&reading.kind) {
         return None;
     }
@@ -69,7 +70,7 @@ fn level(reading: &Reading<'_>) -> Option<Finding> {
     });
     let (steady, warm_up, level, phase) =
         judged.min_by(|a, b| a.0.cmp(&b.0).then(b.2.range.total_cmp(&a.2.range)))?;
-    let warming = Figure::new(
+    let warming = EvidenceFigure::new(
         "warm-up",
         warm_up.values as f64 * phase.slice_ns as f64,
         "ns",
@@ -77,17 +78,21 @@ fn level(reading: &Reading<'_>) -> Option<Finding> {
     let mut evidence = shape(level);
     evidence.push(warming);
     if steady {
-        return Some(Finding::new(Grade::Ok, words("steady", level), evidence));
+        return Some(CheckFinding::new(
+            Grade::Ok,
+            words("steady", level),
+            evidence,
+        ));
     }
     let warming = match warm_up.ended {
         true => "not steady",
-        false => "not steady, with no end of the warm-up in the first half",
+        false => "not steady, still warming up after half of the time",
     };
-    Some(Finding::new(Grade::Note, words(warming, level), evidence).by_chance())
+    Some(CheckFinding::new(Grade::Note, words(warming, level), evidence).by_chance())
 }
 
 /// What the passes before the trial came to.
-fn worn_in(before: &Preconditioned) -> Finding {
+fn worn_in(before: &Preconditioned) -> CheckFinding {
     let passes = before.passes.len();
     let figures: Vec<f64> = before
         .passes
@@ -96,8 +101,8 @@ fn worn_in(before: &Preconditioned) -> Finding {
         .collect();
     let last = SteadyWindow::of(&figures[passes.saturating_sub(WINDOW)..]);
     let mut evidence = last.map_or(Vec::new(), shape);
-    evidence.push(Figure::new("passes", passes as f64, ""));
-    evidence.push(Figure::new(
+    evidence.push(EvidenceFigure::new("passes", passes as f64, ""));
+    evidence.push(EvidenceFigure::new(
         "preconditioned for",
         before.elapsed_ns as f64,
         "ns",
@@ -110,14 +115,14 @@ fn worn_in(before: &Preconditioned) -> Finding {
         ),
     };
     let sentence = last.map_or(state.clone(), |last| words(&state, last));
-    Finding::new(grade, sentence, evidence)
+    CheckFinding::new(grade, sentence, evidence)
 }
 
 /// Range and slope beside what is allowed.
-fn shape(level: SteadyWindow) -> Vec<Figure> {
+fn shape(level: SteadyWindow) -> Vec<EvidenceFigure> {
     vec![
-        Figure::new("range over the mean", level.range, "share").against(RANGE_MAX),
-        Figure::new(
+        EvidenceFigure::new("range over the mean", level.range, "share").against(RANGE_MAX),
+        EvidenceFigure::new(
             "slope over the mean, either way",
             level.slope.abs(),
             "share",
@@ -126,12 +131,16 @@ fn shape(level: SteadyWindow) -> Vec<Figure> {
     ]
 }
 
-/// `steady: the rate ranges over 3.1 % of its mean and falls by 0.4 % of it`
+/// `steady: range 3.1 % of the mean, falling by 0.4 %`
 fn words(state: &str, level: SteadyWindow) -> String {
     format!(
-        "{state}: the figure ranges over {} of its mean and {} by {} of it",
+        "{state}: range {} of the mean, {} by {}",
         unit::percent(level.range),
-        if level.slope < 0.0 { "falls" } else { "rises" },
+        if level.slope < 0.0 {
+            "falling"
+        } else {
+            "rising"
+        },
         unit::percent(level.slope.abs())
     )
 }
@@ -159,9 +168,9 @@ mod tests {
         let finding = found(&CHECK, &slide).unwrap();
         assert_eq!(finding.grade, Grade::Note);
         assert!(finding.by_chance);
-        let part = "not steady, with no end of the warm-up in the first half: the figure ranges";
+        let part = "not steady, still warming up after half of the time: range ";
         assert!(finding.sentence.starts_with(part), "{}", finding.sentence);
-        let tree = Reading {
+        let tree = TrialReading {
             kind: "extract-tar",
             ..reading(&slide)
         };
@@ -185,8 +194,7 @@ mod tests {
         let falling = (0..25).map(|pass| Some(100.0 * 0.9_f64.powi(pass)));
         let never = passed(falling.collect(), false);
         assert_eq!(never.grade, Grade::NotAsAsked);
-        let part =
-            "no steady state after 25 passes of preconditioning: the figure ranges over 42 %";
+        let part = "no steady state after 25 passes of preconditioning: range 42 %";
         assert!(never.sentence.starts_with(part), "{}", never.sentence);
         assert_eq!(passed(vec![None; 25], false).grade, Grade::NotAsAsked);
         let rested = passed(vec![Some(5.0); 5], true);

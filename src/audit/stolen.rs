@@ -1,40 +1,43 @@
 //! Whether the hypervisor took processors away.
 
-use super::Check;
-use super::judgement::{Figure, Finding, Grade};
-use super::reading::Reading;
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, EvidenceFigure, Grade};
+use super::reading::TrialReading;
 use crate::unit;
 
 /// Above this share of the processors' time the neighbours outside of this virtual machine can be
 /// seen in its figures.
 const STOLEN_SHARE: f64 = 0.01;
 
-pub(super) const CHECK: Check = Check {
+pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "stolen time",
-    question: "Did the hypervisor take processors away?",
+    question: "Did the hypervisor take CPU time?",
     limits: false,
+    priority: 14,
     judge,
 };
 
-fn judge(reading: &Reading<'_>) -> Option<Finding> {
+fn judge(reading: &TrialReading<'_>) -> Option<CheckFinding> {
     let counted = &reading.trial.counted;
     let whole = reading.window_ns()? * f64::from(counted.cpus.max(1));
     let share = counted.cpu_steal_ns as f64 / whole;
-    let evidence =
-        vec![Figure::new("processors' time taken away", share, "share").against(STOLEN_SHARE)];
+    let evidence = vec![
+        EvidenceFigure::new("CPU time taken by the hypervisor", share, "share")
+            .against(STOLEN_SHARE),
+    ];
     let (grade, sentence) = if share > STOLEN_SHARE {
         let sentence = format!(
-            "disturbed: the hypervisor took {} of the processors' time away",
+            "disturbed: the hypervisor took {} of CPU time",
             unit::percent(share)
         );
         (Grade::Note, sentence)
     } else {
         (
             Grade::Ok,
-            "the hypervisor took next to nothing away".to_owned(),
+            "the hypervisor took almost no CPU time".to_owned(),
         )
     };
-    Some(Finding::new(grade, sentence, evidence))
+    Some(CheckFinding::new(grade, sentence, evidence))
 }
 
 #[cfg(test)]

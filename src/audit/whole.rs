@@ -4,9 +4,11 @@ use std::collections::BTreeSet;
 
 use serde::Serialize;
 
-use super::judgement::Finding;
-use super::reading::Reading;
-use super::{ALL, Grade, Judgement, Limit, LimitedBy, limits};
+use super::check::AuditCheck;
+use super::judgement::{CheckFinding, Grade, Judgement, LimitedBy};
+use super::limit::{Limit, limits};
+use super::list::checks;
+use super::reading::TrialReading;
 use crate::event::{Ended, Fact, Observation, RunStarted};
 
 /// So many configurations are named in one note.
@@ -24,14 +26,14 @@ pub(crate) struct Audit {
     /// Physical limits on record.
     pub(crate) limits: Vec<Limit>,
     /// Each configuration on each workload that has a complete trial, workload by workload.
-    pub(crate) cells: Vec<Cell>,
-    /// Workloads whose configurations are limited by different things, one sentence each.
+    pub(crate) cells: Vec<AuditCell>,
+    /// Workloads whose configurations have different bottlenecks, one sentence each.
     pub(crate) unlike: Vec<String>,
 }
 
 /// One configuration on one workload.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Cell {
+pub(crate) struct AuditCell {
     /// Configuration by index.
     pub(crate) configuration: usize,
     /// Workload by index.
@@ -46,7 +48,7 @@ pub(crate) struct Cell {
     pub(crate) judgements: Vec<Judgement>,
 }
 
-impl Cell {
+impl AuditCell {
     /// What a check says of this cell; none: it could not tell.
     pub(crate) fn judgement(&self, check: &str) -> Option<&Judgement> {
         self.judgements
@@ -64,12 +66,15 @@ pub(crate) struct TrialAudit {
     pub(crate) remarks: Vec<(&'static str, Grade)>,
 }
 
-/// A trial with what each check found, by the check's position in [`ALL`].
+/// What the checks found in one trial, by priority.
+type Findings = Vec<(&'static AuditCheck, CheckFinding)>;
+
+/// A trial with what each check found.
 struct Judged {
     workload: usize,
     configuration: usize,
     round: u32,
-    findings: Vec<(usize, Finding)>,
+    findings: Findings,
 }
 
 /// What set the pace of one trial, how strongly, and in which words.
@@ -85,6 +90,15 @@ impl Audit {
         head: &RunStarted,
         trials: impl IntoIterator<Item = &'a Observation>,
     ) -> Self {
+        Self::by(&checks(), head, trials)
+    }
+
+    /// The same with these checks, in the order of their priority.
+    fn by<'a>(
+        checks: &[&'static AuditCheck],
+        head: &RunStarted,
+        trials: impl IntoIterator<Item = &'a Observation>,
+    ) -> Self {
         let mut audit = Self {
             limits: limits(&head.environment),
             cells: Vec::new(),
@@ -96,7 +110,7 @@ impl Audit {
             let known = trial.workload < head.workloads.len()
                 && trial.configuration < head.configurations.len();
             if known && trial.ended == Ended::Complete && trial.settled.caches != "unknown" {
-                let reading = Reading {
+                let reading = TrialReading {
                     trial,
                     kind: &head.workloads[trial.workload].kind,
                     limits: &audit.limits,
@@ -106,14 +120,14 @@ impl Audit {
                     workload: trial.workload,
                     configuration: trial.configuration,
                     round: trial.round,
-                    findings: findings(&reading),
+                    findings: findings(checks, &reading),
                 });
             }
         }
         judged.sort_by_key(|trial| (trial.workload, trial.configuration, trial.round));
         let place = |trial: &Judged| (trial.workload, trial.configuration);
         let cells = judged.chunk_by(|a, b| place(a) == place(b));
-        audit.cells = cells.map(cell).collect();
+        audit.cells = cells.map(|trials| cell(checks, trials)).collect();
         audit.unlike = unlike(head, &audit.cells);
         audit
     }
@@ -124,50 +138,53 @@ impl Audit {
             return None;
         }
         let workload = head.workloads.get(trial.workload)?;
-        let findings = findings(&Reading {
+        let reading = TrialReading {
             trial,
             kind: &workload.kind,
             limits: &self.limits,
             memory_bytes: memory_bytes(&head.environment),
-        });
+        };
+        let findings = findings(&checks(), &reading);
         let grave = findings
             .iter()
             .filter(|(_, finding)| finding.grade > Grade::Ok);
         Some(TrialAudit {
             limited_by: pace(&findings).map(|pace| pace.by),
             remarks: grave
-                .filter(|(check, _)| !ALL[*check].limits)
-                .map(|(check, finding)| (ALL[*check].name, finding.grade))
+                .filter(|(check, _)| !check.limits)
+                .map(|(check, finding)| (check.name, finding.grade))
                 .collect(),
         })
     }
 
     /// One configuration on one workload; none: it has no complete trial.
     #[cfg(test)]
-    fn cell(&self, configuration: usize, workload: usize) -> Option<&Cell> {
-        let place = |cell: &&Cell| (cell.configuration, cell.workload) == (configuration, workload);
+    fn cell(&self, configuration: usize, workload: usize) -> Option<&AuditCell> {
+        let place =
+            |cell: &&AuditCell| (cell.configuration, cell.workload) == (configuration, workload);
         self.cells.iter().find(place)
     }
 }
 
-/// What each check says of a trial, with the check's position in [`ALL`].
-fn findings(reading: &Reading<'_>) -> Vec<(usize, Finding)> {
-    let judged = ALL.iter().enumerate();
+/// What each check says of a trial.
+fn findings(checks: &[&'static AuditCheck], reading: &TrialReading<'_>) -> Findings {
+    let judged = checks.iter();
     judged
-        .filter_map(|(at, check)| Some((at, (check.judge)(reading)?)))
+        .filter_map(|check| Some((*check, (check.judge)(reading)?)))
         .collect()
 }
 
-fn cell(trials: &[Judged]) -> Cell {
-    let judgements = (0..ALL.len()).filter_map(|check| {
-        let found = trials.iter().flat_map(|trial| {
-            let mine = trial.findings.iter().filter(move |(at, _)| *at == check);
-            mine.map(|(_, finding)| (trial.round, finding))
+fn cell(checks: &[&'static AuditCheck], trials: &[Judged]) -> AuditCell {
+    let judgements = checks.iter().filter_map(|check| {
+        let found = trials.iter().filter_map(|trial| {
+            let mut all = trial.findings.iter();
+            let mine = all.find(|(known, _)| known.name == check.name)?;
+            Some((trial.round, &mine.1))
         });
-        judgement(check, &found.collect::<Vec<_>>())
+        judgement(check.name, &found.collect::<Vec<_>>())
     });
     let (limited_by, limited_how) = paced(trials);
-    Cell {
+    AuditCell {
         configuration: trials[0].configuration,
         workload: trials[0].workload,
         trials: trials.len(),
@@ -178,19 +195,22 @@ fn cell(trials: &[Judged]) -> Cell {
 }
 
 /// The gravest of all trials, shown by the one that shows it most.
-fn judgement(check: usize, found: &[(u32, &Finding)]) -> Option<Judgement> {
+fn judgement(check: &'static str, found: &[(u32, &CheckFinding)]) -> Option<Judgement> {
     let chances = found.iter().filter(|(_, finding)| finding.by_chance);
     let chances = chances.count();
     let often = chances >= TRIALS_MIN && 2 * chances >= found.len();
-    let counts = |finding: &Finding| often || !finding.by_chance;
+    let counts = |finding: &CheckFinding| often || !finding.by_chance;
     let counted = found.iter().filter(|(_, finding)| counts(finding));
     let grade = counted.map(|(_, finding)| finding.grade).max()?;
     let of_grade = || found.iter().filter(|(_, f)| counts(f) && f.grade == grade);
     let (round, shown) = of_grade().max_by(|a, b| a.1.strength.total_cmp(&b.1.strength))?;
     Some(Judgement {
-        check: ALL[check].name,
+        check,
         grade,
         sentence: shown.sentence.clone(),
+        values: of_grade()
+            .filter_map(|(_, finding)| Some(finding.evidence.first()?.value))
+            .collect(),
         trials: of_grade().count(),
         of: found.len(),
         round: *round,
@@ -214,7 +234,7 @@ fn paced(trials: &[Judged]) -> (Option<LimitedBy>, String) {
     if 2 * count(most) <= paces.len() {
         let kinds: BTreeSet<LimitedBy> = paces.iter().map(|pace| pace.by).collect();
         let words: Vec<&str> = kinds.into_iter().map(LimitedBy::words).collect();
-        let how = format!("not the same in all trials: {}", words.join(", "));
+        let how = format!("differs between trials: {}", words.join(", "));
         return (Some(LimitedBy::NoSinglePart), how);
     }
     let mut same: Vec<&Pace> = paces.iter().filter(|pace| pace.by == most).collect();
@@ -223,7 +243,7 @@ fn paced(trials: &[Judged]) -> (Option<LimitedBy>, String) {
 }
 
 /// The first check that names a limit; where none does, how full device and processor were.
-fn pace(findings: &[(usize, Finding)]) -> Option<Pace> {
+fn pace(findings: &[(&AuditCheck, CheckFinding)]) -> Option<Pace> {
     let limiting = findings.iter().find_map(|(_, finding)| {
         finding.limit.map(|by| Pace {
             by,
@@ -232,8 +252,9 @@ fn pace(findings: &[(usize, Finding)]) -> Option<Pace> {
         })
     });
     let parts = ["device", "processor"].map(|name| {
-        let mut mine = findings.iter().filter(|(at, _)| ALL[*at].name == name);
-        mine.next().map(|(_, finding)| finding.sentence.as_str())
+        let mut all = findings.iter();
+        let mine = all.find(|(check, _)| check.name == name);
+        mine.map(|(_, finding)| finding.sentence.as_str())
     });
     limiting.or_else(|| {
         let how: Vec<&str> = parts.into_iter().flatten().collect();
@@ -246,7 +267,7 @@ fn pace(findings: &[(usize, Finding)]) -> Option<Pace> {
 }
 
 /// Workloads on which the configurations have definite and different limits.
-fn unlike(head: &RunStarted, cells: &[Cell]) -> Vec<String> {
+fn unlike(head: &RunStarted, cells: &[AuditCell]) -> Vec<String> {
     let mut sentences = Vec::new();
     for same in cells.chunk_by(|a, b| a.workload == b.workload) {
         let definite = same.iter().filter_map(|cell| {
@@ -263,11 +284,11 @@ fn unlike(head: &RunStarted, cells: &[Cell]) -> Vec<String> {
         let part = |by: &LimitedBy| {
             let mine = definite.iter().filter(|(other, _)| other == by);
             let names: Vec<usize> = mine.map(|(_, configuration)| *configuration).collect();
-            format!("{} by {}", named(head, &names), by.words())
+            format!("{}: {}", named(head, &names), by.words())
         };
         let parts: Vec<String> = kinds.iter().map(part).collect();
         sentences.push(format!(
-            "{}: configurations are limited by different things ({}): what is compared is not the same part of each",
+            "{}: different bottlenecks ({}), so different parts are compared",
             head.workloads[same[0].workload].name,
             parts.join("; ")
         ));
@@ -305,8 +326,8 @@ fn memory_bytes(environment: &[Fact]) -> Option<f64> {
 pub(crate) fn notes(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
     let audit = Audit::of(head, trials.iter().copied());
     let mut notes = Vec::new();
-    for check in ALL {
-        let grave: Vec<(&Cell, &Judgement)> = audit
+    for check in checks() {
+        let grave: Vec<(&AuditCell, &Judgement)> = audit
             .cells
             .iter()
             .filter_map(|cell| Some((cell, cell.judgement(check.name)?)))
@@ -337,7 +358,7 @@ pub(crate) fn notes(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
 }
 
 /// `browse`, or `browse, xfs` where not all configurations are concerned.
-fn place(head: &RunStarted, audit: &Audit, cells: &[(&Cell, &Judgement)]) -> String {
+fn place(head: &RunStarted, audit: &Audit, cells: &[(&AuditCell, &Judgement)]) -> String {
     let at = cells[0].0.workload;
     let workload = head.workloads[at].name.as_str();
     let all = audit
@@ -353,7 +374,7 @@ fn place(head: &RunStarted, audit: &Audit, cells: &[(&Cell, &Judgement)]) -> Str
 }
 
 /// The gravest and strongest of some judgements of one check, with the trials all of them count.
-fn note(place: &str, same: &[(&Cell, &Judgement)]) -> Option<String> {
+fn note(place: &str, same: &[(&AuditCell, &Judgement)]) -> Option<String> {
     let gravest = |a: &Judgement, b: &Judgement| {
         a.grade
             .cmp(&b.grade)
@@ -362,6 +383,11 @@ fn note(place: &str, same: &[(&Cell, &Judgement)]) -> Option<String> {
     let judgements = same.iter().map(|(_, judgement)| *judgement);
     let shown = judgements.clone().max_by(|a, b| gravest(a, b))?;
     let whole = Judgement {
+        values: judgements
+            .clone()
+            .filter(|judgement| judgement.grade == shown.grade)
+            .flat_map(|judgement| judgement.values.iter().copied())
+            .collect(),
         trials: judgements.clone().map(|judgement| judgement.trials).sum(),
         of: judgements.map(|judgement| judgement.of).sum(),
         ..shown.clone()
@@ -391,6 +417,7 @@ fn failed(head: &RunStarted, trials: &[&Observation]) -> Vec<String> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::list::{REGISTERED, by_priority};
     use super::*;
     use crate::record::sample;
 
@@ -463,8 +490,10 @@ mod tests {
         );
         assert_eq!(audit.unlike.len(), 3);
         assert!(
-            audit.unlike[1].starts_with("browse: configurations are limited by different things (ext4 by device rate; xfs by one CPU)"),
-            "{}", audit.unlike[1]
+            audit.unlike[1]
+                .starts_with("browse: different bottlenecks (ext4: device rate; xfs: one CPU)"),
+            "{}",
+            audit.unlike[1]
         );
         assert!(notes_of(&run).contains(&audit.unlike[1]));
     }
@@ -493,10 +522,33 @@ mod tests {
     }
 
     #[test]
-    fn every_check_has_a_name_of_its_own_and_asks_something() {
-        let names: BTreeSet<&str> = ALL.iter().map(|check| check.name).collect();
-        assert_eq!(names.len(), ALL.len());
-        assert!(ALL.iter().all(|check| check.question.ends_with('?')));
+    fn the_order_of_registration_changes_no_conclusion() {
+        // Every limit at once: what is named must follow from the priorities alone.
+        let (head, trials) = run(|trial| {
+            trial.counted.devices[0].busy_ns = trial.elapsed_ns;
+            trial.counted.cpu_user_ns = trial.elapsed_ns;
+            trial.counted.cpu_system_ns = trial.elapsed_ns;
+            trial.counted.line = Some(Fact::new("line to the peer", "1 B/s, measured"));
+        });
+        let audit = Audit::of(&head, &trials);
+        assert!(
+            audit
+                .cells
+                .iter()
+                .all(|cell| cell.limited_by == Some(LimitedBy::DeviceRate))
+        );
+        let turned = by_priority(REGISTERED.iter().rev());
+        assert_eq!(Audit::by(&turned, &head, &trials), audit);
+        // As files of other names would: any rotation of the list.
+        for at in 0..REGISTERED.len() {
+            let (front, back) = REGISTERED.split_at(at);
+            let rotated = by_priority(back.iter().chain(front));
+            assert_eq!(Audit::by(&rotated, &head, &trials), audit, "from {at}");
+        }
+        // Without the device's check the next priority is named.
+        let without = checks().into_iter().filter(|check| check.name != "device");
+        let rest = Audit::by(&without.collect::<Vec<_>>(), &head, &trials);
+        assert_eq!(rest.cells[0].limited_by, Some(LimitedBy::Generator));
     }
 
     #[test]

@@ -117,7 +117,10 @@ fn time_wanted(record: &Record, verdict: &Verdict) -> Option<String> {
         return None;
     }
     let rounds = match verdict.state {
-        State::TooFew => verdict.looks.first()?.checked_sub(verdict.rounds)?,
+        State::TooFew => verdict
+            .planned_checks
+            .first()?
+            .checked_sub(verdict.rounds)?,
         State::Undecided => verdict.more.as_ref()?.rounds?,
         _ => return None,
     };

@@ -1,8 +1,10 @@
 //! The command line: what was typed, checked for form alone.
 
+use crate::session::machines::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
+
 use clap_complete::Shell;
 
 mod lab;
@@ -33,9 +35,6 @@ pub(super) struct Arguments {
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
     pub(super) colour: Colour,
-    /// The peers of this machine, as JSON; they are asked over standard output
-    #[arg(long, global = true, hide = true, value_name = "JSON")]
-    pub(super) introduced: Option<String>,
     #[command(subcommand)]
     pub(super) verb: Verb,
 }
@@ -57,7 +56,7 @@ pub(super) enum Verb {
     /// Run bonnie++ 2.00 or 1.03 on a directory, with its options and its output
     #[command(name = "bonnie++", disable_help_flag = true)]
     Bonnie(Bonnie),
-    /// Race existing directories against each other, now, without root or a study file
+    /// Coordinator existing directories against each other, now, without root or a study file
     Compare(Compare),
     /// Do what a job file of fio says, or options of fio, with its files and its output
     #[command(disable_help_flag = true)]
@@ -68,9 +67,6 @@ pub(super) enum Verb {
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
-    /// The part of a run that is done at one of its places, as its keeper orders
-    #[command(hide = true)]
-    InStep(InStep),
     /// PostMark 1.51 as a drop-in: its command language, its output; reads commands from standard
     /// input, as PostMark does, after CONFIG or .pmrc
     Postmark(Postmark),
@@ -145,6 +141,17 @@ pub(super) struct There {
     pub(super) reach: Reach,
 }
 
+impl There {
+    /// Which machines these are.
+    pub(super) fn options(&self) -> MachineOptions<'_> {
+        MachineOptions {
+            on: &self.on,
+            peers: &self.peers,
+            ssh: self.reach.options(),
+        }
+    }
+}
+
 /// How other machines are reached.
 #[derive(Debug, Args)]
 pub(super) struct Reach {
@@ -159,6 +166,16 @@ pub(super) struct Reach {
     /// Be root there, by sudo, which must ask for no password
     #[arg(long)]
     pub(super) sudo: bool,
+}
+
+impl Reach {
+    /// How that is.
+    pub(super) fn options(&self) -> SshOptions<'_> {
+        SshOptions {
+            command: &self.ssh,
+            sudo: self.sudo,
+        }
+    }
 }
 
 /// `stackrace bonnie++`.
@@ -349,22 +366,6 @@ pub(super) struct Run {
     pub(super) output: Output,
 }
 
-/// `stackrace in-step`.
-#[derive(Debug, Args)]
-pub(super) struct InStep {
-    /// The study's file
-    pub(super) study: String,
-    /// Seed of everything random
-    #[arg(long, value_name = "N")]
-    pub(super) seed: u64,
-    /// Which level of its factor of places this is
-    #[arg(long, value_name = "LEVEL")]
-    pub(super) place: Option<String>,
-    /// The disk of this id may be wiped although it carries something; repeat it for each disk
-    #[arg(long, value_name = "DEVICE-ID")]
-    pub(super) wipe: Vec<String>,
-}
-
 /// `stackrace plan`.
 #[derive(Debug, Args)]
 pub(super) struct Plan {
@@ -382,9 +383,6 @@ pub(super) struct Plan {
     /// As JSON
     #[arg(long)]
     pub(super) json: bool,
-    /// Of the configurations of this level of its factor of places alone
-    #[arg(long, value_name = "LEVEL", hide = true)]
-    pub(super) place: Option<String>,
     #[command(flatten)]
     pub(super) there: There,
 }

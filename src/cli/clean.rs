@@ -2,35 +2,27 @@
 
 use super::args::Clean;
 use super::failure::{self, Failure};
-use super::on;
 use super::setting::Setting;
 use super::terminal::print;
 use crate::session::clean::{self, Cleaned};
+use crate::session::leftovers;
 
 /// `stackrace clean`.
 pub(super) fn exec(setting: &Setting, verb: Clean) -> Result<u8, Failure> {
     if !verb.there.on.is_empty() || !verb.there.peers.is_empty() {
-        return on::clean(setting, &verb);
+        let options = verb.there.options();
+        let answer = leftovers::clean(&setting.session, &options, verb.list)?;
+        return Ok(show(&answer.lines, answer.left));
     }
     let cleaned = clean::clean(&setting.session, verb.list)?;
-    let text: String = cleaned.iter().map(line).collect();
-    print(match &*text {
-        "" => "nothing to clean\n",
-        text => text,
-    });
-    let left = cleaned.iter().any(Cleaned::is_left);
-    Ok(if left { failure::UNABLE } else { 0 })
+    let lines: Vec<String> = cleaned.iter().map(ToString::to_string).collect();
+    Ok(show(&lines, cleaned.iter().any(Cleaned::is_left)))
 }
 
-fn line(cleaned: &Cleaned) -> String {
-    match cleaned {
-        Cleaned::Listed(what) => format!("would undo: {what}\n"),
-        Cleaned::Undone(what) => format!("undone: {what}\n"),
-        Cleaned::Failed(what, why) => format!("not undone: {what}: {why}\n"),
-        Cleaned::Skipped(why) => format!("left alone: {why}\n"),
-        Cleaned::Busy(path, command) => format!(
-            "left alone: {} as `{command}` is still running\n",
-            path.display()
-        ),
+fn show(lines: &[String], left: bool) -> u8 {
+    match lines {
+        [] => print("nothing to clean\n"),
+        lines => print(&(lines.join("\n") + "\n")),
     }
+    if left { failure::UNABLE } else { 0 }
 }

@@ -4,11 +4,11 @@ use std::path::{Path, PathBuf};
 
 use super::args::{DiskWord, FaultVerb, LabFault, LinkWord, PowerWord};
 use super::failure::Failure;
-use super::lab::cannot;
 use super::setting::Setting;
 use super::terminal::print;
-use crate::lab::fault::{self, DiskFault, Fault};
+use crate::lab::fault::{self, DiskFault, MachineFault};
 use crate::lab::machine;
+use crate::session::lab_run::unable;
 use crate::session::temporary;
 use crate::unit;
 
@@ -16,18 +16,18 @@ use crate::unit;
 pub(super) fn exec(setting: &Setting, verb: &LabFault) -> Result<u8, Failure> {
     let fault = wanted(&verb.what)?;
     let machine = which(setting, verb.machine.as_deref())?;
-    fault::ask(&machine, &fault).map_err(cannot)?;
+    fault::ask(&machine, &fault).map_err(unable)?;
     print(&format!("{fault}\n"));
     Ok(0)
 }
 
-fn wanted(verb: &FaultVerb) -> Result<Fault, Failure> {
+fn wanted(verb: &FaultVerb) -> Result<MachineFault, Failure> {
     Ok(match verb {
-        FaultVerb::Power { node, what } => Fault::Power {
+        FaultVerb::Power { node, what } => MachineFault::Power {
             node: *node,
             on: *what == PowerWord::On,
         },
-        FaultVerb::Link { node, what } => Fault::Link {
+        FaultVerb::Link { node, what } => MachineFault::Link {
             node: *node,
             cut: *what == LinkWord::Cut,
         },
@@ -51,7 +51,7 @@ fn wanted(verb: &FaultVerb) -> Result<Fault, Failure> {
                 return Err(Failure::usage("no request touches 0 bytes")
                     .next("write a --length of at least 1 B"));
             }
-            Fault::Disk {
+            MachineFault::Disk {
                 node: *node,
                 serial: serial.clone(),
                 what: match what {

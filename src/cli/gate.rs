@@ -8,7 +8,7 @@ use super::words::{named, unknown};
 use crate::record::{Record, Store};
 use crate::report;
 use crate::unit;
-use crate::verdict::{self, Outcome, Threshold, Unanswerable};
+use crate::verdict::{self, GateError, GateOutcome, Threshold};
 
 pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     let question = Threshold {
@@ -54,9 +54,9 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
     print_bytes(&told);
     Ok(match (&gate.failed, gate.outcome) {
         (Some(_), _) => failure::TRIAL_FAILED,
-        (None, Outcome::Passed) => 0,
-        (None, Outcome::Worse) => failure::WORSE,
-        (None, Outcome::Undecided) => match verb.undecided {
+        (None, GateOutcome::Passed) => 0,
+        (None, GateOutcome::Worse) => failure::WORSE,
+        (None, GateOutcome::Undecided) => match verb.undecided {
             Undecided::Pass => 0,
             Undecided::Fail => failure::UNDECIDED,
         },
@@ -137,13 +137,13 @@ fn name_one(record: &Record, option: &str, names: &[&str]) -> Failure {
     Failure::usage(text).next(format!("name one with {option}: {}", names.join("; ")))
 }
 
-fn explain(why: Unanswerable) -> Failure {
+fn explain(why: GateError) -> Failure {
     match why {
-        Unanswerable::Unknown { what, name, valid } => {
+        GateError::Unknown { what, name, valid } => {
             let valid: Vec<&str> = valid.iter().map(String::as_str).collect();
             unknown(what, &name, &valid)
         }
-        Unanswerable::NothingInCommon => {
+        GateError::NothingInCommon => {
             Failure::usage("the two have no overall figure in common: their workloads differ")
                 .next("name what both have: --workload NAME")
         }

@@ -5,11 +5,9 @@
 //! until then is on this machine's disk.
 
 mod images;
-mod run;
 
-pub(super) use run::{made, resume, run};
+pub(super) use images::of as images_of;
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::afp;
@@ -17,23 +15,14 @@ use super::args::{LabShell, LabVerb};
 use super::failure::Failure;
 use super::setting::Setting;
 use super::terminal::{error, print};
-use crate::agent::serve;
-use crate::host::{Host, LabDisk, Output, local::LocalHost};
+use crate::agent::worker;
+use crate::host::{LabDisk, Output, local::LocalHost};
 use crate::lab::LabError;
 use crate::lab::fault;
-use crate::lab::machine::{self, Accelerator, Description, Machine, Site};
-use crate::lab::peer;
-use crate::session::temporary;
+use crate::lab::machine::{Description, LabMachine};
+use crate::session::lab_run::{in_the_lab, memory, unable, up};
+use crate::session::worker::StudyWorker;
 use crate::unit;
-
-/// Name of the fact that says a run was made in the lab.
-pub(super) const LAB: &str = "lab";
-
-/// Where in the store it is kept which accelerator works here.
-const ACCELERATOR: &str = "lab-accelerator";
-
-/// This program, whatever became of its file.
-const PROGRAM: &str = "/proc/self/exe";
 
 /// `stackrace lab`.
 pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
@@ -43,18 +32,11 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
         LabVerb::Shell(verb) => shell(setting, &verb),
         LabVerb::Fault(verb) => super::fault::exec(setting, &verb),
         LabVerb::Clean { systems } => images::remove(&systems),
-        LabVerb::Agent => serve::guest(peer::own_address())
-            .map(|()| 0)
-            .map_err(Failure::internal),
-        LabVerb::Load { order } => crate::run::carry_out(&order)
+        LabVerb::Agent => worker::guest(StudyWorker)
             .map(|()| 0)
             .map_err(Failure::internal),
         LabVerb::MountAfp(verb) => afp::exec(&verb),
     }
-}
-
-pub(super) fn cannot(error: LabError) -> Failure {
-    Failure::unable(error.to_string()).next(error.next())
 }
 
 fn quiet_host() -> LocalHost {
@@ -67,41 +49,6 @@ fn tell(setting: &Setting, text: &str) {
     }
 }
 
-/// Calls with what the machine of each system is made with, and the accelerator that works; whatever
-/// is made is gone when this returns.
-fn in_the_lab<T>(
-    setting: &Setting,
-    systems: &[&str],
-    work: impl FnOnce(&[Site<'_>], Accelerator) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let host = quiet_host();
-    let images = systems.iter().map(|system| images::of(system));
-    let images: Vec<_> = images.collect::<Result<_, Failure>>()?;
-    let known = setting.session.store_dir()?.join(ACCELERATOR);
-    temporary::work(&setting.session, &host, |journal, id| {
-        let mut sites = Vec::new();
-        for (number, (image, zfs)) in (1..).zip(&images) {
-            let dir = temporary::dir(&setting.session, id)?.join(format!("place-{number}"));
-            host.create_dir(&dir)
-                .map_err(|error| cannot(error.into()))?;
-            sites.push(Site {
-                host: &host,
-                journal,
-                dir,
-                image,
-                zfs: zfs.as_ref(),
-                program: Path::new(PROGRAM),
-            });
-        }
-        let accelerator = machine::accelerator(&sites[0], &known).map_err(cannot)?;
-        work(&sites, accelerator)
-    })
-}
-
-fn memory(text: &str) -> Result<u64, Failure> {
-    unit::parse_bytes(text).map_err(|why| Failure::usage(format!("--memory: {why}")))
-}
-
 fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
     let interactive = verb.command.is_empty();
     let description = Description {
@@ -111,25 +58,26 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         shell_on: interactive.then_some(1),
         ..Description::default()
     };
-    in_the_lab(setting, &[&verb.system], |sites, accelerator| {
+    let images = [images_of(&verb.system)?];
+    in_the_lab(&setting.session, &images, |sites, accelerator| {
         let site = &sites[0];
-        let machine = Machine::start(site, &description, accelerator).map_err(cannot)?;
-        let one = fault::Open {
+        let machine = LabMachine::start(site, &description, accelerator).map_err(unable)?;
+        let one = fault::FaultTarget {
             machine: &machine,
             site,
             description: &description,
             name: None,
         };
         let open = |work: &mut dyn FnMut() -> Result<Output, LabError>| {
-            fault::while_open_to(std::slice::from_ref(&one), &|_| (), work).map_err(cannot)
+            fault::while_open_to(std::slice::from_ref(&one), &|_| (), work).map_err(unable)
         };
         if interactive {
             let ended = open(&mut || machine.wait(1).map(|()| Output::default()))?;
-            return ended.map(|_| 0).map_err(cannot);
+            return ended.map(|_| 0).map_err(unable);
         }
         tell(setting, &up(&machine));
-        let node = machine.node(1).map_err(cannot)?;
-        let output = open(&mut || node.exec(&verb.command))?.map_err(cannot)?;
+        let node = machine.node(1).map_err(unable)?;
+        let output = open(&mut || node.exec(&verb.command))?.map_err(unable)?;
         print(&output.stdout);
         error(&output.stderr);
         Ok(output
@@ -137,15 +85,6 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
             .and_then(|status| u8::try_from(status).ok())
             .unwrap_or(1))
     })
-}
-
-/// `lab: up in 4.1 s (tcg)`.
-fn up(machine: &Machine) -> String {
-    format!(
-        "lab: up in {} ({})",
-        unit::time_ns(machine.boot_ns() as f64),
-        machine.accelerator().name()
-    )
 }
 
 fn shell_disks(verb: &LabShell) -> Result<Vec<LabDisk>, Failure> {

@@ -14,13 +14,9 @@ mod fault;
 mod fio;
 mod gate;
 mod import;
-mod in_step;
 mod interrupt;
 mod lab;
 mod load;
-mod on;
-mod peers;
-mod places;
 mod plan;
 mod postmark;
 mod progress;
@@ -35,10 +31,8 @@ mod terminal;
 mod verdict;
 mod words;
 
-use std::io::{BufReader, IsTerminal, Write};
+use std::io::IsTerminal;
 use std::process::ExitCode;
-use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex};
 
 use clap::{CommandFactory, Parser};
 
@@ -47,8 +41,10 @@ use failure::Failure;
 use setting::{Setting, default_store, variable};
 use terminal::{error, print};
 
-use crate::agent::relay::{self, Line};
+use crate::agent::program::Program;
+use crate::agent::worker;
 use crate::session::Context;
+use crate::session::worker::StudyWorker;
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
@@ -72,14 +68,13 @@ pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
 }
 
 fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
-    let (peers, told) = introduced(arguments.introduced.as_deref())?;
     let setting = Setting {
         session: Context {
             store: arguments.store.or_else(default_store),
             command: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
-            peers,
+            peers: Vec::new(),
         },
         quiet: arguments.quiet,
         colour: match arguments.colour {
@@ -90,17 +85,15 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
             Colour::Always => true,
             Colour::Never => false,
         },
-        told: Mutex::new(told),
     };
     match arguments.verb {
-        Verb::Agent { verb } => on::there(verb),
+        Verb::Agent { verb } => agent(verb),
         Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
         Verb::Lab(verb) => lab::exec(&setting, verb.verb),
         Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
         Verb::Fio(verb) => fio::exec(verb),
         Verb::Run(verb) => run::exec(&setting, verb),
-        Verb::InStep(verb) => in_step::exec(&setting, verb),
         Verb::Resume(verb) => run::resume(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),
         Verb::Postmark(verb) => postmark::exec(&setting, verb),
@@ -126,22 +119,14 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
     }
 }
 
-/// The lines to the peers this program was told of, and what else it is told.
-#[expect(
-    clippy::type_complexity,
-    reason = "both come at once, and are taken apart at once"
-)]
-fn introduced(text: Option<&str>) -> Result<(Vec<Arc<Line>>, Option<Receiver<String>>), Failure> {
-    let Some(text) = text else {
-        return Ok((Vec::new(), None));
-    };
-    let peers = serde_json::from_str(text)
-        .map_err(|error| Failure::usage(format!("--introduced: {error}")))?;
-    let say = |line: &[u8]| {
-        let mut out = std::io::stdout().lock();
-        out.write_all(line).and_then(|()| out.flush())
-    };
-    let (lines, told) = relay::first(peers, BufReader::new(std::io::stdin()), say)
-        .map_err(|error| Failure::internal(error.to_string()))?;
-    Ok((lines, Some(told)))
+/// `stackrace agent`: this program on another machine.
+fn agent(verb: args::AgentVerb) -> Result<u8, Failure> {
+    match verb {
+        args::AgentVerb::Serve => worker::stdio(StudyWorker),
+        args::AgentVerb::Hash => {
+            let program = Program::own().map_err(|error| Failure::internal(error.to_string()))?;
+            print(&format!("{}\n", program.hash));
+        }
+    }
+    Ok(0)
 }

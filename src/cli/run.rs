@@ -3,15 +3,16 @@
 use super::answer;
 use super::args::{Deciding, Output, Resume, Run};
 use super::failure::Failure;
+use super::lab::images_of;
 use super::setting::Setting;
 use super::words::share;
-use super::{lab, on};
 use crate::session::study_file::{self, Overrides};
-use crate::session::{Stopped, execute};
+use crate::session::{Stopped, execute, lab_run, machines};
 use crate::unit;
 
 /// `stackrace run`.
 pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
+    let session = &setting.session;
     let mut study = study_file::read(&verb.study, verb.full)?;
     study = study_file::at_places(study, &verb.systems, &verb.there.on)?;
     let overrides = Overrides {
@@ -21,12 +22,14 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     overrides.apply(&mut study);
     study_file::check_wipe(&study, &verb.wipe)?;
     let finished = if verb.lab {
-        lab::run(setting, &study, &verb)?
-    } else if let Some(hosts) = on::hosts(&study, &verb.there)? {
-        on::run(setting, &study, &verb, &hosts)?
+        let system = verb.systems.first();
+        lab_run::run(session, &study, setting, &images_of, system, &verb.memory)?
+    } else if let Some(there) = machines::asked_for(&study, &verb.there.options())? {
+        let store = session.open_store()?;
+        machines::run(session, &study, &store, None, &there, &verb.wipe, setting)?
     } else {
         study_file::check_not_in_the_lab(&study)?;
-        execute::start(&setting.session, &study, &[], &verb.wipe, setting)?
+        execute::start(session, &study, &[], &verb.wipe, setting)?
     };
     answer::finish(setting, finished, &verb.output, verb.deciding.decide)
 }
@@ -62,11 +65,13 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
     let html = html
         .transpose()
         .map_err(|error| Failure::usage(format!("--html: {error}")))?;
-    let finished = if lab::made(&stopped.record) {
-        lab::resume(setting, &study, &store, stopped)?
-    } else if let Some(hosts) = on::known(&study, &stopped.record, &verb.reach)? {
+    let ssh = verb.reach.options();
+    let finished = if lab_run::made(&stopped.record) {
+        lab_run::resume(session, &study, &store, stopped, setting, &images_of)?
+    } else if let Some(there) = machines::on_record(&study, &stopped.record, &ssh)? {
         stopped.enter_directory()?;
-        on::resume(setting, &study, &store, stopped, &verb, &hosts)?
+        let (stopped, wipe) = (Some(stopped), &verb.wipe);
+        machines::run(session, &study, &store, stopped, &there, wipe, setting)?
     } else {
         stopped.enter_directory()?;
         stopped.resume(session, &study, &store, &verb.wipe, setting)?

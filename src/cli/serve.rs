@@ -21,7 +21,7 @@ use crate::import::Source;
 use crate::record::Store;
 use crate::session::entropy;
 use crate::time::SystemClock;
-use crate::web::{self, Begun, Guard, Hands, Site};
+use crate::web::{self, Begun, Guard, RunControl, WebSite};
 
 /// Shortest token that is taken: what a machine can guess over a network is shorter.
 const TOKEN_MIN: usize = 12;
@@ -50,7 +50,7 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
         open(&link, &store, token.is_some())?;
     }
     let hands = verb.control.then(|| {
-        let hands: Arc<dyn Hands> = Arc::new(Owner {
+        let hands: Arc<dyn RunControl> = Arc::new(Owner {
             store: store.clone(),
             studies,
             begun: Mutex::default(),
@@ -64,7 +64,7 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
         name,
         port: address.port(),
     };
-    let site = Arc::new(Site::new(store, guard, hands, Arc::new(SystemClock)));
+    let site = Arc::new(WebSite::new(store, guard, hands, Arc::new(SystemClock)));
     web::serve(&listener, &site);
     Ok(0)
 }
@@ -261,7 +261,7 @@ impl Owner {
     }
 }
 
-impl Hands for Owner {
+impl RunControl for Owner {
     fn studies(&self) -> Vec<String> {
         let entries = self
             .studies

@@ -1,9 +1,7 @@
 //! What the command line says for every command.
 
-use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::sync::mpsc::Receiver;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use super::failure::Failure;
 use super::interrupt::catch_interrupt;
@@ -20,23 +18,6 @@ pub(super) struct Setting {
     pub(super) quiet: bool,
     /// Colours are used.
     pub(super) colour: bool,
-    /// What this program is told besides; none: it reads standard input itself.
-    pub(super) told: Mutex<Option<Receiver<String>>>,
-}
-
-impl Setting {
-    /// The lines this program is told on standard input.
-    pub(super) fn told(&self) -> Box<dyn Iterator<Item = String> + Send> {
-        let mut told = self.told.lock().unwrap_or_else(PoisonError::into_inner);
-        match told.take() {
-            Some(told) => Box::new(told.into_iter()),
-            None => Box::new(
-                BufReader::new(std::io::stdin())
-                    .lines()
-                    .map_while(Result::ok),
-            ),
-        }
-    }
 }
 
 impl Observer for Setting {

@@ -1,7 +1,6 @@
 //! Tables of what is around the trials: the runs, the machine and its layers, the commands.
 
 use super::ExportTable;
-use super::comparisons::state;
 use crate::event::{CommandRun, Event, shell};
 use crate::record::Record;
 use crate::tables::{ColumnOf, DataTable, columns};
@@ -17,14 +16,14 @@ pub(super) const RUNS: ExportTable = ExportTable {
 /// One row per fact.
 pub(super) const ENVIRONMENT: ExportTable = ExportTable {
     name: "environment",
-    summary: "one row per fact of the machine, and of each layer each time it was raised",
+    summary: "one row per fact of the machine, and of each layer at each set-up",
     of: environment,
 };
 
 /// One row per command.
 pub(super) const COMMANDS: ExportTable = ExportTable {
     name: "commands",
-    summary: "one row per command that raised, settled or lowered a stack",
+    summary: "one row per command that set up, settled or tore down a stack",
     of: commands,
 };
 
@@ -60,7 +59,7 @@ fn runs(records: &[Record]) -> DataTable {
         ("rounds", ColumnOf::Whole(|(_, v)| Some(v.rounds.into()))),
         ("confidence", ColumnOf::Real(|(_, v)| Some(v.confidence))),
         ("margin", ColumnOf::Real(|(_, v)| Some(v.margin))),
-        ("state", ColumnOf::Text(|(_, v)| state(v))),
+        ("state", ColumnOf::Text(|(_, v)| v.state.name())),
         ("sentence", ColumnOf::Text(|(_, v)| &v.sentence)),
     ];
     DataTable {
@@ -99,7 +98,7 @@ fn environment(records: &[Record]) -> DataTable {
             });
         }
         for line in &record.lines {
-            let Event::StackRaised {
+            let Event::StackSetUp {
                 round,
                 configuration,
                 layers,

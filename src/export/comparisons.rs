@@ -3,7 +3,7 @@
 use super::ExportTable;
 use crate::record::Record;
 use crate::tables::{ColumnOf, DataTable, columns};
-use crate::verdict::{self, Comparison, Evidence, State, Verdict, Word};
+use crate::verdict::{self, Comparison, Evidence, Verdict};
 
 /// One row per comparison.
 pub(super) const COMPARISONS: ExportTable = ExportTable {
@@ -16,28 +16,6 @@ struct Row<'a> {
     record: &'a Record,
     verdict: &'a Verdict,
     comparison: &'a Comparison,
-}
-
-/// The word of the verdict, as in the JSON report.
-fn word(word: Word) -> &'static str {
-    match word {
-        Word::Better { .. } => "better",
-        Word::Worse { .. } => "worse",
-        Word::NoDifference { .. } => "no-difference",
-        Word::Undecided => "undecided",
-        Word::TooFew => "too-few",
-        Word::Unpaired { .. } => "unpaired",
-    }
-}
-
-/// How far the question is answered, as in the JSON report.
-pub(super) fn state(verdict: &Verdict) -> &'static str {
-    match verdict.state {
-        State::Decided => "decided",
-        State::Undecided => "undecided",
-        State::TooFew => "too-few",
-        State::Unpaired => "unpaired",
-    }
 }
 
 fn comparisons(records: &[Record]) -> DataTable {
@@ -81,16 +59,19 @@ fn comparisons(records: &[Record]) -> DataTable {
             "high",
             ColumnOf::Real(|r| r.comparison.ratio.map(|i| i.high)),
         ),
-        ("word", ColumnOf::Text(|r| word(r.comparison.word))),
+        ("word", ColumnOf::Text(|r| r.comparison.word.name())),
         ("text", ColumnOf::Text(|r| &r.comparison.text)),
         (
             "rounds",
             ColumnOf::Whole(|r| Some(r.comparison.rounds.len() as u64)),
         ),
-        ("look", ColumnOf::Whole(|r| r.verdict.look.map(Into::into))),
+        (
+            "checked_at",
+            ColumnOf::Whole(|r| r.verdict.checked_at.map(Into::into)),
+        ),
         ("confidence", ColumnOf::Real(|r| Some(r.verdict.confidence))),
         ("margin", ColumnOf::Real(|r| Some(r.verdict.margin))),
-        ("state", ColumnOf::Text(|r| state(r.verdict))),
+        ("state", ColumnOf::Text(|r| r.verdict.state.name())),
     ];
     DataTable {
         columns: columns(&rows, of),

@@ -1,7 +1,7 @@
 //! Tables of what went on inside trials: phases, latencies, the series over time.
 
 use super::ExportTable;
-use super::trials::{Trial, keys, of};
+use super::trials::{ExportTrial, keys, of};
 use crate::event::{OperationObservation, PhaseObservation, TimingObservation};
 use crate::record::Record;
 use crate::tables::{ColumnOf, DataTable, columns};
@@ -30,14 +30,14 @@ pub(super) const SERIES: ExportTable = ExportTable {
 /// A phase of a trial.
 #[derive(Clone, Copy)]
 struct Phase<'a> {
-    trial: Trial<'a>,
+    trial: ExportTrial<'a>,
     /// Position in the trial, from 0.
     at: usize,
     seen: &'a PhaseObservation,
 }
 
-fn phases_of<'a>(trials: &[Trial<'a>]) -> Vec<Phase<'a>> {
-    let of_trial = |trial: &Trial<'a>| {
+fn phases_of<'a>(trials: &[ExportTrial<'a>]) -> Vec<Phase<'a>> {
+    let of_trial = |trial: &ExportTrial<'a>| {
         let trial = *trial;
         let phases = trial.seen.phases.iter().enumerate();
         phases.map(move |(at, seen)| Phase { trial, at, seen })
@@ -52,7 +52,7 @@ fn table<'a, R>(
     own: &[(&str, ColumnOf<R>)],
 ) -> DataTable {
     let phases: Vec<Phase<'_>> = rows.iter().map(phase).collect();
-    let trials: Vec<Trial<'_>> = phases.iter().map(|phase| phase.trial).collect();
+    let trials: Vec<ExportTrial<'_>> = phases.iter().map(|phase| phase.trial).collect();
     let mut table = keys(&trials);
     table.extend(columns(
         &phases,

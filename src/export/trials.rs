@@ -28,7 +28,7 @@ pub(super) const DEVICES: ExportTable = ExportTable {
 
 /// A trial with what its indices stand for.
 #[derive(Clone, Copy)]
-pub(super) struct Trial<'a> {
+pub(super) struct ExportTrial<'a> {
     record: &'a Record,
     /// Position in the log, from 0.
     at: usize,
@@ -39,7 +39,7 @@ pub(super) struct Trial<'a> {
     workload: &'a WorkloadHead,
 }
 
-impl Trial<'_> {
+impl ExportTrial<'_> {
     /// A figure that only stackrace itself can have counted.
     pub(super) fn own<T>(&self, value: T) -> Option<T> {
         self.own.then_some(value)
@@ -47,7 +47,7 @@ impl Trial<'_> {
 }
 
 /// The trials of all runs, in order.
-pub(super) fn of(records: &[Record]) -> Vec<Trial<'_>> {
+pub(super) fn of(records: &[Record]) -> Vec<ExportTrial<'_>> {
     let mut trials = Vec::new();
     for record in records {
         let own = !record.imported();
@@ -55,7 +55,7 @@ pub(super) fn of(records: &[Record]) -> Vec<Trial<'_>> {
             let configuration = record.head.configurations.get(seen.configuration);
             let workload = record.head.workloads.get(seen.workload);
             if let (Some(configuration), Some(workload)) = (configuration, workload) {
-                trials.push(Trial {
+                trials.push(ExportTrial {
                     record,
                     at,
                     own,
@@ -71,7 +71,7 @@ pub(super) fn of(records: &[Record]) -> Vec<Trial<'_>> {
 
 /// The columns that say which trial a row is of: the same in every table of trials, so that none
 /// has to be joined with another. A factor has a column of its own, `level_` and its name.
-pub(super) fn keys(trials: &[Trial<'_>]) -> Vec<Column> {
+pub(super) fn keys(trials: &[ExportTrial<'_>]) -> Vec<Column> {
     let mut before = columns(
         trials,
         &[
@@ -101,7 +101,7 @@ pub(super) fn keys(trials: &[Trial<'_>]) -> Vec<Column> {
 }
 
 /// A column per factor of any of the runs, in the order first seen.
-fn levels(trials: &[Trial<'_>]) -> Vec<Column> {
+fn levels(trials: &[ExportTrial<'_>]) -> Vec<Column> {
     let mut names: Vec<&str> = Vec::new();
     for trial in trials {
         for name in &trial.record.head.factors {
@@ -110,7 +110,7 @@ fn levels(trials: &[Trial<'_>]) -> Vec<Column> {
             }
         }
     }
-    let level = |trial: &Trial<'_>, name: &str| {
+    let level = |trial: &ExportTrial<'_>, name: &str| {
         let mut factors = trial.record.head.factors.iter();
         let at = factors.position(|factor| factor == name)?;
         let level = trial.configuration.levels.get(at)?;
@@ -127,11 +127,11 @@ fn levels(trials: &[Trial<'_>]) -> Vec<Column> {
 
 fn observations(records: &[Record]) -> DataTable {
     let trials = of(records);
-    let rows: Vec<(Trial<'_>, usize)> = trials
+    let rows: Vec<(ExportTrial<'_>, usize)> = trials
         .iter()
         .flat_map(|trial| (0..trial.workload.metrics.len()).map(|metric| (*trial, metric)))
         .collect();
-    let keyed: Vec<Trial<'_>> = rows.iter().map(|(trial, _)| *trial).collect();
+    let keyed: Vec<ExportTrial<'_>> = rows.iter().map(|(trial, _)| *trial).collect();
     let mut columns = keys(&keyed);
     columns.extend(crate::tables::columns(
         &rows,
@@ -213,7 +213,7 @@ fn trials(records: &[Record]) -> DataTable {
 }
 
 /// What the system counted meanwhile.
-fn counted(trials: &[Trial<'_>]) -> Vec<Column> {
+fn counted(trials: &[ExportTrial<'_>]) -> Vec<Column> {
     columns(
         trials,
         &[
@@ -271,14 +271,14 @@ fn counted(trials: &[Trial<'_>]) -> Vec<Column> {
 
 fn devices(records: &[Record]) -> DataTable {
     let trials = of(records);
-    let rows: Vec<(Trial<'_>, usize, &DeviceCounted)> = trials
+    let rows: Vec<(ExportTrial<'_>, usize, &DeviceCounted)> = trials
         .iter()
         .flat_map(|trial| {
             let devices = trial.seen.counted.devices.iter().enumerate();
             devices.map(|(at, device)| (*trial, at, device))
         })
         .collect();
-    let keyed: Vec<Trial<'_>> = rows.iter().map(|row| row.0).collect();
+    let keyed: Vec<ExportTrial<'_>> = rows.iter().map(|row| row.0).collect();
     let mut table = keys(&keyed);
     table.extend(columns(
         &rows,

@@ -112,11 +112,11 @@ fn has_ended(process: &OwnedFd) -> bool {
     poll(&mut [PollFd::new(process, PollFlags::IN)], Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// Whether a process has a mark in its environment; an empty one all have.
+/// Whether a process has a mark in its environment.
 fn bears(id: Pid, mark: &str) -> bool {
     let environment = process::about(id, "environ");
     let variable = format!("{MARK}={mark}");
-    mark.is_empty() || environment.split('\0').any(|word| word == variable)
+    environment.split('\0').any(|word| word == variable)
 }
 
 #[cfg(test)]

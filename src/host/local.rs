@@ -173,6 +173,7 @@ impl Host for LocalHost {
         let tool = tool.to_string_lossy();
         let program = tools::find(&tool).ok_or_else(|| HostError::ToolMissing {
             tool: tool.clone().into_owned(),
+            package: None,
         })?;
         let start_ns = SystemClock.now_ns();
         let mark = self.mark().clone();

@@ -7,6 +7,8 @@
 //! Only this room starts processes.
 
 pub(crate) mod daemon;
+pub(crate) mod imagined;
+pub(crate) mod line_speed;
 pub(crate) mod local;
 pub(crate) mod mountinfo;
 mod needs;
@@ -30,7 +32,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// What a command left behind.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Output {
     /// Exit status; none: ended by a signal.
     pub(crate) status: Option<i32>,
@@ -63,16 +65,41 @@ pub(crate) struct Needs {
     pub(crate) root: bool,
     /// Programs.
     pub(crate) tools: &'static [&'static str],
+    /// Packages that hold those of the programs that not every Linux has.
+    pub(crate) packages: &'static [Package],
     /// A file system the kernel must know.
     pub(crate) file_system: Option<&'static str>,
-    /// The kernel's loop devices.
-    pub(crate) loop_devices: bool,
     /// Drivers of the kernel.
     pub(crate) drivers: &'static [Driver],
     /// Servers that are started: nobody may run them there already.
     pub(crate) daemons: &'static [Daemon],
     /// To be inside the lab.
     pub(crate) lab: bool,
+}
+
+/// A package of the distribution (Debian's name), in the image of the lab's guests too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Programs in it.
+    pub(crate) programs: &'static [&'static str],
+    /// The only system of the lab that has it; none: all have.
+    pub(crate) only_on: Option<&'static str>,
+    /// Where it comes from and its SHA-256, where the distribution of that system lacks it.
+    pub(crate) pinned: Option<[&'static str; 2]>,
+}
+
+impl Package {
+    /// A package that every system has.
+    pub(crate) const fn new(name: &'static str, programs: &'static [&'static str]) -> Self {
+        Self {
+            name,
+            programs,
+            only_on: None,
+            pinned: None,
+        }
+    }
 }
 
 /// A driver of the kernel that a layer needs.
@@ -137,10 +164,6 @@ impl LabDisk {
         text
     }
 }
-
-/// Handle of the queue that stands on a network card of ours while lines from it are slowed, as
-/// tc(8) writes it. It was drawn once, so that nobody else has it.
-pub(crate) const LINE_HANDLE: &str = "5ac7:";
 
 /// How fast the line between two machines was found to be.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -319,8 +342,7 @@ pub(crate) trait Host: Send + Sync {
         Err(HostError::Occupied { host, why })
     }
     /// Ends the processes of a name that bear a mark ([`daemon::MARK`]) with all they began, and
-    /// waits until they are gone; none is fine. An empty mark fits every process: journals of before
-    /// name none, and are believed in the lab alone.
+    /// waits until they are gone; none is fine.
     ///
     /// # Errors
     /// When one does not end.
@@ -393,6 +415,8 @@ pub(crate) enum HostError {
     ToolMissing {
         /// Its name.
         tool: String,
+        /// The package that holds it, where its owner named one.
+        package: Option<Package>,
     },
     /// This process lacks rights.
     NeedsRoot,
@@ -476,15 +500,18 @@ impl HostError {
     /// than what the system said.
     pub(crate) fn next(&self) -> String {
         match self {
-            Self::ToolMissing { tool } => match (tools::lab_system(tool), tools::package(tool)) {
-                (Some(system), package) => format!(
-                    "install it (apt install {}), or run the study on a system that has it: \
-                     stackrace run STUDY --lab --system {system}",
-                    package.unwrap_or(tool)
-                ),
-                (None, Some(package)) => format!("install it: apt install {package}"),
-                (None, None) => format!("install the package that holds {tool}"),
-            },
+            Self::ToolMissing { tool, package } => {
+                let name = package.map(|package| package.name);
+                match (package.and_then(|package| package.only_on), name.or(tools::package(tool))) {
+                    (Some(system), name) => format!(
+                        "install it (apt install {}), or run the study on a system that has it: \
+                         stackrace run STUDY --lab --system {system}",
+                        name.unwrap_or(tool)
+                    ),
+                    (None, Some(name)) => format!("install it: apt install {name}"),
+                    (None, None) => format!("install the package that holds {tool}"),
+                }
+            }
             Self::NeedsRoot => "run as root (sudo stackrace …)".to_string(),
             Self::KernelLacks { what } => {
                 format!("use a kernel that has {what}, or load its module")
@@ -542,7 +569,7 @@ impl HostError {
 impl fmt::Display for HostError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::ToolMissing { tool } => write!(f, "{tool} is not installed"),
+            Self::ToolMissing { tool, .. } => write!(f, "{tool} is not installed"),
             Self::NeedsRoot => write!(f, "this needs the rights of root"),
             Self::KernelLacks { what } => write!(f, "this kernel does not know {what}"),
             Self::OutsideLab => write!(f, "disks of the lab exist only in the lab"),
@@ -630,13 +657,23 @@ mod tests {
 
     #[test]
     fn a_missing_tool_says_what_to_install() {
-        let error = HostError::ToolMissing {
-            tool: "mkfs.xfs".to_string(),
+        let missing = |tool: &str, package| {
+            let tool = tool.to_string();
+            HostError::ToolMissing { tool, package }.next()
         };
-        assert_eq!(error.next(), "install it: apt install xfsprogs");
-        let error = HostError::ToolMissing {
-            tool: "netatalk".to_string(),
+        assert_eq!(
+            missing("wipefs", None),
+            "install it: apt install util-linux"
+        );
+        let package = Package::new("xfsprogs", &["mkfs.xfs"]);
+        assert_eq!(
+            missing("mkfs.xfs", Some(package)),
+            "install it: apt install xfsprogs"
+        );
+        let package = Package {
+            only_on: Some("debian-13"),
+            ..package
         };
-        assert!(error.next().ends_with("--lab --system debian-13"));
+        assert!(missing("mkfs.xfs", Some(package)).ends_with("--lab --system debian-13"));
     }
 }

@@ -19,8 +19,12 @@ pub(crate) fn lacking(
     }
     for tool in needs.tools {
         if !finds(tool)? {
-            let tool = (*tool).to_string();
-            missing.push(HostError::ToolMissing { tool });
+            let mut packages = needs.packages.iter();
+            let package = packages.find(|package| package.programs.contains(tool));
+            missing.push(HostError::ToolMissing {
+                tool: (*tool).to_string(),
+                package: package.copied(),
+            });
         }
     }
     let mut kernel = |module: &str, what: &str, has: &dyn Fn() -> bool| {
@@ -40,11 +44,6 @@ pub(crate) fn lacking(
     if let Some(name) = needs.file_system {
         let what = format!("the file system {name}");
         kernel(name, &what, &|| knows_file_system(host, name))?;
-    }
-    if needs.loop_devices {
-        let control = Path::new("/dev/loop-control");
-        let what = "loop devices (/dev/loop-control is not there)";
-        kernel("loop", what, &|| host.exists(control))?;
     }
     for driver in needs.drivers {
         let shown_by = Path::new(driver.shown_by);

@@ -1,18 +1,17 @@
 //! A host that touches nothing: it imagines what each step would do, and keeps the steps.
 //!
-//! Raising a stack here gives the exact commands a run will use. What exists on the real machine is
-//! read (never changed), so that a directory that is missing is found out while planning. The
-//! imagined world is strict: a device that is mounted cannot be detached, a file behind a device
-//! cannot be removed. Told to fail at its k-th step, it is the fake host of the tests.
+//! Setting a stack up here gives the exact commands a run will use. What exists on the real machine
+//! is read (never changed), so that a directory that is missing is found out while planning. The
+//! imagined machine ([`World`]) is strict; told to fail at its k-th step, it is the fake host of the
+//! tests.
 
-mod groups;
-
+use super::imagined::{Tool, World};
 use super::{
-    Filling, Host, HostError, LINE_HANDLE, LabDisk, LineSpeed, MountInfo, Needs, Output, daemon,
-    reading, shown, tree,
+    Filling, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output, daemon, reading, shown,
+    tree,
 };
-use std::collections::{BTreeMap, BTreeSet};
 use std::ffi::{OsStr, OsString};
+use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -59,7 +58,7 @@ pub(crate) enum Fault {
 /// A host that only imagines.
 pub(crate) struct PlanHost {
     world: Mutex<World>,
-    /// Of this machine and its peer together.
+    /// Of this machine and its peers together.
     log: Arc<Mutex<Log>>,
     /// Empty: it is a peer itself.
     peers: Vec<PlanHost>,
@@ -73,69 +72,14 @@ struct Log {
     fault: Fault,
 }
 
-#[derive(Debug, Default)]
-struct World {
-    dirs: BTreeSet<PathBuf>,
-    files: BTreeMap<PathBuf, u64>,
-    loops: BTreeMap<OsString, LoopDevice>,
-    loops_made: usize,
-    lab_disks: BTreeMap<OsString, LabDisk>,
-    signatures: BTreeMap<OsString, Signature>,
-    mounts: Vec<MountInfo>,
-    /// Replicated devices (DRBD) by resource: connection, configuration.
-    replicas: BTreeMap<String, (&'static str, String)>,
-    /// Texts that were written.
-    texts: BTreeMap<PathBuf, String>,
-    /// Daemons that run.
-    daemons: BTreeSet<String>,
-    /// What is exported (NFS).
-    exported: Option<String>,
-    /// Network cards that are slowed, to how many other machines.
-    slowed: BTreeMap<String, usize>,
-    /// Directories inside file systems, by source, while those are not mounted.
-    away: BTreeMap<OsString, Vec<PathBuf>>,
-    /// Real disks, by their link.
-    disks: BTreeMap<OsString, Disk>,
-    /// What was put together of devices, by UUID (arrays) or name.
-    groups: BTreeMap<String, groups::Group>,
-    /// Parameters of the kernel that were written.
-    parameters: BTreeMap<PathBuf, String>,
-}
-
-#[derive(Debug, Clone)]
-struct Disk {
-    size: u64,
-    model: String,
-}
-
-#[derive(Debug, Clone)]
-struct LoopDevice {
-    file: PathBuf,
-    sector: String,
-    direct: bool,
-}
-
-#[derive(Debug, Clone)]
-struct Signature {
-    file_system: String,
-    data: String,
-    metadata: String,
-    /// UUID or label, where it is one of ours.
-    mark: String,
-}
-
 impl PlanHost {
-    /// An imagined machine on which everything works.
-    pub(crate) fn new() -> Self {
-        Self::failing(Fault::Never)
-    }
-
-    /// An imagined machine that fails as told.
-    pub(crate) fn failing(fault: Fault) -> Self {
+    /// An imagined machine that has these programs, and fails as told.
+    pub(crate) fn new(tools: Vec<Tool>, fault: Fault) -> Self {
+        let tools: Arc<[Tool]> = tools.into();
         let steps = Vec::new();
         let log = Arc::new(Mutex::new(Log { steps, fault }));
         let machine = |name, peers| Self {
-            world: Mutex::new(World::default()),
+            world: Mutex::new(World::new(name, Arc::clone(&tools))),
             log: Arc::clone(&log),
             peers,
             name,
@@ -158,49 +102,36 @@ impl PlanHost {
     /// Imagines a disk.
     #[cfg(test)]
     pub(crate) fn with_disk(self, link: &Path, size: u64, model: &str) -> Self {
-        let disk = Disk {
-            size,
-            model: model.to_string(),
+        let disk = super::imagined::ImaginedDevice {
+            about: [
+                ("size", (size / 512).to_string()),
+                ("device/model", model.to_string()),
+            ]
+            .into(),
+            given: true,
+            ..Default::default()
         };
-        self.world().disks.insert(link.into(), disk);
+        self.world().attach(link, disk);
         self
     }
 
     /// Imagines that a device carries something that bears a mark.
     #[cfg(test)]
     pub(crate) fn carrying(self, device: &Path, file_system: &str, mark: &str) -> Self {
-        self.world().sign(device.as_os_str(), file_system, mark);
+        let signature = super::imagined::Signature {
+            file_system: file_system.to_string(),
+            mark: mark.to_string(),
+            ..Default::default()
+        };
+        self.world().sign(&[device.into()], &signature);
         self
     }
 
     /// Everything imagined that is still there.
     #[cfg(test)]
     pub(crate) fn left(&self) -> Vec<String> {
-        let world = self.world();
-        let mut left: Vec<String> = Vec::new();
-        left.extend(world.dirs.iter().map(|path| path.display().to_string()));
-        left.extend(world.files.keys().map(|path| path.display().to_string()));
-        left.extend(
-            world
-                .loops
-                .keys()
-                .map(|name| name.to_string_lossy().into_owned()),
-        );
-        left.extend(world.mounts.iter().map(|mount| format!("{mount:?}")));
-        left.extend(world.replicas.keys().cloned());
-        left.extend(world.daemons.iter().chain(world.slowed.keys()).cloned());
-        left.extend(world.exported.clone());
-        left.extend(self.peers.iter().flat_map(|peer| peer.left()));
-        left.extend(world.groups.keys().cloned());
-        // Each raise empties the disks of the lab, and they end with the guest.
-        let signed = world.signatures.iter();
-        let signed = signed.filter(|(device, _)| !world.lab_disks.contains_key(*device));
-        left.extend(signed.map(|(device, signature)| format!("{signature:?} on {device:?}")));
-        let changed = world
-            .parameters
-            .iter()
-            .filter(|(_, text)| *text != "{before}");
-        left.extend(changed.map(|(file, text)| format!("{} in {}", text, file.display())));
+        let mut left = self.world().left();
+        left.extend(self.peers.iter().flat_map(PlanHost::left));
         left
     }
 
@@ -259,443 +190,8 @@ impl PlanHost {
     }
 }
 
-fn refuse(what: &'static str, path: &Path, kind: std::io::ErrorKind) -> HostError {
-    HostError::path(what, path, std::io::Error::from(kind))
-}
-
-fn said(text: impl Into<String>) -> Output {
-    Output {
-        status: Some(0),
-        stdout: text.into(),
-        stderr: String::new(),
-    }
-}
-
-fn complained(status: i32, text: &str) -> Output {
-    Output {
-        status: Some(status),
-        stdout: String::new(),
-        stderr: text.to_string(),
-    }
-}
-
-/// The word after an option.
-fn after<'a>(words: &'a [OsString], option: &str) -> Option<&'a OsString> {
-    words
-        .iter()
-        .position(|word| word == option)
-        .and_then(|at| words.get(at + 1))
-}
-
-impl World {
-    fn exists(&self, path: &Path) -> bool {
-        self.dirs.contains(path)
-            || self.files.contains_key(path)
-            || self.is_device(path.as_os_str())
-            || self.parameter(path).is_some()
-            || reading::exists(path)
-    }
-
-    fn create_checks(&self, what: &'static str, path: &Path) -> Result<(), HostError> {
-        if self.exists(path) {
-            return Err(refuse(what, path, std::io::ErrorKind::AlreadyExists));
-        }
-        match path.parent() {
-            Some(parent) if self.dirs.contains(parent) || parent.is_dir() => Ok(()),
-            _ => Err(refuse(what, path, std::io::ErrorKind::NotFound)),
-        }
-    }
-
-    fn exec(&mut self, machine: &str, argv: &[OsString]) -> Output {
-        let Some((tool, words)) = argv.split_first() else {
-            return complained(127, "the command is empty");
-        };
-        match tool.to_string_lossy().as_ref() {
-            // `env NAME=VALUE COMMAND…`.
-            "env" => self.exec(machine, words.get(1..).unwrap_or_default()),
-            "losetup" => self.losetup(words),
-            "mount" => self.mount(words),
-            "umount" => self.unmount(words),
-            "wipefs" => self.wipefs(words),
-            "blkid" => self.blkid(words),
-            "blkdiscard" => self.discard(words.last()),
-            "mdadm" => self.mdadm(words),
-            "pvs" => complained(5, "Failed to find physical volume"),
-            "pvcreate" | "vgcreate" | "vgs" | "vgremove" | "lvcreate" | "lvconvert" | "lvs" => {
-                self.lvm(&tool.to_string_lossy(), words)
-            }
-            "zpool" => self.zpool(words),
-            "zfs" => self.zfs(words),
-            "zdb" => self.zdb(words),
-            "ln" => {
-                let link = words.last().map(PathBuf::from).unwrap_or_default();
-                self.files.insert(link, 0);
-                said("")
-            }
-            tool if tool.starts_with("mkfs.") => {
-                self.format(&tool["mkfs.".len()..], words);
-                said("")
-            }
-            "bcachefs" => self.bcachefs(words),
-            "btrfs" => self.btrfs(words),
-            "drbdadm" => self.drbdadm(words),
-            "drbdsetup" => self.drbdsetup(words),
-            "tc" => self.tc(words),
-            "ip" => said("10.77.0.2 dev {card} src 10.77.0.1\n"),
-            "uname" => said(format!("{{name of {machine}}}\n")),
-            "corosync-quorumtool" => said("Nodes: 2\n"),
-            "dlm_tool" => said("node 1 M\nnode 2 M\n"),
-            "corosync" | "dlm_controld" | "netatalk" | "smbd" | "rpcbind" | "rpc.mountd" => {
-                self.daemons.insert(tool.to_string_lossy().into_owned());
-                said("")
-            }
-            "rpc.nfsd" => {
-                match words.last().is_some_and(|threads| threads == "0") {
-                    true => self.daemons.remove("nfsd"),
-                    false => self.daemons.insert("nfsd".to_string()),
-                };
-                said("")
-            }
-            "stackrace" => self.mount_afp(words),
-            "exportfs" => self.exportfs(words),
-            _ => said(""),
-        }
-    }
-
-    fn losetup(&mut self, words: &[OsString]) -> Output {
-        if let Some(file) = after(words, "--associated") {
-            let names = self
-                .loops
-                .iter()
-                .filter(|(_, device)| device.file.as_os_str() == file)
-                .map(|(name, _)| format!("{}\n", name.to_string_lossy()));
-            return said(names.collect::<String>());
-        }
-        if let Some(device) = after(words, "--detach") {
-            if self.in_use(device) {
-                return complained(1, "the device is busy");
-            }
-            self.signatures.remove(device);
-            self.forget_groups_on(device);
-            return match self.loops.remove(device) {
-                Some(_) => said(""),
-                None => complained(1, "No such device or address"),
-            };
-        }
-        let file = words.last().map(PathBuf::from).unwrap_or_default();
-        if !self.files.contains_key(&file) {
-            return complained(1, "No such file or directory");
-        }
-        self.loops_made += 1;
-        let name = format!("{{loop {}}}", self.loops_made);
-        let device = LoopDevice {
-            file,
-            sector: after(words, "--sector-size").map_or("512".to_string(), |word| {
-                word.to_string_lossy().into_owned()
-            }),
-            direct: words.iter().any(|word| word == "--direct-io=on"),
-        };
-        self.loops.insert(OsString::from(&name), device);
-        said(format!("{name}\n"))
-    }
-
-    fn format(&mut self, file_system: &str, words: &[OsString]) {
-        let word = |option: &str| {
-            after(words, option).map_or("single".to_string(), |word| {
-                word.to_string_lossy().into_owned()
-            })
-        };
-        let in_metadata = after(words, "-m").map(|word| word.to_string_lossy().into_owned());
-        let mark = after(words, "-U")
-            .or(after(words, "--uuid"))
-            .map(|uuid| uuid.to_string_lossy().into_owned())
-            .or(in_metadata.and_then(|word| word.strip_prefix("uuid=").map(str::to_string)));
-        let signature = Signature {
-            file_system: file_system.to_string(),
-            data: word("--data"),
-            metadata: word("--metadata"),
-            mark: mark.unwrap_or_default(),
-        };
-        for device in words {
-            if self.is_device(device) {
-                self.signatures.insert(device.clone(), signature.clone());
-            }
-        }
-    }
-
-    fn mount(&mut self, words: &[OsString]) -> Output {
-        let [.., source, target] = words else {
-            return complained(1, "bad usage");
-        };
-        let target = PathBuf::from(target);
-        let file_system = after(words, "-t").map(|word| word.to_string_lossy().into_owned());
-        let file_system = file_system.unwrap_or_default();
-        // It shows what the kernel has, and stays.
-        if file_system == "configfs" {
-            return said("");
-        }
-        if words.iter().any(|word| word == "--bind") {
-            let seen = self.lies_in(Path::new(source));
-            let (source, file_system) = seen.unwrap_or_default();
-            self.mounted(&source, target, &file_system, vec!["rw".to_string()]);
-            return said("");
-        }
-        // What a peer formatted or a server holds has no signature here.
-        let elsewhere = ["tmpfs", "nfs", "nfs4", "cifs", "gfs2"];
-        let parts = source.to_string_lossy();
-        let mut parts = parts.split(':').map(OsStr::new);
-        if !elsewhere.contains(&&*file_system)
-            && !parts.all(|part| self.signatures.contains_key(part))
-        {
-            return complained(32, "wrong fs type, bad option, bad superblock");
-        }
-        if !self.dirs.contains(&target) {
-            return complained(32, "mount point does not exist");
-        }
-        let asked = after(words, "-o").map(|word| word.to_string_lossy().into_owned());
-        let options = std::iter::once("rw".to_string())
-            .chain(
-                asked
-                    .iter()
-                    .flat_map(|asked| asked.split(','))
-                    .map(str::to_string),
-            )
-            .collect();
-        self.mounted(source, target, &file_system, options);
-        said("")
-    }
-
-    /// Source and kind of what is mounted where a path lies.
-    fn lies_in(&self, path: &Path) -> Option<(OsString, String)> {
-        let mut mounts = self.mounts.iter().rev();
-        let mount = mounts.find(|mount| path.starts_with(&mount.mount_point))?;
-        Some((mount.source.clone(), mount.file_system.clone()))
-    }
-
-    /// `lab mount-afp SERVER VOLUME DIRECTORY`.
-    fn mount_afp(&mut self, words: &[OsString]) -> Output {
-        let [_, _, server, volume, target] = words else {
-            return complained(2, "bad usage");
-        };
-        let [server, volume] = [server, volume].map(|word| word.to_string_lossy());
-        let source = OsString::from(format!("afp://{server}/{volume}"));
-        let options = vec!["rw".to_string()];
-        self.mounted(&source, PathBuf::from(target), "fuse", options);
-        said("")
-    }
-
-    fn mounted(
-        &mut self,
-        source: &OsStr,
-        mount_point: PathBuf,
-        file_system: &str,
-        options: Vec<String>,
-    ) {
-        self.dirs
-            .extend(self.away.remove(source).unwrap_or_default());
-        self.mounts.push(MountInfo {
-            id: 0,
-            st_dev: (0, 0),
-            root: PathBuf::from("/"),
-            mount_point,
-            options,
-            file_system: file_system.to_string(),
-            source: source.to_os_string(),
-        });
-    }
-
-    /// `drbdadm --config-file FILE VERB [OPTION] RESOURCE`: the two ends are imagined apart, and
-    /// each finds the other at once.
-    fn drbdadm(&mut self, words: &[OsString]) -> Output {
-        let texts = words.iter().map(|word| word.to_string_lossy().into_owned());
-        let texts: Vec<String> = texts.collect();
-        let (Some(verb), Some(resource)) = (texts.get(2), texts.last()) else {
-            return complained(1, "bad usage");
-        };
-        if verb == "up" {
-            let file = after(words, "--config-file").map(PathBuf::from);
-            let text = file.and_then(|file| self.texts.get(&file));
-            let replica = ("Connected", text.cloned().unwrap_or_default());
-            self.replicas.insert(resource.clone(), replica);
-            return said("");
-        }
-        let Some((connection, _)) = self.replicas.get_mut(resource) else {
-            return match verb.as_str() {
-                "create-md" => said(""),
-                _ => complained(10, "Unknown resource"),
-            };
-        };
-        match verb.as_str() {
-            "primary" if words.iter().any(|word| word == "--force") => *connection = "SyncSource",
-            "disconnect" => *connection = "StandAlone",
-            _ => {}
-        }
-        said(match verb.as_str() {
-            "cstate" => *connection,
-            "dstate" => "UpToDate/UpToDate",
-            _ => "",
-        })
-    }
-
-    fn drbdsetup(&mut self, words: &[OsString]) -> Output {
-        let resource = words.last().map(|word| word.to_string_lossy().into_owned());
-        let resource = resource.unwrap_or_default();
-        let down = words.first().is_some_and(|verb| verb == "down");
-        let Some((_, configuration)) = self.replicas.get(&resource) else {
-            return complained(10, "Unknown resource");
-        };
-        let mounted = |mount: &MountInfo| mount.source.to_string_lossy().starts_with("/dev/drbd");
-        if !down {
-            return said(configuration.clone());
-        }
-        if self.mounts.iter().any(mounted) {
-            return complained(11, "State change failed: Device is held open by someone");
-        }
-        self.replicas.remove(&resource);
-        self.signatures
-            .retain(|device, _| !device.to_string_lossy().starts_with("/dev/drbd"));
-        said("")
-    }
-
-    fn tc(&mut self, words: &[OsString]) -> Output {
-        let card = after(words, "dev").map(|word| word.to_string_lossy().into_owned());
-        let card = card.unwrap_or_default();
-        let word = |at: usize| words.get(at).and_then(|word| word.to_str());
-        let netem = words.iter().any(|word| word == "netem");
-        match (word(0), word(1)) {
-            (Some("qdisc"), Some("show")) => {
-                let Some(others) = self.slowed.get(&card) else {
-                    return said("");
-                };
-                let ours = format!("qdisc prio {LINE_HANDLE} root\n");
-                return said(ours + &"qdisc netem\n".repeat(*others));
-            }
-            (Some("qdisc"), Some("add")) => {
-                *self.slowed.entry(card).or_default() += usize::from(netem);
-            }
-            (Some("qdisc"), Some("del")) => {
-                self.slowed.remove(&card);
-            }
-            _ => {}
-        }
-        said("")
-    }
-
-    /// `exportfs -o OPTIONS CLIENT:DIRECTORY`, the list of that, and its end.
-    fn exportfs(&mut self, words: &[OsString]) -> Output {
-        let lossy = |word: &OsString| word.to_string_lossy().into_owned();
-        if let Some(options) = after(words, "-o").map(lossy) {
-            let place = words.last().map(lossy).unwrap_or_default();
-            let (client, directory) = place.split_once(':').unwrap_or_default();
-            self.exported = Some(format!("{directory}  {client}({options})\n"));
-        } else if words.first().is_some_and(|word| word == "-u") {
-            self.exported = None;
-        } else if words.first().is_some_and(|word| word == "-s") {
-            return said(self.exported.clone().unwrap_or_default());
-        }
-        said("")
-    }
-
-    fn unmount(&mut self, words: &[OsString]) -> Output {
-        let target = words.last().map(PathBuf::from).unwrap_or_default();
-        let Some(at) = self
-            .mounts
-            .iter()
-            .rposition(|mount| mount.mount_point == target)
-        else {
-            return complained(32, "not mounted");
-        };
-        let mount = self.mounts.remove(at);
-        let inside = |path: &PathBuf| path.starts_with(&target) && *path != target;
-        let away = self.dirs.iter().filter(|path| inside(path)).cloned();
-        let away: Vec<PathBuf> = away.collect();
-        self.dirs.retain(|path| !inside(path));
-        if mount.file_system != "tmpfs" {
-            self.away.insert(mount.source, away);
-        }
-        said("")
-    }
-
-    /// `bcachefs format` and `bcachefs show-super`, as far as they are looked at.
-    fn bcachefs(&mut self, words: &[OsString]) -> Output {
-        let option = |name: &str| {
-            let mut words = words.iter().map(|word| word.to_string_lossy());
-            words.find_map(|word| word.strip_prefix(name).map(str::to_string))
-        };
-        if words.first().is_some_and(|verb| verb == "format") {
-            let signature = Signature {
-                file_system: "bcachefs".to_string(),
-                data: option("--replicas=").unwrap_or_default(),
-                metadata: option("--compression=").unwrap_or_default(),
-                mark: option("--uuid=").unwrap_or_default(),
-            };
-            for device in words {
-                if self.is_device(device) {
-                    self.signatures.insert(device.clone(), signature.clone());
-                }
-            }
-            return said("");
-        }
-        match words.last().and_then(|device| self.signatures.get(device)) {
-            Some(Signature { data, metadata, .. }) => said(format!(
-                "Options for this superblock:\n data_replicas: {data}\n metadata_replicas: {data}\n compression: {metadata}\n"
-            )),
-            None => complained(1, "not a bcachefs superblock"),
-        }
-    }
-
-    /// `btrfs filesystem df -b PATH`, as far as it is looked at.
-    fn btrfs(&self, words: &[OsString]) -> Output {
-        let mounted = words.last().map(PathBuf::from).unwrap_or_default();
-        let signature = self
-            .mounts
-            .iter()
-            .find(|mount| mount.mount_point == mounted)
-            .and_then(|mount| self.signatures.get(&mount.source));
-        match signature {
-            Some(signature) => said(format!(
-                "Data, {}: total=0, used=0\nMetadata, {}: total=0, used=0\n",
-                signature.data, signature.metadata
-            )),
-            None => complained(1, "not a btrfs filesystem"),
-        }
-    }
-
-    /// What `/sys/block` says of an imagined device; none: not imagined.
-    fn about_device(&self, path: &Path) -> Option<String> {
-        let below = path
-            .strip_prefix("/sys/block")
-            .or_else(|_| path.strip_prefix("/sys/class/block"))
-            .ok()?;
-        let mut parts = below.components();
-        let name = parts.next()?.as_os_str();
-        let about = parts.as_path().to_str()?;
-        if let Some(disk) = self.lab_disks.get(name) {
-            return match about {
-                "queue/logical_block_size" => Some(disk.logical_sector.to_string()),
-                "queue/physical_block_size" => Some(disk.physical_sector.to_string()),
-                "size" => Some((disk.bytes / 512).to_string()),
-                "serial" => Some(disk.serial.clone()),
-                _ => None,
-            };
-        }
-        let Some(device) = self.loops.get(name) else {
-            return self
-                .about_disk(name, about)
-                .or(self.about_array(name, about))
-                .or(self.about_given(name, about));
-        };
-        match about {
-            "size" => {
-                let bytes = self.files.get(&device.file).copied().unwrap_or_default();
-                Some((bytes / 512).to_string())
-            }
-            "queue/logical_block_size" | "queue/physical_block_size" => Some(device.sector.clone()),
-            "loop/dio" => Some(u8::from(device.direct).to_string()),
-            "loop/backing_file" => Some(device.file.display().to_string()),
-            _ => None,
-        }
-    }
+fn refuse(what: &'static str, path: &Path, kind: ErrorKind) -> HostError {
+    HostError::path(what, path, kind)
 }
 
 impl Host for PlanHost {
@@ -709,7 +205,7 @@ impl Host for PlanHost {
             command: true,
             host: self.prefix(),
         };
-        self.step(step, |world| Ok(world.exec(self.name, argv)))
+        self.step(step, |world| Ok(world.exec(argv)))
     }
 
     /// Nothing is missing in a plan: it shows what a machine that has everything would do.
@@ -723,7 +219,7 @@ impl Host for PlanHost {
 
     fn create_dir(&self, path: &Path) -> Result<(), HostError> {
         self.own(&["mkdir".as_ref(), path.as_os_str()], |world| {
-            world.create_checks("create directory", path)?;
+            world.may_create("create directory", path)?;
             world.dirs.insert(path.to_path_buf());
             Ok(())
         })
@@ -742,7 +238,7 @@ impl Host for PlanHost {
         }
         words.push(path.as_os_str());
         self.own(&words, |world| {
-            world.create_checks("create", path)?;
+            world.may_create("create", path)?;
             world.files.insert(path.to_path_buf(), bytes);
             Ok(())
         })
@@ -750,8 +246,8 @@ impl Host for PlanHost {
 
     fn remove_file(&self, path: &Path) -> Result<(), HostError> {
         self.own(&["rm".as_ref(), path.as_os_str()], |world| {
-            if world.loops.values().any(|device| device.file == path) {
-                return Err(refuse("remove", path, std::io::ErrorKind::ResourceBusy));
+            if world.carries_device(path) {
+                return Err(refuse("remove", path, ErrorKind::ResourceBusy));
             }
             world.files.remove(path);
             Ok(())
@@ -761,13 +257,13 @@ impl Host for PlanHost {
     fn remove_dir(&self, path: &Path) -> Result<(), HostError> {
         self.own(&["rmdir".as_ref(), path.as_os_str()], |world| {
             let inside = |other: &Path| other.starts_with(path) && other != path;
-            if world.mounts.iter().any(|mount| mount.mount_point == path) {
-                return Err(refuse("remove", path, std::io::ErrorKind::ResourceBusy));
+            if world.is_mounted(path) {
+                return Err(refuse("remove", path, ErrorKind::ResourceBusy));
             }
             if world.dirs.iter().any(|other| inside(other))
                 || world.files.keys().any(|other| inside(other))
             {
-                let kind = std::io::ErrorKind::DirectoryNotEmpty;
+                let kind = ErrorKind::DirectoryNotEmpty;
                 return Err(refuse("remove", path, kind));
             }
             world.dirs.remove(path);
@@ -793,12 +289,7 @@ impl Host for PlanHost {
             path.as_os_str(),
         ];
         self.own(&words, |world| {
-            world.texts.insert(path.to_path_buf(), text.to_string());
-            if path.starts_with(groups::PARAMETERS) {
-                world
-                    .parameters
-                    .insert(path.to_path_buf(), text.to_string());
-            }
+            world.write(path, text);
             Ok(())
         })
     }
@@ -809,8 +300,7 @@ impl Host for PlanHost {
     }
 
     fn read_text(&self, path: &Path) -> Result<String, HostError> {
-        let world = self.world();
-        match world.about_device(path).or(world.parameter(path)) {
+        match self.world().in_sys(path) {
             Some(text) => Ok(text),
             None => reading::text(path),
         }
@@ -818,7 +308,7 @@ impl Host for PlanHost {
 
     fn open_exclusively(&self, path: &Path) -> Result<(), HostError> {
         match self.world().in_use(path.as_os_str()) {
-            true => Err(refuse("open", path, std::io::ErrorKind::ResourceBusy)),
+            true => Err(refuse("open", path, ErrorKind::ResourceBusy)),
             false => Ok(()),
         }
     }
@@ -872,11 +362,7 @@ impl Host for PlanHost {
     }
 
     fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError> {
-        let name = format!("{{disk {}}}", disk.serial);
-        self.world()
-            .lab_disks
-            .insert(OsString::from(&name), disk.clone());
-        Ok(PathBuf::from(name))
+        Ok(self.world().add_lab_disk(disk))
     }
 
     fn end_machine(&self, directory: &Path) -> Result<(), HostError> {
@@ -885,26 +371,20 @@ impl Host for PlanHost {
     }
 
     fn running(&self, program: &str) -> Result<Option<String>, HostError> {
-        let runs = self.world().daemons.contains(program);
+        let runs = self.world().runs(program);
         Ok(runs.then(|| format!("{program} (process {{id}})")))
     }
 
     fn listener(&self, port: u16) -> Result<Option<String>, HostError> {
-        match port {
-            111 => self.running("rpcbind"),
-            445 => self.running("smbd"),
-            548 | 4700 => self.running("netatalk"),
-            2049 => self.running("nfsd"),
-            5405 => self.running("corosync"),
-            _ => Ok(None),
-        }
+        let listener = self.world().listener(port).cloned();
+        listener.map_or(Ok(None), |program| self.running(&program))
     }
 
     fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError> {
         let mark = format!("{}={mark}", daemon::MARK);
         let words = ["pkill", "--env", &mark, program].map(OsStr::new);
         self.own(&words, |world| {
-            world.daemons.remove(program);
+            world.end(program);
             Ok(())
         })
     }

@@ -57,6 +57,7 @@ impl Process {
         } else {
             tools::find(&tool).ok_or_else(|| HostError::ToolMissing {
                 tool: tool.clone().into_owned(),
+                package: None,
             })?
         };
         let mut start = std::process::Command::new(program);
@@ -124,15 +125,6 @@ impl Process {
     #[cfg(test)]
     fn wait(&mut self) -> std::io::Result<ExitStatus> {
         self.child.wait()
-    }
-
-    /// Asks it to end, as Ctrl-C would.
-    pub(crate) fn interrupt(&self) {
-        let id = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
-        if let Some(id) = id {
-            // One that has ended by itself is what was wanted.
-            let _ = kill_process(id, Signal::INT);
-        }
     }
 
     /// Ends it at once, whatever it is doing, and waits until it is gone.

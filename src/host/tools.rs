@@ -9,30 +9,11 @@ const OURSELVES: &str = "stackrace";
 /// Directories looked through besides `PATH`: an ordinary user's `PATH` often leaves them out.
 const SYSTEM_DIRECTORIES: [&str; 3] = ["/usr/local/sbin", "/usr/sbin", "/sbin"];
 
-/// Debian's package for a program; other distributions use the same or nearly the same names.
+/// Debian's package for a program that no layer owns; other distributions use nearly the same names.
 pub(super) fn package(tool: &str) -> Option<&'static str> {
     Some(match tool {
-        "mkfs.ext2" | "mkfs.ext3" | "mkfs.ext4" | "dumpe2fs" => "e2fsprogs",
-        "mkfs.xfs" | "xfs_info" => "xfsprogs",
-        "mkfs.btrfs" | "btrfs" => "btrfs-progs",
-        "mount" | "umount" | "losetup" => "mount",
+        "mount" | "umount" => "mount",
         "wipefs" | "blkid" | "blkdiscard" => "util-linux",
-        "mdadm" => "mdadm",
-        "pvcreate" | "vgcreate" | "lvcreate" | "lvconvert" | "lvs" | "vgs" | "vgremove" => "lvm2",
-        "thin_check" | "cache_check" => "thin-provisioning-tools",
-        "zpool" | "zfs" | "zdb" => "zfsutils-linux",
-        "mkfs.f2fs" | "dump.f2fs" => "f2fs-tools",
-        "bcachefs" => "bcachefs-tools",
-        "drbdadm" | "drbdsetup" | "drbdmeta" => "drbd-utils",
-        "mkfs.gfs2" => "gfs2-utils",
-        "corosync" | "corosync-quorumtool" => "corosync",
-        "dlm_controld" | "dlm_tool" => "dlm-controld",
-        "exportfs" | "rpc.nfsd" | "rpc.mountd" => "nfs-kernel-server",
-        "mount.nfs" => "nfs-common",
-        "rpcbind" => "rpcbind",
-        "smbd" | "testparm" => "samba",
-        "mount.cifs" => "cifs-utils",
-        "netatalk" => "netatalk",
         "ip" | "tc" => "iproute2",
         "modprobe" => "kmod",
         "qemu-system-x86_64" => "qemu-system-x86",
@@ -41,12 +22,6 @@ pub(super) fn package(tool: &str) -> Option<&'static str> {
         "xz" => "xz-utils",
         _ => return None,
     })
-}
-
-/// The lab's system that has a program which not all of them have.
-pub(super) fn lab_system(tool: &str) -> Option<&'static str> {
-    // Debian 12 came without it.
-    (tool == "netatalk").then_some("debian-13")
 }
 
 /// Directories programs are looked for in, as `PATH` has them.

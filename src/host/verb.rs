@@ -1,10 +1,11 @@
 //! What a host is asked, as data: so that this program on another machine does it there.
 
-use super::{Filling, Host, HostError, LabDisk};
+use super::{Filling, Host, HostError, LabDisk, line_speed};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::net::{IpAddr, SocketAddr};
+use std::path::{Path, PathBuf};
 
 /// One verb of [`Host`] with what it is done to; commands are asked for by their words instead.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -120,6 +121,18 @@ pub(crate) enum Verb {
         /// Where.
         port: u16,
     },
+    /// Listen once at an address of that machine for a measurement of the line to it.
+    Listen {
+        /// Which.
+        address: IpAddr,
+    },
+    /// Measure the line from there to where another machine listens.
+    MeasureLine {
+        /// Where.
+        address: SocketAddr,
+        /// With how many bytes.
+        bytes: u64,
+    },
     /// [`Host::end_daemon`].
     EndDaemon {
         /// Its name.
@@ -165,13 +178,26 @@ pub(crate) fn perform(host: &dyn Host, verb: Verb) -> Result<Value, HostError> {
         Verb::LabDisk { disk } => json!(host.lab_disk(&disk)?),
         Verb::Running { program } => json!(host.running(&program)?),
         Verb::Listener { port } => json!(host.listener(port)?),
+        Verb::Listen { address } => {
+            let at = line_speed::listen_once(address);
+            json!(at.map_err(|error| cannot("listen at", address, error))?)
+        }
+        Verb::MeasureLine { address, bytes } => {
+            let speed = line_speed::measure(address, bytes);
+            json!(speed.map_err(|error| cannot("measure the line to", address, error))?)
+        }
         Verb::EndDaemon { program, mark } => json!(host.end_daemon(&program, &mark)?),
     })
 }
 
+/// What could not be done with an address.
+fn cannot(what: &'static str, address: impl ToString, error: std::io::Error) -> HostError {
+    HostError::path(what, Path::new(&address.to_string()), error)
+}
+
 /// An error as it is told to another machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Told {
+pub(crate) struct RemoteError {
     /// What went wrong.
     said: String,
     /// What to do about it.
@@ -180,7 +206,7 @@ pub(crate) struct Told {
     already_there: bool,
 }
 
-impl Told {
+impl RemoteError {
     /// What is told of an error.
     pub(crate) fn of(error: &HostError) -> Self {
         Self {
@@ -223,7 +249,7 @@ mod tests {
         perform(&host, verb.clone()).unwrap();
         assert!(path.is_dir());
         let error = perform(&host, verb).unwrap_err();
-        let heard = Told::of(&error).heard("node2");
+        let heard = RemoteError::of(&error).heard("node2");
         assert!(heard.is_already_there());
         assert!(heard.to_string().starts_with("node2: cannot create"));
         let mounts = perform(&host, Verb::Mounts).unwrap();

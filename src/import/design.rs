@@ -9,8 +9,8 @@ use std::path::Path;
 
 use super::{Imported, Misread};
 use crate::event::{
-    ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, Imported as Origin, MetricHead,
-    Observation, RunStarted, Settled, Until, WorkloadHead,
+    ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin,
+    MetricHead, Observation, RunStarted, Settled, Until, WorkloadHead,
 };
 
 /// One text and what was read from it.

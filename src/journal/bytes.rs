@@ -15,6 +15,33 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<
     decode(&text).ok_or_else(|| D::Error::custom("a % without two hexadecimal digits"))
 }
 
+/// Several words, each as a path is written.
+pub(super) mod list {
+    use super::{decode, encode};
+    use serde::de::Error;
+    use serde::{Deserialize, Deserializer, Serializer};
+    use std::ffi::OsString;
+    use std::path::Path;
+
+    pub(in crate::journal) fn serialize<S: Serializer>(
+        words: &[OsString],
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        serializer.collect_seq(words.iter().map(|word| encode(Path::new(word))))
+    }
+
+    pub(in crate::journal) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Vec<OsString>, D::Error> {
+        let words = Vec::<String>::deserialize(deserializer)?;
+        let word = |text: String| {
+            let bytes = decode(&text).map(OsString::from);
+            bytes.ok_or_else(|| D::Error::custom("a % without two hexadecimal digits"))
+        };
+        words.into_iter().map(word).collect()
+    }
+}
+
 fn encode(path: &Path) -> String {
     let mut text = String::new();
     for &byte in path.as_os_str().as_bytes() {

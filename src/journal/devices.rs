@@ -1,10 +1,10 @@
-//! Undoing what was put together of devices: arrays, volume groups, pools, and the signatures left.
+//! Wiping the signatures that a stack left on devices, and writing parameters of the kernel back.
 //!
-//! Each of them bears a mark that was drawn before it was made (a UUID, or a name with 16 random
-//! digits) and stands in the journal. Only what bears that mark is taken away: a device may be
-//! somebody else's by the time a dead run is cleaned up.
+//! Each signature bears a mark that was drawn before it was made (a UUID, or a name with 16 random
+//! digits) and stands in the journal. Only what bears that mark is wiped: another user may have put
+//! the device to use by the time a dead run is cleaned up.
 
-use super::until_free;
+use super::busy::until_free;
 use crate::host::{Host, HostError, Output, argv};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -172,61 +172,6 @@ pub(crate) fn partitions(host: &dyn Host, device: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Stops an array by its UUID; one that does not stand is fine.
-pub(super) fn stop_array(host: &dyn Host, uuid: &str) -> Result<(), HostError> {
-    let scan = host.must(&argv(["mdadm", "--detail", "--scan"]))?;
-    for device in arrays(&scan.stdout, uuid) {
-        until_free(host, &argv(["mdadm", "--stop", device]))?;
-    }
-    Ok(())
-}
-
-/// Devices of a UUID in lines like `ARRAY /dev/md/x metadata=1.2 UUID=01234567:89abcdef:…`.
-fn arrays<'a>(scan: &'a str, uuid: &str) -> Vec<&'a str> {
-    let of_uuid = |line: &&str| {
-        let mut words = line.split(' ');
-        words.any(|word| {
-            word.strip_prefix("UUID=")
-                .is_some_and(|found| digits(found) == digits(uuid))
-        })
-    };
-    scan.lines()
-        .filter(of_uuid)
-        .filter_map(|line| {
-            // One that udev put together in part holds its members all the same.
-            let line = line.strip_prefix("INACTIVE-").unwrap_or(line);
-            line.strip_prefix("ARRAY ")?.split(' ').next()
-        })
-        .collect()
-}
-
-/// Removes a volume group with its volumes, unless one of them is in use; none of that name is fine.
-pub(super) fn remove_volume_group(host: &dyn Host, name: &str) -> Result<(), HostError> {
-    let list = argv(["vgs", "--noheadings", "--options", "vg_name"]);
-    let groups = host.must(&list)?.stdout;
-    if groups.lines().any(|line| line.trim() == name) {
-        until_free(host, &argv(["vgremove", "--force", "--yes", name]))?;
-    }
-    Ok(())
-}
-
-/// Destroys a pool; none of that name, or no ZFS that could hold one, is fine. An exported pool is
-/// on its devices alone, and goes with them or with their signatures.
-pub(super) fn destroy_pool(host: &dyn Host, name: &str) -> Result<(), HostError> {
-    let list = argv(["zpool", "list", "-H", "-o", "name"]);
-    let output = host.exec(&list)?;
-    // Without a pool, the module or the daemon: zpool fails, in words of its version.
-    let none = ["no pools", "module", "daemon"];
-    match output.status {
-        Some(0) if output.stdout.lines().any(|line| line.trim() == name) => {
-            until_free(host, &argv(["zpool", "destroy", name]))
-        }
-        Some(0) => Ok(()),
-        _ if none.iter().any(|word| output.stderr.contains(word)) => Ok(()),
-        _ => Err(failed(&list, output)),
-    }
-}
-
 /// Writes a parameter back that still is what we wrote.
 pub(super) fn write_back(
     host: &dyn Host,
@@ -250,19 +195,6 @@ fn failed(command: &[OsString], output: Output) -> HostError {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// What `mdadm --detail --scan` 4.2 prints (mdadm(8), mdadm.conf(5)).
-    #[test]
-    fn an_array_is_found_by_its_uuid_however_the_digits_are_grouped() {
-        let scan = concat!(
-            "ARRAY /dev/md/a metadata=1.2 name=a UUID=01234567:89abcdef:80000000:00000001\n",
-            "INACTIVE-ARRAY /dev/md127 metadata=1.2 UUID=01234567:89abcdef:80000000:00000001\n",
-            "ARRAY /dev/md/b metadata=1.2 name=b UUID=01234567:89abcdef:80000000:00000002\n",
-        );
-        let uuid = "01234567-89ab-cdef-8000-000000000001";
-        assert_eq!(arrays(scan, uuid), ["/dev/md/a", "/dev/md127"]);
-        assert!(arrays(scan, "01234567").is_empty());
-    }
 
     #[test]
     fn a_signature_is_ours_by_uuid_or_label_alone() {

@@ -2,10 +2,12 @@
 
 use super::*;
 use crate::host::Host;
-use crate::host::plan::PlanHost;
+use crate::host::plan::{Fault, PlanHost};
 use std::ffi::OsStr;
+use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 fn file(name: &str) -> Undo {
     Undo::RemoveFile(PathBuf::from(name))
@@ -54,18 +56,22 @@ fn a_line_torn_by_a_crash_is_cut_off_and_the_journal_goes_on() {
 fn a_broken_line_in_the_middle_is_an_error_with_its_number() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
-    std::fs::write(&path, "{\"journal\":1}\nrubbish\n{\"done\":1}\n").unwrap();
+    std::fs::write(&path, "{\"journal\":2}\nrubbish\n{\"done\":1}\n").unwrap();
     let error = Journal::open(&path).err().unwrap();
     assert!(
         error
             .to_string()
-            .ends_with("journal.jsonl:2: this line cannot be understood")
+            .ends_with("journal.jsonl:2: this line is not valid")
     );
-    std::fs::write(&path, "{\"journal\":2}\n").unwrap();
-    assert!(matches!(
-        Journal::open(&path).err(),
-        Some(JournalError::Newer { format: 2, .. })
-    ));
+    for (other, next) in [
+        (1, "of the version that wrote it"),
+        (3, "use a newer stackrace"),
+    ] {
+        std::fs::write(&path, format!("{{\"journal\":{other}}}\n")).unwrap();
+        let error = Journal::open(&path).err().unwrap();
+        assert!(matches!(error, JournalError::OtherFormat { format, .. } if format == other));
+        assert!(error.next().contains(next), "{}", error.next());
+    }
 }
 
 #[test]
@@ -82,25 +88,31 @@ fn a_live_run_keeps_its_journal() {
     assert!(Journal::create(&path).is_err());
 }
 
-/// The file of the first released format, byte for byte: it must be readable for ever.
+/// The file, byte for byte.
 #[test]
 fn the_format_is_what_it_was() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
     let journal = Journal::create(&path).unwrap();
+    let detach = UndoKind {
+        layer: "loop",
+        name: "detach",
+        params: &[Param::Path],
+        undo: |_, _| Ok(()),
+    };
     let first = journal
         .will("r1-t0", Undo::RemoveDir(PathBuf::from("/a b")))
         .unwrap();
     journal
-        .will("r1-t0", Undo::DetachLoop(PathBuf::from("/a b/disk-1")))
+        .will("r1-t0", Undo::from(detach.of(["/a b/disk-1".into()])))
         .unwrap();
     journal.done(first).unwrap();
     assert_eq!(
         std::fs::read_to_string(&path).unwrap(),
         concat!(
-            "{\"journal\":1}\n",
+            "{\"journal\":2}\n",
             "{\"entry\":1,\"group\":\"r1-t0\",\"undo\":{\"remove-dir\":\"/a%20b\"}}\n",
-            "{\"entry\":2,\"group\":\"r1-t0\",\"undo\":{\"detach-loop\":\"/a%20b/disk-1\"}}\n",
+            "{\"entry\":2,\"group\":\"r1-t0\",\"undo\":{\"layer\":{\"name\":\"loop\",\"undo\":\"detach\",\"of\":[\"/a%20b/disk-1\"]}}}\n",
             "{\"done\":1}\n",
         )
     );
@@ -108,7 +120,7 @@ fn the_format_is_what_it_was() {
 
 #[test]
 fn what_cannot_be_undone_keeps_the_older_of_its_group_and_no_other() {
-    let host = PlanHost::new();
+    let host = PlanHost::new(Vec::new(), Fault::Never);
     let base = tempfile::tempdir().unwrap();
     let full = base.path().join("full");
     host.create_dir(&full).unwrap();
@@ -117,12 +129,12 @@ fn what_cannot_be_undone_keeps_the_older_of_its_group_and_no_other() {
     journal.will("a", file("/never-made")).unwrap();
     journal.will("b", file("/never-made-either")).unwrap();
     journal.will("a", Undo::RemoveDir(full.clone())).unwrap();
-    let report = undo_all(&host, &journal).unwrap();
+    let report = undo_all(&host, &journal, &[]).unwrap();
     assert_eq!(report.undone, [file("/never-made-either")]);
     assert_eq!(report.failed.len(), 2);
     assert_eq!(journal.pending().len(), 2);
     host.remove_dir(&full.join("child")).unwrap();
-    let report = undo_all(&host, &journal).unwrap();
+    let report = undo_all(&host, &journal, &[]).unwrap();
     assert_eq!(report.undone, [Undo::RemoveDir(full), file("/never-made")]);
     assert!(journal.pending().is_empty());
 }
@@ -131,7 +143,7 @@ fn what_cannot_be_undone_keeps_the_older_of_its_group_and_no_other() {
 fn what_was_made_on_a_peer_is_undone_there() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
-    let host = PlanHost::new();
+    let host = PlanHost::new(Vec::new(), Fault::Never);
     let peer = host.peer(2).unwrap();
     let made = base.path().join("made");
     let journal = Journal::create(&path).unwrap();
@@ -153,32 +165,27 @@ fn what_was_made_on_a_peer_is_undone_there() {
     let journal = Journal::open(&path).unwrap();
     // A machine without that peer cannot, and says so; nothing is forgotten.
     let alone = crate::host::local::LocalHost::new(std::sync::Arc::new(|_| ()));
-    let failed = undo_all(&alone, &journal).unwrap().failed;
+    let failed = undo_all(&alone, &journal, &[]).unwrap().failed;
     assert!(failed[0].1.contains("--peer node2"), "{failed:?}");
-    assert_eq!(undo_all(&host, &journal).unwrap().undone, [undo]);
+    assert_eq!(undo_all(&host, &journal, &[]).unwrap().undone, [undo]);
     assert!(host.left().is_empty());
 }
 
 /// Another machine may have that number by now: the entry is undone on the one of its name.
 #[test]
-fn a_peer_is_found_by_its_name_and_by_its_number_where_none_was_written() {
+fn a_peer_is_found_by_its_name_whatever_number_it_had() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
-    let [second, third] = ["second", "third"].map(|name| base.path().join(name));
-    let entry = |id: u32, host: &str, made: &Path| {
-        let made = made.display();
-        format!(
-            "{{\"entry\":{id},\"group\":\"a\",\"undo\":{{\"on-peer\":{{\"node\":2,{host}\"undo\":{{\"remove-dir\":\"{made}\"}}}}}}}}\n"
-        )
-    };
-    let named = entry(2, "\"host\":\"node3\",", &third);
-    let text = format!("{{\"journal\":1}}\n{}{named}", entry(1, "", &second));
+    let made = base.path().join("made");
+    let text = format!(
+        "{{\"journal\":2}}\n{{\"entry\":1,\"group\":\"a\",\"undo\":{{\"on-peer\":{{\"node\":2,\"host\":\"node3\",\"undo\":{{\"remove-dir\":\"{}\"}}}}}}}}\n",
+        made.display()
+    );
     std::fs::write(&path, text).unwrap();
-    let host = PlanHost::new();
-    host.peer(2).unwrap().create_dir(&second).unwrap();
-    host.peer(3).unwrap().create_dir(&third).unwrap();
+    let host = PlanHost::new(Vec::new(), Fault::Never);
+    host.peer(3).unwrap().create_dir(&made).unwrap();
     let journal = Journal::open(&path).unwrap();
-    assert_eq!(undo_all(&host, &journal).unwrap().undone.len(), 2);
+    assert_eq!(undo_all(&host, &journal, &[]).unwrap().undone.len(), 1);
     assert!(host.left().is_empty(), "{:?}", host.left());
 }
 
@@ -186,7 +193,7 @@ fn a_peer_is_found_by_its_name_and_by_its_number_where_none_was_written() {
 #[test]
 fn the_ground_is_undone_when_nothing_else_is_left() {
     let base = tempfile::tempdir().unwrap();
-    let host = PlanHost::new();
+    let host = PlanHost::new(Vec::new(), Fault::Never);
     let journal = Journal::create(&base.path().join("journal.jsonl")).unwrap();
     let [ground, full] = ["ground", "full"].map(|name| base.path().join(name));
     for (group, path) in [(GROUND, &ground), ("a", &full)] {
@@ -194,9 +201,9 @@ fn the_ground_is_undone_when_nothing_else_is_left() {
         host.create_dir(path).unwrap();
     }
     host.create_dir(&full.join("child")).unwrap();
-    let report = undo_all(&host, &journal).unwrap();
+    let report = undo_all(&host, &journal, &[]).unwrap();
     assert_eq!((report.undone.len(), report.failed.len()), (0, 2));
     host.remove_dir(&full.join("child")).unwrap();
-    let report = undo_all(&host, &journal).unwrap();
+    let report = undo_all(&host, &journal, &[]).unwrap();
     assert_eq!(report.undone, [full, ground].map(Undo::RemoveDir));
 }

@@ -7,7 +7,7 @@
 
 use super::machine::Description;
 use super::switch;
-use crate::agent::wire::PORT;
+use crate::agent::message::PORT;
 use crate::host::LabDisk;
 use std::path::Path;
 
@@ -43,7 +43,7 @@ impl Accelerator {
 }
 
 /// Where the files of one guest are.
-pub(super) struct Files<'a> {
+pub(super) struct GuestFiles<'a> {
     /// The machine's directory.
     pub(super) dir: &'a Path,
     /// Its kernel.
@@ -67,7 +67,7 @@ pub(super) fn command(
     node: usize,
     description: &Description,
     accelerator: Accelerator,
-    files: &Files<'_>,
+    files: &GuestFiles<'_>,
 ) -> Vec<String> {
     let mut words: Vec<String> = vec![PROGRAM.to_string()];
     let mut add = |text: String| words.extend(text.split(' ').map(str::to_string));
@@ -141,7 +141,7 @@ fn append(
     node: usize,
     description: &Description,
     accelerator: Accelerator,
-    files: &Files<'_>,
+    files: &GuestFiles<'_>,
 ) -> String {
     let mut text = format!(
         "console=ttyS0 quiet panic=-1 rdinit=/init lab.node={node} lab.nodes={}",
@@ -236,7 +236,7 @@ mod tests {
             disks: vec![disk.clone()],
             ..Description::default()
         };
-        let files = Files {
+        let files = GuestFiles {
             dir: Path::new("/store/machine"),
             kernel: Path::new("/images/vmlinux"),
             root: Path::new("/images/a,b/root.squashfs"),

@@ -4,7 +4,7 @@
 //! object, a reply another, and what was done is told to the one who keeps the record.
 
 use super::LabError;
-use super::machine::{Description, Machine, Site};
+use super::machine::{Description, LabMachine, MachineSite};
 use super::short::Short;
 use crate::host::HostError;
 use crate::time::{Clock, SystemClock};
@@ -28,7 +28,7 @@ const PATIENCE: Duration = Duration::from_secs(5);
 /// Something that happens to a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "fault", rename_all = "kebab-case")]
-pub(crate) enum Fault {
+pub(crate) enum MachineFault {
     /// The power of a guest goes, or comes back.
     Power {
         /// The guest, from 1.
@@ -70,7 +70,7 @@ pub(crate) enum DiskFault {
     Mend,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for MachineFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Power { node, on: false } => write!(f, "node{node} lost its power"),
@@ -97,12 +97,12 @@ impl fmt::Display for Fault {
     }
 }
 
-impl Fault {
+impl MachineFault {
     /// Lets it happen.
     fn happen(
         &self,
-        machine: &Machine,
-        site: &Site<'_>,
+        machine: &LabMachine,
+        site: &MachineSite<'_>,
         description: &Description,
     ) -> Result<(), LabError> {
         match self {
@@ -123,18 +123,18 @@ impl Fault {
 }
 
 /// A machine to which something may happen.
-pub(crate) struct Open<'a> {
+pub(crate) struct FaultTarget<'a> {
     /// The machine.
-    pub(crate) machine: &'a Machine,
+    pub(crate) machine: &'a LabMachine,
     /// What it was made with.
-    pub(crate) site: &'a Site<'a>,
+    pub(crate) site: &'a MachineSite<'a>,
     /// What it was made like.
     pub(crate) description: &'a Description,
     /// What it is called where there are several; none: it is alone.
     pub(crate) name: Option<&'a str>,
 }
 
-impl Open<'_> {
+impl FaultTarget<'_> {
     fn listen(&self) -> Result<UnixListener, LabError> {
         let dir = self.machine.dir();
         let failed = |error| HostError::path("listen for faults in", dir, error);
@@ -169,11 +169,14 @@ impl Open<'_> {
 /// # Errors
 /// When there can be no socket.
 pub(crate) fn while_open_to<T>(
-    open: &[Open<'_>],
+    open: &[FaultTarget<'_>],
     told: &(dyn Fn(&str) + Sync),
     work: impl FnOnce() -> T,
 ) -> Result<T, LabError> {
-    let listeners: Vec<UnixListener> = open.iter().map(Open::listen).collect::<Result<_, _>>()?;
+    let listeners: Vec<UnixListener> = open
+        .iter()
+        .map(FaultTarget::listen)
+        .collect::<Result<_, _>>()?;
     let over = AtomicBool::new(false);
     Ok(std::thread::scope(|scope| {
         for (open, listener) in open.iter().zip(&listeners) {
@@ -190,7 +193,7 @@ type Answer = Option<String>;
 
 fn answer(
     mut stream: UnixStream,
-    happen: impl FnOnce(&Fault) -> Result<(), LabError>,
+    happen: impl FnOnce(&MachineFault) -> Result<(), LabError>,
 ) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
@@ -214,7 +217,7 @@ pub(crate) fn can_be_asked(dir: &Path) -> bool {
 ///
 /// # Errors
 /// Why it has not.
-pub(crate) fn ask(dir: &Path, fault: &Fault) -> Result<(), LabError> {
+pub(crate) fn ask(dir: &Path, fault: &MachineFault) -> Result<(), LabError> {
     let failed = |error: std::io::Error| HostError::path("ask the machine in", dir, error);
     let mut stream = Short::of(dir)
         .and_then(|short| UnixStream::connect(short.join(SOCKET)))
@@ -240,8 +243,8 @@ mod tests {
     #[test]
     fn a_fault_is_asked_for_in_one_line_and_answered() {
         let faults = [
-            Fault::Power { node: 2, on: true },
-            Fault::Disk {
+            MachineFault::Power { node: 2, on: true },
+            MachineFault::Disk {
                 node: 1,
                 serial: "disk-1".to_string(),
                 what: DiskFault::Fail {

@@ -21,7 +21,7 @@ const NEEDS: Needs = Needs {
     root: true,
     tools: &["mmdebstrap", "mksquashfs", "xz"],
     file_system: None,
-    loop_devices: false,
+    packages: &[],
     drivers: &[],
     daemons: &[],
     lab: false,

@@ -5,26 +5,31 @@
 
 use super::LabError;
 pub(crate) use super::command::Accelerator;
-use super::command::{self, DISKS_MAX, Files, SCRATCH};
+use super::command::{self, DISKS_MAX, GuestFiles, SCRATCH};
 use super::cpio::Archive;
 use super::disk::{Failing, Served};
 use super::image::Image;
 use super::short::Short;
-use super::switch::Switch;
+use super::switch::NetworkSwitch;
+use crate::agent::connection::{Closing, Connection, ConnectionError};
+use crate::agent::message::{COORDINATOR, PeerAddress, WorkerRequest};
 use crate::agent::program::{libc_needed, version};
-use crate::agent::{Agent, wire::Request};
+use crate::agent::remote_host::RemoteHost;
+use crate::agent::router::Router;
 use crate::event::Fact;
 use crate::host::process::{Process, Streams};
 use crate::host::{Filling, Host, HostError, LabDisk, Output, argv};
 use crate::journal::{Journal, Undo};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
+use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::OsString;
+use std::net::Ipv4Addr;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 /// Name of a machine's directory.
@@ -33,11 +38,14 @@ const DIR: &str = ".stackrace-lab";
 /// Most guests of one machine.
 const NODES_MAX: usize = 16;
 
-/// How long a guest may take until its agent answers.
+/// How long a guest may take until its worker answers.
 const UP: Duration = Duration::from_secs(180);
 
 /// How long a trial guest may take to show that the accelerator works.
 const PROBE: Duration = Duration::from_secs(15);
+
+/// How long a guest whose power was cut is waited for by the others of its machine.
+const RETURN: Duration = Duration::from_secs(60);
 
 /// How often a guest that comes up is looked at.
 const LOOK: Duration = Duration::from_millis(20);
@@ -95,7 +103,7 @@ impl Default for Description {
 }
 
 /// What a machine is made with.
-pub(crate) struct Site<'a> {
+pub(crate) struct MachineSite<'a> {
     /// This machine.
     pub(crate) host: &'a dyn Host,
     /// What is created is said here first.
@@ -111,34 +119,32 @@ pub(crate) struct Site<'a> {
 }
 
 /// A machine that runs. It ends when dropped; the journal removes its files.
-pub(crate) struct Machine {
+pub(crate) struct LabMachine {
     dir: PathBuf,
-    nodes: Vec<Node>,
-    switch: Option<Switch>,
+    nodes: Vec<GuestNode>,
+    switch: Option<NetworkSwitch>,
     /// By number of the guest and serial.
     disks: BTreeMap<(usize, String), Served>,
     accelerator: Accelerator,
     facts: Vec<Fact>,
+    /// Carries what the guests say to each other.
+    router: Arc<Router>,
 }
 
 /// One guest. It may be used, and lose its power, at the same time.
-pub(crate) struct Node {
+pub(crate) struct GuestNode {
     process: Mutex<Process>,
-    agent: Mutex<Option<Arc<Agent>>>,
+    connection: Mutex<Option<Arc<Connection>>>,
     boot_ns: AtomicU64,
 }
 
-fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Machine {
-    /// Starts the guests and waits until every agent answers.
+impl LabMachine {
+    /// Starts the guests and waits until every worker answers.
     ///
     /// # Errors
     /// When QEMU is missing or refuses, or a guest does not come up: its last words.
     pub(crate) fn start(
-        site: &Site<'_>,
+        site: &MachineSite<'_>,
         description: &Description,
         accelerator: Accelerator,
     ) -> Result<Self, LabError> {
@@ -153,7 +159,7 @@ impl Machine {
     }
 
     fn begin(
-        site: &Site<'_>,
+        site: &MachineSite<'_>,
         description: &Description,
         accelerator: Accelerator,
     ) -> Result<Self, LabError> {
@@ -181,15 +187,17 @@ impl Machine {
         }
         site.journal.will("lab", Undo::EndMachine(dir.clone()))?;
         let switch = (description.nodes > 1)
-            .then(|| Short::of(&dir).and_then(|short| Switch::start(short, description.nodes)))
+            .then(|| {
+                Short::of(&dir).and_then(|short| NetworkSwitch::start(short, description.nodes))
+            })
             .transpose()
             .map_err(|error| HostError::path("make the network in", &dir, error))?;
         let mut nodes = Vec::new();
         for node in 1..=description.nodes {
             let process = start_node(site, &dir, node, description, accelerator)?;
-            nodes.push(Node {
+            nodes.push(GuestNode {
                 process: Mutex::new(process),
-                agent: Mutex::new(None),
+                connection: Mutex::new(None),
                 boot_ns: AtomicU64::new(SystemClock.now_ns()),
             });
         }
@@ -200,10 +208,11 @@ impl Machine {
             disks: served,
             accelerator,
             facts: Vec::new(),
+            router: Router::new(RETURN),
         })
     }
 
-    /// Waits until a guest's agent answers.
+    /// Waits until a guest's worker answers.
     fn wait_for(&self, number: usize, patience: Duration) -> Result<(), LabError> {
         let dir = &self.dir;
         let words = || last_words(dir, number);
@@ -212,24 +221,46 @@ impl Machine {
         let until = began + patience.as_nanos() as u64;
         let left = || Duration::from_nanos(until.saturating_sub(SystemClock.now_ns()));
         let socket = command::file(number, "agent");
-        let agent = loop {
-            if held(&node.process).ended().is_some() || left().is_zero() {
+        let stream = loop {
+            if node.process.lock().ended().is_some() || left().is_zero() {
                 return Err(LabError::NotUp(words()));
             }
             match Short::of(dir).and_then(|short| UnixStream::connect(short.join(&socket))) {
-                Ok(stream) => break Agent::new(stream),
+                Ok(stream) => break stream,
                 // QEMU has not made it yet.
                 Err(_) => SystemClock.sleep(LOOK),
             }
         };
-        let agent = agent.map_err(|error| HostError::path("listen to", dir, error))?;
-        agent
-            .done(Request::Hello, left())
-            .map_err(|_| LabError::NotUp(words()))?;
+        let reader = stream.try_clone();
+        let reader = reader.map_err(|error| HostError::path("listen to", dir, error))?;
+        let connection = Connection::to_worker(
+            &self.router,
+            number as u32,
+            reader,
+            Closing(stream),
+            Box::new(|| ConnectionError::new("the guest has ended")),
+        );
+        let hello = connection.open(COORDINATOR, &WorkerRequest::Hello);
+        let answered = hello.and_then(|hello| hello.receive_within(left()));
+        if !matches!(answered, Ok(Some(_))) {
+            return Err(LabError::NotUp(words()));
+        }
         let took_ns = SystemClock.now_ns().saturating_sub(began);
         node.boot_ns.store(took_ns, Ordering::Relaxed);
-        *held(&node.agent) = Some(Arc::new(agent));
+        *node.connection.lock() = Some(connection);
         Ok(())
+    }
+
+    /// The guests from number 2 on, as the first one knows them.
+    pub(crate) fn peers(&self) -> Vec<PeerAddress> {
+        let numbers = 2..=self.nodes.len();
+        let peers = numbers.map(|number| PeerAddress {
+            name: format!("node{number}"),
+            // As `recipe/start` gives them out.
+            address: Ipv4Addr::new(10, 77, 0, number as u8).into(),
+            directory: None,
+        });
+        peers.collect()
     }
 
     /// How many guests it has.
@@ -241,7 +272,7 @@ impl Machine {
     ///
     /// # Errors
     /// When there is none of that number.
-    pub(crate) fn node(&self, number: usize) -> Result<&Node, LabError> {
+    pub(crate) fn node(&self, number: usize) -> Result<&GuestNode, LabError> {
         number
             .checked_sub(1)
             .and_then(|index| self.nodes.get(index))
@@ -259,12 +290,12 @@ impl Machine {
     /// When there is none of that number, or it has none.
     pub(crate) fn cut_power(&self, number: usize) -> Result<(), LabError> {
         let node = self.node(number)?;
-        let mut process = held(&node.process);
+        let mut process = node.process.lock();
         if process.ended().is_some() {
             return Err(LabError::Refused(format!("node{number} has no power")));
         }
+        // With it the connection is lost, which fails what the other guests asked of it.
         process.kill();
-        *held(&node.agent) = None;
         Ok(())
     }
 
@@ -332,16 +363,16 @@ impl Machine {
     /// Starts a guest again whose power was cut, on the same disks.
     ///
     /// # Errors
-    /// When it has power; as [`Machine::start`].
+    /// When it has power; as [`LabMachine::start`].
     pub(crate) fn power_on(
         &self,
         number: usize,
-        site: &Site<'_>,
+        site: &MachineSite<'_>,
         description: &Description,
     ) -> Result<(), LabError> {
         let node = self.node(number)?;
         {
-            let mut process = held(&node.process);
+            let mut process = node.process.lock();
             if process.ended().is_none() {
                 return Err(LabError::Refused(format!("node{number} has power")));
             }
@@ -364,7 +395,7 @@ impl Machine {
     pub(crate) fn wait(&self, number: usize) -> Result<(), LabError> {
         let node = self.node(number)?;
         // Asked again and again: its power may be cut meanwhile.
-        while held(&node.process).ended().is_none() {
+        while node.process.lock().ended().is_none() {
             SystemClock.sleep(LOOK);
         }
         Ok(())
@@ -385,7 +416,7 @@ impl Machine {
         self.accelerator
     }
 
-    /// From the start of the slowest guest to the first answer of its agent, ns.
+    /// From the start of the slowest guest to the first answer of its worker, ns.
     pub(crate) fn boot_ns(&self) -> u64 {
         self.nodes
             .iter()
@@ -394,7 +425,11 @@ impl Machine {
             .unwrap_or(0)
     }
 
-    fn facts_of(&self, site: &Site<'_>, description: &Description) -> Result<Vec<Fact>, LabError> {
+    fn facts_of(
+        &self,
+        site: &MachineSite<'_>,
+        description: &Description,
+    ) -> Result<Vec<Fact>, LabError> {
         let version = site.host.must(&argv([command::PROGRAM, "--version"]))?;
         let version = version
             .stdout
@@ -421,27 +456,31 @@ impl Machine {
             ));
         }
         for node in &self.nodes {
-            facts.push(Fact::new("lab command", held(&node.process).command()));
+            facts.push(Fact::new("lab command", node.process.lock().command()));
         }
         Ok(facts)
     }
 }
 
-impl Drop for Machine {
+impl Drop for LabMachine {
     fn drop(&mut self) {
         for node in &self.nodes {
-            held(&node.process).kill();
+            node.process.lock().kill();
         }
     }
 }
 
-impl Node {
-    /// Who does in the guest what is asked.
+impl GuestNode {
+    /// The connection to the worker in the guest.
     ///
     /// # Errors
     /// When the guest has ended.
-    pub(crate) fn agent(&self) -> Result<Arc<Agent>, LabError> {
-        held(&self.agent).clone().ok_or(LabError::Ended)
+    pub(crate) fn connection(&self) -> Result<Arc<Connection>, LabError> {
+        self.connection.lock().clone().ok_or(LabError::Ended)
+    }
+
+    fn host(&self) -> Result<RemoteHost, LabError> {
+        Ok(RemoteHost::direct("the guest", &self.connection()?))
     }
 
     /// Runs a command in the guest to its end, whatever its exit status.
@@ -449,15 +488,15 @@ impl Node {
     /// # Errors
     /// When it cannot be started, or the guest ends.
     pub(crate) fn exec(&self, argv: &[OsString]) -> Result<Output, LabError> {
-        Ok(self.agent()?.exec(argv)?)
+        Ok(self.host()?.exec(argv)?)
     }
 
     /// Runs a command that has to succeed.
     ///
     /// # Errors
-    /// As [`Node::exec`], and when the exit status is not 0.
+    /// As [`GuestNode::exec`], and when the exit status is not 0.
     pub(crate) fn must(&self, argv: &[OsString]) -> Result<Output, LabError> {
-        Ok(self.agent()?.must(argv)?)
+        Ok(self.host()?.must(argv)?)
     }
 
     /// Makes a file system on the scratch disk and mounts it.
@@ -498,7 +537,7 @@ impl Node {
 ///
 /// # Errors
 /// When QEMU is missing or the file cannot be written.
-pub(crate) fn accelerator(site: &Site<'_>, known: &Path) -> Result<Accelerator, LabError> {
+pub(crate) fn accelerator(site: &MachineSite<'_>, known: &Path) -> Result<Accelerator, LabError> {
     let here = |path: &str| site.host.read_text(Path::new(path)).unwrap_or_default();
     if std::fs::File::options()
         .read(true)
@@ -516,14 +555,14 @@ pub(crate) fn accelerator(site: &Site<'_>, known: &Path) -> Result<Accelerator, 
             Accelerator::Tcg
         });
     }
-    let found = match Machine::begin(site, &Description::default(), Accelerator::Kvm) {
+    let found = match LabMachine::begin(site, &Description::default(), Accelerator::Kvm) {
         Ok(machine) => match machine.wait_for(1, PROBE) {
             Ok(()) => Accelerator::Kvm,
             Err(_) => Accelerator::Tcg,
         },
         Err(error) => return Err(error),
     };
-    let report = crate::journal::undo_all(site.host, site.journal)?;
+    let report = crate::stack::undo_all(site.host, site.journal)?;
     if let Some((what, why)) = report.failed.first() {
         return Err(LabError::Refused(format!("could not {what}: {why}")));
     }
@@ -549,7 +588,7 @@ fn check(description: &Description) -> Result<(), LabError> {
 }
 
 fn start_node(
-    site: &Site<'_>,
+    site: &MachineSite<'_>,
     dir: &Path,
     node: usize,
     description: &Description,
@@ -557,7 +596,7 @@ fn start_node(
 ) -> Result<Process, LabError> {
     let (kernel, root) = (site.image.file("vmlinux"), site.image.file("root.squashfs"));
     let zfs = site.zfs.map(|zfs| zfs.file("zfs.squashfs"));
-    let files = Files {
+    let files = GuestFiles {
         dir,
         kernel: &kernel,
         root: &root,
@@ -574,7 +613,7 @@ fn start_node(
 }
 
 /// What the kernel unpacks first: a shell, the modules it needs, this program.
-fn write_first(site: &Site<'_>, path: &Path) -> std::io::Result<()> {
+fn write_first(site: &MachineSite<'_>, path: &Path) -> std::io::Result<()> {
     let file = std::io::BufWriter::new(std::fs::File::create(path)?);
     let mut archive = Archive::new(file)?;
     archive.directory("boot")?;
@@ -595,7 +634,7 @@ fn write_first(site: &Site<'_>, path: &Path) -> std::io::Result<()> {
 }
 
 /// Refuses a program that the guest's C library is too old for.
-fn check_libc(site: &Site<'_>) -> Result<(), LabError> {
+fn check_libc(site: &MachineSite<'_>) -> Result<(), LabError> {
     let program = std::fs::read(site.program)
         .map_err(|error| HostError::path("read", site.program, error))?;
     let has = site.image.package("libc6").unwrap_or_default();

@@ -11,13 +11,11 @@ mod disk;
 pub(crate) mod fault;
 pub(crate) mod image;
 pub(crate) mod machine;
-pub(crate) mod peer;
 mod short;
 mod switch;
 pub(crate) mod system;
 mod vmlinux;
 
-use crate::agent::AgentError;
 use crate::host::HostError;
 use crate::journal::JournalError;
 use std::fmt;
@@ -77,16 +75,6 @@ impl LabError {
             Self::NotUp(_) | Self::Ended | Self::Refused(_) => String::new(),
             Self::Host(error) => error.next(),
             Self::Journal(error) => error.next(),
-        }
-    }
-}
-
-impl From<AgentError> for LabError {
-    fn from(error: AgentError) -> Self {
-        match error {
-            AgentError::Ended => Self::Ended,
-            AgentError::Refused(why) => Self::Refused(why),
-            AgentError::Host(error) => Self::Host(error),
         }
     }
 }

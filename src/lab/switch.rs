@@ -28,14 +28,14 @@ pub(super) fn inside(node: usize) -> String {
 }
 
 /// The network; it ends when dropped.
-pub(super) struct Switch {
+pub(super) struct NetworkSwitch {
     ended: Arc<AtomicBool>,
     cut: Vec<Arc<AtomicBool>>,
     /// The paths of the sockets lead through it.
     _directory: Short,
 }
 
-impl Switch {
+impl NetworkSwitch {
     /// Connects guests 1 to `nodes`, whose sockets are in a directory.
     pub(super) fn start(directory: Short, nodes: usize) -> std::io::Result<Self> {
         let ended = Arc::new(AtomicBool::new(false));
@@ -65,7 +65,7 @@ impl Switch {
     }
 }
 
-impl Drop for Switch {
+impl Drop for NetworkSwitch {
     fn drop(&mut self) {
         self.ended.store(true, Ordering::Relaxed);
     }
@@ -103,7 +103,7 @@ mod tests {
         let guests: Vec<UnixDatagram> = (1..=3)
             .map(|node| UnixDatagram::bind(path.join(inside(node))).unwrap())
             .collect();
-        let switch = Switch::start(Short::of(path).unwrap(), 3).unwrap();
+        let switch = NetworkSwitch::start(Short::of(path).unwrap(), 3).unwrap();
         let send = |node: usize, text: &[u8]| {
             let to = path.join(outside(node));
             guests[node - 1].send_to(text, to).unwrap();

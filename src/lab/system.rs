@@ -1,5 +1,6 @@
 //! Operating systems a guest may have. A new one is an entry here, and its files in `recipe/`.
 
+use crate::stack;
 use std::fmt;
 
 /// What is in the image of every system, by file name.
@@ -24,10 +25,6 @@ pub(crate) struct System {
     pub(super) suite: &'static str,
     /// Where its packages come from, in APT's format.
     pub(super) sources: &'static str,
-    /// Packages that it alone has, one a line.
-    packages: &'static str,
-    /// Packages that the distribution lacks: address and SHA-256, one a line.
-    pinned: &'static str,
 }
 
 /// All of them; the first is used where none is named.
@@ -36,15 +33,11 @@ pub(crate) const ALL: &[System] = &[
         name: "debian-13",
         suite: "trixie",
         sources: include_str!("recipe/debian-13/sources.list"),
-        packages: include_str!("recipe/debian-13/packages"),
-        pinned: include_str!("recipe/debian-13/pinned"),
     },
     System {
         name: "debian-12",
         suite: "bookworm",
         sources: include_str!("recipe/debian-12/sources.list"),
-        packages: "",
-        pinned: "",
     },
 ];
 
@@ -60,9 +53,8 @@ impl System {
     /// Name of the image that this program's recipe gives.
     pub(crate) fn image_name(&self) -> String {
         let mut hash = blake3::Hasher::new();
-        let own = self.own();
-        let packages = ("packages", self.packages);
-        for (name, text) in COMMON.iter().chain(&own).chain([&packages]) {
+        let packages = ("packages of layers", self.packages().join(" "));
+        for (name, text) in self.recipe().chain([packages]) {
             hash.update(name.as_bytes()).update(&[0]);
             hash.update(text.as_bytes()).update(&[0]);
         }
@@ -75,24 +67,41 @@ impl System {
         format!("sudo stackrace lab build --system {self}")
     }
 
-    /// All packages of its image, besides the essential ones.
+    /// All packages of its image, besides the essential ones: what every guest needs, then what layers
+    /// need.
     pub(super) fn packages(&self) -> Vec<&'static str> {
         let common = include_str!("recipe/packages").lines();
+        let of_layers = stack::packages(self.name).into_iter();
+        let of_layers = of_layers.filter(|package| package.pinned.is_none());
         common
-            .chain(self.packages.lines())
             .filter(|line| !line.starts_with('#'))
+            .chain(of_layers.map(|package| package.name))
             .collect()
     }
 
-    /// The files its image is built with, by name.
-    pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, &'static str)> {
-        let zfs = ("zfs.sh", include_str!("recipe/zfs.sh"));
-        COMMON.iter().copied().chain(self.own()).chain([zfs])
+    /// The files its image and the ZFS modules for it are built with, by name.
+    pub(super) fn files(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let zfs = ("zfs.sh", include_str!("recipe/zfs.sh").to_string());
+        self.recipe().chain([zfs])
     }
 
-    /// Files that it alone has, by name.
-    fn own(&self) -> [(&'static str, &'static str); 2] {
-        [("sources.list", self.sources), ("pinned", self.pinned)]
+    /// What the image follows from.
+    fn recipe(&self) -> impl Iterator<Item = (&'static str, String)> {
+        let common = COMMON
+            .iter()
+            .map(|(name, text)| (*name, (*text).to_string()));
+        let own = [
+            ("sources.list", self.sources.to_string()),
+            ("pinned", self.pinned()),
+        ];
+        common.chain(own)
+    }
+
+    /// Packages of layers that the distribution lacks: address and SHA-256, one a line.
+    fn pinned(&self) -> String {
+        let packages = stack::packages(self.name).into_iter();
+        let lines = packages.filter_map(|package| package.pinned);
+        lines.map(|pinned| pinned.join(" ") + "\n").collect()
     }
 }
 

@@ -19,9 +19,9 @@ pub(crate) struct Card {
     /// What was stated as numbers and the checks need.
     pub(crate) stated: Stated,
     /// What was varied, in the order of the data.
-    pub(crate) factors: &'static [Factor],
+    pub(crate) factors: &'static [PublishedFactor],
     /// The figures.
-    pub(crate) source: Source,
+    pub(crate) source: PublishedSource,
     /// How the study that ships maps to it.
     pub(crate) counterpart: Counterpart,
 }
@@ -46,7 +46,7 @@ impl Card {
 }
 
 /// What was varied.
-pub(crate) struct Factor {
+pub(crate) struct PublishedFactor {
     /// As in the data.
     pub(crate) name: &'static str,
     /// Its levels; of several that were measured, the first is the baseline.
@@ -83,7 +83,7 @@ impl Stated {
 
 /// The form the figures were published in.
 #[derive(Clone, Copy)]
-pub(crate) enum Source {
+pub(crate) enum PublishedSource {
     /// CSV of bonnie++ 1.03, and the levels of each of its lines.
     Bonnie {
         /// `1.03e`.
@@ -112,8 +112,8 @@ pub(super) const NOTHING_STATED: Stated = Stated {
     about: &[],
 };
 
-const fn factor(name: &'static str, levels: &'static [&'static str]) -> Factor {
-    Factor {
+const fn factor(name: &'static str, levels: &'static [&'static str]) -> PublishedFactor {
+    PublishedFactor {
         name,
         levels,
         nested: false,
@@ -155,7 +155,7 @@ const DRBD_GFS2: Card = Card {
         factor("drbd_protocol", &["none", "A", "B", "C"]),
         factor("kernel", &["normal", "xen"]),
         factor("filesystem", &["ext3", "gfs2"]),
-        Factor {
+        PublishedFactor {
             name: "state",
             levels: &[
                 "",
@@ -167,7 +167,7 @@ const DRBD_GFS2: Card = Card {
             nested: true,
         },
     ],
-    source: Source::Bonnie {
+    source: PublishedSource::Bonnie {
         version: "1.03c",
         results: include_str!("data/drbd-gfs2-2008.bonnie.csv"),
         levels: include_str!("data/drbd-gfs2-2008.levels.csv"),
@@ -210,7 +210,7 @@ const NETATALK_CNID: Card = Card {
         factor("filesystem", &["xfs", "ext4"]),
         factor("cnid_db", &["default", "tmp", "var"]),
     ],
-    source: Source::Long(include_str!("data/netatalk-2013.csv")),
+    source: PublishedSource::Long(include_str!("data/netatalk-2013.csv")),
     counterpart: counterpart::NETATALK_CNID,
 };
 
@@ -251,7 +251,7 @@ const ZFS_ASHIFT: Card = Card {
         ),
         factor("ashift", &["9", "12"]),
     ],
-    source: Source::Bonnie {
+    source: PublishedSource::Bonnie {
         version: "1.03e",
         results: include_str!("data/zfs-ashift-2012.bonnie.csv"),
         levels: include_str!("data/zfs-ashift-2012.levels.csv"),
@@ -296,7 +296,7 @@ const ZFS_BLOCK_SIZE: Card = Card {
         ..NOTHING_STATED
     },
     factors: &[],
-    source: Source::None,
+    source: PublishedSource::None,
     counterpart: counterpart::ZFS_BLOCK_SIZE,
 };
 
@@ -340,6 +340,6 @@ const ZFS_THREE_OS: Card = Card {
             &["", "openindiana-151a9", "freebsd-10.0", "centos-6.5"],
         ),
     ],
-    source: Source::Long(include_str!("data/zfs-three-os-2014.csv")),
+    source: PublishedSource::Long(include_str!("data/zfs-three-os-2014.csv")),
     counterpart: counterpart::ZFS_THREE_OS,
 };

@@ -14,9 +14,9 @@ mod tests;
 
 pub(crate) use card::{ALL, Card};
 pub(crate) use counterpart::{FactorPair, MetricPair};
-pub(crate) use ratio::{Comparison, comparisons, conclusions, geometric_mean};
+pub(crate) use ratio::{PublishedRatio, comparisons, conclusions, geometric_mean};
 pub(crate) use remark::{remarks, unfit};
-pub(crate) use table::{Figure, Reading, Table, distinct};
+pub(crate) use table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
 
 /// The study of that name.
 pub(crate) fn by_name(name: &str) -> Option<&'static Card> {

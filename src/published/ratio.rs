@@ -2,12 +2,12 @@
 
 use super::card::Card;
 use super::remark;
-use super::table::{Figure, Table, distinct};
+use super::table::{PublishedFigure, PublishedTable, distinct};
 use crate::event::MetricHead;
 
 /// One level of a factor against the baseline, everything else equal, on one metric.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Comparison {
+pub(crate) struct PublishedRatio {
     /// The factor, by its place in the card.
     pub(crate) factor: usize,
     /// Baseline: the first level, in the card's order, measured among its equals.
@@ -26,7 +26,7 @@ pub(crate) struct Comparison {
     pub(crate) figures: [usize; 2],
 }
 
-impl Comparison {
+impl PublishedRatio {
     /// `copy-file: elapsed`, or `block input` where one load makes all figures.
     pub(crate) fn on(&self) -> String {
         on(&self.workload, &self.metric.name)
@@ -45,20 +45,20 @@ pub(super) fn on(workload: &str, metric: &str) -> String {
 /// Every comparison of a study, by factor, then in the order published.
 ///
 /// What was computed from other figures is left out: its ratios would be theirs again.
-pub(crate) fn comparisons(card: &Card, table: &Table) -> Vec<Comparison> {
+pub(crate) fn comparisons(card: &Card, table: &PublishedTable) -> Vec<PublishedRatio> {
     (0..card.factors.len())
         .flat_map(|factor| of_factor(card, table, factor))
         .collect()
 }
 
-fn of_factor(card: &Card, table: &Table, factor: usize) -> Vec<Comparison> {
-    let rank = |figure: &Figure| {
+fn of_factor(card: &Card, table: &PublishedTable, factor: usize) -> Vec<PublishedRatio> {
+    let rank = |figure: &PublishedFigure| {
         let levels = card.factors[factor].levels;
         levels
             .iter()
             .position(|level| *level == figure.levels[factor])
     };
-    let equal = |a: &Figure, b: &Figure| {
+    let equal = |a: &PublishedFigure, b: &PublishedFigure| {
         (a.workload == b.workload && a.metric == b.metric)
             && (0..card.factors.len())
                 .filter(|at| *at != factor && !card.factors[*at].nested)
@@ -81,7 +81,7 @@ fn of_factor(card: &Card, table: &Table, factor: usize) -> Vec<Comparison> {
         }
         let mut others = b.levels.clone();
         others[factor].clear();
-        found.push(Comparison {
+        found.push(PublishedRatio {
             factor,
             a: a.levels[factor].clone(),
             b: b.levels[factor].clone(),
@@ -106,18 +106,18 @@ pub(crate) fn geometric_mean(ratios: &[f64]) -> Option<f64> {
 ///
 /// Figures that measured the processor, were over too soon, or contradict another are left out
 /// here (and named among the remarks): what they say of storage is nothing.
-pub(crate) fn conclusions(card: &Card, table: &Table) -> Vec<String> {
+pub(crate) fn conclusions(card: &Card, table: &PublishedTable) -> Vec<String> {
     let unfit = remark::unfit(table);
     let all = comparisons(card, table);
     let mut sentences = Vec::new();
     for (factor, about) in card.factors.iter().enumerate() {
-        let of: Vec<&Comparison> = all
+        let of: Vec<&PublishedRatio> = all
             .iter()
             .filter(|comparison| comparison.factor == factor)
             .collect();
         for (a, b) in distinct(of.iter().map(|comparison| (&comparison.a, &comparison.b))) {
-            let of: Vec<&&Comparison> = of.iter().filter(|c| (&c.a, &c.b) == (a, b)).collect();
-            let fit: Vec<&&&Comparison> = of
+            let of: Vec<&&PublishedRatio> = of.iter().filter(|c| (&c.a, &c.b) == (a, b)).collect();
+            let fit: Vec<&&&PublishedRatio> = of
                 .iter()
                 .filter(|comparison| comparison.figures.iter().all(|at| !unfit.contains(at)))
                 .collect();
@@ -134,7 +134,7 @@ pub(crate) fn conclusions(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// `better on x (1.10 to 1.40); worse on y (0.70); both ways on z (0.90 to 1.20); mean 1.12`.
-fn voices(comparisons: &[&Comparison]) -> String {
+fn voices(comparisons: &[&PublishedRatio]) -> String {
     let mut groups: [(&str, Vec<String>); 3] = [
         ("better on", vec![]),
         ("worse on", vec![]),

@@ -1,19 +1,19 @@
 //! The figures of a study as one list, whatever form they were published in.
 
-use super::card::{Card, Source};
+use super::card::{Card, PublishedSource};
 use crate::classic::bonnie::{self, Column};
 use crate::event::{Better, MetricHead};
 
 /// Every figure of a study.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Table {
+pub(crate) struct PublishedTable {
     /// In the order published.
-    pub(crate) figures: Vec<Figure>,
+    pub(crate) figures: Vec<PublishedFigure>,
 }
 
 /// One figure of one configuration.
 #[derive(Debug, Clone)]
-pub(crate) struct Figure {
+pub(crate) struct PublishedFigure {
     /// Which load: `bonnie++ 1.03e`, `copy-file`.
     pub(crate) workload: String,
     /// What was measured, in base units (B/s, op/s, s).
@@ -25,7 +25,7 @@ pub(crate) struct Figure {
     /// The machine as the tool named it; empty: not said.
     pub(crate) machine: String,
     /// The figure.
-    pub(crate) reading: Reading,
+    pub(crate) reading: PublishedValue,
     /// CPU while it was measured, per cent of one processor; none: not published.
     pub(crate) cpu_percent: Option<f64>,
     /// Work done: bytes moved (a rate of bytes, or an elapsed time) or operations; none: not said.
@@ -36,19 +36,19 @@ pub(crate) struct Figure {
 
 /// What was published for one figure.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Reading {
+pub(crate) enum PublishedValue {
     /// In base units.
     Value(f64),
     /// `+++++`: the tool found the phase too short to measure.
     TooShort,
 }
 
-impl Figure {
+impl PublishedFigure {
     /// The value, where there is one.
     pub(crate) fn value(&self) -> Option<f64> {
         match self.reading {
-            Reading::Value(value) => Some(value),
-            Reading::TooShort => None,
+            PublishedValue::Value(value) => Some(value),
+            PublishedValue::TooShort => None,
         }
     }
 
@@ -67,7 +67,7 @@ impl Figure {
     }
 }
 
-impl Table {
+impl PublishedTable {
     /// The figures of a study.
     ///
     /// # Errors
@@ -75,13 +75,13 @@ impl Table {
     /// test, so that a reader of the program never sees it.
     pub(crate) fn of(card: &Card) -> Result<Self, String> {
         let mut table = match card.source {
-            Source::Bonnie {
+            PublishedSource::Bonnie {
                 version,
                 results,
                 levels,
             } => of_bonnie(card, version, results, levels)?,
-            Source::Long(text) => long(card, text)?,
-            Source::None => Self::default(),
+            PublishedSource::Long(text) => long(card, text)?,
+            PublishedSource::None => Self::default(),
         };
         table.derive();
         Ok(table)
@@ -97,7 +97,7 @@ impl Table {
         &'a self,
         workload: &'a str,
         metric: &'a str,
-    ) -> impl Iterator<Item = &'a Figure> {
+    ) -> impl Iterator<Item = &'a PublishedFigure> {
         self.figures
             .iter()
             .filter(move |figure| figure.workload == workload && figure.metric.name == metric)
@@ -114,21 +114,21 @@ impl Table {
 
     /// Adds the rate of every elapsed time whose bytes are stated and whose rate is not published.
     fn derive(&mut self) {
-        let rated = |figure: &Figure| {
+        let rated = |figure: &PublishedFigure| {
             self.figures
                 .iter()
                 .any(|other| other.workload == figure.workload && other.metric.unit == "B/s")
         };
-        let derived: Vec<Figure> = self
+        let derived: Vec<PublishedFigure> = self
             .figures
             .iter()
             .filter(|figure| figure.metric.name == "elapsed" && !rated(figure))
             .filter_map(|figure| {
                 let rate = figure.work? / figure.value()?;
-                Some(Figure {
+                Some(PublishedFigure {
                     metric: head("throughput", "B/s", Better::Higher),
                     original: String::new(),
-                    reading: Reading::Value(rate),
+                    reading: PublishedValue::Value(rate),
                     ..figure.clone()
                 })
             })
@@ -172,7 +172,12 @@ const PHASES: [&str; 12] = [
     "random delete",
 ];
 
-fn of_bonnie(card: &Card, version: &str, results: &str, levels: &str) -> Result<Table, String> {
+fn of_bonnie(
+    card: &Card,
+    version: &str,
+    results: &str,
+    levels: &str,
+) -> Result<PublishedTable, String> {
     let mut names = levels.lines();
     let factors: Vec<&str> = names
         .next()
@@ -184,7 +189,7 @@ fn of_bonnie(card: &Card, version: &str, results: &str, levels: &str) -> Result<
     if factors != asked {
         return Err(format!("line 1: levels of {factors:?}, expected {asked:?}"));
     }
-    let mut table = Table::default();
+    let mut table = PublishedTable::default();
     for (at, line) in results.lines().enumerate() {
         let wrong = |what: &str| format!("line {}: {what}", at + 1);
         let levels = names.next().ok_or_else(|| wrong("has no levels"))?;
@@ -199,14 +204,16 @@ fn of_bonnie(card: &Card, version: &str, results: &str, levels: &str) -> Result<
                 column if column.moves_data() => ("B/s", "K/sec", 1024.0, data_bytes),
                 _ => ("op/s", "/sec", 1.0, files),
             };
-            let value = figure.per_s().map(|value| Reading::Value(value * factor));
-            table.figures.push(Figure {
+            let value = figure
+                .per_s()
+                .map(|value| PublishedValue::Value(value * factor));
+            table.figures.push(PublishedFigure {
                 workload: format!("bonnie++ {version}"),
                 metric: head(name, unit, Better::Higher),
                 original: original.to_owned(),
                 levels: levels.clone(),
                 machine: report.name.clone(),
-                reading: value.unwrap_or(Reading::TooShort),
+                reading: value.unwrap_or(PublishedValue::TooShort),
                 cpu_percent: figure.cpu_percent(),
                 work: work.map(|work| work as f64),
                 data_bytes,
@@ -217,7 +224,7 @@ fn of_bonnie(card: &Card, version: &str, results: &str, levels: &str) -> Result<
 }
 
 /// `workload,<factors>,metric,value,unit`.
-fn long(card: &Card, text: &str) -> Result<Table, String> {
+fn long(card: &Card, text: &str) -> Result<PublishedTable, String> {
     let mut lines = text.lines();
     let columns = lines.next().unwrap_or_default();
     let factors: Vec<&str> = card.factors.iter().map(|factor| factor.name).collect();
@@ -232,7 +239,7 @@ fn long(card: &Card, text: &str) -> Result<Table, String> {
             "line 1: columns \"{columns}\", expected \"{expected}\""
         ));
     }
-    let mut table = Table::default();
+    let mut table = PublishedTable::default();
     for (at, line) in lines.enumerate() {
         let wrong = |what: String| format!("line {}: {what}", at + 2);
         let cells: Vec<&str> = line.split(',').collect();
@@ -254,7 +261,7 @@ fn long(card: &Card, text: &str) -> Result<Table, String> {
             other => return Err(wrong(format!("\"{other}\" is no unit known here"))),
         };
         let bytes = card.stated.bytes_of(cells[0]);
-        table.figures.push(Figure {
+        table.figures.push(PublishedFigure {
             workload: cells[0].to_owned(),
             metric: head(&metric.replace('_', " "), base, better),
             original: unit.to_owned(),
@@ -263,7 +270,7 @@ fn long(card: &Card, text: &str) -> Result<Table, String> {
                 .map(|cell| (*cell).to_owned())
                 .collect(),
             machine: String::new(),
-            reading: Reading::Value(value * scale),
+            reading: PublishedValue::Value(value * scale),
             cpu_percent: None,
             work: bytes.map(|bytes| bytes as f64),
             data_bytes: bytes,

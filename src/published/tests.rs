@@ -5,8 +5,8 @@
 
 use proptest::prelude::*;
 
-use super::card::{Card, Source};
-use super::table::{Figure, Reading, Table};
+use super::card::{Card, PublishedSource};
+use super::table::{PublishedFigure, PublishedTable, PublishedValue};
 use super::{ALL, by_name, comparisons, conclusions, geometric_mean, remarks};
 use crate::event::Better;
 
@@ -14,12 +14,12 @@ fn card(name: &str) -> &'static Card {
     by_name(name).unwrap()
 }
 
-fn table(name: &str) -> Table {
-    Table::of(card(name)).unwrap()
+fn table(name: &str) -> PublishedTable {
+    PublishedTable::of(card(name)).unwrap()
 }
 
 /// What one check says.
-fn said(name: &str, check: &str, table: &Table) -> Vec<String> {
+fn said(name: &str, check: &str, table: &PublishedTable) -> Vec<String> {
     remarks(card(name), table)
         .into_iter()
         .filter(|remark| remark.check == check)
@@ -28,7 +28,7 @@ fn said(name: &str, check: &str, table: &Table) -> Vec<String> {
 }
 
 /// The check speaks of the data as published, and no longer once they are changed.
-fn speaks_until(name: &str, check: &str, words: &str, change: impl Fn(&mut Table)) {
+fn speaks_until(name: &str, check: &str, words: &str, change: impl Fn(&mut PublishedTable)) {
     let mut table = table(name);
     let before = said(name, check, &table).join("\n");
     assert!(before.contains(words), "{check} of {name}: {before}");
@@ -40,7 +40,11 @@ fn speaks_until(name: &str, check: &str, words: &str, change: impl Fn(&mut Table
     );
 }
 
-fn each(table: &mut Table, holds: impl Fn(&Figure) -> bool, change: impl Fn(&mut Figure)) {
+fn each(
+    table: &mut PublishedTable,
+    holds: impl Fn(&PublishedFigure) -> bool,
+    change: impl Fn(&mut PublishedFigure),
+) {
     let mut changed = 0;
     for figure in table.figures.iter_mut().filter(|figure| holds(figure)) {
         change(figure);
@@ -56,7 +60,7 @@ fn every_study_is_read_whole() {
         .map(|card| {
             (
                 card.name,
-                Table::of(card)
+                PublishedTable::of(card)
                     .unwrap()
                     .figures
                     .iter()
@@ -99,7 +103,7 @@ fn figures_are_those_published() {
     );
     assert_eq!(
         block(["stripe-4", "9"], "sequential stat").reading,
-        Reading::TooShort
+        PublishedValue::TooShort
     );
     assert_eq!(
         block(["raidz1-4", "9"], "random seeks").cpu_percent,
@@ -161,7 +165,7 @@ proptest! {
         let before = comparisons(card("netatalk-cnid"), &table("netatalk-cnid"));
         let mut changed = table("netatalk-cnid");
         each(&mut changed, |f| f.levels[1] == "tmp", |figure| {
-            figure.reading = Reading::Value(figure.value().unwrap() * k);
+            figure.reading = PublishedValue::Value(figure.value().unwrap() * k);
         });
         let after = comparisons(card("netatalk-cnid"), &changed);
         prop_assert_eq!(before.len(), after.len());
@@ -228,15 +232,18 @@ fn the_contradiction_is_found_and_left_out() {
         each(
             table,
             |f| f.value() == Some(200.626),
-            |figure| figure.reading = Reading::Value(120.626),
+            |figure| figure.reading = PublishedValue::Value(120.626),
         );
     });
 }
 
 #[test]
 fn remarks_follow_the_data() {
-    let higher =
-        |factor: f64| move |f: &mut Figure| f.reading = Reading::Value(f.value().unwrap() * factor);
+    let higher = |factor: f64| {
+        move |f: &mut PublishedFigure| {
+            f.reading = PublishedValue::Value(f.value().unwrap() * factor)
+        }
+    };
     speaks_until("zfs-ashift", "single-run", "published once", |table| {
         let again = table.figures[0].clone();
         table.figures.push(again);
@@ -273,8 +280,8 @@ fn remarks_follow_the_data() {
     speaks_until("zfs-ashift", "too-short", "+++++", |table| {
         each(
             table,
-            |f| f.reading == Reading::TooShort,
-            |f| f.reading = Reading::Value(1e4),
+            |f| f.reading == PublishedValue::TooShort,
+            |f| f.reading = PublishedValue::Value(1e4),
         );
     });
     speaks_until("drbd-gfs2", "brief", "19.2 ms", |table| {
@@ -301,9 +308,12 @@ fn remarks_follow_the_data() {
 
 #[test]
 fn remarks_on_lines_and_machines_follow_the_data() {
-    let times =
-        |factor: f64| move |f: &mut Figure| f.reading = Reading::Value(f.value().unwrap() * factor);
-    let video = |f: &Figure| f.workload == "stream-video" && f.metric.name == "read";
+    let times = |factor: f64| {
+        move |f: &mut PublishedFigure| {
+            f.reading = PublishedValue::Value(f.value().unwrap() * factor)
+        }
+    };
+    let video = |f: &PublishedFigure| f.workload == "stream-video" && f.metric.name == "read";
     speaks_until(
         "netatalk-cnid",
         "line",
@@ -322,7 +332,7 @@ fn remarks_on_lines_and_machines_follow_the_data() {
             .join("")
             .contains("did not cross")
     );
-    let written = |f: &Figure| f.metric.name == "block output" && f.levels[0] != "none";
+    let written = |f: &PublishedFigure| f.metric.name == "block output" && f.levels[0] != "none";
     speaks_until("drbd-gfs2", "below-line", "36 % of the disks", |table| {
         each(table, written, times(2.5))
     });
@@ -370,8 +380,12 @@ fn remarks_on_lines_and_machines_follow_the_data() {
 #[test]
 fn remarks_on_stated_numbers_follow_them() {
     assert!(said("zfs-ashift", "resilver", &table("zfs-ashift"))[0].contains("60.3 MB/s"));
-    assert!(said("zfs-block-size", "rotation", &Table::default())[0].contains("0.71 times"));
-    assert!(said("zfs-block-size", "no-figures", &Table::default())[0].contains("only plots"));
+    assert!(
+        said("zfs-block-size", "rotation", &PublishedTable::default())[0].contains("0.71 times")
+    );
+    assert!(
+        said("zfs-block-size", "no-figures", &PublishedTable::default())[0].contains("only plots")
+    );
     assert!(said("netatalk-cnid", "resilver", &table("netatalk-cnid")).is_empty());
     assert!(said("netatalk-cnid", "rotation", &table("netatalk-cnid")).is_empty());
     assert!(said("netatalk-cnid", "no-figures", &table("netatalk-cnid")).is_empty());
@@ -387,7 +401,7 @@ const EMPTY: Card = Card {
     words: &[],
     stated: super::card::NOTHING_STATED,
     factors: &[],
-    source: Source::None,
+    source: PublishedSource::None,
     counterpart: super::counterpart::ZFS_BLOCK_SIZE,
 };
 
@@ -395,10 +409,10 @@ const EMPTY: Card = Card {
 fn damaged_data_are_refused_with_their_line() {
     let with = |text: &'static str| {
         let card = Card {
-            source: Source::Long(text),
+            source: PublishedSource::Long(text),
             ..EMPTY
         };
-        Table::of(&card).map(|table| table.figures.len())
+        PublishedTable::of(&card).map(|table| table.figures.len())
     };
     assert_eq!(with("workload,metric,value,unit\ncp,elapsed,1.5,s"), Ok(1));
     assert!(
@@ -423,14 +437,14 @@ fn damaged_data_are_refused_with_their_line() {
     );
     let bonnie = |results| {
         let card = Card {
-            source: Source::Bonnie {
+            source: PublishedSource::Bonnie {
                 version: "1.03e",
                 results,
                 levels: "line\n1\n",
             },
             ..EMPTY
         };
-        Table::of(&card).map(|table| table.figures.len())
+        PublishedTable::of(&card).map(|table| table.figures.len())
     };
     assert_eq!(
         bonnie("m,1G,1,2,3,4,5,6,7,8,9,10,11,12,16,1,2,+++++,+++,5,6,,,9,10,11,12"),

@@ -11,10 +11,10 @@ use rusqlite::{Connection, OpenFlags, Transaction, params};
 
 use super::error::RecordError;
 use super::read::Record;
-use crate::event::{Event, Line, Observation, RunStarted};
+use crate::event::{Event, LogLine, Observation, RunStarted};
 
 /// Version of the schema, `PRAGMA user_version`. See `docs/formats/index.md`.
-pub(crate) const SCHEMA: i32 = 1;
+pub(crate) const SCHEMA: i32 = 2;
 /// Name of the index in the store's directory.
 pub(crate) const INDEX: &str = "stackrace.db";
 /// How long another writer is waited for.
@@ -24,7 +24,7 @@ const TABLES: [&str; 11] = [
     "metrics",
     "operations",
     "devices",
-    "looks",
+    "checks",
     "trials",
     "workload_metrics",
     "workloads",
@@ -56,7 +56,7 @@ impl Index {
             Ok(newer) if newer > SCHEMA => Err(RecordError::Index {
                 tried: "use",
                 why: format!(
-                    "its schema is version {newer}, this program knows {SCHEMA}; it belongs to a newer stackrace"
+                    "its schema is version {newer}, written by a newer stackrace; this one reads {SCHEMA}"
                 ),
             }),
             Err(error) if busy(&error) => Err(failed("open", &error)),
@@ -72,6 +72,12 @@ impl Index {
     ) -> Result<Self, RecordError> {
         let path = store.join(INDEX);
         let mut connection = match connect(&path) {
+            // The tables of an older schema have other names: they would stay behind.
+            Ok(connection) if version(&connection).is_ok_and(|v| v > 0 && v < SCHEMA) => {
+                drop(connection);
+                remove(&path)?;
+                connect(&path).map_err(|error| failed("create", &error))?
+            }
             Ok(connection) => connection,
             Err(error) if busy(&error) => return Err(failed("open", &error)),
             Err(_) => {
@@ -87,7 +93,7 @@ impl Index {
     ///
     /// # Errors
     /// The line is then not in the index; the log has it, and a rebuild will enter it.
-    pub(crate) fn note(&mut self, run: &str, line: &Line) -> Result<(), RecordError> {
+    pub(crate) fn note(&mut self, run: &str, line: &LogLine) -> Result<(), RecordError> {
         let mut enter = || {
             let transaction = self
                 .connection
@@ -188,7 +194,7 @@ fn fill(
     transaction.commit()
 }
 
-fn note(to: &Transaction<'_>, run: &str, line: &Line) -> rusqlite::Result<()> {
+fn note(to: &Transaction<'_>, run: &str, line: &LogLine) -> rusqlite::Result<()> {
     match &line.event {
         Event::RunStarted(head) => note_head(to, line, head),
         Event::RunResumed { .. } => to
@@ -205,13 +211,13 @@ fn note(to: &Transaction<'_>, run: &str, line: &Line) -> rusqlite::Result<()> {
                 params![run, round],
             )
             .map(drop),
-        Event::Looked {
+        Event::Checked {
             rounds,
             sentence,
             dropped,
         } => {
             to.execute(
-                "INSERT OR REPLACE INTO looks VALUES (?1, ?2, ?3)",
+                "INSERT OR REPLACE INTO checks VALUES (?1, ?2, ?3)",
                 params![run, rounds, sentence],
             )?;
             for &configuration in dropped {
@@ -230,14 +236,14 @@ fn note(to: &Transaction<'_>, run: &str, line: &Line) -> rusqlite::Result<()> {
             .map(drop),
         Event::Imported(_)
         | Event::RoundStarted { .. }
-        | Event::StackRaised { .. }
-        | Event::StackLowered { .. }
+        | Event::StackSetUp { .. }
+        | Event::StackTornDown { .. }
         | Event::Command(_)
         | Event::Warned { .. } => Ok(()),
     }
 }
 
-fn note_head(to: &Transaction<'_>, line: &Line, head: &RunStarted) -> rusqlite::Result<()> {
+fn note_head(to: &Transaction<'_>, line: &LogLine, head: &RunStarted) -> rusqlite::Result<()> {
     let run = &head.run;
     let entered = to.execute(
         "INSERT OR IGNORE INTO runs (run, format, stackrace, title, study_name, study_hash,

@@ -1,10 +1,9 @@
-//! What a run is doing at this moment, for those who watch it from outside.
+//! What a run is doing at this moment, for programs that watch it from outside.
 //!
 //! `now.json` beside the log (`docs/formats/now.md`) is a courtesy and never the truth: nothing that
 //! is judged comes from it, it may be missing, and it is removed when the run ends. It is written
 //! over in place, so that a second's news costs the disk nothing but a page that is written back
-//! once in a while; whoever reads it takes a shared lock, and the writer leaves a turn out rather
-//! than wait.
+//! once in a while. A reader takes a shared lock; the writer skips a turn rather than wait for it.
 //!
 //! Units: nanoseconds, seconds, operations, bytes.
 
@@ -19,7 +18,7 @@ use serde::{Deserialize, Serialize};
 /// Name of the file in its run's directory.
 const NOW: &str = "now.json";
 /// Version of the file's format.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 /// More is never read: a file of this name need not be ours.
 const BYTES_MAX: u64 = 64 << 10;
 
@@ -36,9 +35,9 @@ pub(crate) struct Now {
     pub(crate) round: u32,
     /// Configuration by index.
     pub(crate) configuration: usize,
-    /// Workload by index; none while a stack is raised.
+    /// Workload by index; none while a stack is set up.
     pub(crate) workload: Option<usize>,
-    /// `raise`, `prepare`, `settle`, or the name of the phase.
+    /// `set up`, `prepare`, `settle`, or the name of the phase.
     pub(crate) part: String,
     /// Since the part began, ns.
     pub(crate) elapsed_ns: u64,
@@ -71,7 +70,7 @@ impl NowFile {
     /// without watchers.
     pub(super) fn create(dir: &Path) -> Option<Self> {
         let path = dir.join(NOW);
-        // One left by a killed run is of no use to anybody, and a reader may still have it open.
+        // A killed run leaves one behind, and a reader may still have it open: do not write over it.
         let _ = std::fs::remove_file(&path);
         let file = OpenOptions::new()
             .create_new(true)
@@ -86,7 +85,7 @@ impl NowFile {
         })
     }
 
-    /// Writes the news over those before; where a reader looks at them just then, not.
+    /// Writes the news over those before, unless a reader has them open just then.
     pub(crate) fn write(&mut self, now: &Now) {
         let now = Now {
             format: FORMAT,
@@ -122,7 +121,9 @@ pub(super) fn read(dir: &Path) -> Option<Now> {
     flock(&file, FlockOperation::LockShared).ok()?;
     let mut text = Vec::new();
     file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
-    serde_json::from_slice(&text).ok()
+    let now: Now = serde_json::from_slice(&text).ok()?;
+    // Another version may mean something else by the same words; news are not worth a guess.
+    (now.format == FORMAT).then_some(now)
 }
 
 #[cfg(test)]
@@ -156,13 +157,24 @@ mod tests {
     }
 
     #[test]
+    fn news_of_another_version_are_ignored() {
+        let dir = tempfile::tempdir().unwrap();
+        let old = Now {
+            format: 1,
+            ..news("prepare")
+        };
+        std::fs::write(dir.path().join(NOW), serde_json::to_vec(&old).unwrap()).unwrap();
+        assert_eq!(read(dir.path()), None);
+    }
+
+    #[test]
     fn a_reader_never_sees_half_of_the_news() {
         let dir = tempfile::tempdir().unwrap();
         let mut file = NowFile::create(dir.path()).unwrap();
         file.write(&news("before"));
         let reader = File::open(dir.path().join(NOW)).unwrap();
         flock(&reader, FlockOperation::LockShared).unwrap();
-        file.write(&news("while somebody reads"));
+        file.write(&news("during a read"));
         drop(reader);
         assert_eq!(read(dir.path()).unwrap().part, "before");
         file.write(&news("after"));

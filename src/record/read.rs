@@ -6,8 +6,8 @@
 use std::path::Path;
 
 use super::error::RecordError;
-use super::log::split_torn;
-use crate::event::{Event, FORMAT, LayerFacts, Line, Observation, RunStarted};
+use crate::appendlog::split_torn;
+use crate::event::{Event, FORMAT, LayerFacts, LogLine, Observation, RunStarted};
 
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
@@ -15,14 +15,14 @@ pub(crate) struct Record {
     /// The question and its design.
     pub(crate) head: RunStarted,
     /// Every line, the first included.
-    pub(crate) lines: Vec<Line>,
+    pub(crate) lines: Vec<LogLine>,
     /// What could not be read, one sentence each.
     pub(crate) notes: Vec<String>,
 }
 
 /// How an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Ended<'a> {
+pub(crate) struct RunEnd<'a> {
     /// When.
     pub(crate) at: &'a str,
     /// `decided`, `rounds`, `time`, `interrupted` or `failed`.
@@ -51,7 +51,7 @@ impl Record {
         let mut notes = Vec::new();
         let mut head = None;
         for (index, text) in whole.split_inclusive(|&byte| byte == b'\n').enumerate() {
-            match serde_json::from_slice::<Line>(text) {
+            match serde_json::from_slice::<LogLine>(text) {
                 Ok(line) => {
                     if let (0, Event::RunStarted(started)) = (index, &line.event) {
                         head = Some((**started).clone());
@@ -61,6 +61,11 @@ impl Record {
                 Err(error) if index == 0 => return Err(no_head(path, text, &error)),
                 Err(error) => notes.push(skipped(index + 1, text, &error)),
             }
+        }
+        // Fields that have since been renamed may be missing without anybody noticing: an older
+        // log that happens to parse is refused like one that does not.
+        if let Some(head) = head.as_ref().filter(|head| head.format < FORMAT) {
+            return Err(old_format(path, head.format.into()));
         }
         let Some(head) = head else {
             return Err(RecordError::NoHead {
@@ -72,14 +77,14 @@ impl Record {
             notes.insert(
                 0,
                 format!(
-                    "the log is of format {}, newer than this program's {FORMAT}: what it does not know is skipped",
+                    "log format {} is newer than this stackrace ({FORMAT}): unknown parts are skipped",
                     head.format
                 ),
             );
         }
         if !torn.is_empty() {
             notes.push(format!(
-                "the last line is incomplete ({} bytes): it is being written, or its writer was killed; it is not counted",
+                "the last line is incomplete ({} bytes) and not counted: it is being written, or its writer was killed",
                 torn.len()
             ));
         }
@@ -87,7 +92,7 @@ impl Record {
     }
 
     /// A record that begins with this line; none: the line begins no run.
-    pub(crate) fn begin(line: Line) -> Option<Self> {
+    pub(crate) fn begin(line: LogLine) -> Option<Self> {
         let Event::RunStarted(head) = &line.event else {
             return None;
         };
@@ -99,7 +104,7 @@ impl Record {
     }
 
     /// Adds a line, so that a run in progress can be judged as it stands.
-    pub(crate) fn push(&mut self, line: Line) {
+    pub(crate) fn push(&mut self, line: LogLine) {
         self.lines.push(line);
     }
 
@@ -112,23 +117,6 @@ impl Record {
         self.events().filter_map(|event| match event {
             Event::Trial(observation) => Some(&**observation),
             _ => None,
-        })
-    }
-
-    /// The trial that counts for this place in the design: the last complete one; none: there is
-    /// no complete one.
-    #[cfg(test)]
-    pub(crate) fn trial(
-        &self,
-        round: u32,
-        configuration: usize,
-        workload: usize,
-    ) -> Option<&Observation> {
-        self.trials().rev().find(|trial| {
-            trial.round == round
-                && trial.configuration == configuration
-                && trial.workload == workload
-                && trial.ended == crate::event::Ended::Complete
         })
     }
 
@@ -151,7 +139,7 @@ impl Record {
     pub(crate) fn dropped(&self) -> Vec<(usize, u32)> {
         let mut dropped: Vec<(usize, u32)> = Vec::new();
         for event in self.events() {
-            let Event::Looked {
+            let Event::Checked {
                 rounds,
                 dropped: now,
                 ..
@@ -185,10 +173,10 @@ impl Record {
         })
     }
 
-    /// Whether the data were looked at after so many complete rounds.
-    pub(crate) fn looked_at(&self, rounds: u32) -> bool {
+    /// Whether there was a planned check after so many complete rounds.
+    pub(crate) fn checked_at(&self, rounds: u32) -> bool {
         self.events()
-            .any(|event| matches!(event, Event::Looked { rounds: at, .. } if *at == rounds))
+            .any(|event| matches!(event, Event::Checked { rounds: at, .. } if *at == rounds))
     }
 
     /// When the run began, RFC 3339.
@@ -237,16 +225,16 @@ impl Record {
         times
     }
 
-    /// What the layers of a configuration really got each time it was raised, first to last, bottom
-    /// up; empty: it was never raised.
+    /// What the layers of a configuration really got each time it was set up, first to last, bottom
+    /// up; empty: it was never set up.
     pub(crate) fn layer_facts(&self, configuration: usize) -> Vec<&[LayerFacts]> {
         self.events()
             .filter_map(|event| match event {
-                Event::StackRaised {
-                    configuration: raised,
+                Event::StackSetUp {
+                    configuration: set_up,
                     layers,
                     ..
-                } if *raised == configuration => Some(layers.as_slice()),
+                } if *set_up == configuration => Some(layers.as_slice()),
                 _ => None,
             })
             .collect()
@@ -266,10 +254,10 @@ impl Record {
     }
 
     /// How the last execution ended; none: it is going on, or it was killed.
-    pub(crate) fn ended(&self) -> Option<Ended<'_>> {
+    pub(crate) fn ended(&self) -> Option<RunEnd<'_>> {
         let line = self.lines.last()?;
         match &line.event {
-            Event::RunEnded { reason, detail } => Some(Ended {
+            Event::RunEnded { reason, detail } => Some(RunEnd {
                 at: &line.at,
                 reason,
                 detail,
@@ -291,18 +279,29 @@ fn seconds_between(begin: &str, end: &str) -> f64 {
 }
 
 fn no_head(path: &Path, text: &[u8], error: &serde_json::Error) -> RecordError {
-    let newer = serde_json::from_slice::<serde_json::Value>(text)
+    let format = serde_json::from_slice::<serde_json::Value>(text)
         .ok()
-        .and_then(|value| value.get("format")?.as_u64())
-        .filter(|&format| format > u64::from(FORMAT));
+        .and_then(|value| value.get("format")?.as_u64());
+    let newer = match format {
+        Some(format) if format < FORMAT.into() => return old_format(path, format),
+        Some(format) if format > FORMAT.into() => Some(format),
+        _ => None,
+    };
     RecordError::NoHead {
         path: path.to_path_buf(),
         why: match newer {
             Some(format) => format!(
-                "it was written by a newer program (format {format}; this one knows {FORMAT})"
+                "it was written by a newer stackrace (format {format}; this one reads {FORMAT})"
             ),
             None => error.to_string(),
         },
+    }
+}
+
+fn old_format(path: &Path, format: u64) -> RecordError {
+    RecordError::OldFormat {
+        path: path.to_path_buf(),
+        format,
     }
 }
 

@@ -7,12 +7,12 @@ use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
 use super::Record;
 use crate::event::{
     Better, CommandRun, ConfigurationHead, Counted, Decide, DeviceCounted, Ended, Event, FORMAT,
-    Fact, LayerFacts, Line, MetricHead, Observation, OperationObservation, PhaseObservation,
+    Fact, LayerFacts, LogLine, MetricHead, Observation, OperationObservation, PhaseObservation,
     RunStarted, Settled, Until, WorkloadHead,
 };
 
 /// What a made-up run looks like.
-pub(crate) struct Shape {
+pub(crate) struct SampleShape {
     pub(crate) title: &'static str,
     pub(crate) factors: Vec<&'static str>,
     pub(crate) configurations: Vec<(String, Vec<String>)>,
@@ -69,8 +69,8 @@ fn workload(name: &str, kind: &str, summary: &str, weight: f64) -> WorkloadHead 
 }
 
 /// Two configurations, three workloads, five rounds.
-pub(crate) fn small() -> Shape {
-    Shape {
+pub(crate) fn small() -> SampleShape {
+    SampleShape {
         title: "Is xfs faster than ext4 for my photos?",
         factors: vec!["fs"],
         configurations: vec![
@@ -107,7 +107,7 @@ pub(crate) fn small() -> Shape {
 }
 
 /// Twelve block sizes on two file systems: 24 configurations.
-pub(crate) fn sweep() -> Shape {
+pub(crate) fn sweep() -> SampleShape {
     let mut configurations = Vec::new();
     for fs in ["ext4", "xfs"] {
         for exponent in 9..21 {
@@ -115,7 +115,7 @@ pub(crate) fn sweep() -> Shape {
             configurations.push((format!("{fs}, {size}"), vec![fs.to_owned(), size]));
         }
     }
-    Shape {
+    SampleShape {
         title: "Which block size, and does the file system matter?",
         factors: vec!["fs", "block-size"],
         configurations,
@@ -136,9 +136,9 @@ pub(crate) fn sweep() -> Shape {
 }
 
 /// One study whose workloads sweep block sizes, two configurations.
-pub(crate) fn workload_sweep() -> Shape {
+pub(crate) fn workload_sweep() -> SampleShape {
     let sizes = ["4 KiB", "16 KiB", "64 KiB", "256 KiB", "1 MiB"];
-    Shape {
+    SampleShape {
         title: "What does compression cost at each block size?",
         factors: vec!["compression"],
         configurations: vec![
@@ -167,7 +167,7 @@ pub(crate) fn workload_sweep() -> Shape {
 }
 
 /// Names that would break a careless report.
-pub(crate) fn hostile() -> Shape {
+pub(crate) fn hostile() -> SampleShape {
     let mut shape = small();
     shape.title = "<script>alert(1)</script> & \"Größe\" | 日本語 \u{1b}[31m";
     shape.configurations = vec![
@@ -218,7 +218,7 @@ pub(crate) fn without_rounds() -> Record {
     record
 }
 
-pub(crate) fn head(shape: &Shape) -> RunStarted {
+pub(crate) fn head(shape: &SampleShape) -> RunStarted {
     RunStarted {
         format: FORMAT,
         run: "2026-11-21T1405-k3f9".into(),
@@ -268,10 +268,10 @@ fn at(seconds: f64) -> String {
 }
 
 /// The whole run.
-pub(crate) fn record(shape: &Shape) -> Record {
+pub(crate) fn record(shape: &SampleShape) -> Record {
     let mut dice = Dice(1);
     let mut now = 0.0;
-    let mut record = Record::begin(Line {
+    let mut record = Record::begin(LogLine {
         at: at(now),
         event: Event::RunStarted(Box::new(head(shape))),
     })
@@ -299,7 +299,7 @@ pub(crate) fn record(shape: &Shape) -> Record {
                 ))));
             }
             events.push(command(&["umount", "/run/mnt/it's here"], ""));
-            events.push(Event::StackLowered {
+            events.push(Event::StackTornDown {
                 round,
                 configuration,
             });
@@ -311,23 +311,23 @@ pub(crate) fn record(shape: &Shape) -> Record {
         }
         events.push(Event::RoundFinished { round });
         if round % 4 == 0 || round == 3 {
-            events.push(Event::Looked {
+            events.push(Event::Checked {
                 rounds: round,
-                sentence: "xfs is faster.".into(),
+                sentence: format!("Checked after {round} rounds."),
                 dropped: Vec::new(),
             });
         }
         let step = 4.0 * order.len() as f64 / events.len() as f64;
         for event in events {
             now += step;
-            record.push(Line { at: at(now), event });
+            record.push(LogLine { at: at(now), event });
         }
     }
-    record.push(Line {
+    record.push(LogLine {
         at: at(now + 1.0),
         event: Event::RunEnded {
-            reason: "rounds".into(),
-            detail: format!("all {} rounds are done", shape.rounds),
+            reason: "interrupted".into(),
+            detail: format!("stopped by Ctrl-C after {} rounds", shape.rounds),
         },
     });
     record
@@ -344,9 +344,9 @@ fn command(argv: &[&str], stdout: &str) -> Event {
     })
 }
 
-fn raised(shape: &Shape, round: u32, configuration: usize) -> Event {
+fn raised(shape: &SampleShape, round: u32, configuration: usize) -> Event {
     let level = shape.configurations[configuration].1[0].clone();
-    Event::StackRaised {
+    Event::StackSetUp {
         round,
         configuration,
         layers: vec![

@@ -10,7 +10,7 @@ CREATE TABLE runs (
     study_hash      TEXT NOT NULL,
     command         TEXT NOT NULL,
     seed            TEXT NOT NULL,
-    comparison        TEXT,
+    comparison      TEXT,
     margin          REAL NOT NULL,
     confidence      REAL NOT NULL,
     rounds_max      INTEGER NOT NULL,
@@ -32,17 +32,17 @@ CREATE TABLE environment (
 
 CREATE TABLE configurations (
     run           TEXT NOT NULL REFERENCES runs,
-    configuration     INTEGER NOT NULL,
+    configuration INTEGER NOT NULL,
     name          TEXT NOT NULL,
     dropped_after INTEGER,
     PRIMARY KEY (run, configuration)
 ) STRICT;
 
 CREATE TABLE levels (
-    run       TEXT NOT NULL REFERENCES runs,
+    run           TEXT NOT NULL REFERENCES runs,
     configuration INTEGER NOT NULL,
-    factor    TEXT NOT NULL,
-    level     TEXT NOT NULL,
+    factor        TEXT NOT NULL,
+    level         TEXT NOT NULL,
     PRIMARY KEY (run, configuration, factor)
 ) STRICT;
 
@@ -71,7 +71,7 @@ CREATE TABLE trials (
     trial                INTEGER NOT NULL,
     round                INTEGER NOT NULL,
     position             INTEGER NOT NULL,
-    configuration            INTEGER NOT NULL,
+    configuration        INTEGER NOT NULL,
     workload             INTEGER NOT NULL,
     ended                TEXT NOT NULL,
     error                TEXT,
@@ -145,7 +145,7 @@ CREATE TABLE devices (
     PRIMARY KEY (run, trial, position)
 ) STRICT;
 
-CREATE TABLE looks (
+CREATE TABLE checks (
     run      TEXT NOT NULL REFERENCES runs,
     rounds   INTEGER NOT NULL,
     sentence TEXT NOT NULL,

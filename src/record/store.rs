@@ -17,7 +17,7 @@ use super::index::Index;
 use super::log::{self, LOG, Log};
 use super::now::{self, Now, NowFile};
 use super::read::Record;
-use crate::event::{Event, Line, RunStarted};
+use crate::event::{Event, LogLine, RunStarted};
 use crate::time::Clock;
 
 /// How many ids an error lists.
@@ -107,7 +107,7 @@ impl Store {
         &self,
         head: RunStarted,
         clock: Arc<dyn Clock>,
-    ) -> Result<(Log, Line), RecordError> {
+    ) -> Result<(Log, LogLine), RecordError> {
         let fits = |c: char| c.is_ascii_alphanumeric() || c == '-';
         if head.run.is_empty() || head.run.len() > 64 || !head.run.chars().all(fits) {
             return Err(RecordError::BadId { run: head.run });
@@ -296,7 +296,7 @@ fn summary(record: &Record) -> RunSummary {
         .iter()
         .rev()
         .find_map(|line| match &line.event {
-            Event::Looked { sentence, .. } => Some(sentence.clone()),
+            Event::Checked { sentence, .. } => Some(sentence.clone()),
             _ => None,
         });
     RunSummary {

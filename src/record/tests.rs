@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::index::{INDEX, SCHEMA};
 use super::*;
-use crate::event::{Ended as TrialEnded, Event, Line};
+use crate::event::{Ended as TrialEnded, Event, LogLine};
 use crate::time::Clock;
 
 /// A clock that moves one second at every look.
@@ -48,7 +48,7 @@ fn head(run: &str) -> crate::event::RunStarted {
 }
 
 /// Writes a whole made-up run, noting each line as it is written.
-fn write(store: &Store, run: &str, index: &mut Index) -> Vec<Line> {
+fn write(store: &Store, run: &str, index: &mut Index) -> Vec<LogLine> {
     let (mut log, first) = store.create_run(head(run), clock()).unwrap();
     index.note(run, &first).unwrap();
     let mut lines = vec![first];
@@ -60,7 +60,7 @@ fn write(store: &Store, run: &str, index: &mut Index) -> Vec<Line> {
     lines
 }
 
-fn text(lines: &[Line]) -> Vec<String> {
+fn text(lines: &[LogLine]) -> Vec<String> {
     lines
         .iter()
         .map(|line| serde_json::to_string(line).unwrap())
@@ -77,7 +77,7 @@ fn what_is_written_is_read_back() {
     assert!(record.notes.is_empty(), "{:?}", record.notes);
     assert_eq!(record.complete_rounds(), [1, 2, 3, 4, 5]);
     assert_eq!(record.trials().count(), 30);
-    assert_eq!(record.ended().unwrap().reason, "rounds");
+    assert_eq!(record.ended().unwrap().reason, "interrupted");
     assert_eq!(record.warnings().len(), 1);
     assert_eq!(record.layer_facts(1).len(), 5);
     assert_eq!(record.round_times().len(), 5);
@@ -207,12 +207,37 @@ fn unknown_events_and_newer_formats_are_skipped_with_a_note() {
     let kept = std::fs::read(&path).unwrap();
     assert!(kept.windows(10).any(|part| part == b"teleported"));
 
-    let newer = String::from_utf8_lossy(&kept).replacen("\"format\":1", "\"format\":2", 1);
+    let newer = String::from_utf8_lossy(&kept).replacen("\"format\":2", "\"format\":3", 1);
     let record = Record::parse(newer.as_bytes(), Path::new("log.jsonl")).unwrap();
-    assert!(record.notes[0].contains("format 2"));
+    assert!(record.notes[0].contains("format 3"));
     let stranger = b"{\"at\":\"x\",\"event\":\"run-started\",\"format\":9}\n";
     let error = Record::parse(stranger, Path::new("log.jsonl")).unwrap_err();
-    assert!(error.to_string().contains("newer program"), "{error}");
+    assert!(error.to_string().contains("newer stackrace"), "{error}");
+}
+
+/// An older log has other names for the same things: read as this format it would be half empty.
+#[test]
+fn a_log_of_an_older_format_is_refused_with_advice() {
+    let (_dir, store) = store();
+    let run = "2026-11-21T1405-aaaa";
+    drop(store.create_run(head(run), clock()).unwrap());
+    let path = store.run_dir(run).join("log.jsonl");
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let old = whole.replacen("\"format\":2", "\"format\":1", 1);
+    assert_ne!(old, whole);
+    // One that parses all the same, and one as version 1 wrote it.
+    let renamed = old.replacen("\"configurations\":", "\"treatments\":", 1);
+    for text in [old, renamed] {
+        std::fs::write(&path, text).unwrap();
+        let error = store.read(run).unwrap_err();
+        let said = error.to_string();
+        assert!(
+            said.ends_with("has log format 1; this stackrace reads format 2"),
+            "{said}"
+        );
+        assert!(error.next().contains("measure again"), "{}", error.next());
+        assert!(store.runs().unwrap()[0].unreadable.is_some());
+    }
 }
 
 /// JSON has no infinity: such a line would be null and could never be read again.
@@ -295,6 +320,15 @@ fn a_rebuilt_index_is_the_same_index() {
         .pragma_update(None, "user_version", 0)
         .unwrap();
     assert_eq!(store.index().unwrap().dump(), noted);
+    // Tables of the first schema that have other names now do not stay behind.
+    let old = rusqlite::Connection::open(&path).unwrap();
+    old.execute_batch("CREATE TABLE looks (run TEXT REFERENCES runs); PRAGMA user_version = 1")
+        .unwrap();
+    drop(old);
+    assert_eq!(store.index().unwrap().dump(), noted);
+    let anew = rusqlite::Connection::open(&path).unwrap();
+    assert!(anew.prepare("SELECT * FROM looks").is_err());
+    drop(anew);
     // A newer one is left alone.
     rusqlite::Connection::open(&path)
         .unwrap()
@@ -352,10 +386,8 @@ fn others_read_the_index_while_a_run_goes_on() {
 }
 
 #[test]
-fn only_a_complete_trial_counts_for_its_place() {
+fn a_failed_round_is_not_complete() {
     let record = sample::with_failure();
-    assert!(record.trial(3, 1, 0).is_none());
-    assert!(record.trial(3, 0, 0).is_some());
     assert_eq!(record.complete_rounds(), [1, 2, 4, 5]);
     assert_eq!(
         record
@@ -368,7 +400,7 @@ fn only_a_complete_trial_counts_for_its_place() {
 
 #[test]
 fn pauses_between_executions_are_not_counted() {
-    let at = |at: &str, event: Event| Line {
+    let at = |at: &str, event: Event| LogLine {
         at: at.to_owned(),
         event,
     };

@@ -1,16 +1,16 @@
 //! What stored results say to a question asked afterwards.
 
-use super::content::{self, Row, Table};
-use super::sheet::{Part, Sheet};
-use crate::verdict::Answer;
+use super::content::{self, TextRow, TextTable};
+use super::sheet::{Sheet, SheetPart};
+use crate::verdict::RunAnswer;
 
 /// The pages for a terminal, one for each run.
-pub(crate) fn answers(answers: &[Answer], colour: bool) -> String {
+pub(crate) fn answers(answers: &[RunAnswer], colour: bool) -> String {
     let pages: Vec<String> = answers.iter().map(|answer| page(answer, colour)).collect();
     pages.join("\n")
 }
 
-fn page(answer: &Answer, colour: bool) -> String {
+fn page(answer: &RunAnswer, colour: bool) -> String {
     let mut lead = answer.sentences.clone();
     lead.extend(worth(answer));
     let mut facts = vec![("run".to_owned(), answer.run.clone())];
@@ -20,10 +20,10 @@ fn page(answer: &Answer, colour: bool) -> String {
     }
     let mut parts = Vec::new();
     if !answer.comparisons.is_empty() {
-        parts.push(Part::Table(comparisons(answer)));
+        parts.push(SheetPart::Table(comparisons(answer)));
     }
     if !answer.notes.is_empty() {
-        parts.push(Part::List("Notes".to_owned(), answer.notes.clone()));
+        parts.push(SheetPart::List("Notes".to_owned(), answer.notes.clone()));
     }
     let sheet = Sheet {
         title: answer.title.clone(),
@@ -34,20 +34,20 @@ fn page(answer: &Answer, colour: bool) -> String {
     String::from_utf8_lossy(&sheet.render("terminal", colour)).into_owned()
 }
 
-fn rounds(answer: &Answer) -> String {
-    match answer.look {
+fn rounds(answer: &RunAnswer) -> String {
+    match answer.checked_at {
         Some(look) if look < answer.rounds => {
-            format!("{look} of {}, the last planned look", answer.rounds)
+            format!("{look} of {}, the last planned check", answer.rounds)
         }
         _ => answer.rounds.to_string(),
     }
 }
 
 /// How far the sentences can be relied on.
-fn worth(answer: &Answer) -> Option<String> {
+fn worth(answer: &RunAnswer) -> Option<String> {
     if answer.imported {
         return Some(
-            "Imported, not measured here: neither drawn at random nor made in turn, so no verdict follows. Intervals hold with 95 % each on their own."
+            "Imported, not measured here: neither randomized nor measured in turn, so there is no verdict. Each interval holds alone with 95 %."
                 .to_owned(),
         );
     }
@@ -58,24 +58,24 @@ fn worth(answer: &Answer) -> Option<String> {
     };
     answer.chosen_after.then(|| {
         format!(
-            "Chosen after the run: exploratory. {together} at every look, if they were chosen without a look at the data; what was looked at before and left out is not paid for."
+            "Chosen after the run, so exploratory. {together}. Valid only if chosen before seeing results."
         )
     })
 }
 
-fn comparisons(answer: &Answer) -> Table {
+fn comparisons(answer: &RunAnswer) -> TextTable {
     let row = |comparison: &crate::verdict::Comparison| {
         let mut cells = vec![
             content::comparison_name(comparison),
             content::comparison_place(comparison),
         ];
         cells.extend(content::ratio_cells(comparison));
-        Row::of(cells)
+        TextRow::of(cells)
     };
-    Table {
+    TextTable {
         title: "Comparisons".to_owned(),
         note: "A ratio above 1: the first named is better.".to_owned(),
-        head: ["comparison", "on", "ratio", "interval", "word"]
+        head: ["comparison", "on", "ratio", "interval", "verdict"]
             .map(str::to_owned)
             .to_vec(),
         text: vec![1, 4],

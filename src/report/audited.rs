@@ -1,13 +1,13 @@
 //! What set the pace and what spoils the figures, before it has a form.
 
-use super::content::{Row, Table};
+use super::content::{TextRow, TextTable};
 use super::figure;
-use crate::audit::{Audit, Cell, Grade, Judgement, Limit, LimitedBy};
+use crate::audit::{Audit, AuditCell, Grade, Judgement, Limit, LimitedBy};
 use crate::event::RunStarted;
 use crate::record::Record;
 
 /// More configurations than this with the same limits share a line.
-const TREATMENTS_APART_MAX: usize = 6;
+const CONFIGURATIONS_APART_MAX: usize = 6;
 
 /// A limit further away than this would press what was measured to the bottom of a chart.
 const NEAR: f64 = 3.0;
@@ -38,7 +38,7 @@ pub(super) fn limited(audit: &Audit, head: &RunStarted) -> Vec<String> {
         lines
     };
     let mut found = lines(false);
-    if found.len() > TREATMENTS_APART_MAX {
+    if found.len() > CONFIGURATIONS_APART_MAX {
         found = lines(true);
     }
     let all = head.configurations.len();
@@ -50,8 +50,8 @@ pub(super) fn limited(audit: &Audit, head: &RunStarted) -> Vec<String> {
 }
 
 /// `device rate in import and copy; one CPU in browse (its thread 99 % busy)`.
-fn pace(cells: &[&Cell], head: &RunStarted, briefly: bool) -> String {
-    let mut limits: Vec<(LimitedBy, Vec<&Cell>)> = Vec::new();
+fn pace(cells: &[&AuditCell], head: &RunStarted, briefly: bool) -> String {
+    let mut limits: Vec<(LimitedBy, Vec<&AuditCell>)> = Vec::new();
     for cell in cells {
         let Some(by) = cell.limited_by else { continue };
         match limits.iter_mut().find(|(known, _)| *known == by) {
@@ -60,7 +60,7 @@ fn pace(cells: &[&Cell], head: &RunStarted, briefly: bool) -> String {
         }
     }
     let one = limits.len() == 1;
-    let part = |(by, same): &(LimitedBy, Vec<&Cell>)| {
+    let part = |(by, same): &(LimitedBy, Vec<&AuditCell>)| {
         let mut words = by.words().to_owned();
         if !one || same.len() < cells.len() {
             let names = same
@@ -84,13 +84,13 @@ fn pace(cells: &[&Cell], head: &RunStarted, briefly: bool) -> String {
 }
 
 /// What set the pace of a cell; `–` where it cannot be told.
-pub(super) fn pace_word(cell: &Cell) -> &'static str {
+pub(super) fn pace_word(cell: &AuditCell) -> &'static str {
     cell.limited_by.map_or(figure::MISSING, LimitedBy::words)
 }
 
 /// Every configuration on every workload: what set the pace, and what more than "ok" is to be said.
-pub(super) fn table(audit: &Audit, head: &RunStarted) -> Option<Table> {
-    let row = |cell: &Cell| {
+pub(super) fn table(audit: &Audit, head: &RunStarted) -> Option<TextTable> {
+    let row = |cell: &AuditCell| {
         let remarks: Vec<String> = remarks(cell)
             .map(|judgement| format!("{}: {}", judgement.check, judgement.words()))
             .collect();
@@ -98,7 +98,7 @@ pub(super) fn table(audit: &Audit, head: &RunStarted) -> Option<Table> {
             "" => pace_word(cell).to_owned(),
             how => format!("{} ({how})", pace_word(cell)),
         };
-        Some(Row::of(vec![
+        Some(TextRow::of(vec![
             head.configurations.get(cell.configuration)?.name.clone(),
             head.workloads.get(cell.workload)?.name.clone(),
             how,
@@ -108,11 +108,10 @@ pub(super) fn table(audit: &Audit, head: &RunStarted) -> Option<Table> {
             },
         ]))
     };
-    let rows: Vec<Row> = audit.cells.iter().filter_map(row).collect();
-    (!rows.is_empty()).then(|| Table {
+    let rows: Vec<TextRow> = audit.cells.iter().filter_map(row).collect();
+    (!rows.is_empty()).then(|| TextTable {
         title: "What was measured".to_owned(),
-        note: "What set the pace in most trials, and what is to be known of the figures."
-            .to_owned(),
+        note: "The bottleneck in most trials, and remarks on the figures.".to_owned(),
         head: ["configuration", "workload", "limited by", "remarks"]
             .map(str::to_owned)
             .to_vec(),
@@ -153,9 +152,9 @@ pub(super) fn limits_near(
 }
 
 /// Judgements that say more than "ok"; a limit is none.
-pub(super) fn remarks(cell: &Cell) -> impl Iterator<Item = &Judgement> {
+pub(super) fn remarks(cell: &AuditCell) -> impl Iterator<Item = &Judgement> {
     let limits = |check: &str| {
-        let mut all = crate::audit::ALL.iter();
+        let mut all = crate::audit::checks().into_iter();
         all.any(|known| known.limits && known.name == check)
     };
     cell.judgements

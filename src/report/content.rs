@@ -5,12 +5,12 @@ use crate::event::{Ended, Preconditioned, WorkloadHead};
 use crate::published::distinct;
 use crate::record::Record;
 use crate::unit;
-use crate::verdict::{Beside, BesideRow, Cell, Comparison, ConfigurationRow, State, Verdict, Word};
+use crate::verdict::{Beside, BesideRow, Comparison, ConfigurationRow, MetricCell, Verdict};
 use crate::video::{self, StreamRates};
 
 /// A table without a form.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Table {
+pub(super) struct TextTable {
     /// Heading; may be empty.
     pub(super) title: String,
     /// A sentence below the heading; may be empty.
@@ -20,12 +20,12 @@ pub(super) struct Table {
     /// Columns that are text, not figures, by position.
     pub(super) text: Vec<usize>,
     /// Rows.
-    pub(super) rows: Vec<Row>,
+    pub(super) rows: Vec<TextRow>,
 }
 
 /// One row.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Row {
+pub(super) struct TextRow {
     /// One text per column.
     pub(super) cells: Vec<String>,
     /// The configuration is out of the race.
@@ -35,22 +35,12 @@ pub(super) struct Row {
     pub(super) href: String,
 }
 
-impl Row {
+impl TextRow {
     pub(super) fn of(cells: Vec<String>) -> Self {
         Self {
             cells,
             ..Self::default()
         }
-    }
-}
-
-/// The state of the question, one or two words.
-pub(super) fn state(verdict: &Verdict) -> &'static str {
-    match verdict.state {
-        State::Decided => "decided",
-        State::Undecided => "undecided",
-        State::TooFew => "too few rounds",
-        State::Unpaired => "imported",
     }
 }
 
@@ -114,7 +104,6 @@ pub(super) fn notes(record: &Record, verdict: &Verdict) -> Vec<String> {
         }
     };
     verdict.notes.iter().cloned().for_each(&mut add);
-    failures(record).into_iter().for_each(&mut add);
     record
         .warnings()
         .into_iter()
@@ -139,44 +128,20 @@ pub(super) fn preconditioning(record: &Record) -> Option<String> {
     };
     let rested = done.iter().filter(|before| before.steady).count();
     let state = match done.len() - rested {
-        0 => "Each time it did".to_owned(),
-        restless => format!("In {restless} of {} cases it never did", done.len()),
+        0 => "This was always reached".to_owned(),
+        restless => format!(
+            "In {restless} of {} cases this was never reached",
+            done.len()
+        ),
     };
     Some(format!(
-        "Stacks were preconditioned after the SNIA performance test specification when they were new: \
-         {} were written from beginning to end in two turns, then the workload was done again and \
-         again ({passes}, {} in all) until the last five values of its primary metric ranged over no \
-         more than 20 % of their mean and rose or fell by no more than 10 %. {state}. None of this \
-         is in the figures.",
+        "New stacks were preconditioned as the SNIA performance test specification says: {} were written \
+         from beginning to end, in two passes. Then the workload was repeated ({passes}, {} in all) \
+         until the last five values of its primary metric stayed within 20 % of their mean and rose or \
+         fell by no more than 10 %. {state}. None of this is in the figures.",
         unit::bytes(written),
         unit::time_ns(done.iter().map(|before| before.elapsed_ns as f64).sum())
     ))
-}
-
-/// One sentence per configuration and workload of which a trial failed.
-fn failures(record: &Record) -> Vec<String> {
-    let mut sentences = Vec::new();
-    for (t, configuration) in record.head.configurations.iter().enumerate() {
-        for (w, workload) in record.head.workloads.iter().enumerate() {
-            let errors: Vec<&str> = record
-                .trials()
-                .filter(|trial| (trial.configuration, trial.workload) == (t, w))
-                .filter_map(|trial| match &trial.ended {
-                    Ended::Failed { error } => Some(error.as_str()),
-                    Ended::Complete | Ended::Interrupted => None,
-                })
-                .collect();
-            if let Some(first) = errors.first() {
-                sentences.push(format!(
-                    "{} failed {} of {}: {first}",
-                    figure::counted(errors.len(), "trial"),
-                    workload.name,
-                    configuration.name
-                ));
-            }
-        }
-    }
-    sentences
 }
 
 /// Name of a configuration with what must be said beside it.
@@ -188,14 +153,14 @@ pub(super) fn configuration_name(row: &ConfigurationRow) -> String {
 }
 
 /// A configuration's figure on the primary metric of a workload.
-pub(super) fn primary(row: &ConfigurationRow, workload: usize) -> Option<&Cell> {
+pub(super) fn primary(row: &ConfigurationRow, workload: usize) -> Option<&MetricCell> {
     row.cells
         .iter()
         .find(|cell| cell.workload == workload && cell.primary)
 }
 
 /// All configurations over all workloads; none: there is no overall figure.
-pub(super) fn overall(verdict: &Verdict) -> Option<Table> {
+pub(super) fn overall(verdict: &Verdict) -> Option<TextTable> {
     if verdict
         .configurations
         .iter()
@@ -203,7 +168,7 @@ pub(super) fn overall(verdict: &Verdict) -> Option<Table> {
     {
         return None;
     }
-    Some(Table {
+    Some(TextTable {
         title: "Over all workloads".to_owned(),
         note: "Relative to the one shown as 1; above 1 is better.".to_owned(),
         head: vec![
@@ -215,7 +180,7 @@ pub(super) fn overall(verdict: &Verdict) -> Option<Table> {
         rows: verdict
             .configurations
             .iter()
-            .map(|row| Row {
+            .map(|row| TextRow {
                 cells: vec![
                     configuration_name(row),
                     row.overall
@@ -224,14 +189,14 @@ pub(super) fn overall(verdict: &Verdict) -> Option<Table> {
                         .map_or(figure::MISSING.to_owned(), figure::ratio_range),
                 ],
                 dropped: row.dropped_after.is_some(),
-                ..Row::default()
+                ..TextRow::default()
             })
             .collect(),
     })
 }
 
 /// All configurations on the primary metric of one workload.
-pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Table {
+pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> TextTable {
     let metric = head.metrics.first();
     let rows = verdict
         .configurations
@@ -240,7 +205,7 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tab
             let cell = primary(row, at);
             let interval = cell.and_then(|cell| cell.value);
             let unit = metric.map_or("", |metric| metric.unit.as_str());
-            Row {
+            TextRow {
                 cells: vec![
                     configuration_name(row),
                     interval.map_or(figure::MISSING.to_owned(), |i| {
@@ -250,11 +215,11 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tab
                     cell.map_or(0, |cell| cell.rounds.len()).to_string(),
                 ],
                 dropped: row.dropped_after.is_some(),
-                ..Row::default()
+                ..TextRow::default()
             }
         })
         .collect();
-    Table {
+    TextTable {
         title: head.name.clone(),
         note: format!(
             "{} ({}).",
@@ -273,7 +238,7 @@ pub(super) fn workload(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tab
 }
 
 /// Every metric of one workload, all configurations.
-pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Table {
+pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> TextTable {
     let rows = verdict
         .configurations
         .iter()
@@ -293,14 +258,14 @@ pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tabl
                     )
                 }));
             }
-            Row {
+            TextRow {
                 cells,
                 dropped: row.dropped_after.is_some(),
-                ..Row::default()
+                ..TextRow::default()
             }
         })
         .collect();
-    Table {
+    TextTable {
         title: head.name.clone(),
         note: String::new(),
         head: std::iter::once("configuration".to_owned())
@@ -313,7 +278,7 @@ pub(super) fn metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Tabl
 
 /// Per configuration and workload that streamed video, which formats it can hold: judged by the slowest
 /// second of all rounds and the mean of their means.
-pub(super) fn video_tables(verdict: &Verdict) -> Vec<Table> {
+pub(super) fn video_tables(verdict: &Verdict) -> Vec<TextTable> {
     let mut tables = Vec::new();
     for row in &verdict.configurations {
         let mut workloads: Vec<(usize, &str)> = Vec::new();
@@ -324,7 +289,7 @@ pub(super) fn video_tables(verdict: &Verdict) -> Vec<Table> {
         }
         for (at, name) in workloads {
             let rounds = |name: &str| {
-                let here = |cell: &&Cell| cell.workload == at && cell.metric.name == name;
+                let here = |cell: &&MetricCell| cell.workload == at && cell.metric.name == name;
                 let cell = row.cells.iter().find(here)?;
                 let values = cell.rounds.iter().map(|(_, value)| *value);
                 match values.len() {
@@ -334,12 +299,15 @@ pub(super) fn video_tables(verdict: &Verdict) -> Vec<Table> {
                 }
             };
             if let Some(rates) = StreamRates::of(rounds) {
-                tables.push(Table {
+                tables.push(TextTable {
                     title: format!("Video formats on {}: {name}", configuration_name(row)),
                     note: rates.words(),
                     head: video::columns(),
                     text: Vec::new(),
-                    rows: video::rows(Some(&rates)).into_iter().map(Row::of).collect(),
+                    rows: video::rows(Some(&rates))
+                        .into_iter()
+                        .map(TextRow::of)
+                        .collect(),
                 });
             }
         }
@@ -366,31 +334,19 @@ pub(super) fn comparison_place(comparison: &Comparison) -> String {
     }
 }
 
-/// Class of a comparison's word, for colours and marks.
-pub(super) fn word(comparison: &Comparison) -> &'static str {
-    match comparison.word {
-        Word::Better { .. } => "better",
-        Word::Worse { .. } => "worse",
-        Word::NoDifference { .. } => "same",
-        Word::Undecided => "undecided",
-        Word::TooFew => "few",
-        Word::Unpaired { .. } => "undecided",
-    }
-}
-
 /// Every comparison, the overall ones first; none: there is none.
-pub(super) fn comparisons(verdict: &Verdict) -> Option<Table> {
-    let rows: Vec<Row> = verdict
+pub(super) fn comparisons(verdict: &Verdict) -> Option<TextTable> {
+    let rows: Vec<TextRow> = verdict
         .overall
         .iter()
         .chain(&verdict.workloads)
         .map(|comparison| {
             let mut cells = vec![comparison_name(comparison), comparison_place(comparison)];
             cells.extend(ratio_cells(comparison));
-            Row::of(cells)
+            TextRow::of(cells)
         })
         .collect();
-    (!rows.is_empty()).then(|| Table {
+    (!rows.is_empty()).then(|| TextTable {
         title: "Comparisons".to_owned(),
         note: "A ratio above 1: the first named is better.".to_owned(),
         head: vec![
@@ -410,7 +366,7 @@ type Naming = fn(&Comparison) -> String;
 
 /// The comparisons for narrow pages: a table per comparison where there are few, else per place, so
 /// that no column repeats what a heading can say.
-pub(super) fn comparison_tables(verdict: &Verdict) -> Vec<Table> {
+pub(super) fn comparison_tables(verdict: &Verdict) -> Vec<TextTable> {
     let all: Vec<&Comparison> = verdict.overall.iter().chain(&verdict.workloads).collect();
     let names = |name: &dyn Fn(&Comparison) -> String| {
         let mut names: Vec<String> = Vec::new();
@@ -431,7 +387,7 @@ pub(super) fn comparison_tables(verdict: &Verdict) -> Vec<Table> {
     };
     headings
         .into_iter()
-        .map(|title| Table {
+        .map(|title| TextTable {
             head: vec![
                 if by_comparison { "on" } else { "comparison" }.to_owned(),
                 "ratio".to_owned(),
@@ -445,7 +401,7 @@ pub(super) fn comparison_tables(verdict: &Verdict) -> Vec<Table> {
                 .map(|comparison| {
                     let mut cells = vec![row(comparison)];
                     cells.extend(ratio_cells(comparison));
-                    Row::of(cells)
+                    TextRow::of(cells)
                 })
                 .collect(),
             title: if by_comparison {
@@ -472,7 +428,7 @@ pub(super) fn ratio_cells(comparison: &Comparison) -> [String; 3] {
 }
 
 /// Own ratios beside published ones, a table per comparison.
-pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<Table> {
+pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<TextTable> {
     let key = |row: &BesideRow| (row.own.clone(), row.published.clone(), row.within.clone());
     distinct(beside.rows.iter().map(key))
         .into_iter()
@@ -487,16 +443,16 @@ pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<Table> {
             };
             let mark = match rows.iter().any(|row| row.remarked) {
                 true => format!(
-                    " *: no figure of storage, see `stackrace published {}`.",
+                    " *: not a storage figure, see `stackrace published {}`.",
                     beside.study
                 ),
                 false => String::new(),
             };
-            Table {
+            TextTable {
                 title: format!("Beside {}: {own}{place}", beside.study),
                 note: format!(
                     "Published: {published}, without interval; above 1 is better. Each interval \
-                     holds by itself.{mark}"
+                     holds on its own.{mark}"
                 ),
                 head: [
                     "on",
@@ -514,14 +470,14 @@ pub(super) fn beside(beside: &Beside, verdict: &Verdict) -> Vec<Table> {
         .collect()
 }
 
-fn beside_row(row: &BesideRow) -> Row {
+fn beside_row(row: &BesideRow) -> TextRow {
     let mark = if row.remarked { "*" } else { "" };
     let inside = match row.inside {
         Some(true) => "yes",
         Some(false) => "no",
         None => "too few rounds",
     };
-    Row::of(vec![
+    TextRow::of(vec![
         row.own_on.clone(),
         row.ratio
             .map_or(figure::MISSING.to_owned(), |i| figure::ratio(i.estimate)),

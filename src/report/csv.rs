@@ -3,7 +3,7 @@
 //! Missing is empty, never 0. Amounts are bytes, times seconds. A column `level:<factor>` per factor
 //! follows the configuration's name.
 
-use super::{Report, ReportOptions, audited};
+use super::{ReportForm, ReportOptions, audited};
 use crate::audit::{LimitedBy, TrialAudit};
 use crate::event::{ConfigurationHead, DeviceCounted, MetricHead, Observation, WorkloadHead};
 use crate::record::Record;
@@ -13,7 +13,7 @@ use crate::verdict::Verdict;
 /// The form for spreadsheets.
 pub(super) struct Csv;
 
-impl Report for Csv {
+impl ReportForm for Csv {
     fn name(&self) -> &'static str {
         "csv"
     }

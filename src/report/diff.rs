@@ -2,11 +2,11 @@
 
 use maud::Markup;
 
-use super::content::{Row, Table, capital};
+use super::content::{TextRow, TextTable, capital};
 use super::figure::{self, MISSING};
 use super::html;
-use super::sheet::{Part, Sheet};
-use crate::verdict::{Difference, Pair, Stored};
+use super::sheet::{Sheet, SheetPart};
+use crate::verdict::{Difference, Stored, WorkloadPair};
 
 /// Metrics that only one side has are named up to so many.
 const ONLY_MAX: usize = 12;
@@ -24,24 +24,24 @@ pub(crate) fn diff_html(difference: &Difference) -> Markup {
 fn sheet(difference: &Difference) -> Sheet {
     let (a, b) = (&difference.a, &difference.b);
     let mut lead = vec![
-        "Unpaired: what was measured at different times is set side by side. Whatever else changed is in the ratios, and no verdict follows.".to_owned(),
+        "Unpaired: results measured at different times, side by side. Any other change is in the ratios, so there is no verdict.".to_owned(),
     ];
     if a.run == b.run && !a.imported {
         lead.push(format!(
-            "Both are of one run, whose own verdict pairs their rounds: stackrace report {}",
+            "Both are from one run, whose verdict pairs their rounds: stackrace report {}",
             a.run
         ));
     }
-    let mut parts = vec![Part::Table(environment(difference))];
+    let mut parts = vec![SheetPart::Table(environment(difference))];
     parts.extend(
         difference
             .workloads
             .iter()
-            .map(|pair| Part::Table(figures(pair))),
+            .map(|pair| SheetPart::Table(figures(pair))),
     );
     if difference.workloads.is_empty() {
         let why = "no metric of the same name and unit in a workload of the same kind";
-        parts.push(Part::List(
+        parts.push(SheetPart::List(
             "Nothing in common".to_owned(),
             vec![why.to_owned()],
         ));
@@ -52,7 +52,10 @@ fn sheet(difference: &Difference) -> Sheet {
             .filter_map(|(label, side)| only(label, side)),
     );
     if !difference.notes.is_empty() {
-        parts.push(Part::List("Notes".to_owned(), difference.notes.clone()));
+        parts.push(SheetPart::List(
+            "Notes".to_owned(),
+            difference.notes.clone(),
+        ));
     }
     Sheet {
         title: format!("{} beside {}", b.configuration, a.configuration),
@@ -72,18 +75,18 @@ fn origin(side: &Stored) -> String {
     )
 }
 
-fn environment(difference: &Difference) -> Table {
+fn environment(difference: &Difference) -> TextTable {
     let told = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
     let rows = difference.environment.iter();
-    let rows: Vec<Row> = rows
-        .map(|(name, a, b)| Row::of(vec![name.clone(), told(a), told(b)]))
+    let rows: Vec<TextRow> = rows
+        .map(|(name, a, b)| TextRow::of(vec![name.clone(), told(a), told(b)]))
         .collect();
-    Table {
-        title: "What is known to differ around them".to_owned(),
+    TextTable {
+        title: "Known differences around them".to_owned(),
         note: if rows.is_empty() {
-            "Nothing that is on record.".to_owned()
+            "None on record.".to_owned()
         } else {
-            format!("{MISSING} where it is not on record.")
+            format!("{MISSING} means not on record.")
         },
         head: ["fact", "A", "B"].map(str::to_owned).to_vec(),
         text: vec![1, 2],
@@ -91,14 +94,14 @@ fn environment(difference: &Difference) -> Table {
     }
 }
 
-fn figures(pair: &Pair) -> Table {
+fn figures(pair: &WorkloadPair) -> TextTable {
     let rows = pair.figures.iter().map(|row| {
         let shown = |value| figure::value(&row.metric.unit, value);
         let word = match row.differs {
             true => "differs, unpaired",
             false => "unpaired",
         };
-        Row::of(vec![
+        TextRow::of(vec![
             row.metric.name.clone(),
             shown(row.a),
             shown(row.b),
@@ -119,7 +122,7 @@ fn figures(pair: &Pair) -> Table {
     } else {
         format!("A: {}. B: {}.", capital(&a.1), capital(&b.1))
     };
-    Table {
+    TextTable {
         title: named,
         note: format!("{summary} A ratio above 1: B is better. Intervals: Welch, 95 % each."),
         head: ["metric", "A", "B", "ratio", "interval", "runs", ""]
@@ -131,10 +134,10 @@ fn figures(pair: &Pair) -> Table {
 }
 
 /// What only one side has, named.
-fn only(label: &str, side: &Stored) -> Option<Part> {
+fn only(label: &str, side: &Stored) -> Option<SheetPart> {
     let mut names: Vec<String> = side.only.iter().take(ONLY_MAX).cloned().collect();
     if side.only.len() > ONLY_MAX {
         names.push(format!("and {} more", side.only.len() - ONLY_MAX));
     }
-    (!names.is_empty()).then(|| Part::List(format!("Only {label} has"), names))
+    (!names.is_empty()).then(|| SheetPart::List(format!("Only {label} has"), names))
 }

@@ -1,27 +1,27 @@
 //! The table of effects of a study of several factors, before it has a form.
 
-use super::content::{self, Row, Table};
+use super::content::{self, TextRow, TextTable};
 use super::figure;
-use crate::verdict::{Effect, EffectKind, Effects, Verdict, Word};
+use crate::verdict::{EffectKind, EffectRow, EffectTable, Verdict};
 
 /// Rows of a table on a page that has no room for all of them.
 const ROWS_MAX: usize = 24;
 
 /// A table for the overall figure and one for each workload, whole.
-pub(super) fn tables(verdict: &Verdict) -> Vec<Table> {
+pub(super) fn tables(verdict: &Verdict) -> Vec<TextTable> {
     let all = verdict.effects.iter();
     all.map(|effects| table(verdict, effects, usize::MAX))
         .collect()
 }
 
 /// The first of them, in short.
-pub(super) fn short(verdict: &Verdict) -> Option<Table> {
+pub(super) fn short(verdict: &Verdict) -> Option<TextTable> {
     let first = verdict.effects.first()?;
     Some(table(verdict, first, ROWS_MAX))
 }
 
 /// What the effects of a table are on: `all workloads`, `browse: throughput`.
-pub(super) fn place(effects: &Effects) -> String {
+pub(super) fn place(effects: &EffectTable) -> String {
     match (&effects.metric, effects.workload.as_str()) {
         (_, "") => "all workloads".to_owned(),
         (Some(metric), workload) => format!("{workload}: {}", metric.name),
@@ -29,8 +29,8 @@ pub(super) fn place(effects: &Effects) -> String {
     }
 }
 
-fn table(verdict: &Verdict, effects: &Effects, rows_max: usize) -> Table {
-    let shown: Vec<&Effect> = effects
+fn table(verdict: &Verdict, effects: &EffectTable, rows_max: usize) -> TextTable {
+    let shown: Vec<&EffectRow> = effects
         .rows
         .iter()
         .filter(|row| needed(row, &effects.rows))
@@ -40,8 +40,8 @@ fn table(verdict: &Verdict, effects: &Effects, rows_max: usize) -> Table {
         0 => String::new(),
         n => format!(" {n} more rows are in the HTML report."),
     };
-    Table {
-        title: format!("Effects of the factors on {}", place(effects)),
+    TextTable {
+        title: format!("EffectTable of the factors on {}", place(effects)),
         note: format!(
             "A ratio above 1: better than the first level. All {} rows hold together with {} confidence.{more}",
             effects.rows.len(),
@@ -58,19 +58,19 @@ fn table(verdict: &Verdict, effects: &Effects, rows_max: usize) -> Table {
     }
 }
 
-/// Effects within levels say more than their mean only where they may not be the same.
-fn needed(row: &Effect, all: &[Effect]) -> bool {
-    let interacts = |other: &&Effect| {
+/// EffectTable within levels say more than their mean only where they may not be the same.
+fn needed(row: &EffectRow, all: &[EffectRow]) -> bool {
+    let interacts = |other: &&EffectRow| {
         let (one, two) = (&other.factor, &other.other);
         let same =
             (*one == row.factor && *two == row.other) || (*two == row.factor && *one == row.other);
         other.kind == EffectKind::Interaction && same
     };
-    let unlike = |other: &Effect| !matches!(other.word, Word::NoDifference { .. });
+    let unlike = |other: &EffectRow| !other.word.is_tie();
     row.kind != EffectKind::Within || all.iter().filter(interacts).any(unlike)
 }
 
-fn row(effect: &Effect) -> Row {
+fn row(effect: &EffectRow) -> TextRow {
     let place = match (effect.kind, effect.at.as_slice()) {
         (EffectKind::Within, [at]) => format!(", {} {at}", effect.other),
         (EffectKind::Interaction, [base, at]) => {
@@ -79,7 +79,7 @@ fn row(effect: &Effect) -> Row {
         _ => String::new(),
     };
     let (factor, a, b) = (&effect.factor, &effect.a, &effect.b);
-    Row::of(vec![
+    TextRow::of(vec![
         format!("{factor} {b} against {a}{place}"),
         effect
             .ratio

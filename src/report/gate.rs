@@ -1,19 +1,19 @@
 //! The answer of a gate: one line, then what it rests on.
 
-use super::content::{Row, Table};
+use super::content::{TextRow, TextTable};
 use super::figure::{self, MISSING};
-use super::sheet::{Part, Sheet};
-use crate::verdict::{Gate, Outcome, Passing, on};
+use super::sheet::{Sheet, SheetPart};
+use crate::verdict::{FigureAnswer, GateAnswer, on};
 
 /// The page; `form` is `markdown`, else it is for a terminal.
-pub(crate) fn gate(gate: &Gate, form: &str, colour: bool) -> Vec<u8> {
-    let mut parts = vec![Part::Table(table(gate))];
+pub(crate) fn gate(gate: &GateAnswer, form: &str, colour: bool) -> Vec<u8> {
+    let mut parts = vec![SheetPart::Table(table(gate))];
     if !gate.notes.is_empty() {
-        parts.push(Part::List("Notes".to_owned(), gate.notes.clone()));
+        parts.push(SheetPart::List("Notes".to_owned(), gate.notes.clone()));
     }
     let lead = gate.failed.as_ref().map(|error| {
         format!(
-            "A trial of {} failed, so nothing else counts: {error}",
+            "A trial of {} failed, so there is no other answer: {error}",
             gate.compared.configuration
         )
     });
@@ -27,24 +27,22 @@ pub(crate) fn gate(gate: &Gate, form: &str, colour: bool) -> Vec<u8> {
 }
 
 /// The outcome in capitals: the first word of the first line.
-fn word(gate: &Gate) -> &'static str {
-    match (&gate.failed, gate.outcome) {
-        (Some(_), _) => "FAILED",
-        (None, Outcome::Passed) => "PASSED",
-        (None, Outcome::Undecided) => "UNDECIDED",
-        (None, Outcome::Worse) => "WORSE",
+fn word(gate: &GateAnswer) -> String {
+    match gate.failed {
+        Some(_) => "FAILED".to_owned(),
+        None => gate.outcome.name().to_uppercase(),
     }
 }
 
-fn table(gate: &Gate) -> Table {
+fn table(gate: &GateAnswer) -> TextTable {
     let name = format!(
         "{} against {}",
         gate.compared.configuration, gate.baseline.configuration
     );
-    Table {
+    TextTable {
         title: name,
         note: format!(
-            "A ratio above 1 is better; allowed is down to {}.",
+            "Above 1 is better; the limit is {}.",
             figure::ratio(1.0 - gate.worse_than)
         ),
         head: ["figure", "ratio", "interval", "rounds", "outcome"]
@@ -55,18 +53,15 @@ fn table(gate: &Gate) -> Table {
     }
 }
 
-fn row(answer: &Passing) -> Row {
+fn row(answer: &FigureAnswer) -> TextRow {
     let on = on(answer);
-    let outcome = match answer.outcome {
-        Outcome::Passed => "passed".to_owned(),
-        Outcome::Worse => "worse".to_owned(),
-        Outcome::Undecided => match answer.more_rounds {
-            Some(rounds) => format!("undecided, {rounds} more"),
-            None => "undecided".to_owned(),
-        },
+    let name = answer.outcome.name();
+    let outcome = match answer.more_rounds {
+        Some(rounds) => format!("{name}, {rounds} more"),
+        None => name.to_owned(),
     };
     let (a, b) = answer.values;
-    Row::of(vec![
+    TextRow::of(vec![
         on.strip_prefix("on ").unwrap_or(&on).to_owned(),
         answer
             .ratio

@@ -4,14 +4,14 @@
 
 use serde::Serialize;
 
-use super::{Report, ReportOptions, audited, content};
+use super::{ReportForm, ReportOptions, audited, content};
 use crate::audit::Audit;
 use crate::event::{LayerFacts, Observation, RunStarted};
 use crate::record::Record;
 use crate::verdict::{Beside, Verdict};
 
 /// Version of this form; a field never changes its meaning.
-const FORMAT: u32 = 1;
+const FORMAT: u32 = 2;
 
 /// The form for programs.
 pub(super) struct Json;
@@ -43,7 +43,7 @@ struct End<'a> {
     detail: &'a str,
 }
 
-impl Report for Json {
+impl ReportForm for Json {
     fn name(&self) -> &'static str {
         "json"
     }

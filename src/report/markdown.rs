@@ -1,18 +1,18 @@
 //! The answer for a ticket or a wiki: GitHub's Markdown, tables as tables.
 
 use super::audited;
-use super::content::{self, Table};
+use super::content::{self, TextTable};
 use super::effects;
 use super::figure::plain;
-use super::sheet::{Part, Sheet};
-use super::{Report, ReportOptions};
+use super::sheet::{Sheet, SheetPart};
+use super::{ReportForm, ReportOptions};
 use crate::record::Record;
 use crate::verdict::Verdict;
 
 /// The form for tickets.
 pub(super) struct Markdown;
 
-impl Report for Markdown {
+impl ReportForm for Markdown {
     fn name(&self) -> &'static str {
         "markdown"
     }
@@ -57,10 +57,7 @@ impl Report for Markdown {
             for comparison in content::beside(beside, verdict) {
                 table(&mut text, &comparison);
             }
-            text.push_str(&format!(
-                "\n## What is not the same in {}\n\n",
-                escaped(&beside.study)
-            ));
+            text.push_str(&format!("\n## How {} differs\n\n", escaped(&beside.study)));
             for note in content::beside_notes(beside) {
                 text.push_str(&format!("- {}\n", escaped(&note)));
             }
@@ -102,8 +99,8 @@ pub(super) fn sheet(sheet: &Sheet) -> String {
     }
     for part in &sheet.parts {
         match part {
-            Part::Table(part) => table(&mut text, part),
-            Part::List(title, items) => {
+            SheetPart::Table(part) => table(&mut text, part),
+            SheetPart::List(title, items) => {
                 text.push_str(&format!("\n## {}\n\n", escaped(title)));
                 for item in items {
                     text.push_str(&format!("- {}\n", escaped(item)));
@@ -114,7 +111,7 @@ pub(super) fn sheet(sheet: &Sheet) -> String {
     text
 }
 
-fn table(text: &mut String, table: &Table) {
+fn table(text: &mut String, table: &TextTable) {
     text.push_str(&format!("\n## {}\n\n", escaped(&table.title)));
     if !table.note.is_empty() {
         text.push_str(&format!("{}\n\n", escaped(&table.note)));

@@ -33,7 +33,7 @@ use crate::record::Record;
 use crate::verdict::{Beside, Verdict};
 
 /// One form of report.
-pub(crate) trait Report: Sync {
+pub(crate) trait ReportForm: Sync {
     /// The word it is asked for by: `html`.
     fn name(&self) -> &'static str;
     /// What it is for, one clause.
@@ -73,7 +73,7 @@ impl Default for ReportOptions {
 }
 
 /// Every form, alphabetical.
-pub(crate) const ALL: &[&dyn Report] = &[
+pub(crate) const ALL: &[&dyn ReportForm] = &[
     &csv::Csv,
     &html::Html,
     &json::Json,
@@ -82,7 +82,7 @@ pub(crate) const ALL: &[&dyn Report] = &[
 ];
 
 /// The form of that name.
-pub(crate) fn by_name(name: &str) -> Option<&'static dyn Report> {
+pub(crate) fn by_name(name: &str) -> Option<&'static dyn ReportForm> {
     ALL.iter().copied().find(|report| report.name() == name)
 }
 

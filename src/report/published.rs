@@ -2,12 +2,12 @@
 
 use serde_json::{Value, json};
 
-use super::content::{Row, Table as Grid};
+use super::content::{TextRow, TextTable};
 use super::figure;
-use super::sheet::{Part, Sheet};
+use super::sheet::{Sheet, SheetPart};
 use crate::published::{
-    Card, Comparison, Figure, Reading, Table, comparisons, conclusions, distinct, geometric_mean,
-    remarks,
+    Card, PublishedFigure, PublishedRatio, PublishedTable, PublishedValue, comparisons,
+    conclusions, distinct, geometric_mean, remarks,
 };
 use crate::tables::{Column, ColumnOf, ColumnValues, DataTable, TableForm, columns};
 
@@ -28,7 +28,7 @@ pub(crate) const FORMS: [&str; 4] = ["csv", "json", "markdown", "terminal"];
 /// # Errors
 /// Data that ship are damaged: the line and what is wrong with it.
 pub(crate) fn published(card: &Card, form: &str, colour: bool) -> Result<Vec<u8>, String> {
-    let table = Table::of(card)?;
+    let table = PublishedTable::of(card)?;
     Ok(match form {
         "csv" => comma_separated(card, &table)?,
         "json" => {
@@ -40,14 +40,14 @@ pub(crate) fn published(card: &Card, form: &str, colour: bool) -> Result<Vec<u8>
     })
 }
 
-fn sheet(card: &Card, table: &Table) -> Sheet {
-    let mut parts: Vec<Part> = Vec::new();
+fn sheet(card: &Card, table: &PublishedTable) -> Sheet {
+    let mut parts: Vec<SheetPart> = Vec::new();
     let ratios = comparisons(card, table);
     let remarks = remarks(card, table);
     let conclusions = conclusions(card, table);
     let mut list = |title: &str, items: Vec<String>| {
         if !items.is_empty() {
-            parts.push(Part::List(title.to_owned(), items));
+            parts.push(SheetPart::List(title.to_owned(), items));
         }
     };
     list(
@@ -62,9 +62,13 @@ fn sheet(card: &Card, table: &Table) -> Sheet {
         "Remarks",
         remarks.into_iter().map(|remark| remark.text).collect(),
     );
-    parts.extend(figures(card, table).into_iter().map(Part::Table));
-    parts.extend(ratio_tables(card, &ratios).into_iter().map(Part::Table));
-    parts.push(Part::List(
+    parts.extend(figures(card, table).into_iter().map(SheetPart::Table));
+    parts.extend(
+        ratio_tables(card, &ratios)
+            .into_iter()
+            .map(SheetPart::Table),
+    );
+    parts.push(SheetPart::List(
         "To run it yourself".to_owned(),
         vec![
             format!(
@@ -88,7 +92,7 @@ fn sheet(card: &Card, table: &Table) -> Sheet {
 }
 
 /// Tables of the figures: a load's metrics, a few at a time, every configuration.
-fn figures(card: &Card, table: &Table) -> Vec<Grid> {
+fn figures(card: &Card, table: &PublishedTable) -> Vec<TextTable> {
     let metrics = table.metrics();
     let mut grids = Vec::new();
     for workload in table.workloads() {
@@ -104,11 +108,11 @@ fn figures(card: &Card, table: &Table) -> Vec<Grid> {
     grids
 }
 
-fn figures_of(card: &Card, table: &Table, workload: &str, metrics: &[&str]) -> Grid {
-    let of = |figure: &&Figure| {
+fn figures_of(card: &Card, table: &PublishedTable, workload: &str, metrics: &[&str]) -> TextTable {
+    let of = |figure: &&PublishedFigure| {
         figure.workload == workload && metrics.contains(&figure.metric.name.as_str())
     };
-    let mut rows: Vec<Row> = Vec::new();
+    let mut rows: Vec<TextRow> = Vec::new();
     let mut configurations: Vec<&[String]> = Vec::new();
     for figure in table.figures.iter().filter(of) {
         if !configurations.contains(&figure.levels.as_slice()) {
@@ -123,7 +127,7 @@ fn figures_of(card: &Card, table: &Table, workload: &str, metrics: &[&str]) -> G
                 .find(|figure| figure.levels == levels)
                 .map_or(figure::MISSING.to_owned(), cell)
         }));
-        rows.push(Row::of(cells));
+        rows.push(TextRow::of(cells));
     }
     let mut units: Vec<String> = Vec::new();
     for figure in table.figures.iter().filter(of) {
@@ -138,7 +142,7 @@ fn figures_of(card: &Card, table: &Table, workload: &str, metrics: &[&str]) -> G
         }
     }
     let units = format!("{}.", super::content::capital(&units.join("; ")));
-    Grid {
+    TextTable {
         title: workload.to_owned(),
         note: units,
         head: std::iter::once("configuration".to_owned())
@@ -150,10 +154,10 @@ fn figures_of(card: &Card, table: &Table, workload: &str, metrics: &[&str]) -> G
 }
 
 /// A figure with its processor's share: `343 MB/s, 92 %`.
-fn cell(figure: &Figure) -> String {
+fn cell(figure: &PublishedFigure) -> String {
     let value = match figure.reading {
-        Reading::Value(value) => figure::value(&figure.metric.unit, value),
-        Reading::TooShort => "+++++".to_owned(),
+        PublishedValue::Value(value) => figure::value(&figure.metric.unit, value),
+        PublishedValue::TooShort => "+++++".to_owned(),
     };
     match figure.cpu_percent {
         Some(percent) => format!("{value}, {percent:.0} %"),
@@ -163,12 +167,12 @@ fn cell(figure: &Figure) -> String {
 
 /// A table per level that is compared with a baseline: a row a metric, a column per combination of
 /// the other factors, as many as fit.
-fn ratio_tables(card: &Card, all: &[Comparison]) -> Vec<Grid> {
+fn ratio_tables(card: &Card, all: &[PublishedRatio]) -> Vec<TextTable> {
     let mut grids = Vec::new();
     for (at, factor) in card.factors.iter().enumerate() {
-        let of_factor: Vec<&Comparison> = all.iter().filter(|c| c.factor == at).collect();
+        let of_factor: Vec<&PublishedRatio> = all.iter().filter(|c| c.factor == at).collect();
         for (b, a) in distinct(of_factor.iter().map(|c| (&c.b, &c.a))) {
-            let of: Vec<&Comparison> = of_factor
+            let of: Vec<&PublishedRatio> = of_factor
                 .iter()
                 .copied()
                 .filter(|c| (&c.b, &c.a) == (b, a))
@@ -211,12 +215,17 @@ fn fitting<'a, 'b>(columns: &'a [&'b str], width: usize) -> Vec<&'a [&'b str]> {
     groups
 }
 
-fn ratio_table(title: String, of: &[&Comparison], columns: &[&str], with_mean: bool) -> Grid {
+fn ratio_table(
+    title: String,
+    of: &[&PublishedRatio],
+    columns: &[&str],
+    with_mean: bool,
+) -> TextTable {
     let shown = |ratios: Vec<f64>| {
         geometric_mean(&ratios).map_or(figure::MISSING.to_owned(), figure::ratio)
     };
     // Of one metric and one column there is one ratio; its mean is itself.
-    let row = |name: &str, holds: &dyn Fn(&Comparison) -> bool| {
+    let row = |name: &str, holds: &dyn Fn(&PublishedRatio) -> bool| {
         let ratios = |column: Option<&str>| -> Vec<f64> {
             of.iter()
                 .filter(|c| holds(c) && column.is_none_or(|column| c.within == column))
@@ -226,17 +235,17 @@ fn ratio_table(title: String, of: &[&Comparison], columns: &[&str], with_mean: b
         let mut cells = vec![name.to_owned()];
         cells.extend(columns.iter().map(|column| shown(ratios(Some(column)))));
         cells.extend(with_mean.then(|| shown(ratios(None))));
-        Row::of(cells)
+        TextRow::of(cells)
     };
     let names = distinct(
         of.iter()
             .filter(|c| columns.contains(&c.within.as_str()))
             .map(|c| c.on()),
     );
-    let mut rows: Vec<Row> = names.iter().map(|on| row(on, &|c| c.on() == *on)).collect();
+    let mut rows: Vec<TextRow> = names.iter().map(|on| row(on, &|c| c.on() == *on)).collect();
     rows.push(row(MEAN, &|_| true));
     let mean = with_mean.then(|| "mean".to_owned());
-    Grid {
+    TextTable {
         title,
         note: "Above 1 is better; in the last row and a last column, geometric means.".to_owned(),
         head: std::iter::once("metric".to_owned())
@@ -249,9 +258,9 @@ fn ratio_table(title: String, of: &[&Comparison], columns: &[&str], with_mean: b
 }
 
 /// Every figure, a line each, in base units.
-fn comma_separated(card: &Card, table: &Table) -> Result<Vec<u8>, String> {
+fn comma_separated(card: &Card, table: &PublishedTable) -> Result<Vec<u8>, String> {
     let rows = table.figures.as_slice();
-    let study = |_: &Figure| Some(card.name.to_owned());
+    let study = |_: &PublishedFigure| Some(card.name.to_owned());
     let mut all = vec![Column {
         name: "study".to_owned(),
         values: ColumnValues::Text(rows.iter().map(study).collect()),
@@ -261,7 +270,7 @@ fn comma_separated(card: &Card, table: &Table) -> Result<Vec<u8>, String> {
         &[("workload", ColumnOf::Text(|f| &f.workload))],
     ));
     all.extend(card.factors.iter().enumerate().map(|(at, factor)| {
-        let level = |figure: &Figure| figure.levels.get(at).cloned();
+        let level = |figure: &PublishedFigure| figure.levels.get(at).cloned();
         Column {
             name: format!("level:{}", factor.name),
             values: ColumnValues::Text(rows.iter().map(level).collect()),
@@ -273,10 +282,10 @@ fn comma_separated(card: &Card, table: &Table) -> Result<Vec<u8>, String> {
             ("metric", ColumnOf::Text(|f| &f.metric.name)),
             ("unit", ColumnOf::Text(|f| &f.metric.unit)),
             ("better", ColumnOf::Text(|f| f.metric.better.word())),
-            ("value", ColumnOf::Real(Figure::value)),
+            ("value", ColumnOf::Real(PublishedFigure::value)),
             (
                 "too_short",
-                ColumnOf::Flag(|f| Some(f.reading == Reading::TooShort)),
+                ColumnOf::Flag(|f| Some(f.reading == PublishedValue::TooShort)),
             ),
             ("cpu_percent", ColumnOf::Real(|f| f.cpu_percent)),
             ("published_unit", ColumnOf::Text(|f| &f.original)),
@@ -285,14 +294,14 @@ fn comma_separated(card: &Card, table: &Table) -> Result<Vec<u8>, String> {
     TableForm::Csv.render(&DataTable { columns: all })
 }
 
-fn machine_readable(card: &Card, table: &Table) -> Value {
+fn machine_readable(card: &Card, table: &PublishedTable) -> Value {
     let figures = table.figures.iter().map(|figure| {
         json!({
             "workload": figure.workload,
             "metric": figure.metric,
             "levels": levels(card, &figure.levels),
             "value": figure.value(),
-            "too_short": figure.reading == Reading::TooShort,
+            "too_short": figure.reading == PublishedValue::TooShort,
             "cpu_percent": figure.cpu_percent,
             "published_unit": (!figure.derived()).then_some(&figure.original),
         })
@@ -364,7 +373,7 @@ mod tests {
     #[test]
     fn programs_get_every_figure_and_ratio() {
         for card in ALL {
-            let table = Table::of(card).unwrap();
+            let table = PublishedTable::of(card).unwrap();
             let lines: Vec<String> = text(card, "csv").lines().map(str::to_owned).collect();
             assert_eq!(lines.len(), table.figures.len() + 1);
             let columns = lines[0].split(',').count();
@@ -387,7 +396,7 @@ mod tests {
     #[test]
     fn no_ratio_is_left_out() {
         for card in ALL {
-            let all = comparisons(card, &Table::of(card).unwrap());
+            let all = comparisons(card, &PublishedTable::of(card).unwrap());
             let shown: usize = ratio_tables(card, &all)
                 .iter()
                 .map(|grid| {

@@ -1,6 +1,6 @@
 //! A page that is no report of a run: a title, facts, tables and lists, on a terminal or in Markdown.
 
-use super::content::Table;
+use super::content::TextTable;
 use super::{markdown, terminal};
 
 /// What a page holds.
@@ -13,14 +13,14 @@ pub(super) struct Sheet {
     /// Named facts; without a name: further words on the one before.
     pub(super) facts: Vec<(String, String)>,
     /// What follows, in order.
-    pub(super) parts: Vec<Part>,
+    pub(super) parts: Vec<SheetPart>,
 }
 
 /// A part of a page.
 #[derive(Debug, Clone)]
-pub(super) enum Part {
+pub(super) enum SheetPart {
     /// Figures.
-    Table(Table),
+    Table(TextTable),
     /// Sentences below a heading.
     List(String, Vec<String>),
 }

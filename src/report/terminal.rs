@@ -5,11 +5,11 @@ use comfy_table::{
 };
 
 use super::audited;
-use super::content::{self, Table};
+use super::content::{self, TextTable};
 use super::effects;
 use super::figure::{self, plain};
-use super::sheet::{Part, Sheet};
-use super::{Report, ReportOptions};
+use super::sheet::{Sheet, SheetPart};
+use super::{ReportForm, ReportOptions};
 use crate::record::Record;
 use crate::verdict::{State, Verdict};
 
@@ -23,7 +23,7 @@ const WIDTH_MIN: usize = 50;
 /// The form for terminals.
 pub(super) struct Terminal;
 
-impl Report for Terminal {
+impl ReportForm for Terminal {
     fn name(&self) -> &'static str {
         "terminal"
     }
@@ -120,7 +120,7 @@ fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: us
     for rows in (1..=table.rows.len()).rev() {
         let mut page = Page::new(options);
         let more = table.rows.len() - rows;
-        page.table(&Table {
+        page.table(&TextTable {
             note: String::new(),
             rows: table.rows[..rows].to_vec(),
             ..table.clone()
@@ -160,8 +160,8 @@ pub(super) fn sheet(sheet: &Sheet, colour: bool) -> String {
     }
     for part in &sheet.parts {
         match part {
-            Part::Table(table) => page.table(table),
-            Part::List(title, items) => {
+            SheetPart::Table(table) => page.table(table),
+            SheetPart::List(title, items) => {
                 page.heading(title);
                 items.iter().for_each(|item| page.item(item));
             }
@@ -218,7 +218,7 @@ impl Page {
             for table in content::beside(beside, verdict) {
                 self.table(&table);
             }
-            self.heading(&format!("What is not the same in {}", beside.study));
+            self.heading(&format!("How {} differs", beside.study));
             for note in content::beside_notes(beside) {
                 self.item(&note);
             }
@@ -294,7 +294,7 @@ impl Page {
         }
     }
 
-    fn table(&mut self, table: &Table) {
+    fn table(&mut self, table: &TextTable) {
         self.heading(&table.title);
         if !table.note.is_empty() {
             for line in wrap(&plain(&table.note), self.width - 2) {

@@ -3,171 +3,11 @@
 use super::*;
 use crate::event::{Event, WorkloadHead};
 use crate::record::sample;
-use crate::verdict::{
-    Beside, BesideRow, Cell, Comparison, ConfigurationRow, Interval, More, State, Word,
-};
+use crate::verdict::{Beside, BesideRow, Interval};
 
-/// A verdict of the right shape for a made-up record. Its intervals are no statistics.
-fn verdict(record: &Record) -> Verdict {
-    let rounds = record.complete_rounds();
-    let few = rounds.len() < 3;
-    let configurations = rows(record, &rounds);
-    let mut overall = Vec::new();
-    let mut workloads = Vec::new();
-    for (b, row) in configurations.iter().enumerate().skip(1) {
-        let word = match b % 4 {
-            1 => Word::Better {
-                at_least: 0.08,
-                at_most: 0.16,
-            },
-            2 => Word::Worse {
-                at_least: 0.1,
-                at_most: 0.3,
-            },
-            3 => Word::NoDifference { larger_than: 0.03 },
-            _ => Word::Undecided,
-        };
-        overall.push(comparison(&configurations[0], row, None, few, word));
-        for (at, head) in record.head.workloads.iter().enumerate() {
-            workloads.push(comparison(
-                &configurations[0],
-                row,
-                Some((at, head)),
-                few,
-                Word::Undecided,
-            ));
-        }
-    }
-    Verdict {
-        sentence: if few {
-            "Not enough rounds for a verdict yet: 0 of 3.".into()
-        } else {
-            format!(
-                "{} is faster than {} over all workloads, by 8 to 16 %.",
-                configurations[1].name, configurations[0].name
-            )
-        },
-        details: vec![
-            "On copy it is slower by 10 to 18 %: if copying is most of what you do, choose the other."
-                .into(),
-        ],
-        state: if few { State::TooFew } else { State::Decided },
-        rounds: rounds.len() as u32,
-        look: rounds.last().copied(),
-        looks: vec![3, 5, 8, 12],
-        confidence: 0.95,
-        margin: 0.05,
-        overall: if few { Vec::new() } else { overall },
-        workloads: if few { Vec::new() } else { workloads },
-        configurations,
-        effects: Vec::new(),
-        courses: Vec::new(),
-        more: few.then_some(More {
-            rounds: Some(3),
-            seconds: Some(95.0),
-        }),
-        notes: vec!["The page cache held 3 % of the data when clocks started.".into()],
-    }
-}
-
-fn rows(record: &Record, rounds: &[u32]) -> Vec<ConfigurationRow> {
-    record
-        .head
-        .configurations
-        .iter()
-        .enumerate()
-        .map(|(at, configuration)| ConfigurationRow {
-            configuration: at,
-            name: configuration.name.clone(),
-            levels: configuration.levels.clone(),
-            dropped_after: (at == 7).then_some(3),
-            overall: (rounds.len() >= 3).then_some(Interval {
-                estimate: 1.0 + 0.02 * at as f64,
-                low: 0.98 + 0.02 * at as f64,
-                high: 1.03 + 0.02 * at as f64,
-            }),
-            cells: cells(record, at, rounds),
-        })
-        .collect()
-}
-
-fn cells(record: &Record, configuration: usize, rounds: &[u32]) -> Vec<Cell> {
-    let mut cells = Vec::new();
-    for (w, workload) in record.head.workloads.iter().enumerate() {
-        for (m, metric) in workload.metrics.iter().enumerate() {
-            let values: Vec<(u32, f64)> = rounds
-                .iter()
-                .filter_map(|&round| {
-                    let trial = record.trial(round, configuration, w)?;
-                    Some((round, trial.metrics[m]?))
-                })
-                .collect();
-            cells.push(Cell {
-                workload: w,
-                workload_name: workload.name.clone(),
-                metric: metric.clone(),
-                primary: m == 0,
-                value: interval(&values),
-                rounds: values,
-            });
-        }
-    }
-    cells
-}
-
-fn interval(values: &[(u32, f64)]) -> Option<Interval> {
-    if values.len() < 2 {
-        return None;
-    }
-    let n = values.len() as f64;
-    let mean = values.iter().map(|(_, value)| value.ln()).sum::<f64>() / n;
-    let variance = values
-        .iter()
-        .map(|(_, value)| (value.ln() - mean).powi(2))
-        .sum::<f64>()
-        / (n - 1.0);
-    let half = 2.6 * (variance / n).sqrt();
-    Some(Interval {
-        estimate: mean.exp(),
-        low: (mean - half).exp(),
-        high: (mean + half).exp(),
-    })
-}
-
-fn comparison(
-    a: &ConfigurationRow,
-    b: &ConfigurationRow,
-    on: Option<(usize, &WorkloadHead)>,
-    few: bool,
-    word: Word,
-) -> Comparison {
-    let at = on.map_or(0, |(at, _)| at);
-    let of = |row: &ConfigurationRow| content::primary(row, at).unwrap().rounds.clone();
-    let rounds: Vec<(u32, f64)> = of(a)
-        .into_iter()
-        .zip(of(b))
-        .map(|((round, a), (_, b))| (round, b / a))
-        .collect();
-    let text = match word {
-        Word::Better { .. } => "faster by 8 to 16 %",
-        Word::Worse { .. } => "slower by 10 to 30 %",
-        Word::NoDifference { .. } => "no difference larger than 3 %",
-        Word::Undecided => "undecided: from 2 % slower to 8 % faster",
-        Word::TooFew => "too few rounds",
-        Word::Unpaired { .. } => "unpaired",
-    };
-    Comparison {
-        a: a.name.clone(),
-        b: b.name.clone(),
-        within: String::new(),
-        workload: on.map_or(String::new(), |(_, head)| head.name.clone()),
-        metric: on.map(|(_, head)| head.metrics[0].clone()),
-        ratio: if few { None } else { interval(&rounds) },
-        word: if few { Word::TooFew } else { word },
-        text: text.into(),
-        rounds,
-        robust: None,
-    }
+/// The verdict of the real judge.
+fn judged(record: &Record) -> Verdict {
+    crate::verdict::judge(&crate::verdict::Evidence::of(record))
 }
 
 fn records() -> Vec<(&'static str, Record)> {
@@ -190,7 +30,7 @@ fn options() -> ReportOptions {
 
 fn rendered(name: &str, record: &Record) -> String {
     let report = by_name(name).unwrap();
-    let bytes = report.render(record, &verdict(record), &options());
+    let bytes = report.render(record, &judged(record), &options());
     String::from_utf8(bytes).unwrap()
 }
 
@@ -371,7 +211,7 @@ fn a_terminal_of_any_width_holds_every_line() {
         for width in [50, 64, 80, 200] {
             let bytes = terminal::Terminal.render(
                 &record,
-                &verdict(&record),
+                &judged(&record),
                 &ReportOptions { width, ..options() },
             );
             let text = String::from_utf8(bytes).unwrap();
@@ -434,35 +274,33 @@ fn drawn(seed: u64) -> Record {
 fn the_answer_fits_a_screen_whatever_the_names_are() {
     for seed in 0..24 {
         let record = drawn(seed);
-        let judged = crate::verdict::judge(&crate::verdict::Evidence::of(&record));
-        for verdict in [&verdict(&record), &judged] {
-            let page = |colour| {
-                let options = ReportOptions {
-                    lines_max: Some(20),
-                    colour,
-                    ..options()
-                };
-                let bytes = terminal::Terminal.render(&record, verdict, &options);
-                String::from_utf8(bytes).unwrap()
+        let verdict = judged(&record);
+        let page = |colour| {
+            let options = ReportOptions {
+                lines_max: Some(20),
+                colour,
+                ..options()
             };
-            let text = page(false);
-            assert!(text.starts_with("VERDICT"), "{seed}");
-            assert!(text.lines().count() <= 20, "{seed}:\n{text}");
-            assert!(text.contains("stackrace re"), "{seed}: nothing to do next");
-            for line in text.lines() {
-                assert!(
-                    columns(line) <= 80,
-                    "{seed}: {} columns: {line}",
-                    columns(line)
-                );
-                assert!(!line.chars().any(char::is_control), "{seed}: {line:?}");
-            }
-            let mut bare = page(true);
-            for code in ["1;32", "1;33", "1", "0"] {
-                bare = bare.replace(&format!("\u{1b}[{code}m"), "");
-            }
-            assert_eq!(bare, text, "{seed}");
+            let bytes = terminal::Terminal.render(&record, &verdict, &options);
+            String::from_utf8(bytes).unwrap()
+        };
+        let text = page(false);
+        assert!(text.starts_with("VERDICT"), "{seed}");
+        assert!(text.lines().count() <= 20, "{seed}:\n{text}");
+        assert!(text.contains("stackrace re"), "{seed}: nothing to do next");
+        for line in text.lines() {
+            assert!(
+                columns(line) <= 80,
+                "{seed}: {} columns: {line}",
+                columns(line)
+            );
+            assert!(!line.chars().any(char::is_control), "{seed}: {line:?}");
         }
+        let mut bare = page(true);
+        for code in ["1;32", "1;33", "1", "0"] {
+            bare = bare.replace(&format!("\u{1b}[{code}m"), "");
+        }
+        assert_eq!(bare, text, "{seed}");
     }
 }
 
@@ -471,7 +309,7 @@ fn colour_adds_nothing_but_colour() {
     let record = sample::record(&sample::small());
     let coloured = terminal::Terminal.render(
         &record,
-        &verdict(&record),
+        &judged(&record),
         &ReportOptions {
             colour: true,
             ..options()
@@ -558,13 +396,13 @@ fn published_ratios_stand_beside_own_ones() {
         "xfs against ext4, cold",
         "gfs2 against ext3",
         "0.93*",
-        "no figure of storage",
+        "not a storage figure",
         "nothing stands for GFS2",
         "without a partner here: A",
     ];
     for name in ["terminal", "markdown", "html"] {
         let report = by_name(name).unwrap();
-        let text = report.render(&record, &verdict(&record), &options);
+        let text = report.render(&record, &judged(&record), &options);
         // Markdown escapes the star, and a terminal breaks lines.
         let text = String::from_utf8(text).unwrap().replace('\\', "");
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -575,7 +413,7 @@ fn published_ratios_stand_beside_own_ones() {
     }
     let text = by_name("json")
         .unwrap()
-        .render(&record, &verdict(&record), &options);
+        .render(&record, &judged(&record), &options);
     let page: serde_json::Value = serde_json::from_slice(&text).unwrap();
     assert_eq!(page["beside_published"]["rows"][0]["inside"], false);
     let page: serde_json::Value = serde_json::from_str(&rendered("json", &record)).unwrap();
@@ -597,7 +435,7 @@ fn a_change_midway_is_drawn_where_it_is() {
         trial.phases[0].series = (0..200).map(|at| (1, bytes(at))).collect();
         trial.phases[0].elapsed_ns = 20_000_000_000;
     }
-    let verdict = crate::verdict::judge(&crate::verdict::Evidence::of(&record));
+    let verdict = judged(&record);
     let report = by_name("html").unwrap();
     let page =
         String::from_utf8(report.render(&record, &verdict, &ReportOptions::default())).unwrap();
@@ -611,7 +449,7 @@ fn what_failed_is_said() {
     let record = sample::with_failure();
     for name in ["terminal", "markdown", "html", "json"] {
         let text = rendered(name, &record);
-        assert!(text.contains("1 trial failed import of xfs"), "{name}");
+        assert!(text.contains("xfs, import, round 3: failed"), "{name}");
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Broken;
+use super::executor::Broken;
 use crate::event::Event;
 use crate::record::{Index, Log, Record, RecordError};
 

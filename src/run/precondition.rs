@@ -22,7 +22,7 @@ impl Trial<'_> {
     /// # Errors
     /// How the trial ended that cannot follow.
     pub(super) fn precondition(&self, capacity: u64) -> Result<Preconditioned, Ended> {
-        let clock = &self.here.clock;
+        let clock = &self.executor.clock;
         let began = clock.now_ns();
         if capacity > 0 {
             self.write_over(capacity)?;
@@ -58,8 +58,8 @@ impl Trial<'_> {
 
     /// Writes a file of so many bytes [`FILLS`] times, each time to the device, and removes it.
     fn write_over(&self, bytes: u64) -> Result<(), Ended> {
-        let host = self.here.host;
-        let directory = self.raised.directory().join(".stackrace-fill");
+        let host = self.executor.host;
+        let directory = self.standing.directory().join(".stackrace-fill");
         let path = directory.join("data");
         host.create_dir(&directory)
             .map_err(|error| failed(&error.to_string()))?;

@@ -2,23 +2,35 @@
 //! only tells that it was called.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::io::Read;
+use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use stackrace_engine::PhaseOutcome;
 
+use super::executor::Turned;
+use super::turns::{TurnReporter, asked_for, execute_all};
 use super::*;
+use crate::agent::connection::{Closing, Connection, ConnectionError, Service, Task};
+use crate::agent::frame::WireFrame;
+use crate::agent::message::Turn;
+use crate::agent::message::{Assignment, COORDINATOR, TurnReply, TurnRequest, WorkerRequest};
+use crate::agent::router::Router;
+use crate::event::Event;
 use crate::event::{Better, ConfigurationHead, MetricHead, RunStarted};
 use crate::host::plan::{Fault, PlanHost};
 use crate::journal::Journal;
 use crate::record::{Record, Store};
 use crate::setting::SettingDoc;
 use crate::study::Kinds;
+use crate::study::Study;
 use crate::time::Clock;
+use crate::verdict::Verdict;
 use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
 
 thread_local! {
@@ -182,7 +194,7 @@ impl Storyteller<'_> {
 impl Watcher for Storyteller<'_> {
     fn begins(&self, start: &TrialStart<'_>) {
         self.steps();
-        if start.part == "raise" {
+        if start.part == "set up" {
             let text = std::fs::read_to_string(&self.log).unwrap();
             let order = self.ledger.lock().record().order_of(start.round).unwrap();
             let order = format!(
@@ -258,7 +270,7 @@ fn begin(text: &str) -> (tempfile::TempDir, Study, SharedLedger) {
 
 fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
     let (base, study, ledger) = begin(text);
-    let host = PlanHost::failing(fault);
+    let host = crate::stack::imagined(fault);
     let interrupt = Arc::new(Interrupt::default());
     STORY.take();
     FAILS.set(fail.to_owned());
@@ -269,7 +281,7 @@ fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
         ledger: ledger.clone(),
         log: base.path().join("runs/told/log.jsonl"),
     };
-    let race = Race {
+    let race = Coordinator {
         study: &study,
         ledger: ledger.clone(),
         watcher: &watcher,
@@ -302,11 +314,12 @@ fn here<'a>(
     tell: &'a dyn Fn(Event) -> Result<(), Broken>,
     watcher: &'a dyn Watcher,
     interrupt: Arc<Interrupt>,
-) -> Here<'a> {
-    Here {
+) -> LocalExecutor<'a> {
+    LocalExecutor {
         study,
         tell,
         host,
+        peers: &[],
         journal: Box::leak(Box::new(Journal::nowhere())),
         // Of this machine, which the imagined one knows, so that it is not made.
         scratch: PathBuf::from("/tmp"),
@@ -384,7 +397,7 @@ impl Run {
 /// One whole trial of a level.
 fn whole(level: &str) -> Vec<String> {
     let words = [
-        "raise *",
+        "set up *",
         "    mount",
         "prepare *",
         "  prepare *",
@@ -410,12 +423,12 @@ fn until(level: &str, last: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_trial_is_raised_prepared_settled_measured_and_lowered() {
+fn a_trial_sets_up_prepares_settles_measures_and_tears_down() {
     let run = run(Fault::Never, "");
     let orders = [run.order(1), run.order(2)].concat();
     let expected: Vec<String> = orders.iter().flat_map(|level| whole(level)).collect();
     assert_eq!(run.story, expected);
-    let trial = ["stack-raised", "trial", "stack-lowered"];
+    let trial = ["stack-set-up", "trial", "stack-torn-down"];
     let round = [
         &["round-started"],
         &trial[..],
@@ -434,7 +447,7 @@ fn a_trial_is_raised_prepared_settled_measured_and_lowered() {
 }
 
 #[test]
-fn a_configuration_whose_trial_fails_is_lowered_and_leaves_the_race() {
+fn a_configuration_whose_trial_fails_is_torn_down_and_not_tried_again() {
     for (fail, last) in [("prepare b", "prepare b"), ("measure b", "measure b")] {
         let run = run(Fault::Never, fail);
         let mut expected = Vec::new();
@@ -461,7 +474,7 @@ fn a_configuration_whose_trial_fails_is_lowered_and_leaves_the_race() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_raised_leaves_the_race() {
+fn a_configuration_that_cannot_be_set_up_is_not_tried_again() {
     let mounts = |run: &Run| -> Vec<usize> {
         let steps = run.steps.iter().enumerate();
         steps
@@ -482,7 +495,7 @@ fn a_configuration_that_cannot_be_raised_leaves_the_race() {
     let warning = story.remove(warned);
     assert_eq!(story, expected);
     assert!(
-        warning.starts_with(&format!("warned {}: cannot raise the stack", order[1])),
+        warning.starts_with(&format!("warned {}: cannot set up the stack", order[1])),
         "{warning}"
     );
     assert_eq!(run.ended(order[1]), ["failed"]);
@@ -492,7 +505,7 @@ fn a_configuration_that_cannot_be_raised_leaves_the_race() {
 }
 
 #[test]
-fn what_could_not_be_lowered_is_tried_again_before_the_next_trial() {
+fn a_tear_down_that_failed_is_tried_again_before_the_next_trial() {
     let steps = run(Fault::Never, "").steps;
     let at = steps.iter().position(|step| step.argv[0] == "umount");
     let run = run(Fault::Refused(at.unwrap() + 1), "");
@@ -501,7 +514,7 @@ fn what_could_not_be_lowered_is_tried_again_before_the_next_trial() {
     let mut story = run.story.clone();
     let warning = story.remove(expected.len());
     assert!(
-        warning.starts_with(&format!("warned {}: cannot lower the stack", order[0])),
+        warning.starts_with(&format!("warned {}: cannot tear down the stack", order[0])),
         "{warning}"
     );
     expected.push("    umount".to_owned());
@@ -512,7 +525,7 @@ fn what_could_not_be_lowered_is_tried_again_before_the_next_trial() {
 }
 
 #[test]
-fn an_interrupt_lowers_what_stands_and_begins_nothing() {
+fn an_interrupt_tears_down_what_stands_and_begins_nothing() {
     let run = run(Fault::Never, "interrupt b");
     let order = run.order(1);
     let before = order.iter().take_while(|level| **level != "b");
@@ -558,7 +571,7 @@ fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_configuration_is_
     assert_eq!(run.record.complete_rounds(), [1, 2, 3]);
 }
 
-/// One configuration's story from raising to lowering, with so many passes before the trial.
+/// One configuration's story from set-up to tear-down, with so many passes before the trial.
 fn worn_in(level: &str, passes: usize) -> Vec<String> {
     let whole = whole(level);
     let (raised, rest) = whole.split_at(2);
@@ -577,7 +590,7 @@ fn worn_in(level: &str, passes: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_stack_raised_anew_does_passes_until_they_are_steady() {
+fn a_stack_set_up_anew_does_passes_until_they_are_steady() {
     let text = format!("{STUDY}[trial]\nprecondition = \"snia\"\n");
     let run = run_study(&text, Fault::Never, "");
     let orders = [run.order(1), run.order(2)].concat();
@@ -642,76 +655,98 @@ at-most = "1 h"
 until = "never"
 "#;
 
-/// A place in a thread of its own, spoken with in lines of JSON; it is gone after so many of them.
-struct Imagined {
-    orders: Sender<Order>,
-    said: Receiver<String>,
-    left: usize,
+/// A worker on an imagined machine.
+struct ImaginedWorker {
+    text: String,
+    /// What goes wrong there.
+    fail: String,
     interrupt: Arc<Interrupt>,
+    /// Told what it leaves standing.
+    left: Mutex<Sender<Vec<String>>>,
 }
 
-impl Imagined {
-    /// The place, and what it leaves standing. `fail`: what goes wrong there.
-    fn new(text: &str, fail: &str, left: usize) -> (Self, JoinHandle<Vec<String>>) {
-        let (orders, ordered) = channel();
-        let (saying, said) = channel();
-        let interrupt = Arc::new(Interrupt::default());
-        let (text, fail, stop) = (text.to_owned(), fail.to_owned(), Arc::clone(&interrupt));
-        let thread = std::thread::spawn(move || {
-            FAILS.set(fail);
-            INTERRUPT.set(Some(Arc::clone(&stop)));
-            let (study, host) = (parsed(&text), PlanHost::new());
-            let say: Box<Say<'_>> = Box::new(move |said: &Said| {
-                let text = serde_json::to_string(said).unwrap();
-                saying.send(text).map_err(|gone| Broken(gone.to_string()))
-            });
-            let tell = |event| {
-                let event = Box::new(event);
-                say(&Said::Happened { event })
-            };
-            let teller = Teller(&*say);
-            let mut here = here(&study, &host, &tell, &teller, stop);
-            // That nobody listens any more is what some tests are about.
-            let _ = in_step(&mut here, ordered.into_iter(), &*say);
-            host.left()
-        });
-        let place = Self {
-            orders,
-            said,
-            left,
-            interrupt,
-        };
-        (place, thread)
+impl Service for ImaginedWorker {
+    fn serve(&self, _connection: &Arc<Connection>, _first: WorkerRequest, task: Task) {
+        FAILS.set(self.fail.clone());
+        INTERRUPT.set(Some(Arc::clone(&self.interrupt)));
+        let (study, host) = (parsed(&self.text), crate::stack::imagined(Fault::Never));
+        let reporter = TurnReporter(task.replies);
+        let tell = |event| reporter.happened(event);
+        let mut here = here(&study, &host, &tell, &reporter, Arc::clone(&self.interrupt));
+        let turns = asked_for(task.requests, Arc::clone(&self.interrupt));
+        // Some tests are about a coordinator that is lost.
+        let _ = execute_all(&mut here, turns, &reporter);
+        let _ = reporter.say(TurnReply::Closed);
+        self.left.lock().unwrap().send(host.left()).unwrap();
     }
 }
 
-impl Messenger for Imagined {
-    fn tell(&mut self, order: &Order) -> Result<(), String> {
-        let order = serde_json::to_string(order).unwrap();
-        let order = serde_json::from_str(&order).unwrap();
-        match self.left {
-            0 => Err("gone".to_owned()),
-            _ => self.orders.send(order).map_err(|gone| gone.to_string()),
-        }
-    }
+/// Reads so many frames, and then no more.
+struct FramesAtMost {
+    stream: UnixStream,
+    left: usize,
+    bytes: VecDeque<u8>,
+}
 
-    fn hear(&mut self) -> Result<Heard, String> {
-        if self.left == 0 {
-            return Err("gone".to_owned());
+impl Read for FramesAtMost {
+    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+        if self.bytes.is_empty() && self.left > 0 {
+            self.left -= 1;
+            if let Some(frame) = WireFrame::read(&mut self.stream)? {
+                frame.write(&mut self.bytes)?;
+            }
         }
-        self.left -= 1;
-        Ok(match self.said.recv() {
-            Ok(text) => Heard::Said(serde_json::from_str(&text).unwrap()),
-            Err(_) => Heard::Ended {
-                status: Some(0),
-                stderr: String::new(),
-            },
-        })
+        self.bytes.read(buffer)
     }
+}
 
-    fn interrupt(&mut self) {
-        self.interrupt.raise();
-    }
+/// A worker at a place, which is lost after so many replies; its interrupt, and what it leaves
+/// standing.
+fn imagined(
+    place: &str,
+    fail: &str,
+    left: usize,
+) -> (RemoteWorker, Arc<Interrupt>, Receiver<Vec<String>>) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let (sender, stands) = channel();
+    let interrupt = Arc::new(Interrupt::default());
+    let service = ImaginedWorker {
+        text: PLACES.to_owned(),
+        fail: fail.to_owned(),
+        interrupt: Arc::clone(&interrupt),
+        left: Mutex::new(sender),
+    };
+    let reader = theirs.try_clone().unwrap();
+    let worker = Connection::to_coordinator(Closing(theirs), Arc::new(service));
+    std::thread::spawn(move || worker.listen(reader));
+    let reader = FramesAtMost {
+        stream: ours.try_clone().unwrap(),
+        left,
+        bytes: VecDeque::new(),
+    };
+    let router = Router::new(Duration::ZERO);
+    let why = || ConnectionError::new("gone");
+    let connection = Connection::to_worker(&router, 1, reader, Closing(ours), Box::new(why));
+    let assignment = Assignment {
+        store: PathBuf::new(),
+        peers: Vec::new(),
+        name: String::new(),
+        text: String::new(),
+        seed: 0,
+        place: None,
+        wipe: Vec::new(),
+    };
+    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(assignment)));
+    // A place may be lost before anything is asked of it.
+    let Ok(conversation) = connection.open(COORDINATOR, &request) else {
+        return imagined(place, fail, left);
+    };
+    let place = place.to_owned();
+    let worker = RemoteWorker {
+        place,
+        conversation,
+    };
+    (worker, interrupt, stands)
 }
 
 /// Watches nothing.
@@ -723,26 +758,26 @@ impl Watcher for Nobody {
     fn warned(&self, _text: &str) {}
 }
 
-/// Goes on with a run at two places, of which `x` is gone after so many lines.
+/// Continues a run at two places, of which `x` is lost after so many replies.
 fn race_at_places(study: &Study, ledger: &SharedLedger, fail: &str, left: usize) -> Reason {
-    let (x, x_left) = Imagined::new(PLACES, fail, left);
-    let (y, y_left) = Imagined::new(PLACES, fail, usize::MAX);
-    let race = Race {
+    let (x, _, x_left) = imagined("x", fail, left);
+    let (y, _, y_left) = imagined("y", fail, usize::MAX);
+    let race = Coordinator {
         study,
         ledger: ledger.clone(),
         watcher: &Nobody,
     };
-    let mut places = Elsewhere {
+    let mut places = RemoteExecutor {
         study,
         ledger: ledger.clone(),
         watcher: &Nobody,
         interrupt: Arc::default(),
-        places: vec![("x".to_owned(), Box::new(x)), ("y".to_owned(), Box::new(y))],
+        workers: vec![x, y],
     };
     let reason = race.run(&mut places).unwrap();
     drop(places);
-    assert_eq!(x_left.join().unwrap(), [""; 0]);
-    assert_eq!(y_left.join().unwrap(), [""; 0]);
+    assert_eq!(x_left.recv().unwrap(), [""; 0]);
+    assert_eq!(y_left.recv().unwrap(), [""; 0]);
     reason
 }
 
@@ -769,7 +804,7 @@ fn result(record: &Record) -> Outcomes {
 /// The order, the trials and their figures are those of a run at one place; each place is asked
 /// for its own configurations alone.
 #[test]
-fn where_turns_are_taken_changes_nothing_of_the_run() {
+fn where_turns_are_executed_changes_nothing_of_the_run() {
     let here = run_study(PLACES, Fault::Never, "");
     let (_base, study, ledger) = begin(PLACES);
     assert_eq!(
@@ -840,15 +875,15 @@ fn an_interrupt_reaches_the_place_that_is_at_work() {
     let reason = race_at_places(&study, &ledger, "interrupt b", usize::MAX);
     assert_eq!(reason, Reason::Interrupted);
     let (_base, study, ledger) = begin(PLACES);
-    let (x, left) = Imagined::new(PLACES, "", usize::MAX);
-    let (interrupt, there) = (Arc::new(Interrupt::default()), Arc::clone(&x.interrupt));
+    let (x, there, left) = imagined("x", "", usize::MAX);
+    let interrupt = Arc::new(Interrupt::default());
     interrupt.raise();
-    let mut places = Elsewhere {
+    let mut places = RemoteExecutor {
         study: &study,
         ledger,
         watcher: &Nobody,
         interrupt,
-        places: vec![("x".to_owned(), Box::new(x))],
+        workers: vec![x],
     };
     let turn = Turn {
         round: 1,
@@ -856,9 +891,9 @@ fn an_interrupt_reaches_the_place_that_is_at_work() {
         configuration: 0,
         missing: vec![0, 1],
     };
-    assert_eq!(places.take(&turn).unwrap(), Turned::Interrupted);
+    assert_eq!(places.execute(&turn).unwrap(), Turned::Interrupted);
     assert!(there.raised());
     places.end().unwrap();
     drop(places);
-    assert_eq!(left.join().unwrap(), [""; 0]);
+    assert_eq!(left.recv().unwrap(), [""; 0]);
 }

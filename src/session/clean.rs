@@ -11,6 +11,7 @@ use super::temporary;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::{self, GROUND, Journal, JournalError, Undo};
+use crate::stack;
 use crate::time::{Clock, SystemClock};
 
 /// What became of one thing a dead run left.
@@ -27,7 +28,27 @@ pub(crate) enum Cleaned {
     Busy(PathBuf, String),
 }
 
+impl std::fmt::Display for Cleaned {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Listed(what) => write!(f, "would undo: {what}"),
+            Self::Undone(what) => write!(f, "undone: {what}"),
+            Self::Failed(what, why) => write!(f, "not undone: {what}: {why}"),
+            Self::Skipped(why) => write!(f, "left alone: {why}"),
+            Self::Busy(path, command) => {
+                let path = path.display();
+                write!(f, "left alone: {path} as `{command}` is still running")
+            }
+        }
+    }
+}
+
 impl Cleaned {
+    /// Whether something is left, also of a run that goes on: its directory is still needed.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.is_left() || matches!(self, Self::Skipped(_))
+    }
+
     /// Whether something is left that should not be.
     pub(crate) fn is_left(&self) -> bool {
         matches!(self, Self::Failed(..) | Self::Busy(..))
@@ -59,7 +80,7 @@ pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failu
             cleaned.push(Cleaned::Busy(path, command));
             continue;
         }
-        let report = journal::undo_all(&host, &journal)
+        let report = stack::undo_all(&host, &journal)
             .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
         let undone = report.undone.iter();
         cleaned.extend(undone.map(|undone| Cleaned::Undone(undone.to_string())));
@@ -103,13 +124,11 @@ pub(super) fn outlive(host: &LocalHost, path: &Path, journal: &Journal) -> Resul
         if let (
             GROUND,
             Undo::OnPeer {
-                node,
-                host: name,
-                undo,
+                host: name, undo, ..
             },
         ) = (&*entry.group, &entry.undo)
             && let Undo::RemoveTree(directory) = &**undo
-            && let Ok(peer) = journal::named(host, *node, name)
+            && let Ok(peer) = journal::named(host, name)
         {
             wait(peer, Some(directory))?;
         }

@@ -4,8 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::failure::Failure;
-use crate::agent::peer::Peer;
-use crate::agent::relay::Line;
+use crate::agent::remote_host::Peer;
 use crate::host::Host;
 use crate::host::local::{LocalHost, Sink};
 use crate::record::Store;
@@ -17,8 +16,8 @@ pub(crate) struct Context {
     pub(crate) store: Option<PathBuf>,
     /// The command line, for the record.
     pub(crate) command: Vec<String>,
-    /// Lines to the other machines of a stack, from number 2 on.
-    pub(crate) peers: Vec<Arc<Line>>,
+    /// The other machines of a stack, from number 2 on.
+    pub(crate) peers: Vec<Peer>,
 }
 
 impl Context {
@@ -47,11 +46,11 @@ impl Context {
 
     /// This machine with its peers; every command goes to `sink`.
     pub(crate) fn host(&self, sink: Sink) -> LocalHost {
-        let mut peers = crate::lab::peer::all(&sink);
-        for line in &self.peers {
-            let sink = Arc::clone(&sink);
-            peers.push(Box::new(Peer::relayed(Arc::clone(line), sink)));
-        }
+        let peers = self.peers.iter().map(|peer| -> Box<dyn Host> {
+            // Each peer tells of the commands it was given.
+            Box::new(peer.host(Arc::clone(&sink)))
+        });
+        let peers = peers.collect();
         LocalHost::new(sink).with_peers(peers)
     }
 }

@@ -11,7 +11,9 @@ use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::observe;
 use crate::record::{Record, RecordError, Store, run_id};
-use crate::run::{Broken, Here, Ledger, Race, Reason, SharedLedger, Venue, Watcher};
+use crate::run::{
+    Broken, Coordinator, Executor, Ledger, LocalExecutor, Reason, SharedLedger, Watcher,
+};
 use crate::study::Study;
 use crate::time::{Clock, SystemClock};
 use crate::verdict::{self, Evidence, Verdict};
@@ -112,10 +114,11 @@ pub(super) fn execute(
     let interrupt = observer.catch_interrupt(LEFT)?;
     let watcher = watch(study, store, &ledger, observer);
     let tell = |event| ledger.tell(event);
-    let mut here = Here {
+    let mut here = LocalExecutor {
         study,
         tell: &tell,
         host: &host,
+        peers: &context.peers,
         journal,
         scratch: store.run_dir(&run).join("mnt"),
         clock: Arc::new(SystemClock),
@@ -154,9 +157,9 @@ pub(crate) fn race(
     store: &Store,
     ledger: &SharedLedger,
     watcher: &dyn Watcher,
-    executor: &mut dyn Venue,
+    executor: &mut dyn Executor,
 ) -> FinishedRun {
-    let race = Race {
+    let race = Coordinator {
         study,
         ledger: ledger.clone(),
         watcher,

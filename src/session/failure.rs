@@ -88,6 +88,11 @@ impl Failure {
         self.kind.exit_code()
     }
 
+    /// What went wrong, and what to do.
+    pub(crate) fn into_parts(self) -> (String, String) {
+        (self.text, self.next)
+    }
+
     /// As it is printed.
     pub(crate) fn render(&self) -> String {
         // A refused study is rendered already, with its lines and carets.

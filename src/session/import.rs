@@ -108,7 +108,7 @@ pub(crate) fn keep(
         ledger.append(event)?;
     }
     let verdict = verdict::judge(&Evidence::of(ledger.record()));
-    ledger.append(Event::Looked {
+    ledger.append(Event::Checked {
         rounds: verdict.rounds,
         sentence: verdict.sentence,
         dropped: Vec::new(),

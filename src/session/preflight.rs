@@ -5,11 +5,11 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::failure::Failure;
-use crate::host::plan::{PlanHost, Step};
+use crate::host::plan::{Fault, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
 use crate::plan::{MachineFacts, Plan};
-use crate::stack::{Danger, Site, StackError};
+use crate::stack::{self, Danger, Site, StackError};
 use crate::study::{Configuration, Policy, Study};
 use crate::unit;
 
@@ -60,6 +60,19 @@ pub(crate) fn dangers(study: &Study, wipe: &[String]) -> Vec<Danger> {
     all
 }
 
+/// The same in words; empty where nothing is lost and nothing speaks against it.
+pub(crate) fn dangers_text(study: &Study) -> String {
+    let dangers = dangers(study, &[]);
+    let lines = dangers.iter().map(|danger| match danger {
+        Danger::Lost(what) => format!("would be lost {what}\n"),
+        Danger::Refused(error) => format!("refused: {error}\n  next: {}\n", error.next()),
+    });
+    match dangers.is_empty() {
+        true => String::new(),
+        false => format!("\nDisks that are named\n{}", lines.collect::<String>()),
+    }
+}
+
 /// Refuses a study that names a disk which may not be written over, before anything is touched.
 pub(super) fn check_dangers(study: &Study, wipe: &[String]) -> Result<(), Failure> {
     for danger in dangers(study, wipe) {
@@ -78,7 +91,7 @@ fn commands(
     index: usize,
     configuration: &Configuration,
 ) -> Result<Vec<String>, String> {
-    let host = PlanHost::new();
+    let host = stack::imagined(Fault::Never);
     let journal = Journal::nowhere();
     let site = Site {
         host: &host,
@@ -87,6 +100,7 @@ fn commands(
         tag: format!("r1-t{index}"),
         seed: 0,
         wipe: &[],
+        undo: stack::undo_kinds(),
     };
     // The store itself is part of every run and says nothing of the stack.
     let of_stack = |step: &&Step| {
@@ -130,7 +144,7 @@ fn on_this_machine<T>(
                 .configurations
                 .iter()
                 .map(|configuration| &configuration.stack);
-            let missing = crate::stack::missing(stacks, &host);
+            let missing = stack::missing(stacks, &host);
             let words = missing
                 .iter()
                 .map(|need| format!("{need}\n  next: {}", need.next()));

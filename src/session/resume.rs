@@ -11,9 +11,10 @@ use super::observer::Observer;
 use super::{preflight, study_file};
 use crate::event::Event;
 use crate::host::local::LocalHost;
-use crate::journal::{self, Journal};
+use crate::journal::Journal;
 use crate::record::{Log, Record, RecordError, Store};
 use crate::run::{Ledger, SharedLedger};
+use crate::stack;
 use crate::study::Study;
 use crate::time::{Clock, SystemClock};
 
@@ -146,7 +147,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
         ))
         .next("wait until it has ended, or end it")
     })?;
-    let report = journal::undo_all(&host, &journal)
+    let report = stack::undo_all(&host, &journal)
         .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     match report.failed.first() {
         None => Ok((journal, report.undone.len())),

@@ -5,7 +5,8 @@ use std::path::PathBuf;
 use super::context::{Context, entropy};
 use super::failure::Failure;
 use crate::host::local::LocalHost;
-use crate::journal::{self, Journal};
+use crate::journal::Journal;
+use crate::stack;
 
 /// Where in the store the journals of such work are while it goes on.
 pub(super) const DIRECTORY: &str = "probes";
@@ -32,7 +33,7 @@ pub(crate) fn work<T>(
         .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     let result = work(&journal, &id);
     // Also after a failure: the work may have created something before it.
-    let undone = journal::undo_all(host, &journal)
+    let undone = stack::undo_all(host, &journal)
         .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     if let Some((what, why)) = undone.failed.first() {
         return Err(Failure::unable(format!("{what}: {why}")).next("stackrace clean"));

@@ -28,7 +28,7 @@ impl Stack {
                 devices: built.devices,
                 entries: setup.entries,
                 mounts: setup.mounts,
-                pools: setup.pools,
+                movable: setup.movable,
                 awaited: setup.awaited,
                 backing: setup.backing,
                 others: setup.others,

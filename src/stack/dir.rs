@@ -6,7 +6,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use std::path::PathBuf;
 
@@ -19,6 +19,11 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "dir = { path = \"/srv\" }",
     parse,
+    tried: Tried {
+        shapes: &[&["dir = { path = \"/tmp\" }"]],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Dir {

@@ -4,7 +4,7 @@
 //! zeroes inode tables during the first trials, and blocks that were laid out are not discarded.
 
 use crate::event::Fact;
-use crate::host::{Host, argv};
+use crate::host::{Host, Package, argv};
 use crate::setting::SettingDoc;
 use crate::stack::common::{
     options,
@@ -12,12 +12,17 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::LayerKind;
+use crate::stack::layer::{KillStack, LayerKind, ON_A_DISK, Tried};
 use std::ffi::OsStr;
 use std::path::Path;
 
 /// What is given to `mkfs` where the study gives no `-E` of its own.
 pub(crate) const EXTENDED: &str = "lazy_itable_init=0,lazy_journal_init=0,nodiscard";
+
+const PACKAGES: &[Package] = &[Package::new(
+    "e2fsprogs",
+    &["mkfs.ext2", "mkfs.ext3", "mkfs.ext4", "dumpe2fs"],
+)];
 
 const SETTINGS: &[SettingDoc] = &[
     SettingDoc {
@@ -42,6 +47,14 @@ pub(crate) const EXT2: LayerKind = LayerKind {
         );
         EXT.parse(settings)
     },
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.ext2")],
+    tried: Tried {
+        on_devices: &[(1, &["ext2 = {}"])],
+        changes: &["mkfs.ext2"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 /// ext3.
@@ -59,6 +72,14 @@ pub(crate) const EXT3: LayerKind = LayerKind {
         );
         EXT.parse(settings)
     },
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.ext3")],
+    tried: Tried {
+        on_devices: &[(1, &["ext3 = {}"])],
+        changes: &["mkfs.ext3"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 /// ext4.
@@ -76,6 +97,23 @@ pub(crate) const EXT4: LayerKind = LayerKind {
         );
         EXT.parse(settings)
     },
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.ext4")],
+    reads: &[header],
+    tried: Tried {
+        shapes: &[
+            &[
+                "loop = { size = \"1 GiB\" }",
+                "ext4 = { mount = [\"noatime\"] }",
+            ],
+            &[ON_A_DISK, "ext4 = {}"],
+        ],
+        on_devices: &[(1, &["ext4 = {}"])],
+        kills: &[KillStack::on_one("ext4", ("64 MiB", 1), &["ext4 = {}"])],
+        changes: &["mkfs.ext4"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 /// Lines of `dumpe2fs -h` that say how the file system was made.
@@ -101,6 +139,7 @@ const fn version(name: &'static str, tools: &'static [&'static str]) -> Plain {
     Plain {
         name,
         tools,
+        packages: PACKAGES,
         keeping: |mkfs| match mkfs.iter().any(|word| word.starts_with("-E")) {
             true => &[],
             false => &["-E", EXTENDED],

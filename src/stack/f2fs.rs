@@ -1,14 +1,14 @@
 //! F2FS on one device.
 
 use crate::event::Fact;
-use crate::host::Host;
+use crate::host::{Host, Package};
 use crate::stack::common::{
     block, options,
     plain::{self, Plain},
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::LayerKind;
+use crate::stack::layer::{KillStack, LayerKind, Tried};
 use std::path::Path;
 
 /// What the driver tells of a mounted file system.
@@ -23,11 +23,23 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "f2fs = { mkfs = [\"-O\", \"extra_attr\"], mount = [\"noatime\"] }",
     parse: |settings| F2FS.parse(settings),
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.f2fs")],
+    tried: Tried {
+        on_devices: &[(1, &["f2fs = {}"])],
+        kills: &[KillStack::on_one("f2fs", ("128 MiB", 1), &["f2fs = {}"])],
+        changes: &["mkfs.f2fs"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
+
+const PACKAGES: &[Package] = &[Package::new("f2fs-tools", &["mkfs.f2fs", "dump.f2fs"])];
 
 const F2FS: &Plain = &Plain {
     name: "f2fs",
     tools: &["mkfs.f2fs", "wipefs", "mount", "umount"],
+    packages: PACKAGES,
     keeping: |_| &["-t", "0"],
     uuid: |uuid| ["-U".to_string(), uuid.to_string()],
     geometry: told,

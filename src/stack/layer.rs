@@ -3,7 +3,10 @@
 use super::error::LayerError;
 use super::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
 use super::setup::Setup;
-use crate::host::{Host, LabDisk, Needs};
+use crate::event::Fact;
+use crate::host::imagined::Tool;
+use crate::host::{Host, LabDisk, Needs, Package};
+use crate::journal::UndoKind;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use std::path::PathBuf;
 
@@ -23,6 +26,99 @@ pub(crate) struct LayerKind {
     pub(crate) example: &'static str,
     /// Makes a layer of settings that have been checked against `settings`.
     pub(crate) parse: fn(&Settings) -> Result<Box<dyn Layer>, Refusal>,
+    /// Packages with its programs; the lab's guests have them all.
+    pub(crate) packages: &'static [Package],
+    /// How it undoes what only its own tools can undo.
+    pub(crate) undo: &'static [UndoKind],
+    /// Its programs as a plan imagines them.
+    pub(crate) imagined: &'static [Tool],
+    /// What it reads out of what its tools print: none of these may fail on any text.
+    pub(crate) reads: &'static [fn(&str) -> Vec<Fact>],
+    /// The stacks it is tested with.
+    pub(crate) tried: Tried,
+}
+
+impl LayerKind {
+    /// A kind that has nothing of its own yet; what is required is empty.
+    pub(crate) const EMPTY: Self = Self {
+        name: "",
+        summary: "",
+        settings: &[],
+        takes: Takes::Nothing,
+        gives: GivesKind::Directory,
+        example: "",
+        parse: |settings| Err(Refusal::at(&settings.span, "this layer cannot be made", "")),
+        packages: &[],
+        undo: &[],
+        imagined: &[],
+        reads: &[],
+        tried: Tried::NOWHERE,
+    };
+}
+
+/// One and two of the disks that the imagined machine of the tests has.
+pub(crate) const ON_A_DISK: &str =
+    "devices = { ids = [\"disk-of-test-1\"], size = \"1 GiB\", model = \"TEST\" }";
+pub(crate) const ON_TWO_DISKS: &str = "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }";
+
+/// Layers as a study writes them, one line each, bottom up.
+pub(crate) type Shape = &'static [&'static str];
+
+/// The stacks a kind of layer is tested with.
+pub(crate) struct Tried {
+    /// Whole stacks in which every step fails once, on an imagined machine.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests set these up"))]
+    pub(crate) shapes: &'static [Shape],
+    /// What can stand on so many devices: random stacks are put together of these.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests set these up"))]
+    pub(crate) on_devices: &'static [(usize, Shape)],
+    /// Stacks in which the program is killed at every command, in guests of the lab.
+    pub(crate) kills: &'static [KillStack],
+    /// Programs that change something: it is killed before and after each of them.
+    pub(crate) changes: &'static [&'static str],
+    /// A line for a shell that prints what of such a layer stands; `$places` are options for grep that
+    /// find the paths of the test.
+    pub(crate) standing: &'static str,
+}
+
+impl Tried {
+    /// Not tested with anything.
+    pub(crate) const NOWHERE: Self = Self {
+        shapes: &[],
+        on_devices: &[],
+        kills: &[],
+        changes: &[],
+        standing: "",
+    };
+}
+
+/// One stack in which the program is killed.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct KillStack {
+    /// What the test calls it.
+    pub(crate) name: &'static str,
+    /// Size and number of the disks it stands on; none: on no disk.
+    pub(crate) disks: (&'static str, usize),
+    /// Its layers; `{server}` is where a server is: `same`, or `peer` with two machines.
+    pub(crate) layers: Shape,
+    /// How many machines it can be set up on.
+    pub(crate) machines: &'static [usize],
+}
+
+impl KillStack {
+    /// A stack on one machine.
+    pub(crate) const fn on_one(
+        name: &'static str,
+        disks: (&'static str, usize),
+        layers: Shape,
+    ) -> Self {
+        Self {
+            name,
+            disks,
+            layers,
+            machines: &[1],
+        }
+    }
 }
 
 /// One layer with its settings.

@@ -1,9 +1,11 @@
 //! What is compared: layers from the devices up to the directory the workload runs in.
 //!
 //! A layer takes what the one below gives (nothing, or devices) and gives devices or a directory.
-//! It is *raised* (each creation journalled before it happens), *described* (read back from the
-//! system, never copied from the study), *settled* between trials and *lowered* from the journal
-//! alone. A new layer is one file here and one line in [`ALL`].
+//! It is *set up* (each creation journalled before it happens), *described* (read back from the
+//! system, never copied from the study), *settled* between trials and *torn down* from the journal
+//! alone. A layer is one file or folder here, with its undo, its
+//! tools as a plan imagines them, its packages and the stacks it is tested with, and one line in
+//! [`ALL`].
 
 mod afp;
 mod bcachefs;
@@ -51,7 +53,11 @@ pub(crate) use {
 };
 
 use crate::event::Fact;
-use common::{block, guard, options};
+use crate::host::plan::{Fault, PlanHost};
+use crate::host::{Host, Package};
+use crate::journal::{self, EntryId, Journal, JournalError, UndoKind, UndoReport};
+use common::{block, guard, line, options};
+use std::sync::LazyLock;
 
 /// Every kind of layer, alphabetical.
 pub(crate) const ALL: &[LayerKind] = &[
@@ -80,29 +86,61 @@ pub(crate) const ALL: &[LayerKind] = &[
     zfs::VOLUME,
 ];
 
+/// The ways all layers undo what only their own tools can undo.
+pub(crate) fn undo_kinds() -> &'static [&'static UndoKind] {
+    static KINDS: LazyLock<Vec<&UndoKind>> = LazyLock::new(|| {
+        let kinds = ALL.iter().flat_map(|kind| kind.undo);
+        kinds.chain([&line::CLEAR]).collect()
+    });
+    &KINDS
+}
+
+/// Undoes everything that is pending in a journal.
+///
+/// # Errors
+/// As [`journal::undo_all`].
+pub(crate) fn undo_all(host: &dyn Host, journal: &Journal) -> Result<UndoReport, JournalError> {
+    journal::undo_all(host, journal, undo_kinds())
+}
+
+/// Undoes those of these entries that are pending in a journal.
+///
+/// # Errors
+/// As [`journal::undo_all`].
+pub(crate) fn undo_entries(
+    host: &dyn Host,
+    journal: &Journal,
+    ids: &[EntryId],
+) -> Result<UndoReport, JournalError> {
+    journal::undo_entries(host, journal, ids, undo_kinds())
+}
+
+/// An imagined machine that has the programs of all layers, and fails as told.
+pub(crate) fn imagined(fault: Fault) -> PlanHost {
+    let tools = ALL.iter().flat_map(|kind| kind.imagined);
+    PlanHost::new(tools.chain(line::IMAGINED).copied().collect(), fault)
+}
+
+/// Packages that the layers need in a guest of the lab with this system.
+pub(crate) fn packages(system: &str) -> Vec<Package> {
+    let all = ALL.iter().flat_map(|kind| kind.packages).copied();
+    let mut packages: Vec<Package> = all
+        .filter(|package| package.only_on.is_none_or(|only| only == system))
+        .collect();
+    packages.sort_unstable_by_key(|package| package.name);
+    packages.dedup();
+    packages
+}
+
 /// Everything that reads what the tools and the kernel print, on one text.
 pub(crate) fn read_back(text: &str) -> Vec<Fact> {
-    let mut facts = xfs::sections(text);
-    facts.extend(ext::header(text));
-    facts.extend(btrfs::lines("space", text));
-    facts.extend(
-        btrfs::profile_of(text, "Data")
-            .iter()
-            .map(|profile| Fact::new("profile", *profile)),
-    );
+    let of_layers = ALL.iter().flat_map(|kind| kind.reads);
+    let mut facts: Vec<Fact> = of_layers.flat_map(|read| read(text)).collect();
     let words: Vec<String> = text.split(',').map(str::to_string).collect();
     let (asked, in_force) = words.split_at(words.len().min(8));
     facts.extend(options::missing(asked, in_force));
     facts.push(Fact::new("scheduler", block::chosen(text)));
-    let properties = [zfs::lines(text), zfs::table(text)].concat();
-    facts.extend(zfs::facts(&[], &properties));
-    facts.extend(zfs::ashift(text).map(|ashift| Fact::new("ashift", ashift.to_string())));
-    facts.push(Fact::new("layout", zfs::layout(text, "")));
-    facts.extend(bcachefs::options_of(text));
-    facts.extend(md::exported(text));
-    facts.extend(lvm::reported(text).iter().flatten().map(lvm::Volume::fact));
     facts.extend(guard::pool_of(text).map(|pool| Fact::new("pool", pool)));
-    facts.extend(tmpfs::available(text).map(|bytes| Fact::new("free", bytes.to_string())));
     facts
 }
 

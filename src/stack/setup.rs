@@ -24,7 +24,7 @@ pub(crate) struct Setup<'a> {
     outlived: bool,
     pub(super) entries: Vec<EntryId>,
     pub(super) mounts: Vec<Mounted>,
-    pub(super) pools: Vec<Movable>,
+    pub(super) movable: Vec<Movable>,
     pub(super) awaited: Vec<PathBuf>,
     pub(super) backing: Vec<(usize, PathBuf)>,
     pub(super) others: Vec<(usize, PathBuf)>,
@@ -51,13 +51,13 @@ pub(crate) struct Mounted {
     pub(crate) survives: bool,
 }
 
-/// A pool of ours, cold once it was exported.
+/// Something of ours that is cold once it was taken away and brought back.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Movable {
-    /// Its name.
-    pub(crate) pool: String,
-    /// A directory of links to its devices and nothing else.
-    pub(crate) links: PathBuf,
+pub(super) struct Movable {
+    /// What takes it away.
+    pub(super) away: Vec<OsString>,
+    /// What brings it back.
+    pub(super) back: Vec<OsString>,
 }
 
 /// How often a device that a tool has just made is looked for, and how long is waited between.
@@ -77,7 +77,7 @@ impl<'a> Setup<'a> {
             outlived: false,
             entries: Vec::new(),
             mounts: Vec::new(),
-            pools: Vec::new(),
+            movable: Vec::new(),
             awaited: Vec::new(),
             backing: Vec::new(),
             others: Vec::new(),
@@ -158,7 +158,7 @@ impl<'a> Setup<'a> {
 
     /// What stands until now stays when settling: somebody serves it, or has it open.
     pub(crate) fn keep_standing(&mut self) {
-        self.pools.clear();
+        self.movable.clear();
         self.awaited.clear();
         for mount in &mut self.mounts {
             mount.survives = false;
@@ -230,14 +230,12 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Says in the journal what the workload may make.
-    pub(crate) fn may_be_made(&mut self, undo: Undo) -> Result<(), LayerError> {
-        self.will(undo)?;
-        Ok(())
-    }
-
     /// Says in the journal what a command is about to make, then runs it.
-    pub(crate) fn make(&mut self, undo: Undo, command: &[OsString]) -> Result<Output, LayerError> {
+    pub(crate) fn make(
+        &mut self,
+        undo: impl Into<Undo>,
+        command: &[OsString],
+    ) -> Result<Output, LayerError> {
         self.will(undo)?;
         Ok(self.host().must(command)?)
     }
@@ -257,7 +255,7 @@ impl<'a> Setup<'a> {
             .take(1)
             .map(|daemon| daemon.program)
             .collect();
-        self.will(Undo::EndServer {
+        self.will(Undo::EndProcess {
             program,
             mark: self.mark.clone(),
         })?;
@@ -289,13 +287,9 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Says that a pool is exported and imported to make it cold. `links` is a directory of links
-    /// to its devices and nothing else.
-    pub(crate) fn moves(&mut self, pool: &str, links: &Path) {
-        self.pools.push(Movable {
-            pool: pool.to_string(),
-            links: links.to_path_buf(),
-        });
+    /// Says that something is taken away and brought back to make it cold.
+    pub(crate) fn moves(&mut self, away: Vec<OsString>, back: Vec<OsString>) {
+        self.movable.push(Movable { away, back });
     }
 
     /// The run's own directory, absolute and without links; created where it is missing.
@@ -321,7 +315,8 @@ impl<'a> Setup<'a> {
     }
 
     /// Says in the journal how what is about to be made is undone.
-    pub(crate) fn will(&mut self, undo: Undo) -> Result<EntryId, LayerError> {
+    pub(crate) fn will(&mut self, undo: impl Into<Undo>) -> Result<EntryId, LayerError> {
+        let undo = undo.into();
         let undo = match self.node {
             1 => undo,
             node => Undo::on(node, self.host, undo),
@@ -397,27 +392,6 @@ impl<'a> Setup<'a> {
         Ok(())
     }
 
-    /// Attaches a loop device to a file; the command is `losetup --find --show` and the options.
-    /// Returns the device.
-    pub(crate) fn attach_loop(
-        &mut self,
-        options: &[String],
-        file: &Path,
-    ) -> Result<PathBuf, LayerError> {
-        self.will(Undo::DetachLoop(file.to_path_buf()))?;
-        let mut command = argv(["losetup", "--find", "--show"]);
-        command.extend(options.iter().map(OsString::from));
-        command.push(file.into());
-        let output = self.host().must(&command)?;
-        match output.stdout.trim() {
-            "" => Err(LayerError::refused(
-                format!("losetup named no device for {}", file.display()),
-                "",
-            )),
-            device => Ok(PathBuf::from(device)),
-        }
-    }
-
     /// Mounts a file system of ours at a new mount point and returns it.
     pub(crate) fn mount(
         &mut self,
@@ -479,7 +453,12 @@ impl<'a> Setup<'a> {
 
     /// Undoes everything until now; what could not be undone, each with why.
     pub(super) fn tear_down(&self) -> Vec<String> {
-        match undo_entries(self.site.host, self.site.journal, &self.entries) {
+        match undo_entries(
+            self.site.host,
+            self.site.journal,
+            &self.entries,
+            self.site.undo,
+        ) {
             Ok(report) => report
                 .failed
                 .iter()

@@ -1,7 +1,7 @@
 //! Where a stack is set up, and for whom.
 
 use crate::host::Host;
-use crate::journal::Journal;
+use crate::journal::{Journal, UndoKind};
 use std::path::PathBuf;
 
 /// Where a stack is raised, and for whom.
@@ -19,4 +19,6 @@ pub(crate) struct Site<'a> {
     pub(crate) seed: u64,
     /// Ids of devices that may be wiped although they carry something, repeated on the command line.
     pub(crate) wipe: &'a [String],
+    /// How layers undo what only their own tools can undo.
+    pub(crate) undo: &'static [&'static UndoKind],
 }

@@ -2,7 +2,7 @@
 //! goes.
 
 use crate::event::{Fact, LayerFacts, Settled};
-use crate::host::{Host, HostError, argv};
+use crate::host::{Host, HostError};
 use crate::journal::{self, EntryId, undo_entries, unmount, until_free};
 use crate::stack::common::line;
 use crate::stack::error::{LayerError, StackError};
@@ -19,19 +19,19 @@ const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 #[must_use = "a stack stands until it is lowered"]
 #[derive(Debug)]
 pub(crate) struct StandingStack {
-    pub(crate) directory: PathBuf,
-    pub(crate) bare: Option<Bare>,
-    pub(crate) facts: Vec<LayerFacts>,
-    pub(crate) devices: Vec<String>,
-    pub(crate) entries: Vec<EntryId>,
-    pub(crate) mounts: Vec<Mounted>,
-    pub(crate) pools: Vec<Movable>,
-    pub(crate) awaited: Vec<PathBuf>,
-    pub(crate) backing: Vec<(usize, PathBuf)>,
-    pub(crate) others: Vec<(usize, PathBuf)>,
-    pub(crate) nodes: usize,
+    pub(super) directory: PathBuf,
+    pub(super) bare: Option<Bare>,
+    pub(super) facts: Vec<LayerFacts>,
+    pub(super) devices: Vec<String>,
+    pub(super) entries: Vec<EntryId>,
+    pub(super) mounts: Vec<Mounted>,
+    pub(super) movable: Vec<Movable>,
+    pub(super) awaited: Vec<PathBuf>,
+    pub(super) backing: Vec<(usize, PathBuf)>,
+    pub(super) others: Vec<(usize, PathBuf)>,
+    pub(super) nodes: usize,
     /// What tells this start of each machine from any other, from node 2 on.
-    pub(crate) boots: Vec<String>,
+    pub(super) boots: Vec<String>,
 }
 
 /// A machine of the stack by its number.
@@ -123,9 +123,9 @@ impl StandingStack {
         for mount in again.iter().rev() {
             unmount(on(host, mount.node)?, &mount.path)?;
         }
-        let away: &[Movable] = if remount { &self.pools } else { &[] };
+        let away: &[Movable] = if remount { &self.movable } else { &[] };
         for movable in away.iter().rev() {
-            until_free(host, &argv(["zpool", "export", &movable.pool]))?;
+            until_free(host, &movable.away)?;
         }
         // Unmounting made the upper file system write to files of the lower one, whose pages are
         // dirty now and would survive the dropping.
@@ -153,11 +153,8 @@ impl StandingStack {
     }
 
     fn come_back(&self, host: &dyn Host, away: &[Movable]) -> Result<(), LayerError> {
-        for Movable { pool, links } in away {
-            let mut command = argv(["zpool", "import", "-d"]);
-            command.push(links.clone().into());
-            command.extend(argv(["-o", "cachefile=none", pool]));
-            host.must(&command)?;
+        for Movable { back, .. } in away {
+            host.must(back)?;
         }
         if !away.is_empty() {
             for device in &self.awaited {
@@ -192,8 +189,8 @@ impl StandingStack {
     /// # Errors
     /// What could not be undone, and who holds it; it stays in the journal.
     pub(crate) fn tear_down(self, site: &Site<'_>) -> Result<(), StackError> {
-        let report =
-            undo_entries(site.host, site.journal, &self.entries).map_err(StackError::whole)?;
+        let report = undo_entries(site.host, site.journal, &self.entries, site.undo)
+            .map_err(StackError::whole)?;
         let mut failed = report.failed.into_iter();
         let Some((undo, why)) = failed.next() else {
             return Ok(());

@@ -2,12 +2,13 @@
 
 use super::common::filesystem;
 use super::gives::{Device, Origin};
-use super::testing::{layer, settings, site, stack, try_layer};
+use super::layer::{ON_A_DISK, ON_TWO_DISKS, Shape};
+use super::testing::{layer, site, stack, try_layer};
 use super::*;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::host::plan::{Fault, PlanHost};
-use crate::journal::{Journal, undo_all};
+use crate::journal::Journal;
 use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -120,7 +121,7 @@ fn what_does_not_fit_is_said_in_words() {
 fn what_a_peer_serves_may_be_replicated_to_a_third_machine() {
     let base = tempfile::tempdir().unwrap();
     let scratch = base.path().canonicalize().unwrap();
-    let host = PlanHost::new();
+    let host = imagined(Fault::Never);
     let journal = Journal::nowhere();
     let site = site(&host, &journal, &scratch);
     let disk = "lab-disks = { size = \"1 GiB\" }";
@@ -205,7 +206,7 @@ fn what_is_needed_is_needed_where_it_is_used() {
 fn a_server_that_runs_is_left_alone() {
     let base = tempfile::tempdir().unwrap();
     let scratch = base.path().canonicalize().unwrap();
-    let host = PlanHost::new();
+    let host = imagined(Fault::Never);
     let journal = Journal::nowhere();
     let at = || site(&host, &journal, &scratch);
     let site = at();
@@ -439,7 +440,7 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
 fn a_plan_shows_every_step_in_order() {
     let base = tempfile::tempdir().unwrap();
     let scratch = base.path().canonicalize().unwrap();
-    let host = PlanHost::new();
+    let host = imagined(Fault::Never);
     let journal = Journal::nowhere();
     let site = site(&host, &journal, &scratch);
     let stack = stack(&[
@@ -497,143 +498,10 @@ fn a_plan_shows_every_step_in_order() {
     assert_eq!(std::fs::read_dir(&scratch).unwrap().count(), 0);
 }
 
-/// Every shape of stack the faults are tried on.
-const SHAPES: &[&[&str]] = &[
-    &[
-        "loop = { size = \"1 GiB\" }",
-        "ext4 = { mount = [\"noatime\"] }",
-    ],
-    &["loop = { size = \"1 GiB\" }", "xfs = {}"],
-    &[
-        "loop = { size = \"1 GiB\", count = 4 }",
-        "btrfs = { profile = \"raid10\" }",
-    ],
-    &[
-        "lab-disks = { size = \"1 GiB\" }",
-        "drbd = { protocol = \"A\", net = [\"max-buffers 8000\"], delay = \"1 ms\", rate = \"12.5 MB\" }",
-        "ext3 = {}",
-    ],
-    &[
-        "loop = { size = \"1 GiB\" }",
-        "drbd = { state = \"disconnected\" }",
-        "xfs = {}",
-    ],
-    &[
-        "lab-disks = { size = \"1 GiB\" }",
-        "drbd = { state = \"resyncing\", disk = [\"resync-rate 10M\"] }",
-        "gfs2 = {}",
-    ],
-    &[
-        "lab-disks = { size = \"1 GiB\" }",
-        "drbd = { role = \"dual\" }",
-        "gfs2 = { lock = \"dlm\", mounted-on = 2, load-from = 2 }",
-    ],
-    &[
-        "lab-disks = { size = \"1 GiB\" }",
-        "drbd = { delay = \"1 ms\" }",
-        "ext3 = {}",
-        "nfs = { rate = \"12.5 MB\" }",
-    ],
-    &[
-        "lab-disks = { size = \"1 GiB\" }",
-        "drbd = { role = \"dual\" }",
-        "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
-        "smb = {}",
-    ],
-    &[
-        "lab-disks = { size = \"1 GiB\" }",
-        "ext4 = {}",
-        "nfs = { version = \"3\", export = \"async\", delay = \"1 ms\" }",
-    ],
-    &[
-        "loop = { size = \"1 GiB\" }",
-        "xfs = {}",
-        "nfs = { server = \"same\" }",
-    ],
-    &[
-        "tmpfs = { size = \"1 MiB\" }",
-        "smb = { options = [\"strict sync = no\"] }",
-    ],
-    &["loop = { size = \"1 GiB\" }", "xfs = {}", "afp = {}"],
-    &[
-        "tmpfs = { size = \"1 MiB\" }",
-        "afp = { cnid = \"tmpfs\", server = \"same\", options = [\"ea = none\"] }",
-    ],
-    &[
-        "lab-disks = { size = \"1 GiB\" }",
-        "ext4 = {}",
-        "afp = { cnid = \"disk\", cnid-rate = \"4 MB\", delay = \"1 ms\" }",
-    ],
-    &["tmpfs = { size = \"1 MiB\" }"],
-    &["dir = { path = \"/tmp\" }"],
-    &[
-        "loop = { size = \"1 GiB\", count = 3 }",
-        "zpool = { topology = \"mirror\", ashift = 9, max-auto-ashift = 9, log = 1 }",
-        "dataset = { compression = \"lz4\" }",
-    ],
-    &[
-        "loop = { size = \"1 GiB\", count = 4 }",
-        "zpool = { topology = \"raid10\" }",
-        "zvol = { size = \"256 MiB\", volblocksize = \"16 KiB\" }",
-        "xfs = {}",
-    ],
-    &[
-        "loop = { size = \"1 GiB\", count = 4 }",
-        "md = { raid = 10, layout = \"f2\", degraded = true }",
-        "ext4 = {}",
-    ],
-    &[
-        "loop = { size = \"1 GiB\", count = 3 }",
-        "md = { raid = 5, assume-clean = false, chunk = \"64 KiB\" }",
-        "lvm = { kind = \"thin\", snapshot = \"present\" }",
-        "xfs = {}",
-    ],
-    &[
-        "loop = { size = \"1 GiB\", count = 2 }",
-        "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
-        "ext3 = {}",
-    ],
-    &[
-        DISKS[1],
-        "lvm = { kind = \"striped\", snapshot = \"present\" }",
-        "zpool = {}",
-        "dataset = {}",
-    ],
-    &[
-        DISKS[1],
-        "md = { raid = 1, metadata = \"1.0\" }",
-        "ext4 = {}",
-    ],
-    &["loop = { size = \"1 GiB\", count = 3 }", "bare = {}"],
-    &[DISKS[1], "bare = {}"],
-    &[DISKS[0], "ext4 = {}"],
-    &[DISKS[1], "btrfs = { profile = \"raid1\" }"],
-    &[
-        DISKS[1],
-        "zpool = { topology = \"mirror\" }",
-        "zvol = { size = \"256 MiB\" }",
-        "ext3 = {}",
-    ],
-    &[
-        "loop = { size = \"1 GiB\" }",
-        "lvm = {}",
-        "zpool = {}",
-        "zvol = { size = \"256 MiB\" }",
-        "zpool = {}",
-        "dataset = {}",
-    ],
-];
-
-/// One and two of the disks the imagined machine of [`imagined`] has.
-const DISKS: [&str; 2] = [
-    "devices = { ids = [\"disk-of-test-1\"], size = \"1 GiB\", model = \"TEST\" }",
-    "devices = { ids = [\"disk-of-test-1\", \"disk-of-test-2\"], size = \"1 GiB\", model = \"TEST\" }",
-];
-
 /// A machine with two blank disks.
-fn imagined(fault: Fault) -> PlanHost {
+fn with_disks(fault: Fault) -> PlanHost {
     let link = |number| PathBuf::from(format!("/dev/disk/by-id/disk-of-test-{number}"));
-    PlanHost::failing(fault)
+    imagined(fault)
         .with_disk(&link(1), 1 << 30, "TEST")
         .with_disk(&link(2), 1 << 30, "TEST")
 }
@@ -644,7 +512,7 @@ fn survive(shape: &[&str], fault: Fault) -> bool {
     let base = tempfile::tempdir().unwrap();
     let scratch = base.path().canonicalize().unwrap();
     let path = scratch.join("journal.jsonl");
-    let host = imagined(fault);
+    let host = with_disks(fault);
     let journal = Journal::create(&path).unwrap();
     let met = {
         let site = site(&host, &journal, &scratch);
@@ -683,7 +551,8 @@ fn survive(shape: &[&str], fault: Fault) -> bool {
 
 #[test]
 fn whatever_step_fails_nothing_is_left() {
-    for shape in SHAPES {
+    let shapes = ALL.iter().flat_map(|kind| kind.tried.shapes);
+    for shape in shapes {
         for fault in [Fault::Refused, Fault::DiedBefore, Fault::DiedAfter] {
             assert!(survive(shape, fault(1)), "{shape:?}");
             let tried = (1..1000)
@@ -699,7 +568,7 @@ fn whatever_step_fails_nothing_is_left() {
 fn a_device_that_is_not_ours_is_never_formatted() {
     let base = tempfile::tempdir().unwrap();
     let scratch = base.path().canonicalize().unwrap();
-    let host = PlanHost::new();
+    let host = imagined(Fault::Never);
     let file = scratch.join("disk-1");
     host.create_file(&file, 1 << 30, crate::host::Filling::Sparse)
         .unwrap();
@@ -715,39 +584,15 @@ fn a_device_that_is_not_ours_is_never_formatted() {
     assert_eq!(host.steps().len(), before);
 }
 
-/// What stands on devices, by how many it needs, with a place for a number.
-const BETWEEN: [(usize, &[&str]); 9] = [
-    (2, &["md = { raid = 0 }"]),
-    (
-        2,
-        &["md = { raid = 1, degraded = true, metadata = \"1.0\" }"],
-    ),
-    (3, &["md = { raid = 5, assume-clean = false }"]),
-    (4, &["md = { raid = 10, layout = \"o2\" }"]),
-    (1, &["lvm = { snapshot = \"present\" }"]),
-    (1, &["lvm = { kind = \"thin\", snapshot = \"present\" }"]),
-    (2, &["lvm = { kind = \"striped\" }"]),
-    (2, &["lvm = { kind = \"cache\" }"]),
-    (
-        1,
-        &[
-            "zpool = { ashift = 9, max-auto-ashift = 9 }",
-            "zvol = { size = \"256 MiB\" }",
-        ],
-    ),
-];
-
-/// What ends a stack.
-const ABOVE: [(usize, &[&str]); 8] = [
-    (1, &["ext2 = {}"]),
-    (1, &["ext4 = {}"]),
-    (1, &["xfs = {}"]),
-    (1, &["f2fs = {}"]),
-    (1, &["btrfs = {}"]),
-    (2, &["bcachefs = { replicas = 2 }"]),
-    (1, &["zpool = {}", "dataset = { compression = \"lz4\" }"]),
-    (2, &["zpool = { topology = \"mirror\" }", "dataset = {}"]),
-];
+/// What can stand on so many devices, of all kinds: what gives devices again, and what ends a stack.
+fn on_devices() -> [Vec<(usize, Shape)>; 2] {
+    let all = ALL.iter().flat_map(|kind| kind.tried.on_devices).copied();
+    let (between, above): (Vec<_>, Vec<_>) = all.partition(|(_, lines)| {
+        let top = lines.last().map(|line| layer(line));
+        top.is_some_and(|top| top.gives() == GivesKind::Devices)
+    });
+    [between, above]
+}
 
 proptest::proptest! {
     #![proptest_config(proptest::prelude::ProptestConfig::with_cases(300))]
@@ -756,22 +601,23 @@ proptest::proptest! {
     #[test]
     fn any_stack_that_fails_anywhere_leaves_nothing(
         loops in 0..6_usize,
-        between in proptest::collection::vec(0..BETWEEN.len(), 0..4),
-        above in 0..ABOVE.len(),
+        between in proptest::collection::vec(proptest::prelude::any::<proptest::sample::Index>(), 0..4),
+        above in proptest::prelude::any::<proptest::sample::Index>(),
         fault in 0..3_usize,
         at in 1..250_usize,
     ) {
         let bottom = format!("loop = {{ size = \"1 GiB\", count = {} }}", loops.max(1));
-        let bottom = if loops == 0 { DISKS[1] } else { &bottom };
+        let bottom = if loops == 0 { ON_TWO_DISKS } else { &bottom };
         let mut given = if loops == 0 { 2 } else { loops };
         let mut shape = vec![bottom];
-        for (needed, lines) in between.iter().map(|index| BETWEEN[*index]) {
+        let [all_between, all_above] = on_devices();
+        for (needed, lines) in between.iter().map(|index| *index.get(&all_between)) {
             if needed <= given {
                 shape.extend(lines);
                 given = 1;
             }
         }
-        let (needed, lines) = ABOVE[above];
+        let (needed, lines) = *above.get(&all_above);
         let takes_many = lines[0].starts_with("zpool") || lines[0].starts_with("b");
         if needed <= given && (given == 1 || takes_many) {
             shape.extend(lines);
@@ -791,8 +637,8 @@ fn a_disk_that_carries_something_is_refused_unless_its_id_is_repeated() {
     let scratch = base.path().canonicalize().unwrap();
     let disk = Path::new("/dev/disk/by-id/disk-of-test-1");
     let journal = Journal::nowhere();
-    let shape = stack(&[DISKS[0], "ext4 = {}"]);
-    let host = imagined(Fault::Never).carrying(disk, "xfs", "photos");
+    let shape = stack(&[ON_A_DISK, "ext4 = {}"]);
+    let host = with_disks(Fault::Never).carrying(disk, "xfs", "photos");
     let other = ["disk-of-test-2".to_string()];
     for wipe in [&[] as &[String], &other] {
         let site = Site {
@@ -826,8 +672,8 @@ fn what_is_not_ours_any_more_is_not_wiped() {
     let scratch = base.path().canonicalize().unwrap();
     let disk = Path::new("/dev/disk/by-id/disk-of-test-1");
     let journal = Journal::nowhere();
-    let host = imagined(Fault::Never);
-    let raised = stack(&[DISKS[0], "ext4 = {}"])
+    let host = with_disks(Fault::Never);
+    let raised = stack(&[ON_A_DISK, "ext4 = {}"])
         .set_up(&site(&host, &journal, &scratch))
         .unwrap();
     let host = host.carrying(disk, "ext4", "somebody else's");
@@ -849,7 +695,7 @@ fn what_is_not_ours_any_more_is_not_wiped() {
 fn more_than_there_is_room_for_is_refused_with_numbers() {
     let base = tempfile::tempdir().unwrap();
     let scratch = base.path().canonicalize().unwrap();
-    let host = PlanHost::new();
+    let host = imagined(Fault::Never);
     let journal = Journal::nowhere();
     let site = site(&host, &journal, &scratch);
     let stack = stack(&["loop = { size = \"900 TiB\", count = 2 }", "btrfs = {}"]);
@@ -886,40 +732,4 @@ fn a_directory_that_cannot_be_used_is_refused() {
         assert!(journal.pending().is_empty());
     }
 }
-
-#[test]
-fn every_kind_of_layer_has_a_test() {
-    // A new layer must be added to the tests above: the list is written twice on purpose.
-    let names: Vec<&str> = ALL.iter().map(|kind| kind.name).collect();
-    assert_eq!(
-        names,
-        [
-            // Those that need a second machine, or the lab: raised by tests/lab.rs.
-            "afp",
-            "bare",
-            "bcachefs",
-            "btrfs",
-            "dataset",
-            "devices",
-            "dir",
-            // Those that need a second machine, or the lab: raised by tests/lab.rs.
-            "drbd",
-            "ext2",
-            "ext3",
-            "ext4",
-            "f2fs",
-            "gfs2",
-            "lab-disks",
-            "loop",
-            "lvm",
-            "md",
-            "nfs",
-            "smb",
-            "tmpfs",
-            "xfs",
-            "zpool",
-            "zvol"
-        ]
-    );
-    assert_eq!(settings(ALL[0].example).owner, "afp");
-}
+mod one_place;

@@ -1,12 +1,13 @@
 //! A file system in memory: what is left when storage costs nothing.
 
-use crate::event::LayerFacts;
+use crate::event::{Fact, LayerFacts};
+use crate::host::imagined::{Tool, mount_without_device};
 use crate::host::{Host, Needs};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::unit;
 use std::ffi::OsStr;
@@ -24,6 +25,25 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "tmpfs = { size = \"1 GiB\" }",
     parse,
+    imagined: &[Tool {
+        name: "mount.tmpfs",
+        run: mount_without_device,
+    }],
+    reads: &[|text| {
+        let free = available(text).into_iter();
+        free.map(|bytes| Fact::new("free", bytes.to_string()))
+            .collect()
+    }],
+    tried: Tried {
+        shapes: &[&["tmpfs = { size = \"1 MiB\" }"]],
+        kills: &[KillStack::on_one(
+            "tmpfs",
+            ("", 0),
+            &["tmpfs = { size = \"16 MiB\" }"],
+        )],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Tmpfs {
@@ -65,7 +85,6 @@ impl Layer for Tmpfs {
             root: true,
             tools: &["mount", "umount"],
             file_system: Some("tmpfs"),
-            loop_devices: false,
             ..Needs::default()
         }
     }

@@ -1,14 +1,14 @@
 //! XFS on one device.
 
 use crate::event::Fact;
-use crate::host::{Host, argv};
+use crate::host::{Host, Package, argv};
 use crate::stack::common::{
     options,
     plain::{self, Plain},
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::GivesKind;
-use crate::stack::layer::LayerKind;
+use crate::stack::layer::{KillStack, LayerKind, Tried};
 use std::ffi::OsStr;
 use std::path::Path;
 
@@ -21,11 +21,25 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "xfs = { mkfs = [\"-m\", \"reflink=0\"], mount = [\"noatime\"] }",
     parse: |settings| XFS.parse(settings),
+    packages: PACKAGES,
+    imagined: &[plain::imagined_mkfs("mkfs.xfs")],
+    reads: &[sections],
+    tried: Tried {
+        shapes: &[&["loop = { size = \"1 GiB\" }", "xfs = {}"]],
+        on_devices: &[(1, &["xfs = {}"])],
+        kills: &[KillStack::on_one("xfs", ("400 MiB", 1), &["xfs = {}"])],
+        changes: &["mkfs.xfs"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
+
+const PACKAGES: &[Package] = &[Package::new("xfsprogs", &["mkfs.xfs", "xfs_info"])];
 
 const XFS: &Plain = &Plain {
     name: "xfs",
     tools: &["mkfs.xfs", "xfs_info", "wipefs", "mount", "umount"],
+    packages: PACKAGES,
     keeping: |_| &["-K"],
     uuid: |uuid| ["-m".to_string(), format!("uuid={uuid}")],
     geometry,

@@ -1,6 +1,6 @@
 //! What other tools print.
 
-use crate::event::{Event, FORMAT, Line, RunStarted};
+use crate::event::{Event, FORMAT, LogLine, RunStarted};
 use crate::import::{self, Source};
 use crate::record::Record;
 
@@ -71,7 +71,7 @@ fn record(sources: &[Source]) -> Record {
         seed: 0,
         environment: design.environment,
     }));
-    let line = |event| Line {
+    let line = |event| LogLine {
         at: "2026-11-21T14:05:00.000Z".to_owned(),
         event,
     };

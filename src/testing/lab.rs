@@ -1,11 +1,12 @@
 //! The lab tried for real: two guests, their network, what can be done to them.
 
 use crate::host::{LabDisk, Output, argv, local::LocalHost};
-use crate::journal::{Journal, undo_all};
+use crate::journal::Journal;
 use crate::lab::LabError;
 use crate::lab::image;
-use crate::lab::machine::{self, Description, Machine, Site};
+use crate::lab::machine::{self, Description, LabMachine, MachineSite};
 use crate::lab::system;
+use crate::stack::undo_all;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -28,7 +29,7 @@ pub fn two_nodes(system: &str, program: &Path, cache: &Path, dir: &Path) -> Resu
     let image = image::find(cache, system).map_err(words)?;
     let host = LocalHost::new(Arc::new(|_| ()));
     let journal = Journal::create(&dir.join("journal.jsonl")).map_err(|error| error.to_string())?;
-    let site = Site {
+    let site = MachineSite {
         host: &host,
         journal: &journal,
         dir: dir.to_path_buf(),
@@ -53,7 +54,7 @@ pub fn two_nodes(system: &str, program: &Path, cache: &Path, dir: &Path) -> Resu
                 }],
                 ..Description::default()
             };
-            let machine = Machine::start(&site, &description, accelerator).map_err(words)?;
+            let machine = LabMachine::start(&site, &description, accelerator).map_err(words)?;
             network(&machine)?;
             power(&machine, &site, &description)?;
             pulled(&machine)
@@ -66,14 +67,14 @@ pub fn two_nodes(system: &str, program: &Path, cache: &Path, dir: &Path) -> Resu
 }
 
 /// A command in a guest, through its shell.
-fn sh(machine: &Machine, node: usize, script: &str) -> Result<Output, String> {
+fn sh(machine: &LabMachine, node: usize, script: &str) -> Result<Output, String> {
     let node = machine.node(node).map_err(|error| error.to_string())?;
     node.exec(&argv(["sh", "-c", script]))
         .map_err(|error| error.to_string())
 }
 
 /// Both directions answer; a delay set in one guest is seen by the other; a cut link is silent.
-fn network(machine: &Machine) -> Result<(), String> {
+fn network(machine: &LabMachine) -> Result<(), String> {
     let ping = "ping -q -c 3 -i 0.2 -W 2";
     for (node, other) in [(1, "node2"), (2, "node1")] {
         let found = sh(machine, node, &format!("{ping} {other}"))?;
@@ -111,7 +112,11 @@ fn network(machine: &Machine) -> Result<(), String> {
 }
 
 /// What was written durably is there after a power cut; what lay in the guest's memory is not.
-fn power(machine: &Machine, site: &Site<'_>, description: &Description) -> Result<(), String> {
+fn power(
+    machine: &LabMachine,
+    site: &MachineSite<'_>,
+    description: &Description,
+) -> Result<(), String> {
     let words = |error: LabError| error.to_string();
     let device = format!("/dev/$(basename $(dirname $(grep -lx {DISK} /sys/block/*/serial)))");
     let script = format!(
@@ -134,7 +139,7 @@ fn power(machine: &Machine, site: &Site<'_>, description: &Description) -> Resul
 }
 
 /// A disk that is pulled is gone.
-fn pulled(machine: &Machine) -> Result<(), String> {
+fn pulled(machine: &LabMachine) -> Result<(), String> {
     let pulled = machine.pull_disk(1, DISK);
     pulled.map_err(|error| error.to_string())?;
     let found = sh(machine, 1, &format!("grep -lx {DISK} /sys/block/*/serial"))?;

@@ -11,6 +11,7 @@ mod classic;
 mod engine;
 mod import;
 mod input;
+mod kills;
 mod lab;
 mod record;
 mod stats;
@@ -22,11 +23,12 @@ mod words;
 pub use classic::{bonnie, fio, postmark, sysbench};
 pub use engine::{archive, content, files, recorder, schedule, shape};
 pub use import::import;
+pub use kills::{Kill, kill_changes, kill_standing, kills};
 pub use lab::two_nodes;
 pub use record::{histogram, log, report};
 pub use stats::stats;
 pub use study::{compare, study};
-pub use system::{afp, command, journal, mountinfo, observe, stack};
+pub use system::{afp, command, journal, mountinfo, observe, stack, wire};
 pub use web::request;
 pub use words::{arguments, unit};
 
@@ -71,4 +73,5 @@ pub const ALL: &[Check] = &[
     ("study", study),
     ("sysbench", sysbench),
     ("unit", unit),
+    ("wire", wire),
 ];

@@ -7,7 +7,7 @@ use base64::Engine as _;
 
 use super::input::Input;
 use crate::event::{
-    Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, Line, MetricHead,
+    Better, ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, LogLine, MetricHead,
     Observation, OperationObservation, PhaseObservation, RunStarted, Settled, TimingObservation,
     Until, WorkloadHead,
 };
@@ -189,7 +189,7 @@ pub fn report(data: &[u8]) {
         }
         events.push(Event::RoundFinished { round });
         if input.below(4) == 0 {
-            events.push(Event::Looked {
+            events.push(Event::Checked {
                 rounds: round,
                 sentence: input.text(),
                 dropped: vec![input.below(5)],
@@ -212,12 +212,12 @@ pub fn report(data: &[u8]) {
     log(&written(&record));
 }
 
-fn line(input: &mut Input<'_>, at: usize, event: Event) -> Line {
+fn line(input: &mut Input<'_>, at: usize, event: Event) -> LogLine {
     let at = match input.below(8) {
         7 => input.text(),
         _ => format!("2026-11-21T14:{:02}:{:02}.000Z", at / 60 % 60, at % 60),
     };
-    Line { at, event }
+    LogLine { at, event }
 }
 
 fn head(input: &mut Input<'_>) -> RunStarted {

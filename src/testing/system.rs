@@ -6,7 +6,8 @@ use std::path::Path;
 
 use super::input::Input;
 use crate::afp::protocol;
-use crate::host::plan::PlanHost;
+use crate::agent::frame;
+use crate::host::plan::Fault;
 use crate::host::{MountInfo, mountinfo, shown};
 use crate::journal::{self, Journal, JournalError, Undo};
 use crate::observe::{self, Snapshot};
@@ -54,8 +55,11 @@ pub fn journal(data: &[u8]) {
     for entry in &pending {
         assert!(memory.will(&entry.group, entry.undo.clone()).is_ok());
     }
-    let Ok(report) = journal::undo_all(&PlanHost::new(), &memory) else {
-        panic!("a journal that is kept nowhere cannot fail");
+    let report = match crate::stack::undo_all(&crate::stack::imagined(Fault::Never), &memory) {
+        Ok(report) => report,
+        // Then nothing was undone.
+        Err(JournalError::Foreign(_)) => return,
+        Err(error) => panic!("a journal that is kept nowhere cannot fail: {error}"),
     };
     assert_eq!(report.undone.len() + report.failed.len(), pending.len());
     for undo in &report.undone {
@@ -64,6 +68,17 @@ pub fn journal(data: &[u8]) {
             assert!(name.as_bytes().starts_with(b".stackrace-"), "{undo}");
         }
     }
+}
+
+/// What machines say to each other: what was understood is written as it was read.
+pub fn wire(data: &[u8]) {
+    let mut written = Vec::new();
+    for frame in frame::understood(data) {
+        if let Err(error) = frame.write(&mut written) {
+            panic!("{error}");
+        }
+    }
+    assert!(data.starts_with(&written));
 }
 
 /// The table of mounts: what was understood comes back when it is written as the kernel would.

@@ -8,7 +8,7 @@ use serde::Serialize;
 use stackrace_stats::Looks;
 
 use super::judge::{Sides, comparison, factor_sides, sides};
-use super::table::{Evidence, Response, Table};
+use super::table::{ComparedFigure, Evidence, ObservationTable};
 use super::{Comparison, judge, sentence};
 use crate::event::RunStarted;
 use crate::record::Record;
@@ -50,7 +50,7 @@ impl Question {
 
 /// What a run says to a question.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Answer {
+pub(crate) struct RunAnswer {
     /// The run.
     pub(crate) run: String,
     /// Its title.
@@ -68,8 +68,8 @@ pub(crate) struct Answer {
     pub(crate) margin: f64,
     /// Complete rounds.
     pub(crate) rounds: u32,
-    /// The look the statements hold at; none: too few rounds.
-    pub(crate) look: Option<u32>,
+    /// Complete rounds at the check the statements hold at; none: too few rounds.
+    pub(crate) checked_at: Option<u32>,
     /// A sentence for each comparison; of the study's own question, its verdict.
     pub(crate) sentences: Vec<String>,
     /// The comparisons.
@@ -80,7 +80,7 @@ pub(crate) struct Answer {
 
 /// Why a run cannot answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Unanswerable {
+pub(crate) struct QuestionError {
     /// The run.
     pub(crate) run: String,
     /// `configuration`, `factor`, `metric`, `workload`.
@@ -95,7 +95,10 @@ pub(crate) struct Unanswerable {
 ///
 /// # Errors
 /// A run does not have what is asked about.
-pub(crate) fn ask(records: &[Record], question: &Question) -> Result<Vec<Answer>, Unanswerable> {
+pub(crate) fn ask(
+    records: &[Record],
+    question: &Question,
+) -> Result<Vec<RunAnswer>, QuestionError> {
     if question.is_the_study_s() {
         return Ok(records.iter().map(own).collect());
     }
@@ -115,7 +118,7 @@ pub(crate) fn ask(records: &[Record], question: &Question) -> Result<Vec<Answer>
 }
 
 /// The study's own verdict.
-fn own(record: &Record) -> Answer {
+fn own(record: &Record) -> RunAnswer {
     let verdict = judge(&Evidence::of(record));
     let mut sentences = vec![verdict.sentence];
     sentences.extend(verdict.details);
@@ -124,7 +127,7 @@ fn own(record: &Record) -> Answer {
         .into_iter()
         .filter(|c| c.within.is_empty());
     let comparisons: Vec<Comparison> = verdict.overall.into_iter().chain(whole).collect();
-    Answer {
+    RunAnswer {
         run: record.head.run.clone(),
         title: record.head.title.clone(),
         imported: record.imported(),
@@ -133,7 +136,7 @@ fn own(record: &Record) -> Answer {
         confidence: verdict.confidence,
         margin: verdict.margin,
         rounds: verdict.rounds,
-        look: verdict.look,
+        checked_at: verdict.checked_at,
         sentences,
         comparisons,
         notes: verdict.notes,
@@ -143,15 +146,15 @@ fn own(record: &Record) -> Answer {
 /// A question in terms of a run.
 struct Asked {
     sides: Vec<Sides>,
-    figures: Vec<Response>,
+    figures: Vec<ComparedFigure>,
     /// The sides are the best one against each other one: which is best was read off the data.
     ranked: bool,
 }
 
 impl Asked {
-    fn of(record: &Record, head: &RunStarted, question: &Question) -> Result<Self, Unanswerable> {
+    fn of(record: &Record, head: &RunStarted, question: &Question) -> Result<Self, QuestionError> {
         let evidence = Evidence::of(record);
-        let table = Table::new(&evidence);
+        let table = ObservationTable::new(&evidence);
         let sides = match &question.sought {
             Some(Sought::Comparison(words)) => vec![two_sides(head, words)?],
             Some(Sought::Factor(name)) if head.factors.contains(name) => factor_sides(head, name),
@@ -179,7 +182,7 @@ impl Asked {
         sides * self.figures.len()
     }
 
-    fn answer(&self, record: &Record, head: &RunStarted, family: usize) -> Answer {
+    fn answer(&self, record: &Record, head: &RunStarted, family: usize) -> RunAnswer {
         let mut evidence = Evidence::of(record);
         evidence.head = head;
         let looks = Looks::plan(head.decide.rounds_max);
@@ -189,7 +192,7 @@ impl Asked {
             .filter(|_| !evidence.imported);
         let notes = judge(&evidence).notes;
         evidence.rounds.truncate(look.unwrap_or(rounds) as usize);
-        let table = Table::new(&evidence);
+        let table = ObservationTable::new(&evidence);
         let alpha = looks.alpha_per_look(1.0 - head.decide.confidence) / family.max(1) as f64;
         let comparisons: Vec<Comparison> = self
             .figures
@@ -197,7 +200,7 @@ impl Asked {
             .flat_map(|figure| self.sides.iter().map(move |sides| (figure, sides)))
             .map(|(figure, sides)| comparison(&table, sides, *figure, alpha, look))
             .collect();
-        Answer {
+        RunAnswer {
             run: head.run.clone(),
             title: head.title.clone(),
             imported: evidence.imported,
@@ -206,7 +209,7 @@ impl Asked {
             confidence: head.decide.confidence,
             margin: head.decide.margin,
             rounds,
-            look,
+            checked_at: look,
             sentences: comparisons
                 .iter()
                 .map(|comparison| sentence::answer(comparison, head))
@@ -222,8 +225,8 @@ fn unanswerable<'a>(
     what: &'static str,
     name: &str,
     valid: impl Iterator<Item = &'a String>,
-) -> Unanswerable {
-    Unanswerable {
+) -> QuestionError {
+    QuestionError {
         run: head.run.clone(),
         what,
         name: name.to_owned(),
@@ -232,7 +235,7 @@ fn unanswerable<'a>(
 }
 
 /// `A,B`. Names of configurations may have commas: every comma is tried, configurations before levels.
-fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, Unanswerable> {
+fn two_sides(head: &RunStarted, words: &str) -> Result<Sides, QuestionError> {
     let places = words.match_indices(',').map(|(at, _)| at);
     let pairs: Vec<(&str, &str)> = places
         .map(|at| (words[..at].trim(), words[at + 1..].trim()))
@@ -308,7 +311,7 @@ fn of_levels(head: &RunStarted, factor: usize, a: &str, b: &str) -> Option<Sides
 }
 
 /// What it is asked on.
-fn figures(head: &RunStarted, question: &Question) -> Result<Vec<Response>, Unanswerable> {
+fn figures(head: &RunStarted, question: &Question) -> Result<Vec<ComparedFigure>, QuestionError> {
     let workloads: Vec<usize> = (0..head.workloads.len())
         .filter(|w| {
             question
@@ -322,21 +325,24 @@ fn figures(head: &RunStarted, question: &Question) -> Result<Vec<Response>, Unan
         return Err(unanswerable(head, "workload", name, names));
     }
     let Some(name) = &question.metric else {
-        let mut figures: Vec<Response> = workloads.iter().map(|w| Response::primary(*w)).collect();
+        let mut figures: Vec<ComparedFigure> = workloads
+            .iter()
+            .map(|w| ComparedFigure::primary(*w))
+            .collect();
         if question.workload.is_none() && head.workloads.len() > 1 {
-            figures.insert(0, Response::Overall);
+            figures.insert(0, ComparedFigure::Overall);
         }
         return Ok(figures);
     };
     let named = |workload: &usize| {
         let metrics = &head.workloads[*workload].metrics;
         let metric = metrics.iter().position(|metric| metric.name == *name)?;
-        Some(Response::Metric {
+        Some(ComparedFigure::Metric {
             workload: *workload,
             metric,
         })
     };
-    let figures: Vec<Response> = workloads.iter().filter_map(named).collect();
+    let figures: Vec<ComparedFigure> = workloads.iter().filter_map(named).collect();
     if figures.is_empty() {
         let metrics = workloads.iter().flat_map(|w| &head.workloads[*w].metrics);
         return Err(unanswerable(
@@ -353,7 +359,7 @@ fn figures(head: &RunStarted, question: &Question) -> Result<Vec<Response>, Unan
 mod tests {
     use super::*;
     use crate::record::sample;
-    use crate::verdict::Word;
+    use crate::verdict::VerdictWord;
 
     fn question() -> Question {
         Question::default()
@@ -387,7 +393,7 @@ mod tests {
             .unwrap()
             .remove(0);
         assert!(one.chosen_after && one.family == 1 && one.comparisons.len() == 1);
-        assert_eq!(one.look, Some(5));
+        assert_eq!(one.checked_at, Some(5));
         let width = |c: &Comparison| c.ratio.map(|ratio| ratio.high / ratio.low).unwrap();
         let known = own
             .workloads
@@ -413,9 +419,9 @@ mod tests {
         let answer = ask(&[record], &turned).unwrap().remove(0);
         let found = &answer.comparisons[0];
         assert_eq!((found.a.as_str(), found.b.as_str()), ("xfs", "ext4"));
-        assert!(matches!(found.word, Word::Worse { .. }), "{found:?}");
+        assert!(matches!(found.word, VerdictWord::Worse { .. }), "{found:?}");
         assert!(
-            answer.sentences[0].starts_with("import, elapsed: xfs is faster by "),
+            answer.sentences[0].starts_with("import, elapsed: xfs is "),
             "{:?}",
             answer.sentences
         );
@@ -431,7 +437,7 @@ mod tests {
                 ..question()
             };
             let answer = ask(std::slice::from_ref(&record), &question)?.remove(0);
-            Ok::<Comparison, Unanswerable>(answer.comparisons[0].clone())
+            Ok::<Comparison, QuestionError>(answer.comparisons[0].clone())
         };
         let one = asked("ext4, 4 KiB,xfs, 4 KiB").unwrap();
         assert_eq!(
@@ -440,7 +446,7 @@ mod tests {
         );
         let all = asked("ext4,xfs").unwrap();
         assert_eq!((all.a.as_str(), all.b.as_str()), ("ext4", "xfs"));
-        assert!(matches!(all.word, Word::Better { .. }), "{all:?}");
+        assert!(matches!(all.word, VerdictWord::Better { .. }), "{all:?}");
         assert_eq!(asked("4 KiB,8 KiB").unwrap().b, "8 KiB");
         let wrong = asked("ext4,zfs").unwrap_err();
         assert_eq!(

@@ -9,9 +9,9 @@ use serde::Serialize;
 use stackrace_stats::Looks;
 
 use super::Interval;
-use super::table::{Evidence, Table};
+use super::table::{Evidence, ObservationTable};
 use crate::event::{ConfigurationHead, RunStarted};
-use crate::published::{self, Card, Comparison, FactorPair, MetricPair, distinct};
+use crate::published::{self, Card, FactorPair, MetricPair, PublishedRatio, distinct};
 
 /// One's own ratios beside the published ones.
 #[derive(Debug, Clone, Serialize)]
@@ -21,14 +21,14 @@ pub(crate) struct Beside {
     /// What stands in for what cannot be built.
     pub(crate) stands_in: String,
     /// Each ratio that has a partner.
-    pub(crate) rows: Vec<Row>,
+    pub(crate) rows: Vec<BesideRow>,
     /// What has none, a sentence each.
     pub(crate) unmatched: Vec<String>,
 }
 
 /// Two ratios that stand for each other.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Row {
+pub(crate) struct BesideRow {
     /// `lzo against none`.
     pub(crate) own: String,
     /// `lz4 against off`.
@@ -56,7 +56,7 @@ pub(crate) struct Row {
 /// # Errors
 /// The published data are damaged: the line and what is wrong with it.
 pub(crate) fn beside(evidence: &Evidence<'_>, card: &Card) -> Result<Beside, String> {
-    let figures = published::Table::of(card)?;
+    let figures = published::PublishedTable::of(card)?;
     let comparisons = published::comparisons(card, &figures);
     let looks = Looks::plan(evidence.head.decide.rounds_max);
     let complete = u32::try_from(evidence.rounds.len()).unwrap_or(u32::MAX);
@@ -66,14 +66,14 @@ pub(crate) fn beside(evidence: &Evidence<'_>, card: &Card) -> Result<Beside, Str
     let matching = Matching {
         card,
         head: evidence.head,
-        table: Table::new(&at_look),
+        table: ObservationTable::new(&at_look),
         unfit: published::unfit(&figures),
         figures,
         comparisons,
         alpha: looks.alpha_per_look(1.0 - evidence.head.decide.confidence),
     };
     let pairs = matching.factors();
-    let rows: Vec<Row> = pairs
+    let rows: Vec<BesideRow> = pairs
         .iter()
         .flat_map(|(pair, own, theirs)| matching.rows_of(pair, *own, *theirs))
         .collect();
@@ -88,9 +88,9 @@ pub(crate) fn beside(evidence: &Evidence<'_>, card: &Card) -> Result<Beside, Str
 struct Matching<'a> {
     card: &'a Card,
     head: &'a RunStarted,
-    table: Table<'a>,
-    figures: published::Table,
-    comparisons: Vec<Comparison>,
+    table: ObservationTable<'a>,
+    figures: published::PublishedTable,
+    comparisons: Vec<PublishedRatio>,
     /// Figures, by place, that are none of storage.
     unfit: Vec<usize>,
     alpha: f64,
@@ -113,7 +113,7 @@ impl Matching<'_> {
             .collect()
     }
 
-    fn rows_of(&self, pair: &FactorPair, own: usize, theirs: usize) -> Vec<Row> {
+    fn rows_of(&self, pair: &FactorPair, own: usize, theirs: usize) -> Vec<BesideRow> {
         let others: Vec<(&FactorPair, usize, usize)> = self
             .factors()
             .into_iter()
@@ -154,7 +154,7 @@ impl Matching<'_> {
                 let Some(published) = published else { continue };
                 let sides = self.sides(own, own_a, own_b, &others, place);
                 for metric in self.card.counterpart.metrics {
-                    let here: Vec<&Comparison> = self
+                    let here: Vec<&PublishedRatio> = self
                         .comparisons
                         .iter()
                         .filter(|c| c.factor == theirs && (c.b.as_str(), c.a.as_str()) == (b, a))
@@ -164,7 +164,7 @@ impl Matching<'_> {
                             published.iter().all(|(at, level)| levels[*at] == *level)
                         })
                         .collect();
-                    rows.extend(self.row(metric, &sides, &here).map(|row| Row {
+                    rows.extend(self.row(metric, &sides, &here).map(|row| BesideRow {
                         own: format!("{own_b} against {own_a}"),
                         published: format!("{b} against {a}"),
                         within: place.join(", "),
@@ -211,8 +211,8 @@ impl Matching<'_> {
         &self,
         metric: &MetricPair,
         sides: &[(usize, usize)],
-        theirs: &[&Comparison],
-    ) -> Option<Row> {
+        theirs: &[&PublishedRatio],
+    ) -> Option<BesideRow> {
         let workloads = &self.head.workloads;
         let workload = workloads.iter().position(|w| w.name == metric.own.0)?;
         let at = workloads[workload]
@@ -236,7 +236,7 @@ impl Matching<'_> {
             .then(|| stackrace_stats::paired_ratio(&logs, self.alpha))
             .flatten()
             .map(Interval::from);
-        Some(Row {
+        Some(BesideRow {
             own: String::new(),
             published: String::new(),
             within: String::new(),
@@ -256,7 +256,7 @@ impl Matching<'_> {
     }
 
     /// What has no partner, on either side.
-    fn unmatched(&self, rows: &[Row]) -> Vec<String> {
+    fn unmatched(&self, rows: &[BesideRow]) -> Vec<String> {
         if self.figures.figures.is_empty() {
             return vec!["no figures were published, only plots".to_owned()];
         }
@@ -279,7 +279,7 @@ impl Matching<'_> {
             "published figures without a partner here",
             self.comparisons
                 .iter()
-                .map(Comparison::on)
+                .map(PublishedRatio::on)
                 .filter(|on| !used(on))
                 .collect(),
         ));
@@ -317,11 +317,11 @@ impl Matching<'_> {
         let published = published.filter(|name| !theirs(name)).map(str::to_owned);
         vec![
             (
-                "factors of this run that were not varied there",
+                "factors of this run that the published study did not vary",
                 factors.collect(),
             ),
             (
-                "published factors that are not varied here",
+                "published factors that this run does not vary",
                 published.collect(),
             ),
             ("levels of this run without a published partner", own_levels),
@@ -330,7 +330,7 @@ impl Matching<'_> {
     }
 }
 
-fn on(metric: &MetricPair, comparison: &Comparison) -> bool {
+fn on(metric: &MetricPair, comparison: &PublishedRatio) -> bool {
     let (workload, name) = metric.published;
     comparison.workload.starts_with(workload) && comparison.metric.name == name
 }
@@ -374,7 +374,7 @@ mod tests {
             let levels = vec![filesystem.to_owned(), database.to_owned()];
             (levels.join(", "), levels)
         };
-        sample::record(&sample::Shape {
+        sample::record(&sample::SampleShape {
             title: "made up",
             factors: vec!["filesystem", "database"],
             configurations: vec![
@@ -406,7 +406,7 @@ mod tests {
     #[test]
     fn ratios_stand_beside_those_of_the_same_levels() {
         let beside = besides(&record(5));
-        let of = |own: &str, on: &str| -> Vec<&Row> {
+        let of = |own: &str, on: &str| -> Vec<&BesideRow> {
             beside
                 .rows
                 .iter()
@@ -484,7 +484,7 @@ mod tests {
     #[test]
     fn counterparts_name_levels_and_metrics_that_exist() {
         for card in published::ALL {
-            let table = published::Table::of(card).unwrap();
+            let table = published::PublishedTable::of(card).unwrap();
             for pair in card.counterpart.factors {
                 let factor = card
                     .factors

@@ -1,5 +1,5 @@
-//! What the time series of the trials say about them together: a change midway, and how much they
-//! differ for being no longer than they are.
+//! What the time series of the trials say about them together: a change midway, and how much of their
+//! difference is sampling noise, because they are short.
 //!
 //! Trials of one configuration, workload and phase are taken together, because a single one may look
 //! like anything: what at least half of them show, and at least two, is said. Nothing is left out
@@ -28,15 +28,15 @@ pub(crate) struct PhaseCourse {
     /// Complete trials with a time series.
     pub(crate) trials: usize,
     /// Typical half-width (median) of the 95 % interval of a trial's mean rate, a share of it: how
-    /// much trials differ for being no longer than they are.
+    /// much of their difference is sampling noise.
     pub(crate) uncertainty: Option<f64>,
     /// The change midway that most of the trials show.
-    pub(crate) change: Option<Change>,
+    pub(crate) change: Option<RateChange>,
 }
 
 /// A change midway; medians over the trials that show it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Change {
+pub(crate) struct RateChange {
     /// Trials that show it.
     pub(crate) trials: usize,
     /// Time from the start of the phase, s.
@@ -94,7 +94,7 @@ fn together(phases: &[&PhaseObservation]) -> Option<PhaseCourse> {
 }
 
 /// The change that most of the trials show, in the same direction.
-fn change(trials: &[(&PhaseObservation, Course)]) -> Option<Change> {
+fn change(trials: &[(&PhaseObservation, Course)]) -> Option<RateChange> {
     let mut up = Vec::new();
     let mut down = Vec::new();
     for (phase, course) in trials {
@@ -104,7 +104,7 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<Change> {
         let bytes = phase.series[..after.start]
             .iter()
             .map(|slice| slice.1 as f64);
-        let shown = Change {
+        let shown = RateChange {
             trials: 1,
             after_s: after.start as f64 * phase.slice_ns as f64 / 1e9,
             after_bytes: bytes.sum(),
@@ -122,9 +122,10 @@ fn change(trials: &[(&PhaseObservation, Course)]) -> Option<Change> {
     if most.len() < TRIALS_MIN || 2 * most.len() < trials.len() {
         return None;
     }
-    let middle =
-        |of: fn(&Change) -> f64| stackrace_stats::median(&most.iter().map(of).collect::<Vec<_>>());
-    Some(Change {
+    let middle = |of: fn(&RateChange) -> f64| {
+        stackrace_stats::median(&most.iter().map(of).collect::<Vec<_>>())
+    };
+    Some(RateChange {
         trials: most.len(),
         after_s: middle(|shown| shown.after_s)?,
         after_bytes: middle(|shown| shown.after_bytes)?,
@@ -165,18 +166,18 @@ pub(super) fn notes(evidence: &Evidence<'_>, courses: &[PhaseCourse]) -> Vec<Str
 }
 
 /// `the rate falls by 62 % after about 41 s (12 GiB) in 5 of 5 trials: …`
-fn changed(change: &Change, trials: usize) -> String {
+fn changed(change: &RateChange, trials: usize) -> String {
     let (word, size, why) = if change.ratio < 1.0 {
         (
             "falls",
             1.0 - change.ratio,
-            "a cache that is full, throttling or garbage collection",
+            "a full cache, throttling or garbage collection",
         )
     } else {
         (
             "rises",
             change.ratio - 1.0,
-            "a cache that fills, or a start from rest",
+            "a cache that fills, or a cold start",
         )
     };
     let moved = match change.after_bytes {
@@ -191,15 +192,15 @@ fn changed(change: &Change, trials: usize) -> String {
     );
     if change.times > 2.0 {
         return format!(
-            "the rate swings, about {:.0} times in a trial: at most it {fall}; the figure is a mean of unlike states",
+            "the rate swings, about {:.0} times per trial: at most it {fall}; the figure averages unlike states",
             change.times
         );
     }
-    format!("the rate {fall}: {why}; the figure is a mean of what was before and after")
+    format!("the rate {fall}: {why}; the figure averages both states")
 }
 
-/// Configurations whose trials' own length lets them differ by more than what matters. Where the rate
-/// changes midway, that is the reason, and is said.
+/// Configurations whose trials are too short: sampling noise alone exceeds the margin. Where the rate
+/// changes midway, that is the reason, and is said instead.
 fn short(courses: &[&PhaseCourse], margin: f64) -> Option<String> {
     let wide = courses
         .iter()
@@ -214,7 +215,7 @@ fn short(courses: &[&PhaseCourse], margin: f64) -> Option<String> {
     };
     let most = if wide.len() > 1 { "up to " } else { "" };
     Some(format!(
-        "{whose} differ by {most}±{} for being no longer than they are (slices of one trial resemble each other); more than the margin of {}: longer trials need fewer rounds",
+        "{whose} are too short: {most}±{} is sampling noise, more than the margin of {}; longer trials need fewer rounds",
         unit::percent(widest),
         unit::percent(margin)
     ))
@@ -263,7 +264,7 @@ mod tests {
         };
         let notes = noted(full);
         assert_eq!(notes.len(), 1, "{notes:?}");
-        let expected = "import, xfs: the rate falls by 60 % after about 12.0 s (114.4 MiB) in 5 of 5 trials: a cache that is full";
+        let expected = "import, xfs: the rate falls by 60 % after about 12.0 s (114.4 MiB) in 5 of 5 trials: a full cache";
         assert!(notes[0].starts_with(expected), "{}", notes[0]);
     }
 
@@ -284,7 +285,7 @@ mod tests {
         let waves = noted(|_, at| if at / 20 % 2 == 0 { 1.2 } else { 0.8 });
         assert_eq!(waves.len(), 6, "{waves:?}");
         for note in waves {
-            assert!(note.contains("swings, about 9 times in a trial"), "{note}");
+            assert!(note.contains("swings, about 9 times per trial"), "{note}");
         }
     }
 
@@ -306,9 +307,7 @@ mod tests {
             0.1 + 1.8 * ((mixed >> 40) as f64 / f64::from(1_u32 << 24))
         };
         let notes = noted(anywhere);
-        let short = notes
-            .iter()
-            .filter(|note| note.contains("for being no longer"));
+        let short = notes.iter().filter(|note| note.contains("sampling noise"));
         assert_eq!(short.clone().count(), 3, "one a workload: {notes:?}");
         for note in short {
             assert!(note.contains("more than the margin of 5.0 %"), "{note}");

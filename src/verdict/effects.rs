@@ -2,31 +2,31 @@
 //!
 //! One table for the overall figure and one for each workload. All rows of a table share its error
 //! equally at every look; the tables share it as the comparisons do, half the overall one and half
-//! the workloads. Effects within levels of another factor are given for the factor the study
+//! the workloads. EffectTable within levels of another factor are given for the factor the study
 //! comparisons, for every factor where it comparisons none.
 
 use serde::Serialize;
 use stackrace_stats::{Looks, Term};
 
-use super::table::{Response, Table};
-use super::{Interval, Word, sentence};
+use super::table::{ComparedFigure, ObservationTable};
+use super::{Interval, VerdictWord, sentence};
 use crate::event::{MetricHead, RunStarted};
 use crate::published::distinct;
 
 /// The effects on one figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Effects {
+pub(crate) struct EffectTable {
     /// Name of the workload; empty: over all workloads.
     pub(crate) workload: String,
     /// Metric; none: the overall figure.
     pub(crate) metric: Option<MetricHead>,
     /// Main effects, then effects within levels, then interactions.
-    pub(crate) rows: Vec<Effect>,
+    pub(crate) rows: Vec<EffectRow>,
 }
 
 /// One effect.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Effect {
+pub(crate) struct EffectRow {
     /// What kind.
     pub(crate) kind: EffectKind,
     /// The factor.
@@ -44,7 +44,7 @@ pub(crate) struct Effect {
     /// factor's baseline. None: too few complete rounds.
     pub(crate) ratio: Option<Interval>,
     /// What follows.
-    pub(crate) word: Word,
+    pub(crate) word: VerdictWord,
     /// The word as a sentence fragment.
     pub(crate) text: String,
     /// Complete rounds it rests on.
@@ -64,7 +64,11 @@ pub(crate) enum EffectKind {
 }
 
 /// The tables of a study that varies two factors or more, at a look; none of any other.
-pub(super) fn effects(table: &Table<'_>, looks: &Looks, look: Option<u32>) -> Vec<Effects> {
+pub(super) fn effects(
+    table: &ObservationTable<'_>,
+    looks: &Looks,
+    look: Option<u32>,
+) -> Vec<EffectTable> {
     let head = table.evidence.head;
     let factors: Vec<Factor> = (0..head.factors.len())
         .map(|at| Factor::of(head, at))
@@ -91,12 +95,12 @@ pub(super) fn effects(table: &Table<'_>, looks: &Looks, look: Option<u32>) -> Ve
     let spent = looks.alpha_per_look(1.0 - head.decide.confidence) / found.len().max(1) as f64;
     let workloads = table.workloads();
     let mut figures = vec![(
-        Response::Overall,
+        ComparedFigure::Overall,
         if workloads > 1 { spent / 2.0 } else { spent },
     )];
     if workloads > 1 {
         let share = spent / 2.0 / workloads as f64;
-        figures.extend((0..workloads).map(|w| (Response::primary(w), share)));
+        figures.extend((0..workloads).map(|w| (ComparedFigure::primary(w), share)));
     }
     figures
         .into_iter()
@@ -105,7 +109,7 @@ pub(super) fn effects(table: &Table<'_>, looks: &Looks, look: Option<u32>) -> Ve
             let row = |effect: &&stackrace_stats::FactorEffect| {
                 row(head, &factors, effect, &values, alpha)
             };
-            Effects {
+            EffectTable {
                 workload: figure.workload_name(head),
                 metric: figure.metric(head).cloned(),
                 rows: found.iter().map(row).collect(),
@@ -133,7 +137,7 @@ impl Factor {
 }
 
 /// `[configuration][round]`, as far as each was in the race; a missing one is not a number.
-fn values(table: &Table<'_>, figure: Response) -> Vec<Vec<f64>> {
+fn values(table: &ObservationTable<'_>, figure: ComparedFigure) -> Vec<Vec<f64>> {
     let value = |t, at| table.ln(t, figure, at).unwrap_or(f64::NAN);
     (0..table.configurations())
         .map(|t| (0..table.rounds_of(t)).map(|at| value(t, at)).collect())
@@ -146,7 +150,7 @@ fn row(
     effect: &stackrace_stats::FactorEffect,
     values: &[Vec<f64>],
     alpha: f64,
-) -> Effect {
+) -> EffectRow {
     let (kind, factor, level, other) = match effect.term {
         Term::Main { factor, level } => (EffectKind::Main, factor, level, None),
         Term::Within {
@@ -170,7 +174,7 @@ fn row(
     let rounds = effect.rounds(values).len();
     // Three rounds are the least an interval is made from, as everywhere.
     let ratio = (rounds >= 3).then(|| effect.ratio(values, alpha)).flatten();
-    let word = ratio.map_or(Word::TooFew, |ratio| {
+    let word = ratio.map_or(VerdictWord::TooFew, |ratio| {
         stackrace_stats::classify(&ratio, head.decide.margin).into()
     });
     let ratio = ratio.map(Interval::from);
@@ -178,7 +182,7 @@ fn row(
         let level = |at: &usize| factors[other].levels[*at].clone();
         (head.factors[other].clone(), at.iter().map(level).collect())
     });
-    Effect {
+    EffectRow {
         kind,
         factor: head.factors[factor].clone(),
         a: factors[factor].levels[0].clone(),

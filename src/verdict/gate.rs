@@ -11,7 +11,7 @@
 use serde::Serialize;
 
 use super::sentence::between;
-use super::table::{Evidence, Table};
+use super::table::{Evidence, ObservationTable};
 use super::{Interval, unpaired};
 use crate::event::{Ended, MetricHead, RunStarted};
 use crate::record::Record;
@@ -38,7 +38,7 @@ pub(crate) struct Threshold {
 
 /// Why there can be no answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Unanswerable {
+pub(crate) enum GateError {
     /// Something named is not there.
     Unknown {
         /// `workload`, `metric`.
@@ -55,7 +55,7 @@ pub(crate) enum Unanswerable {
 /// What follows for whoever asked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(crate) enum Outcome {
+pub(crate) enum GateOutcome {
     /// Shown not to be worse by more than what is allowed.
     Passed,
     /// Neither can be excluded.
@@ -66,7 +66,7 @@ pub(crate) enum Outcome {
 
 /// One of the two that are compared.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub(crate) struct Side {
+pub(crate) struct GateSide {
     /// Its run.
     pub(crate) run: String,
     /// Its name.
@@ -75,7 +75,7 @@ pub(crate) struct Side {
 
 /// The answer on one figure.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Passing {
+pub(crate) struct FigureAnswer {
     /// Name of the workload; empty: over all workloads.
     pub(crate) workload: String,
     /// The metric; none: the overall figure.
@@ -85,7 +85,7 @@ pub(crate) struct Passing {
     /// Values used of the baseline and of what is compared with it.
     pub(crate) values: (usize, usize),
     /// What follows.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: GateOutcome,
     /// Further rounds that would decide, if all stayed as it is; none: decided, or more than
     /// anybody would wait for.
     pub(crate) more_rounds: Option<u32>,
@@ -93,15 +93,15 @@ pub(crate) struct Passing {
 
 /// The whole answer.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Gate {
+pub(crate) struct GateAnswer {
     /// The worst of the answers.
-    pub(crate) outcome: Outcome,
+    pub(crate) outcome: GateOutcome,
     /// In plain words.
     pub(crate) sentence: String,
     /// What is compared.
-    pub(crate) compared: Side,
+    pub(crate) compared: GateSide,
     /// With what.
-    pub(crate) baseline: Side,
+    pub(crate) baseline: GateSide,
     /// The share that is too much.
     pub(crate) worse_than: f64,
     /// All answers hold together with at least this probability.
@@ -109,7 +109,7 @@ pub(crate) struct Gate {
     /// Compared round by round.
     pub(crate) paired: bool,
     /// One per figure asked about.
-    pub(crate) answers: Vec<Passing>,
+    pub(crate) answers: Vec<FigureAnswer>,
     /// Error of the first failed trial of what is compared: no verdict counts then.
     pub(crate) failed: Option<String>,
     /// What the reader must know.
@@ -117,10 +117,10 @@ pub(crate) struct Gate {
 }
 
 /// A figure on both sides: workload and metric by index, baseline first; none: the overall figure.
-type Figure = Option<[(usize, usize); 2]>;
+type GatedFigure = Option<[(usize, usize); 2]>;
 
 /// Both sides, their records and what is asked.
-struct Pair<'a> {
+struct GatePair<'a> {
     baseline: (&'a Record, usize),
     compared: (&'a Record, usize),
 }
@@ -133,25 +133,25 @@ pub(crate) fn gate(
     baseline: (&Record, usize),
     compared: (&Record, usize),
     question: &Threshold,
-) -> Result<Gate, Unanswerable> {
-    let pair = Pair { baseline, compared };
+) -> Result<GateAnswer, GateError> {
+    let pair = GatePair { baseline, compared };
     let figures = pair.figures(question)?;
     let confidence = question
         .confidence
         .unwrap_or(compared.0.head.decide.confidence);
     let alpha = (1.0 - confidence) / figures.len() as f64;
-    let answers: Vec<Passing> = figures
+    let answers: Vec<FigureAnswer> = figures
         .iter()
         .map(|figure| pair.answer(*figure, alpha, question.worse_than))
         .collect();
-    let outcome = if answers.iter().any(|a| a.outcome == Outcome::Worse) {
-        Outcome::Worse
-    } else if answers.iter().any(|a| a.outcome == Outcome::Undecided) {
-        Outcome::Undecided
+    let outcome = if answers.iter().any(|a| a.outcome == GateOutcome::Worse) {
+        GateOutcome::Worse
+    } else if answers.iter().any(|a| a.outcome == GateOutcome::Undecided) {
+        GateOutcome::Undecided
     } else {
-        Outcome::Passed
+        GateOutcome::Passed
     };
-    let mut gate = Gate {
+    let mut gate = GateAnswer {
         outcome,
         sentence: String::new(),
         compared: side(compared),
@@ -167,8 +167,8 @@ pub(crate) fn gate(
     Ok(gate)
 }
 
-fn side((record, configuration): (&Record, usize)) -> Side {
-    Side {
+fn side((record, configuration): (&Record, usize)) -> GateSide {
+    GateSide {
         run: record.head.run.clone(),
         configuration: record.head.configurations[configuration].name.clone(),
     }
@@ -184,7 +184,7 @@ fn failed((record, configuration): (&Record, usize)) -> Option<String> {
     })
 }
 
-impl Pair<'_> {
+impl GatePair<'_> {
     fn paired(&self) -> bool {
         self.baseline.0.head.run == self.compared.0.head.run && !self.compared.0.imported()
     }
@@ -193,7 +193,7 @@ impl Pair<'_> {
         [&self.baseline.0.head, &self.compared.0.head]
     }
 
-    fn figures(&self, question: &Threshold) -> Result<Vec<Figure>, Unanswerable> {
+    fn figures(&self, question: &Threshold) -> Result<Vec<GatedFigure>, GateError> {
         let [head_a, head_b] = self.heads();
         let workloads: Vec<usize> = match (&*question.workloads, &question.metric, head_b) {
             ([], None, head) if head.workloads.len() > 1 => return self.overall(),
@@ -207,7 +207,7 @@ impl Pair<'_> {
                 .map(|name| workload(head, name))
                 .collect::<Result<_, _>>()?,
         };
-        let figure = |w: usize| -> Result<Figure, Unanswerable> {
+        let figure = |w: usize| -> Result<GatedFigure, GateError> {
             let other = match self.paired() {
                 true => w,
                 false => workload(head_a, &head_b.workloads[w].name)?,
@@ -223,7 +223,7 @@ impl Pair<'_> {
         };
         if workloads.is_empty() {
             let all = head_b.workloads.iter().flat_map(|w| &w.metrics);
-            return Err(Unanswerable::Unknown {
+            return Err(GateError::Unknown {
                 what: "metric",
                 name: question.metric.clone().unwrap_or_default(),
                 valid: distinct(all.map(|m| m.name.clone())),
@@ -233,7 +233,7 @@ impl Pair<'_> {
     }
 
     /// The overall figure, if it is made of the same on both sides.
-    fn overall(&self) -> Result<Vec<Figure>, Unanswerable> {
+    fn overall(&self) -> Result<Vec<GatedFigure>, GateError> {
         let parts = self.heads().map(|head| {
             let weighed = head.workloads.iter().filter(|w| w.weight > 0.0);
             let parts = weighed.map(|w| (&w.name, &w.kind, w.weight, w.metrics.first()));
@@ -241,29 +241,29 @@ impl Pair<'_> {
         });
         match parts[0] == parts[1] && !parts[0].is_empty() {
             true => Ok(vec![None]),
-            false => Err(Unanswerable::NothingInCommon),
+            false => Err(GateError::NothingInCommon),
         }
     }
 
     /// The answer on one figure, `alpha` being what it may spend.
-    fn answer(&self, figure: Figure, alpha: f64, worse_than: f64) -> Passing {
+    fn answer(&self, figure: GatedFigure, alpha: f64, worse_than: f64) -> FigureAnswer {
         let found = match self.paired() {
             true => self.round_by_round(figure, alpha),
             false => self.side_by_side(figure, alpha),
         };
         let allowed = 1.0 - worse_than;
         let outcome = match found.ratio {
-            Some(ratio) if ratio.low > allowed => Outcome::Passed,
-            Some(ratio) if ratio.high < allowed => Outcome::Worse,
-            _ => Outcome::Undecided,
+            Some(ratio) if ratio.low > allowed => GateOutcome::Passed,
+            Some(ratio) if ratio.high < allowed => GateOutcome::Worse,
+            _ => GateOutcome::Undecided,
         };
         let more_rounds = match outcome {
-            Outcome::Undecided => found.more(allowed),
-            Outcome::Passed | Outcome::Worse => None,
+            GateOutcome::Undecided => found.more(allowed),
+            GateOutcome::Passed | GateOutcome::Worse => None,
         };
         let head = &self.compared.0.head;
         let place = figure.map(|[_, (w, m)]| (&head.workloads[w], m));
-        Passing {
+        FigureAnswer {
             workload: place.map_or(String::new(), |(w, _)| w.name.clone()),
             metric: place.map(|(w, m)| w.metrics[m].clone()),
             ratio: found.ratio.map(Interval::from),
@@ -273,9 +273,9 @@ impl Pair<'_> {
         }
     }
 
-    fn round_by_round(&self, figure: Figure, alpha: f64) -> Found {
+    fn round_by_round(&self, figure: GatedFigure, alpha: f64) -> Found {
         let evidence = Evidence::of(self.compared.0);
-        let table = Table::new(&evidence);
+        let table = ObservationTable::new(&evidence);
         let [a, b] = [self.baseline.1, self.compared.1];
         let looks = Looks::plan(evidence.head.decide.rounds_max);
         let rounds = table.rounds_of(a).min(table.rounds_of(b));
@@ -302,12 +302,12 @@ impl Pair<'_> {
         }
     }
 
-    fn side_by_side(&self, figure: Figure, alpha: f64) -> Found {
+    fn side_by_side(&self, figure: GatedFigure, alpha: f64) -> Found {
         let sides = [self.baseline, self.compared];
         let values = [0, 1].map(|side| {
             let (record, configuration) = sides[side];
             let evidence = Evidence::of(record);
-            let table = Table::new(&evidence);
+            let table = ObservationTable::new(&evidence);
             (0..table.rounds.len())
                 .filter_map(|at| oriented(&table, configuration, side, figure, at))
                 .collect::<Vec<f64>>()
@@ -331,18 +331,18 @@ impl Pair<'_> {
             return Vec::new();
         }
         let mut notes = vec![format!(
-            "unpaired: the two were not measured in turn, so whatever else changed between them (time, machine, versions) is in the ratio and counts as {}'s",
+            "unpaired: the two were not measured in turn. Any other change between them (time, machine, versions) is in the ratio and counts against or for {}",
             self.compared.0.head.configurations[self.compared.1].name
         )];
         let [a, b] = self.heads();
         if a.study_hash != b.study_hash {
-            notes.push("the texts of the two studies are not the same".to_owned());
+            notes.push("the two studies differ in their text".to_owned());
         }
         let difference = unpaired::difference(self.baseline, self.compared);
         for pair in &difference.workloads {
             if pair.a.1 != pair.b.1 {
                 notes.push(format!(
-                    "{} is not the same work: {}; in the baseline {}",
+                    "{} does different work: {}; in the baseline {}",
                     pair.b.0, pair.b.1, pair.a.1
                 ));
             }
@@ -359,7 +359,7 @@ impl Pair<'_> {
                 more => format!(" and {more} more"),
             };
             notes.push(format!(
-                "known to differ around them: {named}{others} (see stackrace diff)"
+                "other known differences: {named}{others} (see stackrace diff)"
             ));
         }
         notes
@@ -368,10 +368,10 @@ impl Pair<'_> {
 
 /// A value's logarithm, oriented so that larger is better.
 fn oriented(
-    table: &Table<'_>,
+    table: &ObservationTable<'_>,
     configuration: usize,
     side: usize,
-    figure: Figure,
+    figure: GatedFigure,
     at: usize,
 ) -> Option<f64> {
     match figure {
@@ -385,19 +385,19 @@ fn oriented(
     }
 }
 
-fn workload(head: &RunStarted, name: &str) -> Result<usize, Unanswerable> {
+fn workload(head: &RunStarted, name: &str) -> Result<usize, GateError> {
     let found = head.workloads.iter().position(|w| w.name == name);
-    found.ok_or_else(|| Unanswerable::Unknown {
+    found.ok_or_else(|| GateError::Unknown {
         what: "workload",
         name: name.to_owned(),
         valid: head.workloads.iter().map(|w| w.name.clone()).collect(),
     })
 }
 
-fn metric(head: &RunStarted, workload: usize, name: &str) -> Result<usize, Unanswerable> {
+fn metric(head: &RunStarted, workload: usize, name: &str) -> Result<usize, GateError> {
     let metrics = &head.workloads[workload].metrics;
     let found = metrics.iter().position(|metric| metric.name == name);
-    found.ok_or_else(|| Unanswerable::Unknown {
+    found.ok_or_else(|| GateError::Unknown {
         what: "metric",
         name: name.to_owned(),
         valid: metrics.iter().map(|metric| metric.name.clone()).collect(),
@@ -439,8 +439,8 @@ impl Found {
     }
 }
 
-fn sentence(gate: &Gate) -> String {
-    let name = |side: &Side| match gate.compared.run == gate.baseline.run {
+fn sentence(gate: &GateAnswer) -> String {
+    let name = |side: &GateSide| match gate.compared.run == gate.baseline.run {
         true => side.configuration.clone(),
         false => format!("{} of {}", side.configuration, side.run),
     };
@@ -460,22 +460,20 @@ fn sentence(gate: &Gate) -> String {
         None => format!("too few rounds for an interval {place}"),
     };
     let told = match gate.outcome {
-        Outcome::Passed => format!("{b} is not worse than {a} by more than {by}: {range}"),
-        Outcome::Worse => format!("{b} is worse than {a} by more than {by}: {range}"),
-        Outcome::Undecided => {
+        GateOutcome::Passed => format!("{b} is not more than {by} worse than {a}: {range}"),
+        GateOutcome::Worse => format!("{b} is more than {by} worse than {a}: {range}"),
+        GateOutcome::Undecided => {
             let most = of_outcome().map(|answer| answer.more_rounds);
             // One that no number of rounds would decide leaves the whole undecided.
             let most = most
                 .reduce(|x, y| x.zip(y).map(|(x, y)| x.max(y)))
                 .flatten();
             let outlook = match most {
-                Some(1) => "1 further round might decide".to_owned(),
-                Some(rounds) => format!("about {rounds} further rounds would decide"),
-                None => "it is too close to that for any number of rounds".to_owned(),
+                Some(1) => "1 more round might decide".to_owned(),
+                Some(rounds) => format!("about {rounds} more rounds would decide"),
+                None => "too close to the limit for any number of rounds".to_owned(),
             };
-            format!(
-                "it is open whether {b} is worse than {a} by more than {by}: {range}; {outlook}"
-            )
+            format!("{b} may be more than {by} worse than {a}: {range}; {outlook}")
         }
     };
     let paired = if gate.paired { "" } else { ", unpaired" };
@@ -490,12 +488,12 @@ fn share(value: f64) -> String {
     unit::percent(value).replace(".0 ", " ")
 }
 
-fn estimate(answer: &Passing) -> f64 {
+fn estimate(answer: &FigureAnswer) -> f64 {
     answer.ratio.map_or(0.0, |ratio| ratio.estimate)
 }
 
 /// `over all workloads`, `on copy: throughput`.
-pub(crate) fn on(answer: &Passing) -> String {
+pub(crate) fn on(answer: &FigureAnswer) -> String {
     match &answer.metric {
         None => "over all workloads".to_owned(),
         Some(metric) => format!("on {}: {}", answer.workload, metric.name),
@@ -527,7 +525,7 @@ mod tests {
         }
     }
 
-    fn asked(record: &Record, question: &Threshold) -> Gate {
+    fn asked(record: &Record, question: &Threshold) -> GateAnswer {
         gate((record, 0), (record, 1), question).unwrap()
     }
 
@@ -537,20 +535,20 @@ mod tests {
     fn the_interval_decides_and_not_the_estimate() {
         let record = sample::record(&sample::small());
         let import = asked(&record, &on_workload("import", 0.05));
-        assert_eq!(import.outcome, Outcome::Passed);
+        assert_eq!(import.outcome, GateOutcome::Passed);
         assert!(
             import
                 .sentence
-                .starts_with("xfs is not worse than ext4 by more than 5 %: between")
+                .starts_with("xfs is not more than 5 % worse than ext4: between")
         );
         let copy = asked(&record, &on_workload("copy", 0.05));
-        assert_eq!(copy.outcome, Outcome::Worse);
+        assert_eq!(copy.outcome, GateOutcome::Worse);
         assert_eq!(copy.answers[0].more_rounds, None);
         // Better than allowed as far as the estimate goes, and not shown to be.
         let browse = asked(&record, &on_workload("browse", 0.03));
         let ratio = browse.answers[0].ratio.unwrap();
         assert!(ratio.low < 0.97 && ratio.estimate > 0.97, "{ratio:?}");
-        assert_eq!(browse.outcome, Outcome::Undecided);
+        assert_eq!(browse.outcome, GateOutcome::Undecided);
         assert!(
             browse.answers[0]
                 .more_rounds
@@ -563,7 +561,7 @@ mod tests {
         );
         assert_eq!(
             asked(&record, &on_workload("browse", 0.3)).outcome,
-            Outcome::Passed
+            GateOutcome::Passed
         );
     }
 
@@ -575,8 +573,11 @@ mod tests {
         let mut three = question(0.05);
         three.workloads = ["import", "browse", "copy"].map(str::to_owned).to_vec();
         let three = asked(&record, &three);
-        assert_eq!((three.answers.len(), three.outcome), (3, Outcome::Worse));
-        let width = |gate: &Gate| {
+        assert_eq!(
+            (three.answers.len(), three.outcome),
+            (3, GateOutcome::Worse)
+        );
+        let width = |gate: &GateAnswer| {
             let ratio = gate.answers[0].ratio.unwrap();
             ratio.high / ratio.low
         };
@@ -593,7 +594,7 @@ mod tests {
         let record = sample::record(&sample::small());
         let wrong = on_workload("browsing", 0.05);
         let unknown = gate((&record, 0), (&record, 1), &wrong).unwrap_err();
-        let Unanswerable::Unknown { what, valid, .. } = unknown else {
+        let GateError::Unknown { what, valid, .. } = unknown else {
             panic!("{unknown:?}");
         };
         assert_eq!((what, valid.len()), ("workload", 3));
@@ -601,7 +602,7 @@ mod tests {
         other.head.run = "other".to_owned();
         other.head.workloads[0].weight = 7.0;
         let different = gate((&other, 0), (&record, 1), &question(0.05));
-        assert_eq!(different.unwrap_err(), Unanswerable::NothingInCommon);
+        assert_eq!(different.unwrap_err(), GateError::NothingInCommon);
     }
 
     #[test]
@@ -611,7 +612,7 @@ mod tests {
         kept.head.run = "kept".to_owned();
         let gate = gate((&kept, 1), (&record, 1), &on_workload("copy", 0.2)).unwrap();
         assert!(!gate.paired && gate.notes[0].starts_with("unpaired"));
-        assert_eq!(gate.outcome, Outcome::Passed);
+        assert_eq!(gate.outcome, GateOutcome::Passed);
         assert_eq!(gate.answers[0].values, (5, 5));
         assert!(gate.sentence.contains("xfs of 2026-11-21T1405-k3f9"));
     }
@@ -621,7 +622,7 @@ mod tests {
         let mut shape = sample::small();
         shape.rounds = 2;
         let few = asked(&sample::record(&shape), &question(0.5));
-        assert_eq!(few.outcome, Outcome::Undecided);
+        assert_eq!(few.outcome, GateOutcome::Undecided);
         assert_eq!(few.answers[0].more_rounds, Some(1));
         assert!(
             asked(&sample::with_failure(), &question(0.5))
@@ -649,7 +650,7 @@ mod tests {
                 }
             }
             let outcome = asked(&record, &question(0.05)).outcome;
-            wrong += usize::from(outcome != Outcome::Undecided);
+            wrong += usize::from(outcome != GateOutcome::Undecided);
         }
         assert!(wrong * 20 <= studies, "{wrong} of {studies}");
     }

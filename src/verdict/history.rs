@@ -31,12 +31,12 @@ pub(crate) struct HistoryPoint {
     /// How many results it rests on.
     pub(crate) results: usize,
     /// Against the point before; none: this is the first.
-    pub(crate) change: Option<Change>,
+    pub(crate) change: Option<HistoryChange>,
 }
 
 /// A figure against the one of an earlier run.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Change {
+pub(crate) struct HistoryChange {
     /// This over the earlier, oriented so that above 1 this is better; its ends are not numbers
     /// where no interval can be given.
     pub(crate) ratio: Interval,
@@ -79,7 +79,7 @@ pub(crate) fn history(runs: &[(&Record, &Verdict)]) -> Vec<HistoryLine> {
                     run,
                     value,
                     results: results.len(),
-                    change: figure.map(|figure| Change {
+                    change: figure.map(|figure| HistoryChange {
                         ratio: figure.ratio,
                         differs: figure.differs,
                     }),

@@ -8,8 +8,10 @@
 
 use stackrace_stats::{Looks, Ratio};
 
-use super::table::{Evidence, Response, Table};
-use super::{Cell, Comparison, ConfigurationRow, Interval, More, State, Verdict, Word};
+use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::{
+    Comparison, ConfigurationRow, Interval, MetricCell, More, State, Verdict, VerdictWord,
+};
 use super::{course, effects, sentence};
 use crate::event::{Ended, RunStarted};
 
@@ -23,7 +25,7 @@ impl From<Ratio> for Interval {
     }
 }
 
-impl From<stackrace_stats::Classification> for Word {
+impl From<stackrace_stats::Classification> for VerdictWord {
     fn from(word: stackrace_stats::Classification) -> Self {
         match word {
             stackrace_stats::Classification::Better { at_least, at_most } => {
@@ -62,7 +64,7 @@ struct Spending {
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let decide = &evidence.head.decide;
     let looks = Looks::plan(decide.rounds_max);
-    let all = Table::new(evidence);
+    let all = ObservationTable::new(evidence);
     let complete = u32::try_from(all.rounds.len()).unwrap_or(u32::MAX);
     // What was imported is looked at once, whole, and never judged.
     let look = looks
@@ -71,14 +73,22 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     // Between looks the statements of the last look stand; before the first there are none.
     let mut at_look = evidence.clone();
     at_look.rounds.truncate(look.unwrap_or(complete) as usize);
-    let table = Table::new(&at_look);
+    let table = ObservationTable::new(&at_look);
     let pairs = sides(&table);
     let spending = spending(&table, &looks, &pairs);
     let (within, whole): (Vec<Sides>, Vec<Sides>) =
         pairs.into_iter().partition(|pair| !pair.within.is_empty());
     let overall: Vec<Comparison> = whole
         .iter()
-        .map(|pair| comparison(&table, pair, Response::Overall, spending.overall, look))
+        .map(|pair| {
+            comparison(
+                &table,
+                pair,
+                ComparedFigure::Overall,
+                spending.overall,
+                look,
+            )
+        })
         .collect();
     // A single workload is the overall figure: said once.
     let mut workloads = match table.workloads() {
@@ -87,7 +97,7 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     };
     let mut parts: Vec<Comparison> = within
         .iter()
-        .map(|pair| comparison(&table, pair, Response::Overall, spending.within, look))
+        .map(|pair| comparison(&table, pair, ComparedFigure::Overall, spending.within, look))
         .collect();
     if table.workloads() > 1 {
         parts.extend(workload_comparisons(&table, &within, spending.within, look));
@@ -109,8 +119,8 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
         details: Vec::new(),
         state,
         rounds: complete,
-        look,
-        looks: looks.rounds().to_vec(),
+        checked_at: look,
+        planned_checks: looks.rounds().to_vec(),
         confidence: decide.confidence,
         margin: decide.margin,
         configurations: rows(&table, &overall, decide.comparison.is_none()),
@@ -149,7 +159,7 @@ fn failure(evidence: &Evidence<'_>) -> Option<String> {
 pub(crate) fn to_drop(evidence: &Evidence<'_>) -> Vec<usize> {
     use crate::event::Until;
     let decide = &evidence.head.decide;
-    let table = Table::new(evidence);
+    let table = ObservationTable::new(evidence);
     let looks = Looks::plan(decide.rounds_max);
     let live: Vec<usize> = (0..table.configurations())
         .filter(|t| table.live(*t))
@@ -167,7 +177,7 @@ pub(crate) fn to_drop(evidence: &Evidence<'_>) -> Vec<usize> {
 }
 
 /// Overall figures `[configuration][round]`; a missing one is not a number, and its round is left out.
-fn overall_series(table: &Table<'_>) -> Vec<Vec<f64>> {
+fn overall_series(table: &ObservationTable<'_>) -> Vec<Vec<f64>> {
     let figure = |t, at| table.overall_ln(t, at).unwrap_or(f64::NAN);
     (0..table.configurations())
         .map(|t| (0..table.rounds.len()).map(|at| figure(t, at)).collect())
@@ -175,7 +185,7 @@ fn overall_series(table: &Table<'_>) -> Vec<Vec<f64>> {
 }
 
 /// The comparisons the study asks for, those over everything first.
-pub(super) fn sides(table: &Table<'_>) -> Vec<Sides> {
+pub(super) fn sides(table: &ObservationTable<'_>) -> Vec<Sides> {
     let head = table.evidence.head;
     match &head.decide.comparison {
         Some(factor) => factor_sides(head, factor),
@@ -262,7 +272,7 @@ fn within_name(head: &RunStarted, configuration: usize, without: usize) -> Strin
 }
 
 /// Two configurations: the second against the first. More: each against the leader.
-fn configuration_sides(table: &Table<'_>) -> Vec<Sides> {
+fn configuration_sides(table: &ObservationTable<'_>) -> Vec<Sides> {
     let head = table.evidence.head;
     let n = table.configurations();
     if n < 2 {
@@ -282,7 +292,7 @@ fn configuration_sides(table: &Table<'_>) -> Vec<Sides> {
 }
 
 /// The live configuration with the best mean overall figure over the rounds it has.
-fn leader(table: &Table<'_>) -> usize {
+fn leader(table: &ObservationTable<'_>) -> usize {
     let mean = |t: usize| -> f64 {
         let values: Vec<f64> = (0..table.rounds_of(t))
             .filter_map(|at| table.overall_ln(t, at))
@@ -299,7 +309,7 @@ fn leader(table: &Table<'_>) -> usize {
         .unwrap_or(0)
 }
 
-fn spending(table: &Table<'_>, looks: &Looks, pairs: &[Sides]) -> Spending {
+fn spending(table: &ObservationTable<'_>, looks: &Looks, pairs: &[Sides]) -> Spending {
     let decide = &table.evidence.head.decide;
     let k = table.configurations();
     // Against the leader the pair is chosen by the data: every pair could have been asked.
@@ -328,7 +338,7 @@ fn spending(table: &Table<'_>, looks: &Looks, pairs: &[Sides]) -> Spending {
 }
 
 fn workload_comparisons(
-    table: &Table<'_>,
+    table: &ObservationTable<'_>,
     pairs: &[Sides],
     alpha: f64,
     look: Option<u32>,
@@ -336,13 +346,17 @@ fn workload_comparisons(
     let by_workload = |w: usize| {
         pairs
             .iter()
-            .map(move |pair| comparison(table, pair, Response::primary(w), alpha, look))
+            .map(move |pair| comparison(table, pair, ComparedFigure::primary(w), alpha, look))
     };
     (0..table.workloads()).flat_map(by_workload).collect()
 }
 
 /// Log differences of one comparison, by position in the rounds.
-fn differences(table: &Table<'_>, sides: &Sides, figure: Response) -> Vec<(u32, f64)> {
+fn differences(
+    table: &ObservationTable<'_>,
+    sides: &Sides,
+    figure: ComparedFigure,
+) -> Vec<(u32, f64)> {
     let rounds = sides
         .a
         .iter()
@@ -363,9 +377,9 @@ fn differences(table: &Table<'_>, sides: &Sides, figure: Response) -> Vec<(u32, 
 
 /// What the rounds of a look say of two sides on a figure.
 pub(super) fn comparison(
-    table: &Table<'_>,
+    table: &ObservationTable<'_>,
     sides: &Sides,
-    figure: Response,
+    figure: ComparedFigure,
     alpha: f64,
     look: Option<u32>,
 ) -> Comparison {
@@ -379,7 +393,7 @@ pub(super) fn comparison(
     let ratio = (look.is_some() && logs.len() >= 3)
         .then(|| stackrace_stats::paired_ratio(&logs, alpha))
         .flatten();
-    let word = ratio.map_or(Word::TooFew, |ratio| {
+    let word = ratio.map_or(VerdictWord::TooFew, |ratio| {
         stackrace_stats::classify(&ratio, head.decide.margin).into()
     });
     let interval = ratio.map(Interval::from);
@@ -400,11 +414,7 @@ pub(super) fn comparison(
     }
 }
 
-fn decided(word: Word) -> bool {
-    !matches!(word, Word::Undecided | Word::TooFew | Word::Unpaired { .. })
-}
-
-fn state(table: &Table<'_>, overall: &[Comparison], look: Option<u32>) -> State {
+fn state(table: &ObservationTable<'_>, overall: &[Comparison], look: Option<u32>) -> State {
     if table.evidence.imported {
         return State::Unpaired;
     }
@@ -415,14 +425,13 @@ fn state(table: &Table<'_>, overall: &[Comparison], look: Option<u32>) -> State 
         return State::Undecided;
     }
     if table.evidence.head.decide.comparison.is_some() || table.configurations() == 2 {
-        return if overall.iter().all(|c| decided(c.word)) {
+        return if overall.iter().all(|c| c.word.decides()) {
             State::Decided
         } else {
             State::Undecided
         };
     }
     // Which is best: every other one is worse than the leader or within the margin of it.
-    let settled = |c: &Comparison| matches!(c.word, Word::Worse { .. } | Word::NoDifference { .. });
     let dropped = |c: &Comparison| {
         table
             .evidence
@@ -430,7 +439,7 @@ fn state(table: &Table<'_>, overall: &[Comparison], look: Option<u32>) -> State 
             .iter()
             .any(|(t, _)| table.evidence.head.configurations[*t].name == c.b)
     };
-    if overall.iter().all(|c| settled(c) || dropped(c)) {
+    if overall.iter().all(|c| c.word.settles_rank() || dropped(c)) {
         State::Decided
     } else {
         State::Undecided
@@ -445,13 +454,13 @@ pub(crate) fn may_stop(verdict: &Verdict, head: &RunStarted) -> bool {
         Until::Overall => verdict.state == State::Decided,
         Until::Each => {
             let each = verdict.workloads.iter().filter(|c| c.within.is_empty());
-            verdict.state == State::Decided && each.into_iter().all(|c| decided(c.word))
+            verdict.state == State::Decided && each.into_iter().all(|c| c.word.decides())
         }
     }
 }
 
 fn more(
-    table: &Table<'_>,
+    table: &ObservationTable<'_>,
     looks: &Looks,
     overall: &[Comparison],
     workloads: &[Comparison],
@@ -472,7 +481,10 @@ fn more(
         (State::Decided, _) => return None,
     };
     let mut needed: Option<u32> = Some(0);
-    for (comparison, alpha) in open.into_iter().filter(|(c, _)| c.word == Word::Undecided) {
+    for (comparison, alpha) in open
+        .into_iter()
+        .filter(|(c, _)| c.word == VerdictWord::Undecided)
+    {
         let logs: Vec<f64> = comparison
             .rounds
             .iter()
@@ -504,7 +516,11 @@ fn more(
     })
 }
 
-fn rows(table: &Table<'_>, overall: &[Comparison], ranked: bool) -> Vec<ConfigurationRow> {
+fn rows(
+    table: &ObservationTable<'_>,
+    overall: &[Comparison],
+    ranked: bool,
+) -> Vec<ConfigurationRow> {
     let head = table.evidence.head;
     let mut rows: Vec<ConfigurationRow> = (0..table.configurations())
         .map(|t| ConfigurationRow {
@@ -543,7 +559,7 @@ fn rows(table: &Table<'_>, overall: &[Comparison], ranked: bool) -> Vec<Configur
     rows
 }
 
-fn cells(table: &Table<'_>, configuration: usize) -> Vec<Cell> {
+fn cells(table: &ObservationTable<'_>, configuration: usize) -> Vec<MetricCell> {
     let head = table.evidence.head;
     let mut cells = Vec::new();
     for (w, workload) in head.workloads.iter().enumerate() {
@@ -566,7 +582,7 @@ fn cells(table: &Table<'_>, configuration: usize) -> Vec<Cell> {
                         high: f64::NAN,
                     })
                 });
-            cells.push(Cell {
+            cells.push(MetricCell {
                 workload: w,
                 workload_name: workload.name.clone(),
                 metric: metric.clone(),
@@ -580,7 +596,7 @@ fn cells(table: &Table<'_>, configuration: usize) -> Vec<Cell> {
 }
 
 /// What spoils or limits the figures.
-fn notes(table: &Table<'_>) -> Vec<String> {
+fn notes(table: &ObservationTable<'_>) -> Vec<String> {
     if table.evidence.imported {
         return super::unpaired::notes(table.evidence);
     }
@@ -590,7 +606,7 @@ fn notes(table: &Table<'_>) -> Vec<String> {
         .filter(|(t, at)| table.overall_ln(*t, *at).is_none())
         .count();
     if missing > 0 && table.evidence.head.workloads.iter().any(|w| w.weight > 0.0) {
-        notes.push(format!("{missing} configuration(s) of finished rounds lack a complete trial and are left out of the overall comparison"));
+        notes.push(format!("a finished round lacks a complete trial {missing} times: it is left out of that configuration's overall comparison"));
     }
     notes
 }

@@ -15,16 +15,17 @@ mod table;
 #[cfg(test)]
 mod tests;
 mod unpaired;
+mod words;
 
-pub(crate) use asked::{Answer, Question, Sought, ask};
-pub(crate) use beside::{Beside, Row as BesideRow, beside};
-pub(crate) use course::{Change, PhaseCourse};
-pub(crate) use effects::{Effect, EffectKind, Effects};
-pub(crate) use gate::{Gate, Outcome, Passing, Threshold, Unanswerable, gate, on};
+pub(crate) use asked::{Question, RunAnswer, Sought, ask};
+pub(crate) use beside::{Beside, BesideRow, beside};
+pub(crate) use course::{PhaseCourse, RateChange};
+pub(crate) use effects::{EffectKind, EffectRow, EffectTable};
+pub(crate) use gate::{FigureAnswer, GateAnswer, GateError, GateOutcome, Threshold, gate, on};
 pub(crate) use history::{HistoryLine, HistoryPoint, history};
 pub(crate) use judge::{judge, may_stop, to_drop};
 pub(crate) use table::Evidence;
-pub(crate) use unpaired::{Difference, Pair, Stored, difference};
+pub(crate) use unpaired::{Difference, Stored, WorkloadPair, difference};
 
 use serde::Serialize;
 
@@ -41,10 +42,10 @@ pub(crate) struct Verdict {
     pub(crate) state: State,
     /// Complete rounds in the record.
     pub(crate) rounds: u32,
-    /// The look the statements hold at; none: too few rounds for any.
-    pub(crate) look: Option<u32>,
-    /// Planned looks, in complete rounds.
-    pub(crate) looks: Vec<u32>,
+    /// Complete rounds at the check the statements hold at; none: too few rounds for any.
+    pub(crate) checked_at: Option<u32>,
+    /// Planned checks, in complete rounds.
+    pub(crate) planned_checks: Vec<u32>,
     /// All statements hold together with at least this probability.
     pub(crate) confidence: f64,
     /// Differences smaller than this ratio do not matter.
@@ -56,7 +57,7 @@ pub(crate) struct Verdict {
     /// Every configuration, best first where a ranking is asked, else in the study's order.
     pub(crate) configurations: Vec<ConfigurationRow>,
     /// What each factor does, where two or more are varied: the overall figure, then each workload.
-    pub(crate) effects: Vec<Effects>,
+    pub(crate) effects: Vec<EffectTable>,
     /// What the time series of the trials say, of each configuration, workload and phase.
     pub(crate) courses: Vec<PhaseCourse>,
     /// Projection: how many more rounds would decide.
@@ -82,7 +83,7 @@ pub(crate) enum State {
 /// What would decide it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct More {
-    /// Further rounds; none: more than anybody would wait for.
+    /// Further rounds; none: more than anyone would wait for.
     pub(crate) rounds: Option<u32>,
     /// How long they take at the pace so far, seconds.
     pub(crate) seconds: Option<f64>,
@@ -102,7 +103,7 @@ pub(crate) struct Interval {
 /// The word for a comparison.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "word")]
-pub(crate) enum Word {
+pub(crate) enum VerdictWord {
     /// B is better than A by at least … at most (ratios less 1: 0.1 is 10 %).
     Better {
         /// Low end.
@@ -152,8 +153,8 @@ pub(crate) struct Comparison {
     /// can be given (only of imported results).
     pub(crate) ratio: Option<Interval>,
     /// What follows.
-    pub(crate) word: Word,
-    /// The word as a sentence fragment (`faster by 12 to 19 %`).
+    pub(crate) word: VerdictWord,
+    /// The word as a sentence fragment (`12-19 % faster`).
     pub(crate) text: String,
     /// Ratio in each round used, oriented the same way, with the round's number.
     pub(crate) rounds: Vec<(u32, f64)>,
@@ -175,12 +176,12 @@ pub(crate) struct ConfigurationRow {
     /// Overall figure relative to the leader or baseline (1 for itself), oriented up.
     pub(crate) overall: Option<Interval>,
     /// Every metric of every workload, in the record's order.
-    pub(crate) cells: Vec<Cell>,
+    pub(crate) cells: Vec<MetricCell>,
 }
 
 /// One configuration's figure on one metric.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub(crate) struct Cell {
+pub(crate) struct MetricCell {
     /// Workload by index.
     pub(crate) workload: usize,
     /// Name of the workload.

@@ -1,39 +1,41 @@
 //! A verdict in plain words. The vocabulary is fixed: see `docs/methodology.md`.
 
-use super::{Comparison, ConfigurationRow, Interval, State, Verdict, Word};
+use super::{Comparison, ConfigurationRow, Interval, State, Verdict, VerdictWord};
 use crate::event::RunStarted;
 use crate::unit;
 
 /// What a comparison says, as a fragment that follows "B is" or stands alone.
-pub(super) fn fragment(word: Word, ratio: Option<Interval>) -> String {
+pub(super) fn fragment(word: VerdictWord, ratio: Option<Interval>) -> String {
     match word {
-        Word::Better { at_least, at_most } => faster(at_least, at_most),
-        Word::Worse { at_least, at_most } => format!("slower by {}", span(at_least, at_most)),
-        Word::NoDifference { larger_than } => {
+        VerdictWord::Better { at_least, at_most } => faster(at_least, at_most),
+        VerdictWord::Worse { at_least, at_most } => {
+            format!("{} slower", span(at_least, at_most))
+        }
+        VerdictWord::NoDifference { larger_than } => {
             format!("no difference larger than {}", unit::percent(larger_than))
         }
-        Word::Undecided => match ratio {
+        VerdictWord::Undecided => match ratio {
             Some(ratio) => format!("undecided: between {}", between(ratio)),
             None => "undecided".to_owned(),
         },
-        Word::TooFew => "too few rounds for an interval".to_owned(),
-        Word::Unpaired { runs, differs } => unpaired(runs, differs, ratio),
+        VerdictWord::TooFew => "too few rounds for an interval".to_owned(),
+        VerdictWord::Unpaired { runs, differs } => unpaired(runs, differs, ratio),
     }
 }
 
 /// What an interaction says: how the effect there compares with the effect at the baseline.
-pub(super) fn interaction(word: Word, ratio: Option<Interval>) -> String {
+pub(super) fn interaction(word: VerdictWord, ratio: Option<Interval>) -> String {
     match (word, ratio) {
-        (Word::Better { at_least, at_most }, _) => {
-            format!("more there, by {}", span(at_least, at_most))
+        (VerdictWord::Better { at_least, at_most }, _) => {
+            format!("{} larger there", span(at_least, at_most))
         }
-        (Word::Worse { at_least, at_most }, _) => {
-            format!("less there, by {}", span(at_least, at_most))
+        (VerdictWord::Worse { at_least, at_most }, _) => {
+            format!("{} smaller there", span(at_least, at_most))
         }
-        (Word::NoDifference { larger_than }, _) => {
-            format!("the same there within {}", unit::percent(larger_than))
+        (VerdictWord::NoDifference { larger_than }, _) => {
+            format!("the same there, within {}", unit::percent(larger_than))
         }
-        (Word::Undecided, Some(ratio)) => {
+        (VerdictWord::Undecided, Some(ratio)) => {
             format!(
                 "undecided: between {} and {} times",
                 times(ratio.low),
@@ -62,22 +64,22 @@ fn unpaired(runs: (usize, usize), differs: bool, ratio: Option<Interval>) -> Str
     match (ratio.filter(|ratio| ratio.low.is_finite()), runs) {
         (Some(ratio), _) if differs => format!("differs: between {}, unpaired", between(ratio)),
         (Some(ratio), _) => format!("between {}, unpaired", between(ratio)),
-        (None, (1, 1)) => "one run each: no interval can be given".to_owned(),
-        (None, (a, b)) => format!("{b} and {a} runs: no interval can be given"),
+        (None, (1, 1)) => "one run each, so no interval".to_owned(),
+        (None, (a, b)) => format!("{b} and {a} runs, too few for an interval"),
     }
 }
 
-/// `faster by 12 to 19 %`, or `3.1 to 4.2 times as fast` where per cents would be unreadable.
+/// `12-19 % faster`, or `3.1-4.2 times as fast` where per cents would be unreadable.
 fn faster(at_least: f64, at_most: f64) -> String {
     if at_most >= 1.0 {
         let (low, high) = (times(1.0 + at_least), times(1.0 + at_most));
         return if low == high {
             format!("{low} times as fast")
         } else {
-            format!("{low} to {high} times as fast")
+            format!("{low}-{high} times as fast")
         };
     }
-    format!("faster by {}", span(at_least, at_most))
+    format!("{} faster", span(at_least, at_most))
 }
 
 fn span(low: f64, high: f64) -> String {
@@ -85,13 +87,13 @@ fn span(low: f64, high: f64) -> String {
     if low == high {
         low
     } else {
-        format!("{} to {high}", low.trim_end_matches(" %"))
+        format!("{}-{high}", low.trim_end_matches(" %"))
     }
 }
 
 fn times(ratio: f64) -> String {
     match ratio {
-        // Digits of what nobody knows would only be long.
+        // An interval that knows nothing has ends of any size: their digits mean nothing.
         r if r >= 9999.5 => format!("{r:.0e}"),
         r if r >= 99.5 => format!("{r:.0}"),
         r if r >= 9.95 => format!("{r:.1}"),
@@ -129,16 +131,16 @@ pub(super) fn whole(verdict: &Verdict, head: &RunStarted) -> String {
     }
     if head.configurations.len() < 2 || verdict.overall.is_empty() {
         return format!(
-            "{} configuration(s) measured in {} complete round(s); nothing was asked to be compared.",
-            head.configurations.len(),
-            verdict.rounds
+            "{} measured in {}; the study compares nothing.",
+            counted(head.configurations.len(), "configuration"),
+            counted(verdict.rounds as usize, "complete round")
         );
     }
     if verdict.state == State::TooFew {
-        let first = verdict.looks.first().copied().unwrap_or(3);
+        let first = verdict.planned_checks.first().copied().unwrap_or(3);
         return format!(
-            "No verdict yet: {} complete round(s), the first verdict needs {first}.",
-            verdict.rounds
+            "No verdict yet: {}; the first verdict needs {first}.",
+            counted(verdict.rounds as usize, "complete round")
         );
     }
     if head.decide.comparison.is_none() && head.configurations.len() > 2 {
@@ -166,7 +168,7 @@ fn imported(verdict: &Verdict, head: &RunStarted) -> String {
             let parts: Vec<String> = several.iter().filter_map(part).collect();
             let over = over(head);
             format!(
-                "{leader} has the best figure{over}; as parts of it: {}",
+                "{leader} is best{over}; relative to it: {}",
                 parts.join(", ")
             )
         }
@@ -176,18 +178,18 @@ fn imported(verdict: &Verdict, head: &RunStarted) -> String {
         _ if intervals.clone().count() == 0 => "",
         [_] => "",
         _ if intervals.into_iter().all(|ratio| ratio.low.is_nan()) => {
-            "; fewer than 3 runs on a side: no interval can be given"
+            "; intervals need at least 3 runs on each side"
         }
-        _ => "; the runs are not paired, so that no verdict follows",
+        _ => "; the runs are not paired, so there is no verdict",
     };
     format!("Imported, not measured here: {ratios}{worth}.")
 }
 
-/// `b against a: ratio 1.23; one run each: no interval can be given`
+/// `b against a: ratio 1.23; one run each, so no interval`
 fn ratio(c: &Comparison, head: &RunStarted) -> String {
     let over = over(head);
     match c.ratio {
-        None => format!("{} and {} have no figure in common", c.a, c.b),
+        None => format!("{} and {} have no metric in common", c.a, c.b),
         Some(ratio) => format!(
             "{} against {}{over}: ratio {}; {}",
             c.b,
@@ -202,7 +204,7 @@ fn certainty(verdict: &Verdict) -> String {
     format!(
         "{} confidence, {} rounds",
         unit::percent(verdict.confidence).replace(".0 ", " "),
-        verdict.look.unwrap_or(0)
+        verdict.checked_at.unwrap_or(0)
     )
 }
 
@@ -216,29 +218,41 @@ fn over(head: &RunStarted) -> String {
 fn pair(c: &Comparison, head: &RunStarted) -> String {
     let over = over(head);
     match (c.word, c.ratio) {
-        // The faster one is the subject: nobody has to turn the sentence round.
-        (Word::Worse { .. }, Some(r)) => {
+        // The faster one is the subject, so that the reader need not turn the sentence round.
+        (VerdictWord::Worse { .. }, Some(r)) => {
             let by = faster(1.0 / r.high - 1.0, 1.0 / r.low - 1.0);
             format!("{} is {} {}{over}", c.a, than(&by), c.b)
         }
-        (Word::Better { .. } | Word::Worse { .. }, _) => {
+        (VerdictWord::Better { .. } | VerdictWord::Worse { .. }, _) => {
             format!("{} is {} {}{over}", c.b, than(&c.text), c.a)
         }
-        (Word::NoDifference { .. }, _) => {
+        (VerdictWord::NoDifference { .. }, _) => {
             format!("{} between {} and {}{over}", capital(&c.text), c.a, c.b)
         }
-        (Word::Unpaired { .. }, _) => ratio(c, head),
-        (Word::Undecided | Word::TooFew, _) => format!("{} against {}{over}: {}", c.b, c.a, c.text),
+        (VerdictWord::Unpaired { .. }, _) => ratio(c, head),
+        (VerdictWord::Undecided, Some(ratio)) => {
+            let range = format!("between {}", between(ratio));
+            format!("Undecided: {} is {} {}{over}", c.b, than(&range), c.a)
+        }
+        (VerdictWord::Undecided | VerdictWord::TooFew, _) => {
+            format!("{} against {}{over}: {}", c.b, c.a, c.text)
+        }
     }
 }
 
-/// `3 times as fast as`, `faster by 3 % than`.
+/// `3 times as fast as`, `3 % faster than`.
 fn than(text: &str) -> String {
     if text.ends_with("as fast") {
         format!("{text} as")
     } else {
         format!("{text} than")
     }
+}
+
+/// `1 trial`, `2 trials`.
+fn counted(count: usize, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
 }
 
 fn capital(text: &str) -> String {
@@ -255,35 +269,28 @@ fn outlook(verdict: &Verdict, head: &RunStarted) -> String {
     match &verdict.more {
         Some(more) => match more.rounds {
             Some(rounds) if verdict.rounds + rounds > head.decide.rounds_max => {
-                format!(" At this noise about {}{} would decide, more than the {} the study allows: give it more time and rounds, or widen the margin.", more_rounds(rounds), about(more.seconds), head.decide.rounds_max)
+                format!(" At this noise, about {}{} would decide; the study allows {}. Allow more rounds and time, or widen the margin.", more_rounds(rounds), about(more.seconds), head.decide.rounds_max)
             }
             Some(rounds) => format!(" {}{} would decide.", more_rounds(rounds), about(more.seconds)),
-            None => " At this noise no affordable number of rounds would decide: make trials longer, or widen the margin.".to_owned(),
+            None => " At this noise, no affordable number of rounds would decide. Make trials longer, or widen the margin.".to_owned(),
         },
         None => String::new(),
     }
 }
 
 fn more_rounds(rounds: u32) -> String {
-    match rounds {
-        1 => "1 more round".to_owned(),
-        rounds => format!("{rounds} more rounds"),
-    }
+    counted(rounds as usize, "more round")
 }
 
 fn about(seconds: Option<f64>) -> String {
     seconds.map_or(String::new(), |seconds| {
-        format!(", about {},", unit::long_time(seconds))
+        format!(" (about {})", unit::long_time(seconds))
     })
 }
 
 fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     let leader = verdict.overall.first().map_or("", |c| c.a.as_str());
-    let ties: Vec<&Comparison> = verdict
-        .overall
-        .iter()
-        .filter(|c| matches!(c.word, Word::NoDifference { .. }))
-        .collect();
+    let ties: Vec<&Comparison> = verdict.overall.iter().filter(|c| c.word.is_tie()).collect();
     // A configuration that was dropped is out by its own rule, whatever the wider interval says.
     let dropped = |name: &str| {
         let gone = |row: &ConfigurationRow| row.name == name && row.dropped_after.is_some();
@@ -292,14 +299,14 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
     let open: Vec<&Comparison> = verdict
         .overall
         .iter()
-        .filter(|c| !matches!(c.word, Word::NoDifference { .. } | Word::Worse { .. }))
+        .filter(|c| !c.word.settles_rank())
         .filter(|c| !dropped(&c.b))
         .collect();
     let beaten: Vec<f64> = verdict
         .overall
         .iter()
         .filter_map(|c| {
-            if let Word::Worse { .. } = c.word {
+            if let VerdictWord::Worse { .. } = c.word {
                 c.ratio.map(|r| 1.0 / r.high - 1.0)
             } else {
                 None
@@ -328,7 +335,7 @@ fn ranking(verdict: &Verdict, head: &RunStarted) -> String {
             "; the leader is "
         };
         let by = unit::percent(least);
-        text.push_str(&format!("{joint}ahead of {others} by at least {by}"));
+        text.push_str(&format!("{joint}at least {by} ahead of {others}"));
     }
     format!("{text} ({}).{}", certainty(verdict), outlook(verdict, head))
 }
@@ -338,12 +345,12 @@ fn tie(leader: &str, ties: &[&Comparison]) -> String {
     let mut names = vec![leader];
     names.extend(ties.iter().map(|c| c.b.as_str()));
     let largest = ties.iter().map(|c| match c.word {
-        Word::NoDifference { larger_than } => larger_than,
+        VerdictWord::NoDifference { larger_than } => larger_than,
         _ => 0.0,
     });
     let largest = unit::percent(largest.fold(0.0, f64::max));
     format!(
-        "{} are a tie: no difference larger than {largest}",
+        "{} are tied: no difference larger than {largest}",
         list(&names)
     )
 }

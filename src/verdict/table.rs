@@ -56,14 +56,14 @@ impl<'a> Evidence<'a> {
 
 /// What is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Response {
+pub(super) enum ComparedFigure {
     /// The weighted mean over the workloads' primary metrics.
     Overall,
     /// One metric of one workload, by index.
     Metric { workload: usize, metric: usize },
 }
 
-impl Response {
+impl ComparedFigure {
     /// The primary metric of a workload.
     pub(super) fn primary(workload: usize) -> Self {
         Self::Metric {
@@ -91,14 +91,14 @@ impl Response {
 
 /// Values by configuration, workload, metric and round.
 #[derive(Debug)]
-pub(super) struct Table<'a> {
+pub(super) struct ObservationTable<'a> {
     pub(super) evidence: &'a Evidence<'a>,
     /// `[configuration][workload][metric][position in rounds]`
     values: Vec<Vec<Vec<Vec<Option<f64>>>>>,
     pub(super) rounds: Vec<u32>,
 }
 
-impl<'a> Table<'a> {
+impl<'a> ObservationTable<'a> {
     /// Takes complete trials of finished rounds. A trial measured twice (after a resume) counts
     /// once, the first time: which one is kept must not depend on its value.
     pub(super) fn new(evidence: &'a Evidence<'a>) -> Self {
@@ -165,7 +165,8 @@ impl<'a> Table<'a> {
         let mut weights = 0.0;
         for (workload, head) in self.evidence.head.workloads.iter().enumerate() {
             if head.weight > 0.0 {
-                sum += head.weight * self.ln(configuration, Response::primary(workload), at)?;
+                sum +=
+                    head.weight * self.ln(configuration, ComparedFigure::primary(workload), at)?;
                 weights += head.weight;
             }
         }
@@ -173,10 +174,15 @@ impl<'a> Table<'a> {
     }
 
     /// A figure's logarithm, oriented so that larger is better.
-    pub(super) fn ln(&self, configuration: usize, figure: Response, at: usize) -> Option<f64> {
+    pub(super) fn ln(
+        &self,
+        configuration: usize,
+        figure: ComparedFigure,
+        at: usize,
+    ) -> Option<f64> {
         match figure {
-            Response::Overall => self.overall_ln(configuration, at),
-            Response::Metric { workload, metric } => {
+            ComparedFigure::Overall => self.overall_ln(configuration, at),
+            ComparedFigure::Metric { workload, metric } => {
                 let better = figure.metric(self.evidence.head)?.better;
                 let value = self.value(configuration, workload, metric, at)?;
                 Some(better.oriented_ln(value))

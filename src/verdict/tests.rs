@@ -5,8 +5,8 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 use super::*;
 use crate::event::{
-    Better, ConfigurationHead, Counted, Decide, Ended, Observation, RunStarted, Settled, Until,
-    WorkloadHead,
+    Better, ConfigurationHead, Counted, Decide, Ended, MetricHead, Observation, RunStarted,
+    Settled, Until, WorkloadHead,
 };
 use crate::verdict::table::Evidence;
 
@@ -140,9 +140,12 @@ fn a_planted_difference_is_found_and_its_size_is_inside_the_interval() {
     assert_eq!(verdict.state, State::Decided);
     let ratio = verdict.overall[0].ratio.unwrap();
     assert!(ratio.low < 1.20 && 1.20 < ratio.high, "{ratio:?}");
-    assert!(matches!(verdict.overall[0].word, Word::Better { .. }));
+    assert!(matches!(
+        verdict.overall[0].word,
+        VerdictWord::Better { .. }
+    ));
     assert!(
-        verdict.sentence.starts_with("b is faster by "),
+        verdict.sentence.starts_with("b is ") && verdict.sentence.contains(" % faster than a"),
         "{}",
         verdict.sentence
     );
@@ -174,7 +177,7 @@ fn equal_configurations_are_said_to_be_equal_within_the_margin() {
     let data = trials(&head, 20, 0.01, 7, |_, _| 1.0);
     let verdict = judge(&evidence(&head, &data, 20));
     assert!(
-        matches!(verdict.overall[0].word, Word::NoDifference { larger_than } if larger_than < 0.05),
+        matches!(verdict.overall[0].word, VerdictWord::NoDifference { larger_than } if larger_than < 0.05),
         "{:?}",
         verdict.overall[0]
     );
@@ -206,19 +209,19 @@ fn two_rounds_give_figures_and_no_verdict() {
     let data = trials(&head, 2, 0.01, 3, |_, _| 1.0);
     let verdict = judge(&evidence(&head, &data, 2));
     assert_eq!(verdict.state, State::TooFew);
-    assert_eq!(verdict.overall[0].word, Word::TooFew);
+    assert_eq!(verdict.overall[0].word, VerdictWord::TooFew);
     assert_eq!(verdict.overall[0].rounds.len(), 2);
     assert!(verdict.configurations[0].cells[0].value.is_some());
 }
 
 /// Four rounds are between the looks at 3 and 5: what is said must rest on the first three.
 #[test]
-fn between_looks_the_last_look_stands() {
+fn between_planned_checks_the_last_one_stands() {
     let head = head(&["fs"], &[&["a"], &["b"]], 1, Some("fs"));
     let data = trials(&head, 4, 0.01, 3, |_, _| 1.0);
     let three = judge(&evidence(&head, &data[..6], 3));
     let four = judge(&evidence(&head, &data, 4));
-    assert_eq!(four.look, Some(3));
+    assert_eq!(four.checked_at, Some(3));
     assert_eq!(three.overall[0].ratio, four.overall[0].ratio);
 }
 
@@ -239,7 +242,12 @@ fn effects_within_the_levels_of_another_factor_are_told_apart() {
         .workloads
         .iter()
         .filter(|c| !c.within.is_empty())
-        .map(|c| (c.within.as_str(), matches!(c.word, Word::Better { .. })))
+        .map(|c| {
+            (
+                c.within.as_str(),
+                matches!(c.word, VerdictWord::Better { .. }),
+            )
+        })
         .collect();
     assert!(
         within.contains(&("4k", true)) && within.contains(&("1m", false)),
@@ -258,7 +266,7 @@ fn the_best_of_many_is_found_and_the_worst_is_dropped() {
     assert!(
         verdict
             .sentence
-            .starts_with("b is fastest over all 2 workloads, ahead of all others by at least "),
+            .starts_with("b is fastest over all 2 workloads, at least "),
         "{}",
         verdict.sentence
     );
@@ -285,7 +293,7 @@ fn a_tie_is_named_as_one() {
     assert!(
         verdict
             .sentence
-            .contains(" are a tie: no difference larger than "),
+            .contains(" are tied: no difference larger than "),
         "{}",
         verdict.sentence
     );
@@ -312,7 +320,7 @@ fn an_incomplete_or_failed_trial_is_never_judged() {
         verdict
             .notes
             .iter()
-            .any(|note| note.contains("lack a complete trial")),
+            .any(|note| note.contains("lacks a complete trial 2 times")),
         "{:?}",
         verdict.notes
     );
@@ -342,9 +350,7 @@ fn a_single_configuration_is_described_and_nothing_is_claimed() {
     let verdict = judge(&evidence(&head, &data, 5));
     assert!(verdict.overall.is_empty());
     assert!(
-        verdict
-            .sentence
-            .contains("nothing was asked to be compared"),
+        verdict.sentence.contains("the study compares nothing"),
         "{}",
         verdict.sentence
     );
@@ -361,8 +367,12 @@ fn the_error_rate_of_the_whole_rule_is_kept() {
         let data = trials(&head, 20, 0.03, 90_000 + study, |_, _| 1.0);
         for look in [3, 5, 8, 12, 20] {
             let verdict = judge(&evidence(&head, &data, look));
-            let claims =
-                |c: &Comparison| matches!(c.word, Word::Better { .. } | Word::Worse { .. });
+            let claims = |c: &Comparison| {
+                matches!(
+                    c.word,
+                    VerdictWord::Better { .. } | VerdictWord::Worse { .. }
+                )
+            };
             if verdict.overall.iter().chain(&verdict.workloads).any(claims) {
                 wrong += 1;
                 break;
@@ -398,14 +408,14 @@ fn imported(values: &[(u32, usize, f64)], configurations: &[&[&str]]) -> Verdict
 fn one_imported_result_each_gives_a_ratio_and_no_interval() {
     let verdict = imported(&[(1, 0, 100.0), (1, 1, 130.0)], &[&["a"], &["b"]]);
     assert_eq!(verdict.state, State::Unpaired);
-    assert_eq!(verdict.look, None);
+    assert_eq!(verdict.checked_at, None);
     let comparison = &verdict.overall[0];
     let ratio = comparison.ratio.unwrap();
     assert!((ratio.estimate - 1.3).abs() < 1e-12 && ratio.low.is_nan() && ratio.high.is_nan());
     assert!(comparison.rounds.is_empty(), "nothing is a pair");
     assert_eq!(
         verdict.sentence,
-        "Imported, not measured here: b against a: ratio 1.30; one run each: no interval can be given."
+        "Imported, not measured here: b against a: ratio 1.30; one run each, so no interval."
     );
     assert!(verdict.notes[0].contains("nor made in turn"));
 }
@@ -427,7 +437,7 @@ fn imported_results_are_never_paired_by_number() {
     assert!(ratio.low < 0.5 && ratio.high > 2.0, "{ratio:?}");
     assert_eq!(
         comparison.word,
-        Word::Unpaired {
+        VerdictWord::Unpaired {
             runs: (5, 5),
             differs: false
         }
@@ -468,7 +478,7 @@ fn unequal_numbers_of_imported_results_are_all_used() {
     assert!((ratio.estimate - 1.0).abs() < 1e-12, "{ratio:?}");
     assert_eq!(
         verdict.overall[0].text,
-        "1 and 2 runs: no interval can be given"
+        "1 and 2 runs, too few for an interval"
     );
     let several = imported(
         &[(1, 0, 100.0), (1, 1, 50.0), (1, 2, 25.0)],
@@ -507,20 +517,27 @@ fn an_effect_that_is_there_on_one_level_alone_is_found_there_alone() {
     );
     let rows = &verdict.effects[0].rows;
     let find = |kind: EffectKind, factor: &str, at: &[&str]| {
-        let same = |row: &&Effect| row.kind == kind && row.factor == factor && row.at == at;
+        let same = |row: &&EffectRow| row.kind == kind && row.factor == factor && row.at == at;
         rows.iter().find(same).unwrap()
     };
     // Two main effects, ashift within both topologies, one interaction.
     assert_eq!(rows.len(), 5);
     let mirror = find(EffectKind::Within, "ashift", &["mirror"]);
     assert!(
-        matches!(mirror.word, Word::NoDifference { .. }),
+        matches!(mirror.word, VerdictWord::NoDifference { .. }),
         "{mirror:?}"
     );
     let raidz = find(EffectKind::Within, "ashift", &["raidz"]);
-    assert!(matches!(raidz.word, Word::Better { .. }), "{raidz:?}");
+    assert!(
+        matches!(raidz.word, VerdictWord::Better { .. }),
+        "{raidz:?}"
+    );
     let both = find(EffectKind::Interaction, "ashift", &["mirror", "raidz"]);
-    assert!(both.text.starts_with("more there, by 2"), "{}", both.text);
+    assert!(
+        both.text.starts_with("2") && both.text.ends_with(" % larger there"),
+        "{}",
+        both.text
+    );
     assert!((both.ratio.unwrap().estimate - 1.30).abs() < 0.03);
     let main = find(EffectKind::Main, "ashift", &[]);
     assert!((main.ratio.unwrap().estimate - 1.30_f64.sqrt()).abs() < 0.02);

@@ -7,8 +7,8 @@
 
 use serde::Serialize;
 
-use super::table::{Evidence, Response, Table};
-use super::{Comparison, Interval, Word, sentence};
+use super::table::{ComparedFigure, Evidence, ObservationTable};
+use super::{Comparison, Interval, VerdictWord, sentence};
 use crate::event::{Better, Fact, MetricHead, WorkloadHead};
 use crate::record::Record;
 
@@ -44,9 +44,9 @@ fn differs(ratio: Option<Interval>) -> bool {
 
 /// Two configurations of an imported run.
 pub(super) fn comparison(
-    table: &Table<'_>,
+    table: &ObservationTable<'_>,
     (a, b): (usize, usize),
-    figure: Response,
+    figure: ComparedFigure,
 ) -> Comparison {
     let head = table.evidence.head;
     let logs = |configuration: usize| -> Vec<f64> {
@@ -56,7 +56,7 @@ pub(super) fn comparison(
     };
     let (logs_a, logs_b) = (logs(a), logs(b));
     let ratio = ratio(&logs_a, &logs_b);
-    let word = Word::Unpaired {
+    let word = VerdictWord::Unpaired {
         runs: (logs_a.len(), logs_b.len()),
         differs: differs(ratio),
     };
@@ -77,8 +77,8 @@ pub(super) fn comparison(
 /// What a reader of imported ratios must know, and what was noted while they were read.
 pub(super) fn notes(evidence: &Evidence<'_>) -> Vec<String> {
     let mut notes = vec![
-        "imported figures: the runs were neither drawn at random nor made in turn, so whatever else changed between them (time, machine, versions, settings) is in the ratio".to_owned(),
-        "ratios are of geometric means; intervals, from 3 runs on each side on, are Welch's on logarithms, 95 % each on its own".to_owned(),
+        "imported figures: the runs were neither randomized nor measured in turn, so any other change between them (time, machine, versions, settings) is in the ratio".to_owned(),
+        "ratios are of geometric means; intervals need 3 runs on each side (Welch on logarithms, 95 % each)".to_owned(),
     ];
     for trial in &evidence.trials {
         if let Some(workload) = evidence.head.workloads.get(trial.workload) {
@@ -118,14 +118,14 @@ pub(crate) struct Difference {
     /// What is known of the machine and the stack and is not the same: name, A, B; none: not told.
     pub(crate) environment: Vec<(String, Option<String>, Option<String>)>,
     /// Workloads both have.
-    pub(crate) workloads: Vec<Pair>,
+    pub(crate) workloads: Vec<WorkloadPair>,
     /// What was warned of in either run, settings that differ within an imported one among it.
     pub(crate) notes: Vec<String>,
 }
 
 /// One workload of both.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Pair {
+pub(crate) struct WorkloadPair {
     /// Kind of workload.
     pub(crate) kind: String,
     /// Its name and its summary in A.
@@ -133,12 +133,12 @@ pub(crate) struct Pair {
     /// In B.
     pub(crate) b: (String, String),
     /// Metrics both have.
-    pub(crate) figures: Vec<Figure>,
+    pub(crate) figures: Vec<FigurePair>,
 }
 
 /// One metric of both.
 #[derive(Debug, Clone, Serialize)]
-pub(crate) struct Figure {
+pub(crate) struct FigurePair {
     /// The metric.
     pub(crate) metric: MetricHead,
     /// Geometric mean of A's results, in the metric's unit.
@@ -155,16 +155,19 @@ pub(crate) struct Figure {
 }
 
 /// A configuration of a stored run.
-struct Side<'a> {
+struct StoredSide<'a> {
     record: &'a Record,
     configuration: usize,
 }
 
 /// Two configurations of stored runs, own or imported, side by side.
 pub(crate) fn difference(a: (&Record, usize), b: (&Record, usize)) -> Difference {
-    let (a, b) = (Side::of(a), Side::of(b));
+    let (a, b) = (StoredSide::of(a), StoredSide::of(b));
     let (evidence_a, evidence_b) = (Evidence::of(a.record), Evidence::of(b.record));
-    let (table_a, table_b) = (Table::new(&evidence_a), Table::new(&evidence_b));
+    let (table_a, table_b) = (
+        ObservationTable::new(&evidence_a),
+        ObservationTable::new(&evidence_b),
+    );
     let mut workloads = Vec::new();
     let (mut used_a, mut used_b) = (Vec::new(), Vec::new());
     for (one, other) in matching(&a.record.head.workloads, &b.record.head.workloads) {
@@ -185,7 +188,7 @@ pub(crate) fn difference(a: (&Record, usize), b: (&Record, usize)) -> Difference
             }
         }
         if !figures.is_empty() {
-            workloads.push(Pair {
+            workloads.push(WorkloadPair {
                 kind: head_a.kind.clone(),
                 a: (head_a.name.clone(), head_a.summary.clone()),
                 b: (head_b.name.clone(), head_b.summary.clone()),
@@ -208,7 +211,7 @@ pub(crate) fn difference(a: (&Record, usize), b: (&Record, usize)) -> Difference
     }
 }
 
-impl<'a> Side<'a> {
+impl<'a> StoredSide<'a> {
     fn of((record, configuration): (&'a Record, usize)) -> Self {
         Self {
             record,
@@ -216,7 +219,7 @@ impl<'a> Side<'a> {
         }
     }
 
-    fn stored(&self, table: &Table<'_>, used: &[(usize, usize)]) -> Stored {
+    fn stored(&self, table: &ObservationTable<'_>, used: &[(usize, usize)]) -> Stored {
         let head = &self.record.head;
         let mut only = Vec::new();
         for (w, workload) in head.workloads.iter().enumerate() {
@@ -278,14 +281,19 @@ fn matching(a: &[WorkloadHead], b: &[WorkloadHead]) -> Vec<(usize, usize)> {
     pairs
 }
 
-fn values(table: &Table<'_>, configuration: usize, workload: usize, metric: usize) -> Vec<f64> {
+fn values(
+    table: &ObservationTable<'_>,
+    configuration: usize,
+    workload: usize,
+    metric: usize,
+) -> Vec<f64> {
     (0..table.rounds.len())
         .filter_map(|at| table.value(configuration, workload, metric, at))
         .collect()
 }
 
 /// One metric of two results, from their values; none where one side has none.
-pub(super) fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<Figure> {
+pub(super) fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<FigurePair> {
     let logs = |values: &[f64], better: Better| -> Vec<f64> {
         values
             .iter()
@@ -295,7 +303,7 @@ pub(super) fn figure(metric: &MetricHead, a: &[f64], b: &[f64]) -> Option<Figure
     let (oriented_a, oriented_b) = (logs(a, metric.better), logs(b, metric.better));
     let ratio = ratio(&oriented_a, &oriented_b)?;
     let mean = |values: &[f64]| stackrace_stats::mean(&logs(values, Better::Higher)).exp();
-    Some(Figure {
+    Some(FigurePair {
         metric: metric.clone(),
         a: mean(a),
         b: mean(b),

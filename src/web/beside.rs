@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::Site;
+use super::WebSite;
 use super::frame::{self, Page};
-use super::http::{Request, Response};
+use super::http::{HttpRequest, HttpResponse};
 use crate::record::RunSummary;
 use crate::report;
 use crate::verdict;
@@ -13,9 +13,9 @@ use crate::verdict;
 const RUNS_MAX: usize = 100;
 
 /// The page. `a` and `b` in the address are `RUN/TREATMENT`, the configuration by index.
-pub(super) fn page(site: &Site, request: &Request) -> Response {
+pub(super) fn page(site: &WebSite, request: &HttpRequest) -> HttpResponse {
     let (a, b) = (request.asked("a"), request.asked("b"));
-    let runs: Vec<RunSummary> = match site.shelf.list() {
+    let runs: Vec<RunSummary> = match site.cache.list() {
         Ok(list) => list
             .into_iter()
             .map(|(run, _)| run)
@@ -34,8 +34,8 @@ pub(super) fn page(site: &Site, request: &Request) -> Response {
         @if compared.is_none() {
             h1 class="title" { "Two results side by side" }
             p {
-                "Results of different runs were not made in turn: whatever else changed between them is in "
-                "the ratios, and no verdict follows."
+                "Results of different runs were not measured in turn: any other change between them is in "
+                "the ratios, so there is no verdict."
             }
         }
         (form(&runs, a.unwrap_or_default(), b.unwrap_or_default()))
@@ -84,13 +84,13 @@ fn form(runs: &[RunSummary], a: &str, b: &str) -> Markup {
 }
 
 /// The two, or why they cannot be shown.
-fn difference(site: &Site, a: &str, b: &str) -> Result<Markup, Box<Response>> {
+fn difference(site: &WebSite, a: &str, b: &str) -> Result<Markup, Box<HttpResponse>> {
     let side = |word: &str| {
         let refused = |status, why: &str| Box::new(frame::sorry(site, status, why));
         let Some((run, at)) = word.split_once('/') else {
             return Err(refused(400, "Name a run and one of its configurations."));
         };
-        let judged = site.shelf.judged(run);
+        let judged = site.cache.judged(run);
         let judged = judged.map_err(|error| Box::new(super::run::missing(site, &error)))?;
         let at = at.parse::<usize>().ok();
         let at = at.filter(|at| *at < judged.record.head.configurations.len());

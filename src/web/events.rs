@@ -11,8 +11,8 @@ use std::time::Duration;
 
 use maud::Markup;
 
-use super::http::{Request, Response};
-use super::{Site, run, runs};
+use super::http::{HttpRequest, HttpResponse};
+use super::{WebSite, run, runs};
 use crate::record::Now;
 use crate::report;
 
@@ -25,7 +25,7 @@ const SILENCE_NS: u64 = 10_000_000_000;
 
 /// What is listened to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Stream {
+pub(super) enum EventStream {
     /// The list of runs.
     List,
     /// One run.
@@ -37,10 +37,10 @@ pub(super) enum Stream {
     },
 }
 
-impl Stream {
+impl EventStream {
     /// Of a run. A visitor that comes back says what it heard last; one that is new what its page
     /// shows.
-    pub(super) fn of_run(run: &str, request: &Request) -> Self {
+    pub(super) fn of_run(run: &str, request: &HttpRequest) -> Self {
         let last = request.header("last-event-id");
         let seen = last.or_else(|| request.asked("seen"));
         Self::Run {
@@ -51,13 +51,13 @@ impl Stream {
 }
 
 /// The visitor's end of the line.
-struct Line<'a> {
+struct EventLine<'a> {
     stream: &'a mut TcpStream,
-    site: &'a Site,
+    site: &'a WebSite,
     said_ns: u64,
 }
 
-impl Line<'_> {
+impl EventLine<'_> {
     /// Sends one event: a piece of the page.
     fn say(&mut self, name: &str, id: Option<u64>, piece: &str) -> io::Result<()> {
         let mut text = format!("event: {name}\n");
@@ -87,22 +87,26 @@ impl Line<'_> {
 ///
 /// # Errors
 /// The visitor is gone.
-pub(super) fn send(site: &Site, stream_of: &Stream, stream: &mut TcpStream) -> io::Result<()> {
-    let head = Response::new(200, "text/event-stream", "").head();
+pub(super) fn send(
+    site: &WebSite,
+    stream_of: &EventStream,
+    stream: &mut TcpStream,
+) -> io::Result<()> {
+    let head = HttpResponse::new(200, "text/event-stream", "").head();
     // Whoever loses the line comes back after a second.
     stream.write_all(format!("{head}\r\nretry: 1000\n\n").as_bytes())?;
-    let mut line = Line {
+    let mut line = EventLine {
         stream,
         site,
         said_ns: site.clock.now_ns(),
     };
     match stream_of {
-        Stream::List => list(site, &mut line),
-        Stream::Run { run, seen } => one(site, &mut line, run, *seen),
+        EventStream::List => list(site, &mut line),
+        EventStream::Run { run, seen } => one(site, &mut line, run, *seen),
     }
 }
 
-fn list(site: &Site, line: &mut Line<'_>) -> io::Result<()> {
+fn list(site: &WebSite, line: &mut EventLine<'_>) -> io::Result<()> {
     let mut said = String::new();
     loop {
         let piece = runs::list(site).into_string();
@@ -115,13 +119,13 @@ fn list(site: &Site, line: &mut Line<'_>) -> io::Result<()> {
     }
 }
 
-fn one(site: &Site, line: &mut Line<'_>, run: &str, mut seen: u64) -> io::Result<()> {
+fn one(site: &WebSite, line: &mut EventLine<'_>, run: &str, mut seen: u64) -> io::Result<()> {
     let mut doing: Option<Now> = None;
     let mut worked_ns = 0;
     loop {
         // Asked before the log is read: what was written until the end is then sent.
-        let goes_on = site.shelf.goes_on(run);
-        let bytes = site.shelf.version(run).map_or(seen, |(bytes, _)| bytes);
+        let goes_on = site.cache.goes_on(run);
+        let bytes = site.cache.version(run).map_or(seen, |(bytes, _)| bytes);
         let due = site.clock.now_ns().saturating_sub(worked_ns) >= WORK_NS;
         if bytes != seen && (due || !goes_on) {
             seen = bytes;
@@ -131,9 +135,9 @@ fn one(site: &Site, line: &mut Line<'_>, run: &str, mut seen: u64) -> io::Result
         if !goes_on {
             return line.say("end", None, &end(site, run));
         }
-        let now = site.shelf.now(run);
+        let now = site.cache.now(run);
         if now.is_some() && now != doing {
-            if let Ok(judged) = site.shelf.known(run) {
+            if let Ok(judged) = site.cache.known(run) {
                 let piece = report::doing(&judged.record, now.as_ref());
                 line.say("doing", None, &piece.into_string())?;
             }
@@ -145,20 +149,20 @@ fn one(site: &Site, line: &mut Line<'_>, run: &str, mut seen: u64) -> io::Result
 }
 
 /// What stands above a run that has ended.
-fn end(site: &Site, run: &str) -> String {
-    let judged = site.shelf.judged(run);
+fn end(site: &WebSite, run: &str) -> String {
+    let judged = site.cache.judged(run);
     judged.map_or_else(
         |error| error.to_string(),
         |judged| {
             let ended = judged.record.ended().map(|ended| ended.reason);
-            run::stage_line(site, run, &site.shelf.stage(run, ended)).into_string()
+            run::stage_line(site, run, &site.cache.stage(run, ended)).into_string()
         },
     )
 }
 
 /// Sends what follows from the log as it is.
-fn record(site: &Site, line: &mut Line<'_>, run: &str, bytes: u64) -> io::Result<()> {
-    let Ok(judged) = site.shelf.judged(run) else {
+fn record(site: &WebSite, line: &mut EventLine<'_>, run: &str, bytes: u64) -> io::Result<()> {
+    let Ok(judged) = site.cache.judged(run) else {
         return Ok(());
     };
     let race = report::race(&judged.record, &judged.verdict);

@@ -2,8 +2,8 @@
 
 use maud::{DOCTYPE, Markup, html};
 
-use super::Site;
-use super::http::Response;
+use super::WebSite;
+use super::http::HttpResponse;
 use crate::report;
 
 /// The script; see its own head.
@@ -33,9 +33,9 @@ pub(super) struct Page<'a> {
 }
 
 /// The page as an answer.
-pub(super) fn page(site: &Site, status: u16, page: &Page<'_>) -> Response {
+pub(super) fn page(site: &WebSite, status: u16, page: &Page<'_>) -> HttpResponse {
     let shown = PAGES.iter();
-    let shown = shown.filter(|(address, _)| *address != "/start" || site.hands.is_some());
+    let shown = shown.filter(|(address, _)| *address != "/start" || site.control.is_some());
     let whole = html! {
         (DOCTYPE)
         html lang="en" {
@@ -68,21 +68,21 @@ pub(super) fn page(site: &Site, status: u16, page: &Page<'_>) -> Response {
                 main id="main" tabindex="-1" { (page.content) }
                 footer {
                     p {
-                        @if site.hands.is_some() {
-                            "This server may start, stop and go on with runs (--control)."
+                        @if site.control.is_some() {
+                            "This server may start, stop and resume runs (--control)."
                         } @else {
-                            "This server only shows what is on record."
+                            "This server is read-only."
                         }
                     }
                 }
             }
         }
     };
-    Response::new(status, "text/html; charset=utf-8", whole.into_string())
+    HttpResponse::new(status, "text/html; charset=utf-8", whole.into_string())
 }
 
 /// A page that says why there is none.
-pub(super) fn sorry(site: &Site, status: u16, why: &str) -> Response {
+pub(super) fn sorry(site: &WebSite, status: u16, why: &str) -> HttpResponse {
     let content = html! {
         h1 class="title" { "This cannot be shown" }
         p { (why) }
@@ -101,8 +101,8 @@ pub(super) fn sorry(site: &Site, status: u16, why: &str) -> Response {
 }
 
 /// How all pages look.
-pub(super) fn style() -> Response {
-    Response::new(
+pub(super) fn style() -> HttpResponse {
+    HttpResponse::new(
         200,
         "text/css; charset=utf-8",
         format!("{}{STYLE}", report::STYLE),
@@ -110,8 +110,8 @@ pub(super) fn style() -> Response {
 }
 
 /// The script of all pages.
-pub(super) fn script() -> Response {
-    Response::new(200, "text/javascript; charset=utf-8", SCRIPT)
+pub(super) fn script() -> HttpResponse {
+    HttpResponse::new(200, "text/javascript; charset=utf-8", SCRIPT)
 }
 
 /// `1 run`, `2 runs`.

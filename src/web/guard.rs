@@ -9,7 +9,7 @@
 
 use std::net::IpAddr;
 
-use super::http::{Method, Request};
+use super::http::{HttpRequest, Method};
 
 /// Who is let in, and by what.
 #[derive(Debug, Clone)]
@@ -42,15 +42,15 @@ pub(super) enum Admission {
 
 impl Guard {
     /// Whether a request is answered.
-    pub(super) fn admit(&self, request: &Request) -> Admission {
+    pub(super) fn admit(&self, request: &HttpRequest) -> Admission {
         let Some(host) = request.header("host").filter(|host| self.ours(host)) else {
             return Admission::Refused(
                 421,
-                "This name is not this server's. Use the address it was started with.",
+                "Unknown host name. Use the address that the server printed.",
             );
         };
         if !same_origin(request, host) {
-            return Admission::Refused(403, "Another site's page may not ask this server.");
+            return Admission::Refused(403, "Requests from other sites are refused.");
         }
         let Some(token) = &self.token else {
             return Admission::Granted;
@@ -65,7 +65,7 @@ impl Guard {
                     place: without_token(request),
                 }
             } else {
-                Admission::Refused(403, "This is not the token of this server.")
+                Admission::Refused(403, "Wrong token.")
             };
         }
         let bearer = request.header("authorization");
@@ -79,7 +79,7 @@ impl Guard {
         } else {
             Admission::Refused(
                 401,
-                "This server wants the token it was started with: open the address it printed.",
+                "This server needs its token: open the address it printed.",
             )
         }
     }
@@ -89,7 +89,7 @@ impl Guard {
     }
 
     /// Values of our cookie.
-    fn cookies<'a>(&self, request: &'a Request) -> impl Iterator<Item = &'a str> {
+    fn cookies<'a>(&self, request: &'a HttpRequest) -> impl Iterator<Item = &'a str> {
         let name = self.cookie_name();
         let headers = request.headers.iter().filter(|(name, _)| name == "cookie");
         headers
@@ -121,7 +121,7 @@ impl Guard {
 
 /// Whether a request comes from a page of ours or from no page. Browsers name the origin of what
 /// they send, and since 2023 all of them say how it relates to us.
-fn same_origin(request: &Request, host: &str) -> bool {
+fn same_origin(request: &HttpRequest, host: &str) -> bool {
     if request.headers.iter().any(|(name, _)| name == "origin") {
         let ours = format!("http://{host}");
         return request.header("origin") == Some(ours.as_str());
@@ -141,7 +141,7 @@ fn same(given: &str, token: &str) -> bool {
 }
 
 /// The address that was asked for, its token left out.
-fn without_token(request: &Request) -> String {
+fn without_token(request: &HttpRequest) -> String {
     let rest = request.query.iter().filter(|(name, _)| name != "token");
     let query = form_urlencoded::Serializer::new(String::new())
         .extend_pairs(rest)
@@ -170,8 +170,8 @@ mod tests {
         }
     }
 
-    fn request(method: Method, query: &str, headers: &[(&str, &str)]) -> Request {
-        Request {
+    fn request(method: Method, query: &str, headers: &[(&str, &str)]) -> HttpRequest {
+        HttpRequest {
             method,
             head_only: false,
             path: "/run/x".to_owned(),

@@ -33,7 +33,7 @@ pub(super) enum Method {
 
 /// A request.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
+pub(super) struct HttpRequest {
     /// What is asked.
     pub(super) method: Method,
     /// Only the head of the answer is wanted.
@@ -50,14 +50,14 @@ pub(super) struct Request {
 
 /// Why a request is not answered as it was meant.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Bad {
+pub(super) enum HttpError {
     /// The other side went away, or was silent for too long.
     Gone,
     /// It is no request, too long, or nothing we speak: status and a sentence.
     Refused(u16, &'static str),
 }
 
-impl Request {
+impl HttpRequest {
     /// The only header of this name; none where there is none, or more than one.
     pub(super) fn header(&self, name: &str) -> Option<&str> {
         let mut found = self.headers.iter().filter(|(known, _)| known == name);
@@ -84,12 +84,12 @@ fn first<'a>(pairs: &'a [(String, String)], name: &str) -> Option<&'a str> {
 /// Reads a request.
 ///
 /// # Errors
-/// See [`Bad`].
-pub(super) fn read(stream: &mut TcpStream, clock: &dyn Clock) -> Result<Request, Bad> {
+/// See [`HttpError`].
+pub(super) fn read(stream: &mut TcpStream, clock: &dyn Clock) -> Result<HttpRequest, HttpError> {
     let limits = stream
         .set_read_timeout(Some(SILENCE))
         .and_then(|()| stream.set_write_timeout(Some(SILENCE)));
-    limits.map_err(|_| Bad::Gone)?;
+    limits.map_err(|_| HttpError::Gone)?;
     let until_ns = clock.now_ns() + REQUEST_NS;
     let mut bytes = Vec::new();
     let (mut request, begin) = loop {
@@ -97,7 +97,7 @@ pub(super) fn read(stream: &mut TcpStream, clock: &dyn Clock) -> Result<Request,
             break read;
         }
         if bytes.len() >= HEAD_MAX {
-            return Err(Bad::Refused(431, "The head of the request is too long."));
+            return Err(HttpError::Refused(431, "The request head is too long."));
         }
         more(stream, &mut bytes, HEAD_MAX, clock, until_ns)?;
     };
@@ -118,53 +118,61 @@ fn more(
     most: usize,
     clock: &dyn Clock,
     until_ns: u64,
-) -> Result<(), Bad> {
+) -> Result<(), HttpError> {
     if clock.now_ns() > until_ns {
-        return Err(Bad::Refused(408, "The request took too long to arrive."));
+        return Err(HttpError::Refused(
+            408,
+            "The request took too long to arrive.",
+        ));
     }
     let mut part = [0; 16 << 10];
     let room = part.len().min(most - bytes.len());
     match stream.read(&mut part[..room]) {
-        Ok(0) => Err(Bad::Gone),
+        Ok(0) => Err(HttpError::Gone),
         Ok(read) => {
             bytes.extend_from_slice(&part[..read]);
             Ok(())
         }
         Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(()),
-        Err(_) => Err(Bad::Gone),
+        Err(_) => Err(HttpError::Gone),
     }
 }
 
 /// The head, and where the body begins; none: it is not complete.
-fn head(bytes: &[u8]) -> Result<Option<(Request, usize)>, Bad> {
+fn head(bytes: &[u8]) -> Result<Option<(HttpRequest, usize)>, HttpError> {
     let mut headers = [httparse::EMPTY_HEADER; HEADERS_MAX];
     let mut parsed = httparse::Request::new(&mut headers);
     let begin = match parsed.parse(bytes) {
         Ok(httparse::Status::Complete(begin)) => begin,
         Ok(httparse::Status::Partial) => return Ok(None),
         Err(httparse::Error::TooManyHeaders) => {
-            return Err(Bad::Refused(431, "The request has too many headers."));
+            return Err(HttpError::Refused(431, "The request has too many headers."));
         }
-        Err(_) => return Err(Bad::Refused(400, "This is no request of HTTP/1.1.")),
+        Err(_) => return Err(HttpError::Refused(400, "Malformed HTTP request.")),
     };
     let (method, head_only) = match parsed.method {
         Some("GET") => (Method::Get, false),
         Some("HEAD") => (Method::Get, true),
         Some("POST") => (Method::Post, false),
-        _ => return Err(Bad::Refused(405, "Only GET, HEAD and POST are known here.")),
+        _ => {
+            return Err(HttpError::Refused(
+                405,
+                "Only GET, HEAD and POST are supported.",
+            ));
+        }
     };
     let target = parsed.path.unwrap_or_default();
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     if !path.starts_with('/') {
-        return Err(Bad::Refused(400, "The request names no path."));
+        return Err(HttpError::Refused(400, "The request has no path."));
     }
     let mut named = Vec::new();
     for header in parsed.headers.iter() {
         let value = std::str::from_utf8(header.value);
-        let value = value.map_err(|_| Bad::Refused(400, "A header is no text."))?;
+        let value = value.map_err(|_| HttpError::Refused(400, "A header is not text."))?;
         named.push((header.name.to_ascii_lowercase(), value.trim().to_owned()));
     }
-    let request = Request {
+    let request = HttpRequest {
         method,
         head_only,
         path: path.to_owned(),
@@ -176,7 +184,7 @@ fn head(bytes: &[u8]) -> Result<Option<(Request, usize)>, Bad> {
 }
 
 /// A request without its body; none: its head is not complete.
-pub(super) fn understood(bytes: &[u8]) -> Result<Option<Request>, Bad> {
+pub(super) fn understood(bytes: &[u8]) -> Result<Option<HttpRequest>, HttpError> {
     let Some((request, _)) = head(bytes)? else {
         return Ok(None);
     };
@@ -185,20 +193,21 @@ pub(super) fn understood(bytes: &[u8]) -> Result<Option<Request>, Bad> {
 }
 
 /// Bytes of the body.
-fn length(request: &Request) -> Result<usize, Bad> {
+fn length(request: &HttpRequest) -> Result<usize, HttpError> {
     let named = |name: &str| request.headers.iter().any(|(known, _)| known == name);
     if named("transfer-encoding") {
-        return Err(Bad::Refused(411, "Send the length of the form."));
+        return Err(HttpError::Refused(411, "The form needs a Content-Length."));
     }
     if !named("content-length") {
         return Ok(0);
     }
     let length = request.header("content-length");
     match length.and_then(|length| length.parse::<usize>().ok()) {
-        None => Err(Bad::Refused(400, "The length of the form is no number.")),
-        Some(length) if length > BODY_MAX => {
-            Err(Bad::Refused(413, "The form is too long: at most 48 MiB."))
-        }
+        None => Err(HttpError::Refused(400, "The form length is not a number.")),
+        Some(length) if length > BODY_MAX => Err(HttpError::Refused(
+            413,
+            "The form is too long: at most 48 MiB.",
+        )),
         Some(length) => Ok(length),
     }
 }
@@ -209,7 +218,7 @@ fn pairs(text: &[u8]) -> Vec<(String, String)> {
 
 /// An answer.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Response {
+pub(super) struct HttpResponse {
     /// The status.
     pub(super) status: u16,
     /// The body's media type.
@@ -225,7 +234,7 @@ pub(super) const POLICY: &str = "default-src 'none'; style-src 'self'; script-sr
      connect-src 'self'; img-src 'self' data:; form-action 'self'; base-uri 'none'; \
      frame-ancestors 'none'";
 
-impl Response {
+impl HttpResponse {
     /// An answer with a body.
     pub(super) fn new(status: u16, kind: &'static str, body: impl Into<Vec<u8>>) -> Self {
         Self {
@@ -310,7 +319,7 @@ fn reason(status: u16) -> &'static str {
 mod tests {
     use super::*;
 
-    fn parsed(text: &str) -> Request {
+    fn parsed(text: &str) -> HttpRequest {
         head(text.as_bytes()).unwrap().unwrap().0
     }
 
@@ -332,7 +341,7 @@ mod tests {
     #[test]
     fn what_is_no_request_is_refused() {
         let refused = |text: &str| match head(text.as_bytes()) {
-            Err(Bad::Refused(status, _)) => status,
+            Err(HttpError::Refused(status, _)) => status,
             other => panic!("{other:?}"),
         };
         assert_eq!(refused("\u{1}\u{2}\r\n\r\n"), 400);
@@ -349,7 +358,7 @@ mod tests {
             ("Content-Length: 99999999999", 413),
         ] {
             assert!(
-                matches!(body(header), Err(Bad::Refused(s, _)) if s == status),
+                matches!(body(header), Err(HttpError::Refused(s, _)) if s == status),
                 "{header}"
             );
         }
@@ -357,7 +366,7 @@ mod tests {
 
     #[test]
     fn a_header_cannot_begin_another_one() {
-        let head = Response::see("/a\r\nSet-Cookie: b=c").head();
+        let head = HttpResponse::see("/a\r\nSet-Cookie: b=c").head();
         assert!(head.contains("Location: /aSet-Cookie: b=c\r\n"), "{head}");
         assert!(head.contains("default-src 'none'"), "{head}");
     }

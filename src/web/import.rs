@@ -5,10 +5,10 @@
 
 use maud::{Markup, html};
 
-use super::Site;
+use super::WebSite;
 use super::frame::{self, Page};
-use super::http::{Request, Response};
-use crate::event::{Event, Line};
+use super::http::{HttpRequest, HttpResponse};
+use crate::event::{Event, LogLine};
 use crate::import::{self, Source};
 use crate::record::Record;
 use crate::report;
@@ -18,11 +18,11 @@ use crate::verdict::{self, Evidence};
 const TEXTS_MAX: usize = 32;
 
 /// The page.
-pub(super) fn page(site: &Site) -> Response {
+pub(super) fn page(site: &WebSite) -> HttpResponse {
     show(site, 200, &form(site))
 }
 
-fn show(site: &Site, status: u16, content: &Markup) -> Response {
+fn show(site: &WebSite, status: u16, content: &Markup) -> HttpResponse {
     let page = Page {
         here: "/import",
         title: "Import",
@@ -32,13 +32,13 @@ fn show(site: &Site, status: u16, content: &Markup) -> Response {
     frame::page(site, status, &page)
 }
 
-fn form(site: &Site) -> Markup {
+fn form(site: &WebSite) -> Markup {
     let names: Vec<&str> = import::ALL.iter().map(|importer| importer.name).collect();
     html! {
-        h1 class="title" { "Read what other tools printed" }
+        h1 class="title" { "Read the output of other tools" }
         p {
-            "Nothing leaves this machine: the text is read by this server, shown, and forgotten"
-            @if site.hands.is_some() { " unless you keep it." } @else { "." }
+            "Nothing leaves this machine: this server reads the text, shows it and forgets it"
+            @if site.control.is_some() { " unless you keep it." } @else { "." }
         }
         p { "Known: " (names.join(", ")) "." }
         form method="post" action="/import" id="import" class="import" {
@@ -61,7 +61,7 @@ fn form(site: &Site) -> Markup {
 }
 
 /// The texts of a form: pairs of `name` and `text`, in order; empty ones are left out.
-fn sources(request: &Request) -> Result<Vec<Source>, String> {
+fn sources(request: &HttpRequest) -> Result<Vec<Source>, String> {
     let of = |name: &'static str| {
         let pairs = request.form.iter().filter(move |(known, _)| known == name);
         pairs.map(|(_, value)| value.as_str())
@@ -71,12 +71,10 @@ fn sources(request: &Request) -> Result<Vec<Source>, String> {
         .filter(|(_, text)| !text.trim().is_empty())
         .collect();
     if texts.is_empty() {
-        return Err(
-            "There is no text to be read: drop a file, or paste what a tool printed.".to_owned(),
-        );
+        return Err("No text to read: drop a file, or paste the output of a tool.".to_owned());
     }
     if texts.len() > TEXTS_MAX {
-        return Err(format!("At most {TEXTS_MAX} texts are read at a time."));
+        return Err(format!("At most {TEXTS_MAX} texts at a time."));
     }
     let read = |(name, text): (&str, &str)| {
         // A form's text has the line breaks of the network.
@@ -92,13 +90,13 @@ fn sources(request: &Request) -> Result<Vec<Source>, String> {
 }
 
 /// Shows what was read; nothing is stored.
-pub(super) fn read(site: &Site, request: &Request) -> Response {
+pub(super) fn read(site: &WebSite, request: &HttpRequest) -> HttpResponse {
     let sources = match sources(request) {
         Ok(sources) => sources,
         Err(why) => return refused(site, &why),
     };
     let Some(record) = record(site, &sources) else {
-        return frame::sorry(site, 500, "What was read makes no run.");
+        return frame::sorry(site, 500, "These results cannot form a run.");
     };
     let verdict = verdict::judge(&Evidence::of(&record));
     let content = html! {
@@ -109,11 +107,11 @@ pub(super) fn read(site: &Site, request: &Request) -> Response {
 }
 
 /// The sources as the run they would be.
-fn record(site: &Site, sources: &[Source]) -> Option<Record> {
+fn record(site: &WebSite, sources: &[Source]) -> Option<Record> {
     let at = site.clock.today();
     let design = import::design(sources, &at);
     let head = design.head("not kept".to_owned(), import::title(sources), Vec::new());
-    let line = |event| Line {
+    let line = |event| LogLine {
         at: at.clone(),
         event,
     };
@@ -125,12 +123,12 @@ fn record(site: &Site, sources: &[Source]) -> Option<Record> {
 }
 
 /// Says that nothing is stored, and offers to keep it where that is allowed.
-fn keeping(site: &Site, sources: &[Source]) -> Markup {
+fn keeping(site: &WebSite, sources: &[Source]) -> Markup {
     html! {
         div class="stage" {
-            p { strong { "Not kept" } ": this page is all there is of it." }
+            p { strong { "Not kept" } ": it exists on this page only." }
             p { a href="/import" { "Read something else" } }
-            @if site.hands.is_some() {
+            @if site.control.is_some() {
                 form method="post" action="/import/keep" {
                     @for source in sources {
                         input type="hidden" name="name" value=(source.file);
@@ -148,7 +146,7 @@ fn keeping(site: &Site, sources: &[Source]) -> Markup {
     }
 }
 
-fn refused(site: &Site, why: &str) -> Response {
+fn refused(site: &WebSite, why: &str) -> HttpResponse {
     let content = html! {
         section class="notes" role="alert" {
             h2 { "This is not understood" }
@@ -160,16 +158,16 @@ fn refused(site: &Site, why: &str) -> Response {
 }
 
 /// Keeps what was read as a run.
-pub(super) fn keep(site: &Site, request: &Request) -> Response {
-    let Some(hands) = &site.hands else {
+pub(super) fn keep(site: &WebSite, request: &HttpRequest) -> HttpResponse {
+    let Some(control) = &site.control else {
         return super::start::read_only(site);
     };
     let kept = sources(request).and_then(|sources| {
         let title = import::title(&sources);
-        hands.keep(&sources, title)
+        control.keep(&sources, title)
     });
     match kept {
-        Ok(run) => Response::see(format!("/run/{run}")),
+        Ok(run) => HttpResponse::see(format!("/run/{run}")),
         Err(why) => refused(site, &why),
     }
 }

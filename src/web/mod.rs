@@ -1,11 +1,11 @@
-//! The live page: running and past studies over HTTP, for whoever the guard lets in.
+//! The live page: running and past studies over HTTP, for visitors the guard admits.
 //!
 //! Everything is rendered here, so that a page reads whole without a script; the one script only
-//! brings what has changed. Nothing is fetched from elsewhere. What may be done, not only read, is in
-//! the hands the server was given ([`Hands`]), and without `--control` it has none: this room writes
-//! nothing, and starts and signals nobody.
+//! brings what has changed. Nothing is fetched from elsewhere. This room only reads: starting and
+//! stopping runs goes through the [`RunControl`] it is given, and without `--control` it has none.
 
 mod beside;
+mod cache;
 mod events;
 mod frame;
 mod guard;
@@ -14,7 +14,6 @@ mod import;
 mod past;
 mod run;
 mod runs;
-mod shelf;
 mod start;
 
 pub(crate) use guard::Guard;
@@ -24,9 +23,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
+use self::cache::RunCache;
 use self::guard::Admission;
-use self::http::{Bad, Method, Request, Response};
-use self::shelf::Shelf;
+use self::http::{HttpError, HttpRequest, HttpResponse, Method};
 use crate::import::Source;
 use crate::record::Store;
 use crate::time::Clock;
@@ -35,7 +34,7 @@ use crate::time::Clock;
 const CONNECTIONS_MAX: usize = 64;
 
 /// What may be done from the page.
-pub(crate) trait Hands: Send + Sync {
+pub(crate) trait RunControl: Send + Sync {
     /// Studies that may be started, by the names of their files.
     fn studies(&self) -> Vec<String>;
     /// Starts one of them.
@@ -76,26 +75,26 @@ pub(crate) struct Begun {
 }
 
 /// What is served.
-pub(crate) struct Site {
-    shelf: Shelf,
+pub(crate) struct WebSite {
+    cache: RunCache,
     guard: Guard,
-    hands: Option<Arc<dyn Hands>>,
+    control: Option<Arc<dyn RunControl>>,
     clock: Arc<dyn Clock>,
     connections: AtomicUsize,
 }
 
-impl Site {
-    /// The runs of a store, for those the guard lets in; without hands they can only read.
+impl WebSite {
+    /// The runs of a store, for those the guard lets in; without control they can only read.
     pub(crate) fn new(
         store: Store,
         guard: Guard,
-        hands: Option<Arc<dyn Hands>>,
+        control: Option<Arc<dyn RunControl>>,
         clock: Arc<dyn Clock>,
     ) -> Self {
         Self {
-            shelf: Shelf::new(store),
+            cache: RunCache::new(store),
             guard,
-            hands,
+            control,
             clock,
             connections: AtomicUsize::new(0),
         }
@@ -106,15 +105,15 @@ impl Site {
 /// are let in; none: they are not a whole head. For the checks of what comes from outside.
 pub(crate) fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
     let guard = Guard {
-        token: Some("a token that stands in no input, because nobody knows it".to_owned()),
+        token: Some("a token that no input contains".to_owned()),
         loopback: false,
         name: "here".to_owned(),
         port: 80,
     };
     Some(match http::understood(bytes) {
         Ok(None) => return None,
-        Err(Bad::Gone) => (400, false),
-        Err(Bad::Refused(status, _)) => (status, false),
+        Err(HttpError::Gone) => (400, false),
+        Err(HttpError::Refused(status, _)) => (status, false),
         Ok(Some(request)) => match guard.admit(&request) {
             Admission::Granted | Admission::Cookie { .. } => (200, true),
             Admission::Refused(status, _) => (status, false),
@@ -123,7 +122,7 @@ pub(crate) fn judged(bytes: &[u8]) -> Option<(u16, bool)> {
 }
 
 /// Serves until the process ends.
-pub(crate) fn serve(listener: &TcpListener, site: &Arc<Site>) {
+pub(crate) fn serve(listener: &TcpListener, site: &Arc<WebSite>) {
     loop {
         let Ok((stream, _)) = listener.accept() else {
             // Too many files are open, or the visitor is gone already: neither lasts.
@@ -141,10 +140,10 @@ pub(crate) fn serve(listener: &TcpListener, site: &Arc<Site>) {
 }
 
 /// One of the connections there may be, and how many there are with it.
-struct Place(Arc<Site>, usize);
+struct Place(Arc<WebSite>, usize);
 
 impl Place {
-    fn take(site: &Arc<Site>) -> Self {
+    fn take(site: &Arc<WebSite>) -> Self {
         let before = site.connections.fetch_add(1, Ordering::SeqCst);
         Self(Arc::clone(site), before + 1)
     }
@@ -157,16 +156,16 @@ impl Drop for Place {
 }
 
 /// One connection from its request to its end.
-fn visit(site: &Site, mut stream: TcpStream, full: bool) {
+fn visit(site: &WebSite, mut stream: TcpStream, full: bool) {
     let (answer, head_only) = if full {
         (frame::sorry(site, 503, "Too many pages are open."), false)
     } else {
         match http::read(&mut stream, site.clock.as_ref()) {
-            Err(Bad::Gone) => return,
-            Err(Bad::Refused(status, why)) => (frame::sorry(site, status, why), false),
+            Err(HttpError::Gone) => return,
+            Err(HttpError::Refused(status, why)) => (frame::sorry(site, status, why), false),
             Ok(request) => match site.answer(&request) {
                 Answer::Whole(response) => (*response, request.head_only),
-                Answer::Stream(stream_of) => {
+                Answer::EventStream(stream_of) => {
                     // The visitor went away: there is nobody left to tell.
                     let _ = events::send(site, &stream_of, &mut stream);
                     return;
@@ -196,39 +195,39 @@ fn close(stream: &mut TcpStream) {
 /// An answer.
 enum Answer {
     /// All of it.
-    Whole(Box<Response>),
+    Whole(Box<HttpResponse>),
     /// News as they come.
-    Stream(events::Stream),
+    EventStream(events::EventStream),
 }
 
-impl From<Response> for Answer {
-    fn from(response: Response) -> Self {
+impl From<HttpResponse> for Answer {
+    fn from(response: HttpResponse) -> Self {
         Self::Whole(Box::new(response))
     }
 }
 
-impl Site {
-    fn answer(&self, request: &Request) -> Answer {
+impl WebSite {
+    fn answer(&self, request: &HttpRequest) -> Answer {
         match self.guard.admit(request) {
             Admission::Granted => self.page(request),
             Admission::Cookie { cookie, place } => {
-                Response::see(place).with("Set-Cookie", cookie).into()
+                HttpResponse::see(place).with("Set-Cookie", cookie).into()
             }
             Admission::Refused(status, why) => frame::sorry(self, status, why).into(),
         }
     }
 
-    fn page(&self, request: &Request) -> Answer {
+    fn page(&self, request: &HttpRequest) -> Answer {
         let parts: Vec<&str> = request.path.split('/').skip(1).collect();
         match (request.method, parts.as_slice()) {
             (Method::Get, [""]) => runs::page(self).into(),
-            (Method::Get, ["events"]) => Answer::Stream(events::Stream::List),
+            (Method::Get, ["events"]) => Answer::EventStream(events::EventStream::List),
             (Method::Get, ["style.css"]) => frame::style().into(),
             (Method::Get, ["page.js"]) => frame::script().into(),
             (Method::Get, ["run", run]) => run::page(self, run).into(),
             (Method::Get, ["run", run, "report.html"]) => run::report(self, run).into(),
-            (Method::Get, ["run", run, "events"]) => match self.shelf.holds(run) {
-                true => Answer::Stream(events::Stream::of_run(run, request)),
+            (Method::Get, ["run", run, "events"]) => match self.cache.holds(run) {
+                true => Answer::EventStream(events::EventStream::of_run(run, request)),
                 false => self.nothing(request),
             },
             (Method::Post, ["run", run, "stop"]) => start::stop(self, run).into(),
@@ -244,10 +243,10 @@ impl Site {
         }
     }
 
-    fn nothing(&self, request: &Request) -> Answer {
+    fn nothing(&self, request: &HttpRequest) -> Answer {
         match request.method {
             Method::Get => frame::sorry(self, 404, "There is no such page.").into(),
-            Method::Post => frame::sorry(self, 405, "Nothing can be sent there.").into(),
+            Method::Post => frame::sorry(self, 405, "This address takes no form.").into(),
         }
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use maud::{Markup, html};
 
-use super::Site;
+use super::WebSite;
+use super::cache::Judged;
 use super::frame::{self, Page, ago, counted};
-use super::http::{Request, Response};
-use super::shelf::Judged;
+use super::http::{HttpRequest, HttpResponse};
 use crate::record::{Record, RunSummary};
 use crate::report;
 use crate::verdict::{self, Verdict};
@@ -24,8 +24,8 @@ pub(super) fn address(title: &str) -> String {
 }
 
 /// The page: of one study, or which there are.
-pub(super) fn page(site: &Site, request: &Request) -> Response {
-    let runs: Vec<RunSummary> = match site.shelf.list() {
+pub(super) fn page(site: &WebSite, request: &HttpRequest) -> HttpResponse {
+    let runs: Vec<RunSummary> = match site.cache.list() {
         Ok(list) => list.into_iter().map(|(run, _)| run).collect(),
         Err(error) => return frame::sorry(site, 500, &error.to_string()),
     };
@@ -35,7 +35,7 @@ pub(super) fn page(site: &Site, request: &Request) -> Response {
         Some(study) => {
             let mine: Vec<&RunSummary> = runs().filter(|run| run.title == study).collect();
             if mine.is_empty() {
-                return frame::sorry(site, 404, "No run on record is of this study.");
+                return frame::sorry(site, 404, "There is no run of this study.");
             }
             (study, one(site, study, &mine))
         }
@@ -50,7 +50,7 @@ pub(super) fn page(site: &Site, request: &Request) -> Response {
 }
 
 /// Every study with how often it was run; `runs` newest first.
-fn studies<'a>(site: &Site, runs: impl Iterator<Item = &'a RunSummary>) -> Markup {
+fn studies<'a>(site: &WebSite, runs: impl Iterator<Item = &'a RunSummary>) -> Markup {
     let mut studies: Vec<(&str, &str, usize)> = Vec::new();
     for run in runs {
         match studies.iter_mut().find(|(title, ..)| *title == run.title) {
@@ -77,12 +77,12 @@ fn studies<'a>(site: &Site, runs: impl Iterator<Item = &'a RunSummary>) -> Marku
 }
 
 /// One study; `runs` newest first.
-fn one(site: &Site, title: &str, runs: &[&RunSummary]) -> Markup {
+fn one(site: &WebSite, title: &str, runs: &[&RunSummary]) -> Markup {
     let shown: Vec<Arc<Judged>> = runs
         .iter()
         .take(RUNS_MAX)
         .rev()
-        .filter_map(|run| site.shelf.judged(&run.run).ok())
+        .filter_map(|run| site.cache.judged(&run.run).ok())
         .collect();
     let records: Vec<&Record> = shown.iter().map(|judged| &judged.record).collect();
     let pairs: Vec<(&Record, &Verdict)> = shown
@@ -103,7 +103,7 @@ fn one(site: &Site, title: &str, runs: &[&RunSummary]) -> Markup {
                     a href={ "/run/" (judged.record.head.run) } { (judged.record.head.run) }
                     ": " (judged.verdict.sentence)
                     @if at > 0 && judged.record.head.study_hash != shown[at - 1].record.head.study_hash {
-                        " " mark { "The study's text is not that of the run before." }
+                        " " mark { "The study's text differs from the previous run's." }
                     }
                 }
             }

@@ -2,26 +2,26 @@
 
 use maud::{Markup, html};
 
-use super::Site;
+use super::WebSite;
+use super::cache::{Judged, Stage};
 use super::frame::{self, Page};
-use super::http::Response;
-use super::shelf::{Judged, Stage};
+use super::http::HttpResponse;
 use crate::record::RecordError;
 use crate::report;
 
 /// The page.
-pub(super) fn page(site: &Site, run: &str) -> Response {
-    let judged = match site.shelf.judged(run) {
+pub(super) fn page(site: &WebSite, run: &str) -> HttpResponse {
+    let judged = match site.cache.judged(run) {
         Ok(judged) => judged,
         Err(error) => return missing(site, &error),
     };
     let record = &judged.record;
     let ended = record.ended().map(|ended| ended.reason);
-    let stage = site.shelf.stage(run, ended);
+    let stage = site.cache.stage(run, ended);
     let events = match stage {
         // What changed before the script listens is told too: it says what it has seen.
         Stage::Running(_) => {
-            let seen = site.shelf.version(run).map_or(0, |(bytes, _)| bytes);
+            let seen = site.cache.version(run).map_or(0, |(bytes, _)| bytes);
             format!("/run/{run}/events?seen={seen}")
         }
         _ => String::new(),
@@ -56,12 +56,12 @@ pub(super) fn whole(judged: &Judged) -> Markup {
 }
 
 /// How far it is, where else it is shown, and what may be done.
-pub(super) fn stage_line(site: &Site, run: &str, stage: &Stage) -> Markup {
+pub(super) fn stage_line(site: &WebSite, run: &str, stage: &Stage) -> Markup {
     html! {
             p { "This run is " strong { (stage.word()) } "." }
             p { a href={ "/run/" (run) "/report.html" } download={ (run) ".html" } { "Report as one file" } }
             p { a href={ "/beside?b=" (run) "%2F0" } { "Put it beside another" } }
-            @if site.hands.is_some() {
+            @if site.control.is_some() {
                 @match stage {
                     Stage::Running(_) => {
                         form method="post" action={ "/run/" (run) "/stop" } {
@@ -82,8 +82,8 @@ pub(super) fn stage_line(site: &Site, run: &str, stage: &Stage) -> Markup {
 }
 
 /// The report as a file of its own.
-pub(super) fn report(site: &Site, run: &str) -> Response {
-    let judged = match site.shelf.judged(run) {
+pub(super) fn report(site: &WebSite, run: &str) -> HttpResponse {
+    let judged = match site.cache.judged(run) {
         Ok(judged) => judged,
         Err(error) => return missing(site, &error),
     };
@@ -95,14 +95,14 @@ pub(super) fn report(site: &Site, run: &str) -> Response {
         )
     });
     // One file has its style within.
-    Response::new(200, "text/html; charset=utf-8", html).with(
+    HttpResponse::new(200, "text/html; charset=utf-8", html).with(
         "Content-Security-Policy",
         "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; frame-ancestors 'none'",
     )
 }
 
 /// There is no such run, or it cannot be read.
-pub(super) fn missing(site: &Site, error: &RecordError) -> Response {
+pub(super) fn missing(site: &WebSite, error: &RecordError) -> HttpResponse {
     let status = match error {
         RecordError::Unknown { .. } | RecordError::NoRuns { .. } => 404,
         _ => 500,

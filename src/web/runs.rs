@@ -2,17 +2,17 @@
 
 use maud::{Markup, html};
 
-use super::Site;
+use super::WebSite;
+use super::cache::Stage;
 use super::frame::{self, Page, ago, counted};
-use super::http::Response;
-use super::shelf::Stage;
+use super::http::HttpResponse;
 use crate::record::RunSummary;
 
 /// Runs that are listed.
 const RUNS_MAX: usize = 200;
 
 /// The page.
-pub(super) fn page(site: &Site) -> Response {
+pub(super) fn page(site: &WebSite) -> HttpResponse {
     let content = html! {
         h1 class="title" { "Runs" }
         div data-part="runs" { (list(site)) }
@@ -28,8 +28,8 @@ pub(super) fn page(site: &Site) -> Response {
 }
 
 /// The list alone.
-pub(super) fn list(site: &Site) -> Markup {
-    let runs = match site.shelf.list() {
+pub(super) fn list(site: &WebSite) -> Markup {
+    let runs = match site.cache.list() {
         Ok(runs) => runs,
         Err(error) => return html! { p { "The runs cannot be listed: " (error) } },
     };

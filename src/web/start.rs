@@ -5,30 +5,30 @@
 
 use maud::{Markup, html};
 
+use super::cache::Stage;
 use super::frame::{self, Page};
-use super::http::{Request, Response};
-use super::shelf::Stage;
-use super::{Begun, Site};
+use super::http::{HttpRequest, HttpResponse};
+use super::{Begun, WebSite};
 use crate::record::RunSummary;
 
-/// Without hands.
-pub(super) fn read_only(site: &Site) -> Response {
-    let why = "This server only shows what is on record. Started with --control it may do more.";
+/// Without control over runs.
+pub(super) fn read_only(site: &WebSite) -> HttpResponse {
+    let why = "This server is read-only. Start it with --control to allow this.";
     frame::sorry(site, 403, why)
 }
 
 /// What can be started, and what was.
-pub(super) fn page(site: &Site) -> Response {
-    let Some(hands) = &site.hands else {
+pub(super) fn page(site: &WebSite) -> HttpResponse {
+    let Some(control) = &site.control else {
         return read_only(site);
     };
-    let (studies, mut begun) = (hands.studies(), hands.begun());
+    let (studies, mut begun) = (control.studies(), control.begun());
     begun.reverse();
-    let list = site.shelf.list().unwrap_or_default();
+    let list = site.cache.list().unwrap_or_default();
     let content = html! {
         h1 class="title" { "Start a study" }
         @if studies.is_empty() {
-            p { "There is no study to start: name a directory of studies with " code { "--studies DIR" } "." }
+            p { "There is no study to start. Name a directory of studies with " code { "--studies DIR" } "." }
         }
         ul class="runs" {
             @for study in &studies {
@@ -67,7 +67,7 @@ fn item(list: &[(RunSummary, Stage)], begun: &Begun) -> Markup {
             @match (&begun.ended, run) {
                 (Some(ended), _) => p { (ended) },
                 (None, Some(run)) => p { a href={ "/run/" (run) } { "Watch it: " (run) } },
-                (None, None) => p { "It is getting ready; look again in a moment." },
+                (None, None) => p { "It is starting; check again in a moment." },
             }
             @if !begun.said.is_empty() {
                 details {
@@ -80,40 +80,50 @@ fn item(list: &[(RunSummary, Stage)], begun: &Begun) -> Markup {
 }
 
 /// Starts a study.
-pub(super) fn start(site: &Site, request: &Request) -> Response {
-    let Some(hands) = &site.hands else {
+pub(super) fn start(site: &WebSite, request: &HttpRequest) -> HttpResponse {
+    let Some(control) = &site.control else {
         return read_only(site);
     };
-    match hands.start(request.filled("study").unwrap_or_default()) {
-        Ok(()) => Response::see("/start"),
+    match control.start(request.filled("study").unwrap_or_default()) {
+        Ok(()) => HttpResponse::see("/start"),
         Err(why) => frame::sorry(site, 409, &why),
     }
 }
 
 /// Stops a run.
-pub(super) fn stop(site: &Site, run: &str) -> Response {
-    act(site, run, |hands| hands.stop(run), format!("/run/{run}"))
+pub(super) fn stop(site: &WebSite, run: &str) -> HttpResponse {
+    act(
+        site,
+        run,
+        |control| control.stop(run),
+        format!("/run/{run}"),
+    )
 }
 
 /// Goes on with a run.
-pub(super) fn resume(site: &Site, run: &str) -> Response {
-    act(site, run, |hands| hands.resume(run), "/start".to_owned())
+pub(super) fn resume(site: &WebSite, run: &str) -> HttpResponse {
+    act(
+        site,
+        run,
+        |control| control.resume(run),
+        "/start".to_owned(),
+    )
 }
 
 fn act(
-    site: &Site,
+    site: &WebSite,
     run: &str,
-    act: impl Fn(&dyn super::Hands) -> Result<(), String>,
+    act: impl Fn(&dyn super::RunControl) -> Result<(), String>,
     then: String,
-) -> Response {
-    let Some(hands) = &site.hands else {
+) -> HttpResponse {
+    let Some(control) = &site.control else {
         return read_only(site);
     };
-    if !site.shelf.holds(run) {
+    if !site.cache.holds(run) {
         return frame::sorry(site, 404, "There is no such run.");
     }
-    match act(hands.as_ref()) {
-        Ok(()) => Response::see(then),
+    match act(control.as_ref()) {
+        Ok(()) => HttpResponse::see(then),
         Err(why) => frame::sorry(site, 409, &why),
     }
 }

@@ -2,8 +2,10 @@
 # Kills the program with -9 right before and right after each command that it gives while one stack is
 # raised, used and lowered, one run for each; then `stackrace clean` must leave nothing. The machines are
 # ones on which nothing else makes loop devices, arrays, volumes, pools or replicas: guests of the lab.
-# Usage: kills.sh PROGRAM BASE [--peer USER@HOST] STACK…
-# A STACK is one of those below, BASE a directory on a disk. Of a stack over two machines, everything is
+# Usage: CHANGES=… STANDING=… kills.sh PROGRAM BASE [--peer USER@HOST] NAME LAYERS…
+# NAME is what a stack is called, LAYERS are its tables in TOML, BASE is a directory on a disk. CHANGES
+# are the programs that change something, STANDING are lines that print what stands: each layer declares
+# its own (`tried` in src/stack). Of a stack over two machines, everything is
 # killed at the first one's commands, and at the peer's what was started there; the peer answers commands
 # over SSH, in which BASE/shims is what is looked into first.
 set -u
@@ -29,10 +31,7 @@ on() {
 
 # Whatever the program changes something with, found where it would look for it, kills it in time. What
 # only reads does not count: before and after it the machine is the same.
-for tool in bcachefs blkdiscard chmod chown corosync dlm_controld dmsetup drbdadm exportfs ip losetup lvchange \
-	lvconvert lvcreate lvremove mdadm mkfs.bcachefs mkfs.btrfs mkfs.ext2 mkfs.ext3 mkfs.ext4 mkfs.f2fs mkfs.gfs2 \
-	mkfs.xfs mount netatalk pvcreate pvremove rpc.mountd rpc.nfsd rpcbind smbd tc umount vgchange vgcreate \
-	vgremove wipefs zfs zpool; do
+for tool in blkdiscard chmod chown ip mount tc umount wipefs $CHANGES; do
 	real=$(command -v "$tool") || continue
 	cat >"$shims/$tool" <<SHIM
 #!/bin/sh
@@ -68,53 +67,18 @@ if [ -n "$peer" ]; then
 	tar c -C "$base" shims | on peer "tar x -C $base" || exit 2
 fi
 
-loops() {
-	echo "[[stack]]"
-	echo "loop = { size = \"$1\", count = $2, laid-out = \"no\", direct-io = false }"
-}
-layer() {
-	echo "[[stack]]"
-	echo "$1"
-}
-stack() {
-	case $1 in
-	ext4) loops "64 MiB" 1 && layer 'ext4 = {}' ;;
-	xfs) loops "400 MiB" 1 && layer 'xfs = {}' ;;
-	f2fs) loops "128 MiB" 1 && layer 'f2fs = {}' ;;
-	btrfs) loops "256 MiB" 2 && layer 'btrfs = { profile = "raid1" }' ;;
-	bcachefs) loops "128 MiB" 2 && layer 'bcachefs = { replicas = 2 }' ;;
-	gfs2) loops "256 MiB" 1 && layer 'gfs2 = {}' ;;
-	md) loops "64 MiB" 3 && layer 'md = { raid = 5, degraded = true }' && layer 'ext4 = {}' ;;
-	lvm) loops "128 MiB" 2 && layer 'lvm = { kind = "striped", snapshot = "present" }' && layer 'ext4 = {}' ;;
-	thin) loops "128 MiB" 2 && layer 'lvm = { kind = "thin", snapshot = "present" }' && layer 'ext4 = {}' ;;
-	cache) loops "128 MiB" 2 && layer 'lvm = { kind = "cache" }' && layer 'ext4 = {}' ;;
-	volume-on-array) loops "64 MiB" 2 && layer 'md = { raid = 1 }' && layer 'lvm = {}' && layer 'ext4 = {}' ;;
-	zpool) loops "128 MiB" 5 && layer 'zpool = { topology = "raidz1", special = 1, log = 1 }' && layer 'dataset = { compression = "lz4" }' ;;
-	zvol) loops "128 MiB" 3 && layer 'zpool = { topology = "raidz1" }' && layer 'zvol = { size = "64 MiB" }' && layer 'ext4 = {}' ;;
-	tmpfs) layer 'tmpfs = { size = "16 MiB" }' ;;
-	nfs | smb | afp) loops "64 MiB" 1 && layer 'ext4 = {}' && layer "$1 = { server = \"$server\" }" ;;
-	drbd) loops "64 MiB" 1 && layer 'drbd = { protocol = "C", delay = "1 ms" }' && layer 'ext4 = {}' ;;
-	dlm) loops "256 MiB" 1 && layer 'drbd = { role = "dual" }' && layer 'gfs2 = { lock = "dlm", mounted-on = 2 }' ;;
-	*) return 1 ;;
-	esac
-}
-
 # What stands because of the program, or because it was forgotten. In a peer the program chooses the place.
 places="-e $base${peer:+ -e .stackrace-}"
 standing="
-losetup --list --noheadings | grep -F $places
-grep '^md' /proc/mdstat 2>/dev/null
-dmsetup ls 2>/dev/null | grep -v 'No devices found'
-[ -d /proc/spl ] && zpool list -H
-grep -F $places /proc/mounts
-grep -F $places /var/lib/nfs/etab 2>/dev/null
-[ ! -d /sys/module/drbd ] || drbdsetup status | grep -v 'No currently configured DRBD found'
-for daemon in smbd netatalk rpc.mountd corosync dlm_controld; do
-	for pid in \$(pgrep -x \$daemon); do
-		# What the program started has its environment.
-		grep -q -s -a -F $shims /proc/\$pid/environ && echo \$daemon
+places='$places'
+# What the program started has its environment.
+ours() {
+	for pid in \$(pgrep -x \$1); do
+		grep -q -s -a -F $shims /proc/\$pid/environ && echo \$1
 	done
-done
+}
+grep -F \$places /proc/mounts
+$STANDING
 "
 network='ip -o address | sed "s/ *valid_lft.*//"; tc qdisc'
 for machine in $machines; do
@@ -171,9 +135,11 @@ kill_at_commands_of() {
 	fi
 }
 
-for name; do
+while [ $# -gt 0 ]; do
+	name=$1 layers=$2
+	shift 2
 	{
-		stack "$name" || { echo "no stack is called $name" >&2 && exit 2; }
+		printf '%s' "$layers"
 		printf '[[workload]]\nsequential = { mode = "write", size = "1 MiB" }\n'
 		printf '[decide]\nrounds-at-most = 1\nat-most = "5 min"\nuntil = "never"\n'
 	} >"$base/study.toml"

@@ -2,14 +2,15 @@
 
 use super::Destination;
 use crate::host::HostError;
-use std::fmt;
 
 /// Why there is no line to a machine.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum SshError {
     /// This machine cannot start ssh.
+    #[error("{0}")]
     Here(HostError),
     /// ssh did not get there.
+    #[error("cannot reach {to}: {}", quoted(.said))]
     Unreached {
         /// Where.
         to: Destination,
@@ -17,6 +18,7 @@ pub(crate) enum SshError {
         said: String,
     },
     /// It is another kind of machine.
+    #[error("{to} is {there}, this program is for {here}: it cannot run there")]
     Unlike {
         /// Where.
         to: Destination,
@@ -26,6 +28,7 @@ pub(crate) enum SshError {
         here: String,
     },
     /// This program needs a newer C library.
+    #[error("this program needs glibc {needs}, {to} has {has}: it cannot run there")]
     Libc {
         /// Where.
         to: Destination,
@@ -35,6 +38,7 @@ pub(crate) enum SshError {
         has: String,
     },
     /// This program could not be copied there.
+    #[error("cannot copy this program to {to}: {}", quoted(.said))]
     NotCopied {
         /// Where.
         to: Destination,
@@ -42,6 +46,7 @@ pub(crate) enum SshError {
         said: String,
     },
     /// The copy does not run.
+    #[error("this program does not run on {to}: {}", quoted(.said))]
     NotRunning {
         /// Where.
         to: Destination,
@@ -49,6 +54,7 @@ pub(crate) enum SshError {
         said: String,
     },
     /// `sudo` wants a password, or is not there.
+    #[error("cannot be root on {to}: {}", quoted(.said))]
     Sudo {
         /// Where.
         to: Destination,
@@ -56,6 +62,7 @@ pub(crate) enum SshError {
         said: String,
     },
     /// The line ended.
+    #[error("Lost the connection to {to}: {}", quoted(.said))]
     Ended {
         /// Where to.
         to: Destination,
@@ -119,33 +126,10 @@ fn unreached(to: &Destination, said: &str) -> String {
     }
 }
 
-impl fmt::Display for SshError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let quoted = |said: &str| match said {
-            "" => "nothing was said".to_string(),
-            said => said.trim_end_matches('.').to_string(),
-        };
-        match self {
-            Self::Here(error) => error.fmt(f),
-            Self::Unreached { to, said } => write!(f, "cannot reach {to}: {}", quoted(said)),
-            Self::Unlike { to, there, here } => write!(
-                f,
-                "{to} is {there}, this program is for {here}: it cannot run there"
-            ),
-            Self::Libc { to, needs, has } => write!(
-                f,
-                "this program needs glibc {needs}, {to} has {has}: it cannot run there"
-            ),
-            Self::NotCopied { to, said } => {
-                write!(f, "cannot copy this program to {to}: {}", quoted(said))
-            }
-            Self::NotRunning { to, said } => {
-                write!(f, "this program does not run on {to}: {}", quoted(said))
-            }
-            Self::Sudo { to, said } => write!(f, "cannot be root on {to}: {}", quoted(said)),
-            Self::Ended { to, said } => write!(f, "the line to {to} has ended: {}", quoted(said)),
-        }
+/// What was said, as a part of a sentence.
+fn quoted(said: &str) -> &str {
+    match said {
+        "" => "nothing was said",
+        said => said.trim_end_matches('.'),
     }
 }
-
-impl std::error::Error for SshError {}

@@ -42,12 +42,6 @@ pub(crate) enum LabVerb {
     /// The part inside a guest
     #[command(hide = true)]
     Agent,
-    /// The part of a trial on another machine
-    #[command(hide = true)]
-    Load {
-        /// Where it is told
-        order: PathBuf,
-    },
     /// Mount a volume of an AFP server, as a guest
     #[command(hide = true)]
     MountAfp(MountAfp),

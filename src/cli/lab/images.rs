@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use super::{cannot, quiet_host, tell};
+use super::{quiet_host, tell};
 use crate::cli::failure::Failure;
 use crate::cli::setting::{Setting, variable};
 use crate::cli::terminal::print;
@@ -12,6 +12,7 @@ use crate::journal::Journal;
 use crate::lab::image::{self, Builder, Image, Stocked};
 use crate::lab::machine;
 use crate::lab::system::{self, System};
+use crate::session::lab_run::unable;
 use crate::session::temporary;
 use crate::unit;
 
@@ -49,8 +50,8 @@ fn named(name: &str) -> Result<&'static System, Failure> {
 pub(in crate::cli) fn of(name: &str) -> Result<(Image, Option<Image>), Failure> {
     let system = named(name)?;
     let cache = cache(&quiet_host())?;
-    let image = image::find(&cache, system).map_err(cannot)?;
-    let zfs = image::find_zfs(&cache, &image).map_err(cannot)?;
+    let image = image::find(&cache, system).map_err(unable)?;
+    let zfs = image::find_zfs(&cache, &image).map_err(unable)?;
     Ok((image, zfs))
 }
 
@@ -70,11 +71,11 @@ pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8
         };
         for system in systems {
             tell(setting, &format!("{system}: root file system and kernel …"));
-            let image = builder.image(system).map_err(cannot)?;
+            let image = builder.image(system).map_err(unable)?;
             print(&line(system.name, &image));
             if zfs {
                 tell(setting, &format!("{system}: ZFS modules …"));
-                let zfs = builder.zfs(system, &image).map_err(cannot)?;
+                let zfs = builder.zfs(system, &image).map_err(unable)?;
                 print(&line(system.name, &zfs));
             }
         }

@@ -3,11 +3,11 @@
 # needs. Times are those of SOURCE_DATE_EPOCH. Usage: image.sh TREE OUT
 set -eu
 tree=$1 out=$2
-grep -v '^#' "${0%/*}/pinned" | while read -r address sum; do
+while read -r address sum; do
 	chroot "$tree" /usr/lib/apt/apt-helper download-file "$address" /tmp/pinned.deb "SHA256:$sum" >&2
 	chroot "$tree" apt-get --quiet=2 install --yes --no-install-recommends /tmp/pinned.deb >&2 </dev/null
 	rm "$tree/tmp/pinned.deb"
-done
+done <"${0%/*}/pinned"
 release=$(sh "${0%/*}/kernel.sh" "$tree")
 modules=$tree/usr/lib/modules/$release
 # Drivers of hardware that no guest has.

@@ -2,7 +2,7 @@
 
 use super::{BRIEF_S, CPU_BOUND, counts, cpu_bound, is_brief, median, spread};
 use crate::published::card::Card;
-use crate::published::table::{Figure, Reading, Table, distinct};
+use crate::published::table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
 use crate::unit;
 
 /// From this share of the line's rate on, the line is what was measured.
@@ -13,7 +13,7 @@ const NO_SEEK: f64 = 10.0;
 const OUTLIER: f64 = 1.5;
 
 /// Figures of the processor: at its limit, per character, or beyond what its clock can tell.
-pub(super) fn cpu(_: &Card, table: &Table) -> Vec<String> {
+pub(super) fn cpu(_: &Card, table: &PublishedTable) -> Vec<String> {
     let bound = counts(table, cpu_bound);
     if bound.is_empty() {
         return Vec::new();
@@ -22,7 +22,7 @@ pub(super) fn cpu(_: &Card, table: &Table) -> Vec<String> {
         "the processor, not the storage, was the limit (%CP of {CPU_BOUND:.0} or more): {bound}"
     )];
     for metric in ["per-character output", "per-character input"] {
-        let of: Vec<&Figure> = table
+        let of: Vec<&PublishedFigure> = table
             .figures
             .iter()
             .filter(|f| f.metric.name == metric)
@@ -38,7 +38,7 @@ pub(super) fn cpu(_: &Card, table: &Table) -> Vec<String> {
                         .figures
                         .iter()
                         .filter(|f| f.metric.name == block)
-                        .filter_map(Figure::value)
+                        .filter_map(PublishedFigure::value)
                 ),
             ));
         }
@@ -62,10 +62,10 @@ pub(super) fn cpu(_: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Where the processor is the limit all configurations are alike; one that is not was disturbed.
-pub(super) fn outlier(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn outlier(card: &Card, table: &PublishedTable) -> Vec<String> {
     let mut texts = Vec::new();
     for (workload, metric) in table.metrics() {
-        let of: Vec<&Figure> = table.of_metric(workload, metric).collect();
+        let of: Vec<&PublishedFigure> = table.of_metric(workload, metric).collect();
         let values: Vec<f64> = of.iter().filter_map(|figure| figure.value()).collect();
         let Some(middle) = median(values).filter(|_| of.iter().all(|figure| cpu_bound(figure)))
         else {
@@ -90,8 +90,8 @@ pub(super) fn outlier(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// What `+++++` means.
-pub(super) fn too_short(_: &Card, table: &Table) -> Vec<String> {
-    let short = counts(table, |figure| figure.reading == Reading::TooShort);
+pub(super) fn too_short(_: &Card, table: &PublishedTable) -> Vec<String> {
+    let short = counts(table, |figure| figure.reading == PublishedValue::TooShort);
     if short.is_empty() {
         return Vec::new();
     }
@@ -102,13 +102,13 @@ pub(super) fn too_short(_: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Rates over less time than bonnie++ usually accepts.
-pub(super) fn brief(_: &Card, table: &Table) -> Vec<String> {
+pub(super) fn brief(_: &Card, table: &PublishedTable) -> Vec<String> {
     let brief = counts(table, is_brief);
     let shortest = table
         .figures
         .iter()
         .filter(|figure| is_brief(figure))
-        .filter_map(Figure::seconds)
+        .filter_map(PublishedFigure::seconds)
         .reduce(f64::min);
     let Some(shortest) = shortest else {
         return Vec::new();
@@ -121,15 +121,15 @@ pub(super) fn brief(_: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Files created, looked up and deleted faster than the same disks seek: memory did it.
-pub(super) fn memory(_: &Card, table: &Table) -> Vec<String> {
-    let seeks = |figure: &Figure| {
+pub(super) fn memory(_: &Card, table: &PublishedTable) -> Vec<String> {
+    let seeks = |figure: &PublishedFigure| {
         table
             .figures
             .iter()
             .find(|f| f.metric.name == "random seeks" && f.levels == figure.levels)
-            .and_then(Figure::value)
+            .and_then(PublishedFigure::value)
     };
-    let times = |figure: &Figure| -> Option<f64> {
+    let times = |figure: &PublishedFigure| -> Option<f64> {
         let of_files = ["create", "stat", "delete"]
             .iter()
             .any(|word| figure.metric.name.ends_with(word));
@@ -150,7 +150,7 @@ pub(super) fn memory(_: &Card, table: &Table) -> Vec<String> {
             counts(table, |figure| times(figure).is_some_and(|times| times > NO_SEEK))
         ));
     }
-    let slow: Vec<&Figure> = table
+    let slow: Vec<&PublishedFigure> = table
         .figures
         .iter()
         .filter(|figure| times(figure).is_some_and(|times| times < 3.0))
@@ -170,7 +170,7 @@ pub(super) fn memory(_: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Data that memory can hold a good part of.
-pub(super) fn size(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn size(card: &Card, table: &PublishedTable) -> Vec<String> {
     let Some(memory) = card.stated.memory_bytes else {
         return Vec::new();
     };
@@ -201,19 +201,20 @@ pub(super) fn size(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Whether a load crosses the line, and in which direction writes do.
-fn crosses(card: &Card, figure: &Figure) -> bool {
+fn crosses(card: &Card, figure: &PublishedFigure) -> bool {
     figure.metric.unit == "B/s" && !card.factors.iter().any(|f| f.name == "drbd_protocol")
 }
 
 /// Rates at what the network carries, or above it.
-pub(super) fn line(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn line(card: &Card, table: &PublishedTable) -> Vec<String> {
     let Some(line) = card.stated.line else {
         return Vec::new();
     };
-    let share = |figure: &Figure| figure.value().unwrap_or(0.0) / line;
+    let share = |figure: &PublishedFigure| figure.value().unwrap_or(0.0) / line;
     let mut texts = Vec::new();
-    let at_line =
-        |figure: &Figure| crosses(card, figure) && (LINE_SHARE..=1.0).contains(&share(figure));
+    let at_line = |figure: &PublishedFigure| {
+        crosses(card, figure) && (LINE_SHARE..=1.0).contains(&share(figure))
+    };
     if table.figures.iter().any(at_line) {
         texts.push(format!(
             "at {:.0} % or more of what the line carries ({}), so that the line was measured and \
@@ -223,7 +224,7 @@ pub(super) fn line(card: &Card, table: &Table) -> Vec<String> {
             counts(table, at_line)
         ));
     }
-    let above = |figure: &Figure| crosses(card, figure) && share(figure) > 1.0;
+    let above = |figure: &PublishedFigure| crosses(card, figure) && share(figure) > 1.0;
     if table.figures.iter().any(above) {
         texts.push(format!(
             "faster than the line ({}), so that it did not cross it; the client's cache answered: {}",
@@ -235,7 +236,7 @@ pub(super) fn line(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Replicated writes slower than both the line and the same disks alone.
-pub(super) fn below_line(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn below_line(card: &Card, table: &PublishedTable) -> Vec<String> {
     let (Some(line), Some(at)) = (
         card.stated.line,
         card.factors
@@ -249,7 +250,7 @@ pub(super) fn below_line(card: &Card, table: &Table) -> Vec<String> {
             .figures
             .iter()
             .filter(|f| f.metric.name == "block output" && (f.levels[at] != "none") == replicated)
-            .filter_map(Figure::value)
+            .filter_map(PublishedFigure::value)
             .reduce(f64::max)
     };
     let (Some(alone), Some(mirrored)) = (best(false), best(true)) else {

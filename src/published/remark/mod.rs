@@ -9,7 +9,7 @@ mod sense;
 
 use super::card::Card;
 use super::ratio::on;
-use super::table::{Figure, Table};
+use super::table::{PublishedFigure, PublishedTable};
 
 /// A remark, and the check that made it.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -25,7 +25,7 @@ const CPU_BOUND: f64 = 95.0;
 /// Below this many seconds bonnie++ 1.03 gives no rate, unless it is built otherwise.
 const BRIEF_S: f64 = 0.5;
 
-type Check = fn(&Card, &Table) -> Vec<String>;
+type Check = fn(&Card, &PublishedTable) -> Vec<String>;
 
 /// Every check, in the order a reader needs them.
 const ALL: &[(&str, Check)] = &[
@@ -51,7 +51,7 @@ const ALL: &[(&str, Check)] = &[
 ];
 
 /// Everything the checks find.
-pub(crate) fn remarks(card: &Card, table: &Table) -> Vec<Remark> {
+pub(crate) fn remarks(card: &Card, table: &PublishedTable) -> Vec<Remark> {
     ALL.iter()
         .flat_map(|(check, find)| {
             find(card, table)
@@ -63,7 +63,7 @@ pub(crate) fn remarks(card: &Card, table: &Table) -> Vec<Remark> {
 
 /// Figures, by their places, that say nothing of storage: the processor was the limit, the phase
 /// was too brief, or the figure contradicts another.
-pub(crate) fn unfit(table: &Table) -> Vec<usize> {
+pub(crate) fn unfit(table: &PublishedTable) -> Vec<usize> {
     let odd = obtained::contradictions(table);
     table
         .figures
@@ -76,21 +76,21 @@ pub(crate) fn unfit(table: &Table) -> Vec<usize> {
         .collect()
 }
 
-fn cpu_bound(figure: &Figure) -> bool {
+fn cpu_bound(figure: &PublishedFigure) -> bool {
     figure
         .cpu_percent
         .is_some_and(|percent| percent >= CPU_BOUND)
 }
 
-fn is_brief(figure: &Figure) -> bool {
+fn is_brief(figure: &PublishedFigure) -> bool {
     figure.seconds().is_some_and(|seconds| seconds < BRIEF_S)
 }
 
 /// `sequential create (8 of 8)`: how many of each metric's figures something holds for.
-fn counts(table: &Table, holds: impl Fn(&Figure) -> bool) -> String {
+fn counts(table: &PublishedTable, holds: impl Fn(&PublishedFigure) -> bool) -> String {
     let mut texts = Vec::new();
     for (workload, metric) in table.metrics() {
-        let of: Vec<&Figure> = table.of_metric(workload, metric).collect();
+        let of: Vec<&PublishedFigure> = table.of_metric(workload, metric).collect();
         let n = of.iter().filter(|figure| holds(figure)).count();
         if n > 0 {
             texts.push(format!("{} ({n} of {})", on(workload, metric), of.len()));

@@ -3,7 +3,7 @@
 use super::median;
 use crate::published::card::Card;
 use crate::published::ratio::comparisons;
-use crate::published::table::{Table, distinct};
+use crate::published::table::{PublishedTable, distinct};
 use crate::unit;
 
 /// An elapsed time times its rate may be off by this factor from its peers': rates leave out what
@@ -11,7 +11,7 @@ use crate::unit;
 const CONTRADICTION: f64 = 1.2;
 
 /// Only plots: nothing to recompute.
-pub(super) fn no_figures(_: &Card, table: &Table) -> Vec<String> {
+pub(super) fn no_figures(_: &Card, table: &PublishedTable) -> Vec<String> {
     if !table.figures.is_empty() {
         return Vec::new();
     }
@@ -23,7 +23,7 @@ pub(super) fn no_figures(_: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Every figure published once: nothing to tell chance by.
-pub(super) fn single_run(_: &Card, table: &Table) -> Vec<String> {
+pub(super) fn single_run(_: &Card, table: &PublishedTable) -> Vec<String> {
     let cells = distinct(
         table
             .figures
@@ -53,7 +53,7 @@ pub(super) struct Contradiction {
 }
 
 /// The work of a load is the same in every configuration: elapsed times rate must be, too.
-pub(super) fn contradictions(table: &Table) -> Vec<Contradiction> {
+pub(super) fn contradictions(table: &PublishedTable) -> Vec<Contradiction> {
     let mut found = Vec::new();
     for workload in table.workloads() {
         let pairs = elapsed_and_rate(table, workload);
@@ -76,7 +76,7 @@ pub(super) fn contradictions(table: &Table) -> Vec<Contradiction> {
 }
 
 /// Elapsed times of a load with the rate published beside each: places, seconds, B/s.
-fn elapsed_and_rate(table: &Table, workload: &str) -> Vec<([usize; 2], f64, f64)> {
+fn elapsed_and_rate(table: &PublishedTable, workload: &str) -> Vec<([usize; 2], f64, f64)> {
     let figures = || {
         table
             .figures
@@ -96,7 +96,7 @@ fn elapsed_and_rate(table: &Table, workload: &str) -> Vec<([usize; 2], f64, f64)
 }
 
 /// The contradictions, in words.
-pub(super) fn contradiction(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn contradiction(card: &Card, table: &PublishedTable) -> Vec<String> {
     contradictions(table)
         .into_iter()
         .map(|odd| {
@@ -117,7 +117,7 @@ pub(super) fn contradiction(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Bytes stated for a load, against its elapsed times times its rates.
-pub(super) fn stated_size(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn stated_size(card: &Card, table: &PublishedTable) -> Vec<String> {
     let mut texts = Vec::new();
     for (workload, stated) in card.stated.bytes {
         let work = median(
@@ -143,7 +143,7 @@ pub(super) fn stated_size(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Two levels measured on different machines, or on different amounts of data.
-pub(super) fn confounded(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn confounded(card: &Card, table: &PublishedTable) -> Vec<String> {
     let mut texts = Vec::new();
     for comparison in comparisons(card, table) {
         let [a, b] = comparison.figures.map(|at| &table.figures[at]);

@@ -4,7 +4,7 @@ use super::{counts, unfit};
 use crate::published::card::Card;
 use crate::published::geometric_mean;
 use crate::published::ratio::comparisons;
-use crate::published::table::{Figure, Table, distinct};
+use crate::published::table::{PublishedFigure, PublishedTable, distinct};
 use crate::unit;
 
 /// What cannot depend on a factor, and differs by less, shows what chance does.
@@ -12,7 +12,7 @@ const CONTROL: f64 = 1.05;
 
 /// DRBD's protocols wait for less the earlier their letter: a figure of writes that rises from A
 /// to C shows what chance (or another cause) does.
-pub(super) fn order(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn order(card: &Card, table: &PublishedTable) -> Vec<String> {
     let Some(at) = card
         .factors
         .iter()
@@ -26,7 +26,7 @@ pub(super) fn order(card: &Card, table: &Table) -> Vec<String> {
             .iter()
             .filter(|f| f.levels[at] == protocol && f.metric.name == "block output")
             .filter(|f| f.levels.iter().all(|level| level != "gfs2"))
-            .filter_map(Figure::value)
+            .filter_map(PublishedFigure::value)
             .collect()
     };
     let (least, most) = (rates("A"), rates("C"));
@@ -45,15 +45,15 @@ pub(super) fn order(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Whole numbers so small that rounding moves their ratios.
-pub(super) fn rounding(_: &Card, table: &Table) -> Vec<String> {
-    let coarse = |figure: &Figure| {
+pub(super) fn rounding(_: &Card, table: &PublishedTable) -> Vec<String> {
+    let coarse = |figure: &PublishedFigure| {
         figure.original == "1/s" && figure.value().is_some_and(|v| v.fract() == 0.0 && v < 20.0)
     };
     let least = table
         .figures
         .iter()
         .filter(|f| coarse(f))
-        .filter_map(Figure::value)
+        .filter_map(PublishedFigure::value)
         .reduce(f64::min);
     let Some(least) = least else {
         return Vec::new();
@@ -66,7 +66,7 @@ pub(super) fn rounding(_: &Card, table: &Table) -> Vec<String> {
 }
 
 /// A metric that hardly moves over the levels of a factor others move by far.
-pub(super) fn control(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn control(card: &Card, table: &PublishedTable) -> Vec<String> {
     let all = comparisons(card, table);
     let unfit = unfit(table);
     let mut texts = Vec::new();
@@ -101,7 +101,7 @@ pub(super) fn control(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// Copies of one file that differ for every reader alike: where they lie differs, not who reads.
-pub(super) fn placement(card: &Card, table: &Table) -> Vec<String> {
+pub(super) fn placement(card: &Card, table: &PublishedTable) -> Vec<String> {
     let Some(factor) = card
         .factors
         .iter()
@@ -130,7 +130,7 @@ pub(super) fn placement(card: &Card, table: &Table) -> Vec<String> {
 }
 
 /// The rate a redundant pool fills a new disk at, and the rate it reads at meanwhile.
-pub(super) fn resilver(card: &Card, _: &Table) -> Vec<String> {
+pub(super) fn resilver(card: &Card, _: &PublishedTable) -> Vec<String> {
     let Some([written, seconds, scan, allocated]) = card.stated.resilver else {
         return Vec::new();
     };
@@ -156,7 +156,7 @@ pub(super) fn resilver(card: &Card, _: &Table) -> Vec<String> {
 }
 
 /// Stated rates that a cache should have lifted.
-pub(super) fn rotation(card: &Card, _: &Table) -> Vec<String> {
+pub(super) fn rotation(card: &Card, _: &PublishedTable) -> Vec<String> {
     let rate = |name: &str| {
         card.stated
             .about

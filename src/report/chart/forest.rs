@@ -35,7 +35,7 @@ pub(in crate::report) struct ForestRow {
     pub(in crate::report) ratio: Option<Interval>,
     /// The verdict on it.
     pub(in crate::report) text: String,
-    /// Class of the verdict: `better`, `worse`, `same`, `undecided`, `few`.
+    /// Class of the verdict: its name, as [`crate::verdict`] has it.
     pub(in crate::report) word: &'static str,
 }
 
@@ -74,7 +74,7 @@ pub(in crate::report) fn forest(
                         (fit(heading, WIDTH - 2.0 * SIDE))
                     }
                 }
-                Item::Row(row) => {
+                Item::TextRow(row) => {
                     // Behind an interval alone: text, above it or in its place, stays clear.
                     @if row.ratio.is_some() {
                         rect class="band" x=(px(place(band[0]))) y=(px(top + TEXT)) height=(px(ROW - TEXT))
@@ -106,7 +106,7 @@ pub(in crate::report) fn forest(
 
 enum Item<'a> {
     Heading(&'a str),
-    Row(&'a ForestRow),
+    TextRow(&'a ForestRow),
 }
 
 /// Where everything is, from above, and where the rows end.
@@ -119,7 +119,7 @@ fn lay_out(groups: &[ForestGroup]) -> (Vec<(f64, Item<'_>)>, f64) {
             top += HEADING;
         }
         for row in &group.rows {
-            placed.push((top, Item::Row(row)));
+            placed.push((top, Item::TextRow(row)));
             top += ROW;
         }
     }
@@ -167,7 +167,7 @@ fn mark(word: &str, x: f64, y: f64) -> Markup {
     let d = match word {
         "better" => format!("M{} {}l-5 -6v12z", px(x + 6.0), px(y)),
         "worse" => format!("M{} {}l5 -6v12z", px(x - 6.0), px(y)),
-        "same" => format!("M{} {}h10v10h-10z", px(x - 5.0), px(y - 5.0)),
+        "no-difference" => format!("M{} {}h10v10h-10z", px(x - 5.0), px(y - 5.0)),
         _ => {
             return html! { circle class="estimate open" cx=(px(x)) cy=(px(y)) r="5" {} };
         }

@@ -16,7 +16,7 @@ const RIGHT: f64 = 14.0;
 const BOTTOM: f64 = 40.0;
 
 /// One line.
-pub(in crate::report) struct Line {
+pub(in crate::report) struct ChartLine {
     /// Its name, shown in the legend.
     pub(in crate::report) label: String,
     /// Points, left to right.
@@ -50,7 +50,7 @@ pub(in crate::report) struct LineChart<'a> {
     /// Label of a value on it.
     pub(in crate::report) y_label: &'a dyn Fn(f64) -> String,
     /// At most [`SERIES_MAX`] lines; further ones are not drawn.
-    pub(in crate::report) lines: Vec<Line>,
+    pub(in crate::report) lines: Vec<ChartLine>,
     /// Values that cannot be exceeded, with their names: dashed lines across.
     pub(in crate::report) limits: Vec<(f64, String)>,
     /// Points with a ring around them.
@@ -128,7 +128,7 @@ pub(in crate::report) fn line(chart: &LineChart<'_>) -> Markup {
 
 fn draw(
     series: usize,
-    line: &Line,
+    line: &ChartLine,
     chart: &LineChart<'_>,
     x: &dyn Fn(f64) -> f64,
     y: &dyn Fn(f64) -> f64,

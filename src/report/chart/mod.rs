@@ -14,7 +14,7 @@ mod spark;
 
 pub(super) use axis::{Axis, Scale};
 pub(super) use forest::{ForestGroup, ForestRow, forest};
-pub(super) use line::{Line, LineChart, legend, line};
+pub(super) use line::{ChartLine, LineChart, legend, line};
 pub(super) use rounds::{RoundsRow, rounds};
 pub(super) use spark::spark;
 

@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use crate::audit::{ALL, Audit, Cell, Check, Grade};
+use crate::audit::{Audit, AuditCell, AuditCheck, Grade, checks};
 use crate::event::RunStarted;
 use crate::record::Record;
 use crate::report::{audited, figure};
@@ -20,13 +20,12 @@ pub(super) fn audit(record: &Record) -> Markup {
     let whole = audit.cells.len() <= EVIDENCE_CELLS_MAX;
     html! {
         p {
-            "What set the pace of each configuration, and what each check says of its trials: the gravest "
-            "of all of them. Nothing is left out of a verdict for it. " (figure::MISSING) " means that "
-            "it cannot be told, or does not apply."
+            "The bottleneck of each configuration, and the worst result of each check. Flagged trials still "
+            "count. " (figure::MISSING) " means unknown or not applicable."
         }
         @for sentence in &audit.unlike { p { strong { "Not like with like: " } (sentence) "." } }
         @for (at, workload) in head.workloads.iter().enumerate() {
-            @let cells: Vec<&Cell> = audit.cells.iter().filter(|cell| cell.workload == at).collect();
+            @let cells: Vec<&AuditCell> = audit.cells.iter().filter(|cell| cell.workload == at).collect();
             @if !cells.is_empty() {
                 h3 { (workload.name) }
                 (grid(&workload.name, &cells, head))
@@ -38,13 +37,14 @@ pub(super) fn audit(record: &Record) -> Markup {
 }
 
 /// Checks that say something of any of these cells; limits are in a column of their own.
-fn said<'a>(cells: &'a [&Cell]) -> impl Iterator<Item = &'static Check> + use<'a> {
+fn said(cells: &[&AuditCell]) -> Vec<&'static AuditCheck> {
     let said = |name: &str| cells.iter().any(|cell| cell.judgement(name).is_some());
-    ALL.iter()
-        .filter(move |check| !check.limits && said(check.name))
+    let all = checks().into_iter();
+    all.filter(|check| !check.limits && said(check.name))
+        .collect()
 }
 
-fn grid(workload: &str, cells: &[&Cell], head: &RunStarted) -> Markup {
+fn grid(workload: &str, cells: &[&AuditCell], head: &RunStarted) -> Markup {
     html! {
         div class="scroll" tabindex="0" role="region" aria-label={ "What was measured: " (workload) } {
             table class="audit" {
@@ -74,7 +74,7 @@ fn grid(workload: &str, cells: &[&Cell], head: &RunStarted) -> Markup {
     }
 }
 
-fn grade(cell: &Cell, check: &Check) -> Markup {
+fn grade(cell: &AuditCell, check: &AuditCheck) -> Markup {
     let Some(judgement) = cell.judgement(check.name) else {
         return html! { td { (figure::MISSING) } };
     };
@@ -86,13 +86,13 @@ fn grade(cell: &Cell, check: &Check) -> Markup {
     html! { td class=(class) title=(judgement.words()) { (judgement.grade.word()) } }
 }
 
-fn configuration<'a>(cell: &Cell, head: &'a RunStarted) -> &'a str {
+fn configuration<'a>(cell: &AuditCell, head: &'a RunStarted) -> &'a str {
     let configuration = head.configurations.get(cell.configuration);
     configuration.map_or(figure::MISSING, |configuration| configuration.name.as_str())
 }
 
 /// Every sentence with its figures.
-fn evidence(cell: &Cell, head: &RunStarted, whole: bool) -> Markup {
+fn evidence(cell: &AuditCell, head: &RunStarted, whole: bool) -> Markup {
     let shown = cell
         .judgements
         .iter()
@@ -131,7 +131,7 @@ fn limits(audit: &Audit) -> Markup {
     }
     html! {
         h3 { "Physical limits" }
-        p { "Drawn in the charts over time where they are near." }
+        p { "The charts over time show those within reach." }
         ul {
             @for limit in &audit.limits {
                 li { (limit.device) ": " (figure::value("B/s", limit.bytes_per_s)) ", " (limit.words) }

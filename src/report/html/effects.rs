@@ -14,8 +14,8 @@ pub(super) fn effects(verdict: &Verdict) -> Markup {
     }
     html! {
         p {
-            "An effect is the ratio of two levels of a factor, averaged over everything else, or at one level of "
-            "another factor. An interaction compares two of them: where it is not the same, read the effects "
+            "An effect is the ratio of two levels of a factor, averaged over everything else or at one level "
+            "of another factor. An interaction compares two effects. Where they differ, read the effects "
             "within levels, not their mean."
         }
         @for (table, of) in found.iter().zip(&verdict.effects) {

@@ -6,7 +6,7 @@ use maud::{Markup, html};
 
 use crate::event::{CommandRun, Event, Fact, shell};
 use crate::record::Record;
-use crate::report::content::{Row, Table};
+use crate::report::content::{TextRow, TextTable};
 use crate::report::figure;
 use crate::unit;
 
@@ -25,12 +25,12 @@ impl LayerFact {
     }
 
     /// All configurations have the one value.
-    fn same(&self, raised: &[usize]) -> bool {
-        matches!(self.values.as_slice(), [(_, configurations)] if configurations == raised)
+    fn same(&self, set_up: &[usize]) -> bool {
+        matches!(self.values.as_slice(), [(_, configurations)] if configurations == set_up)
     }
 
-    /// Some configuration had more than one value: what changes whenever a stack is raised (the number
-    /// of a loop device) is no difference between configurations.
+    /// Some configuration had more than one value: what changes with every set-up (the number of a
+    /// loop device) is no difference between configurations.
     fn fleeting(&self) -> bool {
         let mut seen = std::collections::BTreeSet::new();
         self.values
@@ -42,7 +42,7 @@ impl LayerFact {
 
 /// The machine and the layers.
 pub(super) fn environment(record: &Record) -> Markup {
-    let machine = Table {
+    let machine = TextTable {
         title: "The machine".to_owned(),
         head: vec!["fact".to_owned(), "value".to_owned()],
         text: vec![1],
@@ -50,16 +50,16 @@ pub(super) fn environment(record: &Record) -> Markup {
             .head
             .environment
             .iter()
-            .map(|fact| Row::of(vec![fact.name.clone(), fact.value.clone()]))
+            .map(|fact| TextRow::of(vec![fact.name.clone(), fact.value.clone()]))
             .collect(),
-        ..Table::default()
+        ..TextTable::default()
     };
-    let raised: Vec<usize> = (0..record.head.configurations.len())
+    let set_up: Vec<usize> = (0..record.head.configurations.len())
         .filter(|&configuration| !record.layer_facts(configuration).is_empty())
         .collect();
     let (same, rest): (Vec<LayerFact>, Vec<LayerFact>) = layer_facts(record)
         .into_iter()
-        .partition(|fact| fact.same(&raised));
+        .partition(|fact| fact.same(&set_up));
     let (fleeting, different): (Vec<LayerFact>, Vec<LayerFact>) =
         rest.into_iter().partition(LayerFact::fleeting);
     html! {
@@ -71,8 +71,8 @@ pub(super) fn environment(record: &Record) -> Markup {
         }
         @if !fleeting.is_empty() {
             details {
-                summary { (figure::counted(fleeting.len(), "fact")) " that changed from one raising to the next" }
-                (facts_table("What changed from one raising to the next", record, &fleeting))
+                summary { (figure::counted(fleeting.len(), "fact")) " that changed from one set-up to the next" }
+                (facts_table("What changed from one set-up to the next", record, &fleeting))
             }
         }
         @if !same.is_empty() {

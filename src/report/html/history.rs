@@ -5,8 +5,8 @@ use maud::{Markup, html};
 use super::plots::{facet_title, with_legend};
 use super::tables::table;
 use crate::record::Record;
-use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
-use crate::report::content::{Row, Table};
+use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
+use crate::report::content::{TextRow, TextTable};
 use crate::report::figure::{self, MISSING};
 use crate::verdict::{HistoryLine, HistoryPoint};
 
@@ -20,10 +20,9 @@ pub(crate) fn history(runs: &[&Record], courses: &[HistoryLine]) -> Markup {
     }
     html! {
         p {
-            "A ring marks a change: the run differs from the one before it by more than their "
-            "intervals allow (Welch, 95 % for each pair on its own: of twenty pairs without any "
-            "change about one is ringed). Runs at different times are not made in turn: whatever else changed "
-            "between them is in the figures."
+            "A ring marks a change: the run differs from the one before it by more than their intervals "
+            "allow (Welch, 95 % for each pair). Without any real change, about one pair in twenty is ringed. "
+            "Runs at different times are not paired: any other change between them is in the figures."
         }
         @for (at, workload) in workloads.iter().enumerate() {
             @let mine: Vec<&HistoryLine> = courses.iter().filter(|c| c.workload == *workload).collect();
@@ -59,7 +58,7 @@ fn chart(
         .first()
         .map_or("", |course| course.metric.unit.as_str());
     let metric = courses.first().map(|course| figure::metric(&course.metric));
-    let lines = courses.iter().map(|course| Line {
+    let lines = courses.iter().map(|course| ChartLine {
         label: course.configuration.clone(),
         points: course
             .points
@@ -99,7 +98,7 @@ fn chart(
 }
 
 /// A row per run, a column per configuration.
-fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> Table {
+fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> TextTable {
     let rows = runs.iter().enumerate().map(|(run, record)| {
         let mut cells = vec![
             (run + 1).to_string(),
@@ -113,9 +112,9 @@ fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> Table 
             let point = course.points.iter().find(|point| point.run == run);
             point.map_or(MISSING.to_owned(), |point| cell(&course.metric.unit, point))
         }));
-        Row::of(cells)
+        TextRow::of(cells)
     });
-    Table {
+    TextTable {
         title: workload.to_owned(),
         head: ["run", "began (UTC)"]
             .map(str::to_owned)
@@ -124,7 +123,7 @@ fn figures(workload: &str, runs: &[&Record], courses: &[&HistoryLine]) -> Table 
             .collect(),
         text: vec![1],
         rows: rows.collect(),
-        ..Table::default()
+        ..TextTable::default()
     }
 }
 

@@ -1,4 +1,4 @@
-//! Latency: how large a share of operations took at least so long.
+//! Latency: the share of operations that took at least this long.
 
 use std::collections::BTreeMap;
 use std::io::Read;
@@ -11,7 +11,7 @@ use maud::{Markup, html};
 use super::plots::{facet_title, with_legend};
 use crate::event::Ended;
 use crate::record::Record;
-use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
+use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
 use crate::report::figure;
 use crate::unit;
 use crate::verdict::Verdict;
@@ -37,12 +37,12 @@ type Merged = BTreeMap<(usize, usize, String), BTreeMap<usize, Histogram<u64>>>;
 pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
     let mut charts = Vec::new();
     for ((workload, _, op), histograms) in &merged(record) {
-        let lines: Vec<Line> = verdict
+        let lines: Vec<ChartLine> = verdict
             .configurations
             .iter()
             .filter_map(|row| {
                 let histogram = histograms.get(&row.configuration)?;
-                Some(Line {
+                Some(ChartLine {
                     label: row.name.clone(),
                     points: tail(histogram),
                     band: Vec::new(),
@@ -66,9 +66,8 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
     }
     html! {
         p {
-            "Read at a latency: the share of operations that took at least so long. Lower and further left is "
-            "better; where a line bends to the right the slow ones begin. All complete trials together, both "
-            "axes logarithmic."
+            "Share of operations that took at least this long. Lower and further left is better; a bend to "
+            "the right shows slow outliers. All complete trials together; both axes are logarithmic."
         }
         div class="facets" { @for chart in charts.iter().take(OPEN_MAX) { (chart) } }
         @if charts.len() > OPEN_MAX {
@@ -166,7 +165,7 @@ fn tail(histogram: &Histogram<u64>) -> Vec<(f64, f64)> {
     points
 }
 
-fn facets(id: &str, title: &str, mut lines: Vec<Line>) -> Vec<Markup> {
+fn facets(id: &str, title: &str, mut lines: Vec<ChartLine>) -> Vec<Markup> {
     let points = || lines.iter().flat_map(|line| line.points.iter().copied());
     let x = Axis::over(Scale::Log10, points().map(|point| point.0)).widened(0.02);
     let y = Axis::over(Scale::Log10, points().map(|point| point.1).chain([1.0]));
@@ -176,12 +175,12 @@ fn facets(id: &str, title: &str, mut lines: Vec<Line>) -> Vec<Markup> {
         charts.push(with_legend(&LineChart {
             id: format!("{id}-{}", charts.len()),
             title: facet_title(title, charts.len(), rest.is_empty()),
-            desc: format!("{title}: share of operations that took at least so long."),
+            desc: format!("{title}: share of operations that took at least this long."),
             x,
             x_name: "latency".to_owned(),
             x_label: &|value| figure::tick("ns", value),
             y,
-            y_name: "share of operations at least so slow".to_owned(),
+            y_name: "share of operations at least this slow".to_owned(),
             y_label: &share,
             lines,
             limits: Vec::new(),

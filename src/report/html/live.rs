@@ -61,7 +61,7 @@ pub(crate) fn race(record: &Record, verdict: &Verdict) -> Markup {
 /// What runs now; changes four times a second.
 pub(crate) fn doing(record: &Record, now: Option<&Now>) -> Markup {
     let Some(now) = now else {
-        return html! { p class="faint" { "It does not tell what it is doing right now." } };
+        return html! { p class="faint" { "The run does not report what it is doing." } };
     };
     let head = &record.head;
     let configuration = head.configurations.get(now.configuration);

@@ -24,7 +24,7 @@ pub(super) use sheet::sheet;
 
 use maud::{DOCTYPE, Markup, PreEscaped, html};
 
-use super::{Report, ReportOptions, content};
+use super::{ReportForm, ReportOptions, content};
 use crate::event::Until;
 use crate::record::Record;
 use crate::unit;
@@ -33,7 +33,7 @@ use crate::verdict::{State, Verdict};
 /// The form for people.
 pub(super) struct Html;
 
-impl Report for Html {
+impl ReportForm for Html {
     fn name(&self) -> &'static str {
         "html"
     }
@@ -78,8 +78,7 @@ fn page(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup {
                 main { (body(record, verdict, options)) }
                 footer {
                     p class="paper" {
-                        "On paper the environment, the commands, the costs, the time series and the trials are left "
-                        "out; the page has them."
+                        "The printed version leaves out the environment, commands, costs, time series and trials."
                     }
                     p {
                         "Run " code { (record.head.run) } ", stackrace " (record.head.stackrace)
@@ -117,7 +116,7 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
         ("figures", "Figures", tables::figures(record, verdict)),
         (
             "effects",
-            "Effects of the factors",
+            "EffectTable of the factors",
             effects::effects(verdict),
         ),
         (
@@ -155,7 +154,7 @@ fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup
     let notes = content::notes(record, verdict);
     html! {
         header class={ "answer " (class) } {
-            p class="badge" { (content::state(verdict)) }
+            p class="badge" { (verdict.state.label()) }
             h1 { (record.head.title) }
             p class="verdict" { (verdict.sentence) }
             @for detail in &verdict.details { p { (detail) } }
@@ -180,7 +179,7 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
     let head = &record.head;
     let decide = &head.decide;
     let looks = verdict
-        .looks
+        .planned_checks
         .iter()
         .map(u32::to_string)
         .collect::<Vec<_>>()
@@ -192,36 +191,36 @@ fn method(record: &Record, verdict: &Verdict) -> Markup {
     html! {
         p {
             "Each of the " (head.configurations.len()) " configurations was measured once per round, "
-            @if anew { "its storage built anew each time, " }
-            "in an order drawn at random for every round (seed " (head.seed) "). "
-            "Whatever drifts while a run goes on (temperature, neighbours, a filling disk) thus meets all "
-            "configurations alike, and only values of the same round are compared with each other. "
-            "Trials that failed or were interrupted are shown, never judged."
+            @if anew { "on storage set up anew each time, " }
+            "in a new random order every round (seed " (head.seed) "). "
+            "Slow drift (temperature, neighbours, a filling disk) therefore affects all configurations alike, "
+            "and only values of the same round are compared. "
+            "Trials that failed or were interrupted are shown but not judged."
         }
         @if let Some(words) = content::preconditioning(record) { p { (words) } }
         p {
-            "Compared are ratios: the geometric mean over the rounds of one value over the other, with "
-            "an interval. A ratio above 1 always means better, whichever way the metric points. "
-            "All statements of this page about comparisons hold together with at least "
-            (content::share(verdict.confidence)) " probability: their number and every planned look at the "
-            "data are paid for in the width of the intervals. "
+            "A comparison is a ratio: the geometric mean over the rounds of one value over the other, with "
+            "an interval. Above 1 always means better, also for metrics where lower is better. "
+            "All comparisons on this page hold together with at least "
+            (content::share(verdict.confidence)) " probability: the intervals are wide enough to cover "
+            "their number and every planned check of the results. "
             @if verdict.workloads.iter().any(|comparison| !comparison.within.is_empty()) {
-                "Not so those within levels of other factors: each of them holds by itself, they are not "
-                "corrected for their number. "
+                "Comparisons within levels of other factors are the exception: each holds on its own, without "
+                "correction for their number. "
             }
-            @if !looks.is_empty() { " Planned looks: after " (looks) " rounds." }
+            @if !looks.is_empty() { "Planned checks: after " (looks) " rounds." }
         }
         p {
-            "A difference below the margin of " (margin) " does not matter by the study's own word. "
+            "The study says that a difference below the margin of " (margin) " does not matter. "
             "“No difference larger than x” is a result: the whole interval lies within ±x. "
-            "“Undecided” is not: the interval still allows a difference that would matter, and one that would not."
+            "“Undecided” is not a result: the true difference may or may not matter. More rounds can decide."
         }
         p {
-            "The interval beside a configuration's own value describes that value; two such intervals that overlap "
-            "say nothing about the difference between the two. For that, read the comparisons."
+            "The interval beside a configuration's own value describes that value alone. Whether two such "
+            "intervals overlap says nothing about their difference: read the comparisons."
         }
         p {
-            "The run was to stop "
+            "The run was planned to stop "
             (match decide.until {
                 Until::Overall => "when the overall figure is decided",
                 Until::Each => "when the overall figure and every workload are decided",

@@ -7,12 +7,12 @@ use super::view::{self, Chart};
 use crate::event::{Ended, MetricHead, Observation, PhaseObservation};
 use crate::record::Record;
 use crate::report::chart::{
-    Axis, ForestGroup, ForestRow, Line, LineChart, RoundsRow, SERIES_MAX, Scale, forest, legend,
-    line, rounds as rounds_chart,
+    Axis, ChartLine, ForestGroup, ForestRow, LineChart, RoundsRow, SERIES_MAX, Scale, forest,
+    legend, line, rounds as rounds_chart,
 };
 use crate::report::{audited, content, figure};
 use crate::unit;
-use crate::verdict::{Change, Comparison, ConfigurationRow, Verdict};
+use crate::verdict::{Comparison, ConfigurationRow, RateChange, Verdict};
 
 /// Rows of the first chart; further comparisons are in one that can be opened.
 const HERO_ROWS: usize = 12;
@@ -38,7 +38,7 @@ pub(super) fn hero(verdict: &Verdict) -> Markup {
     html! {
         @if !first.is_empty() {
             figure class="hero" {
-                figcaption { (title) ". The band is what the study calls no difference that matters." }
+                figcaption { (title) ". The band marks differences too small to matter (the margin)." }
                 div class="chart" { (forest("forest", title, verdict.margin, &first)) }
             }
         }
@@ -84,7 +84,7 @@ fn row(comparison: &Comparison) -> ForestRow {
         label: content::comparison_name(comparison),
         ratio: comparison.ratio,
         text: comparison.text.clone(),
-        word: content::word(comparison),
+        word: comparison.word.name(),
     }
 }
 
@@ -119,8 +119,8 @@ pub(super) fn rounds(record: &Record, verdict: &Verdict) -> Markup {
     }
     html! {
         p {
-            "One dot per round, which leads to its trial; a line joins the values of one round. The bar is "
-            "the interval of the mean."
+            "One dot per round; click it for its trial. A line joins the values of one round. The bar is the "
+            "interval of the mean."
         }
         (view::charts("rounds", &charts))
     }
@@ -201,9 +201,9 @@ pub(super) fn time(record: &Record, verdict: &Verdict) -> Markup {
     }
     html! {
         p {
-            "The trial of the median value of each configuration, start to end of the measured part. An "
-            "upright is where the rate changes in at least half of a configuration's trials: by how much, "
-            "when, and after how many bytes (medians of these trials)."
+            "The median trial of each configuration, from start to end of the measured part. A vertical line "
+            "marks a change of rate in at least half of a configuration's trials; its label gives size, time "
+            "and bytes moved (medians of these trials)."
         }
         (view::charts("time", &charts))
         details {
@@ -228,7 +228,7 @@ struct Timed<'a> {
     name: &'a str,
     phase: &'a PhaseObservation,
     /// The change midway that most trials of the configuration show: of bytes where any were moved.
-    change: Option<&'a Change>,
+    change: Option<&'a RateChange>,
 }
 
 /// The phase at a position of each median trial that has it.
@@ -255,7 +255,7 @@ fn timed<'a>(
 }
 
 /// `−60 % at 12.0 s, 114 MiB`.
-fn changed(change: &Change) -> (f64, String) {
+fn changed(change: &RateChange) -> (f64, String) {
     let sign = if change.ratio < 1.0 { "−" } else { "+" };
     let size = unit::percent((change.ratio - 1.0).abs());
     let mut words = format!("{sign}{size} at {}", unit::time_ns(change.after_s * 1e9));
@@ -287,11 +287,11 @@ fn time_charts(
         Amount::Bytes => ("B/s", "bytes moved", "bytes"),
         Amount::Operations => ("op/s", "operations", "operations"),
     };
-    let mut lines: Vec<Line> = phases
+    let mut lines: Vec<ChartLine> = phases
         .iter()
         .filter_map(|one| {
             let change = one.change.filter(|_| primary).map(changed);
-            Some(Line {
+            Some(ChartLine {
                 change,
                 ..time_line(one, amount)?
             })
@@ -363,7 +363,7 @@ fn median_trial(record: &Record, configuration: usize, workload: usize) -> Optio
 }
 
 /// Rate in each slice of a phase, s and bytes (or operations) per second; none: too short a phase.
-fn time_line(one: &Timed<'_>, amount: Amount) -> Option<Line> {
+fn time_line(one: &Timed<'_>, amount: Amount) -> Option<ChartLine> {
     let phase = one.phase;
     let width = phase.slice_ns as f64 / 1e9;
     let elapsed = phase.elapsed_ns as f64 / 1e9;
@@ -384,7 +384,7 @@ fn time_line(one: &Timed<'_>, amount: Amount) -> Option<Line> {
         // A last slice that the phase did not fill would look like a slump.
         .take_while(|(middle, _)| middle + width / 2.0 <= elapsed + width * 0.01)
         .collect();
-    (points.len() >= 2).then(|| Line {
+    (points.len() >= 2).then(|| ChartLine {
         label: one.name.to_owned(),
         points: thinned(&points),
         band: Vec::new(),

@@ -3,7 +3,7 @@
 use maud::{Markup, html};
 
 use super::tables::table;
-use crate::report::sheet::{Part, Sheet};
+use crate::report::sheet::{Sheet, SheetPart};
 
 /// What the page holds, its heading first.
 pub(in crate::report) fn sheet(sheet: &Sheet) -> Markup {
@@ -20,12 +20,12 @@ pub(in crate::report) fn sheet(sheet: &Sheet) -> Markup {
         }
         @for part in &sheet.parts {
             @match part {
-                Part::Table(content) => {
+                SheetPart::Table(content) => {
                     h2 { (content.title) }
                     @if !content.note.is_empty() { p { (content.note) } }
                     @if !content.rows.is_empty() { (table(content)) }
                 }
-                Part::List(title, sentences) => {
+                SheetPart::List(title, sentences) => {
                     h2 { (title) }
                     ul { @for sentence in sentences { li { (sentence) } } }
                 }

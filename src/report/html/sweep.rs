@@ -9,7 +9,7 @@ use super::plots::{facet_title, with_legend};
 use super::view::{self, Chart};
 use crate::event::MetricHead;
 use crate::record::Record;
-use crate::report::chart::{Axis, Line, LineChart, SERIES_MAX, Scale};
+use crate::report::chart::{Axis, ChartLine, LineChart, SERIES_MAX, Scale};
 use crate::report::{audited, figure};
 use crate::unit;
 use crate::verdict::{ConfigurationRow, Verdict};
@@ -54,7 +54,7 @@ fn by_factor(record: &Record, verdict: &Verdict, factor: usize, charts: &mut Vec
     }
     for (w, workload) in record.head.workloads.iter().enumerate() {
         for (at, metric) in drawn(&workload.metrics) {
-            let mut lines: Vec<Line> = Vec::new();
+            let mut lines: Vec<ChartLine> = Vec::new();
             for row in &verdict.configurations {
                 let others: Vec<&str> = row
                     .levels
@@ -144,7 +144,7 @@ fn by_workload(record: &Record, verdict: &Verdict, charts: &mut Vec<Chart>) {
 }
 
 fn add(
-    lines: &mut Vec<Line>,
+    lines: &mut Vec<ChartLine>,
     label: String,
     size: Option<u64>,
     row: &ConfigurationRow,
@@ -163,7 +163,7 @@ fn add(
     let line = match lines.iter_mut().position(|line| line.label == label) {
         Some(known) => &mut lines[known],
         None => {
-            lines.push(Line {
+            lines.push(ChartLine {
                 label,
                 points: Vec::new(),
                 band: Vec::new(),
@@ -182,7 +182,7 @@ fn finish(
     x_name: &str,
     title: &str,
     (primary, metric): (bool, &MetricHead),
-    mut lines: Vec<Line>,
+    mut lines: Vec<ChartLine>,
     record: &Record,
     charts: &mut Vec<Chart>,
 ) {

@@ -5,13 +5,13 @@ use maud::{Markup, html};
 use crate::event::{Ended, Observation, WorkloadHead};
 use crate::record::Record;
 use crate::report::ReportOptions;
-use crate::report::content::{self, Row, Table};
+use crate::report::content::{self, TextRow, TextTable};
 use crate::report::figure;
 use crate::unit;
 use crate::verdict::Verdict;
 
 /// A table that scrolls in its own frame where the page is narrower.
-pub(super) fn table(table: &Table) -> Markup {
+pub(super) fn table(table: &TextTable) -> Markup {
     let class = |at: usize| {
         if at == 0 || table.text.contains(&at) {
             "text"
@@ -112,7 +112,7 @@ pub(super) fn figures(record: &Record, verdict: &Verdict) -> Markup {
 
 /// Every metric of one workload, under a name that its primary metric does not have already.
 fn all_metrics(verdict: &Verdict, at: usize, head: &WorkloadHead) -> Markup {
-    table(&Table {
+    table(&TextTable {
         title: format!("{}: all metrics", head.name),
         ..content::metrics(verdict, at, head)
     })
@@ -232,17 +232,17 @@ pub(super) fn resources(record: &Record) -> Markup {
             "the workload moved. From cache: share of the bytes read that no device had to deliver. Waiting: "
             "share of the time in which some task was stalled (PSI)."
         }
-        (table(&Table {
+        (table(&TextTable {
             title: "What each configuration used on each workload".to_owned(),
             head: head.map(str::to_owned).to_vec(),
             text: vec![1, 6],
             rows,
-            ..Table::default()
+            ..TextTable::default()
         }))
     }
 }
 
-fn resource_row(configuration: &str, workload: &str, means: &Means<'_>) -> Row {
+fn resource_row(configuration: &str, workload: &str, means: &Means<'_>) -> TextRow {
     // The first device is the one the file system lies on; those below it see the same bytes.
     let mut names: Vec<&str> = means
         .0
@@ -262,7 +262,7 @@ fn resource_row(configuration: &str, workload: &str, means: &Means<'_>) -> Row {
         let hits = trial.counted.cache_hit_bytes?;
         (asked > 0).then(|| hits as f64 / asked as f64)
     });
-    Row::of(vec![
+    TextRow::of(vec![
         configuration.to_owned(),
         workload.to_owned(),
         means.seconds(|trial| Some(trial.counted.cpu_user_ns)),

@@ -9,7 +9,7 @@ use maud::{Markup, html};
 
 use crate::event::{Ended, Event, LayerFacts, Observation, OperationObservation};
 use crate::record::Record;
-use crate::report::content::{Row, Table};
+use crate::report::content::{TextRow, TextTable};
 use crate::report::figure;
 use crate::unit;
 
@@ -80,31 +80,31 @@ pub(super) fn trials(record: &Record) -> Markup {
         "started",
         "notes",
     ];
-    let raised = raised(record);
+    let set_up = set_up(record);
     html! {
         @if cards {
-            @for (at, trial) in trials.iter().enumerate() { (card(record, at, trial, &raised)) }
+            @for (at, trial) in trials.iter().enumerate() { (card(record, at, trial, &set_up)) }
         }
         details open[!cards] {
             summary { (figure::counted(trials.len(), "trial")) ", in the order they ended" }
-            (super::tables::table(&Table {
+            (super::tables::table(&TextTable {
                 title: "Every trial".to_owned(),
                 head: names.map(str::to_owned).to_vec(),
                 text: vec![1, 2, 5, 6, 7, 8],
                 rows,
-                ..Table::default()
+                ..TextTable::default()
             }))
         }
     }
 }
 
-fn row(record: &Record, at: usize, trial: &Observation, cards: bool) -> Row {
+fn row(record: &Record, at: usize, trial: &Observation, cards: bool) -> TextRow {
     let head = &record.head;
     let workload = head.workloads.get(trial.workload);
     let metric = workload.and_then(|workload| workload.metrics.first());
     let value = trial.metrics.first().copied().flatten();
     let (ended, error) = ended(trial);
-    Row {
+    TextRow {
         cells: vec![
             format!("{}.{}", trial.round, trial.position + 1),
             named(&head.configurations, trial.configuration, |t| &t.name),
@@ -158,13 +158,13 @@ fn settled(trial: &Observation) -> String {
 }
 
 /// What the layers got, by round and configuration.
-type Raised<'a> = BTreeMap<(u32, usize), &'a [LayerFacts]>;
+type SetUp<'a> = BTreeMap<(u32, usize), &'a [LayerFacts]>;
 
-fn raised(record: &Record) -> Raised<'_> {
+fn set_up(record: &Record) -> SetUp<'_> {
     let events = record.lines.iter().map(|line| &line.event);
     events
         .filter_map(|event| match event {
-            Event::StackRaised {
+            Event::StackSetUp {
                 round,
                 configuration,
                 layers,
@@ -175,7 +175,7 @@ fn raised(record: &Record) -> Raised<'_> {
         .collect()
 }
 
-fn card(record: &Record, at: usize, trial: &Observation, raised: &Raised<'_>) -> Markup {
+fn card(record: &Record, at: usize, trial: &Observation, set_up: &SetUp<'_>) -> Markup {
     let head = &record.head;
     let (ended, error) = ended(trial);
     let title = format!(
@@ -186,7 +186,7 @@ fn card(record: &Record, at: usize, trial: &Observation, raised: &Raised<'_>) ->
         named(&head.workloads, trial.workload, |w| &w.name)
     );
     let notes = notes(error, trial);
-    let layers = raised.get(&(trial.round, trial.configuration));
+    let layers = set_up.get(&(trial.round, trial.configuration));
     html! {
         article class="trial" id=(id(at)) tabindex="-1" aria-label=(title) {
             h3 { (title) }
@@ -211,7 +211,7 @@ fn card(record: &Record, at: usize, trial: &Observation, raised: &Raised<'_>) ->
             @if !record.imported() { (counted(trial)) }
             @for layer in layers.copied().unwrap_or_default() {
                 p {
-                    strong { (layer.layer) } " as raised for it: "
+                    strong { (layer.layer) } " as it was set up: "
                     (layer.facts.iter().map(|fact| format!("{} {}", fact.name, fact.value))
                         .collect::<Vec<_>>().join(", ")) "."
                 }
@@ -241,7 +241,7 @@ fn metrics(record: &Record, trial: &Observation) -> Markup {
 fn operations(trial: &Observation) -> Markup {
     let row = |phase: &str, op: &OperationObservation| {
         let ns = |ns: u64| unit::time_ns(ns as f64);
-        Row::of(vec![
+        TextRow::of(vec![
             phase.to_owned(),
             op.op.clone(),
             op.count.to_string(),
@@ -252,7 +252,7 @@ fn operations(trial: &Observation) -> Markup {
             ns(op.latency_ns_max),
         ])
     };
-    let rows: Vec<Row> = trial
+    let rows: Vec<TextRow> = trial
         .phases
         .iter()
         .flat_map(|phase| phase.operations.iter().map(|op| row(&phase.name, op)))
@@ -276,12 +276,12 @@ fn operations(trial: &Observation) -> Markup {
         .map(|phase| format!("{}: {}, clock {}", phase.name, phase.engine, phase.clock))
         .collect();
     html! {
-        (super::tables::table(&Table {
+        (super::tables::table(&TextTable {
             title: "Operations of this trial".to_owned(),
             head: head.map(str::to_owned).to_vec(),
             text: vec![1],
             rows,
-            ..Table::default()
+            ..TextTable::default()
         }))
         p class="faint" { (engines.join("; ")) }
     }

@@ -6,7 +6,8 @@
 //! on a disk of its own, or in memory.
 
 use crate::event::Fact;
-use crate::host::{Daemon, Host, LabDisk, Needs, argv};
+use crate::host::imagined::{Tool, World, last, word};
+use crate::host::{Daemon, Host, LabDisk, Needs, Output, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line,
@@ -14,7 +15,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, GivesKind, Origin, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use crate::stack::{ext, lab_disks};
 use std::ffi::{OsStr, OsString};
@@ -94,7 +95,52 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "afp = { cnid = \"tmpfs\", server = \"same\" }",
     parse,
+    // Debian 12 came without it; the daemon that numbers files comes with it.
+    packages: &[Package {
+        only_on: Some("debian-13"),
+        ..Package::new("netatalk", &["netatalk"])
+    }],
+    imagined: &[
+        Tool {
+            name: "netatalk",
+            run: |world, _| world.start("netatalk", &[PORT, DATABASE_PORT]),
+        },
+        Tool {
+            name: "stackrace",
+            run: imagined_mount,
+        },
+    ],
+    tried: Tried {
+        shapes: &[
+            &["loop = { size = \"1 GiB\" }", "xfs = {}", "afp = {}"],
+            &[
+                "tmpfs = { size = \"1 MiB\" }",
+                "afp = { cnid = \"tmpfs\", server = \"same\", options = [\"ea = none\"] }",
+            ],
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "ext4 = {}",
+                "afp = { cnid = \"disk\", cnid-rate = \"4 MB\", delay = \"1 ms\" }",
+            ],
+        ],
+        kills: &[KillStack {
+            name: "afp",
+            disks: ("64 MiB", 1),
+            layers: &["ext4 = {}", "afp = { server = \"{server}\" }"],
+            machines: &[1, 2],
+        }],
+        changes: &["netatalk"],
+        standing: "ours netatalk",
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
+
+/// `stackrace lab mount-afp SERVER VOLUME DIRECTORY` as a plan imagines it.
+fn imagined_mount(world: &mut World, words: &[OsString]) -> Output {
+    let source = format!("afp://{}/{}", word(words, 3), word(words, 4));
+    world.mount(source.as_ref(), Path::new(&last(words)), FUSE, "")
+}
 
 /// Where the database lies.
 enum Database {
@@ -191,6 +237,7 @@ impl Share for Afp {
                     "tc",
                 ],
             },
+            packages: KIND.packages,
             daemons: &SERVERS,
             lab: own_disk,
             ..Needs::default()

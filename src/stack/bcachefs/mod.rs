@@ -1,12 +1,13 @@
 //! Bcachefs on one or more devices, its options read back from the superblock.
 
 use crate::event::Fact;
-use crate::host::{Host, Needs, argv};
+use crate::host::imagined::{Signature, Tool, World, complained, last, said, word};
+use crate::host::{Host, Needs, Output, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
@@ -37,6 +38,31 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "bcachefs = { replicas = 2, compression = \"lz4\" }",
     parse,
+    // Debian 13 lacks the tools: these are Ubuntu's (24.04).
+    packages: &[Package {
+        only_on: Some("debian-13"),
+        pinned: Some([
+            "http://archive.ubuntu.com/ubuntu/pool/universe/b/bcachefs-tools/bcachefs-tools_24+really1.3.4-2build2_amd64.deb",
+            "351dcfb3c14daf6967fe36bfe5b98742b53515dd2a2339cb0f1fd07d25832334",
+        ]),
+        ..Package::new("bcachefs-tools", &["bcachefs"])
+    }],
+    imagined: &[Tool {
+        name: "bcachefs",
+        run: imagined,
+    }],
+    reads: &[options_of],
+    tried: Tried {
+        on_devices: &[(2, &["bcachefs = { replicas = 2 }"])],
+        kills: &[KillStack::on_one(
+            "bcachefs",
+            ("128 MiB", 2),
+            &["bcachefs = { replicas = 2 }"],
+        )],
+        changes: &["bcachefs", "mkfs.bcachefs"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Bcachefs {
@@ -148,6 +174,7 @@ impl Layer for Bcachefs {
         Needs {
             root: true,
             tools: &["bcachefs", "wipefs", "mount", "umount"],
+            packages: KIND.packages,
             file_system: Some("bcachefs"),
             ..Needs::default()
         }
@@ -173,6 +200,35 @@ impl Layer for Bcachefs {
             &[],
         )?);
         Ok(filesystem::raised(host, self.kind(), root, facts, &devices))
+    }
+}
+
+/// `bcachefs format` and `bcachefs show-super` as a plan imagines them.
+fn imagined(world: &mut World, words: &[OsString]) -> Output {
+    if word(words, 1) == "format" {
+        let option = |name: &str| {
+            let mut words = words.iter().map(|word| word.to_string_lossy());
+            let value = words.find_map(|word| word.strip_prefix(name).map(str::to_string));
+            value.unwrap_or_default()
+        };
+        let signature = Signature {
+            file_system: "bcachefs".to_string(),
+            mark: option("--uuid="),
+            notes: [
+                ("replicas", option("--replicas=")),
+                ("compression", option("--compression=")),
+            ]
+            .into(),
+        };
+        world.sign(words, &signature);
+        return said("");
+    }
+    match world.signature(last(words).as_ref()) {
+        Some(Signature { notes, .. }) => said(format!(
+            "Options for this superblock:\n data_replicas: {0}\n metadata_replicas: {0}\n compression: {1}\n",
+            notes["replicas"], notes["compression"]
+        )),
+        None => complained(1, "not a bcachefs superblock"),
     }
 }
 

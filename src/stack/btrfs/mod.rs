@@ -1,12 +1,15 @@
 //! Btrfs on one or more devices, with the profile of its data and metadata read back.
 
+mod imagined;
+
 use crate::event::Fact;
-use crate::host::{Host, Needs, argv};
+use crate::host::imagined::Tool;
+use crate::host::{Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::{Memory, Setup};
 use std::ffi::OsStr;
 use std::path::Path;
@@ -45,6 +48,40 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "btrfs = { profile = \"raid1\", compression = \"zstd:3\", mount = [\"noatime\"] }",
     parse,
+    packages: &[Package::new("btrfs-progs", &["mkfs.btrfs", "btrfs"])],
+    imagined: &[
+        Tool {
+            name: "mkfs.btrfs",
+            run: imagined::format,
+        },
+        Tool {
+            name: "btrfs",
+            run: imagined::btrfs,
+        },
+    ],
+    reads: &[|text| {
+        let profiles = profile_of(text, "Data").into_iter();
+        let profiles = profiles.map(|profile| Fact::new("profile", profile));
+        lines("space", text).into_iter().chain(profiles).collect()
+    }],
+    tried: Tried {
+        shapes: &[
+            &[
+                "loop = { size = \"1 GiB\", count = 4 }",
+                "btrfs = { profile = \"raid10\" }",
+            ],
+            &[ON_TWO_DISKS, "btrfs = { profile = \"raid1\" }"],
+        ],
+        on_devices: &[(1, &["btrfs = {}"])],
+        kills: &[KillStack::on_one(
+            "btrfs",
+            ("256 MiB", 2),
+            &["btrfs = { profile = \"raid1\" }"],
+        )],
+        changes: &["mkfs.btrfs"],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Btrfs {
@@ -157,8 +194,8 @@ impl Layer for Btrfs {
         Needs {
             root: true,
             tools: &["mkfs.btrfs", "btrfs", "wipefs", "mount", "umount"],
+            packages: KIND.packages,
             file_system: Some("btrfs"),
-            loop_devices: false,
             ..Needs::default()
         }
     }

@@ -4,13 +4,19 @@
 //! them. What the line then does is measured with messages of our own and stands beside the results.
 
 use crate::event::Fact;
-use crate::host::{Host, LINE_HANDLE, argv};
-use crate::journal::Undo;
+use crate::host::imagined::{Assembly, Tool, World, said, text_after, word};
+use crate::host::{Host, HostError, Output, argv};
+use crate::journal::{Param, UndoKind, text};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::error::LayerError;
 use crate::stack::setup::Setup;
 use crate::unit;
+use std::ffi::OsString;
 use std::net::IpAddr;
+
+/// Handle of the queue that stands on a network card of ours while lines from it are slowed, as
+/// tc(8) writes it. It was drawn once, so that no other program has it.
+const LINE_HANDLE: &str = "5ac7:";
 
 /// Classes of a card: one for what is not slowed, and one for each line. The kernel's most.
 const BANDS: usize = 16;
@@ -179,7 +185,7 @@ fn room(setup: &mut Setup<'_>, card: &str, other: IpAddr) -> Result<String, Laye
             "let stacks that slow a line stand one after the other: provision = \"each-round\"",
         ));
     }
-    setup.will(Undo::PlainLine(card.to_string()))?;
+    setup.will(CLEAR.of([card.into()]))?;
     if !ours {
         let bands = BANDS.to_string();
         let mut words = vec!["tc", "qdisc", "add", "dev", card, "root", "handle"];
@@ -202,4 +208,73 @@ fn card(host: &dyn Host, address: IpAddr) -> Result<String, LayerError> {
         .next()
         .map(str::to_string)
         .ok_or_else(|| LayerError::refused(format!("no network card leads to {address}"), ""))
+}
+
+/// Gives a network card its ordinary queue back.
+pub(crate) const CLEAR: UndoKind = UndoKind {
+    layer: "line",
+    name: "clear",
+    params: &[Param::Name],
+    undo: clear,
+};
+
+/// Takes away what delays or slows a network card, if that is what the stack put there.
+///
+/// # Errors
+/// When the tool fails.
+fn clear(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let card = text(of, 0);
+    let found = host.must(&argv(["tc", "qdisc", "show", "dev", card]))?;
+    if found.stdout.contains(&format!(" {LINE_HANDLE} root")) {
+        host.must(&argv(["tc", "qdisc", "del", "dev", card, "root"]))?;
+    }
+    Ok(())
+}
+
+/// ip(8) and tc(8) as a plan imagines them.
+pub(crate) const IMAGINED: &[Tool] = &[
+    Tool {
+        name: "ip",
+        run: |_, _| said("10.77.0.2 dev {card} src 10.77.0.1\n"),
+    },
+    Tool {
+        name: TC,
+        run: imagined_tc,
+    },
+];
+
+const TC: &str = "tc";
+
+/// Of a card it is remembered how many others its lines are slowed to.
+fn imagined_tc(world: &mut World, words: &[OsString]) -> Output {
+    let card = text_after(words, "dev").unwrap_or_default();
+    let slowed = world.assembly(&card).map(|queue| queue.parts.len());
+    match [word(words, 1), word(words, 2)]
+        .each_ref()
+        .map(String::as_str)
+    {
+        ["qdisc", "show"] => match slowed {
+            Some(slowed) => {
+                let ours = format!("qdisc prio {LINE_HANDLE} root\n");
+                said(ours + &"qdisc netem\n".repeat(slowed))
+            }
+            None => said(""),
+        },
+        ["qdisc", "add"] if slowed.is_none() => {
+            let queue = Assembly {
+                tool: TC,
+                ..Assembly::default()
+            };
+            world.assemble(card, queue)
+        }
+        ["qdisc", "add"] => {
+            let class = text_after(words, "parent").unwrap_or_default();
+            if let Some(queue) = world.assembly(&card) {
+                queue.parts.insert(class, Default::default());
+            }
+            said("")
+        }
+        ["qdisc", "del"] => world.disassemble(&card),
+        _ => said(""),
+    }
 }

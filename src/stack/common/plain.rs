@@ -1,13 +1,15 @@
 //! A file system that is made on one device, mounted, and read back: what the plain ones share.
 
 use crate::event::Fact;
-use crate::host::{Host, Needs};
+use crate::host::imagined::{Signature, Tool, World, said, text_after, word};
+use crate::host::{Host, Needs, Output, Package};
 use crate::setting::{Refusal, Settings};
 use crate::stack::common::{block, filesystem, options};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, StandingLayer, Takes};
 use crate::stack::layer::Layer;
 use crate::stack::setup::{Memory, Setup};
+use std::ffi::OsString;
 use std::path::Path;
 
 /// What one of them takes.
@@ -19,6 +21,8 @@ pub(crate) struct Plain {
     pub(crate) name: &'static str,
     /// Programs needed.
     pub(crate) tools: &'static [&'static str],
+    /// The package with those of its own.
+    pub(crate) packages: &'static [Package],
     /// Words for mkfs besides those of the study, which are given: blocks that were laid out are
     /// not discarded.
     pub(crate) keeping: fn(&[String]) -> &'static [&'static str],
@@ -72,6 +76,7 @@ impl Layer for Asked {
         Needs {
             root: true,
             tools: self.of.tools,
+            packages: self.of.packages,
             file_system: Some(self.kind()),
             ..Needs::default()
         }
@@ -101,6 +106,33 @@ impl Layer for Asked {
         }
         Ok(filesystem::raised(host, name, root, facts, &devices))
     }
+}
+
+/// The mkfs of a file system as a plan imagines it.
+pub(crate) const fn imagined_mkfs(name: &'static str) -> Tool {
+    Tool {
+        name,
+        run: imagined_format,
+    }
+}
+
+/// Signs every device that is named.
+fn imagined_format(world: &mut World, words: &[OsString]) -> Output {
+    let options = words.iter().map(|word| word.to_string_lossy());
+    // As `-m` of mkfs.xfs takes it.
+    let among = options.filter_map(|word| word.strip_prefix("uuid=").map(str::to_string));
+    let named = ["-U", "--uuid", "-L"].iter();
+    let mark = named
+        .filter_map(|option| text_after(words, option))
+        .chain(among)
+        .next();
+    let signature = Signature {
+        file_system: word(words, 0).trim_start_matches("mkfs.").to_string(),
+        mark: mark.unwrap_or_default(),
+        ..Signature::default()
+    };
+    world.sign(words, &signature);
+    said("")
 }
 
 /// Of a driver that does not list its options.

@@ -34,6 +34,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "devices = { ids = [\"ata-MODEL_SERIAL\"], size = \"4000787030016 B\", model = \"MODEL\" }",
     parse,
+    ..LayerKind::EMPTY
 };
 
 pub(crate) struct Disks {

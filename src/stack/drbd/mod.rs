@@ -4,9 +4,11 @@
 //! workload. The protocol says when a write has returned: A, when it is on this machine's disk and
 //! handed to the network; B, when the peer has it in memory; C, when it is on both disks.
 
+mod imagined;
+mod undo;
+
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Driver, Host, Needs, argv};
-use crate::journal::Undo;
+use crate::host::{Driver, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     block, filesystem,
@@ -14,7 +16,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Below, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use std::net::IpAddr;
 use std::path::{Path, PathBuf};
@@ -77,6 +79,42 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "drbd = { protocol = \"C\", net = [\"max-buffers 8000\"], delay = \"1 ms\" }",
     parse,
+    packages: &[Package::new(
+        "drbd-utils",
+        &["drbdadm", "drbdsetup", "drbdmeta"],
+    )],
+    undo: &[undo::DOWN],
+    imagined: imagined::TOOLS,
+    tried: Tried {
+        shapes: &[
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "drbd = { protocol = \"A\", net = [\"max-buffers 8000\"], delay = \"1 ms\", rate = \"12.5 MB\" }",
+                "ext3 = {}",
+            ],
+            &[
+                "loop = { size = \"1 GiB\" }",
+                "drbd = { state = \"disconnected\" }",
+                "xfs = {}",
+            ],
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "drbd = { delay = \"1 ms\" }",
+                "ext3 = {}",
+                "nfs = { rate = \"12.5 MB\" }",
+            ],
+        ],
+        kills: &[KillStack {
+            name: "drbd",
+            disks: ("64 MiB", 1),
+            layers: &["drbd = { protocol = \"C\", delay = \"1 ms\" }", "ext4 = {}"],
+            machines: &[2],
+        }],
+        changes: &["drbdadm"],
+        standing: "[ ! -d /sys/module/drbd ] || drbdsetup status | grep -v 'No currently configured DRBD found'",
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -277,6 +315,7 @@ impl Layer for Drbd {
         Needs {
             root: true,
             tools: &["drbdadm", "drbdsetup", "modprobe", "uname", "ip", "tc"],
+            packages: KIND.packages,
             drivers: &[DRIVER],
             ..Needs::default()
         }
@@ -326,7 +365,7 @@ impl Layer for Drbd {
                 resource: resource.clone(),
             };
             setup.create_text(&admin.file, &text)?;
-            setup.will(Undo::DownReplica(resource.clone()))?;
+            setup.will(undo::DOWN.of([resource.clone().into()]))?;
             admin.run(setup.host(), &["create-md", "--force"])?;
             admin.run(setup.host(), &["up"])?;
             Ok(admin)

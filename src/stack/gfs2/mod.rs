@@ -6,12 +6,13 @@
 //! is fenced: what is on the device is of the stack alone, and goes with it.
 
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Daemon, Host, Needs, argv};
+use crate::host::imagined::{Tool, mount_without_device, said};
+use crate::host::{Daemon, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
-use crate::stack::common::{block, filesystem, options};
+use crate::stack::common::{block, filesystem, options, plain};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use std::net::IpAddr;
 use std::path::Path;
@@ -67,6 +68,70 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "gfs2 = { lock = \"nolock\", mount = [\"noatime\"] }",
     parse,
+    packages: &[
+        Package::new("gfs2-utils", &["mkfs.gfs2"]),
+        Package::new("corosync", &["corosync", "corosync-quorumtool"]),
+        Package::new("dlm-controld", &["dlm_controld", "dlm_tool"]),
+    ],
+    imagined: &[
+        plain::imagined_mkfs("mkfs.gfs2"),
+        Tool {
+            // What the peer formatted bears no signature on this machine.
+            name: "mount.gfs2",
+            run: mount_without_device,
+        },
+        Tool {
+            // It shows what the kernel has, and stays.
+            name: "mount.configfs",
+            run: |_, _| said(""),
+        },
+        Tool {
+            name: "corosync",
+            run: |world, _| world.start("corosync", &[5405]),
+        },
+        Tool {
+            name: "corosync-quorumtool",
+            run: |_, _| said("Nodes: 2\n"),
+        },
+        Tool {
+            name: "dlm_controld",
+            run: |world, _| world.start("dlm_controld", &[]),
+        },
+        Tool {
+            name: "dlm_tool",
+            run: |_, _| said("node 1 M\nnode 2 M\n"),
+        },
+    ],
+    tried: Tried {
+        shapes: &[
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "drbd = { state = \"resyncing\", disk = [\"resync-rate 10M\"] }",
+                "gfs2 = {}",
+            ],
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "drbd = { role = \"dual\" }",
+                "gfs2 = { lock = \"dlm\", mounted-on = 2, load-from = 2 }",
+            ],
+        ],
+        kills: &[
+            KillStack::on_one("gfs2", ("256 MiB", 1), &["gfs2 = {}"]),
+            KillStack {
+                name: "dlm",
+                disks: ("256 MiB", 1),
+                layers: &[
+                    "drbd = { role = \"dual\" }",
+                    "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
+                ],
+                machines: &[2],
+            },
+        ],
+        changes: &["corosync", "dlm_controld", "mkfs.gfs2"],
+        standing: "ours corosync\nours dlm_controld",
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Gfs2 {
@@ -158,6 +223,7 @@ impl Layer for Gfs2 {
             } else {
                 &["mkfs.gfs2", "wipefs", "mount", "umount"]
             },
+            packages: KIND.packages,
             file_system: Some("gfs2"),
             daemons: if self.dlm { &[COROSYNC, DLM] } else { &[] },
             ..Needs::default()

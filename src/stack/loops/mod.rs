@@ -3,16 +3,21 @@
 //! The files lie in a private directory and go with the stack. What the kernel really set up
 //! (sector size, direct I/O) is read back; a device that is not what was asked is an error.
 
+mod imagined;
+mod undo;
+
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Filling, Host, HostError, Needs};
+use crate::host::imagined::Tool;
+use crate::host::{Driver, Filling, Host, HostError, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::dir;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use crate::unit;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 /// Sector sizes a loop device can have.
@@ -59,6 +64,25 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "loop = { size = \"1 GiB\", count = 2, logical-sector = 4096 }",
     parse,
+    packages: &[Package::new("mount", &["losetup"])],
+    undo: &[undo::DETACH],
+    imagined: &[Tool {
+        name: "losetup",
+        run: imagined::losetup,
+    }],
+    tried: Tried {
+        changes: &["losetup"],
+        standing: "losetup --list --noheadings | grep -F $places",
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
+};
+
+/// Its driver.
+pub(crate) const DRIVER: Driver = Driver {
+    module: "loop",
+    shown_by: "/dev/loop-control",
+    what: "loop devices (/dev/loop-control is not there)",
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -179,8 +203,8 @@ impl Layer for Loop {
         Needs {
             root: true,
             tools: &["losetup"],
-            file_system: None,
-            loop_devices: true,
+            packages: KIND.packages,
+            drivers: &[DRIVER],
             ..Needs::default()
         }
     }
@@ -259,7 +283,7 @@ impl Loop {
             .map_err(cannot_allocate)?;
         let direct = format!("--direct-io={}", on_off(self.direct_io));
         let options = [direct, "--sector-size".to_string(), self.sector.to_string()];
-        setup.attach_loop(&options, file)
+        attach(setup, &options, file)
     }
 
     fn facts_below(&self, host: &dyn Host, directory: &Path) -> Result<Vec<Fact>, LayerError> {
@@ -276,6 +300,21 @@ impl Loop {
         ];
         facts.extend(disks.iter().map(|disk| block::fact(host, disk)));
         Ok(facts)
+    }
+}
+
+/// Attaches a loop device to a file; the command is `losetup --find --show` and the options.
+fn attach(setup: &mut Setup<'_>, options: &[String], file: &Path) -> Result<PathBuf, LayerError> {
+    let mut command = argv(["losetup", "--find", "--show"]);
+    command.extend(options.iter().map(OsString::from));
+    command.push(file.into());
+    let output = setup.make(undo::DETACH.of([file.into()]), &command)?;
+    match output.stdout.trim() {
+        "" => Err(LayerError::refused(
+            format!("losetup named no device for {}", file.display()),
+            "",
+        )),
+        device => Ok(PathBuf::from(device)),
     }
 }
 

@@ -1,13 +1,17 @@
 //! A logical volume of LVM, read back with `lvs`.
 
+mod imagined;
+#[cfg(test)]
+mod tests;
+mod undo;
+
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Driver, Host, Needs, argv};
-use crate::journal::Undo;
+use crate::host::{Driver, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::OsString;
@@ -57,6 +61,99 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "lvm = { kind = \"striped\", stripes = 2, stripe-size = \"64 KiB\" }",
     parse,
+    packages: &[
+        Package::new(
+            "lvm2",
+            &[
+                "pvcreate",
+                "vgcreate",
+                "lvcreate",
+                "lvconvert",
+                "lvs",
+                "vgs",
+                "vgremove",
+            ],
+        ),
+        Package::new("thin-provisioning-tools", &["thin_check", "cache_check"]),
+        Package::new("dmsetup", &["dmsetup"]),
+    ],
+    undo: &[undo::REMOVE],
+    imagined: imagined::TOOLS,
+    reads: &[|text| {
+        let volumes = reported(text).into_iter().flatten();
+        volumes.map(|volume| volume.fact()).collect()
+    }],
+    tried: TRIED,
+    ..LayerKind::EMPTY
+};
+
+const TRIED: Tried = Tried {
+    shapes: &[
+        &[
+            "loop = { size = \"1 GiB\", count = 3 }",
+            "md = { raid = 5, assume-clean = false, chunk = \"64 KiB\" }",
+            "lvm = { kind = \"thin\", snapshot = \"present\" }",
+            "xfs = {}",
+        ],
+        &[
+            "loop = { size = \"1 GiB\", count = 2 }",
+            "lvm = { kind = \"cache\", cache-mode = \"writeback\" }",
+            "ext3 = {}",
+        ],
+        &[
+            ON_TWO_DISKS,
+            "lvm = { kind = \"striped\", snapshot = \"present\" }",
+            "zpool = {}",
+            "dataset = {}",
+        ],
+    ],
+    on_devices: &[
+        (1, &["lvm = { snapshot = \"present\" }"]),
+        (1, &["lvm = { kind = \"thin\", snapshot = \"present\" }"]),
+        (2, &["lvm = { kind = \"striped\" }"]),
+        (2, &["lvm = { kind = \"cache\" }"]),
+    ],
+    kills: &[
+        KillStack::on_one(
+            "lvm",
+            ("128 MiB", 2),
+            &[
+                "lvm = { kind = \"striped\", snapshot = \"present\" }",
+                "ext4 = {}",
+            ],
+        ),
+        KillStack::on_one(
+            "thin",
+            ("128 MiB", 2),
+            &[
+                "lvm = { kind = \"thin\", snapshot = \"present\" }",
+                "ext4 = {}",
+            ],
+        ),
+        KillStack::on_one(
+            "cache",
+            ("128 MiB", 2),
+            &["lvm = { kind = \"cache\" }", "ext4 = {}"],
+        ),
+        KillStack::on_one(
+            "volume-on-array",
+            ("64 MiB", 2),
+            &["md = { raid = 1 }", "lvm = {}", "ext4 = {}"],
+        ),
+    ],
+    changes: &[
+        "dmsetup",
+        "lvchange",
+        "lvconvert",
+        "lvcreate",
+        "lvremove",
+        "pvcreate",
+        "pvremove",
+        "vgchange",
+        "vgcreate",
+        "vgremove",
+    ],
+    standing: "dmsetup ls 2>/dev/null | grep -v 'No devices found'",
 };
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -426,6 +523,7 @@ impl Layer for Lvm {
                     "cache_check",
                 ],
             },
+            packages: KIND.packages,
             drivers: &[Driver {
                 module: "dm_mod",
                 shown_by: "/sys/class/misc/device-mapper",
@@ -449,7 +547,7 @@ impl Layer for Lvm {
         let group = setup.plain_name("group");
         let mut command = argv(["vgcreate", "--addtag", "stackrace", &group]);
         command.extend(devices.iter().map(|device| device.path.clone().into()));
-        setup.make(Undo::RemoveVolumeGroup(group.clone()), &command)?;
+        setup.make(undo::REMOVE.of([group.clone().into()]), &command)?;
         for command in self.create(&group, &devices) {
             host.must(&command)?;
         }
@@ -473,37 +571,5 @@ impl Layer for Lvm {
             }]),
             disks: Vec::new(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// After lvmreport(7), JSON; columns as asked for here.
-    #[test]
-    fn what_lvs_reports_is_understood() {
-        let text = concat!(
-            "  {\n      \"report\": [\n          {\n              \"lv\": [\n",
-            "{\"lv_name\":\"data\", \"segtype\":\"striped\", \"stripes\":\"2\", \"stripe_size\":\"65536\", \"origin\":\"\"},\n",
-            "{\"lv_name\":\"[pool_tdata]\", \"segtype\":\"linear\", \"stripes\":\"1\"}\n",
-            "              ]\n          }\n      ]\n  }\n",
-        );
-        let volumes = reported(text).unwrap();
-        assert_eq!(volumes[0].get("stripe_size"), "65536");
-        assert_eq!(volumes[1].get("lv_name"), "pool_tdata");
-        let fact = volumes[0].fact();
-        assert_eq!(fact.name, "volume data");
-        assert!(fact.value.contains("stripes 2") && !fact.value.contains("origin"));
-        assert!(reported("{}").is_none());
-    }
-
-    #[test]
-    fn a_uuid_is_grouped_as_lvm_wants_it() {
-        assert_eq!(
-            regrouped("01234567-89ab-cdef-8000-000000000001"),
-            "012345-6789-abcd-ef80-0000-0000-000001"
-        );
-        assert_eq!(regrouped("{id}-8000-1"), "{id}-8000-1");
     }
 }

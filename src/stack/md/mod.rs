@@ -1,13 +1,18 @@
 //! An array of the kernel's md driver, read back from the driver itself.
 
+mod imagined;
+#[cfg(test)]
+mod tests;
+mod undo;
+
 use crate::event::{Fact, LayerFacts};
-use crate::host::{Driver, Host, Needs, argv};
-use crate::journal::Undo;
+use crate::host::imagined::Tool;
+use crate::host::{Driver, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Origin, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::OsStr;
@@ -73,6 +78,43 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "md = { raid = 5, chunk = \"64 KiB\", bitmap = \"internal\" }",
     parse,
+    packages: &[Package::new("mdadm", &["mdadm"])],
+    undo: &[undo::STOP],
+    imagined: &[Tool {
+        name: "mdadm",
+        run: imagined::mdadm,
+    }],
+    reads: &[exported],
+    tried: Tried {
+        shapes: &[
+            &[
+                "loop = { size = \"1 GiB\", count = 4 }",
+                "md = { raid = 10, layout = \"f2\", degraded = true }",
+                "ext4 = {}",
+            ],
+            &[
+                ON_TWO_DISKS,
+                "md = { raid = 1, metadata = \"1.0\" }",
+                "ext4 = {}",
+            ],
+        ],
+        on_devices: &[
+            (2, &["md = { raid = 0 }"]),
+            (
+                2,
+                &["md = { raid = 1, degraded = true, metadata = \"1.0\" }"],
+            ),
+            (3, &["md = { raid = 5, assume-clean = false }"]),
+            (4, &["md = { raid = 10, layout = \"o2\" }"]),
+        ],
+        kills: &[KillStack::on_one(
+            "md",
+            ("64 MiB", 3),
+            &["md = { raid = 5, degraded = true }", "ext4 = {}"],
+        )],
+        changes: &["mdadm"],
+        standing: "grep '^md' /proc/mdstat 2>/dev/null",
+    },
 };
 
 struct Md {
@@ -322,6 +364,7 @@ impl Layer for Md {
         Needs {
             root: true,
             tools: &["mdadm", "wipefs", "blkid"],
+            packages: KIND.packages,
             drivers: &[Driver {
                 module: "md_mod",
                 shown_by: "/proc/mdstat",
@@ -341,7 +384,7 @@ impl Layer for Md {
             setup.will_carry(member, &uuid)?;
         }
         let create = argv(self.create(&device, &name, &uuid, &devices));
-        setup.make(Undo::StopArray(uuid), &create)?;
+        setup.make(undo::STOP.of([uuid.into()]), &create)?;
         setup.await_device(&device)?;
         if !self.assume_clean && self.level != "0" {
             // 1: there was nothing to wait for (mdadm(8)).
@@ -370,28 +413,5 @@ impl Layer for Md {
             }]),
             disks: Vec::new(),
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// After the example of MD_ words in mdadm(8), --detail --export.
-    #[test]
-    fn what_mdadm_exports_becomes_facts() {
-        let facts = exported(concat!(
-            "MD_LEVEL=raid1\nMD_DEVICES=2\nMD_METADATA=1.2\n",
-            "MD_UUID=01234567:89abcdef:80000000:00000001\n",
-            "MD_DEVICE_dev_loop0_ROLE=0\nMD_DEVICE_dev_loop0_DEV=/dev/loop0\n",
-        ));
-        assert_eq!(facts.len(), 4);
-        assert_eq!(facts[0], Fact::new("MD_LEVEL", "raid1"));
-    }
-
-    #[test]
-    fn layouts_belong_to_levels() {
-        assert!(is_layout("10", "f2") && is_layout("5", "left-symmetric"));
-        assert!(!is_layout("1", "n2") && !is_layout("10", "left-symmetric"));
     }
 }

@@ -1,8 +1,11 @@
 //! A share over NFS: the kernel's server on a peer or on this machine, mounted here.
 
+mod imagined;
+mod undo;
+
 use crate::event::Fact;
-use crate::host::{Daemon, Driver, Needs, argv};
-use crate::journal::{self, Undo};
+use crate::host::{Daemon, Driver, Needs, Package, argv};
+use crate::journal::BOOT;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line, options,
@@ -10,7 +13,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use std::ffi::OsString;
 use std::net::IpAddr;
@@ -58,6 +61,37 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "nfs = { version = \"4\", export = \"async\", delay = \"1 ms\" }",
     parse,
+    packages: &[
+        Package::new("nfs-common", &["mount.nfs"]),
+        Package::new("nfs-kernel-server", &["exportfs", "rpc.nfsd", "rpc.mountd"]),
+        Package::new("rpcbind", &["rpcbind"]),
+    ],
+    undo: &[undo::UNEXPORT, undo::END_SERVER],
+    imagined: imagined::TOOLS,
+    tried: Tried {
+        shapes: &[
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "ext4 = {}",
+                "nfs = { version = \"3\", export = \"async\", delay = \"1 ms\" }",
+            ],
+            &[
+                "loop = { size = \"1 GiB\" }",
+                "xfs = {}",
+                "nfs = { server = \"same\" }",
+            ],
+        ],
+        kills: &[KillStack {
+            name: "nfs",
+            disks: ("64 MiB", 1),
+            layers: &["ext4 = {}", "nfs = { server = \"{server}\" }"],
+            machines: &[1, 2],
+        }],
+        changes: &["exportfs", "rpc.mountd", "rpc.nfsd", "rpcbind"],
+        standing: "grep -F $places /var/lib/nfs/etab 2>/dev/null\nours rpc.mountd",
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Nfs {
@@ -97,6 +131,7 @@ impl Share for Nfs {
         Needs {
             root: true,
             tools: &["mount.nfs", "mount", "umount", "ip", "tc"],
+            packages: KIND.packages,
             file_system: Some("nfs"),
             ..Needs::default()
         }
@@ -119,6 +154,7 @@ impl Share for Nfs {
                 shown_by: "/proc/net/rpc/nfsd",
                 what: "the server of NFS (nfsd)",
             }],
+            packages: KIND.packages,
             daemons: &[SERVER, MOUNTD],
             ..Needs::default()
         }
@@ -172,7 +208,7 @@ fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
     host.must(&argv(["modprobe", "nfsd"]))?;
     host.check_free(&SERVER)?;
     host.check_free(&MOUNTD)?;
-    let theirs = journal::exported(host)?;
+    let theirs = undo::exported(host)?;
     if let Some(first) = theirs.lines().next() {
         return Err(LayerError::refused(
             format!("the server would export what is not ours: {}", first.trim()),
@@ -182,9 +218,8 @@ fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
     if host.check_free(&RPCBIND).is_ok() {
         setup.start(&[RPCBIND], &argv(["rpcbind", "-w"]))?;
     }
-    setup.will(Undo::EndNfsServer {
-        boot: host.read_text(Path::new(journal::BOOT))?.trim().to_string(),
-    })?;
+    let boot = host.read_text(Path::new(BOOT))?;
+    setup.will(undo::END_SERVER.of([boot.trim().into()]))?;
     let server = ends.server.to_string();
     let mut command = argv(["rpc.nfsd", "--host", &server]);
     // After a start, clients of before may claim their locks: there are none.
@@ -200,10 +235,7 @@ impl Nfs {
             IpAddr::V4(client) => client.to_string(),
             IpAddr::V6(client) => format!("[{client}]"),
         };
-        setup.will(Undo::Unexport {
-            client: client.clone(),
-            directory: root.to_path_buf(),
-        })?;
+        setup.will(undo::UNEXPORT.of([client.clone().into(), root.into()]))?;
         let asked = format!("rw,{},no_root_squash,no_subtree_check,fsid=0", self.export);
         let mut command = argv(["exportfs", "-o", &asked]);
         let mut served = OsString::from(format!("{client}:"));
@@ -211,7 +243,7 @@ impl Nfs {
         command.push(served);
         let host = setup.host();
         host.must(&command)?;
-        match in_force(&journal::exported(host)?, root) {
+        match in_force(&undo::exported(host)?, root) {
             Some(options) if options.split(',').any(|option| option == self.export) => {
                 Ok(Fact::new("export in force", options))
             }

@@ -3,7 +3,8 @@
 pub(super) mod testing;
 
 use crate::event::Fact;
-use crate::host::{Daemon, Needs, argv};
+use crate::host::imagined::{Tool, mount_without_device};
+use crate::host::{Daemon, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     filesystem, line, options,
@@ -11,7 +12,7 @@ use crate::stack::common::{
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{GivesKind, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::{Memory, Setup};
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
@@ -50,6 +51,44 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "smb = { options = [\"strict sync = no\"], server = \"same\" }",
     parse,
+    packages: &[
+        Package::new("samba", &["smbd", "testparm"]),
+        Package::new("cifs-utils", &["mount.cifs"]),
+    ],
+    imagined: &[
+        Tool {
+            name: "smbd",
+            run: |world, _| world.start("smbd", &[PORT]),
+        },
+        Tool {
+            name: "mount.cifs",
+            run: mount_without_device,
+        },
+    ],
+    tried: Tried {
+        shapes: &[
+            &[
+                "tmpfs = { size = \"1 MiB\" }",
+                "smb = { options = [\"strict sync = no\"] }",
+            ],
+            &[
+                "lab-disks = { size = \"1 GiB\" }",
+                "drbd = { role = \"dual\" }",
+                "gfs2 = { lock = \"dlm\", mounted-on = 2 }",
+                "smb = {}",
+            ],
+        ],
+        kills: &[KillStack {
+            name: "smb",
+            disks: ("64 MiB", 1),
+            layers: &["ext4 = {}", "smb = { server = \"{server}\" }"],
+            machines: &[1, 2],
+        }],
+        changes: &["smbd"],
+        standing: "ours smbd",
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Smb {
@@ -85,6 +124,7 @@ impl Share for Smb {
         Needs {
             root: true,
             tools: &["mount.cifs", "mount", "umount", "ip", "tc"],
+            packages: KIND.packages,
             file_system: Some("cifs"),
             ..Needs::default()
         }
@@ -94,6 +134,7 @@ impl Share for Smb {
         Needs {
             root: true,
             tools: &["smbd", "testparm", "ip", "tc"],
+            packages: KIND.packages,
             daemons: &[SERVER],
             ..Needs::default()
         }

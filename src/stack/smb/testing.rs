@@ -2,9 +2,10 @@
 
 use super::*;
 use crate::host::{Host, local::LocalHost};
-use crate::journal::{Journal, undo_all};
+use crate::journal::Journal;
 use crate::stack::Site;
 use crate::stack::testing::Ended;
+use crate::stack::undo_all;
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
 
@@ -28,6 +29,7 @@ pub(in crate::stack) fn one_client_at_one_address() -> Ended {
         tag: "samba".to_string(),
         seed: 1,
         wipe: &[],
+        undo: crate::stack::undo_kinds(),
     };
     let local = |last| IpAddr::V4(Ipv4Addr::new(127, 0, 0, last));
     let mut setup = Setup::new(&site).unwrap();

@@ -4,10 +4,11 @@
 use super::{Ended, settings, site};
 use crate::host::local::LocalHost;
 use crate::host::{Host, Needs, argv};
-use crate::journal::{Journal, undo_all};
+use crate::journal::Journal;
 use crate::stack::common::guard;
 use crate::stack::devices::in_directory;
 use crate::stack::identity::Identity;
+use crate::stack::undo_all;
 use crate::stack::{Danger, Layer, Site, Stack};
 use std::fmt::Write as _;
 use std::io::{Seek as _, SeekFrom, Write as _};
@@ -30,7 +31,7 @@ fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
     let needs = Needs {
         root: true,
         tools,
-        loop_devices: true,
+        drivers: &[crate::stack::loops::DRIVER],
         ..Needs::default()
     };
     if let Some(missing) = host.missing(&needs).into_iter().next() {

@@ -2,8 +2,9 @@
 
 use super::{Ended, ground, site, stack, value, whole_life};
 use crate::host::Host;
-use crate::journal::{Journal, undo_all};
+use crate::journal::Journal;
 use crate::stack::StackError;
+use crate::stack::undo_all;
 
 pub(super) fn ext2() -> Ended {
     whole_life(&["loop = { size = \"64 MiB\" }", "ext2 = {}"], |raised| {

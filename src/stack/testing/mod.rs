@@ -202,6 +202,7 @@ pub(super) fn site<'a>(host: &'a dyn Host, journal: &'a Journal, scratch: &Path)
         tag: "r1-t0".to_string(),
         seed: 7,
         wipe: &[],
+        undo: undo_kinds(),
     }
 }
 

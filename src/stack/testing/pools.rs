@@ -3,7 +3,8 @@
 use super::{Ended, ground, site, stack, value, whole_life};
 use crate::host::local::LocalHost;
 use crate::host::{Host, argv};
-use crate::journal::{Journal, undo_all};
+use crate::journal::Journal;
+use crate::stack::undo_all;
 use std::path::Path;
 use std::sync::Arc;
 

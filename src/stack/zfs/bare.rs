@@ -5,14 +5,14 @@
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::Needs;
-use crate::journal::Undo;
 use crate::setting::{Refusal, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Bare, DEVICES_MAX, Gives, GivesKind, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
+use crate::stack::zfs::undo::DESTROY;
 
 /// Bare devices.
 pub(crate) const KIND: LayerKind = LayerKind {
@@ -26,6 +26,14 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Bare,
     example: "bare = {}",
     parse,
+    tried: Tried {
+        shapes: &[
+            &["loop = { size = \"1 GiB\", count = 3 }", "bare = {}"],
+            &[ON_TWO_DISKS, "bare = {}"],
+        ],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct BareDevices;
@@ -55,6 +63,7 @@ impl Layer for BareDevices {
         Needs {
             root: true,
             tools: &["zpool", "zfs", "wipefs", "blkid"],
+            packages: zfs::PACKAGES,
             ..Needs::default()
         }
     }
@@ -72,7 +81,7 @@ impl Layer for BareDevices {
         }
         let pools = ["-a", "-b"].map(|end| format!("{mark}{end}"));
         for pool in &pools {
-            setup.may_be_made(Undo::DestroyPool(pool.clone()))?;
+            setup.will(DESTROY.of([pool.into()]))?;
         }
         zfs::load(host);
         let names: Vec<String> = devices

@@ -40,6 +40,8 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Directory,
     example: "dataset = { compression = \"lz4\", recordsize = \"128 KiB\", atime = \"off\" }",
     parse,
+    reads: &[|text| zfs::facts(&[], &[zfs::lines(text), zfs::table(text)].concat())],
+    ..LayerKind::EMPTY
 };
 
 struct Dataset {
@@ -74,6 +76,7 @@ impl Layer for Dataset {
         Needs {
             root: true,
             tools: &["zfs", "umount"],
+            packages: zfs::PACKAGES,
             ..Needs::default()
         }
     }

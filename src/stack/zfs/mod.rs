@@ -2,13 +2,13 @@
 
 mod bare;
 mod dataset;
+mod imagined;
 mod pool;
 mod properties;
+mod undo;
 mod volume;
 
 pub(crate) use bare::KIND as BARE;
 pub(crate) use dataset::KIND as DATASET;
 pub(crate) use pool::KIND as POOL;
-pub(crate) use pool::{ashift, layout};
-pub(crate) use properties::{facts, lines, table};
 pub(crate) use volume::KIND as VOLUME;

@@ -5,14 +5,15 @@
 
 use crate::event::{Fact, LayerFacts};
 use crate::host::{Host, Needs, argv, udev::create_pool};
-use crate::journal::{Undo, partitions};
+use crate::journal::partitions;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{block, filesystem};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{DEVICES_MAX, Device, Gives, GivesKind, Pool, StandingLayer, Takes};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
+use crate::stack::zfs::{imagined, undo::DESTROY};
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 
@@ -67,6 +68,35 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Pool,
     example: "zpool = { topology = \"mirror\", ashift = 12 }",
     parse,
+    packages: zfs::PACKAGES,
+    undo: &[DESTROY],
+    imagined: imagined::TOOLS,
+    reads: &[|text| {
+        let ashift = ashift(text).map(|ashift| Fact::new("ashift", ashift.to_string()));
+        let layout = Fact::new("layout", layout(text, ""));
+        ashift.into_iter().chain([layout]).collect()
+    }],
+    tried: Tried {
+        shapes: &[&[
+            "loop = { size = \"1 GiB\", count = 3 }",
+            "zpool = { topology = \"mirror\", ashift = 9, max-auto-ashift = 9, log = 1 }",
+            "dataset = { compression = \"lz4\" }",
+        ]],
+        on_devices: &[
+            (1, &["zpool = {}", "dataset = { compression = \"lz4\" }"]),
+            (2, &["zpool = { topology = \"mirror\" }", "dataset = {}"]),
+        ],
+        kills: &[KillStack::on_one(
+            "zpool",
+            ("128 MiB", 5),
+            &[
+                "zpool = { topology = \"raidz1\", special = 1, log = 1 }",
+                "dataset = { compression = \"lz4\" }",
+            ],
+        )],
+        changes: &["zfs", "zpool"],
+        standing: "[ -d /proc/spl ] && zpool list -H",
+    },
 };
 
 struct Zpool {
@@ -278,6 +308,7 @@ impl Layer for Zpool {
         Needs {
             root: true,
             tools: &["zpool", "zfs", "zdb", "wipefs", "blkid"],
+            packages: zfs::PACKAGES,
             ..Needs::default()
         }
     }
@@ -301,14 +332,17 @@ impl Layer for Zpool {
                 setup.will_carry(device, &name)?;
             }
         }
-        setup.will(Undo::DestroyPool(name.clone()))?;
+        setup.will(DESTROY.of([name.clone().into()]))?;
         create_pool(host, &create)?;
         for (index, device) in devices.iter().enumerate() {
             let target = leaf(host, &device.path).into_os_string();
             let link = links.join(format!("disk-{}", index + 1)).into_os_string();
             host.must(&[argv(["ln", "--symbolic"]), vec![target, link]].concat())?;
         }
-        setup.moves(&name, &links);
+        let mut import = argv(["zpool", "import", "-d"]);
+        import.push(links.into());
+        import.extend(argv(["-o", "cachefile=none", &name]));
+        setup.moves(argv(["zpool", "export", &name]), import);
         let names: Vec<String> = devices
             .iter()
             .map(|device| block::kernel_name(host, &device.path))

@@ -1,7 +1,7 @@
 //! Properties of pools, datasets and volumes of ZFS: asked for, read back, compared.
 
 use crate::event::Fact;
-use crate::host::{Host, argv};
+use crate::host::{Host, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::error::LayerError;
 use std::ffi::OsString;
@@ -44,6 +44,9 @@ pub(crate) const DEDUP: SettingDoc = SettingDoc::choice(
 
 /// Words of the shared settings.
 const SHARED: [&str; 5] = ["compression", "sync", "primarycache", "logbias", "dedup"];
+
+/// The package with all tools of ZFS.
+pub(crate) const PACKAGES: &[Package] = &[Package::new("zfsutils-linux", &["zpool", "zfs", "zdb"])];
 
 /// Loads the module, which no command of ZFS does by itself. A ZFS in user space has none; where
 /// there is no ZFS at all, the first command says so.

@@ -6,7 +6,7 @@ use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Device, Gives, GivesKind, Origin, StandingLayer, Takes, pool};
-use crate::stack::layer::{Layer, LayerKind};
+use crate::stack::layer::{KillStack, Layer, LayerKind, ON_TWO_DISKS, Tried};
 use crate::stack::setup::Setup;
 use crate::stack::zfs::properties as zfs;
 use crate::unit;
@@ -42,6 +42,48 @@ pub(crate) const KIND: LayerKind = LayerKind {
     gives: GivesKind::Devices,
     example: "zvol = { size = \"1 GiB\", volblocksize = \"16 KiB\", compression = \"off\" }",
     parse,
+    tried: Tried {
+        shapes: &[
+            &[
+                "loop = { size = \"1 GiB\", count = 4 }",
+                "zpool = { topology = \"raid10\" }",
+                "zvol = { size = \"256 MiB\", volblocksize = \"16 KiB\" }",
+                "xfs = {}",
+            ],
+            &[
+                ON_TWO_DISKS,
+                "zpool = { topology = \"mirror\" }",
+                "zvol = { size = \"256 MiB\" }",
+                "ext3 = {}",
+            ],
+            &[
+                "loop = { size = \"1 GiB\" }",
+                "lvm = {}",
+                "zpool = {}",
+                "zvol = { size = \"256 MiB\" }",
+                "zpool = {}",
+                "dataset = {}",
+            ],
+        ],
+        on_devices: &[(
+            1,
+            &[
+                "zpool = { ashift = 9, max-auto-ashift = 9 }",
+                "zvol = { size = \"256 MiB\" }",
+            ],
+        )],
+        kills: &[KillStack::on_one(
+            "zvol",
+            ("128 MiB", 3),
+            &[
+                "zpool = { topology = \"raidz1\" }",
+                "zvol = { size = \"64 MiB\" }",
+                "ext4 = {}",
+            ],
+        )],
+        ..Tried::NOWHERE
+    },
+    ..LayerKind::EMPTY
 };
 
 struct Zvol {
@@ -98,6 +140,7 @@ impl Layer for Zvol {
         Needs {
             root: true,
             tools: &["zfs", "wipefs"],
+            packages: zfs::PACKAGES,
             ..Needs::default()
         }
     }

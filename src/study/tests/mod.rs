@@ -139,6 +139,7 @@ macro_rules! layer {
                     given: given(settings),
                 }))
             },
+            ..LayerKind::EMPTY
         }
     };
 }

@@ -1,0 +1,439 @@
+//! One end of a connection: conversations multiplexed over one stream of bytes.
+
+use super::frame::{FrameKind, WireFrame};
+use super::message::{COORDINATOR, WorkerReply, WorkerRequest};
+use super::router::Router;
+use crate::time::{Clock, SystemClock};
+use parking_lot::Mutex;
+use serde::Serialize;
+use std::collections::HashMap;
+use std::io::{BufReader, Read, Write};
+use std::os::unix::net::UnixStream;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+/// Why there is no connection to a machine any more.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{why}")]
+pub(crate) struct ConnectionError {
+    /// What happened.
+    pub(crate) why: String,
+    /// What the user can do about it.
+    pub(crate) next: String,
+}
+
+impl ConnectionError {
+    /// One about which nothing can be done.
+    pub(crate) fn new(why: impl Into<String>) -> Self {
+        Self {
+            why: why.into(),
+            next: String::new(),
+        }
+    }
+}
+
+/// Says why a stream has ended.
+pub(crate) type WhyLost = Box<dyn Fn() -> ConnectionError + Send + Sync>;
+
+/// Does what a worker is asked. Every conversation has a thread of its own, so that nothing has to
+/// wait for a command that takes long.
+pub(crate) trait Service: Send + Sync {
+    /// Answers a request, and what follows it in its conversation.
+    fn serve(&self, connection: &Arc<Connection>, first: WorkerRequest, task: Task);
+}
+
+/// What an end does with what it has no conversation for.
+enum Role {
+    /// It does what it is asked.
+    Worker(Arc<dyn Service>),
+    /// It carries frames between the workers; this one's number among them.
+    Coordinator(Arc<Router>, u32),
+}
+
+/// Machine and number of a conversation. Requests and replies have different tables, as both ends
+/// choose numbers.
+type Key = (u32, u64);
+
+#[derive(Default)]
+struct Conversations {
+    /// Those that this end opened.
+    opened: HashMap<Key, Sender<Result<WorkerReply, ConnectionError>>>,
+    /// Those that the other end, or another machine through it, opened.
+    served: HashMap<Key, Sender<WorkerRequest>>,
+    /// Why the connection is lost; none: it stands.
+    lost: Option<ConnectionError>,
+}
+
+/// One end of a stream to another machine.
+pub(crate) struct Connection {
+    writer: Mutex<Box<dyn Write + Send>>,
+    conversations: Mutex<Conversations>,
+    next: AtomicU64,
+    heard_ns: AtomicU64,
+    role: Role,
+    why_lost: WhyLost,
+}
+
+impl Connection {
+    fn new(writer: impl Write + Send + 'static, role: Role, why_lost: WhyLost) -> Arc<Self> {
+        Arc::new(Self {
+            writer: Mutex::new(Box::new(writer)),
+            conversations: Mutex::default(),
+            next: AtomicU64::new(1),
+            heard_ns: AtomicU64::new(SystemClock.now_ns()),
+            role,
+            why_lost,
+        })
+    }
+
+    /// The coordinator's end of a connection to the machine of a number.
+    pub(crate) fn to_worker(
+        router: &Arc<Router>,
+        machine: u32,
+        reader: impl Read + Send + 'static,
+        writer: impl Write + Send + 'static,
+        why_lost: WhyLost,
+    ) -> Arc<Self> {
+        let role = Role::Coordinator(Arc::clone(router), machine);
+        let connection = Self::new(writer, role, why_lost);
+        router.attach(machine, &connection);
+        // A weak reference: the stream is closed as soon as nothing needs it, and the reading ends.
+        let weak = Arc::downgrade(&connection);
+        std::thread::spawn(move || listen(&weak, reader));
+        connection
+    }
+
+    /// The worker's end; nothing is served before [`Connection::listen`].
+    pub(crate) fn to_coordinator(
+        writer: impl Write + Send + 'static,
+        service: Arc<dyn Service>,
+    ) -> Arc<Self> {
+        let why = || ConnectionError::new("Lost the connection to the coordinator.");
+        Self::new(writer, Role::Worker(service), Box::new(why))
+    }
+
+    /// Reads and serves until the stream ends.
+    pub(crate) fn listen(self: &Arc<Self>, reader: impl Read) {
+        listen(&Arc::downgrade(self), reader);
+    }
+
+    /// Begins a conversation. On the coordinator's end `machine` is [`COORDINATOR`]: it speaks for
+    /// itself, with the worker at the other end.
+    ///
+    /// # Errors
+    /// The connection is lost, or the request is too long.
+    pub(crate) fn open(
+        self: &Arc<Self>,
+        machine: u32,
+        request: &WorkerRequest,
+    ) -> Result<Conversation, ConnectionError> {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        let (sender, replies) = channel();
+        {
+            // Checked under the same lock that the end of the stream takes: no conversation is begun
+            // that nothing ends.
+            let mut conversations = self.conversations.lock();
+            if let Some(lost) = &conversations.lost {
+                return Err(lost.clone());
+            }
+            conversations.opened.insert((machine, id), sender);
+        }
+        let conversation = Conversation {
+            connection: Arc::clone(self),
+            key: (machine, id),
+            replies,
+        };
+        conversation.send(request)?;
+        Ok(conversation)
+    }
+
+    /// How long nothing has come, ns.
+    pub(crate) fn silent_ns(&self) -> u64 {
+        let heard = self.heard_ns.load(Ordering::Relaxed);
+        SystemClock.now_ns().saturating_sub(heard)
+    }
+
+    /// Writes a frame.
+    ///
+    /// # Errors
+    /// The system's.
+    pub(super) fn write(&self, frame: &WireFrame) -> std::io::Result<()> {
+        let mut writer = self.writer.lock();
+        frame.write(&mut **writer)
+    }
+
+    fn say(
+        &self,
+        kind: FrameKind,
+        (machine, id): Key,
+        message: &impl Serialize,
+    ) -> Result<(), ConnectionError> {
+        let written =
+            WireFrame::new(kind, machine, id, message).and_then(|frame| self.write(&frame));
+        written.map_err(|error| match error.kind() {
+            std::io::ErrorKind::InvalidInput => ConnectionError::new(error.to_string()),
+            // The reading end finds out as well, and knows more.
+            _ => (self.why_lost)(),
+        })
+    }
+
+    /// Takes in one frame.
+    ///
+    /// # Errors
+    /// Its message is not understood.
+    fn receive(self: &Arc<Self>, frame: WireFrame) -> Result<(), serde_json::Error> {
+        self.heard_ns.store(SystemClock.now_ns(), Ordering::Relaxed);
+        let key = (frame.machine, frame.conversation);
+        if let Role::Coordinator(router, own) = &self.role
+            && frame.machine != COORDINATOR
+        {
+            router.forward(*own, frame);
+            return Ok(());
+        }
+        match frame.kind {
+            FrameKind::Request => self.requested(key, serde_json::from_slice(&frame.message)?),
+            FrameKind::Reply => {
+                let reply: WorkerReply = serde_json::from_slice(&frame.message)?;
+                let mut conversations = self.conversations.lock();
+                let last = reply.is_last();
+                if let Some(sender) = conversations.opened.get(&key) {
+                    // A conversation that was dropped wants no reply.
+                    let _ = sender.send(Ok(reply));
+                }
+                // What follows the last reply belongs to nothing.
+                if last {
+                    conversations.opened.remove(&key);
+                }
+            }
+            FrameKind::Cancel => {
+                self.conversations.lock().served.remove(&key);
+            }
+            FrameKind::Lost => {
+                let why: String = serde_json::from_slice(&frame.message)?;
+                self.end_conversations(&ConnectionError::new(why), |machine| {
+                    machine == frame.machine
+                });
+            }
+        }
+        Ok(())
+    }
+
+    /// Hands a request to its conversation, or begins to serve a new one.
+    fn requested(self: &Arc<Self>, key: Key, request: WorkerRequest) {
+        let (connection, replies) = (Arc::clone(self), self.replies(key));
+        let service = match (&self.role, &request) {
+            // Answered at once: it says that the machine is there, and not how busy it is.
+            (_, WorkerRequest::Hello) => return drop(replies.send(&WorkerReply::Done)),
+            (Role::Worker(service), _) => Arc::clone(service),
+            (Role::Coordinator(..), _) => {
+                return drop(replies.send(&refused("A coordinator takes no requests.")));
+            }
+        };
+        let mut conversations = self.conversations.lock();
+        if let Some(served) = conversations.served.get(&key) {
+            // One that has just ended does not want it.
+            let _ = served.send(request);
+            return;
+        }
+        let (sender, requests) = channel();
+        conversations.served.insert(key, sender);
+        drop(conversations);
+        std::thread::spawn(move || {
+            let task = Task {
+                replies: replies.clone(),
+                requests,
+            };
+            let serve = AssertUnwindSafe(|| service.serve(&connection, request, task));
+            // A machine that asked must not wait forever for a thread that has died.
+            if catch_unwind(serve).is_err() {
+                let _ = replies.send(&refused("The worker failed: this is a bug in stackrace."));
+            }
+            connection.conversations.lock().served.remove(&key);
+        });
+    }
+
+    fn replies(self: &Arc<Self>, key: Key) -> Replies {
+        Replies {
+            connection: Arc::clone(self),
+            key,
+        }
+    }
+
+    /// Ends the conversations with machines of some numbers.
+    fn end_conversations(&self, error: &ConnectionError, with: impl Fn(u32) -> bool) {
+        let mut conversations = self.conversations.lock();
+        conversations.opened.retain(|(machine, _), sender| {
+            if !with(*machine) {
+                return true;
+            }
+            // A conversation that was dropped does not need to know.
+            let _ = sender.send(Err(error.clone()));
+            false
+        });
+        // What is served finds out that nothing wants it by the end of its requests.
+        conversations
+            .served
+            .retain(|(machine, _), _| !with(*machine));
+    }
+
+    /// Sends what is no frame: the other end gives up the connection.
+    #[cfg(test)]
+    pub(crate) fn break_off(&self) {
+        self.writer.lock().write_all(&[0; 64]).unwrap();
+    }
+
+    /// The stream has ended, or must be taken to have.
+    pub(super) fn end(&self) {
+        // Asked before anything is locked: ssh may take seconds to say why.
+        let lost = (self.why_lost)();
+        self.conversations.lock().lost = Some(lost.clone());
+        self.end_conversations(&lost, |_| true);
+        if let Role::Coordinator(router, machine) = &self.role {
+            router.lost(*machine, self, &lost.why);
+        }
+    }
+}
+
+impl Drop for Connection {
+    fn drop(&mut self) {
+        // The reading end finds nothing to tell any more, but the other machines have to know.
+        if let Role::Coordinator(router, machine) = &self.role
+            && self.conversations.lock().lost.is_none()
+        {
+            router.lost(*machine, self, "The coordinator closed the connection.");
+        }
+    }
+}
+
+fn refused(text: &str) -> WorkerReply {
+    WorkerReply::Refused {
+        code: 1,
+        text: text.to_owned(),
+        next: String::new(),
+    }
+}
+
+/// Reads frames until the stream ends, or nothing needs the connection any more.
+fn listen(connection: &Weak<Connection>, reader: impl Read) {
+    let mut reader = BufReader::new(reader);
+    while let Ok(Some(frame)) = WireFrame::read(&mut reader) {
+        let Some(connection) = connection.upgrade() else {
+            return;
+        };
+        // After a message that is not understood no later one can be trusted.
+        if connection.receive(frame).is_err() {
+            break;
+        }
+    }
+    if let Some(connection) = connection.upgrade() {
+        connection.end();
+    }
+}
+
+/// A conversation that this end opened. Dropping it tells the other end that it is not wanted.
+pub(crate) struct Conversation {
+    connection: Arc<Connection>,
+    key: Key,
+    replies: Receiver<Result<WorkerReply, ConnectionError>>,
+}
+
+impl Conversation {
+    /// Sends a further request.
+    ///
+    /// # Errors
+    /// The connection is lost, or the request is too long.
+    pub(crate) fn send(&self, request: &WorkerRequest) -> Result<(), ConnectionError> {
+        self.connection.say(FrameKind::Request, self.key, request)
+    }
+
+    /// The next reply.
+    ///
+    /// # Errors
+    /// The machine is lost, or has said its last.
+    pub(crate) fn receive(&self) -> Result<WorkerReply, ConnectionError> {
+        self.replies.recv().unwrap_or_else(|_| Err(self.over()))
+    }
+
+    /// The next reply; none: there was none for so long.
+    ///
+    /// # Errors
+    /// As [`Conversation::receive`].
+    pub(crate) fn receive_within(
+        &self,
+        patience: Duration,
+    ) -> Result<Option<WorkerReply>, ConnectionError> {
+        match self.replies.recv_timeout(patience) {
+            Ok(reply) => reply.map(Some),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(self.over()),
+        }
+    }
+
+    fn over(&self) -> ConnectionError {
+        let lost = self.connection.conversations.lock().lost.clone();
+        lost.unwrap_or_else(|| ConnectionError::new("The other machine ended the conversation."))
+    }
+}
+
+impl Drop for Conversation {
+    fn drop(&mut self) {
+        let open = self
+            .connection
+            .conversations
+            .lock()
+            .opened
+            .remove(&self.key);
+        if open.is_some() {
+            // A machine that cannot be told is lost, and everything it does with it.
+            let _ = self.connection.say(FrameKind::Cancel, self.key, &());
+        }
+    }
+}
+
+/// Where a worker's replies go.
+#[derive(Clone)]
+pub(crate) struct Replies {
+    connection: Arc<Connection>,
+    key: Key,
+}
+
+impl Replies {
+    /// Sends a reply.
+    ///
+    /// # Errors
+    /// The connection is lost.
+    pub(crate) fn send(&self, reply: &WorkerReply) -> Result<(), ConnectionError> {
+        self.connection.say(FrameKind::Reply, self.key, reply)
+    }
+}
+
+/// A conversation that a worker serves.
+pub(crate) struct Task {
+    /// Where its replies go.
+    pub(crate) replies: Replies,
+    /// What follows the first request. Its end says that nothing of this is wanted any more.
+    pub(crate) requests: Receiver<WorkerRequest>,
+}
+
+/// A socket that ends for both sides when it is dropped, also where another thread still reads it.
+pub(crate) struct Closing(pub(crate) UnixStream);
+
+impl Write for Closing {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.0.flush()
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        // The other side may have closed it already.
+        let _ = self.0.shutdown(std::net::Shutdown::Both);
+    }
+}

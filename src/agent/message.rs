@@ -1,0 +1,267 @@
+//! Every message between machines, in one place. `docs/formats/wire.md` is the page about it.
+//!
+//! A coordinator and its workers speak in *conversations*: one side opens one with a [`WorkerRequest`], may
+//! send further requests in it, and gets one or more [`WorkerReply`]s, of which the last one says so
+//! ([`WorkerReply::is_last`]). There are three verbs: `exec` does one thing on a machine, `turn` carries out
+//! the trials of one configuration in one round, `phase` lets a peer measure in step.
+
+use crate::event::{Event, Fact, PhaseObservation};
+use crate::host::Output;
+use crate::host::verb::{RemoteError, Verb};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use std::net::IpAddr;
+use std::path::PathBuf;
+
+/// Number of the coordinator among the machines of a stack; the first machine is 1, its peers follow.
+pub(crate) const COORDINATOR: u32 = 0;
+
+/// Name of a guest's serial port, inside and outside.
+pub(crate) const PORT: &str = "stackrace";
+
+/// What a machine is asked.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WorkerRequest {
+    /// Say that it is there: [`WorkerReply::Done`].
+    Hello,
+    /// Do one thing.
+    Exec(ExecRequest),
+    /// Carry out turns.
+    Turn(TurnRequest),
+    /// Measure in step with the machine that asks.
+    Phase(PhaseRequest),
+}
+
+/// One thing that a machine does; one reply.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum ExecRequest {
+    /// Run a command to its end: [`WorkerReply::Output`].
+    Command {
+        /// Program and arguments.
+        argv: Vec<String>,
+        /// The run it belongs to, by which [`Verb::Outlive`] finds it; none: to no run.
+        run: Option<String>,
+    },
+    /// Do what a host does: [`WorkerReply::Value`].
+    Operation(Verb),
+    /// Say what a study would do there: [`WorkerReply::Value`] with a [`PlanAnswer`].
+    Plan {
+        /// Which study, and where.
+        assignment: Assignment,
+    },
+    /// Undo what dead runs left there: [`WorkerReply::Value`] with a [`CleanAnswer`].
+    Clean {
+        /// The store whose journals are read.
+        store: PathBuf,
+        /// Machines on which something may be left, too.
+        peers: Vec<PeerAddress>,
+        /// Whether to say only what would be undone.
+        list: bool,
+    },
+}
+
+/// A study as a worker gets it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Assignment {
+    /// Where the worker may keep a journal.
+    pub(crate) store: PathBuf,
+    /// The other machines of its stacks, from number 2 on.
+    pub(crate) peers: Vec<PeerAddress>,
+    /// Name of the study.
+    pub(crate) name: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// Seed of everything random.
+    pub(crate) seed: u64,
+    /// The level of the study's factor of places that is tried there; none: all of it is.
+    pub(crate) place: Option<String>,
+    /// Ids of disks that may be wiped there.
+    pub(crate) wipe: Vec<String>,
+}
+
+/// Another machine of a stack, as the first one knows it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PeerAddress {
+    /// What the user calls it.
+    pub(crate) name: String,
+    /// Where the stack's own traffic goes.
+    pub(crate) address: IpAddr,
+    /// The run's directory there, which is made when it is needed; none: a guest needs none.
+    pub(crate) directory: Option<PathBuf>,
+}
+
+/// What a study would do on a machine.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub(crate) struct PlanAnswer {
+    /// For programs.
+    pub(crate) json: Value,
+    /// For people.
+    pub(crate) text: String,
+}
+
+/// What became of what dead runs left.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct CleanAnswer {
+    /// One line for each thing.
+    pub(crate) lines: Vec<String>,
+    /// Whether something is left: what could not be undone, or belongs to a run that is alive.
+    pub(crate) left: bool,
+}
+
+/// Workers only execute turns; the coordinator draws their order and decides.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TurnRequest {
+    /// Check that the study can run there: [`TurnReply::Ready`]. Opens the conversation.
+    Open(Box<Assignment>),
+    /// Execute a turn: [`TurnReply::Executed`] after everything that happened in it.
+    Execute(Turn),
+    /// End the turn under way, as Ctrl-C would.
+    Interrupt,
+    /// Tear down what stands: [`TurnReply::Closed`].
+    Close,
+}
+
+/// The trials of one configuration in one round that have no result yet.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Turn {
+    /// From 1.
+    pub(crate) round: u32,
+    /// Position in the round's order, from 0.
+    pub(crate) position: usize,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
+    /// Workloads by index that have no complete trial in this round yet.
+    pub(crate) missing: Vec<usize>,
+}
+
+/// What a worker says of its turns.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum TurnReply {
+    /// Everything is there for the study, and nothing has been touched.
+    Ready {
+        /// The machine.
+        environment: Vec<Fact>,
+    },
+    /// A part of a trial begins; for the live view.
+    Began {
+        /// From 1.
+        round: u32,
+        /// Configuration by index.
+        configuration: usize,
+        /// Workload by index; none while a stack is set up.
+        workload: Option<usize>,
+        /// Which part.
+        part: String,
+    },
+    /// A warning for the user; what has to be on record comes as an event.
+    Warned {
+        /// One sentence.
+        text: String,
+    },
+    /// Something happened that belongs on record.
+    Happened(Box<Event>),
+    /// The turn is over.
+    Executed {
+        /// Its trials were done, well or not; else it was interrupted.
+        done: bool,
+    },
+    /// Nothing stands any more. The last reply.
+    Closed,
+}
+
+/// The peer prepares at once; each of its phases begins when it is told to.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PhaseRequest {
+    /// Prepare a workload: [`PhaseReply::Prepared`]. Opens the conversation.
+    Prepare(Box<PhaseOrder>),
+    /// Begin the next phase: [`PhaseReply::Measured`].
+    Start,
+    /// End what is under way: [`PhaseReply::Ended`].
+    Stop,
+}
+
+/// The workload a peer runs beside the first machine.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct PhaseOrder {
+    /// Name of the study.
+    pub(crate) name: String,
+    /// Its text.
+    pub(crate) text: String,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
+    /// Workload by index.
+    pub(crate) workload: usize,
+    /// The trial's directory there.
+    pub(crate) directory: PathBuf,
+    /// Seed of its data and offsets: another one than that of the first machine.
+    pub(crate) seed: u64,
+}
+
+/// What a peer says of a workload.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum PhaseReply {
+    /// The first phase may begin.
+    Prepared,
+    /// A phase is over.
+    Measured {
+        /// What it measured.
+        observation: Box<PhaseObservation>,
+        /// The trial's metrics; they come with the last phase.
+        metrics: Vec<Option<f64>>,
+    },
+    /// The workload failed: why.
+    Failed(String),
+    /// Nothing of it goes on any more. The last reply.
+    Ended,
+}
+
+/// What a machine answers.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum WorkerReply {
+    /// It is done.
+    Done,
+    /// A command ended.
+    Output(Output),
+    /// What a host answered.
+    Value(Value),
+    /// A host could not do it.
+    Failed(RemoteError),
+    /// It was refused, or this program there could not go on.
+    Refused {
+        /// The exit code it would have had as a command.
+        code: u8,
+        /// What went wrong.
+        text: String,
+        /// What to do about it.
+        next: String,
+    },
+    /// The coordinator cannot reach the machine that was asked; nothing was done there.
+    Undelivered {
+        /// Why not.
+        why: String,
+        /// Whether the machine may come back soon.
+        may_return: bool,
+    },
+    /// Of a turn.
+    Turn(TurnReply),
+    /// Of a phase.
+    Phase(PhaseReply),
+}
+
+impl WorkerReply {
+    /// Whether nothing follows in the same conversation.
+    pub(crate) fn is_last(&self) -> bool {
+        match self {
+            Self::Turn(reply) => matches!(reply, TurnReply::Closed),
+            Self::Phase(reply) => matches!(reply, PhaseReply::Ended),
+            _ => true,
+        }
+    }
+}

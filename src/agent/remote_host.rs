@@ -1,0 +1,380 @@
+//! Another machine as a host: its commands and files, asked for over a connection.
+
+use super::connection::{Connection, ConnectionError};
+use super::message::{COORDINATOR, ExecRequest, PeerAddress, WorkerReply, WorkerRequest};
+use crate::event::CommandRun;
+use crate::host::local::Sink;
+use crate::host::verb::{RemoteError, Verb};
+use crate::host::{
+    Filling, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output, argv, lacking,
+    line_speed,
+};
+use crate::time::{Clock, SystemClock};
+use serde::de::DeserializeOwned;
+use std::ffi::OsString;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// How often it is tried to reach a machine that may come back.
+const RETRY: Duration = Duration::from_millis(200);
+
+/// Another machine of a stack, as its first machine reaches it: through the coordinator.
+#[derive(Clone)]
+pub(crate) struct Peer {
+    /// To the coordinator.
+    pub(crate) connection: Arc<Connection>,
+    /// Its number, from 2.
+    pub(crate) machine: u32,
+    /// What the coordinator says of it.
+    pub(crate) address: PeerAddress,
+}
+
+impl Peer {
+    /// The peers of this machine.
+    pub(crate) fn all(connection: &Arc<Connection>, addresses: Vec<PeerAddress>) -> Vec<Self> {
+        let peers = (2..).zip(addresses).map(|(machine, address)| Self {
+            connection: Arc::clone(connection),
+            machine,
+            address,
+        });
+        peers.collect()
+    }
+
+    /// It as a host; the sink is told of every command.
+    pub(crate) fn host(&self, sink: Sink) -> RemoteHost {
+        RemoteHost {
+            name: self.address.name.clone(),
+            machine: self.machine,
+            connection: Arc::clone(&self.connection),
+            peer: Some(self.address.clone()),
+            sink,
+        }
+    }
+}
+
+/// A machine that a connection leads to.
+pub(crate) struct RemoteHost {
+    name: String,
+    machine: u32,
+    connection: Arc<Connection>,
+    /// What is known of it as a peer; none: the coordinator itself asks it.
+    peer: Option<PeerAddress>,
+    sink: Sink,
+}
+
+impl RemoteHost {
+    /// The machine at the other end of a coordinator's connection.
+    pub(crate) fn direct(name: impl Into<String>, connection: &Arc<Connection>) -> Self {
+        Self {
+            name: name.into(),
+            machine: COORDINATOR,
+            connection: Arc::clone(connection),
+            peer: None,
+            sink: Arc::new(|_| ()),
+        }
+    }
+
+    fn error(&self, said: impl ToString, next: &str, kind: std::io::ErrorKind) -> HostError {
+        HostError::Elsewhere {
+            host: self.name.clone(),
+            said: said.to_string(),
+            next: next.to_owned(),
+            kind,
+        }
+    }
+
+    fn lost(&self, error: &ConnectionError) -> HostError {
+        let said = format!("cannot be reached: {error}");
+        self.error(said, &error.next, std::io::ErrorKind::NotConnected)
+    }
+
+    /// Asks, and waits for the reply. Nothing is asked a second time unless the coordinator says that
+    /// it was not delivered: a request that was under way when the machine was lost has failed.
+    fn exec_request(&self, request: ExecRequest) -> Result<WorkerReply, HostError> {
+        let request = WorkerRequest::Exec(request);
+        loop {
+            let opened = self.connection.open(self.machine, &request);
+            let reply = opened.and_then(|conversation| conversation.receive());
+            match reply.map_err(|error| self.lost(&error))? {
+                // A guest whose power was cut may be starting.
+                WorkerReply::Undelivered {
+                    may_return: true, ..
+                } => SystemClock.sleep(RETRY),
+                WorkerReply::Undelivered { why, .. } => {
+                    return Err(self.lost(&ConnectionError::new(why)));
+                }
+                WorkerReply::Failed(error) => return Err(error.heard(&self.name)),
+                WorkerReply::Refused { text, next, .. } => {
+                    return Err(self.error(text, &next, std::io::ErrorKind::Other));
+                }
+                reply => return Ok(reply),
+            }
+        }
+    }
+
+    /// What comes of a request whose reply is a value.
+    ///
+    /// # Errors
+    /// It cannot be done there, or the connection is lost.
+    pub(crate) fn value<T: DeserializeOwned>(&self, request: ExecRequest) -> Result<T, HostError> {
+        match self.exec_request(request)? {
+            WorkerReply::Value(value) => serde_json::from_value(value)
+                .map_err(|error| self.error(error, "", std::io::ErrorKind::InvalidData)),
+            other => Err(self.unexpected(&other)),
+        }
+    }
+
+    fn unexpected(&self, reply: &WorkerReply) -> HostError {
+        let said = format!("an unexpected answer: {reply:?}");
+        self.error(said, "", std::io::ErrorKind::InvalidData)
+    }
+
+    fn ask<T: DeserializeOwned>(&self, verb: Verb) -> Result<T, HostError> {
+        self.value(ExecRequest::Operation(verb))
+    }
+
+    fn as_peer(&self) -> Result<&PeerAddress, HostError> {
+        self.peer.as_ref().ok_or(HostError::NoPeer { node: 1 })
+    }
+
+    /// Something that is missing here, as it is told elsewhere.
+    fn lacks(&self, error: &HostError) -> HostError {
+        if let HostError::Occupied { .. } | HostError::Elsewhere { .. } = error {
+            // It bears the machine's name already.
+            return error.clone();
+        }
+        let lacks = RemoteError::of(error).heard(&self.name);
+        match (lacks, error) {
+            (
+                HostError::Elsewhere {
+                    host, said, kind, ..
+                },
+                HostError::NeedsRoot,
+            ) => {
+                let login = self.name.rsplit('@').next().unwrap_or_default();
+                let next = format!(
+                    "log in as root: --peer root@{login}; or --sudo, where sudo asks no password"
+                );
+                HostError::Elsewhere {
+                    host,
+                    said,
+                    next,
+                    kind,
+                }
+            }
+            (lacks, _) => lacks,
+        }
+    }
+}
+
+/// The address from which this machine would send to another; nothing is sent.
+fn towards(address: IpAddr) -> std::io::Result<IpAddr> {
+    let any: IpAddr = match address {
+        IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+        IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+    };
+    let socket = UdpSocket::bind((any, 0))?;
+    // The port of "discard" (RFC 863); any would do.
+    socket.connect((address, 9))?;
+    Ok(socket.local_addr()?.ip())
+}
+
+impl Host for RemoteHost {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn exec(&self, argv: &[OsString]) -> Result<Output, HostError> {
+        let began = SystemClock.now_ns();
+        let words = argv.iter().map(|word| word.to_string_lossy().into_owned());
+        let words: Vec<String> = words.collect();
+        // On a peer, the name of the run's directory is what `clean` finds its commands by.
+        let directory = self.peer.as_ref().and_then(|peer| peer.directory.as_ref());
+        let run = directory.and_then(|directory| directory.file_name());
+        let request = ExecRequest::Command {
+            argv: words.clone(),
+            run: run.map(|run| run.to_string_lossy().into_owned()),
+        };
+        let output = match self.exec_request(request)? {
+            WorkerReply::Output(output) => output,
+            other => return Err(self.unexpected(&other)),
+        };
+        (self.sink)(CommandRun {
+            host: self.name.clone(),
+            argv: words,
+            status: output.status,
+            stdout: output.stdout.clone(),
+            stderr: output.stderr.clone(),
+            elapsed_ns: SystemClock.now_ns().saturating_sub(began),
+        });
+        Ok(output)
+    }
+
+    fn missing(&self, needs: &Needs) -> Vec<HostError> {
+        let finds = |tool: &str| {
+            let tool = tool.to_string();
+            self.ask(Verb::Finds { tool })
+        };
+        match lacking(self, needs, &finds) {
+            Ok(missing) => missing.iter().map(|error| self.lacks(error)).collect(),
+            Err(error) => vec![error],
+        }
+    }
+
+    fn is_root(&self) -> bool {
+        self.ask(Verb::IsRoot).unwrap_or(false)
+    }
+
+    fn create_dir(&self, path: &Path) -> Result<(), HostError> {
+        self.ask(Verb::CreateDir { path: path.into() })
+    }
+
+    fn create_file(&self, path: &Path, bytes: u64, filling: Filling) -> Result<(), HostError> {
+        self.ask(Verb::CreateFile {
+            path: path.into(),
+            bytes,
+            filling,
+        })
+    }
+
+    fn remove_file(&self, path: &Path) -> Result<(), HostError> {
+        self.ask(Verb::RemoveFile { path: path.into() })
+    }
+
+    fn remove_dir(&self, path: &Path) -> Result<(), HostError> {
+        self.ask(Verb::RemoveDir { path: path.into() })
+    }
+
+    fn remove_tree(&self, path: &Path) -> Result<(), HostError> {
+        self.ask(Verb::RemoveTree { path: path.into() })
+    }
+
+    fn write_text(&self, path: &Path, text: &str) -> Result<(), HostError> {
+        self.ask(Verb::WriteText {
+            path: path.into(),
+            text: text.to_string(),
+        })
+    }
+
+    fn sync_file_system(&self, path: &Path) -> Result<(), HostError> {
+        self.ask(Verb::SyncFileSystem { path: path.into() })
+    }
+
+    fn read_text(&self, path: &Path) -> Result<String, HostError> {
+        self.ask(Verb::ReadText { path: path.into() })
+    }
+
+    fn list(&self, path: &Path) -> Result<Vec<OsString>, HostError> {
+        let names: Vec<String> = self.ask(Verb::List { path: path.into() })?;
+        Ok(argv(names))
+    }
+
+    fn exists(&self, path: &Path) -> bool {
+        self.ask(Verb::Exists { path: path.into() })
+            .unwrap_or(false)
+    }
+
+    fn is_dir(&self, path: &Path) -> bool {
+        self.ask(Verb::IsDir { path: path.into() }).unwrap_or(false)
+    }
+
+    fn canonical(&self, path: &Path) -> Result<PathBuf, HostError> {
+        self.ask(Verb::Canonical { path: path.into() })
+    }
+
+    fn free_bytes(&self, path: &Path) -> Result<u64, HostError> {
+        self.ask(Verb::FreeBytes { path: path.into() })
+    }
+
+    fn mounts(&self) -> Result<Vec<MountInfo>, HostError> {
+        self.ask(Verb::Mounts)
+    }
+
+    fn mount_of(&self, path: &Path) -> Result<MountInfo, HostError> {
+        self.ask(Verb::MountOf { path: path.into() })
+    }
+
+    fn holders(&self, path: &Path) -> Vec<String> {
+        self.ask(Verb::Holders { path: path.into() })
+            .unwrap_or_default()
+    }
+
+    fn outlive(&self, run: &str) -> Result<Option<String>, HostError> {
+        let run = run.to_string();
+        self.ask(Verb::Outlive { run })
+    }
+
+    fn lab_disk(&self, disk: &LabDisk) -> Result<PathBuf, HostError> {
+        self.ask(Verb::LabDisk { disk: disk.clone() })
+    }
+
+    fn end_machine(&self, _directory: &Path) -> Result<(), HostError> {
+        let said = "virtual machines are started on the coordinator's machine alone";
+        Err(self.error(said, "", std::io::ErrorKind::Unsupported))
+    }
+
+    fn running(&self, program: &str) -> Result<Option<String>, HostError> {
+        let program = program.to_string();
+        self.ask(Verb::Running { program })
+    }
+
+    fn listener(&self, port: u16) -> Result<Option<String>, HostError> {
+        self.ask(Verb::Listener { port })
+    }
+
+    fn end_daemon(&self, program: &str, mark: &str) -> Result<(), HostError> {
+        self.ask(Verb::EndDaemon {
+            program: program.to_string(),
+            mark: mark.to_string(),
+        })
+    }
+
+    fn own_scratch(&self) -> Option<&Path> {
+        self.peer.as_ref()?.directory.as_deref()
+    }
+
+    fn line(&self) -> Result<[IpAddr; 2], HostError> {
+        let there = self.as_peer()?.address;
+        let here = towards(there).map_err(|error| {
+            let said = format!("no line leads to {there}: {error}");
+            let name = &self.name;
+            let next = format!("name the address the line goes to: --peer {name}=ADDRESS");
+            self.error(said, &next, error.kind())
+        })?;
+        Ok([here, there])
+    }
+
+    fn measured_at(&self) -> Result<SocketAddr, HostError> {
+        let address = self.as_peer()?.address;
+        self.ask(Verb::Listen { address })
+    }
+
+    fn measure_line(&self, bytes: u64) -> Result<Option<LineSpeed>, HostError> {
+        let address = self.measured_at()?;
+        let speed = line_speed::measure(address, bytes);
+        speed
+            .map(Some)
+            .map_err(|error| self.error(format!("{address}: {error}"), "", error.kind()))
+    }
+
+    fn measure_line_to(
+        &self,
+        other: &dyn Host,
+        bytes: u64,
+    ) -> Result<Option<LineSpeed>, HostError> {
+        let address = other.measured_at()?;
+        self.ask(Verb::MeasureLine { address, bytes }).map(Some)
+    }
+
+    fn pause(&self, duration: Duration) {
+        SystemClock.sleep(duration);
+    }
+
+    /// Names are chosen by the first machine alone.
+    fn nonce(&self) -> Result<String, HostError> {
+        let said = "the first machine chooses all names";
+        Err(self.error(said, "", std::io::ErrorKind::Unsupported))
+    }
+}

@@ -1,0 +1,363 @@
+//! A file of JSON lines that is only ever added to, and survives a kill, a power cut and a full disk.
+//!
+//! A line is either whole or not there. The last line may be torn by a kill or a power cut, so it
+//! counts only with its line break; the next writer cuts such a rest off. The log of a run and the
+//! journal both rest on this.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::path::Path;
+
+use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
+
+/// Whether a line must be on the disk before the program goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Durable {
+    /// It is when [`AppendLog::append`] returns.
+    Yes,
+    /// It gets there with the next durable line.
+    No,
+}
+
+/// Why a file of lines cannot be opened or written.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum AppendError {
+    /// Another process writes it.
+    #[error("another process is writing it")]
+    Locked,
+    /// An earlier write or sync failed in a way that leaves the end of the file unknown.
+    #[error("an earlier write failed, so its end is unknown")]
+    Broken,
+    /// The system refused something.
+    #[error("cannot {tried}: {source}")]
+    System {
+        /// What was tried, as a verb: `write`.
+        tried: &'static str,
+        /// What the system said.
+        source: io::Error,
+    },
+}
+
+/// Makes an error of the system into ours, with what was tried.
+fn while_trying(tried: &'static str) -> impl Fn(io::Error) -> AppendError {
+    move |source| AppendError::System { tried, source }
+}
+
+/// A file of lines, open for writing; no second writer is admitted while it lives.
+#[derive(Debug)]
+pub(crate) struct AppendLog {
+    tail: Tail<File>,
+}
+
+/// A file of lines that was there already.
+#[derive(Debug)]
+pub(crate) struct Reopened {
+    /// The file; a torn rest is still in it.
+    pub(crate) log: AppendLog,
+    /// Its whole lines.
+    pub(crate) whole: Vec<u8>,
+    /// What a kill or a power cut left behind them.
+    pub(crate) torn: Vec<u8>,
+}
+
+impl AppendLog {
+    /// Makes the file, which must not exist. [`sync_dir`] makes its name durable.
+    ///
+    /// # Errors
+    /// It exists, or the system refuses.
+    pub(crate) fn create(path: &Path) -> Result<Self, AppendError> {
+        let file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .create_new(true)
+            .open(path)
+            .map_err(while_trying("create"))?;
+        lock(&file)?;
+        Ok(Self {
+            tail: Tail::new(file, 0),
+        })
+    }
+
+    /// Opens a file to go on with it. Call [`Self::cut_torn`] before the first line is added.
+    ///
+    /// # Errors
+    /// Another process writes it, or the system refuses.
+    pub(crate) fn open(path: &Path) -> Result<Reopened, AppendError> {
+        let mut file = OpenOptions::new()
+            .read(true)
+            .append(true)
+            .open(path)
+            .map_err(while_trying("open"))?;
+        // Before reading: what another writer is adding would look torn.
+        lock(&file)?;
+        let mut whole = Vec::new();
+        file.read_to_end(&mut whole).map_err(while_trying("read"))?;
+        let length = split_torn(&whole).0.len();
+        let torn = whole.split_off(length);
+        Ok(Reopened {
+            log: Self {
+                tail: Tail::new(file, length as u64),
+            },
+            whole,
+            torn,
+        })
+    }
+
+    /// Cuts off whatever follows the last whole line.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn cut_torn(&mut self) -> Result<(), AppendError> {
+        self.tail
+            .medium
+            .set_len(self.tail.length)
+            .and_then(|()| self.tail.medium.sync_all())
+            .map_err(while_trying("cut the torn line off"))
+    }
+
+    /// Adds a line; it ends with its line break.
+    ///
+    /// # Errors
+    /// The line is then not in the file, and the file is as it was before; after
+    /// [`AppendError::Broken`] its end is unknown and it takes no more.
+    pub(crate) fn append(&mut self, line: &[u8], durable: Durable) -> Result<(), AppendError> {
+        self.tail.append(line, durable)
+    }
+}
+
+impl Drop for AppendLog {
+    fn drop(&mut self) {
+        // By hand: a command that is just being started holds a copy of the file until its program
+        // is loaded, and closing ours would leave the lock to it for that moment.
+        let _ = flock(&self.tail.medium, FlockOperation::Unlock);
+    }
+}
+
+fn lock(file: &File) -> Result<(), AppendError> {
+    match flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(()),
+        Err(Errno::WOULDBLOCK) => Err(AppendError::Locked),
+        Err(errno) => Err(while_trying("lock")(errno.into())),
+    }
+}
+
+/// Whether a process writes the file right now. Only ask of a file that has its first line: a
+/// writer that is about to begin would find this question's lock in its way.
+pub(crate) fn is_being_written(path: &Path) -> bool {
+    let Ok(file) = File::open(path) else {
+        return false;
+    };
+    flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
+}
+
+/// Makes the names in a directory durable: that of a new file is as volatile as its content.
+///
+/// # Errors
+/// The system refuses.
+pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
+    File::open(dir)?.sync_all()
+}
+
+/// Splits a file into its whole lines and what a kill or a power cut left behind them.
+///
+/// Behind the last line break nothing counts, even where it happens to be valid: its writer was
+/// never told that it is kept. A whole last line that is no JSON is a rest too: some file systems
+/// lengthen a file before its data arrive, and after a power cut the end reads as zeros.
+pub(crate) fn split_torn(bytes: &[u8]) -> (&[u8], &[u8]) {
+    let mut end = line_break_before(bytes, bytes.len());
+    while end > 0 {
+        let begin = line_break_before(bytes, end - 1);
+        if serde_json::from_slice::<serde::de::IgnoredAny>(&bytes[begin..end]).is_ok() {
+            break;
+        }
+        end = begin;
+    }
+    bytes.split_at(end)
+}
+
+/// Position after the last line break in the first `end` bytes; 0: there is none.
+fn line_break_before(bytes: &[u8], end: usize) -> usize {
+    bytes[..end]
+        .iter()
+        .rposition(|&byte| byte == b'\n')
+        .map_or(0, |at| at + 1)
+}
+
+/// What lines are written to: a file, or a disk that fills up in a test.
+trait Medium {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
+    fn cut(&mut self, length: u64) -> io::Result<()>;
+    fn sync(&mut self) -> io::Result<()>;
+}
+
+impl Medium for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        Write::write(self, bytes)
+    }
+
+    fn cut(&mut self, length: u64) -> io::Result<()> {
+        self.set_len(length)
+    }
+
+    fn sync(&mut self) -> io::Result<()> {
+        self.sync_data()
+    }
+}
+
+/// The end of a file that stays a sequence of whole lines whatever fails.
+#[derive(Debug)]
+struct Tail<M> {
+    medium: M,
+    /// Bytes of whole lines.
+    length: u64,
+    /// The end is unknown: nothing more is taken.
+    broken: bool,
+}
+
+impl<M: Medium> Tail<M> {
+    fn new(medium: M, length: u64) -> Self {
+        Self {
+            medium,
+            length,
+            broken: false,
+        }
+    }
+
+    fn append(&mut self, line: &[u8], durable: Durable) -> Result<(), AppendError> {
+        if self.broken {
+            return Err(AppendError::Broken);
+        }
+        if let Err(source) = self.write_all(line) {
+            // Half a line must not swallow the next one.
+            self.broken = self.medium.cut(self.length).is_err();
+            return Err(while_trying("write")(source));
+        }
+        if durable == Durable::Yes
+            && let Err(source) = self.medium.sync()
+        {
+            // After a failed sync nothing tells which pages reached the disk, and a second sync
+            // would report success (the kernel forgets the error): cut this line off, take no more.
+            let _ = self.medium.cut(self.length);
+            self.broken = true;
+            return Err(while_trying("write")(source));
+        }
+        self.length += line.len() as u64;
+        Ok(())
+    }
+
+    fn write_all(&mut self, mut rest: &[u8]) -> io::Result<()> {
+        while !rest.is_empty() {
+            match self.medium.write(rest) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Ok(written) => rest = &rest[written..],
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A disk with room for so many bytes; what does not fit is written in part first.
+    struct Disk {
+        bytes: Vec<u8>,
+        room: usize,
+        sync_fails: bool,
+    }
+
+    impl Medium for Disk {
+        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+            let fits = bytes.len().min(self.room - self.bytes.len());
+            if fits == 0 {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            self.bytes.extend_from_slice(&bytes[..fits]);
+            Ok(fits)
+        }
+
+        fn cut(&mut self, length: u64) -> io::Result<()> {
+            self.bytes.truncate(usize::try_from(length).unwrap());
+            Ok(())
+        }
+
+        fn sync(&mut self) -> io::Result<()> {
+            if self.sync_fails {
+                return Err(io::ErrorKind::StorageFull.into());
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn a_full_disk_leaves_whole_lines_and_takes_more_when_there_is_room() {
+        let lines: [&[u8]; 3] = [b"{\"a\":1}\n", b"{\"bb\":22}\n", b"{\"c\":3}\n"];
+        let all: usize = lines.iter().map(|line| line.len()).sum();
+        for room in 0..=all {
+            let disk = Disk {
+                bytes: Vec::new(),
+                room,
+                sync_fails: false,
+            };
+            let mut tail = Tail::new(disk, 0);
+            let mut expected = Vec::new();
+            for line in lines {
+                if tail.append(line, Durable::Yes).is_ok() {
+                    expected.extend_from_slice(line);
+                }
+                assert_eq!(tail.medium.bytes, expected, "room {room}");
+            }
+            assert_eq!(expected.len() == all, room == all);
+            tail.medium.room = 10 * all;
+            assert!(tail.append(lines[1], Durable::Yes).is_ok());
+        }
+    }
+
+    #[test]
+    fn after_a_failed_sync_nothing_more_is_taken() {
+        let disk = Disk {
+            bytes: Vec::new(),
+            room: 100,
+            sync_fails: true,
+        };
+        let mut tail = Tail::new(disk, 0);
+        let first = tail.append(b"{}\n", Durable::Yes);
+        assert!(matches!(first, Err(AppendError::System { .. })));
+        tail.medium.sync_fails = false;
+        let second = tail.append(b"{}\n", Durable::Yes);
+        assert!(matches!(second, Err(AppendError::Broken)));
+        assert!(tail.medium.bytes.is_empty());
+    }
+
+    #[test]
+    fn what_follows_the_last_whole_line_is_torn() {
+        let cases: [(&[u8], usize); 7] = [
+            (b"", 0),
+            (b"{}", 0),
+            (b"{}\n", 3),
+            (b"{}\n{\"a\":", 3),
+            (b"{}\n{\"a\":1}", 3),
+            (b"{}\n\0\0\0\n\0", 3),
+            (b"{}\nnot\n{}\n", 10),
+        ];
+        for (bytes, whole) in cases {
+            assert_eq!(split_torn(bytes).0.len(), whole, "{bytes:?}");
+        }
+    }
+
+    #[test]
+    fn a_second_writer_is_refused_until_the_first_is_gone() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("lines");
+        let first = AppendLog::create(&path).unwrap();
+        assert!(matches!(AppendLog::open(&path), Err(AppendError::Locked)));
+        assert!(is_being_written(&path));
+        drop(first);
+        assert!(!is_being_written(&path));
+        assert!(AppendLog::open(&path).is_ok());
+    }
+}

@@ -1,0 +1,66 @@
+//! Every check, registered in one line each.
+
+use super::check::AuditCheck;
+use super::{
+    behind, cached, cold, compressed, device, durable, generator, heat, impossible, line, memory,
+    neighbours, processor, short, steady, stolen,
+};
+
+/// In any order: what counts is the priority each one states.
+pub(super) const REGISTERED: &[AuditCheck] = &[
+    behind::CHECK,
+    cached::CHECK,
+    cold::CHECK,
+    compressed::CHECK,
+    device::CHECK,
+    durable::CHECK,
+    generator::CHECK,
+    heat::CHECK,
+    impossible::CHECK,
+    line::CHECK,
+    memory::CHECK,
+    neighbours::CHECK,
+    processor::CHECK,
+    short::CHECK,
+    steady::CHECK,
+    stolen::CHECK,
+];
+
+/// Every check, by priority: first what makes a figure impossible, then what makes it another
+/// figure than was asked for, then what limits it, last what disturbed it.
+pub(crate) fn checks() -> Vec<&'static AuditCheck> {
+    by_priority(REGISTERED.iter())
+}
+
+/// Checks in the order that counts, however they were registered.
+pub(super) fn by_priority<'a>(checks: impl Iterator<Item = &'a AuditCheck>) -> Vec<&'a AuditCheck> {
+    let mut checks: Vec<&AuditCheck> = checks.collect();
+    checks.sort_by_key(|check| check.priority);
+    checks
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use super::*;
+
+    #[test]
+    fn every_check_has_its_own_name_and_priority_and_asks_a_question() {
+        let names: BTreeSet<&str> = REGISTERED.iter().map(|check| check.name).collect();
+        assert_eq!(names.len(), REGISTERED.len());
+        let priorities: Vec<u8> = checks().iter().map(|check| check.priority).collect();
+        let expected: Vec<u8> = (1..).take(REGISTERED.len()).collect();
+        assert_eq!(priorities, expected, "each rank from 1 is taken once");
+        assert!(REGISTERED.iter().all(|check| check.question.ends_with('?')));
+    }
+
+    /// Which limit is named where there are several: the device before the generator before the
+    /// network before the processor.
+    #[test]
+    fn the_checks_of_limits_have_the_priorities_that_are_documented() {
+        let limits = checks().into_iter().filter(|check| check.limits);
+        let names: Vec<&str> = limits.map(|check| check.name).collect();
+        assert_eq!(names, ["device", "generator", "line", "processor"]);
+    }
+}

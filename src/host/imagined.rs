@@ -1,0 +1,582 @@
+//! The machine a plan imagines: files, mounts, devices, processes, and programs that act on them.
+//!
+//! It knows the tools every Linux has. What the tools of a layer would do, the layer tells it: as a
+//! table of [`Tool`]s. It is strict: what is mounted or a part of something cannot be detached,
+//! wiped or given away twice, and nothing goes while what it gives is in use.
+
+use super::{HostError, LabDisk, MountInfo, Output, reading};
+use std::collections::{BTreeMap, BTreeSet};
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+/// Where the parameters of the kernel's modules are.
+const PARAMETERS: &str = "/sys/module";
+
+/// What each of them is until it is written.
+const BEFORE: &str = "{before}";
+
+/// A program as it is imagined.
+#[derive(Clone, Copy)]
+pub(crate) struct Tool {
+    /// Its name; `mount.TYPE` is asked by mount(8) about file systems of that type.
+    pub(crate) name: &'static str,
+    /// What it does when it is called with these words, its name the first.
+    pub(crate) run: fn(&mut World, &[OsString]) -> Output,
+}
+
+/// Everything that is imagined of one machine.
+#[derive(Default)]
+pub(crate) struct World {
+    /// Its name.
+    machine: &'static str,
+    tools: Arc<[Tool]>,
+    pub(super) dirs: BTreeSet<PathBuf>,
+    pub(super) files: BTreeMap<PathBuf, u64>,
+    pub(super) mounts: Vec<MountInfo>,
+    devices: BTreeMap<OsString, ImaginedDevice>,
+    signatures: BTreeMap<OsString, Signature>,
+    /// What tools put together, by a name or UUID that nothing else has.
+    assemblies: BTreeMap<String, Assembly>,
+    /// Servers that run, with the ports they listen at.
+    processes: BTreeMap<String, &'static [u16]>,
+    /// Texts that were written, parameters of the kernel among them.
+    texts: BTreeMap<PathBuf, String>,
+    /// Directories inside file systems, by source, while those are not mounted.
+    unmounted: BTreeMap<OsString, Vec<PathBuf>>,
+    /// Numbers drawn for names.
+    drawn: usize,
+}
+
+/// One block device that is not given by an [`Assembly`].
+#[derive(Clone, Default)]
+pub(crate) struct ImaginedDevice {
+    /// The file it lies on, which cannot be removed meanwhile.
+    pub(crate) file: Option<PathBuf>,
+    /// What `/sys/block` says of it, by the path below its name.
+    pub(crate) about: BTreeMap<&'static str, String>,
+    /// Whether it was there before: then it is not left behind.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask what is left"))]
+    pub(crate) given: bool,
+    /// Whether what is on it ends with the machine.
+    #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask what is left"))]
+    pub(crate) disposable: bool,
+}
+
+/// What a device carries.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Signature {
+    /// As blkid(8) names it.
+    pub(crate) file_system: String,
+    /// UUID or label, where it is one of ours.
+    pub(crate) mark: String,
+    /// What else its tool was asked for and tells again.
+    pub(crate) notes: BTreeMap<&'static str, String>,
+}
+
+/// What a tool put together: an array, a pool, an export.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Assembly {
+    /// The tool.
+    pub(crate) tool: &'static str,
+    /// Devices it lies on.
+    pub(crate) members: Vec<OsString>,
+    /// Devices it gives.
+    pub(crate) gives: Vec<OsString>,
+    /// Whether it is on its members alone: it gives nothing and holds nothing.
+    pub(crate) away: bool,
+    /// What its tool was asked.
+    pub(crate) asked: BTreeMap<String, String>,
+    /// The parts it holds by name, each with what was asked.
+    pub(crate) parts: BTreeMap<String, BTreeMap<String, String>>,
+    /// What `/sys/block` says of each device it gives, by the path below its name.
+    pub(crate) about: BTreeMap<&'static str, String>,
+}
+
+/// A command that succeeds and prints something.
+pub(crate) fn said(text: impl Into<String>) -> Output {
+    Output {
+        status: Some(0),
+        stdout: text.into(),
+        stderr: String::new(),
+    }
+}
+
+/// A command that fails.
+pub(crate) fn complained(status: i32, text: &str) -> Output {
+    Output {
+        status: Some(status),
+        stdout: String::new(),
+        stderr: text.to_string(),
+    }
+}
+
+/// The word after an option.
+pub(crate) fn after<'a>(words: &'a [OsString], option: &str) -> Option<&'a OsString> {
+    let at = words.iter().position(|word| word == option)?;
+    words.get(at + 1)
+}
+
+/// The word after an option, as text.
+pub(crate) fn text_after(words: &[OsString], option: &str) -> Option<String> {
+    after(words, option).map(|word| word.to_string_lossy().into_owned())
+}
+
+/// The word at a place, as text; empty: there is none.
+pub(crate) fn word(words: &[OsString], at: usize) -> String {
+    let word = words.get(at).map(|word| word.to_string_lossy());
+    word.unwrap_or_default().into_owned()
+}
+
+/// The last word, as text.
+pub(crate) fn last(words: &[OsString]) -> String {
+    word(words, words.len().saturating_sub(1))
+}
+
+/// What words like `-o name=value`, `--name value` and `--name=value` ask for.
+pub(crate) fn asked(words: &[OsString]) -> BTreeMap<String, String> {
+    let pair = |(name, value): (&str, &str)| (name.to_string(), value.to_string());
+    let of = |at: usize| {
+        let (text, next) = (word(words, at), word(words, at + 1));
+        match text.strip_prefix("--") {
+            Some(name) => Some(pair(name.split_once('=').unwrap_or((name, &next)))),
+            None if text == "-o" || text == "-O" => next.split_once('=').map(pair),
+            None => None,
+        }
+    };
+    (0..words.len()).filter_map(of).collect()
+}
+
+/// A mount that needs no device here: its content is in memory, on a server, or was made elsewhere.
+pub(crate) fn mount_without_device(world: &mut World, words: &[OsString]) -> Output {
+    let [.., source, target] = words else {
+        return complained(1, "bad usage");
+    };
+    let kind = text_after(words, "-t").unwrap_or_default();
+    let options = text_after(words, "-o").unwrap_or_default();
+    world.mount(source, Path::new(target), &kind, &options)
+}
+
+impl World {
+    /// A machine with nothing on it but these programs, and those every Linux has.
+    pub(super) fn new(machine: &'static str, tools: Arc<[Tool]>) -> Self {
+        Self {
+            machine,
+            tools,
+            ..Self::default()
+        }
+    }
+
+    /// Whether something of that name exists, imagined or real.
+    pub(super) fn exists(&self, path: &Path) -> bool {
+        self.dirs.contains(path)
+            || self.files.contains_key(path)
+            || self.is_device(path.as_os_str())
+            || path.starts_with(PARAMETERS)
+            || reading::exists(path)
+    }
+
+    /// Runs a command.
+    pub(super) fn exec(&mut self, words: &[OsString]) -> Output {
+        let name = word(words, 0);
+        if let Some(tool) = self.tool(&name) {
+            return (tool.run)(self, words);
+        }
+        match name.as_str() {
+            "" => complained(127, "the command is empty"),
+            // `env NAME=VALUE COMMAND…`.
+            "env" => self.exec(words.get(2..).unwrap_or_default()),
+            "mount" => self.run_mount(words),
+            "umount" => self.unmount(Path::new(&last(words))),
+            "wipefs" => self.wipefs(words),
+            "blkid" => self.blkid(words),
+            "blkdiscard" => self.discard(words.last()),
+            "uname" => said(format!("{{name of {}}}\n", self.machine)),
+            "ln" => {
+                self.files.insert(PathBuf::from(last(words)), 0);
+                said("")
+            }
+            _ => said(""),
+        }
+    }
+
+    fn tool(&self, name: &str) -> Option<Tool> {
+        self.tools.iter().find(|tool| tool.name == name).copied()
+    }
+
+    /// A number that nothing else on this machine has, from 1.
+    pub(crate) fn draw(&mut self) -> usize {
+        self.drawn += 1;
+        self.drawn
+    }
+
+    /// The size of an imagined file; none: there is no such file.
+    pub(crate) fn file_size(&self, path: &Path) -> Option<u64> {
+        self.files.get(path).copied()
+    }
+
+    /// The text that was last written to a file.
+    pub(crate) fn text(&self, path: &Path) -> Option<&String> {
+        self.texts.get(path)
+    }
+
+    pub(super) fn write(&mut self, path: &Path, text: &str) {
+        self.texts.insert(path.to_path_buf(), text.to_string());
+    }
+
+    /// Starts a server that listens at ports.
+    pub(crate) fn start(&mut self, program: &str, ports: &'static [u16]) -> Output {
+        self.processes.insert(program.to_string(), ports);
+        said("")
+    }
+
+    /// Ends a server.
+    pub(crate) fn end(&mut self, program: &str) -> Output {
+        self.processes.remove(program);
+        said("")
+    }
+
+    pub(super) fn runs(&self, program: &str) -> bool {
+        self.processes.contains_key(program)
+    }
+
+    pub(super) fn listener(&self, port: u16) -> Option<&String> {
+        let mut running = self.processes.iter();
+        running
+            .find(|(_, ports)| ports.contains(&port))
+            .map(|(program, _)| program)
+    }
+}
+
+/// Devices, and what is put together of them.
+impl World {
+    pub(crate) fn is_device(&self, name: &OsStr) -> bool {
+        let mut standing = self.assemblies.values().filter(|assembly| !assembly.away);
+        self.devices.contains_key(name)
+            || standing.any(|assembly| assembly.gives.iter().any(|given| given == name))
+    }
+
+    /// Whether it is mounted, or a member of something.
+    pub(crate) fn in_use(&self, device: &OsStr) -> bool {
+        let mounted = |source: &OsStr| {
+            let source = source.to_string_lossy();
+            source.split(':').any(|part| OsStr::new(part) == device)
+        };
+        let mut standing = self.assemblies.values().filter(|assembly| !assembly.away);
+        self.mounts.iter().any(|mount| mounted(&mount.source))
+            || standing.any(|assembly| assembly.members.iter().any(|member| member == device))
+    }
+
+    /// Adds a device.
+    pub(crate) fn attach(&mut self, name: impl Into<OsString>, device: ImaginedDevice) {
+        self.devices.insert(name.into(), device);
+    }
+
+    /// Takes a device away with all it carries.
+    pub(crate) fn detach(&mut self, name: &OsStr) -> Output {
+        if self.in_use(name) {
+            return complained(1, "the device is busy");
+        }
+        self.blank(name);
+        match self.devices.remove(name) {
+            Some(_) => said(""),
+            None => complained(1, "No such device or address"),
+        }
+    }
+
+    /// Devices that lie on a file.
+    pub(crate) fn devices_on(&self, file: &Path) -> Vec<&OsString> {
+        let devices = self.devices.iter();
+        let on = devices.filter(|(_, device)| device.file.as_deref() == Some(file));
+        on.map(|(name, _)| name).collect()
+    }
+
+    /// Adds a disk of the lab: it is empty each time, and ends with the guest.
+    pub(super) fn add_lab_disk(&mut self, disk: &LabDisk) -> PathBuf {
+        let name = format!("{{disk {}}}", disk.serial);
+        let device = ImaginedDevice {
+            about: BTreeMap::from([
+                ("queue/logical_block_size", disk.logical_sector.to_string()),
+                (
+                    "queue/physical_block_size",
+                    disk.physical_sector.to_string(),
+                ),
+                ("size", (disk.bytes / 512).to_string()),
+                ("serial", disk.serial.clone()),
+            ]),
+            given: true,
+            disposable: true,
+            ..ImaginedDevice::default()
+        };
+        self.attach(&name, device);
+        PathBuf::from(name)
+    }
+
+    /// What a device carries.
+    pub(crate) fn signature(&self, device: &OsStr) -> Option<&Signature> {
+        self.signatures.get(device)
+    }
+
+    /// What the device carries that is mounted at a directory.
+    pub(crate) fn signature_at(&self, point: &Path) -> Option<&Signature> {
+        let mut mounts = self.mounts.iter();
+        let mount = mounts.find(|mount| mount.mount_point == point)?;
+        self.signature(&mount.source)
+    }
+
+    /// Signs every device among some words.
+    pub(crate) fn sign(&mut self, words: &[OsString], signature: &Signature) {
+        for word in words {
+            if self.is_device(word) {
+                self.signatures.insert(word.clone(), signature.clone());
+            }
+        }
+    }
+
+    /// Devices among some words that are free to become members.
+    ///
+    /// # Errors
+    /// The complaint, where one is in use.
+    pub(crate) fn members(&self, words: &[OsString]) -> Result<Vec<OsString>, Output> {
+        let devices = words.iter().filter(|word| self.is_device(word));
+        let devices: Vec<OsString> = devices.cloned().collect();
+        match devices.iter().find(|device| self.in_use(device)) {
+            Some(device) => Err(complained(1, &format!("{device:?} is busy"))),
+            None => Ok(devices),
+        }
+    }
+
+    /// Puts something together under a name or UUID of its own.
+    pub(crate) fn assemble(&mut self, name: impl Into<String>, assembly: Assembly) -> Output {
+        self.assemblies.insert(name.into(), assembly);
+        said("")
+    }
+
+    /// What a tool put together.
+    pub(crate) fn assembled<'a>(
+        &'a self,
+        tool: &'static str,
+    ) -> impl Iterator<Item = (&'a String, &'a Assembly)> {
+        let assemblies = self.assemblies.iter();
+        assemblies.filter(move |(_, assembly)| assembly.tool == tool)
+    }
+
+    /// One of them by its name.
+    pub(crate) fn assembly(&mut self, name: &str) -> Option<&mut Assembly> {
+        self.assemblies.get_mut(name)
+    }
+
+    /// Whether something that an assembly gives or holds is in use.
+    pub(crate) fn is_busy(&self, name: &str) -> bool {
+        let Some(assembly) = self.assemblies.get(name) else {
+            return false;
+        };
+        let inside = format!("{name}/");
+        let within = |mount: &MountInfo| mount.source.to_string_lossy().starts_with(&inside);
+        assembly.gives.iter().any(|given| self.in_use(given)) || self.mounts.iter().any(within)
+    }
+
+    /// Takes an assembly apart, unless it is busy.
+    pub(crate) fn disassemble(&mut self, name: &str) -> Output {
+        if self.is_busy(name) {
+            return complained(1, "it is busy");
+        }
+        match self.assemblies.remove(name) {
+            Some(assembly) => {
+                for device in &assembly.gives {
+                    self.blank(device);
+                }
+                said("")
+            }
+            None => complained(1, "there is no such thing"),
+        }
+    }
+
+    /// What was away is gone with what it lies on, and with its labels; so is what lay on that.
+    fn blank(&mut self, device: &OsStr) {
+        self.signatures.remove(device);
+        let on = |_: &String, assembly: &mut Assembly| {
+            assembly.members.iter().any(|member| member == device)
+        };
+        let gone: Vec<(String, Assembly)> = self.assemblies.extract_if(.., on).collect();
+        for given in gone.iter().flat_map(|(_, assembly)| &assembly.gives) {
+            self.blank(given);
+        }
+    }
+
+    /// The complaint where a device is in use.
+    pub(crate) fn untouched(&self, device: Option<&OsString>) -> Output {
+        match device.is_some_and(|device| self.in_use(device)) {
+            true => complained(1, "Device or resource busy"),
+            false => said(""),
+        }
+    }
+
+    fn discard(&mut self, device: Option<&OsString>) -> Output {
+        let answer = self.untouched(device);
+        if let Some(device) = device.filter(|_| answer.status == Some(0)) {
+            self.signatures.remove(device);
+        }
+        answer
+    }
+
+    fn wipefs(&mut self, words: &[OsString]) -> Output {
+        let Some(device) = words.last() else {
+            return complained(1, "bad usage");
+        };
+        if words.iter().any(|word| word == "--all") {
+            let answer = self.untouched(Some(device));
+            if answer.status == Some(0) {
+                self.blank(device);
+            }
+            return answer;
+        }
+        let found = self.signatures.get(device);
+        said(found.map_or("", |signature| &signature.file_system))
+    }
+
+    fn blkid(&self, words: &[OsString]) -> Output {
+        match words.last().and_then(|device| self.signatures.get(device)) {
+            Some(found) => said(format!("UUID={}\nTYPE={}\n", found.mark, found.file_system)),
+            None => complained(2, ""),
+        }
+    }
+
+    /// What `/sys` says of an imagined device, or of a parameter of the kernel.
+    pub(super) fn in_sys(&self, path: &Path) -> Option<String> {
+        if path.starts_with(PARAMETERS) {
+            let written = self.texts.get(path).cloned();
+            return Some(written.unwrap_or_else(|| BEFORE.to_string()));
+        }
+        let below = path
+            .strip_prefix("/sys/block")
+            .or_else(|_| path.strip_prefix("/sys/class/block"))
+            .ok()?;
+        let mut parts = below.components();
+        let name = parts.next()?.as_os_str();
+        let about = parts.as_path().to_str()?;
+        let is_named = |device: &OsString| Path::new(device).file_name() == Some(name);
+        if let Some((_, device)) = self.devices.iter().find(|(device, _)| is_named(device)) {
+            return device.about.get(about).cloned();
+        }
+        let mut assemblies = self.assemblies.values();
+        let gives = assemblies.find(|assembly| assembly.gives.iter().any(is_named))?;
+        // Of what is given nothing looks at the size, but it has to have one.
+        let size = || (about == "size").then(|| (1 << 21).to_string());
+        gives.about.get(about).cloned().or_else(size)
+    }
+}
+
+/// Mounts.
+impl World {
+    fn run_mount(&mut self, words: &[OsString]) -> Output {
+        let [.., source, target] = words else {
+            return complained(1, "bad usage");
+        };
+        let kind = text_after(words, "-t").unwrap_or_default();
+        if let Some(helper) = self.tool(&format!("mount.{kind}")) {
+            return (helper.run)(self, words);
+        }
+        if words.iter().any(|word| word == "--bind") {
+            let mut mounts = self.mounts.iter().rev();
+            let seen = mounts.find(|mount| Path::new(source).starts_with(&mount.mount_point));
+            let seen = seen.map(|mount| (mount.source.clone(), mount.file_system.clone()));
+            let (source, kind) = seen.unwrap_or_default();
+            return self.mount(&source, Path::new(target), &kind, "");
+        }
+        let parts = source.to_string_lossy();
+        let mut parts = parts.split(':').map(OsStr::new);
+        if !parts.all(|part| self.signatures.contains_key(part)) {
+            return complained(32, "wrong fs type, bad option, bad superblock");
+        }
+        let options = text_after(words, "-o").unwrap_or_default();
+        self.mount(source, Path::new(target), &kind, &options)
+    }
+
+    /// Mounts something at a directory that is there.
+    pub(crate) fn mount(
+        &mut self,
+        source: &OsStr,
+        target: &Path,
+        file_system: &str,
+        options: &str,
+    ) -> Output {
+        if !self.dirs.contains(target) {
+            return complained(32, "mount point does not exist");
+        }
+        let options = options.split(',').filter(|option| !option.is_empty());
+        let inside = self.unmounted.remove(source);
+        self.dirs.extend(inside.unwrap_or_default());
+        self.mounts.push(MountInfo {
+            id: 0,
+            st_dev: (0, 0),
+            root: PathBuf::from("/"),
+            mount_point: target.to_path_buf(),
+            options: std::iter::once("rw")
+                .chain(options)
+                .map(String::from)
+                .collect(),
+            file_system: file_system.to_string(),
+            source: source.to_os_string(),
+        });
+        said("")
+    }
+
+    fn unmount(&mut self, target: &Path) -> Output {
+        let mut mounts = self.mounts.iter();
+        let Some(at) = mounts.rposition(|mount| mount.mount_point == target) else {
+            return complained(32, "not mounted");
+        };
+        let mount = self.mounts.remove(at);
+        let is_inside = |path: &PathBuf| path.starts_with(target) && *path != target;
+        let inside: Vec<PathBuf> = self.dirs.extract_if(.., is_inside).collect();
+        // A source that only repeats the type stands for memory, which is given back.
+        if mount.source != *mount.file_system {
+            self.unmounted.insert(mount.source, inside);
+        }
+        said("")
+    }
+
+    pub(super) fn is_mounted(&self, path: &Path) -> bool {
+        self.mounts.iter().any(|mount| mount.mount_point == path)
+    }
+
+    /// Everything that was not there before.
+    #[cfg(test)]
+    pub(super) fn left(&self) -> Vec<String> {
+        let mut left: Vec<String> = Vec::new();
+        let paths = self.dirs.iter().chain(self.files.keys());
+        left.extend(paths.map(|path| path.display().to_string()));
+        let made = self.devices.iter().filter(|(_, device)| !device.given);
+        left.extend(made.map(|(name, _)| name.to_string_lossy().into_owned()));
+        left.extend(self.mounts.iter().map(|mount| format!("{mount:?}")));
+        left.extend(self.assemblies.keys().chain(self.processes.keys()).cloned());
+        let disposable = |name: &OsString| self.devices.get(name).is_some_and(|d| d.disposable);
+        let signed = self.signatures.iter().filter(|(name, _)| !disposable(name));
+        left.extend(signed.map(|(name, signature)| format!("{signature:?} on {name:?}")));
+        let parameters = self
+            .texts
+            .iter()
+            .filter(|(file, _)| file.starts_with(PARAMETERS));
+        let changed = parameters.filter(|(_, text)| *text != BEFORE);
+        left.extend(changed.map(|(file, text)| format!("{text} in {}", file.display())));
+        left
+    }
+
+    /// Whether a directory or file may be made at a path.
+    pub(super) fn may_create(&self, what: &'static str, path: &Path) -> Result<(), HostError> {
+        let refuse = |kind: std::io::ErrorKind| Err(HostError::path(what, path, kind));
+        if self.exists(path) {
+            return refuse(std::io::ErrorKind::AlreadyExists);
+        }
+        match path.parent() {
+            Some(parent) if self.dirs.contains(parent) || parent.is_dir() => Ok(()),
+            _ => refuse(std::io::ErrorKind::NotFound),
+        }
+    }
+
+    /// Whether a file lies under a device.
+    pub(super) fn carries_device(&self, path: &Path) -> bool {
+        !self.devices_on(path).is_empty()
+    }
+}

@@ -1,0 +1,87 @@
+//! Taking away what may be busy for a moment: tried again, never forced.
+
+use crate::host::{Host, HostError, Output, argv, shown};
+use std::ffi::{OsStr, OsString};
+use std::path::Path;
+use std::time::Duration;
+
+/// How often something busy is tried again.
+const BUSY_TRIES: usize = 30;
+
+/// How long is waited between two tries.
+const BUSY_PAUSE: Duration = Duration::from_millis(100);
+
+/// Most mounts on top of each other at one directory that are taken away.
+const STACKED_MAX: usize = 8;
+
+/// Unmounts what is mounted at a directory; nothing mounted there is fine. Tries again for
+/// [`BUSY_TRIES`] × [`BUSY_PAUSE`] while it is busy.
+///
+/// # Errors
+/// When it stays busy, naming who holds it where that can be found out.
+pub(crate) fn unmount(host: &dyn Host, path: &Path) -> Result<(), HostError> {
+    for _ in 0..STACKED_MAX {
+        let mounted = host.mounts()?.iter().any(|mount| mount.mount_point == path);
+        if !mounted {
+            return Ok(());
+        }
+        unmount_top(host, path)?;
+    }
+    Err(HostError::NotOurs {
+        path: path.to_path_buf(),
+        why: format!("more than {STACKED_MAX} mounts lie on it"),
+    })
+}
+
+fn unmount_top(host: &dyn Host, path: &Path) -> Result<(), HostError> {
+    let command = argv([OsStr::new("umount"), path.as_os_str()]);
+    until_free(host, &command).map_err(|error| match error {
+        HostError::Failed { output, .. } if is_busy(&output) => busy(host, path, "unmount"),
+        other => other,
+    })
+}
+
+/// Runs a command that takes something away, again for [`BUSY_TRIES`] × [`BUSY_PAUSE`] while what
+/// it takes away is busy.
+///
+/// # Errors
+/// When it stays busy, or fails for another reason.
+pub(crate) fn until_free(host: &dyn Host, command: &[OsString]) -> Result<(), HostError> {
+    let mut output = host.exec(command)?;
+    for _ in 0..BUSY_TRIES {
+        if !is_busy(&output) {
+            break;
+        }
+        host.pause(BUSY_PAUSE);
+        output = host.exec(command)?;
+    }
+    match output.status {
+        Some(0) => Ok(()),
+        _ => Err(HostError::Failed {
+            command: shown(command),
+            output,
+        }),
+    }
+}
+
+/// Whether a tool failed because something is in use, in the words of umount, zpool, mdadm and LVM.
+fn is_busy(output: &Output) -> bool {
+    let words = ["busy", "in use", "exclusive access"];
+    output.status != Some(0) && words.iter().any(|word| output.stderr.contains(word))
+}
+
+/// That something is busy, and who holds it where that can be found out.
+pub(crate) fn busy(host: &dyn Host, path: &Path, what: &'static str) -> HostError {
+    let holders = host.holders(path);
+    let by = if holders.is_empty() {
+        "who holds it could not be found out".to_string()
+    } else {
+        format!("held by {}", holders.join(", "))
+    };
+    HostError::Path {
+        what,
+        path: path.to_path_buf(),
+        cause: format!("it is busy, {by}"),
+        kind: std::io::ErrorKind::ResourceBusy,
+    }
+}

@@ -1,0 +1,136 @@
+//! What an entry of the journal says: how one thing is undone.
+
+use super::bytes;
+use super::layer::LayerUndo;
+use crate::host::Host;
+use serde::{Deserialize, Serialize};
+use std::fmt;
+use std::path::PathBuf;
+
+/// How one thing is undone.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub(crate) enum Undo {
+    /// Remove a file.
+    RemoveFile(#[serde(with = "bytes")] PathBuf),
+    /// Remove an empty directory.
+    RemoveDir(#[serde(with = "bytes")] PathBuf),
+    /// Remove a directory whose name begins with `.stackrace-`, and all it holds; never through a
+    /// link, never across a mount.
+    RemoveTree(#[serde(with = "bytes")] PathBuf),
+    /// Unmount what is mounted at a directory.
+    Unmount(#[serde(with = "bytes")] PathBuf),
+    /// Wipe the signatures from a device, if they bear our mark.
+    Blank {
+        /// Which device, by a name that stays.
+        #[serde(with = "bytes")]
+        device: PathBuf,
+        /// The UUID or label, chosen by us, that nobody else's signature bears.
+        mark: String,
+    },
+    /// Write a parameter of the kernel back, if it still is what we wrote.
+    WriteBack {
+        /// Its file.
+        #[serde(with = "bytes")]
+        file: PathBuf,
+        /// What we wrote.
+        ours: String,
+        /// What it was before.
+        before: String,
+    },
+    /// End the virtual machine that keeps its files in a directory.
+    EndMachine(#[serde(with = "bytes")] PathBuf),
+    /// End the daemon of this name that bears a mark of ours, with all it began.
+    EndProcess {
+        /// The name the kernel has of it.
+        program: String,
+        /// What is in its environment ([`crate::host::daemon::MARK`]), chosen by us.
+        mark: String,
+    },
+    /// What a layer undoes itself, by the words of its own tools.
+    Layer(LayerUndo),
+    /// Something on a peer.
+    OnPeer {
+        /// Its number then, from 2.
+        node: usize,
+        /// What it is called.
+        host: String,
+        /// What.
+        undo: Box<Undo>,
+    },
+}
+
+impl Undo {
+    /// The same on a peer of this number.
+    pub(crate) fn on(node: usize, peer: &dyn Host, undo: Self) -> Self {
+        Self::OnPeer {
+            node,
+            host: peer.name().to_owned(),
+            undo: Box::new(undo),
+        }
+    }
+}
+
+impl From<LayerUndo> for Undo {
+    fn from(undo: LayerUndo) -> Self {
+        Self::Layer(undo)
+    }
+}
+
+/// The group of what everything else lies in: it is undone when nothing else is left.
+pub(crate) const GROUND: &str = "ground";
+
+impl fmt::Display for Undo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::RemoveFile(path) => write!(f, "remove the file {}", path.display()),
+            Self::RemoveDir(path) => write!(f, "remove the directory {}", path.display()),
+            Self::RemoveTree(path) => {
+                write!(f, "remove {} and all it holds", path.display())
+            }
+            Self::Unmount(path) => write!(f, "unmount {}", path.display()),
+            Self::Blank { device, .. } => {
+                write!(f, "wipe our signature from {}", device.display())
+            }
+            Self::WriteBack { file, before, .. } => {
+                write!(f, "write {before} back to {}", file.display())
+            }
+            Self::EndMachine(path) => {
+                write!(f, "end the virtual machine in {}", path.display())
+            }
+            Self::EndProcess { program, .. } => write!(f, "end {program}"),
+            Self::Layer(undo) => undo.fmt(f),
+            Self::OnPeer { host, undo, .. } => write!(f, "{undo} on {host}"),
+        }
+    }
+}
+
+/// Which entry.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[serde(transparent)]
+pub(crate) struct EntryId(u64);
+
+impl EntryId {
+    /// Of this number.
+    pub(super) fn new(number: u64) -> Self {
+        Self(number)
+    }
+
+    /// Its number, from 1.
+    pub(crate) fn number(self) -> u64 {
+        self.0
+    }
+}
+
+/// One entry.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Entry {
+    /// Which.
+    #[serde(rename = "entry")]
+    pub(crate) id: EntryId,
+    /// What belongs together: within a group, an older entry is only undone when every newer one
+    /// has been.
+    pub(crate) group: String,
+    /// How.
+    pub(crate) undo: Undo,
+}

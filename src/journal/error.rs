@@ -1,0 +1,61 @@
+//! Why a journal cannot be used.
+
+use crate::host::HostError;
+use std::path::PathBuf;
+
+/// Version of the file's format.
+pub(crate) const FORMAT: u32 = 2;
+
+/// Why a journal cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum JournalError {
+    /// Another process holds it.
+    #[error("the run that writes {} is alive", path.display())]
+    Live {
+        /// Which file.
+        path: PathBuf,
+    },
+    /// A line in the middle is not a line of this format.
+    #[error("{}:{line}: this line is not valid", path.display())]
+    Broken {
+        /// Which file.
+        path: PathBuf,
+        /// From 1.
+        line: usize,
+    },
+    /// Another version of the program wrote it.
+    #[error("{} has format {format}; this program reads format {FORMAT}", path.display())]
+    OtherFormat {
+        /// Which file.
+        path: PathBuf,
+        /// Its format.
+        format: u32,
+    },
+    /// An entry names something that no layer here undoes.
+    #[error("the journal names something that this program cannot undo: {0}")]
+    Foreign(String),
+    /// The system refused something.
+    #[error(transparent)]
+    System(HostError),
+}
+
+impl JournalError {
+    /// What the user can do about it.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::Live { .. } => "wait until that run has ended, or interrupt it".to_string(),
+            Self::Broken { path, .. } => {
+                format!("look at {} and undo what it names yourself", path.display())
+            }
+            Self::OtherFormat { format, .. } if *format > FORMAT => {
+                "use a newer stackrace".to_string()
+            }
+            Self::OtherFormat { path, .. } => format!(
+                "run `stackrace clean` of the version that wrote it, or undo what {} names yourself",
+                path.display()
+            ),
+            Self::Foreign(_) => "use the stackrace that wrote it, or undo it yourself".to_string(),
+            Self::System(error) => error.next(),
+        }
+    }
+}

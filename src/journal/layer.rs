@@ -1,0 +1,205 @@
+//! What a layer undoes itself: an entry names the layer, one of its ways to undo, and what is undone.
+//!
+//! A journal is a file, and files get damaged or edited. An entry is therefore data and never a
+//! command: the layer declares what its entries may contain, and everything is checked against that
+//! before the first entry is undone.
+
+use super::bytes;
+use crate::host::{Host, HostError};
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+use std::fmt;
+use std::net::IpAddr;
+use std::path::{Component, Path};
+
+/// What names of ours begin with.
+const OURS: &str = "stackrace-";
+
+/// An entry of a layer.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(crate) struct LayerUndo {
+    /// The layer that knows how.
+    pub(super) name: String,
+    /// Which of its ways.
+    pub(super) undo: String,
+    /// What is undone, as its [`UndoKind`] declares.
+    #[serde(with = "bytes::list")]
+    pub(super) of: Vec<OsString>,
+}
+
+/// One way a layer undoes something.
+pub(crate) struct UndoKind {
+    /// The layer, as its folder is called.
+    pub(crate) layer: &'static str,
+    /// The way, in words with hyphens: `stop-array`.
+    pub(crate) name: &'static str,
+    /// What an entry says, in order.
+    pub(crate) params: &'static [Param],
+    /// Does it; nothing to undo is fine.
+    pub(crate) undo: fn(&dyn Host, &[OsString]) -> Result<(), HostError>,
+}
+
+/// What a word of an entry may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Param {
+    /// A name chosen by us.
+    OurName,
+    /// A UUID chosen by us.
+    Uuid,
+    /// An absolute path that does not lead back up.
+    Path,
+    /// An address of a machine, an IPv6 one in brackets.
+    Address,
+    /// A name that the system gave: of a network card, of a boot.
+    Name,
+}
+
+impl Param {
+    fn accepts(self, word: &OsString) -> bool {
+        if self == Self::Path {
+            let path = Path::new(word);
+            let up = path.components().any(|part| part == Component::ParentDir);
+            return path.is_absolute() && !up;
+        }
+        let Some(text) = word.to_str() else {
+            return false;
+        };
+        // A word that begins with a hyphen would be an option to the tool. Plans draw no digits: they
+        // write `{id}` instead.
+        let plain = |c: char| c.is_ascii_alphanumeric() || "-_.:@{}".contains(c);
+        let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '{')
+            && text.chars().all(plain);
+        match self {
+            Self::OurName => is_name && text.starts_with(OURS),
+            Self::Uuid => {
+                let digit = |c: char| c.is_ascii_hexdigit() || c == '-';
+                is_name && text.replace("{id}", "").chars().all(digit)
+            }
+            Self::Address => {
+                let bare = text
+                    .strip_prefix('[')
+                    .and_then(|rest| rest.strip_suffix(']'));
+                bare.unwrap_or(text).parse::<IpAddr>().is_ok()
+            }
+            Self::Name => is_name,
+            Self::Path => false,
+        }
+    }
+}
+
+impl UndoKind {
+    /// The entry that undoes this.
+    pub(crate) fn of<const N: usize>(&self, of: [OsString; N]) -> LayerUndo {
+        debug_assert_eq!(N, self.params.len());
+        LayerUndo {
+            name: self.layer.to_string(),
+            undo: self.name.to_string(),
+            of: of.into(),
+        }
+    }
+
+    fn accepts(&self, entry: &LayerUndo) -> bool {
+        let mut words = self.params.iter().zip(&entry.of);
+        self.layer == entry.name
+            && self.name == entry.undo
+            && self.params.len() == entry.of.len()
+            && words.all(|(param, word)| param.accepts(word))
+    }
+}
+
+impl LayerUndo {
+    /// The way this entry is undone; none: no layer undoes such an entry.
+    pub(super) fn kind<'a>(&self, kinds: &[&'a UndoKind]) -> Option<&'a UndoKind> {
+        kinds.iter().find(|kind| kind.accepts(self)).copied()
+    }
+}
+
+/// A word of an entry that was checked to be text.
+pub(crate) fn text(of: &[OsString], at: usize) -> &str {
+    of.get(at)
+        .and_then(|word| word.to_str())
+        .unwrap_or_default()
+}
+
+impl fmt::Display for LayerUndo {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.undo.replace('-', " "))?;
+        for word in &self.of {
+            write!(f, " {}", word.display())?;
+        }
+        write!(f, " ({})", self.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::local::LocalHost;
+    use crate::journal::{Journal, JournalError, Undo, undo_all};
+
+    #[test]
+    fn words_that_are_not_ours_are_refused() {
+        let accepts = |param: Param, word: &str| param.accepts(&word.into());
+        assert!(accepts(
+            Param::OurName,
+            "stackrace-r1-t0-0123456789abcdef-pool-1"
+        ));
+        assert!(accepts(Param::OurName, "stackrace-r1-t0-{id}-pool-1"));
+        for word in [
+            "tank",
+            "",
+            "-f",
+            "stackrace-a/b",
+            "stackrace-a b",
+            "/stackrace-a",
+        ] {
+            assert!(!accepts(Param::OurName, word), "{word}");
+        }
+        assert!(accepts(Param::Uuid, "01234567-89ab-cdef-8000-000000000001"));
+        assert!(!accepts(Param::Uuid, "--all") && !accepts(Param::Uuid, "xyz"));
+        assert!(accepts(Param::Path, "/srv/a b"));
+        assert!(!accepts(Param::Path, "srv") && !accepts(Param::Path, "/srv/../etc"));
+        assert!(accepts(Param::Address, "10.0.0.1") && accepts(Param::Address, "[::1]"));
+        assert!(!accepts(Param::Address, "*"));
+        assert!(accepts(Param::Name, "eth0") && !accepts(Param::Name, "-a"));
+    }
+
+    /// Also what was made later stays: a journal with such an entry is not a journal of ours.
+    #[test]
+    fn nothing_is_undone_when_one_entry_is_not_a_layers() {
+        let base = tempfile::tempdir().unwrap();
+        let made = base.path().join("made");
+        std::fs::create_dir(&made).unwrap();
+        let host = LocalHost::new(std::sync::Arc::new(|_| ()));
+        let stop = UndoKind {
+            layer: "md",
+            name: "stop-array",
+            params: &[Param::Uuid],
+            undo: |_, _| panic!("it was refused"),
+        };
+        let destroy = UndoKind {
+            name: "destroy",
+            ..UndoKind {
+                params: &[Param::OurName],
+                ..stop
+            }
+        };
+        for undo in [
+            Undo::from(destroy.of(["stackrace-a".into()])),
+            Undo::from(stop.of(["--scan".into()])),
+            Undo::on(2, &host, stop.of(["--scan".into()]).into()),
+            Undo::EndProcess {
+                program: "sshd".to_string(),
+                mark: String::new(),
+            },
+        ] {
+            let journal = Journal::nowhere();
+            journal.will("a", undo.clone()).unwrap();
+            journal.will("b", Undo::RemoveDir(made.clone())).unwrap();
+            let error = undo_all(&host, &journal, &[&stop]).unwrap_err();
+            assert_eq!(error, JournalError::Foreign(undo.to_string()));
+            assert!(made.exists());
+        }
+    }
+}

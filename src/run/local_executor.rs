@@ -1,0 +1,42 @@
+//! What this machine needs to execute turns.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::executor::{Broken, Watcher};
+use super::interrupt::Interrupt;
+use crate::agent::remote_host::Peer;
+use crate::event::Event;
+use crate::host::Host;
+use crate::journal::Journal;
+use crate::stack::StandingStack;
+use crate::study::Study;
+use crate::time::Clock;
+
+/// Executes turns on this machine.
+pub(crate) struct LocalExecutor<'a> {
+    /// The question.
+    pub(crate) study: &'a Study,
+    /// Told every event, as it happens.
+    pub(crate) tell: &'a dyn Fn(Event) -> Result<(), Broken>,
+    /// Where stacks live.
+    pub(crate) host: &'a dyn Host,
+    /// Its peers, which may measure in step with it.
+    pub(crate) peers: &'a [Peer],
+    /// What exists because of us.
+    pub(crate) journal: &'a Journal,
+    /// Where mount points are made.
+    pub(crate) scratch: PathBuf,
+    /// Where time comes from.
+    pub(crate) clock: Arc<dyn Clock>,
+    /// Who watches.
+    pub(crate) watcher: &'a dyn Watcher,
+    /// How to stop it.
+    pub(crate) interrupt: Arc<Interrupt>,
+    /// Distinguishes the stacks of this execution from those of an earlier one of the same run.
+    pub(crate) execution: String,
+    /// Ids of devices that may be wiped, repeated on the command line.
+    pub(crate) wipe: Vec<String>,
+    /// Stacks that stand from one round to the next, by configuration.
+    pub(crate) standing: Vec<(usize, StandingStack)>,
+}

@@ -1,0 +1,146 @@
+//! Turns executed by workers: in lab machines, on machines over SSH.
+//!
+//! Each configuration has its place, and one turn is under way at a time: no place works while another
+//! one is measured, and drift meets all of them alike.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
+use super::interrupt::Interrupt;
+use super::ledger::SharedLedger;
+use crate::agent::connection::{ConnectionError, Conversation};
+use crate::agent::message::Turn;
+use crate::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
+use crate::event::Event;
+use crate::study::Study;
+
+/// How long a worker is listened to before it is checked whether the turn is to be interrupted.
+const MOMENT: Duration = Duration::from_millis(100);
+
+/// A worker that waits for its next turn.
+pub(crate) struct RemoteWorker {
+    /// Where it is; of several, a level of the study's factor of places.
+    pub(crate) place: String,
+    /// What its turns are asked for in.
+    pub(crate) conversation: Conversation,
+}
+
+impl RemoteWorker {
+    fn send(&self, request: TurnRequest) -> Result<(), ConnectionError> {
+        self.conversation.send(&WorkerRequest::Turn(request))
+    }
+
+    /// Tears down what stands there, and waits until that is done.
+    pub(crate) fn close(&self, mut heard: impl FnMut(TurnReply)) {
+        // On a machine that is lost there is nothing to tear down any more.
+        if self.send(TurnRequest::Close).is_ok() {
+            while let Ok(WorkerReply::Turn(reply)) = self.conversation.receive() {
+                heard(reply);
+            }
+        }
+    }
+}
+
+/// Hands each turn to the worker at its place.
+pub(crate) struct RemoteExecutor<'a> {
+    /// The question.
+    pub(crate) study: &'a Study,
+    /// Where results go.
+    pub(crate) ledger: SharedLedger,
+    /// Who watches.
+    pub(crate) watcher: &'a dyn Watcher,
+    /// How to stop it.
+    pub(crate) interrupt: Arc<Interrupt>,
+    /// One for each place.
+    pub(crate) workers: Vec<RemoteWorker>,
+}
+
+impl Executor for RemoteExecutor<'_> {
+    fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
+        let worker = self.worker_of(turn.configuration);
+        let lost = |why: &dyn std::fmt::Display| Turned::Lost(format!("{}: {why}", worker.place));
+        if let Err(error) = worker.send(TurnRequest::Execute(turn.clone())) {
+            return Ok(lost(&error));
+        }
+        let mut interrupted = false;
+        loop {
+            if self.interrupt.raised() && !interrupted {
+                interrupted = true;
+                // A worker that cannot be told is lost, which the next reply says.
+                let _ = worker.send(TurnRequest::Interrupt);
+            }
+            match worker.conversation.receive_within(MOMENT) {
+                Ok(None) => {}
+                Ok(Some(WorkerReply::Turn(TurnReply::Executed { done: true }))) => {
+                    return Ok(Turned::Done);
+                }
+                Ok(Some(WorkerReply::Turn(TurnReply::Executed { done: false }))) => {
+                    return Ok(Turned::Interrupted);
+                }
+                Ok(Some(WorkerReply::Turn(reply))) => self.heard(worker, reply)?,
+                Ok(Some(WorkerReply::Refused { text, .. })) => return Ok(lost(&text)),
+                Ok(Some(other)) => return Ok(lost(&format!("an unexpected answer: {other:?}"))),
+                Err(error) => return Ok(lost(&error)),
+            }
+        }
+    }
+
+    fn end(&mut self) -> Result<(), Broken> {
+        let mut ended = Ok(());
+        for worker in &self.workers {
+            worker.close(|reply| {
+                let heard = self.heard(worker, reply);
+                ended = std::mem::replace(&mut ended, Ok(())).and(heard);
+            });
+        }
+        ended
+    }
+}
+
+impl RemoteExecutor<'_> {
+    /// The worker at the place of a configuration.
+    fn worker_of(&self, configuration: usize) -> &RemoteWorker {
+        let place = self.study.place_of(configuration);
+        let mut workers = self.workers.iter();
+        let named = workers.find(|worker| Some(worker.place.as_str()) == place);
+        named.unwrap_or(&self.workers[0])
+    }
+
+    /// Passes on what a worker said.
+    fn heard(&self, worker: &RemoteWorker, reply: TurnReply) -> Result<(), Broken> {
+        match reply {
+            TurnReply::Happened(event) => return self.ledger.tell(self.named(worker, *event)),
+            TurnReply::Began {
+                round,
+                configuration,
+                workload,
+                part,
+            } => self.watcher.begins(&TrialStart {
+                round,
+                configuration,
+                workload,
+                part: &part,
+                control: None,
+            }),
+            TurnReply::Warned { text } => self.watcher.warned(&text),
+            TurnReply::Ready { .. } | TurnReply::Executed { .. } | TurnReply::Closed => {}
+        }
+        Ok(())
+    }
+
+    /// Of several places each has hosts of its own.
+    fn named(&self, worker: &RemoteWorker, event: Event) -> Event {
+        match event {
+            Event::Command(mut command) if self.workers.len() > 1 => {
+                let place = &worker.place;
+                command.host = match command.host.as_str() {
+                    "local" => place.clone(),
+                    peer => format!("{peer} of {place}"),
+                };
+                Event::Command(command)
+            }
+            event => event,
+        }
+    }
+}

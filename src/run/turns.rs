@@ -1,0 +1,98 @@
+//! Turns as a coordinator asks for them: the worker's side.
+//!
+//! Workers only execute turns; the coordinator draws their order and decides.
+
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+
+use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
+use super::interrupt::Interrupt;
+use crate::agent::connection::Replies;
+use crate::agent::message::Turn;
+use crate::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
+use crate::event::Event;
+use crate::verdict::Verdict;
+
+/// Says to the coordinator what happens.
+#[derive(Clone)]
+pub(crate) struct TurnReporter(pub(crate) Replies);
+
+impl TurnReporter {
+    /// Says something.
+    ///
+    /// # Errors
+    /// The coordinator is lost: nothing measured after that would survive.
+    pub(crate) fn say(&self, reply: TurnReply) -> Result<(), Broken> {
+        let sent = self.0.send(&WorkerReply::Turn(reply));
+        sent.map_err(|error| Broken(error.to_string()))
+    }
+
+    /// Reports what belongs on record.
+    ///
+    /// # Errors
+    /// As [`TurnReporter::say`].
+    pub(crate) fn happened(&self, event: Event) -> Result<(), Broken> {
+        self.say(TurnReply::Happened(Box::new(event)))
+    }
+}
+
+impl Watcher for TurnReporter {
+    fn begins(&self, start: &TrialStart<'_>) {
+        // The next result finds out whether the coordinator is lost. This is not on record.
+        let _ = self.say(TurnReply::Began {
+            round: start.round,
+            configuration: start.configuration,
+            workload: start.workload,
+            part: start.part.to_owned(),
+        });
+    }
+
+    /// A worker takes no interim look at the data.
+    fn looked(&self, _verdict: &Verdict) {}
+
+    fn warned(&self, text: &str) {
+        let text = text.to_owned();
+        let _ = self.say(TurnReply::Warned { text });
+    }
+}
+
+/// The turns of a conversation as they are asked for. An interrupt is passed on at once; when the
+/// coordinator is lost before it closes the conversation, that is an interrupt as well.
+pub(crate) fn asked_for(
+    requests: Receiver<WorkerRequest>,
+    interrupt: Arc<Interrupt>,
+) -> impl Iterator<Item = Turn> {
+    let (sender, turns) = channel();
+    std::thread::spawn(move || {
+        for request in requests {
+            match request {
+                WorkerRequest::Turn(TurnRequest::Execute(turn)) => {
+                    if sender.send(turn).is_err() {
+                        return;
+                    }
+                }
+                WorkerRequest::Turn(TurnRequest::Interrupt) => interrupt.raise(),
+                WorkerRequest::Turn(TurnRequest::Close) => return,
+                _ => break,
+            }
+        }
+        interrupt.raise();
+    });
+    turns.into_iter()
+}
+
+/// Executes turns; whatever happens, what stands is torn down.
+///
+/// # Errors
+/// The coordinator is lost.
+pub(crate) fn execute_all(
+    executor: &mut dyn Executor,
+    mut turns: impl Iterator<Item = Turn>,
+    reporter: &TurnReporter,
+) -> Result<(), Broken> {
+    let executed = turns.try_for_each(|turn| {
+        let done = executor.execute(&turn)? == Turned::Done;
+        reporter.say(TurnReply::Executed { done })
+    });
+    executed.and(executor.end())
+}

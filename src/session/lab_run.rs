@@ -1,0 +1,415 @@
+//! `stackrace run --lab` and `stackrace resume` of such a run: machines started, one for each system
+//! the study is tried on, and the run made in them.
+
+use std::path::Path;
+use std::sync::{Arc, OnceLock};
+
+use super::context::Context;
+use super::execute::FinishedRun;
+use super::failure::Failure;
+use super::observer::Observer;
+use super::places::{self, PlacesRun, ReadyPlace, assignment};
+use super::resume::Stopped;
+use super::study_file::part;
+use super::temporary;
+use crate::event::{Event, Fact};
+use crate::host::{Host, LabDisk, local::LocalHost};
+use crate::lab::image::Image;
+use crate::lab::machine::{self, Accelerator, Description, LabMachine, MachineSite, SCRATCH_DIR};
+use crate::lab::{LabError, fault, system};
+use crate::record::{Record, Store};
+use crate::run::SharedLedger;
+use crate::setting::{Refusal, unknown_word};
+use crate::study::{Provision, SYSTEM, Study, StudyError};
+use crate::unit;
+
+/// Name of the fact that says a run was made in the lab.
+const LAB: &str = "lab";
+
+/// Where in the store it is kept which accelerator works here.
+const ACCELERATOR: &str = "lab-accelerator";
+
+/// This program, whatever became of its file.
+const PROGRAM: &str = "/proc/self/exe";
+
+/// What the guests of a system are made of: its image and, where they were built, its ZFS modules.
+pub(crate) type SystemImage = (Image, Option<Image>);
+
+/// Finds the images of a system by its name.
+pub(crate) type Images<'a> = &'a dyn Fn(&str) -> Result<SystemImage, Failure>;
+
+pub(crate) fn unable(error: LabError) -> Failure {
+    Failure::unable(error.to_string()).next(error.next())
+}
+
+/// Calls with what the machine of each system is made with, and the accelerator that works; whatever
+/// is made is gone when this returns.
+///
+/// # Errors
+/// There is no accelerator or no room; those of `work`.
+pub(crate) fn in_the_lab<T>(
+    context: &Context,
+    images: &[SystemImage],
+    work: impl FnOnce(&[MachineSite<'_>], Accelerator) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let known = context.store_dir()?.join(ACCELERATOR);
+    temporary::work(context, &host, |journal, id| {
+        let mut sites = Vec::new();
+        for (number, (image, zfs)) in (1..).zip(images) {
+            let dir = temporary::dir(context, id)?.join(format!("place-{number}"));
+            host.create_dir(&dir)
+                .map_err(|error| unable(error.into()))?;
+            sites.push(MachineSite {
+                host: &host,
+                journal,
+                dir,
+                image,
+                zfs: zfs.as_ref(),
+                program: Path::new(PROGRAM),
+            });
+        }
+        let accelerator = machine::accelerator(&sites[0], &known).map_err(unable)?;
+        work(&sites, accelerator)
+    })
+}
+
+/// The memory of a machine, as the command line says it.
+///
+/// # Errors
+/// It is no number of bytes.
+pub(crate) fn memory(text: &str) -> Result<u64, Failure> {
+    unit::parse_bytes(text).map_err(|why| Failure::usage(format!("--memory: {why}")))
+}
+
+/// `up in 4.1 s (tcg)`.
+pub(crate) fn up(machine: &LabMachine) -> String {
+    format!(
+        "lab: up in {} ({})",
+        unit::time_ns(machine.boot_ns() as f64),
+        machine.accelerator().name()
+    )
+}
+
+/// Names of the facts that say what a machine was started with.
+const IMAGE: &str = "lab image";
+const MEMORY: &str = "lab memory";
+const RUNS: &str = "lab system";
+
+/// What a second Ctrl-C leaves to do.
+const LEFT: &str = "`stackrace clean` removes the machines, `stackrace resume` continues the run";
+
+/// What a guest's scratch disk holds besides what the study asks for, bytes.
+const SCRATCH_OVER: u64 = 1 << 30;
+
+/// What a place of one machine is called where there is no other.
+const ALONE: &str = "in the lab";
+
+/// One place: a level of the study's factor, and the system its machine runs.
+struct Guest {
+    place: Option<String>,
+    system: String,
+}
+
+/// A run in the lab, new or resumed.
+struct LabRun<'a> {
+    context: &'a Context,
+    study: &'a Study,
+    store: &'a Store,
+    observer: &'a dyn Observer,
+    images: Images<'a>,
+    guests: Vec<Guest>,
+    /// Of each guest, as it was asked for.
+    memory: &'a str,
+    /// What the machines were when the run began; none: it begins now.
+    known: Option<&'a [Fact]>,
+}
+
+/// Makes a run in the lab: in a machine of this system, unless the study names systems.
+///
+/// # Errors
+/// The study cannot run there, a machine does not come up, or nothing can be recorded.
+pub(crate) fn run(
+    context: &Context,
+    study: &Study,
+    observer: &dyn Observer,
+    images: Images<'_>,
+    system: Option<&String>,
+    memory: &str,
+) -> Result<FinishedRun, Failure> {
+    let lab = LabRun {
+        context,
+        study,
+        store: &context.open_store()?,
+        observer,
+        images,
+        guests: guests(study, system)?,
+        memory,
+        known: None,
+    };
+    lab.make(None)
+}
+
+/// Whether a run was made in the lab.
+pub(crate) fn made(record: &Record) -> bool {
+    let mut facts = record.head.environment.iter();
+    facts.any(|fact| fact.name == LAB)
+}
+
+/// Continues such a run: on the same images, in machines of their own.
+///
+/// # Errors
+/// As [`run`]; the images are others by now.
+pub(crate) fn resume(
+    context: &Context,
+    study: &Study,
+    store: &Store,
+    stopped: Stopped,
+    observer: &dyn Observer,
+    images: Images<'_>,
+) -> Result<FinishedRun, Failure> {
+    let known = stopped.record.head.environment.clone();
+    let fact = |name: &str| known.iter().find(|fact| fact.name == name);
+    let system = fact(RUNS).map(|fact| fact.value.clone());
+    let lab = LabRun {
+        context,
+        study,
+        store,
+        observer,
+        images,
+        guests: guests(study, system.as_ref())?,
+        memory: fact(MEMORY).map_or("1 GiB", |fact| &fact.value),
+        known: Some(&known),
+    };
+    lab.make(Some(stopped))
+}
+
+/// The places of a study in the lab; `system` is that of the only one.
+fn guests(study: &Study, system: Option<&String>) -> Result<Vec<Guest>, Failure> {
+    let Some(factor) = study.places() else {
+        return Ok(vec![Guest {
+            place: None,
+            system: system.map_or(system::DEFAULT, |system| system).to_owned(),
+        }]);
+    };
+    let refused = |error: StudyError| Failure::refused(error.render(false));
+    if factor.name != SYSTEM {
+        let message = format!(
+            "the levels of \"{}\" are no systems of the lab",
+            factor.name
+        );
+        let names: Vec<&str> = system::ALL.iter().map(|system| system.name).collect();
+        let help = format!("leave --lab out, or name systems: {SYSTEM} = {names:?}");
+        return Err(refused(study.refusal(Refusal::at(
+            &factor.span,
+            message,
+            help,
+        ))));
+    }
+    let mut guests = Vec::new();
+    for level in &factor.levels {
+        let name = level.value.as_words();
+        if system::named(&name).is_none() {
+            let message = format!("there is no system \"{name}\" in the lab");
+            let names = system::ALL.iter().map(|system| system.name);
+            let refusal = unknown_word(&level.span, &message, &name, names, "systems");
+            return Err(refused(study.refusal(refusal)));
+        }
+        guests.push(Guest {
+            place: Some(level.label.clone()),
+            system: name,
+        });
+    }
+    Ok(guests)
+}
+
+impl LabRun<'_> {
+    /// Starts the machines and makes the run in them.
+    fn make(&self, stopped: Option<Stopped>) -> Result<FinishedRun, Failure> {
+        let interrupt = self.observer.catch_interrupt(LEFT)?;
+        let mut finished = None;
+        let descriptions: Vec<Description> = self
+            .guests
+            .iter()
+            .map(|guest| self.description(guest))
+            .collect::<Result<_, Failure>>()?;
+        let images = self.guests.iter().map(|guest| (self.images)(&guest.system));
+        let images: Vec<SystemImage> = images.collect::<Result<_, Failure>>()?;
+        let ended = in_the_lab(self.context, &images, |sites, accelerator| {
+            for (guest, site) in self.guests.iter().zip(sites) {
+                self.same_image(guest, site)?;
+            }
+            let mut machines = Vec::new();
+            for ((guest, description), site) in self.guests.iter().zip(&descriptions).zip(sites) {
+                let machine = LabMachine::start(site, description, accelerator).map_err(unable)?;
+                let remark = format!("{}, {}", up(&machine), guest.system);
+                self.observer.remark(&remark);
+                machines.push(machine);
+            }
+            let places = self.guests.iter().zip(&machines);
+            let places = places.map(|(guest, machine)| self.place(guest, machine));
+            let on_record = OnceLock::new();
+            let run = PlacesRun {
+                context: self.context,
+                study: self.study,
+                store: self.store,
+                interrupt: &interrupt,
+                observer: self.observer,
+                on_record: &on_record,
+            };
+            let places = places::all(places)?;
+            let machines = machines.iter().zip(sites).zip(&descriptions);
+            let open: Vec<fault::FaultTarget<'_>> = machines
+                .zip(&self.guests)
+                .map(
+                    |(((machine, site), description), guest)| fault::FaultTarget {
+                        machine,
+                        site,
+                        description,
+                        name: guest.place.as_deref(),
+                    },
+                )
+                .collect();
+            let told = |text: &str| warn(&on_record, text);
+            let warnings = match stopped {
+                Some(_) => Vec::new(),
+                None => vec![caution(accelerator).to_owned()],
+            };
+            let run = || run.make(places, stopped, &warnings);
+            finished = Some(fault::while_open_to(&open, &told, run).map_err(unable)??);
+            Ok(())
+        });
+        match (finished, ended) {
+            // What was found is not lost with a machine that could not be removed.
+            (Some(mut finished), Err(failure)) => {
+                finished.ended = finished.ended.and(Err(failure));
+                Ok(finished)
+            }
+            (Some(finished), Ok(())) => Ok(finished),
+            (None, ended) => {
+                let failure = ended.err();
+                Err(failure.unwrap_or_else(|| Failure::internal("the run did not begin")))
+            }
+        }
+    }
+
+    /// The machine of one place.
+    fn description(&self, guest: &Guest) -> Result<Description, Failure> {
+        let part = part(self.study, guest.place.as_deref())?;
+        let nodes = part.configurations.iter().map(|t| t.stack.nodes());
+        Ok(Description {
+            nodes: nodes.max().unwrap_or(1),
+            memory_bytes: memory(self.memory)?,
+            disks: disks(&part)?,
+            scratch_bytes: scratch(&part),
+            ..Description::default()
+        })
+    }
+
+    /// Refuses to go on with a run on another image than it was begun on.
+    fn same_image(&self, guest: &Guest, site: &MachineSite<'_>) -> Result<(), Failure> {
+        let Some(known) = self.known else {
+            return Ok(());
+        };
+        let of_place = guest
+            .place
+            .as_ref()
+            .map(|place| format!("{IMAGE} on {place}"));
+        let name = |fact: &&Fact| fact.name == IMAGE || Some(&fact.name) == of_place.as_ref();
+        let begun = known.iter().find(name).map(|fact| fact.value.as_str());
+        let found = site.image.name();
+        if begun == Some(&found) {
+            return Ok(());
+        }
+        Err(Failure::refused(format!(
+            "the run was begun on the image {}, and this program has {found}",
+            begun.unwrap_or("of another program")
+        ))
+        .next(format!(
+            "begin anew: stackrace run {} --lab",
+            self.study.name
+        )))
+    }
+
+    /// Hands the study over to a machine and waits until it is ready.
+    fn place(&self, guest: &Guest, machine: &LabMachine) -> Result<ReadyPlace, Failure> {
+        let name = guest.place.as_deref();
+        let part = part(self.study, name)?;
+        let store = if scratch(&part).is_some() {
+            for number in 1..=machine.nodes() {
+                let node = machine.node(number).map_err(unable)?;
+                node.make_scratch().map_err(unable)?;
+            }
+            format!("{SCRATCH_DIR}/store")
+        } else {
+            "/run/store".to_string()
+        };
+        let first = machine.node(1).map_err(unable)?;
+        let connection = first.connection().map_err(unable)?;
+        let assignment = assignment(self.study, name, Path::new(&store), machine.peers(), &[]);
+        let called = name.unwrap_or(ALONE);
+        let mut place = ReadyPlace::open(&connection, assignment, called, &|said| said)?;
+        let facts = &mut place.facts;
+        facts.extend(machine.facts().iter().cloned());
+        facts.push(Fact::new(MEMORY, self.memory));
+        if guest.place.as_ref() != Some(&guest.system) {
+            facts.push(Fact::new(RUNS, &*guest.system));
+        }
+        Ok(place)
+    }
+}
+
+/// Says in the record that a fault was asked for.
+fn warn(on_record: &OnceLock<SharedLedger>, text: &str) {
+    // Nothing is on record before the run has begun; a ledger that fails ends the run elsewhere.
+    if let Some(ledger) = on_record.get() {
+        let text = format!("fault on request: {text}");
+        let _ = ledger.tell(Event::Warned { text });
+    }
+}
+
+/// The disks of all configurations, each once.
+fn disks(study: &Study) -> Result<Vec<LabDisk>, Failure> {
+    let mut disks: Vec<LabDisk> = Vec::new();
+    for configuration in &study.configurations {
+        for disk in configuration.stack.lab_disks() {
+            if !disks.contains(&disk) {
+                disks.push(disk);
+            } else if study.policy.provision == Provision::Once {
+                return Err(Failure::refused(
+                    "the stacks of this study stand all at once, and two configurations ask for the same disks of the lab",
+                )
+                .next("write provision = \"each-round\", or give each configuration disks of another size"));
+            }
+        }
+    }
+    Ok(disks)
+}
+
+/// Bytes of disk the guest needs for itself; none: its memory will do.
+fn scratch(study: &Study) -> Option<u64> {
+    let needed = study.configurations.iter().map(|configuration| {
+        let needed = configuration.stack.disk_needed();
+        needed.iter().map(|(_, bytes)| *bytes).sum::<u64>()
+    });
+    let needed: u64 = match study.policy.provision {
+        Provision::Once => needed.sum(),
+        Provision::EachRound => needed.max().unwrap_or(0),
+    };
+    // A file system keeps a twentieth for itself.
+    (needed > 0).then(|| (needed + needed / 10 + SCRATCH_OVER).next_multiple_of(1 << 20))
+}
+
+/// What a reader of figures from the lab must know.
+fn caution(accelerator: Accelerator) -> &'static str {
+    match accelerator {
+        Accelerator::Kvm => {
+            "measured in the lab, on emulated disks: compare these figures with each other only"
+        }
+        Accelerator::Tcg => {
+            "measured in the lab under software emulation of the processor, on emulated disks: \
+             what the processor limits is many times slower than on bare metal; compare these \
+             figures with each other only, and best where the disks were the limit"
+        }
+    }
+}

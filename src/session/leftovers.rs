@@ -1,0 +1,160 @@
+//! `stackrace clean --on HOST`, `--peer HOST`: what runs left on machines over SSH.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::context::{Context, entropy};
+use super::failure::Failure;
+use super::machines::{self, MachineOptions, cleaned, unable};
+use super::peers::{self, ConnectedPeer};
+use crate::agent::message::{CleanAnswer, PeerAddress};
+use crate::agent::remote_host::RemoteHost;
+use crate::agent::router::Router;
+use crate::agent::ssh::Remote;
+use crate::host::{Host, HostError};
+
+/// What was done on each machine with its peers, or on this one with them.
+///
+/// # Errors
+/// A machine is not reached, or the connection to it is lost.
+pub(crate) fn clean(
+    context: &Context,
+    options: &MachineOptions<'_>,
+    list: bool,
+) -> Result<CleanAnswer, Failure> {
+    let ways = peers::ways(options.peers, &options.ssh)?;
+    let mut tally = Tally::default();
+    let id = format!("{:016x}", entropy());
+    if options.on.is_empty() {
+        let router = Router::new(Duration::ZERO);
+        let connection = machines::here(&router)?;
+        let first = RemoteHost::direct("here", &connection);
+        let peers = ConnectedPeer::connect(&ways, &first, &router, &id)?;
+        let answer = cleaned(&first, &context.store_dir()?, addresses(&peers), list);
+        tally.add(answer.map_err(unable)?);
+        tally.forget(&peers, list).map_err(unable)?;
+    }
+    for on in options.on {
+        let router = Router::new(Duration::ZERO);
+        let remote = Remote::connect(&options.ssh.way("--on", on)?, &router, 1)
+            .map_err(|error| Failure::unable(error.to_string()).next(error.next()))?;
+        let peers = ConnectedPeer::connect(&ways, &remote.host(), &router, &id)?;
+        let mut one = Tally::default();
+        one.of_first(&remote, &peers, list).map_err(unable)?;
+        one.forget(&peers, list).map_err(unable)?;
+        tally.add(one.0);
+    }
+    Ok(tally.0)
+}
+
+fn addresses(peers: &[ConnectedPeer]) -> Vec<PeerAddress> {
+    peers.iter().map(|peer| peer.address.clone()).collect()
+}
+
+/// What is to be said, and whether something is left.
+#[derive(Default)]
+struct Tally(CleanAnswer);
+
+impl Tally {
+    /// Adds what a worker said; whether nothing is left where it was.
+    fn add(&mut self, answer: CleanAnswer) -> bool {
+        self.0.lines.extend(answer.lines);
+        self.0.left |= answer.left;
+        !answer.left
+    }
+
+    /// What runs left on a machine that was the only one, or the first of several.
+    fn of_first(
+        &mut self,
+        remote: &Remote,
+        peers: &[ConnectedPeer],
+        list: bool,
+    ) -> Result<(), HostError> {
+        let mut stores = remote.stores()?;
+        stores.retain(|store| !of_peer(store));
+        for store in stores {
+            let answer = cleaned(&remote.host(), &store, addresses(peers), list)?;
+            if !self.add(answer) {
+                continue;
+            }
+            let holders = remote.host().holders(&store);
+            if let Some(holder) = holders.first() {
+                let path = store.display();
+                self.left(format!("left alone: {path} is in use by {holder}"));
+                continue;
+            }
+            self.remove(remote, "", store, list)?;
+        }
+        // What was just removed may have been the last that one of them was kept for.
+        let mut stores = remote.stores()?;
+        stores.retain(|store| of_peer(store));
+        self.others(remote, &stores);
+        self.copies(remote, list)
+    }
+
+    /// What peers do not need any more when nothing is left there.
+    fn forget(&mut self, peers: &[ConnectedPeer], list: bool) -> Result<(), HostError> {
+        for peer in peers {
+            let stores = peer.remote.stores()?;
+            self.others(&peer.remote, &stores);
+            self.copies(&peer.remote, list)?;
+        }
+        Ok(())
+    }
+
+    /// Directories of runs that are cleaned from elsewhere: a peer's files are told of by the first
+    /// machine alone.
+    fn others(&mut self, remote: &Remote, stores: &[PathBuf]) {
+        let to = remote.to();
+        for store in stores {
+            let path = store.display();
+            self.left(match of_peer(store) {
+                true => format!(
+                    "left alone: {path} on {to} belongs to a run whose first machine is another: stackrace clean [--on FIRST] --peer {to}"
+                ),
+                false => format!("left alone: {path} on {to}: stackrace clean --on {to}"),
+            });
+        }
+    }
+
+    fn left(&mut self, text: String) {
+        self.0.lines.push(text);
+        self.0.left = true;
+    }
+
+    /// Removes the copies of this program there, unless something is left that may need it.
+    fn copies(&mut self, remote: &Remote, list: bool) -> Result<(), HostError> {
+        if self.0.left {
+            return Ok(());
+        }
+        for copy in remote.copies()? {
+            self.remove(remote, "the program's copy ", copy, list)?;
+        }
+        Ok(())
+    }
+
+    fn remove(
+        &mut self,
+        remote: &Remote,
+        what: &str,
+        path: PathBuf,
+        list: bool,
+    ) -> Result<(), HostError> {
+        let shown = path.display().to_string();
+        let done = match list {
+            true => "would remove",
+            false => "removed",
+        };
+        if !list {
+            remote.host().remove_tree(&path)?;
+        }
+        self.0.lines.push(format!("{done}: {what}{shown}"));
+        Ok(())
+    }
+}
+
+/// Whether a directory is that of a run on its peer.
+fn of_peer(store: &Path) -> bool {
+    let name = store.file_name().unwrap_or_default().to_string_lossy();
+    name.contains(peers::DIRECTORY)
+}

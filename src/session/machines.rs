@@ -1,0 +1,357 @@
+//! `--on HOST`: a study on other machines, over SSH.
+//!
+//! The worker there executes turns. It has a store of its own, in which nothing is but the journal of
+//! what stands: when the connection is lost, the worker tears that down, and `stackrace clean --on
+//! HOST` removes whatever is left all the same.
+
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+use std::time::Duration;
+
+use super::clean;
+use super::context::{Context, entropy};
+use super::execute::{self, FinishedRun};
+use super::failure::{Failure, FailureKind};
+use super::observer::Observer;
+use super::peers::{self, ConnectedPeer, PeerWay};
+use super::places::{self, PlacesRun, ReadyPlace, assignment};
+use super::resume::Stopped;
+use super::worker::StudyWorker;
+use crate::agent::connection::Connection;
+use crate::agent::message::{CleanAnswer, ExecRequest, PeerAddress, PlanAnswer};
+use crate::agent::remote_host::RemoteHost;
+use crate::agent::router::Router;
+use crate::agent::ssh::{Destination, Remote, Way};
+use crate::agent::worker;
+use crate::event::Fact;
+use crate::host::{Host, HostError};
+use crate::record::{Record, Store};
+use crate::setting::Refusal;
+use crate::study::{HOST, Study};
+
+/// Name of the fact that says on which machine, from this one, a run was made.
+const OVER_SSH: &str = "over ssh";
+
+/// What this machine is called among hosts.
+const HERE: &str = "here";
+
+/// What a second Ctrl-C leaves to do.
+const LEFT: &str =
+    "`stackrace clean --on HOST` removes what is left, `stackrace resume` continues the run";
+
+/// How the command line says that machines are reached.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct SshOptions<'a> {
+    /// The ssh command, words separated by spaces.
+    pub(crate) command: &'a str,
+    /// Whether to be root there, by sudo.
+    pub(crate) sudo: bool,
+}
+
+impl SshOptions<'_> {
+    /// The way to a machine; `option` is the one that names it.
+    pub(super) fn way(&self, option: &str, on: &str) -> Result<Way, Failure> {
+        let to = Destination::parse(on);
+        let to = to.map_err(|why| Failure::usage(format!("{option}: {why}")))?;
+        let ssh: Vec<String> = self.command.split_whitespace().map(str::to_owned).collect();
+        if ssh.is_empty() {
+            return Err(Failure::usage("--ssh names no command").next("--ssh \"ssh -i KEY\""));
+        }
+        let sudo = self.sudo;
+        Ok(Way { to, ssh, sudo })
+    }
+}
+
+/// Which machines the command line names.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct MachineOptions<'a> {
+    /// Those a study is tried on.
+    pub(crate) on: &'a [String],
+    /// The other machines of its stacks.
+    pub(crate) peers: &'a [String],
+    /// How all of them are reached.
+    pub(crate) ssh: SshOptions<'a>,
+}
+
+pub(super) fn unable(error: HostError) -> Failure {
+    Failure::unable(error.to_string()).next(error.next())
+}
+
+/// One machine of a run, and how it is reached.
+pub(crate) struct MachineWay {
+    /// Its level of the study's factor of hosts; none: it is the only one.
+    place: Option<String>,
+    /// How it is reached; none: it is this one.
+    way: Option<Way>,
+    /// Its peers, from number 2 on.
+    peers: Vec<PeerWay>,
+}
+
+/// The machines a study is to be tried on; none: this one alone.
+///
+/// # Errors
+/// They make no sense for this study.
+pub(crate) fn asked_for(
+    study: &Study,
+    options: &MachineOptions<'_>,
+) -> Result<Option<Vec<MachineWay>>, Failure> {
+    peers::check(study, options)?;
+    if let Some(machines) = of_study(study, &options.ssh)? {
+        return Ok(Some(machines));
+    }
+    let on = options.on.first();
+    if study.places().is_some() || (on.is_none() && options.peers.is_empty()) {
+        return Ok(None);
+    }
+    Ok(Some(vec![only(on, options.peers, &options.ssh)?]))
+}
+
+/// The machines a run was made on; none: not over SSH.
+///
+/// # Errors
+/// The ssh command makes no sense.
+pub(crate) fn on_record(
+    study: &Study,
+    record: &Record,
+    ssh: &SshOptions<'_>,
+) -> Result<Option<Vec<MachineWay>>, Failure> {
+    if let Some(machines) = of_study(study, ssh)? {
+        return Ok(Some(machines));
+    }
+    let mut facts = record.head.environment.iter();
+    let over = facts.find(|fact| fact.name == OVER_SSH);
+    let peers = peers::known(record);
+    if over.is_none() && peers.is_empty() {
+        return Ok(None);
+    }
+    Ok(Some(vec![only(over.map(|fact| &fact.value), &peers, ssh)?]))
+}
+
+fn only(
+    on: Option<&String>,
+    peers: &[String],
+    ssh: &SshOptions<'_>,
+) -> Result<MachineWay, Failure> {
+    let on = on.filter(|on| *on != HERE);
+    Ok(MachineWay {
+        place: None,
+        way: on.map(|on| ssh.way("--on", on)).transpose()?,
+        peers: peers::ways(peers, ssh)?,
+    })
+}
+
+/// The levels of a study's factor of hosts, if it has one.
+fn of_study(study: &Study, ssh: &SshOptions<'_>) -> Result<Option<Vec<MachineWay>>, Failure> {
+    let Some(factor) = study.places().filter(|factor| factor.name == HOST) else {
+        return Ok(None);
+    };
+    let machines = factor.levels.iter().map(|level| {
+        let to = level.value.as_words();
+        if let Err(why) = Destination::parse(&to) {
+            let help = "write it like \"root@server\", or \"here\" for this machine";
+            let error = study.refusal(Refusal::at(&level.span, why, help));
+            return Err(Failure::refused(error.render(false)));
+        }
+        Ok(MachineWay {
+            place: Some(level.label.clone()),
+            ..only(Some(&to), &[], ssh)?
+        })
+    });
+    machines.collect::<Result<_, Failure>>().map(Some)
+}
+
+/// A machine that is connected, with a directory of its own for a run.
+struct ConnectedMachine<'a> {
+    asked: &'a MachineWay,
+    /// How it is connected over SSH; none: it is this one.
+    remote: Option<Remote>,
+    connection: Arc<Connection>,
+    /// The store of the worker there.
+    store: PathBuf,
+    peers: Vec<ConnectedPeer>,
+}
+
+impl<'a> ConnectedMachine<'a> {
+    fn connect(context: &Context, asked: &'a MachineWay) -> Result<Self, Failure> {
+        let id = format!("{:016x}", entropy());
+        let router = Router::new(Duration::ZERO);
+        let (remote, connection, store) = match &asked.way {
+            None => (None, here(&router)?, context.store_dir()?),
+            Some(way) => {
+                let remote = Remote::connect(way, &router, 1)
+                    .map_err(|error| Failure::unable(error.to_string()).next(error.next()))?;
+                let (connection, store) = (Arc::clone(remote.connection()), remote.store(&id));
+                (Some(remote), connection, store)
+            }
+        };
+        let first = RemoteHost::direct(HERE, &connection);
+        let peers = ConnectedPeer::connect(&asked.peers, &first, &router, &id)?;
+        Ok(Self {
+            asked,
+            remote,
+            connection,
+            store,
+            peers,
+        })
+    }
+
+    fn host(&self) -> RemoteHost {
+        RemoteHost::direct(self.called(), &self.connection)
+    }
+
+    /// What it is called.
+    fn called(&self) -> String {
+        let remote = self.remote.as_ref();
+        remote.map_or_else(|| HERE.to_owned(), Remote::to)
+    }
+
+    /// What was said there, with what can be done from here.
+    fn advice(&self, said: String) -> String {
+        let Some(way) = &self.asked.way else {
+            return said;
+        };
+        let root = format!(
+            "log in as root: --on {}; or --sudo, where sudo asks no password",
+            way.to.as_root()
+        );
+        said.replace(&HostError::NeedsRoot.next(), &root)
+    }
+
+    fn addresses(&self) -> Vec<PeerAddress> {
+        self.peers.iter().map(|peer| peer.address.clone()).collect()
+    }
+
+    /// Hands the study over and waits until the machine is ready.
+    fn place(&self, study: &Study, wipe: &[String]) -> Result<ReadyPlace, Failure> {
+        let name = self.asked.place.as_deref();
+        let assignment = assignment(study, name, &self.store, self.addresses(), wipe);
+        let advice = |said| self.advice(said);
+        let called = format!("on {}", self.called());
+        let mut place = ReadyPlace::open(&self.connection, assignment, &called, &advice)?;
+        match &self.remote {
+            Some(remote) => place.facts.push(Fact::new(OVER_SSH, remote.to())),
+            // As of any run on this machine.
+            None if name.is_none() => place.facts.extend(execute::begun_in()),
+            None => {}
+        }
+        for (node, peer) in (2..).zip(&self.peers) {
+            place.facts.extend(peer.facts(node));
+        }
+        Ok(place)
+    }
+
+    /// What the worker there plans.
+    fn plan(&self, study: &Study) -> Result<PlanAnswer, Failure> {
+        let place = self.asked.place.as_deref();
+        let assignment = assignment(study, place, &self.store, self.addresses(), &[]);
+        let planned = self.host().value(ExecRequest::Plan { assignment });
+        planned.map_err(|error| {
+            let (text, next) = (error.to_string(), error.next());
+            Failure::new(FailureKind::Unable, self.advice(text)).next(self.advice(next))
+        })
+    }
+
+    /// Tears down what was left standing there, if anything was, and removes what the run had there.
+    fn put_away(&self, context: &Context, observer: &dyn Observer) {
+        let named = self.peers.iter().map(|peer| &*peer.address.name);
+        let names: Vec<&str> = named.collect();
+        let options = names.iter().map(|name| format!(" --peer {name}"));
+        let peers: String = options.collect();
+        let Some(remote) = &self.remote else {
+            // A store that cannot be read was told of before.
+            if clean::is_left_on(context, &names).unwrap_or(false) {
+                let what = format!("something is left on {}", names.join(" or "));
+                observer.warn(&what, &format!("stackrace clean{peers}"));
+            }
+            return;
+        };
+        let cleaned = cleaned(&self.host(), &self.store, self.addresses(), false);
+        let why = match cleaned {
+            Ok(answer) if answer.left => Some(answer.lines.join("\n")),
+            Ok(_) => {
+                let removed = self.host().remove_tree(&self.store);
+                removed.err().map(|error| error.to_string())
+            }
+            Err(error) => Some(error.to_string()),
+        };
+        if let Some(why) = why {
+            let (to, store) = (remote.to(), self.store.display());
+            let what = format!("{store} is left on {to}: {why}");
+            observer.warn(&what, &format!("stackrace clean --on {to}{peers}"));
+        }
+    }
+}
+
+/// A worker in this process, on a machine among others.
+pub(super) fn here(router: &Arc<Router>) -> Result<Arc<Connection>, Failure> {
+    let connection = worker::here(StudyWorker, router);
+    connection.map_err(|error| Failure::internal(error.to_string()))
+}
+
+/// Undoes what dead runs left in a store on a machine, and on its peers.
+pub(super) fn cleaned(
+    host: &RemoteHost,
+    store: &std::path::Path,
+    peers: Vec<PeerAddress>,
+    list: bool,
+) -> Result<CleanAnswer, HostError> {
+    host.value(ExecRequest::Clean {
+        store: store.to_path_buf(),
+        peers,
+        list,
+    })
+}
+
+/// Makes a run on other machines, or continues one that stopped.
+///
+/// # Errors
+/// A machine is not reached or not ready, or nothing can be recorded.
+pub(crate) fn run(
+    context: &Context,
+    study: &Study,
+    store: &Store,
+    stopped: Option<Stopped>,
+    machines: &[MachineWay],
+    wipe: &[String],
+    observer: &dyn Observer,
+) -> Result<FinishedRun, Failure> {
+    let run = PlacesRun {
+        context,
+        study,
+        store,
+        interrupt: &observer.catch_interrupt(LEFT)?,
+        observer,
+        on_record: &OnceLock::new(),
+    };
+    let connected = machines
+        .iter()
+        .map(|machine| ConnectedMachine::connect(context, machine));
+    let connected: Vec<ConnectedMachine<'_>> = connected.collect::<Result<_, Failure>>()?;
+    let places = places::all(connected.iter().map(|there| there.place(study, wipe)));
+    let finished = places.and_then(|places| run.make(places, stopped, &[]));
+    // Whatever came of it: nothing stays there.
+    for there in &connected {
+        there.put_away(context, observer);
+    }
+    finished
+}
+
+/// Has each machine say what would be done there; `tell` is called with its name and what it says.
+///
+/// # Errors
+/// A machine is not reached, or cannot say.
+pub(crate) fn plan(
+    context: &Context,
+    study: &Study,
+    machines: &[MachineWay],
+    observer: &dyn Observer,
+    mut tell: impl FnMut(&str, PlanAnswer),
+) -> Result<(), Failure> {
+    for machine in machines {
+        let there = ConnectedMachine::connect(context, machine)?;
+        let planned = there.plan(study);
+        there.put_away(context, observer);
+        tell(&there.called(), planned?);
+    }
+    Ok(())
+}

@@ -1,0 +1,154 @@
+//! What a worker does with studies: turns, plans, cleaning up. The other end of [`super::places`].
+
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use super::context::{Context, entropy};
+use super::failure::Failure;
+use super::{clean, preflight, study_file, temporary};
+use crate::agent::connection::{Connection, Task};
+use crate::agent::message::{
+    Assignment, CleanAnswer, PeerAddress, PhaseOrder, PlanAnswer, TurnReply,
+};
+use crate::agent::remote_host::Peer;
+use crate::agent::worker::{Duties, WorkerRefusal};
+use crate::event::Event;
+use crate::host::Host;
+use crate::journal::{GROUND, Journal, Undo};
+use crate::observe;
+use crate::run::turns::{TurnReporter, asked_for, execute_all};
+use crate::run::{Broken, Interrupt, LocalExecutor, phases};
+use crate::study::Study;
+use crate::time::SystemClock;
+
+/// This program as a worker.
+pub(crate) struct StudyWorker;
+
+impl From<Failure> for WorkerRefusal {
+    fn from(failure: Failure) -> Self {
+        let code = failure.exit_code();
+        let (text, next) = failure.into_parts();
+        Self { code, text, next }
+    }
+}
+
+fn lost(broken: Broken) -> Failure {
+    Failure::internal(broken.0)
+}
+
+/// What is needed for a study that was received: everything, and the part of this place.
+fn received(
+    connection: &Arc<Connection>,
+    assignment: &Assignment,
+) -> Result<(Context, Study, Study), Failure> {
+    let mut study = study_file::parse(&assignment.name, assignment.text.as_bytes())?;
+    study.seed = assignment.seed;
+    let part = study_file::part(&study, assignment.place.as_deref())?;
+    let context = context(connection, &assignment.store, assignment.peers.clone());
+    Ok((context, study, part))
+}
+
+fn context(
+    connection: &Arc<Connection>,
+    store: &std::path::Path,
+    peers: Vec<PeerAddress>,
+) -> Context {
+    Context {
+        store: Some(store.to_path_buf()),
+        command: Vec::new(),
+        peers: Peer::all(connection, peers),
+    }
+}
+
+/// Says in the journal what the run will have on its peers.
+fn journal_directories(peers: &[Peer], host: &dyn Host, journal: &Journal) -> Result<(), Failure> {
+    for peer in peers {
+        // A guest is removed whole.
+        let Some(directory) = peer.address.directory.clone() else {
+            continue;
+        };
+        let node = peer.machine as usize;
+        let there = host
+            .peer(node)
+            .map_err(|error| Failure::internal(error.to_string()))?;
+        let undo = Undo::on(node, there, Undo::RemoveTree(directory));
+        journal
+            .will(GROUND, undo)
+            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    }
+    Ok(())
+}
+
+impl Duties for StudyWorker {
+    fn plan(
+        &self,
+        connection: &Arc<Connection>,
+        assignment: Assignment,
+    ) -> Result<PlanAnswer, WorkerRefusal> {
+        let (context, _, part) = received(connection, &assignment)?;
+        let plan = preflight::plan(&context, &part, true)?;
+        Ok(PlanAnswer {
+            json: serde_json::to_value(&plan).unwrap_or_default(),
+            text: plan.render() + &preflight::dangers_text(&part),
+        })
+    }
+
+    fn clean(
+        &self,
+        connection: &Arc<Connection>,
+        store: PathBuf,
+        peers: Vec<PeerAddress>,
+        list: bool,
+    ) -> Result<CleanAnswer, WorkerRefusal> {
+        let cleaned = clean::clean(&context(connection, &store, peers), list)?;
+        Ok(CleanAnswer {
+            lines: cleaned.iter().map(ToString::to_string).collect(),
+            left: cleaned.iter().any(clean::Cleaned::is_left_alone),
+        })
+    }
+
+    fn turns(
+        &self,
+        connection: &Arc<Connection>,
+        assignment: Assignment,
+        task: Task,
+    ) -> Result<(), WorkerRefusal> {
+        let (context, study, part) = received(connection, &assignment)?;
+        preflight::check(&context, &part, &assignment.wipe)?;
+        let interrupt = Arc::new(Interrupt::default());
+        let reporter = TurnReporter(task.replies);
+        let commands = reporter.clone();
+        let host = context.host(Arc::new(move |command| {
+            // The next result finds out whether the coordinator is lost.
+            let _ = commands.happened(Event::Command(command));
+        }));
+        temporary::work(&context, &host, |journal, id| {
+            journal_directories(&context.peers, &host, journal)?;
+            let environment = observe::environment();
+            reporter
+                .say(TurnReply::Ready { environment })
+                .map_err(lost)?;
+            let mut executor = LocalExecutor {
+                study: &study,
+                tell: &|event| reporter.happened(event),
+                host: &host,
+                peers: &context.peers,
+                journal,
+                scratch: temporary::dir(&context, id)?.join("mnt"),
+                clock: Arc::new(SystemClock),
+                watcher: &reporter,
+                interrupt: Arc::clone(&interrupt),
+                execution: format!("{id}-{:04x}", entropy() & 0xffff),
+                wipe: assignment.wipe,
+                standing: Vec::new(),
+            };
+            let turns = asked_for(task.requests, interrupt);
+            execute_all(&mut executor, turns, &reporter).map_err(lost)
+        })?;
+        Ok(reporter.say(TurnReply::Closed).map_err(lost)?)
+    }
+
+    fn phases(&self, order: &PhaseOrder, task: Task) {
+        phases::serve(order, task);
+    }
+}

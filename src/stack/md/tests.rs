@@ -1,0 +1,22 @@
+//! What the driver and mdadm tell, and real arrays.
+
+use super::{exported, is_layout};
+use crate::event::Fact;
+
+/// After the example of MD_ words in mdadm(8), --detail --export.
+#[test]
+fn what_mdadm_exports_becomes_facts() {
+    let facts = exported(concat!(
+        "MD_LEVEL=raid1\nMD_DEVICES=2\nMD_METADATA=1.2\n",
+        "MD_UUID=01234567:89abcdef:80000000:00000001\n",
+        "MD_DEVICE_dev_loop0_ROLE=0\nMD_DEVICE_dev_loop0_DEV=/dev/loop0\n",
+    ));
+    assert_eq!(facts.len(), 4);
+    assert_eq!(facts[0], Fact::new("MD_LEVEL", "raid1"));
+}
+
+#[test]
+fn layouts_belong_to_levels() {
+    assert!(is_layout("10", "f2") && is_layout("5", "left-symmetric"));
+    assert!(!is_layout("1", "n2") && !is_layout("10", "left-symmetric"));
+}

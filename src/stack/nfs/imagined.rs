@@ -1,0 +1,68 @@
+//! The server of NFS as a plan imagines it.
+
+use crate::host::Output;
+use crate::host::imagined::{
+    Assembly, Tool, World, complained, last, mount_without_device, said, text_after, word,
+};
+use std::ffi::OsString;
+
+const EXPORT: &str = "exportfs";
+
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "mount.nfs",
+        run: mount_without_device,
+    },
+    Tool {
+        name: "mount.nfs4",
+        run: mount_without_device,
+    },
+    Tool {
+        name: "rpcbind",
+        run: |world, _| world.start("rpcbind", &[111]),
+    },
+    Tool {
+        name: "rpc.mountd",
+        run: |world, _| world.start("rpc.mountd", &[]),
+    },
+    Tool {
+        name: "rpc.nfsd",
+        // The last word is how many threads there shall be.
+        run: |world, words| match last(words).as_str() {
+            "0" => world.end("nfsd"),
+            _ => world.start("nfsd", &[2049]),
+        },
+    },
+    Tool {
+        name: "exportfs",
+        run: exportfs,
+    },
+];
+
+/// `exportfs -o OPTIONS CLIENT:DIRECTORY`, the list of that (`-s`), and its end (`-u`).
+fn exportfs(world: &mut World, words: &[OsString]) -> Output {
+    let place = last(words);
+    match word(words, 1).as_str() {
+        "-o" => {
+            let options = text_after(words, "-o").unwrap_or_default();
+            let export = Assembly {
+                tool: EXPORT,
+                asked: [("options".to_string(), options)].into(),
+                ..Assembly::default()
+            };
+            world.assemble(place, export)
+        }
+        "-u" => match world.assembly(&place) {
+            Some(_) => world.disassemble(&place),
+            None => complained(1, "Could not find what to unexport"),
+        },
+        "-s" => {
+            let lines = world.assembled(EXPORT).map(|(place, export)| {
+                let (client, directory) = place.split_once(':').unwrap_or_default();
+                format!("{directory}  {client}({})\n", export.asked["options"])
+            });
+            said(lines.collect::<String>())
+        }
+        _ => said(""),
+    }
+}

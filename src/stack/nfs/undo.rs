@@ -1,0 +1,96 @@
+//! Taking an export back, and ending the server of the kernel.
+
+use crate::host::{Host, HostError, argv, shown};
+use crate::journal::{BOOT, Param, UndoKind, text};
+use std::ffi::OsString;
+use std::path::Path;
+
+/// Exports a directory to a client no more.
+pub(super) const UNEXPORT: UndoKind = UndoKind {
+    layer: "nfs",
+    name: "unexport",
+    params: &[Param::Address, Param::Path],
+    undo: unexport,
+};
+
+/// Ends the kernel's server, which did not run before. An entry says the kernel's own id of the time
+/// since the machine was started: after another start, the server is not ours.
+pub(super) const END_SERVER: UndoKind = UndoKind {
+    layer: "nfs",
+    name: "end-server",
+    params: &[Param::Name],
+    undo: end_server,
+};
+
+/// What the kernel's NFS server exports, a line each.
+///
+/// # Errors
+/// When the tool fails.
+pub(super) fn exported(host: &dyn Host) -> Result<String, HostError> {
+    Ok(host.must(&argv(["exportfs", "-s"]))?.stdout)
+}
+
+/// What `exportfs -u` says of what is not exported.
+const NOT_EXPORTED: &str = "Could not find";
+
+/// Exports a directory to a client no more; one that is not exported to it is fine.
+///
+/// # Errors
+/// When the tool fails.
+fn unexport(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let (client, directory) = (text(of, 0), &of[1]);
+    let mut command = argv(["exportfs", "-u"]);
+    let mut place = OsString::from(format!("{client}:"));
+    place.push(directory);
+    command.push(place);
+    let output = host.exec(&command)?;
+    if output.status == Some(0) || output.stderr.contains(NOT_EXPORTED) {
+        return Ok(());
+    }
+    let command = shown(&command);
+    Err(HostError::Failed { command, output })
+}
+
+/// Ends the kernel's NFS server, unless the machine was started again since it was begun, or
+/// it exports something of another user's by now.
+///
+/// # Errors
+/// When the tools fail.
+fn end_server(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let boot = text(of, 0);
+    let since = host.read_text(Path::new(BOOT))?;
+    let ours = since.trim() == boot && host.running("nfsd")?.is_some();
+    if ours && exported(host)?.is_empty() {
+        host.must(&argv(["rpc.nfsd", "0"]))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::plan::{Fault, PlanHost};
+    use crate::stack;
+
+    fn nfsd_runs(host: &PlanHost) -> bool {
+        host.running("nfsd").unwrap().is_some()
+    }
+
+    #[test]
+    fn only_our_own_nfs_server_is_ended() {
+        let host = stack::imagined(Fault::Never);
+        let boot = host.read_text(Path::new(BOOT)).unwrap();
+        let start = || host.must(&argv(["rpc.nfsd", "8"])).unwrap();
+        start();
+        end_server(&host, &["another-boot".into()]).unwrap();
+        assert!(nfsd_runs(&host), "it was begun after a restart");
+        let theirs = argv(["exportfs", "-o", "rw", "10.0.0.1:/srv"]);
+        host.must(&theirs).unwrap();
+        end_server(&host, &[boot.trim().into()]).unwrap();
+        assert!(nfsd_runs(&host), "another user's directory is exported");
+        unexport(&host, &["10.0.0.1".into(), "/srv".into()]).unwrap();
+        end_server(&host, &[boot.trim().into()]).unwrap();
+        assert!(!nfsd_runs(&host));
+        end_server(&host, &[boot.trim().into()]).unwrap();
+    }
+}

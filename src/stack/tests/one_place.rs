@@ -1,0 +1,255 @@
+//! What a layer owns is in its own file or folder, and the how-to names every file of a new one.
+
+use crate::stack::{ALL, LayerKind};
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+/// Files of this room that no layer owns.
+const SHARED: [&str; 12] = [
+    "build.rs",
+    "common",
+    "composition.rs",
+    "error.rs",
+    "gives.rs",
+    "identity.rs",
+    "layer.rs",
+    "mod.rs",
+    "setup.rs",
+    "site.rs",
+    "standing.rs",
+    "testing",
+];
+
+/// Words of layers that other files say, and why they have to.
+const ELSEWHERE: [(&str, &[&str], &str); 13] = [
+    (
+        "src/audit/reading.rs",
+        &["loop", "md", "drbd"],
+        "names of the kernel's devices in a record",
+    ),
+    ("src/export/trials.rs", &["devices"], "the name of a column"),
+    (
+        "src/lab/image.rs",
+        &["zfs", "zfsutils-linux"],
+        "its modules are built apart, as their licence wants it",
+    ),
+    (
+        "src/observe/physical.rs",
+        &["loop"],
+        "names of the kernel's devices",
+    ),
+    (
+        "src/published/card.rs",
+        &["ext3", "ext4", "gfs2", "xfs"],
+        "published studies",
+    ),
+    (
+        "src/published/counterpart.rs",
+        &["ext3", "ext4", "gfs2", "xfs"],
+        "published studies",
+    ),
+    (
+        "src/published/remark/sense.rs",
+        &["gfs2"],
+        "published studies",
+    ),
+    ("src/record/index.rs", &["devices"], "the name of a column"),
+    ("src/report/markdown.rs", &["md"], "the ending of a file"),
+    (
+        "src/session/compare.rs",
+        &["tmpfs"],
+        "a directory in memory is told as such",
+    ),
+    (
+        "src/stack/common",
+        &[
+            "devices",
+            "drbd",
+            "drbdsetup",
+            "loop",
+            "mdadm",
+            "zdb",
+            "zpool",
+        ],
+        "the guard: one place decides what may be written over; and words of the kernel",
+    ),
+    (
+        "src/stack/composition.rs",
+        &["devices", "loop", "zpool"],
+        "advice on what to put below",
+    ),
+    (
+        "src/workload/pools.rs",
+        &["zpool"],
+        "workloads that make pools themselves",
+    ),
+];
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+fn text(path: &str) -> String {
+    std::fs::read_to_string(root().join(path)).unwrap()
+}
+
+/// Files of code below a folder, as paths from the root.
+fn sources(folder: &str) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![root().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).unwrap() {
+            let path = entry.unwrap().path();
+            match path.is_dir() {
+                true => folders.push(path),
+                false => found.push(path.strip_prefix(root()).unwrap().to_path_buf()),
+            }
+        }
+    }
+    found
+}
+
+/// Words and programs of a layer.
+fn words(kind: &LayerKind) -> impl Iterator<Item = &'static str> {
+    let packages = kind.packages.iter();
+    let programs = packages.flat_map(|package| package.programs);
+    programs
+        .chain(kind.tried.changes)
+        .copied()
+        .chain([kind.name])
+}
+
+/// Whether a file belongs to a layer, or is a test: tests may name any layer.
+fn may_name_layers(path: &Path) -> bool {
+    let is_test = |part: &Path| part.ends_with("tests") || part.ends_with("testing");
+    let name = path.file_name().unwrap_or_default();
+    if name == "tests.rs" || name == "sample.rs" || path.ancestors().any(is_test) {
+        return true;
+    }
+    let of_stack = path.strip_prefix("src/stack").ok();
+    let first = of_stack.and_then(|inside| inside.components().next());
+    first.is_some_and(|first| !SHARED.iter().any(|shared| first.as_os_str() == *shared))
+}
+
+/// Texts in double quotes outside of comments and unit tests.
+fn quoted(source: &str) -> BTreeSet<&str> {
+    let product = source.split("#[cfg(test)]\nmod tests {").next();
+    let lines = product.unwrap_or_default().lines();
+    let code = lines.filter_map(|line| line.split("//").next());
+    code.flat_map(|line| line.split('"').skip(1).step_by(2))
+        .collect()
+}
+
+#[test]
+fn a_layers_words_are_said_in_its_own_place_only() {
+    let words: BTreeSet<&'static str> = ALL.iter().flat_map(words).collect();
+    // A recipe and a script have no quotes: there every word counts.
+    let packages = ALL.iter().flat_map(|kind| kind.packages);
+    let packages: BTreeSet<&str> = packages.map(|package| package.name).collect();
+    for (path, declared) in [
+        ("src/lab/recipe/packages", &packages),
+        ("tests/lab/kills.sh", &words),
+    ] {
+        let listed = text(path);
+        let code = listed
+            .lines()
+            .filter(|line| !line.trim_start().starts_with('#'));
+        let listed: BTreeSet<&str> = code.flat_map(str::split_whitespace).collect();
+        let twice: BTreeSet<&&str> = listed.intersection(declared).collect();
+        assert!(twice.is_empty(), "{path}: layers declare {twice:?}");
+    }
+    let mut used = BTreeSet::new();
+    for path in sources("src") {
+        if path.extension().is_none_or(|ending| ending != "rs") || may_name_layers(&path) {
+            continue;
+        }
+        let source = text(&path.to_string_lossy());
+        let quoted = quoted(&source);
+        for word in words.iter().filter(|word| quoted.contains(*word)) {
+            let known = ELSEWHERE
+                .iter()
+                .find(|(place, allowed, _)| path.starts_with(place) && allowed.contains(word));
+            match known {
+                Some((place, ..)) => drop(used.insert((*place, *word))),
+                None => panic!(
+                    "{}: \"{word}\" belongs to a layer: move what needs it there",
+                    path.display()
+                ),
+            }
+        }
+    }
+    for (place, allowed, _) in ELSEWHERE {
+        for word in allowed {
+            assert!(
+                used.contains(&(place, word)),
+                "{place} says \"{word}\" no more"
+            );
+        }
+    }
+}
+
+#[test]
+fn the_how_to_names_every_file_and_field_of_a_layer() {
+    let page = text("docs/howto/add-a-layer.md");
+    for path in page
+        .split('`')
+        .filter(|part| part.starts_with("src/") || part.starts_with("tests/"))
+    {
+        let exists = path.contains("NAME") || root().join(path).exists();
+        assert!(
+            exists,
+            "docs/howto/add-a-layer.md names {path}, which is not there"
+        );
+    }
+    let source = text("src/stack/layer.rs");
+    let (_, kind) = source.split_once("pub(crate) struct LayerKind {").unwrap();
+    let (kind, _) = kind.split_once("\n}").unwrap();
+    let fields = kind
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("pub(crate) "));
+    for field in fields.filter_map(|line| line.split(':').next()) {
+        assert!(
+            page.contains(&format!("`{field}`")),
+            "the how-to does not tell of {field}"
+        );
+    }
+    let registry = text("src/stack/mod.rs");
+    for path in sources("src/stack") {
+        let inside = path.strip_prefix("src/stack").unwrap();
+        let first = inside
+            .components()
+            .next()
+            .unwrap()
+            .as_os_str()
+            .to_string_lossy();
+        let name = first.trim_end_matches(".rs");
+        if name == "tests" || SHARED.contains(&&*first) {
+            continue;
+        }
+        // The registry is the only file besides its own that a layer appears in.
+        assert!(
+            registry.contains(&format!("mod {name};")),
+            "{name} is not declared"
+        );
+        assert!(
+            registry.contains(&format!("\n    {name}::")),
+            "{name} is not in ALL"
+        );
+    }
+}
+
+/// One that nobody tests would be noticed only when it fails.
+#[test]
+fn every_layer_is_tried() {
+    let shapes = || ALL.iter().flat_map(|kind| kind.tried.shapes).copied();
+    let random = ALL
+        .iter()
+        .flat_map(|kind| kind.tried.on_devices)
+        .map(|(_, shape)| *shape);
+    let lines: Vec<&str> = shapes().chain(random).flatten().copied().collect();
+    for kind in ALL {
+        let begin = format!("{} = ", kind.name);
+        let tried = lines.iter().any(|line| line.starts_with(&begin));
+        assert!(tried, "{} is in no stack that is tried", kind.name);
+    }
+}

@@ -1,0 +1,133 @@
+//! The tools of ZFS as a plan imagines them.
+
+use crate::host::Output;
+use crate::host::imagined::{
+    Assembly, Signature, Tool, World, asked, complained, last, said, text_after, word,
+};
+use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
+use std::path::{Path, PathBuf};
+
+const POOL: &str = "zpool";
+
+/// Every tool that the layers and their undo call.
+pub(super) const TOOLS: &[Tool] = &[
+    Tool {
+        name: "zpool",
+        run: zpool,
+    },
+    Tool {
+        name: "zfs",
+        run: zfs,
+    },
+    Tool {
+        name: "zdb",
+        run: zdb,
+    },
+];
+
+fn zpool(world: &mut World, words: &[OsString]) -> Output {
+    let (verb, name) = (word(words, 1), last(words));
+    match verb.as_str() {
+        "create" => create(world, words),
+        "list" => {
+            let standing = world.assembled(POOL).filter(|(_, pool)| !pool.away);
+            said(
+                standing
+                    .map(|(name, _)| format!("{name}\n"))
+                    .collect::<String>(),
+            )
+        }
+        "destroy" => world.disassemble(&name),
+        "export" if world.is_busy(&name) => complained(1, "pool is busy"),
+        "export" | "import" => {
+            let members = world.assembly(&name).map(|pool| pool.members.clone());
+            let is_there = |device: &OsString| world.is_device(device);
+            if !members.is_some_and(|members| members.iter().all(is_there)) {
+                return complained(1, "no such pool available");
+            }
+            if let Some(pool) = world.assembly(&name) {
+                pool.away = verb == "export";
+            }
+            said("")
+        }
+        "get" => match world.assembly(&name) {
+            Some(pool) => said(table(&name, &pool.asked, "  ")),
+            None => complained(1, "no such pool"),
+        },
+        _ => said(""),
+    }
+}
+
+fn create(world: &mut World, words: &[OsString]) -> Output {
+    let members = match world.members(words) {
+        Ok(members) => members,
+        Err(answer) => return answer,
+    };
+    // After the options, each of one word: the name, then the topology.
+    let mut at = 2;
+    while word(words, at).starts_with('-') {
+        at += if word(words, at) == "-f" { 1 } else { 2 };
+    }
+    let name = word(words, at);
+    let signature = Signature {
+        file_system: "zfs_member".to_string(),
+        mark: name.clone(),
+        ..Signature::default()
+    };
+    world.sign(&members, &signature);
+    let pool = Assembly {
+        tool: POOL,
+        members,
+        asked: asked(words),
+        ..Assembly::default()
+    };
+    world.assemble(name, pool)
+}
+
+fn zfs(world: &mut World, words: &[OsString]) -> Output {
+    let name = last(words);
+    let owner = name.split('/').next().unwrap_or_default();
+    let Some(pool) = world.assembly(owner).filter(|pool| !pool.away) else {
+        return complained(1, "dataset does not exist");
+    };
+    match word(words, 1).as_str() {
+        "create" => {
+            let mut asked = asked(words);
+            if let Some(size) = text_after(words, "-V") {
+                asked.insert("volsize".to_string(), size);
+                pool.gives.push(Path::new("/dev/zvol").join(&name).into());
+            }
+            pool.parts.insert(name, asked);
+            said("")
+        }
+        "mount" => {
+            let asked = pool.parts.get(&name);
+            let point = asked.and_then(|asked| asked.get("mountpoint"));
+            let point = point.map(PathBuf::from).unwrap_or_default();
+            world.mount(OsStr::new(&name), &point, "zfs", "")
+        }
+        "get" => match pool.parts.get(&name) {
+            Some(asked) => said(table(&name, asked, "\t")),
+            None => complained(1, "dataset does not exist"),
+        },
+        _ => said(""),
+    }
+}
+
+fn zdb(world: &mut World, words: &[OsString]) -> Output {
+    let device = OsString::from(last(words));
+    let mut pools = world.assembled(POOL);
+    let Some((_, pool)) = pools.find(|(_, pool)| pool.members.contains(&device)) else {
+        return complained(1, "failed to unpack label 0");
+    };
+    let ashift = pool.asked.get("ashift").map_or("12", String::as_str);
+    said(format!("    vdev_tree:\n        ashift: {ashift}\n"))
+}
+
+fn table(name: &str, asked: &BTreeMap<String, String>, between: &str) -> String {
+    let line = |(property, value): (&String, &String)| {
+        [name, property, value, "local"].join(between) + "\n"
+    };
+    asked.iter().map(line).collect()
+}

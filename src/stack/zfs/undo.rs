@@ -1,0 +1,34 @@
+//! Destroying a pool that bears a name of ours.
+
+use crate::host::{Host, HostError, argv, shown};
+use crate::journal::{Param, UndoKind, text, until_free};
+use std::ffi::OsString;
+
+/// Destroys the pool of a name.
+pub(super) const DESTROY: UndoKind = UndoKind {
+    layer: "zfs",
+    name: "destroy-pool",
+    params: &[Param::OurName],
+    undo: destroy,
+};
+
+/// Destroys a pool; none of that name, or no ZFS that could hold one, is fine. An exported pool is
+/// on its devices alone, and goes with them or with their signatures.
+fn destroy(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
+    let name = text(of, 0);
+    let list = argv(["zpool", "list", "-H", "-o", "name"]);
+    let output = host.exec(&list)?;
+    // Without a pool, the module or the daemon: zpool fails, in words of its version.
+    let none = ["no pools", "module", "daemon"];
+    match output.status {
+        Some(0) if output.stdout.lines().any(|line| line.trim() == name) => {
+            until_free(host, &argv(["zpool", "destroy", name]))
+        }
+        Some(0) => Ok(()),
+        _ if none.iter().any(|word| output.stderr.contains(word)) => Ok(()),
+        _ => Err(HostError::Failed {
+            command: shown(&list),
+            output,
+        }),
+    }
+}

@@ -1,0 +1,112 @@
+//! The words of a verdict, each written in one place.
+//!
+//! Files for programs and the classes of a page have the name, people read the label. A test holds
+//! the names against what `serde` writes into the JSON report.
+
+use super::{GateOutcome, State, VerdictWord};
+
+impl VerdictWord {
+    /// As tables for programs and the classes of a page have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Better { .. } => "better",
+            Self::Worse { .. } => "worse",
+            Self::NoDifference { .. } => "no-difference",
+            Self::Undecided => "undecided",
+            Self::TooFew => "too-few",
+            Self::Unpaired { .. } => "unpaired",
+        }
+    }
+
+    /// Whether it answers the question, one way or the other.
+    pub(crate) fn decides(self) -> bool {
+        !matches!(self, Self::Undecided | Self::TooFew | Self::Unpaired { .. })
+    }
+
+    /// Whether it rules out that B is the best: it is worse than A, or no better than A.
+    pub(super) fn settles_rank(self) -> bool {
+        matches!(self, Self::Worse { .. } | Self::NoDifference { .. })
+    }
+
+    /// Whether it says that there is no difference that matters.
+    pub(crate) fn is_tie(self) -> bool {
+        matches!(self, Self::NoDifference { .. })
+    }
+}
+
+impl State {
+    /// As tables for programs have it.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Decided => "decided",
+            Self::Undecided => "undecided",
+            Self::TooFew => "too-few",
+            Self::Unpaired => "unpaired",
+        }
+    }
+
+    /// As people read it.
+    pub(crate) fn label(self) -> &'static str {
+        match self {
+            Self::TooFew => "too few rounds",
+            Self::Unpaired => "imported",
+            Self::Decided | Self::Undecided => self.name(),
+        }
+    }
+}
+
+impl GateOutcome {
+    /// As people and programs read it; a page shows it in capitals.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Passed => "passed",
+            Self::Undecided => "undecided",
+            Self::Worse => "worse",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_name_is_the_one_in_the_json_report() {
+        let span = (0.1, 0.2);
+        let words = [
+            VerdictWord::Better {
+                at_least: span.0,
+                at_most: span.1,
+            },
+            VerdictWord::Worse {
+                at_least: span.0,
+                at_most: span.1,
+            },
+            VerdictWord::NoDifference { larger_than: 0.1 },
+            VerdictWord::Undecided,
+            VerdictWord::TooFew,
+            VerdictWord::Unpaired {
+                runs: (1, 1),
+                differs: false,
+            },
+        ];
+        for word in words {
+            assert_eq!(serde_json::to_value(word).unwrap()["word"], word.name());
+        }
+        for state in [
+            State::Decided,
+            State::Undecided,
+            State::TooFew,
+            State::Unpaired,
+        ] {
+            assert_eq!(serde_json::to_value(state).unwrap(), state.name());
+        }
+        for outcome in [
+            GateOutcome::Passed,
+            GateOutcome::Undecided,
+            GateOutcome::Worse,
+        ] {
+            assert_eq!(serde_json::to_value(outcome).unwrap(), outcome.name());
+        }
+    }
+}
