@@ -14,11 +14,12 @@
 //! | [`plan`] | order of the rounds, commands, duration, what it needs |
 //! | [`stack`] | layers: raise, describe, settle, lower |
 //! | [`workload`] | what is done to a stack, with exact semantics |
-//! | [`classic`] | the reports of the classic tools: printed, read |
+//! | [`tools`] | bonnie++, fio, PostMark, sysbench: all there is of each |
 //! | [`session`] | what a command does around a run: preflight, orchestration |
 //! | [`run`] | the study in execution |
 //! | [`observe`] | what the system counts meanwhile |
 //! | [`event`] | the one vocabulary of what happened |
+//! | [`printed`] | what an importer needs: texts taken apart |
 //! | [`import`] | printed results of other tools, read into trials |
 //! | [`record`] | the append-only log of a run, and its index |
 //! | [`audit`] | what spoils or limits a figure |
@@ -38,16 +39,18 @@ mod afp;
 mod agent;
 mod appendlog;
 mod audit;
-mod classic;
 mod cli;
 mod event;
 mod export;
+mod failure;
 mod host;
 mod import;
+mod interrupt;
 mod journal;
 mod lab;
 mod observe;
 mod plan;
+mod printed;
 mod published;
 mod purpose;
 mod record;
@@ -61,6 +64,7 @@ mod tables;
 #[doc(hidden)]
 pub mod testing;
 mod time;
+mod tools;
 mod unit;
 mod verdict;
 mod video;

@@ -48,7 +48,7 @@ fn an_import_is_a_run_like_any_other() {
     ];
     let said = ended(ground.stackrace(&args));
     for part in [
-        "Imported, not measured here: new against old: ratio 1.00; one run each: no interval can be given.",
+        "Imported, not measured here: new against old: ratio 1.00; one run each, so no interval.",
         "imported · 4 results",
         "1.43 GB/s",
         "nor made in turn",
@@ -159,7 +159,7 @@ fn two_results_are_set_side_by_side() {
     ground.write("then.json", times);
     ended(ground.stackrace(&["import", "now=now.json", "then=then.json"]));
     let said = ended(ground.stackrace(&["diff", "last/now", "last/then"]));
-    let before = said.find("What is known to differ").unwrap();
+    let before = said.find("Known differences").unwrap();
     let figures = said.find("fio randread 4k").unwrap();
     assert!(before < figures, "{said}");
     assert!(

@@ -379,7 +379,7 @@ fn a_study_on_disks_of_the_lab_goes_from_start_to_verdict() {
             .unwrap()
             .contains("lab")
     );
-    let raised = of_kind(&log, "stack-raised")[0].to_string();
+    let raised = of_kind(&log, "stack-set-up")[0].to_string();
     assert!(raised.contains("physical sector 4096 B"), "{raised}");
     assert_eq!(ground.left(), Vec::<String>::new());
     assert!(machines(&ground).is_empty());
@@ -526,8 +526,8 @@ fn one_round(study: &str, configurations: usize) -> (Ground, Vec<String>) {
     for trial in trials {
         assert_eq!(trial["ended"]["state"], "complete", "{trial}");
     }
-    assert_eq!(of_kind(&log, "stack-lowered").len(), configurations);
-    let mut raised: Vec<(u64, String)> = of_kind(&log, "stack-raised")
+    assert_eq!(of_kind(&log, "stack-torn-down").len(), configurations);
+    let mut raised: Vec<(u64, String)> = of_kind(&log, "stack-set-up")
         .iter()
         .map(|raised| {
             (
@@ -654,7 +654,7 @@ fn one_stack_stands_on_two_machines_over_ssh() {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         assert!(text.contains("\ncomplete 2\n"), "{text}");
-        let raised = of_kind(&log, "stack-raised");
+        let raised = of_kind(&log, "stack-set-up");
         assert_eq!(raised.len(), 2, "{text}");
         for raised in raised {
             let raised = raised.to_string();
@@ -813,7 +813,7 @@ fn a_fault_of_a_peer_that_comes_back_costs_one_trial() {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut program = command.spawn().unwrap();
     until(&mut program, "a stack stands", || {
-        !of_kind(&log(&ground), "stack-raised").is_empty()
+        !of_kind(&log(&ground), "stack-set-up").is_empty()
     });
     for what in ["cut", "on"] {
         let said = ground.stackrace(&["lab", "fault", "power", "2", what]);
@@ -832,7 +832,11 @@ fn a_fault_of_a_peer_that_comes_back_costs_one_trial() {
     for end in &ends[1..] {
         assert_eq!(end["state"], "complete", "{end}");
     }
-    assert_eq!(of_kind(&log, "stack-lowered").len(), 3, "all of it is gone");
+    assert_eq!(
+        of_kind(&log, "stack-torn-down").len(),
+        3,
+        "all of it is gone"
+    );
     let [cut, on] = faults(&log)[..] else {
         panic!("{:?}", faults(&log));
     };
@@ -858,7 +862,7 @@ fn a_fault_on_request_happens_and_is_on_record() {
     command.stdout(Stdio::null()).stderr(Stdio::null());
     let mut program = command.spawn().unwrap();
     until(&mut program, "a stack stands", || {
-        !of_kind(&log(&ground), "stack-raised").is_empty()
+        !of_kind(&log(&ground), "stack-set-up").is_empty()
     });
     let wrong = ground.stackrace(&["lab", "fault", "disk", "1", "disk-0", "fail"]);
     assert_eq!(wrong.code, Some(4), "{}", wrong.err);
@@ -1001,13 +1005,13 @@ fn every_configuration(study: &str, memory: &str, described: &[&str]) {
     let rounds = of_kind(&log, "round-finished").len();
     assert!(rounds > 0);
     for (kind, count) in [
-        ("stack-raised", configurations * rounds),
-        ("stack-lowered", configurations * rounds),
+        ("stack-set-up", configurations * rounds),
+        ("stack-torn-down", configurations * rounds),
         ("trial", configurations * workloads * rounds),
     ] {
         assert_eq!(of_kind(&log, kind).len(), count, "{kind}");
     }
-    let raised: Vec<String> = of_kind(&log, "stack-raised")
+    let raised: Vec<String> = of_kind(&log, "stack-set-up")
         .iter()
         .map(|event| event.to_string())
         .collect();

@@ -242,7 +242,7 @@ fn measuring_in_round_two(log: &Log) -> bool {
     for line in &log.0 {
         match line["event"].as_str().unwrap() {
             "round-started" => (round, mounts) = (line["round"].as_u64().unwrap(), 0),
-            "stack-raised" => mounts = 0,
+            "stack-set-up" => mounts = 0,
             "command" if line["argv"][0] == "mount" => mounts += 1,
             _ => {}
         }
@@ -260,7 +260,7 @@ fn a_small_study_gives_a_verdict_and_leaves_nothing() {
     let log = Log::of(&ground);
     assert_eq!(log.trials("complete"), design(3, 2, 2));
     assert_eq!(log.all("round-finished").len(), 3);
-    assert_eq!(log.all("looked").len(), 1);
+    assert_eq!(log.all("checked").len(), 1);
     assert_eq!(log.ended(), "rounds");
     assert_eq!(ground.left(), [""; 0]);
     reports(&ground);
@@ -539,7 +539,7 @@ fn what_a_killed_run_occupies_is_not_in_the_way_of_its_resumption() {
     // Room for one disk of 320 MiB, not for two.
     let _store = Mounted::ext4(&ground, "store", 500);
     ground.write("small.toml", SMALL.replace("\"no\"", "\"allocated\""));
-    let raised = |log: &Log| !log.all("stack-raised").is_empty();
+    let raised = |log: &Log| !log.all("stack-set-up").is_empty();
     kill(start_until(&ground, &["run", "small.toml"], raised));
     assert!(!ground.left().is_empty(), "nothing stood");
     resumes(&ground, &Log::whole(&ground), 2);
@@ -565,7 +565,7 @@ fn a_live_run_is_neither_resumed_nor_cleaned_by_another() {
     let ground = Ground::new();
     ground.make_dir("data");
     ground.write("dir.toml", DIRECTORY.replace("10 ms", "20 s"));
-    let raised = |log: &Log| !log.all("stack-raised").is_empty();
+    let raised = |log: &Log| !log.all("stack-set-up").is_empty();
     let child = start_until(&ground, &["run", "dir.toml"], raised);
     let second = ground.stackrace(&["resume"]);
     let clean = ground.stackrace(&["clean"]);
@@ -589,7 +589,7 @@ fn a_run_is_resumed_where_it_was_begun() {
     ground.make_dir("data");
     let elsewhere = ground.make_dir("elsewhere");
     ground.write("dir.toml", DIRECTORY.replace("10 ms", "300 ms"));
-    let raised = |log: &Log| log.all("stack-raised").len() == 2;
+    let raised = |log: &Log| log.all("stack-set-up").len() == 2;
     kill(start_until(&ground, &["run", "dir.toml"], raised));
     let said = ground
         .program(&["resume", "--html", "r.html"])
@@ -808,7 +808,7 @@ fn commands_that_outlive_their_run_are_waited_for() {
     ground.make_dir("data");
     ground.write("dir.toml", DIRECTORY.replace("10 ms", "200 ms"));
     for verb in ["clean", "resume"] {
-        let raised = |log: &Log| !log.all("stack-raised").is_empty();
+        let raised = |log: &Log| !log.all("stack-set-up").is_empty();
         kill(start_until(&ground, &["run", "dir.toml"], raised));
         let log = Log::of(&ground);
         let run = log.0[0]["run"].as_str().unwrap();

@@ -72,7 +72,7 @@ fn an_own_run_is_asked_what_its_study_did_not_ask() {
     );
     let said = flat(&page);
     for part in [
-        "Chosen after the run: exploratory",
+        "Chosen after the run, so exploratory",
         "2 against 1",
         "random write, throughput:",
     ] {
@@ -111,9 +111,9 @@ fn single_imported_figures_get_a_ratio_and_no_interval() {
     ];
     let said = flat(&ended(ground.stackrace(&asked)));
     for part in [
-        "new against old: ratio 1.00; one run each: no interval can be given.",
+        "new against old: ratio 1.00; one run each, so no interval.",
         "Imported, not measured here",
-        "no verdict follows",
+        "there is no verdict",
     ] {
         assert!(said.contains(part), "{part}\n{said}");
     }

@@ -3,8 +3,8 @@
 //! Several may ask at once; a thread hands each reply to the one who waits for it. Another one says
 //! twice a minute that we are still there, or the server would end the session.
 
-use super::AfpError;
-use super::protocol::{AfpCommand, EOF};
+use super::codes::{AfpCommand, EOF};
+use super::error::AfpError;
 use std::collections::HashMap;
 use std::io::{Read, Write};
 use std::net::TcpStream;

@@ -1,8 +1,9 @@
 //! What is done for the kernel, in its terms: numbers, attributes, error numbers.
 
-use super::AfpError;
+use super::codes;
+use super::error::AfpError;
 use super::nodes::{Catalog, CatalogNode, inode as inode_of, number};
-use super::protocol::{self, CatalogPath, FileParameters, ParameterChange, Unix};
+use super::protocol::{CatalogPath, FileParameters, ParameterChange, Unix};
 use super::volume::{AfpVolume, Fork};
 use crate::time::{Clock, SystemClock};
 use fuser::{Errno, FileAttr, FileHandle, FileType, INodeNo, RenameFlags, TimeOrNow};
@@ -56,16 +57,16 @@ pub(super) fn errno(error: &AfpError) -> Errno {
         return Errno::EIO;
     };
     match *code {
-        protocol::ACCESS_DENIED | protocol::OBJECT_LOCKED => Errno::EACCES,
-        protocol::DENY_CONFLICT | protocol::FILE_BUSY => Errno::EBUSY,
-        protocol::DIRECTORY_NOT_EMPTY => Errno::ENOTEMPTY,
-        protocol::DISK_FULL => Errno::ENOSPC,
-        protocol::OBJECT_EXISTS => Errno::EEXIST,
-        protocol::OBJECT_NOT_FOUND | protocol::DIRECTORY_NOT_FOUND => Errno::ENOENT,
-        protocol::CALL_NOT_SUPPORTED => Errno::EOPNOTSUPP,
-        protocol::OBJECT_TYPE => Errno::EISDIR,
-        protocol::TOO_MANY_FILES => Errno::ENFILE,
-        protocol::VOLUME_LOCKED => Errno::EROFS,
+        codes::ACCESS_DENIED | codes::OBJECT_LOCKED => Errno::EACCES,
+        codes::DENY_CONFLICT | codes::FILE_BUSY => Errno::EBUSY,
+        codes::DIRECTORY_NOT_EMPTY => Errno::ENOTEMPTY,
+        codes::DISK_FULL => Errno::ENOSPC,
+        codes::OBJECT_EXISTS => Errno::EEXIST,
+        codes::OBJECT_NOT_FOUND | codes::DIRECTORY_NOT_FOUND => Errno::ENOENT,
+        codes::CALL_NOT_SUPPORTED => Errno::EOPNOTSUPP,
+        codes::OBJECT_TYPE => Errno::EISDIR,
+        codes::TOO_MANY_FILES => Errno::ENFILE,
+        codes::VOLUME_LOCKED => Errno::EROFS,
         _ => Errno::EIO,
     }
 }
@@ -74,7 +75,7 @@ pub(super) type FuseResult<T> = Result<T, Errno>;
 
 /// A name as the server takes it.
 fn text(name: &OsStr) -> FuseResult<&str> {
-    if name.len() > protocol::NAME_MAX as usize {
+    if name.len() > codes::NAME_MAX as usize {
         return Err(Errno::ENAMETOOLONG);
     }
     name.to_str().ok_or(Errno::EILSEQ)
@@ -305,7 +306,7 @@ impl AfpFiles {
             name: text(to.1)?,
         };
         let mut renamed = self.volume.rename(from, to);
-        if let Err(AfpError::Refused(_, protocol::OBJECT_EXISTS)) = renamed
+        if let Err(AfpError::Refused(_, codes::OBJECT_EXISTS)) = renamed
             && !flags.contains(RenameFlags::RENAME_NOREPLACE)
         {
             self.deleted(to)?;
@@ -416,7 +417,7 @@ const CLOSING_PAUSE: Duration = Duration::from_millis(5);
 fn once_closed(ask: impl Fn() -> Result<(), AfpError>) -> Result<(), AfpError> {
     for _ in 1..CLOSING_TRIES {
         match ask() {
-            Err(AfpError::Refused(_, protocol::FILE_BUSY | protocol::DENY_CONFLICT)) => {
+            Err(AfpError::Refused(_, codes::FILE_BUSY | codes::DENY_CONFLICT)) => {
                 SystemClock.sleep(CLOSING_PAUSE);
             }
             done => return done,
@@ -477,7 +478,7 @@ pub(super) fn dot(id: u32) -> FileParameters {
 
 #[cfg(test)]
 mod tests {
-    use super::super::protocol::ROOT;
+    use super::super::codes::ROOT;
     use super::*;
 
     #[test]
@@ -488,16 +489,16 @@ mod tests {
             once_closed(|| {
                 tries.set(tries.get() + 1);
                 match tries.get() < until {
-                    true => Err(AfpError::Refused(protocol::AfpCommand::Delete, code)),
+                    true => Err(AfpError::Refused(codes::AfpCommand::Delete, code)),
                     false => Ok(()),
                 }
             })
         };
-        assert_eq!(refused_until(protocol::FILE_BUSY, 3), Ok(()));
+        assert_eq!(refused_until(codes::FILE_BUSY, 3), Ok(()));
         assert_eq!(tries.get(), 3);
-        let missing = refused_until(protocol::OBJECT_NOT_FOUND, 3);
+        let missing = refused_until(codes::OBJECT_NOT_FOUND, 3);
         assert!(missing.is_err() && tries.get() == 1);
-        let open = refused_until(protocol::DENY_CONFLICT, usize::MAX);
+        let open = refused_until(codes::DENY_CONFLICT, usize::MAX);
         assert!(open.is_err() && tries.get() == CLOSING_TRIES);
     }
 

@@ -13,40 +13,13 @@
 //! in them, [`volume`] asks for one thing; [`files`] does what the kernel wants with that, and [`mount`]
 //! hands it through.
 
+mod codes;
 mod dsi;
+mod error;
 mod files;
 mod mount;
 mod nodes;
 pub(crate) mod protocol;
 mod volume;
 
-use std::fmt;
-
 pub(crate) use mount::AfpMount;
-
-/// Why something did not work.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum AfpError {
-    /// The server said no: what was asked, and its code (negative).
-    Refused(protocol::AfpCommand, i32),
-    /// The connection is gone.
-    Broken(String),
-    /// The server's answer makes no sense.
-    Malformed(&'static str),
-}
-
-impl fmt::Display for AfpError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(command, code) => {
-                write!(f, "the AFP server refused {command:?} with {code}")?;
-                match protocol::meaning(*code) {
-                    "" => Ok(()),
-                    meaning => write!(f, ": {meaning}"),
-                }
-            }
-            Self::Broken(why) => write!(f, "the AFP connection is gone: {why}"),
-            Self::Malformed(what) => write!(f, "the AFP server's answer makes no sense: {what}"),
-        }
-    }
-}

@@ -1,8 +1,9 @@
 //! A volume as a file system, through FUSE.
 
+use super::codes;
 use super::files::{AfpFiles, FuseResult, attributes, dot, errno, held, kind};
 use super::nodes::{inode as inode_of, number};
-use super::protocol::{self, CatalogPath};
+use super::protocol::CatalogPath;
 use super::volume::AfpVolume;
 use fuser::{
     Config, Errno, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, InitFlags,
@@ -341,7 +342,7 @@ impl Filesystem for AfpFiles {
             Ok(space) => {
                 let block = space.block.max(512);
                 let [total, free] = [space.total, space.free].map(|b| b / u64::from(block));
-                reply.statfs(total, free, free, 0, 0, block, protocol::NAME_MAX, block);
+                reply.statfs(total, free, free, 0, 0, block, codes::NAME_MAX, block);
             }
             Err(error) => reply.error(errno(&error)),
         }

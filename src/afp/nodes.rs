@@ -4,7 +4,8 @@
 //! The numbers are the server's own (CNID), except that the root is 1 for the kernel and 2 for AFP,
 //! where 1 is what lies above the root.
 
-use super::protocol::{CatalogPath, FileParameters, ROOT};
+use super::codes::ROOT;
+use super::protocol::{CatalogPath, FileParameters};
 use fuser::INodeNo;
 use std::collections::HashMap;
 

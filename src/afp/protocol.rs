@@ -3,161 +3,18 @@
 //! Every number is big-endian. Names are UTF-8; a slash is an ordinary character in them and a
 //! colon is not, the other way round than here, so that the two are swapped at this border.
 
+mod fields;
 mod reply;
 
+pub(crate) use fields::{FileParameters, Space, Unix};
 pub(crate) use reply::check;
 pub(super) use reply::{created, described, listed, opened, space, volume, written};
 
-/// Number of the directory at the root of every volume.
-pub(crate) const ROOT: u32 = 2;
-
-/// Longest name, bytes.
-pub(super) const NAME_MAX: u32 = 255;
-
-/// A code that is no failure: the file ends before what was asked for does.
-pub(super) const EOF: i32 = -5009;
-
-/// Codes that something is made of.
-pub(super) const ACCESS_DENIED: i32 = -5000;
-pub(super) const DENY_CONFLICT: i32 = -5006;
-pub(super) const DIRECTORY_NOT_EMPTY: i32 = -5007;
-pub(super) const DISK_FULL: i32 = -5008;
-pub(super) const FILE_BUSY: i32 = -5010;
-pub(super) const OBJECT_EXISTS: i32 = -5017;
-pub(super) const OBJECT_NOT_FOUND: i32 = -5018;
-pub(super) const CALL_NOT_SUPPORTED: i32 = -5024;
-pub(super) const OBJECT_TYPE: i32 = -5025;
-pub(super) const TOO_MANY_FILES: i32 = -5026;
-pub(super) const DIRECTORY_NOT_FOUND: i32 = -5029;
-pub(super) const VOLUME_LOCKED: i32 = -5031;
-pub(super) const OBJECT_LOCKED: i32 = -5032;
-
-/// What a code means; empty: it is not one that is met here.
-pub(super) fn meaning(code: i32) -> &'static str {
-    match code {
-        ACCESS_DENIED => "access denied",
-        -5002 => "it does not let guests in",
-        -5003 => "it does not speak this version",
-        DENY_CONFLICT => "another one has it open",
-        DIRECTORY_NOT_EMPTY => "the directory is not empty",
-        DISK_FULL => "the disk is full",
-        FILE_BUSY => "the file is open",
-        -5014 => "it does not say why",
-        OBJECT_EXISTS => "it is there already",
-        OBJECT_NOT_FOUND => "it is not there",
-        -5019 => "a parameter is wrong",
-        -5023 => "the user is not let in",
-        CALL_NOT_SUPPORTED => "it cannot do that",
-        OBJECT_TYPE => "it is of another kind",
-        TOO_MANY_FILES => "too many files are open",
-        -5027 => "it is going down",
-        DIRECTORY_NOT_FOUND => "the directory is not there",
-        VOLUME_LOCKED => "the volume is read-only",
-        OBJECT_LOCKED => "it is locked",
-        _ => "",
-    }
-}
-
-/// What can be asked, by its number.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[repr(u8)]
-pub(crate) enum AfpCommand {
-    /// Ends the use of a volume.
-    CloseVol = 2,
-    /// Closes a file.
-    CloseFork = 4,
-    /// Makes a directory.
-    CreateDir = 6,
-    /// Makes an empty file.
-    CreateFile = 7,
-    /// Removes a file, or a directory that is empty.
-    Delete = 8,
-    /// Describes a volume.
-    GetVolParms = 17,
-    /// Says who we are.
-    Login = 18,
-    /// Says goodbye.
-    Logout = 20,
-    /// Gives a file or directory another place and name.
-    MoveAndRename = 23,
-    /// Begins the use of a volume.
-    OpenVol = 24,
-    /// Opens a file.
-    OpenFork = 26,
-    /// Sets a file's length.
-    SetForkParms = 31,
-    /// Describes a file or directory.
-    GetFileDirParms = 34,
-    /// Sets times and privileges.
-    SetFileDirParms = 35,
-    /// Reads.
-    ReadExt = 60,
-    /// Writes.
-    WriteExt = 61,
-    /// Lists a directory.
-    EnumerateExt2 = 68,
-    /// Makes a directory last.
-    SyncDir = 78,
-    /// Makes a file last.
-    SyncFork = 79,
-}
-
-/// Bits that ask for something about a file or directory. Those that are 8 and lower or 13 and
-/// higher mean the same for both.
-const MODIFIED: u16 = 1 << 3;
-const FINDER: u16 = 1 << 5;
-const NODE: u16 = 1 << 8;
-const FILE_LENGTH: u16 = 1 << 11;
-const NAME: u16 = 1 << 13;
-const UNIX: u16 = 1 << 15;
-
-/// What is asked for about every file, and about every directory.
-pub(super) const OF_FILE: u16 = MODIFIED | NODE | FILE_LENGTH | UNIX;
-pub(super) const OF_DIRECTORY: u16 = MODIFIED | NODE | UNIX;
-
-/// Bits that ask about a volume: its number; free, all (bytes) and the block size.
-const VOLUME_ID: u16 = 1 << 5;
-const VOLUME_SPACE: u16 = 1 << 9 | 1 << 10 | 1 << 11;
-
-/// Seconds from 1970 to 2000, where AFP's time begins.
-const EPOCH: i64 = 946_684_800;
-
-/// Says that a name is in UTF-8.
-const UTF8: u32 = 0x0800_0103;
-
-/// A name in UTF-8, on the wire.
-const UTF8_NAME: u8 = 3;
-
-/// What makes a file a symbolic link: its type and who made it, in Finder's words.
-const SYMBOLIC_LINK: &[u8; 8] = b"slnkrhap";
-
-/// What a file or directory is.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct FileParameters {
-    /// Its number, in the server's database of them (CNID).
-    pub(crate) id: u32,
-    /// Whether it is a directory.
-    pub(crate) is_directory: bool,
-    /// Seconds since 1970; whole ones, the protocol has no others.
-    pub(crate) modified: i64,
-    /// Bytes; 0 for a directory.
-    pub(crate) length: u64,
-    /// Owner and mode.
-    pub(crate) unix: Unix,
-    /// Empty where it was not asked for.
-    pub(crate) name: String,
-}
-
-/// Owner, group and mode, the file's type among its bits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Unix {
-    /// User.
-    pub(crate) uid: u32,
-    /// Group.
-    pub(crate) gid: u32,
-    /// As `st_mode` in stat(2).
-    pub(crate) mode: u32,
-}
+use super::codes::{AfpCommand, ROOT};
+use fields::{
+    EPOCH, FILE_LENGTH, FINDER, MODIFIED, NAME, OF_DIRECTORY, OF_FILE, SYMBOLIC_LINK, UNIX, UTF8,
+    UTF8_NAME, VOLUME_ID, VOLUME_SPACE, swapped,
+};
 
 /// What is to be changed about a file or directory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -168,17 +25,6 @@ pub(crate) struct ParameterChange {
     pub(crate) unix: Option<Unix>,
     /// The file's content becomes the target of a symbolic link, which it becomes.
     pub(crate) link: bool,
-}
-
-/// Room on a volume, bytes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Space {
-    /// Free.
-    pub(crate) free: u64,
-    /// All.
-    pub(crate) total: u64,
-    /// Of one block.
-    pub(crate) block: u32,
 }
 
 /// A request that is being put together.
@@ -237,16 +83,6 @@ impl AfpRequest {
     pub(super) fn bytes(&self) -> &[u8] {
         &self.0
     }
-}
-
-/// `:` for `/` and the other way round.
-fn swapped(name: &str) -> String {
-    let swap = |c| match c {
-        ':' => '/',
-        '/' => ':',
-        other => other,
-    };
-    name.chars().map(swap).collect()
 }
 
 /// Where something is: a directory by its number, and a name in it.

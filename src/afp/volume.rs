@@ -1,9 +1,10 @@
 //! One volume of a server, one request at a time.
 
-use super::AfpError;
+use super::codes::{self, AfpCommand};
 use super::dsi::Session;
+use super::error::AfpError;
 use super::protocol::{
-    self, AfpCommand, CatalogPath, FileParameters, ParameterChange, Space, catalog, fork, session,
+    self, CatalogPath, FileParameters, ParameterChange, Space, catalog, fork, session,
 };
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -78,7 +79,7 @@ impl AfpVolume {
                     more => entries.extend(more),
                 },
                 // There is no entry of that number: it was the last one.
-                Err(AfpError::Refused(_, protocol::OBJECT_NOT_FOUND)) => break,
+                Err(AfpError::Refused(_, codes::OBJECT_NOT_FOUND)) => break,
                 Err(error) => return Err(error),
             }
         }

@@ -124,7 +124,7 @@ impl LimitedBy {
             Self::Generator => "load generator",
             Self::OneCpu => "one CPU",
             Self::AllCpus => "all CPUs",
-            Self::NoSinglePart => "no single part",
+            Self::NoSinglePart => "no single bottleneck",
         }
     }
 }

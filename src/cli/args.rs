@@ -3,9 +3,10 @@
 use crate::session::machines::{MachineOptions, SshOptions};
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
-
+use clap::{Args, Command, CommandFactory, Parser, Subcommand};
 use clap_complete::Shell;
+
+use crate::tools;
 
 mod lab;
 
@@ -22,10 +23,9 @@ Exit codes:
   3  refused, nothing was touched        7  worse than allowed (only gate)
                                        130  interrupted; what was measured is kept";
 
-/// Which storage configuration should I choose, and how sure can I be?
-#[derive(Debug, Parser)]
-#[command(name = "stackrace", version, after_help = EXIT_CODES, max_term_width = 100)]
-pub(super) struct Arguments {
+/// What every command takes.
+#[derive(Debug, Args)]
+pub(super) struct Common {
     /// Where runs are kept [default: $XDG_STATE_HOME/stackrace or ~/.local/state/stackrace]
     #[arg(long, global = true, value_name = "DIR", env = "STACKRACE_STORE")]
     pub(super) store: Option<PathBuf>,
@@ -35,8 +35,26 @@ pub(super) struct Arguments {
     /// When to use colour
     #[arg(long, global = true, value_enum, default_value_t = Colour::Auto)]
     pub(super) colour: Colour,
+}
+
+/// Which storage configuration should I choose, and how sure can I be?
+#[derive(Debug, Parser)]
+#[command(name = "stackrace", version, after_help = EXIT_CODES, max_term_width = 100)]
+pub(super) struct Arguments {
+    #[command(flatten)]
+    pub(super) common: Common,
     #[command(subcommand)]
     pub(super) verb: Verb,
+}
+
+impl Arguments {
+    /// Everything that can be typed: our own commands, and one for each classic tool.
+    pub(super) fn whole() -> Command {
+        tools::ALL.iter().fold(Self::command(), |all, tool| {
+            let command = Command::new(tool.name);
+            all.subcommand((tool.command.arguments)(command))
+        })
+    }
 }
 
 /// When to use colour.
@@ -53,23 +71,14 @@ pub(super) enum Colour {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Run bonnie++ 2.00 or 1.03 on a directory, with its options and its output
-    #[command(name = "bonnie++", disable_help_flag = true)]
-    Bonnie(Bonnie),
-    /// Coordinator existing directories against each other, now, without root or a study file
+    /// Compare existing directories, now, without root or a study file
     Compare(Compare),
-    /// Do what a job file of fio says, or options of fio, with its files and its output
-    #[command(disable_help_flag = true)]
-    Fio(Fio),
     /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
     Lab(Lab),
     /// Put one workload on one directory, file or device, once, now, and show what was measured
     Load(Load),
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
-    /// PostMark 1.51 as a drop-in: its command language, its output; reads commands from standard
-    /// input, as PostMark does, after CONFIG or .pmrc
-    Postmark(Postmark),
     /// Show what a study would do: configurations, commands, bytes, disk, time. Touches nothing
     Plan(Plan),
     /// Go on with a run that was interrupted, killed, or ended by a crash
@@ -107,9 +116,6 @@ pub(super) enum Verb {
         #[command(subcommand)]
         verb: AgentVerb,
     },
-    /// Do what sysbench's fileio test does, with its options, in the current directory
-    #[command(disable_help_flag = true)]
-    Sysbench(Sysbench),
     /// Print shell completions
     Completions {
         /// For which shell
@@ -178,18 +184,6 @@ impl Reach {
     }
 }
 
-/// `stackrace bonnie++`.
-#[derive(Debug, Args)]
-pub(super) struct Bonnie {
-    /// The options of bonnie++; --help lists them
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "OPTIONS"
-    )]
-    pub(super) words: Vec<std::ffi::OsString>,
-}
-
 /// `stackrace compare`.
 #[derive(Debug, Args)]
 pub(super) struct Compare {
@@ -224,18 +218,6 @@ pub(super) struct Compare {
     pub(super) output: Output,
 }
 
-/// `stackrace fio`.
-#[derive(Debug, Args)]
-pub(super) struct Fio {
-    /// As fio takes them: job files, and options; --help lists them
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "WORDS"
-    )]
-    pub(super) words: Vec<String>,
-}
-
 /// `stackrace load`.
 #[derive(Debug, Args)]
 pub(super) struct Load {
@@ -260,54 +242,6 @@ pub(super) struct Load {
     #[arg(long)]
     pub(super) cold: bool,
 }
-
-/// `stackrace postmark`.
-#[derive(Debug, Args)]
-#[command(after_long_help = POSTMARK)]
-pub(super) struct Postmark {
-    /// A file of PostMark commands, obeyed before standard input is read [default: .pmrc if there
-    /// is one]
-    #[arg(value_name = "CONFIG")]
-    pub(super) configuration: Option<PathBuf>,
-    /// Whose reports to print: 1.51 gives two numbers of deletion wrongly
-    #[arg(long = "as", value_name = "VERSION", value_enum, default_value_t = PostmarkVersion::Last)]
-    pub(super) version: PostmarkVersion,
-    /// After each report, say on standard error what it is in real time, with latencies
-    #[arg(long)]
-    pub(super) real_time: bool,
-}
-
-/// Whose reports.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-pub(super) enum PostmarkVersion {
-    /// Of August 2001.
-    #[value(name = "1.51")]
-    First,
-    /// The last one.
-    #[value(name = "1.53")]
-    Last,
-}
-
-/// The commands of PostMark, shown under `stackrace postmark --help`.
-const POSTMARK: &str = "\
-Commands, one a line:
-  set size LOW [HIGH]       bytes of a file, below HIGH when made [500 10000]
-  set number N              files in the beginning [500]
-  set seed N                seed of everything random [42]
-  set transactions N        transactions, two operations each [500]
-  set location DIR [WEIGHT] where files are made; +DIR adds one, -DIR takes one away
-  set subdirectories N      directories they are spread over, if more than one [0]
-  set read N, set write N   bytes of one read, of one write [512]
-  set buffering true|false  through the C library's buffer, or a system call per block [true]
-  set bias read N           of ten transactions so many read, the others append; -1: neither [5]
-  set bias create N         of ten so many create, the others delete; -1: neither [5]
-  set report verbose|terse  which report [verbose]
-  run [FILE]                one run; the report is appended to FILE
-  load FILE, show [FILE]    read commands; show the configuration
-  help [WORD], ?            list the commands
-  !COMMAND                  hand COMMAND to the shell; its output follows when it has ended
-  quit, exit                end
-Files are made in a directory of our own, .stackrace-postmark-…, in each location.";
 
 /// What is asked of a verdict.
 #[derive(Debug, Args)]
@@ -411,8 +345,7 @@ pub(super) struct Report {
     /// The run: its id, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
-    /// terminal, markdown, csv, json, html
-    #[arg(long, short, default_value = "terminal")]
+    #[arg(long, short, default_value = "terminal", help = crate::report::names())]
     pub(super) format: String,
     /// Write here instead of printing
     #[arg(long, short, value_name = "FILE")]
@@ -459,8 +392,7 @@ pub(super) struct Ask {
 pub(super) struct Published {
     /// Which; without it, the list
     pub(super) name: Option<String>,
-    /// terminal, markdown, csv, json
-    #[arg(long, short, default_value = "terminal")]
+    #[arg(long, short, default_value = "terminal", help = crate::report::PUBLISHED_FORMS.join(", "))]
     pub(super) format: String,
 }
 
@@ -577,18 +509,6 @@ Exit codes:
   5  a trial of it failed
   6  undecided: neither can be excluded (0 with --undecided pass)
   7  shown to be worse by more than that";
-
-/// `stackrace sysbench`.
-#[derive(Debug, Args)]
-pub(super) struct Sysbench {
-    /// As sysbench takes them: options, the test `fileio`, and prepare, run, cleanup or help
-    #[arg(
-        trailing_var_arg = true,
-        allow_hyphen_values = true,
-        value_name = "WORDS"
-    )]
-    pub(super) words: Vec<String>,
-}
 
 /// `stackrace serve`.
 #[derive(Debug, Args)]

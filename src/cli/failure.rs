@@ -1,6 +1,6 @@
 //! Exit codes of commands that end well and still have something to say.
 
-pub(super) use crate::session::Failure;
+pub(super) use crate::failure::{Failure, INTERRUPTED};
 
 /// This machine cannot do it.
 pub(super) const UNABLE: u8 = 4;
@@ -10,5 +10,3 @@ pub(super) const TRIAL_FAILED: u8 = 5;
 pub(super) const UNDECIDED: u8 = 6;
 /// Shown to be worse than allowed (only `gate`).
 pub(super) const WORSE: u8 = 7;
-/// Interrupted.
-pub(super) const INTERRUPTED: u8 = 130;

@@ -3,7 +3,6 @@
 mod afp;
 mod answer;
 mod args;
-mod bonnie;
 mod clean;
 mod compare;
 mod diff;
@@ -11,14 +10,12 @@ mod engine;
 mod export;
 mod failure;
 mod fault;
-mod fio;
 mod gate;
 mod import;
 mod interrupt;
 mod lab;
 mod load;
 mod plan;
-mod postmark;
 mod progress;
 mod published;
 mod report;
@@ -26,7 +23,6 @@ mod run;
 mod serve;
 mod setting;
 mod show;
-mod sysbench;
 mod terminal;
 mod verdict;
 mod words;
@@ -34,24 +30,25 @@ mod words;
 use std::io::IsTerminal;
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser};
+use clap::{ArgMatches, FromArgMatches};
 
-use args::{Arguments, Colour, Verb};
+use args::{Arguments, Colour, Common, Verb};
 use failure::Failure;
 use setting::{Setting, default_store, variable};
-use terminal::{error, print};
+use terminal::{error, print, print_on};
 
 use crate::agent::program::Program;
 use crate::agent::worker;
-use crate::session::Context;
 use crate::session::worker::StudyWorker;
+use crate::session::{self, Context};
+use crate::tools::{self, Console, Tool};
 
 /// Runs the program.
 pub(crate) fn main() -> ExitCode {
     // A limit on the size of files is an error that says so, and no sudden end.
     stackrace_engine::limit::fail_beyond();
-    let arguments = Arguments::parse();
-    match dispatch(arguments) {
+    let matches = Arguments::whole().get_matches();
+    match dispatch(&matches) {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             error(&failure.render());
@@ -64,20 +61,22 @@ pub(crate) fn main() -> ExitCode {
 pub(crate) fn understands<'a>(words: impl Iterator<Item = &'a [u8]>) -> bool {
     use std::os::unix::ffi::OsStrExt;
     let words = words.map(std::ffi::OsStr::from_bytes);
-    Arguments::try_parse_from(std::iter::once("stackrace".as_ref()).chain(words)).is_ok()
+    let words = std::iter::once("stackrace".as_ref()).chain(words);
+    Arguments::whole().try_get_matches_from(words).is_ok()
 }
 
-fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
+fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
+    let common = Common::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
     let setting = Setting {
         session: Context {
-            store: arguments.store.or_else(default_store),
+            store: common.store.or_else(default_store),
             command: std::env::args_os()
                 .map(|word| word.to_string_lossy().into_owned())
                 .collect(),
             peers: Vec::new(),
         },
-        quiet: arguments.quiet,
-        colour: match arguments.colour {
+        quiet: common.quiet,
+        colour: match common.colour {
             Colour::Auto => {
                 std::io::stdout().is_terminal()
                     && variable("NO_COLOR").is_none_or(|value| value.is_empty())
@@ -86,17 +85,20 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
             Colour::Never => false,
         },
     };
+    if let Some((name, words)) = matches.subcommand()
+        && let Some(tool) = tools::ALL.iter().find(|tool| tool.name == name)
+    {
+        return run_tool(&setting, tool, words);
+    }
+    let arguments = Arguments::from_arg_matches(matches).unwrap_or_else(|error| error.exit());
     match arguments.verb {
         Verb::Agent { verb } => agent(verb),
-        Verb::Bonnie(verb) => bonnie::exec(&setting, verb),
         Verb::Lab(verb) => lab::exec(&setting, verb.verb),
         Verb::Load(verb) => load::exec(&setting, verb),
         Verb::Compare(verb) => compare::exec(&setting, verb),
-        Verb::Fio(verb) => fio::exec(verb),
         Verb::Run(verb) => run::exec(&setting, verb),
         Verb::Resume(verb) => run::resume(&setting, verb),
         Verb::Plan(verb) => plan::exec(&setting, verb),
-        Verb::Postmark(verb) => postmark::exec(&setting, verb),
         Verb::Report(verb) => report::exec(&setting, verb),
         Verb::Verdict(verb) => verdict::exec(&setting, verb),
         Verb::Published(verb) => published::exec(&setting, &verb),
@@ -109,14 +111,32 @@ fn dispatch(arguments: Arguments) -> Result<u8, Failure> {
         Verb::Clean(verb) => clean::exec(&setting, verb),
         Verb::Show(verb) => show::exec(verb),
         Verb::Reindex => report::reindex(&setting),
-        Verb::Sysbench(verb) => sysbench::exec(verb),
         Verb::Completions { shell } => {
             let mut text = Vec::new();
-            clap_complete::generate(shell, &mut Arguments::command(), "stackrace", &mut text);
+            clap_complete::generate(shell, &mut Arguments::whole(), "stackrace", &mut text);
             print(&String::from_utf8_lossy(&text));
             Ok(0)
         }
     }
+}
+
+/// Does what a classic tool does.
+fn run_tool(setting: &Setting, tool: &Tool, words: &ArgMatches) -> Result<u8, Failure> {
+    (tool.command.run)(
+        words,
+        &Console {
+            print,
+            print_on,
+            error,
+            variable,
+            entropy: session::entropy,
+            catch_interrupt: interrupt::catch_interrupt,
+            temporary: &|host, work| {
+                session::temporary::work(&setting.session, host, |journal, id| work(journal, id))
+            },
+            quiet: setting.quiet,
+        },
+    )
 }
 
 /// `stackrace agent`: this program on another machine.

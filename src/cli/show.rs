@@ -14,9 +14,9 @@ use crate::report::wrap;
 use crate::setting::{Fallback, Kind, SettingDoc};
 use crate::stack::{self, GivesKind, Takes};
 use crate::study;
+use crate::tools;
 use crate::unit;
 use crate::video;
-use crate::workload;
 
 const WHAT: [&str; 9] = [
     "layers",
@@ -117,7 +117,7 @@ fn gives_words(gives: GivesKind) -> &'static str {
 }
 
 fn workloads(name: Option<&str>) -> Result<String, Failure> {
-    let kinds = pick("workload", workload::ALL, name, |kind| kind.name)?;
+    let kinds = pick("workload", tools::workloads(), name, |kind| kind.name)?;
     Ok(kinds
         .into_iter()
         .map(|kind| {

@@ -11,6 +11,12 @@ pub(super) fn print(text: &str) {
     print_bytes(text.as_bytes());
 }
 
+/// Writes to standard output, and goes on where nobody reads it.
+pub(super) fn print_on(text: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+}
+
 /// Writes bytes to standard output, as [`print()`] does.
 pub(super) fn print_bytes(bytes: &[u8]) {
     let mut out = std::io::stdout().lock();

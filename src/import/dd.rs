@@ -4,8 +4,8 @@
 //! three digits; ours is bytes over seconds, of which the printed one must be the rounding. Other
 //! lines (commands, prompts) are passed over; those of a BSD `dd` are refused.
 
-use super::text::{Figures, Line, agree, bytes_of, facts, lines, number, size};
-use super::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, Line, agree, bytes_of, facts, lines, number, size};
+use crate::printed::{Imported, Importer, Misread};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "dd",

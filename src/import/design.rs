@@ -7,11 +7,11 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::{Imported, Misread};
 use crate::event::{
     ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin,
     MetricHead, Observation, RunStarted, Settled, Until, WorkloadHead,
 };
+use crate::printed::{Imported, Misread};
 
 /// One text and what was read from it.
 #[derive(Debug, Clone)]

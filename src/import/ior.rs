@@ -1,9 +1,9 @@
 //! IOR 3 and 4, its default output: one result per row of the table of results, that is per
 //! operation and iteration. The summary at the end must agree with the rows.
 
-use super::text::{Figures, Line, agree, cut, end, facts, lines, number};
-use super::{Imported, Importer, Misread};
 use crate::event::Fact;
+use crate::printed::text::{Figures, Line, agree, cut, end, facts, lines, number};
+use crate::printed::{Imported, Importer, Misread};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "ior",

@@ -4,8 +4,8 @@
 //! A test that was not run is left blank in its row, so that figures belong to their columns by
 //! where they end.
 
-use super::text::{Figures, Line, end, facts, lines, size};
-use super::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, Line, end, facts, lines, size};
+use crate::printed::{Imported, Importer, Misread};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "iozone",

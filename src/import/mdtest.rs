@@ -1,8 +1,8 @@
 //! mdtest 1.9, 3 and 4: the table of rates at the end, which has largest, smallest and mean of the
 //! iterations. The figure is the mean. `0.000` is a phase that was not run.
 
-use super::text::{Figures, Line, end, facts, lines, number};
-use super::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, Line, end, facts, lines, number};
+use crate::printed::{Imported, Importer, Misread};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "mdtest",

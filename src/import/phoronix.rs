@@ -3,9 +3,9 @@
 
 use serde::Deserialize;
 
-use super::text::{Figures, agree, cause, cut, facts, number};
-use super::{Imported, Importer, Misread};
 use crate::event::Better;
+use crate::printed::text::{Figures, agree, cause, cut, facts, number};
+use crate::printed::{Imported, Importer, Misread};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "phoronix",

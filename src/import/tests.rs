@@ -7,6 +7,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::*;
+use crate::event::Fact;
 
 /// A real output.
 fn golden(name: &str) -> String {

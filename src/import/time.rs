@@ -1,8 +1,8 @@
 //! What a timed command took: `time` of bash, of POSIX (`time -p`), and GNU time with and without
 //! `-v`. Lines of the command itself are passed over.
 
-use super::text::{Figures, Line, facts, lines, number};
-use super::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, Line, facts, lines, number};
+use crate::printed::{Imported, Importer, Misread};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "time",

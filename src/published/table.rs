@@ -1,8 +1,8 @@
 //! The figures of a study as one list, whatever form they were published in.
 
 use super::card::{Card, PublishedSource};
-use crate::classic::bonnie::{self, Column};
 use crate::event::{Better, MetricHead};
+use crate::tools::bonnie::{self, Column};
 
 /// Every figure of a study.
 #[derive(Debug, Clone, Default)]

@@ -217,6 +217,6 @@ mod tests {
     fn many_configurations_share_a_line() {
         let record = sample::record(&sample::sweep());
         let lines = limited(&audit(&record), &record.head);
-        assert_eq!(lines, ["all 24 configurations: no single part"]);
+        assert_eq!(lines, ["all 24 configurations: no single bottleneck"]);
     }
 }

@@ -38,7 +38,7 @@ pub(crate) trait ReportForm: Sync {
     fn name(&self) -> &'static str;
     /// What it is for, one clause.
     fn summary(&self) -> &'static str;
-    /// How a file of it ends, without the dot.
+    /// The extension of its files, without the dot.
     fn extension(&self) -> &'static str;
     /// The whole report.
     fn render(&self, record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<u8>;
@@ -72,7 +72,7 @@ impl Default for ReportOptions {
     }
 }
 
-/// Every form, alphabetical.
+/// Every form, alphabetical, in one line each: the only place a new one is registered.
 pub(crate) const ALL: &[&dyn ReportForm] = &[
     &csv::Csv,
     &html::Html,
@@ -80,6 +80,12 @@ pub(crate) const ALL: &[&dyn ReportForm] = &[
     &markdown::Markdown,
     &terminal::Terminal,
 ];
+
+/// Their names, for help texts.
+pub(crate) fn names() -> String {
+    let names: Vec<&str> = ALL.iter().map(|report| report.name()).collect();
+    names.join(", ")
+}
 
 /// The form of that name.
 pub(crate) fn by_name(name: &str) -> Option<&'static dyn ReportForm> {

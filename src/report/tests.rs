@@ -45,6 +45,51 @@ fn the_list_is_alphabetical_and_every_form_is_named() {
     assert!(by_name("pdf").is_none());
 }
 
+/// Source files below a directory, those of tests left out.
+fn sources(dir: &std::path::Path) -> Vec<std::path::PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            found.extend(sources(&path));
+        } else if path.extension().is_some_and(|end| end == "rs") && !path.ends_with("tests.rs") {
+            found.push(path);
+        }
+    }
+    found
+}
+
+/// A report is in the files that its how-to names, and in no others.
+#[test]
+fn the_how_to_names_every_file_of_a_report() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = include_str!("../../docs/howto/add-a-report.md");
+    let quoted = page.split('`').skip(1).step_by(2);
+    let files: Vec<&str> = quoted.filter(|word| word.starts_with("src/")).collect();
+    assert_eq!(files, ["src/report/NAME.rs", "src/report/mod.rs"]);
+    let sources = sources(&root.join("src"));
+    for report in ALL {
+        let name = report.name();
+        // `html::Html`, and where the struct itself is.
+        let (first, rest) = name.split_at(1);
+        let of_type = format!("{}{rest}", first.to_uppercase());
+        let words = [format!("{name}::{of_type}"), format!("struct {of_type};")];
+        let mut holders: Vec<String> = sources
+            .iter()
+            .filter(|path| {
+                let text = std::fs::read_to_string(path).unwrap();
+                words.iter().any(|word| text.contains(word))
+            })
+            .map(|path| path.strip_prefix(root).unwrap().display().to_string())
+            .map(|path| path.replace(&format!("{name}/mod.rs"), &format!("{name}.rs")))
+            .collect();
+        holders.sort();
+        let mut expected: Vec<String> = files.iter().map(|f| f.replace("NAME", name)).collect();
+        expected.sort();
+        assert_eq!(holders, expected, "{name}");
+    }
+}
+
 #[test]
 fn the_same_record_gives_the_same_bytes() {
     for (sample, record) in records() {

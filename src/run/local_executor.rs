@@ -4,10 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::executor::{Broken, Watcher};
-use super::interrupt::Interrupt;
 use crate::agent::remote_host::Peer;
 use crate::event::Event;
 use crate::host::Host;
+use crate::interrupt::Interrupt;
 use crate::journal::Journal;
 use crate::stack::StandingStack;
 use crate::study::Study;

@@ -45,7 +45,7 @@ impl Executor for LocalExecutor<'_> {
         let mut standing = std::mem::take(&mut self.standing);
         standing.sort_by_key(|(configuration, _)| *configuration);
         for (configuration, stack) in standing {
-            // The ledger may be broken already: everything is torn down all the same.
+            // Also where the coordinator is lost and nothing can be reported any more.
             let torn_down = self.tear_down(0, configuration, stack);
             ended = ended.and(torn_down);
         }
@@ -184,7 +184,7 @@ impl LocalExecutor<'_> {
             }),
             Err(error) => {
                 let text = format!(
-                    "cannot tear down the stack: {error}; this is tried again before the next trial, and by `stackrace clean`"
+                    "cannot tear down the stack: {error}; the next trial and `stackrace clean` try again"
                 );
                 let text = self.of(configuration, &text);
                 self.watcher.warned(&text);

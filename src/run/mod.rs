@@ -10,7 +10,6 @@
 
 mod coordinator;
 mod executor;
-mod interrupt;
 mod ledger;
 mod local_executor;
 mod local_turn;
@@ -23,9 +22,9 @@ mod tests;
 mod trial;
 pub(crate) mod turns;
 
+pub(crate) use crate::interrupt::Interrupt;
 pub(crate) use coordinator::{Coordinator, Reason};
 pub(crate) use executor::{Broken, Executor, TrialStart, Watcher};
-pub(crate) use interrupt::Interrupt;
 pub(crate) use ledger::{Ledger, SharedLedger};
 pub(crate) use local_executor::LocalExecutor;
 pub(crate) use remote_executor::{RemoteExecutor, RemoteWorker};

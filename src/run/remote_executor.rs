@@ -7,12 +7,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
-use super::interrupt::Interrupt;
 use super::ledger::SharedLedger;
 use crate::agent::connection::{ConnectionError, Conversation};
 use crate::agent::message::Turn;
 use crate::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
 use crate::event::Event;
+use crate::interrupt::Interrupt;
 use crate::study::Study;
 
 /// How long a worker is listened to before it is checked whether the turn is to be interrupted.

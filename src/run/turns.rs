@@ -6,11 +6,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
 use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
-use super::interrupt::Interrupt;
 use crate::agent::connection::Replies;
 use crate::agent::message::Turn;
 use crate::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
 use crate::event::Event;
+use crate::interrupt::Interrupt;
 use crate::verdict::Verdict;
 
 /// Says to the coordinator what happens.

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::context::Context;
-use super::failure::Failure;
 use super::temporary;
+use crate::failure::Failure;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::{self, GROUND, Journal, JournalError, Undo};

@@ -9,10 +9,10 @@ use std::sync::Arc;
 
 use super::context::Context;
 use super::execute::{self, FinishedRun};
-use super::failure::Failure;
 use super::observer::Observer;
 use super::probe::{self, PROBE_BYTES};
 use super::study_file::{self, Overrides};
+use crate::failure::Failure;
 use crate::host::{Host, MountInfo, local::LocalHost};
 use crate::observe;
 use crate::purpose::{self, Pace, Purpose};

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::failure::Failure;
 use crate::agent::remote_host::Peer;
+use crate::failure::Failure;
 use crate::host::Host;
 use crate::host::local::{LocalHost, Sink};
 use crate::record::Store;

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use super::context::{Context, entropy};
-use super::failure::Failure;
 use super::observer::{Observer, WatchedRun};
 use super::preflight;
 use crate::event::{ConfigurationHead, Event, FORMAT, Fact, RunStarted};
+use crate::failure::Failure;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::observe;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use super::context::{Context, entropy};
 use super::execute::{FinishedRun, unrecorded};
-use super::failure::Failure;
 use crate::event::Event;
+use crate::failure::Failure;
 use crate::import::{self, Source};
 use crate::record::{Record, RecordError, Store, run_id};
 use crate::run::{Ledger, Reason, SharedLedger};

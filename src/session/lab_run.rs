@@ -6,13 +6,13 @@ use std::sync::{Arc, OnceLock};
 
 use super::context::Context;
 use super::execute::FinishedRun;
-use super::failure::Failure;
 use super::observer::Observer;
 use super::places::{self, PlacesRun, ReadyPlace, assignment};
 use super::resume::Stopped;
 use super::study_file::part;
 use super::temporary;
 use crate::event::{Event, Fact};
+use crate::failure::Failure;
 use crate::host::{Host, LabDisk, local::LocalHost};
 use crate::lab::image::Image;
 use crate::lab::machine::{self, Accelerator, Description, LabMachine, MachineSite, SCRATCH_DIR};

@@ -4,13 +4,13 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::context::{Context, entropy};
-use super::failure::Failure;
 use super::machines::{self, MachineOptions, cleaned, unable};
 use super::peers::{self, ConnectedPeer};
 use crate::agent::message::{CleanAnswer, PeerAddress};
 use crate::agent::remote_host::RemoteHost;
 use crate::agent::router::Router;
 use crate::agent::ssh::Remote;
+use crate::failure::Failure;
 use crate::host::{Host, HostError};
 
 /// What was done on each machine with its peers, or on this one with them.

@@ -10,13 +10,13 @@ use rustix::fs::Access;
 use stackrace_engine::{ContentLedger, Control, PhaseEnd, PhaseOutcome, residency};
 
 use super::context::Context;
-use super::failure::Failure;
 use super::load_target::LoadTarget;
 use super::temporary;
 use crate::event::MetricHead;
+use crate::failure::Failure;
 use crate::host::{Host, local::LocalHost};
+use crate::interrupt::Interrupt;
 use crate::journal::{Journal, Undo};
-use crate::run::Interrupt;
 use crate::setting::Settings;
 use crate::unit;
 use crate::workload::{Place, Workload, WorkloadKind};

@@ -5,7 +5,7 @@ use std::io::{Seek, SeekFrom};
 use std::os::unix::fs::FileTypeExt;
 use std::path::{Path, PathBuf};
 
-use super::failure::Failure;
+use crate::failure::Failure;
 
 /// What a load is put on.
 #[derive(Debug)]

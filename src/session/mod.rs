@@ -10,7 +10,6 @@ pub(crate) mod clean;
 pub(crate) mod compare;
 mod context;
 pub(crate) mod execute;
-mod failure;
 pub(crate) mod import;
 pub(crate) mod lab_run;
 pub(crate) mod leftovers;
@@ -29,6 +28,5 @@ pub(crate) mod worker;
 
 pub(crate) use context::{Context, entropy};
 pub(crate) use execute::FinishedRun;
-pub(crate) use failure::Failure;
 pub(crate) use observer::{Observer, WatchedRun};
 pub(crate) use resume::Stopped;

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::failure::Failure;
+use crate::failure::Failure;
 use crate::record::NowFile;
 use crate::run::{Interrupt, SharedLedger, Watcher};
 

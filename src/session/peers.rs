@@ -8,13 +8,13 @@ use std::net::IpAddr;
 use std::path::Path;
 use std::sync::Arc;
 
-use super::failure::Failure;
 use super::machines::{MachineOptions, SshOptions, unable};
 use crate::agent::message::PeerAddress;
 use crate::agent::remote_host::RemoteHost;
 use crate::agent::router::Router;
 use crate::agent::ssh::{Remote, Way};
 use crate::event::Fact;
+use crate::failure::Failure;
 use crate::host::Host;
 use crate::journal::BOOT;
 use crate::record::Record;

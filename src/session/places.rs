@@ -4,7 +4,6 @@ use std::sync::{Arc, OnceLock};
 
 use super::context::Context;
 use super::execute::{self, FinishedRun};
-use super::failure::{Failure, FailureKind};
 use super::observer::Observer;
 use super::resume::Stopped;
 use crate::agent::connection::Connection;
@@ -12,6 +11,7 @@ use crate::agent::message::{
     Assignment, COORDINATOR, PeerAddress, TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
 use crate::event::Fact;
+use crate::failure::{Failure, FailureKind};
 use crate::journal::Journal;
 use crate::record::Store;
 use crate::run::{Interrupt, RemoteExecutor, RemoteWorker, SharedLedger};

@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::context::Context;
-use super::failure::Failure;
+use crate::failure::Failure;
 use crate::host::plan::{Fault, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;

@@ -7,8 +7,8 @@ use stackrace_engine::files::{AtEnd, CurrentNames, FileSet, Pass, VisitOrder};
 use stackrace_engine::spec::{Content, IoTarget};
 
 use super::context::Context;
-use super::failure::Failure;
 use super::temporary;
+use crate::failure::Failure;
 use crate::host::{Host, local::LocalHost};
 use crate::journal::{Journal, Undo};
 use crate::purpose::Pace;

@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use super::failure::Failure;
+use crate::failure::Failure;
 use crate::setting::{Refusal, nearest};
 use crate::study::{self, HOST, Kinds, SYSTEM, Study};
 

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use super::context::{Context, entropy};
-use super::failure::Failure;
+use crate::failure::Failure;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::stack;

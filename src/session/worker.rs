@@ -4,7 +4,6 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::context::{Context, entropy};
-use super::failure::Failure;
 use super::{clean, preflight, study_file, temporary};
 use crate::agent::connection::{Connection, Task};
 use crate::agent::message::{
@@ -13,6 +12,7 @@ use crate::agent::message::{
 use crate::agent::remote_host::Peer;
 use crate::agent::worker::{Duties, WorkerRefusal};
 use crate::event::Event;
+use crate::failure::Failure;
 use crate::host::Host;
 use crate::journal::{GROUND, Journal, Undo};
 use crate::observe;

@@ -19,7 +19,7 @@ impl Kinds<'static> {
     pub(crate) fn real() -> Self {
         Self {
             layers: crate::stack::ALL,
-            workloads: crate::workload::ALL,
+            workloads: crate::tools::workloads(),
         }
     }
 }

@@ -1,10 +1,10 @@
 //! What the classic tools print and are told.
 
-use crate::classic::bonnie;
-use crate::classic::fio::{self, Place, Sections};
-use crate::classic::postmark::language::{Answer, From, Settings};
-use crate::classic::postmark::{metrics, parse, values};
-use crate::classic::sysbench;
+use crate::tools::bonnie;
+use crate::tools::fio::{self, Place, Sections};
+use crate::tools::postmark::language::{Answer, From, Settings};
+use crate::tools::postmark::{metrics, parse, values};
+use crate::tools::sysbench;
 
 /// PostMark's reports: figures that can be figures, or a place. PostMark's commands: every line
 /// means something, and leaves a configuration that can be run.

@@ -2,6 +2,7 @@
 
 use crate::event::{Event, FORMAT, LogLine, RunStarted};
 use crate::import::{self, Source};
+use crate::printed::Imported;
 use crate::record::Record;
 
 /// Configurations, workloads and rounds of a design that is reported on.
@@ -10,7 +11,7 @@ const REPORTED_MAX: usize = 60;
 /// A text, taken for that of each tool and as it is recognised.
 pub fn import(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    for importer in import::ALL {
+    for importer in import::all() {
         read(&text, Some(importer.name));
     }
     read(&text, None);
@@ -39,7 +40,7 @@ fn read(text: &str, tool: Option<&str>) {
         return;
     }
     let half = results.len() / 2;
-    let source = |name: &str, results: &[import::Imported]| Source {
+    let source = |name: &str, results: &[Imported]| Source {
         name: Some(name.to_owned()),
         file: "a.txt".to_owned(),
         stem: "a".to_owned(),

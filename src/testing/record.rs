@@ -90,10 +90,13 @@ pub(super) fn reported(record: &Record) {
             "json" => json(&text(false), record),
             "html" => html(&text(false)),
             "markdown" => markdown(&text(false)),
-            _ => [false, true]
-                .map(|colour| terminal(&text(colour), colour))
-                .into_iter()
-                .collect(),
+            "terminal" => {
+                for colour in [false, true] {
+                    terminal(&text(colour), colour);
+                }
+            }
+            // Of a form that is not known here, only that it can be rendered.
+            _ => drop(text(false)),
         }
     }
 }

@@ -417,7 +417,7 @@ fn one_imported_result_each_gives_a_ratio_and_no_interval() {
         verdict.sentence,
         "Imported, not measured here: b against a: ratio 1.30; one run each, so no interval."
     );
-    assert!(verdict.notes[0].contains("nor made in turn"));
+    assert!(verdict.notes[0].contains("nor measured in turn"));
 }
 
 /// The figures of both sides drift together: pairing them by number would find a difference that
@@ -487,7 +487,7 @@ fn unequal_numbers_of_imported_results_are_all_used() {
     assert!(
         several
             .sentence
-            .contains("a has the best figure; as parts of it: b 0.50, c 0.25"),
+            .contains("a is best; relative to it: b 0.50, c 0.25"),
         "{}",
         several.sentence
     );

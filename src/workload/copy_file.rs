@@ -14,8 +14,8 @@ use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT};
 use super::block::{content, size};
+use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use super::metric::{self, Figure};
-use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;

@@ -8,9 +8,9 @@ use stackrace_engine::tree;
 use stackrace_engine::{Op, PhaseOutcome};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
+use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use super::metric::{self, Figure, Latency};
 use super::tree::{FROM, HELD, INVENTED, Source};
-use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
 use crate::setting::SettingDoc;
 

@@ -9,10 +9,10 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::{Op, PhaseOutcome, tree};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
+use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use super::metric::{self, Figure};
 use super::read_file::{bring, real_file};
 use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
-use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;

@@ -5,9 +5,9 @@
 
 use stackrace_engine::PhaseOutcome;
 
+use super::kind::{Cost, Place, Trouble, Workload, WorkloadKind};
 use super::pools::{self, Background, Pool};
 use super::tree::Source;
-use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
 use crate::host::argv;
 use crate::setting::SettingDoc;

@@ -9,9 +9,9 @@ use stackrace_engine::PhaseOutcome;
 use stackrace_engine::files::AtEnd;
 use stackrace_engine::tree::{self, COPY_BUFFER_BYTES, CopyMethod, CopyStyle};
 
+use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use super::pools::{self, Background, Pool};
 use super::tree::Source;
-use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
 use crate::host::{Filling, argv};
 

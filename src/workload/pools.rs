@@ -9,9 +9,9 @@ use std::time::Duration;
 
 use stackrace_engine::{PhaseEnd, PhaseOutcome, Slice};
 
+use super::kind::{Bare, Place, SLICE_NS, Trouble, trouble};
 use super::metric;
 use super::tree::{FROM, HELD, INVENTED, Source};
-use super::{Bare, Place, SLICE_NS, Trouble, trouble};
 use crate::event::{Better, MetricHead};
 use crate::host::{argv, udev::create_pool};
 use crate::setting::SettingDoc;

@@ -8,8 +8,8 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{self as word, block_size, fsync_every, time};
 use super::block::{BlockIo, Frame, access};
+use super::kind::{Cost, Place, Trouble, Workload, WorkloadKind};
 use super::metric::{self, Figure, Latency};
-use super::{Cost, Place, Trouble, Workload, WorkloadKind};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;

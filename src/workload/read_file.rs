@@ -12,9 +12,9 @@ use stackrace_engine::{Op, PhaseOutcome};
 
 use super::block::words::{COMPRESS_RATIO, CONTENT, DIRECT, block_size};
 use super::block::{content, size};
+use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use super::metric::{self, Figure, Latency};
 use super::tree::alone;
-use super::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;

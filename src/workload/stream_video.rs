@@ -13,9 +13,9 @@ use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
 
 use super::block::at_least_one;
 use super::block::words::{QUEUE_DEPTH, block_size, time};
+use super::kind::{Cost, Place, Trouble, Workload, WorkloadKind, trouble};
 use super::metric::{self, Latency};
 use super::sustained::{WINDOW_NS, slowest};
-use super::{Cost, Place, Trouble, Workload, WorkloadKind, trouble};
 use crate::event::MetricHead;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;

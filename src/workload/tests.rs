@@ -1,6 +1,7 @@
 //! Every workload does what it says: run small on a real directory, counted exactly.
 
 use std::collections::HashSet;
+use std::sync::OnceLock;
 use std::sync::atomic::Ordering;
 
 use stackrace_engine::tree::profile;

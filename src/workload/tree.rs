@@ -12,7 +12,7 @@ use stackrace_engine::tree::{
 
 use super::block::content;
 use super::block::words::{COMPRESS_RATIO, CONTENT};
-use super::{Cost, Place, SLICE_NS, Trouble, trouble};
+use super::kind::{Cost, Place, SLICE_NS, Trouble, trouble};
 use crate::setting::{Refusal, Setting, SettingDoc, Settings};
 use crate::unit;
 

@@ -60,7 +60,7 @@ stands() {
 # What a run put on record, but for the commands: a guest's agent says no more than 64 KiB.
 kept() {
   log=$(ls -td /root/.local/state/stackrace/runs/*/log.jsonl | head -n 1)
-  grep -E '"event":"(run-started|stack-raised)"' "$log"
+  grep -E '"event":"(run-started|stack-set-up)"' "$log"
   echo "complete $(grep '"event":"trial"' "$log" | grep -c '"ended":{"state":"complete"}')"
 }
 

@@ -1,4 +1,4 @@
-//! The state of one worker, and the loop of those that do one operation at a time.
+//! The state of one worker, and the loop for one operation at a time.
 
 use std::num::NonZeroU64;
 
@@ -12,13 +12,13 @@ use crate::spec::Durability;
 use crate::verify::ContentMismatch;
 use crate::watch::{Finish, PhaseWatch};
 
-/// How long an operation that touches bytes in use waits before it tries again, ns.
+/// Pause before an operation on bytes in use tries again, ns.
 const HELD_PAUSE_NS: u64 = 10_000;
 
 /// Which files to fsync, and when.
 #[derive(Debug)]
 pub(crate) struct Cadence {
-    /// Writes between two fsyncs; None: no fsync.
+    /// Writes between two fsyncs; `None`: no fsync.
     every: Option<NonZeroU64>,
     /// The fsync counts into the latency of the write it follows.
     in_write: bool,
@@ -45,7 +45,7 @@ impl Cadence {
         }
     }
 
-    /// A write to this file completed. Returns whether the dirty files are to be synced now.
+    /// Notes a completed write. Returns whether to sync the dirty files now.
     #[inline(always)]
     pub(crate) fn wrote(&mut self, target: u32) -> bool {
         let Some(every) = self.every else {
@@ -64,7 +64,7 @@ impl Cadence {
         true
     }
 
-    /// A file to sync, one after the other until there is none.
+    /// The next dirty file, until none is left.
     #[inline]
     pub(crate) fn take_dirty(&mut self) -> Option<u32> {
         let target = self.dirty.pop()?;
@@ -80,12 +80,12 @@ pub(crate) struct FailedOp {
     pub(crate) target: u32,
     pub(crate) offset: Option<u64>,
     pub(crate) fault: IoFailure,
-    /// What verification found, in words; empty: see `fault`.
+    /// What verification found; empty: see `fault`.
     pub(crate) finding: String,
     pub(crate) at_ns: u64,
 }
 
-/// Everything a worker changes while it runs; no other thread touches it.
+/// All state that a worker changes while it runs. No other thread touches it.
 #[derive(Debug)]
 pub(crate) struct BlockWorker<'a> {
     pub(crate) shape: OpSequence,
@@ -101,13 +101,13 @@ pub(crate) struct BlockWorker<'a> {
 }
 
 impl BlockWorker<'_> {
-    /// Keeps the first failure whole and tells everybody.
+    /// Keeps the first failure and tells all workers to stop.
     #[cold]
     pub(crate) fn fail(&mut self, op: Op, target: u32, offset: Option<u64>, fault: IoFailure) {
         self.keep(op, target, offset, fault, String::new());
     }
 
-    /// A read did not hold what it must.
+    /// A read returned wrong content.
     #[cold]
     pub(crate) fn found(&mut self, step: &BlockStep, finding: ContentMismatch) {
         let ContentMismatch { offset, detail } = finding;
@@ -138,7 +138,7 @@ impl BlockWorker<'_> {
         self.watch.halt();
     }
 
-    /// A verified read found the end of the file where something was written.
+    /// A verified read met the end of the file too early.
     #[cold]
     fn ended_early<D: IoDevice>(&mut self, device: &mut D, step: &BlockStep) {
         match device.check(step, 0) {
@@ -152,7 +152,7 @@ impl BlockWorker<'_> {
         }
     }
 
-    /// Waits until a verified operation may be issued. Returns the time, or why it may not.
+    /// Waits until a verified operation may be issued. Returns the time, or why it never will.
     #[inline(never)]
     fn prepare<D: IoDevice>(&mut self, device: &mut D, step: &BlockStep) -> Result<u64, Finish> {
         loop {
@@ -168,7 +168,7 @@ impl BlockWorker<'_> {
         }
     }
 
-    /// Syncs every file written since it was last synced. Returns the time, or `None` on failure.
+    /// Syncs every dirty file. Returns the time, or `None` on failure.
     #[inline(never)]
     fn sync_dirty<D: IoDevice>(&mut self, device: &mut D, mut last_ns: u64) -> Option<u64> {
         while let Some(target) = self.cadence.take_dirty() {
@@ -184,9 +184,9 @@ impl BlockWorker<'_> {
         Some(last_ns)
     }
 
-    /// Books how much later an operation of an open loop is issued than a generator would have that
-    /// is never late, and returns it: its place in the queue is free that much too late, too, so
-    /// that what is held up behind a late operation is late as well.
+    /// Records how late an operation of an open loop is, compared with a generator that is never
+    /// late, and returns it. Its slot in the queue becomes free that much too late, so operations
+    /// behind it count as late as well.
     #[inline(always)]
     pub(crate) fn issued<P: Pacer>(&mut self, due_ns: u64, ready_ns: u64, now_ns: u64) -> u64 {
         if !P::FROM_INTENDED {
@@ -197,7 +197,7 @@ impl BlockWorker<'_> {
         late_ns
     }
 
-    /// Books a completed operation.
+    /// Records a completed operation.
     #[inline(always)]
     pub(crate) fn completed<P: Pacer>(
         &mut self,
@@ -219,11 +219,11 @@ impl BlockWorker<'_> {
     }
 }
 
-/// One operation after the other until the worker's share is done, its time is over, or somebody
-/// says stop.
+/// Does one operation after the other until the worker's share is done, time is up, or the phase is
+/// stopped.
 ///
-/// Without pacing the clock is read once per operation: the end of one is the beginning of the
-/// next, so that some ten nanoseconds of our own book-keeping count as part of each latency.
+/// Without pacing the clock is read once per operation: the end of one is the start of the next. So
+/// about ten nanoseconds of our own book-keeping are part of each latency.
 pub(crate) fn drive<D: IoDevice, P: Pacer>(
     worker: &mut BlockWorker<'_>,
     device: &mut D,
@@ -266,7 +266,7 @@ pub(crate) fn drive<D: IoDevice, P: Pacer>(
         };
         last_ns = worker.watch.now_ns();
         let from_ns = if P::FROM_INTENDED { due_ns } else { begun_ns };
-        // Without fsyncs neither condition costs anything: the first is needed anyway.
+        // Without fsyncs neither condition costs anything: the operation's kind is needed anyway.
         let syncs = step.op == Op::Write && worker.cadence.wrote(step.target);
         let joint = syncs && worker.cadence.in_write;
         if !joint {
@@ -279,11 +279,12 @@ pub(crate) fn drive<D: IoDevice, P: Pacer>(
                 None => return,
             }
             if joint {
-                // The fsync was outstanding once, and is booked already.
+                // `sync_dirty` has added the time of the fsync already.
                 worker.outstanding_ns -= last_ns - wrote_ns;
                 worker.completed::<P>(&step, from_ns, begun_ns, last_ns, moved);
             }
         }
+        // A generator that is never late would have freed this slot `late_ns` earlier.
         ready_ns = pace.ready_ns(last_ns - late_ns);
         if D::VERIFIES {
             if let Err(finding) = device.check(&step, moved) {
@@ -314,7 +315,7 @@ pub(crate) mod tests {
     use crate::spec::{Content, IoEngine, IoTarget, Spec, Stop};
     use crate::watch::spin_ns;
 
-    /// What a device, a file system, a quota or a server may say in the middle of a phase.
+    /// Errors that a device, file system, quota or server may return in the middle of a phase.
     pub(crate) const STORAGE_ERRORS: [Errno; 9] = [
         Errno::IO,
         Errno::NOSPC,
@@ -367,7 +368,7 @@ pub(crate) mod tests {
         }
     }
 
-    /// Stands still once, fails once, and checks that nothing is issued before it is due.
+    /// Stalls once, fails once, and checks that no operation is early.
     struct Scripted {
         clock: FastClock,
         schedule: Schedule,
@@ -423,15 +424,15 @@ pub(crate) mod tests {
         }
     }
 
-    /// A clock as in a phase: timer slack could hide a start that is too early.
+    /// The same clock as in a phase: timer slack could hide an early start.
     fn precise_clock() -> FastClock {
         rustix::thread::set_current_timer_slack(NonZeroU64::new(1)).unwrap();
         FastClock::calibrated()
     }
 
-    /// All operations due during a stall are charged with what was left of it: of 100 due in a
-    /// stall of 100 ms, 90 wait 10 ms or more. A generator that counts from the issue finds one,
-    /// and so do the service times. None of them is issued late: there was no place for it.
+    /// Every operation due during a stall is charged with the rest of it: of 100 due in a stall of
+    /// 100 ms, 90 wait 10 ms or more. Counted from the issue there is only one slow operation, and
+    /// so say the service times. None counts as late, because the queue had no free slot.
     #[test]
     fn a_stall_is_charged_to_everything_that_was_due() {
         let (control, halt) = (Control::default(), AtomicBool::new(false));
@@ -451,7 +452,7 @@ pub(crate) mod tests {
         let waited = latency.count_between(10_000_000, u64::MAX);
         assert!(waited >= 90, "{waited}");
         assert!(latency.max() >= 99_000_000);
-        // What the device itself took is one stall, not a hundred.
+        // The device itself stalled once, not a hundred times.
         let service = merged.ops[0].service.as_ref().unwrap();
         assert_eq!(service.sum_ns, u128::from(worker.outstanding_ns));
         assert_eq!(service.histogram.len(), 150);
@@ -459,14 +460,14 @@ pub(crate) mod tests {
         let lateness = merged.lateness.unwrap();
         assert_eq!(lateness.histogram.len(), 150);
         assert!(lateness.sum_ns < merged.ops[0].latency_sum_ns / 10);
-        // Who was late or in a queue, and who was served, is all there is to a response.
+        // A response time is lateness plus queueing plus service.
         assert!(merged.ops[0].latency_sum_ns >= service.sum_ns + lateness.sum_ns);
     }
 
-    /// A generator that got no processor for 50 ms is the reason for every wait that follows from
-    /// it, not for the first one only: all 200 operations were due in the first 20 ms.
+    /// A generator without a processor for 50 ms causes every wait that follows, not only the
+    /// first: all 200 operations were due in the first 20 ms.
     #[test]
-    fn what_is_held_up_behind_a_late_operation_is_late() {
+    fn operations_behind_a_late_one_are_late_too() {
         let (control, halt) = (Control::default(), AtomicBool::new(false));
         let clock = precise_clock();
         let schedule = Schedule::fixed(10_000.0, 0, 1);
@@ -494,10 +495,10 @@ pub(crate) mod tests {
         }
     }
 
-    /// Each of the errors storage is known for ends the phase with the operation, its place and
-    /// the system's word, and what was done before it is kept.
+    /// Each typical storage error ends the phase and names the operation, its offset and the errno;
+    /// earlier results are kept.
     #[test]
-    fn every_error_ends_the_phase_and_is_kept_whole() {
+    fn every_error_ends_the_phase_and_is_kept_complete() {
         for errno in STORAGE_ERRORS {
             let (control, halt) = (Control::default(), AtomicBool::new(false));
             let clock = FastClock::calibrated();
@@ -523,7 +524,7 @@ pub(crate) mod tests {
     }
 
     #[test]
-    fn a_failed_fsync_is_an_fsync_that_failed() {
+    fn a_failed_fsync_is_reported_as_an_fsync() {
         let (control, halt) = (Control::default(), AtomicBool::new(false));
         let clock = FastClock::calibrated();
         let mut spec = spec(0.0, 100);

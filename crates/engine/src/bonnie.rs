@@ -185,10 +185,10 @@ impl BonniePlan {
             Phase::ReadCharacters => run.read_characters(),
             Phase::ReadBlocks => run.read_blocks(),
             Phase::Seeks => run.seeks(),
-            Phase::CreateSequential => run.create(names::NameStyle::Sequential),
+            Phase::CreateSequential => run.create_in_order(),
             Phase::StatSequential => run.stat_in_order(),
             Phase::DeleteSequential => run.delete_in_order(),
-            Phase::CreateRandom => run.create(names::NameStyle::Random),
+            Phase::CreateRandom => run.create_at_random(),
             Phase::StatRandom => run.stat_at_random(),
             Phase::DeleteRandom => run.delete_at_random(),
         }

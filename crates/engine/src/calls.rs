@@ -1,4 +1,4 @@
-//! Calls on files that more than one kind of phase makes.
+//! Calls on files that several kinds of phase share.
 
 use std::os::fd::{IntoRawFd, OwnedFd};
 use std::path::Path;
@@ -13,17 +13,17 @@ use crate::worker_pool::{Halt, Worker, fault, refusal};
 /// Bytes of one read or write of a small file's content; smaller files take one call.
 pub(crate) const BUFFER_BYTES: usize = UNIT;
 
-/// A source of what files below `root` are filled with.
+/// The content of the files below `root`.
 ///
 /// # Errors
-/// There is no memory for it; `root` is named.
+/// There is no memory; the error names `root`.
 pub(crate) fn source(content: Content, seed: u64, root: &Path) -> Result<FileContent, OpError> {
     FileContent::new(content, seed)
         .map_err(|error| refusal(Op::Create, root, Errno::NOMEM, error.to_string()))
 }
 
-/// Writes the content of file number `file` by `write`, which returns how many bytes it took,
-/// counting the calls that took fewer than they were given.
+/// Writes the content of file number `file` with `write`, which returns the bytes it took. `short`
+/// counts the calls that took fewer than given.
 pub(crate) fn write_content(
     mut write: impl FnMut(&[u8]) -> Result<usize, Errno>,
     file: u64,
@@ -33,7 +33,8 @@ pub(crate) fn write_content(
 ) -> Result<(), Errno> {
     let mut offset = 0;
     while offset < size {
-        // After a short write the content goes on from the beginning of the block it ended in.
+        // Content starts at multiples of 4096, so after a short write the piece begins before
+        // `offset`.
         let within = (offset % 4096) as usize;
         let left = usize::try_from(size - offset).unwrap_or(usize::MAX);
         let part = content.piece(file, offset - within as u64, left.saturating_add(within));
@@ -45,22 +46,22 @@ pub(crate) fn write_content(
     Ok(())
 }
 
-/// Closes a file and says whether that went well: network file systems report a full disk here.
+/// Closes a file and returns the error: network file systems report a full disk only here.
 pub(crate) fn close(fd: OwnedFd) -> Result<(), Errno> {
     let raw = fd.into_raw_fd();
     // SAFETY: `raw` came out of an `OwnedFd` on the line above, so that this function alone owns
-    // it; it is open, and nobody uses or closes it afterwards.
+    // it; it is open, and is not used or closed afterwards.
     unsafe { rustix::io::try_close(raw) }
 }
 
-/// What `fstatfs` calls a file system in user space.
+/// The type `fstatfs` returns for FUSE (`FUSE_SUPER_MAGIC`).
 const FUSE: u32 = 0x6573_5546;
 
 /// Flushes the file system that holds `fd`, a directory at `path`, as one [`Op::Fsync`].
 pub(crate) fn flush(worker: &mut Worker<'_>, fd: &OwnedFd, path: &Path) -> Result<(), Halt> {
     let done = worker.time(Op::Fsync, || {
         rustix::fs::syncfs(fd)?;
-        // The program behind such a file system never hears of a syncfs, but of an fsync.
+        // FUSE does not pass syncfs on to its server, but it passes fsync on.
         if rustix::fs::fstatfs(fd)?.f_type == FUSE.into() {
             rustix::fs::fsync(fd)?;
         }
@@ -75,7 +76,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn content_is_the_same_however_short_the_writes_are() {
+    fn short_writes_do_not_change_the_content() {
         let mut content = FileContent::new(Content::Random, 3).unwrap();
         let mut written = |limit: usize| {
             let (mut all, mut calls, mut short) = (Vec::new(), 0, 0);

@@ -12,13 +12,13 @@ use crate::spec::{IoEngine, Spec};
 
 /// Most workers (threads, or threads times queue depth) of a phase.
 pub(crate) const WORKERS_MAX: u32 = 1024;
-/// Most operations outstanding per thread.
+/// Largest queue depth of a thread.
 pub(crate) const QUEUE_DEPTH_MAX: u32 = 4096;
 
 /// Why a ring cannot count an fsync into the latency of a write.
 const APART: &str = "a write completes apart from the fsync that is to count into its latency";
 
-/// Blocks a device is tried with.
+/// Blocks a device is probed with.
 const PROBE_READS: u64 = 8;
 
 /// How the workers of a phase do their I/O.
@@ -52,12 +52,11 @@ pub(crate) struct EngineChoice {
     pub(crate) why: String,
 }
 
-/// Decides by what was asked for, and what the file and the kernel allow.
+/// Chooses by the request, the file and the kernel.
 ///
 /// # Errors
-/// [`StartError::Ring`] if a ring was asked for by name and the kernel refuses it;
-/// [`StartError::Spec`] for too many workers, and for a ring that is to count an fsync into the
-/// write before it.
+/// [`StartError::Ring`] if a ring was requested and the kernel refuses it; [`StartError::Spec`] for
+/// too many workers, and for a ring with an fsync inside a write's latency.
 pub(crate) fn choose(spec: &Spec) -> Result<EngineChoice, StartError> {
     let depth = spec.queue_depth;
     let asked = || "asked for".to_owned();
@@ -160,7 +159,7 @@ fn probe(spec: &Spec) -> Result<Probe, StartError> {
         .max()
         .unwrap_or(0);
     let Ok(file) = crate::target::open(target, OFlags::RDONLY | OFlags::DIRECT) else {
-        // Writable but not readable: nothing can be tried.
+        // Writable but not readable: nothing can be probed.
         return Ok(Probe::NoData);
     };
     let mut memory = AlignedMemory::new(largest as usize)?;
@@ -204,7 +203,7 @@ mod tests {
     }
 
     #[test]
-    fn a_queue_too_deep_for_threads_becomes_a_ring() {
+    fn a_queue_too_deep_for_threads_uses_a_ring() {
         if let Err(error) = uring::allowed() {
             println!("skipped: {error}");
             return;

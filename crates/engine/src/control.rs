@@ -1,11 +1,11 @@
-//! How the world watches and stops a phase while it runs.
+//! Progress of a running phase, and the signal to stop it.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Shared between the engine's threads and whoever started them.
+/// Shared between the engine's threads and the caller.
 ///
-/// The engine looks at `stop` and adds to the counters once per batch of work (not per operation),
-/// so watching costs nothing measurable.
+/// The engine reads `stop` and adds to the counters once per batch of work, not per operation, so
+/// watching costs nothing measurable.
 #[derive(Debug, Default)]
 pub struct Control {
     /// Set to end the phase as soon as outstanding operations complete.

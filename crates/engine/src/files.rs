@@ -175,7 +175,8 @@ impl FileSet {
 
     fn path(&self, index: u64, which: NameKind) -> PathBuf {
         let mut name = NameBuffer::new();
-        let name = name.write(self, index, which, true);
+        let directory = self.directory(index, which);
+        let name = name.write(self.seed ^ index, which, Some(directory));
         self.root.join(OsStr::from_bytes(name.to_bytes()))
     }
 
@@ -313,10 +314,15 @@ impl Handles {
         which: NameKind,
         room: &'a mut NameBuffer,
     ) -> EntryPath<'a> {
-        let directory = self.directory(set.directory(index, which));
+        let number = set.directory(index, which);
+        let directory = self.directory(number);
         EntryPath {
+            name: room.write(
+                set.seed ^ index,
+                which,
+                directory.is_none().then_some(number),
+            ),
             directory: directory.unwrap_or(self.root().as_fd()),
-            name: room.write(set, index, which, directory.is_none()),
         }
     }
 

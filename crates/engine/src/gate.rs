@@ -1,4 +1,4 @@
-//! The common start: no worker begins before all have laid out what they need.
+//! The common start: no worker begins before all are set up.
 
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -6,7 +6,7 @@ use crate::clock::{Calibration, FastClock};
 use crate::cpu::Cpu;
 use crate::error::StartError;
 
-/// Holds all workers until everything is laid out, then lets them go at once.
+/// Holds all workers until everything is set up, then starts them at once.
 #[derive(Default)]
 pub(crate) struct StartGate {
     state: Mutex<StartGateState>,
@@ -24,8 +24,8 @@ struct StartGateState {
 enum StartDecision {
     /// Begin, with this clock: its origin is the common start.
     Go(FastClock),
-    /// Somebody could not lay out what it needs.
-    GoHome,
+    /// A worker could not be set up: none starts.
+    CallOff,
 }
 
 impl StartGate {
@@ -34,7 +34,8 @@ impl StartGate {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A worker is ready, or cannot be. Returns when all may start; `None`: none may.
+    /// Reports that a worker is ready or failed, and waits. Returns when all may start; `None`:
+    /// none may.
     pub(crate) fn pass(&self, error: Option<StartError>) -> Option<FastClock> {
         let mut state = self.state();
         state.arrived += 1;
@@ -45,7 +46,7 @@ impl StartGate {
         loop {
             match state.verdict {
                 Some(StartDecision::Go(clock)) => return Some(clock),
-                Some(StartDecision::GoHome) => return None,
+                Some(StartDecision::CallOff) => return None,
                 None => {
                     state = self
                         .changed
@@ -56,9 +57,9 @@ impl StartGate {
         }
     }
 
-    /// Waits for `workers` to be ready and starts them, unless one could not be, or `error` is
-    /// given already. The clock is calibrated while they lay out what they need; the processor time
-    /// spent until the start is not theirs.
+    /// Waits until `workers` workers are ready and starts them, unless one failed or `error` is
+    /// given. The clock is calibrated during their set-up. Processor time used before the start is
+    /// not charged to the phase.
     pub(crate) fn open(
         &self,
         workers: usize,
@@ -73,11 +74,12 @@ impl StartGate {
                 .unwrap_or_else(PoisonError::into_inner);
         }
         let error = error.or_else(|| state.first_error.take());
+        // Only now: the clock's origin is the common start.
         let clock = calibration.finish();
         let cpu = Cpu::now();
         state.verdict = Some(match error {
             None => StartDecision::Go(clock),
-            Some(_) => StartDecision::GoHome,
+            Some(_) => StartDecision::CallOff,
         });
         self.changed.notify_all();
         error.map_or(Ok((clock, cpu)), Err)

@@ -3,6 +3,7 @@
 //! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`bonnie`],
 //! [`files`], [`postmark`], [`sysbench`] and [`tree`], watched through a [`Control`], and comes
 //! back as an [`PhaseOutcome`].
+mod block_report;
 mod block_worker;
 pub mod bonnie;
 mod calls;

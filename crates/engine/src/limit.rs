@@ -1,19 +1,19 @@
 //! The limit on the size of the files this process may write (`RLIMIT_FSIZE`, `ulimit -f`).
 //!
-//! The kernel meets a write beyond it with SIGXFSZ, which ends the process unless it is ignored;
-//! then the write fails with EFBIG, as it does beyond what the file system can hold (setrlimit(2)).
+//! A write beyond it raises SIGXFSZ, which ends the process. If the signal is ignored, the write
+//! fails with EFBIG instead, as beyond the largest file of the file system (setrlimit(2)).
 
 use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 
-/// From here on a write beyond the limit fails, in this process and in those it starts.
+/// Makes writes beyond the limit fail with an error, in this process and its children.
 pub fn fail_beyond() {
     // SAFETY: a signal that is ignored runs no code of ours.
     let before = unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
     debug_assert_ne!(before, libc::SIG_ERR, "SIGXFSZ can be ignored");
 }
 
-/// The system's words for an errno; for EFBIG, with the limit where there is one.
+/// The message of an errno; EFBIG also names the limit, if there is one.
 pub(crate) fn words(errno: i32) -> String {
     let words = std::io::Error::from_raw_os_error(errno).to_string();
     let limit = getrlimit(Resource::Fsize).current;

@@ -1,7 +1,7 @@
 //! Page-aligned memory for I/O, mapped and touched before the clock starts.
 //!
-//! Direct I/O demands aligned buffers; a first-touch page fault inside the measured loop would be
-//! charged to the device. So buffers are anonymous mappings, populated by the kernel at once.
+//! Direct I/O needs aligned buffers, and a page fault inside the measured loop would be charged to
+//! the device. So buffers are anonymous mappings that the kernel populates at once.
 
 use std::ptr::NonNull;
 
@@ -12,9 +12,9 @@ use crate::error::StartError;
 /// Alignment every buffer has, bytes: the page size, and enough for any logical block size in use.
 pub const ALIGNMENT: usize = 4096;
 
-/// Something one thread changes while others run, kept off the cache lines of theirs: two threads
-/// that write to one line take it from each other at every write. 128 bytes, because processors
-/// fetch lines of 64 in pairs.
+/// A value that one thread writes, alone on its cache lines. Two threads that write to one line
+/// take it from each other at every write. 128 bytes, because processors fetch lines of 64 in
+/// pairs.
 #[derive(Debug, Clone)]
 #[repr(align(128))]
 pub(crate) struct CachePadded<T>(pub(crate) T);
@@ -42,7 +42,7 @@ impl AlignedMemory {
     pub fn new(bytes: usize) -> Result<AlignedMemory, StartError> {
         let bytes = round_up(bytes.max(1));
         let protection = ProtFlags::READ | ProtFlags::WRITE;
-        // The interpreter that checks the unsafe code has no pages to make present.
+        // Miri does not know MAP_POPULATE.
         let present = if cfg!(miri) {
             MapFlags::empty()
         } else {
@@ -50,7 +50,7 @@ impl AlignedMemory {
         };
         let flags = MapFlags::PRIVATE | present;
         // SAFETY: a null hint without FIXED makes the kernel choose an unused range, so no memory
-        // anyone else refers to is replaced.
+        // in use is replaced.
         let start =
             unsafe { rustix::mm::mmap_anonymous(std::ptr::null_mut(), bytes, protection, flags) };
         match start {
@@ -98,7 +98,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_region_is_zeroed_and_aligned_and_nobody_elses() {
+    fn a_region_is_zeroed_aligned_and_not_shared() {
         let mut region = AlignedMemory::new(5_000).unwrap();
         let other = AlignedMemory::new(1).unwrap();
         assert_eq!((region.bytes().len(), other.bytes().len()), (8_192, 4_096));
@@ -106,13 +106,13 @@ mod tests {
         assert!(region.bytes().iter().all(|byte| *byte == 0));
         region.bytes_mut().fill(7);
         assert!(other.bytes().iter().all(|byte| *byte == 0));
-        // As the buffers of a worker are: made by one thread, used and given back by another.
+        // Like the buffers of a worker: mapped by one thread, used and unmapped by another.
         let seen = std::thread::spawn(move || region.bytes().to_vec());
         assert_eq!(seen.join().unwrap(), [7; 8_192]);
     }
 
     #[test]
-    fn what_is_apart_shares_no_line_with_its_neighbour() {
+    fn padded_values_share_no_cache_line() {
         let both = [CachePadded(1u8), CachePadded(2u8)];
         let place = |index: usize| &raw const both[index].0 as usize;
         assert_eq!((place(0) % 128, place(1) % 128), (0, 0));

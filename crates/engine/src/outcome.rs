@@ -1,7 +1,7 @@
-//! What the engine brings back: counts, latencies, a time series, the first error.
+//! The results of a phase: counts, latencies, a time series, the first error.
 //!
-//! One [`PhaseOutcome`] is one phase. Nothing here is averaged: histograms and counters only, so that
-//! whoever reads them later can merge, cut and judge. Units: bytes, nanoseconds.
+//! One [`PhaseOutcome`] is one phase. Nothing here is averaged: there are only histograms and
+//! counters, so that readers can merge and cut them later. Units: bytes, nanoseconds.
 
 use std::path::PathBuf;
 
@@ -98,7 +98,7 @@ pub struct Timing {
 }
 
 impl Timing {
-    /// Room for any number of times, all of it touched: nothing is left for the first of them.
+    /// An empty distribution whose memory is already touched.
     pub(crate) fn new() -> Timing {
         let sum_ns = 0;
         let histogram = latencies();
@@ -121,7 +121,7 @@ impl Timing {
 fn latencies() -> Histogram<u64> {
     let mut histogram = Histogram::new_with_bounds(LATENCY_NS_MIN, LATENCY_NS_MAX, LATENCY_DIGITS)
         .expect("the bounds are constants the histogram accepts");
-    // Writes all of it, so that no page is touched for the first time while measuring.
+    // Touches every page now, so that none faults while measuring.
     histogram.clear();
     histogram
 }
@@ -176,7 +176,7 @@ impl OpOutcome {
         self.latency.saturating_record(latency_ns);
     }
 
-    /// So many that took equally long, and moved so many bytes together.
+    /// Records `count` operations of equal latency that moved `bytes` together.
     #[inline(always)]
     pub(crate) fn record_alike(&mut self, latency_ns: u64, count: u64, bytes: u64) {
         self.count += count;
@@ -188,7 +188,7 @@ impl OpOutcome {
         self.latency.saturating_record_n(latency_ns, count);
     }
 
-    /// Adds what another thread did of the same kind.
+    /// Adds the results of another thread.
     pub(crate) fn merge(&mut self, other: &OpOutcome) {
         self.count += other.count;
         self.bytes += other.bytes;
@@ -199,7 +199,7 @@ impl OpOutcome {
     }
 }
 
-/// Adds times that not every thread took.
+/// Adds timings that only some threads have.
 pub(crate) fn merge_timings(ours: &mut Option<Timing>, theirs: Option<&Timing>) {
     match (ours, theirs) {
         (Some(ours), Some(theirs)) => ours.merge(theirs),
@@ -208,7 +208,7 @@ pub(crate) fn merge_timings(ours: &mut Option<Timing>, theirs: Option<&Timing>) 
     }
 }
 
-/// What completed within one slice of the time series.
+/// Work completed within one slice of the time series.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Operations completed in the slice, all kinds but fsync.
@@ -217,7 +217,7 @@ pub struct Slice {
     pub bytes: u64,
 }
 
-/// A part of one phase that is timed of its own, between others without a pause.
+/// A part of a phase with its own time; the next part follows without a pause.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Stretch {
     /// What is done in it.
@@ -228,7 +228,7 @@ pub struct Stretch {
     pub counts: Vec<(Op, u64)>,
 }
 
-/// The first operation that failed, whole.
+/// The first operation that failed, with all that is known.
 #[derive(Debug, Clone)]
 pub struct OpError {
     /// Which kind of operation.
@@ -262,9 +262,9 @@ impl std::error::Error for OpError {}
 /// Why a phase ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PhaseEnd {
-    /// It did what it was asked to do.
+    /// It did all its work.
     Complete,
-    /// Somebody raised [`crate::Control::stop`].
+    /// The caller set [`crate::Control::stop`].
     Stopped,
     /// An operation failed: see [`PhaseOutcome::error`].
     Failed,
@@ -279,17 +279,17 @@ pub struct ThreadOutcome {
     pub series: Vec<Slice>,
 }
 
-/// Everything one phase left behind. Every fraction is finite, and 0 where it was not measured.
+/// All results of one phase. Every fraction is finite, and 0 where it was not measured.
 #[derive(Debug, Clone)]
 pub struct PhaseOutcome {
     /// Why it ended.
     pub ended: PhaseEnd,
     /// From the common start of all threads to the end of the last one, closing fsync included, ns.
     pub elapsed_ns: u64,
-    /// Processor time of the process meanwhile, in user mode, all threads together, ns. Whatever
-    /// else the process does at that time is in it.
+    /// Processor time of the process during the phase, in user mode, all threads together, ns. It
+    /// includes everything else the process did at that time.
     pub cpu_user_ns: u64,
-    /// The same in the kernel; what its own threads do (write-back) is not in it.
+    /// The same in the kernel, without the kernel's own threads (write-back).
     pub cpu_system_ns: u64,
     /// One entry for each kind that was issued, in the order of [`Op::ALL`].
     pub ops: Vec<OpOutcome>,
@@ -298,10 +298,10 @@ pub struct PhaseOutcome {
     /// for it. A closing fsync belongs to none of them.
     pub threads: Vec<ThreadOutcome>,
     /// Open loop only: how much later each operation was issued than by a generator that is never
-    /// late, which issues at the intended start, or at the moment a place in the queue is free,
-    /// whichever is later. This is the generator's own fault (or that of a machine that gave it no
-    /// processor), not the storage's, and it includes what was held up behind a late operation. A
-    /// response time is this, and the wait for a place, and the service time.
+    /// late, which issues at the intended start or when a slot in the queue is free, whichever is
+    /// later. The generator causes it (or a machine that gave it no processor), not the storage. It
+    /// includes operations held up behind a late one. A response time is this lateness, plus the
+    /// wait for a slot, plus the service time.
     pub lateness: Option<Timing>,
     /// Open loop only: operations that were due when the phase ended, and were not issued.
     pub unissued: u64,
@@ -311,16 +311,15 @@ pub struct PhaseOutcome {
     pub slice_ns: u64,
     /// Completed work over time, merged over all threads; slice `i` begins at `i * slice_ns`.
     pub series: Vec<Slice>,
-    /// What the phase consists of, in order, where it has parts that are timed of their own; those
-    /// that were completed.
+    /// The completed parts of a phase that times its parts, in order.
     pub stretches: Vec<Stretch>,
     /// The first failure, if any.
     pub error: Option<OpError>,
-    /// Reads or writes that moved fewer bytes than asked (each is also counted in `ops`).
+    /// Short reads and writes (also counted in `ops`).
     pub short: u64,
     /// Which I/O engine ran (`sync`, `io_uring`, `null`, `calls`).
     pub engine: &'static str,
-    /// Why that one, in a clause a report can show.
+    /// Why this engine; a clause for reports.
     pub engine_why: String,
     /// Time-weighted mean of outstanding operations over all threads; 0 where not measured.
     pub depth_achieved: f64,
@@ -354,7 +353,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_mean_over_no_time_is_not_measured() {
+    fn a_mean_over_no_time_is_zero() {
         assert_eq!(mean_outstanding(0, 0), 0.0);
         assert_eq!(mean_outstanding(5, 0), 0.0);
         assert_eq!(mean_outstanding(5, 2), 2.5);

@@ -1,13 +1,12 @@
 //! When each operation of an open-loop phase is meant to start.
 //!
-//! An open-loop phase offers operations at times that do not depend on how soon earlier ones
-//! complete, and latency is counted from the *intended* start. A stall is thus charged to every
-//! operation that waited behind it. A pacer that skips the starts it missed would report a
-//! stalled device as a fast one with a few slow operations ("coordinated omission", G. Tene,
-//! "How NOT to Measure Latency").
+//! An open-loop phase offers operations at times that do not depend on when earlier ones complete.
+//! Latency is counted from the *intended* start, so a stall is charged to every operation that
+//! waited behind it. A pacer that skips missed starts would report a stalled device as a fast one
+//! with a few slow operations ("coordinated omission", G. Tene, "How NOT to Measure Latency").
 //!
-//! The schedules are arithmetic only: no clock. Poisson arrivals have a stream of random numbers to
-//! themselves, so that the operations of a phase are the same however it is paced.
+//! The schedules are pure arithmetic without a clock. Poisson arrivals have their own stream of
+//! random numbers, so that a phase does the same operations however it is paced.
 //!
 //! Units: nanoseconds since the phase began; operations per second.
 
@@ -17,11 +16,11 @@ use rustix::time::Timespec;
 use crate::draw::{Draw, unit};
 
 const NS_PER_SECOND: f64 = 1e9;
-/// Poisson arrivals counted one by one; more than these are estimated from the rate, which then is
-/// off by less than one in a thousand.
+/// Up to this many Poisson arrivals are counted one by one. More are estimated from the rate; the
+/// error is then below one in a thousand.
 const COUNTED_MAX: u64 = 10_000_000;
 
-/// The intended starts of one worker's operations, its share of the whole phase's arrivals.
+/// The intended starts of one worker's share of the phase's arrivals.
 #[derive(Debug, Clone)]
 pub struct Schedule {
     kind: ArrivalKind,
@@ -64,14 +63,14 @@ impl Schedule {
         Schedule { kind, next_ns }
     }
 
-    /// When the next operation is meant to start: the first whole nanosecond not before it.
+    /// The intended start of the next operation, rounded up to a nanosecond.
     #[inline]
     pub fn next_ns(&self) -> u64 {
         // Rounded up, so that an operation issued then is never early. Saturates at 584 years.
         self.next_ns.ceil() as u64
     }
 
-    /// Goes on to the following operation.
+    /// Advances to the next operation.
     #[inline]
     pub fn advance(&mut self) {
         match &mut self.kind {
@@ -90,9 +89,10 @@ impl Schedule {
         }
     }
 
-    /// How many operations are meant to start before `until_ns`, from the next one on.
+    /// How many operations, from the next one on, should start before `until_ns`.
     pub fn due_before(mut self, until_ns: u64) -> u64 {
-        // An operation is due at a whole nanosecond, and so not after the last one before.
+        // Starts are rounded up to whole nanoseconds, so the last one that counts is `until_ns -
+        // 1`.
         let Some(last_ns) = until_ns.checked_sub(1).map(|last_ns| last_ns as f64) else {
             return 0;
         };
@@ -113,8 +113,8 @@ impl Schedule {
     }
 }
 
-/// Time between two arrivals. Of a rate so low that it would be endless, the 584 years a schedule
-/// can say: with an infinite gap, a start could be no number.
+/// Time between two arrivals, at most the 584 years that 64 bits of nanoseconds hold. An infinite
+/// gap multiplied by zero would not be a number.
 fn gap_ns(per_second: f64) -> f64 {
     (NS_PER_SECOND / per_second).min(u64::MAX as f64)
 }
@@ -125,15 +125,15 @@ pub(crate) fn exponential(mean: f64, random: u64) -> f64 {
     -(1.0 - unit(random)).ln() * mean
 }
 
-/// Gives the processor away for about this long. Returns early if a signal arrives.
+/// Sleeps for about this long; shorter if a signal arrives.
 pub(crate) fn sleep_ns(ns: u64) {
     let request = Timespec {
         tv_sec: i64::try_from(ns / 1_000_000_000).unwrap_or(i64::MAX),
         tv_nsec: (ns % 1_000_000_000) as _,
     };
     match rustix::thread::nanosleep(&request) {
-        // Whoever waits reads the clock again: neither an interruption nor a refusal makes an
-        // operation start early.
+        // Every caller reads the clock again, so neither a signal nor an error makes an operation
+        // start early.
         NanosleepRelativeResult::Ok
         | NanosleepRelativeResult::Interrupted(_)
         | NanosleepRelativeResult::Err(_) => {}
@@ -146,7 +146,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// All workers together offer exactly the arrivals of one worker with the whole rate.
+        /// All workers together offer exactly the arrivals of one worker at the full rate.
         #[test]
         fn shares_add_up(per_second in 0.5f64..2e6, workers in 1u32..20) {
             let mut shares: Vec<Schedule> =
@@ -160,9 +160,9 @@ mod tests {
             }
         }
 
-        /// Counting what is due is the same as going there.
+        /// Counting due operations gives the same number as advancing to the end.
         #[test]
-        fn what_is_due_is_counted(
+        fn counting_due_operations_equals_stepping_through_them(
             per_second in 0.5f64..2e6, worker in 0u32..4, passed in 0u32..50, until in 0u64..2_000_000, seed: u64,
         ) {
             let poisson = Schedule::poisson(per_second, 4, Draw::new(seed, 0));
@@ -180,9 +180,9 @@ mod tests {
             }
         }
 
-        /// Time does not run backwards, whatever is drawn.
+        /// Starts ascend, whatever numbers are drawn.
         #[test]
-        fn starts_ascend(per_second in 0.5f64..2e6, seed: u64) {
+        fn starts_never_go_back(per_second in 0.5f64..2e6, seed: u64) {
             let mut schedule = Schedule::poisson(per_second, 3, Draw::new(seed, 0));
             for _ in 0..100 {
                 let before = schedule.next_ns();
@@ -192,9 +192,9 @@ mod tests {
         }
     }
 
-    /// Found by fuzzing: an endless gap times nothing was no number, and the next start was at 0.
+    /// Found by fuzzing: an infinite gap times zero was not a number, and the next start was at 0.
     #[test]
-    fn a_rate_of_almost_nothing_does_not_go_back() {
+    fn a_tiny_rate_never_goes_back() {
         for mut schedule in [
             Schedule::fixed(1e-300, 3, 4),
             Schedule::poisson(1e-300, 4, Draw::new(1, 0)),
@@ -240,10 +240,9 @@ mod tests {
         assert!(distance < 1.63 / count.sqrt(), "{distance}");
     }
 
-    /// Gaps that do not depend on each other: the number of arrivals in equal times varies as much
-    /// as it is large.
+    /// Independent gaps: the variance of the number of arrivals in equal times equals its mean.
     #[test]
-    fn poisson_counts_vary_as_much_as_they_are_large() {
+    fn the_variance_of_poisson_counts_is_their_mean() {
         let mut schedule = Schedule::poisson(1_000.0, 1, Draw::new(3, 0));
         let counts: Vec<f64> = (1..=10_000u64)
             .map(|window| {
@@ -261,10 +260,10 @@ mod tests {
         assert!((variance / mean - 1.0).abs() < 0.05, "{variance} / {mean}");
     }
 
-    /// The reason this file exists: a device that stands still for one second owes a second's
-    /// worth of operations, and the first of them has waited the whole second.
+    /// The reason for this file: after a stall of one second, one second's worth of operations is
+    /// due, and the first of them has waited the whole second.
     #[test]
-    fn a_stall_is_owed_in_full() {
+    fn a_stall_is_charged_in_full() {
         let mut schedule = Schedule::fixed(1_000.0, 0, 1);
         while schedule.next_ns() <= 5_000_000_000 {
             schedule.advance();

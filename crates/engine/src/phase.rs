@@ -1,5 +1,5 @@
-//! A phase from beginning to end: everything is laid out, all workers start at once, and what they
-//! saw is merged.
+//! One phase of block I/O from beginning to end: set up, start all workers at once, merge their
+//! results.
 
 use std::num::NonZeroU64;
 use std::os::fd::OwnedFd;
@@ -7,7 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
-use crate::block_worker::{BlockWorker, Cadence, FailedOp, drive};
+use crate::block_report::{BlockReport, drive_ring_whole, drive_whole};
+use crate::block_worker::{BlockWorker, Cadence, FailedOp};
 use crate::choose::{EngineChoice, IoMethod, choose};
 use crate::clock::{Calibration, FastClock};
 use crate::content::{ContentPool, POOL_BYTES};
@@ -23,48 +24,48 @@ use crate::io::sync::{Sync, sync_file};
 use crate::io::uring::{Buffers, Uring, build};
 use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, mean_outstanding};
-use crate::pace::{Eager, Pacer, Scheduled, Thinking};
+use crate::pace::{Eager, Scheduled, Thinking};
 use crate::pacing::Schedule;
 use crate::recorder::Recorder;
-use crate::ring::{InFlight, Ring, drive_ring};
+use crate::ring::{InFlight, Ring};
 use crate::shape::{OpSequence, WorkerShare};
 use crate::spec::{AccessPattern, Pacing, Spec};
 use crate::target::open_all;
 use crate::verify::{ContentLedger, Slots, Verified};
 use crate::watch::{Finish, PhaseWatch, spin_ns};
 
-/// Stack of a worker, bytes: it calls little and recurses nowhere.
+/// Stack of a worker, bytes: its call depth is small and it never recurses.
 const STACK_BYTES: usize = 256 << 10;
 /// Up to this many workers have a content pool of full size each; more share that much memory.
 const FULL_POOLS: usize = 8;
 /// Smallest pool per worker, bytes.
 const POOL_BYTES_MIN: usize = 256 << 10;
 
-/// Purpose of the random numbers Poisson arrivals follow from.
+/// Purpose of the random numbers that Poisson arrivals are drawn from.
 const PURPOSE_ARRIVALS: u64 = 0x6172_7269_7665_0000;
 
 /// Runs one phase.
 ///
-/// Opens or creates the targets, lays everything out, runs all workers from a common start and
-/// merges what they saw. An operation that fails on the way ends the phase: the outcome then holds
-/// the error, whole, and everything measured until then.
+/// Opens or creates the targets, sets everything up, runs all workers from a common start and
+/// merges their results. A failed operation ends the phase: the outcome then holds the complete
+/// error and everything measured until then.
 ///
-/// Ended by time, what is outstanding completes and counts; operations of an open loop that were
-/// due but not issued by then are not issued, so that achieved and offered rates differ.
+/// When time is up, outstanding operations complete and count. Operations of an open loop that were
+/// due but not issued by then are dropped, so the achieved rate can be below the offered one.
 ///
 /// # Errors
-/// If the phase could not begin; nothing was measured then, but files may have been created.
+/// If the phase could not begin. Nothing was measured, but files may have been created.
 pub fn run(spec: &Spec, control: &Control) -> Result<PhaseOutcome, StartError> {
     run_phase(spec, None, control)
 }
 
-/// Runs one phase like [`run`] does, stamps everything it writes and checks everything it reads
-/// against `ledger` (see [`crate::verify`]). [`PhaseOutcome::verified_bytes`] says how much that was; a
-/// read that does not hold what it must fails the phase. What no write to ever succeeded is not
+/// Runs one phase like [`run`], and also stamps everything it writes and checks everything it reads
+/// against `ledger` (see [`crate::verify`]). [`PhaseOutcome::verified_bytes`] counts the checked
+/// bytes; wrong content fails the phase. Units that were never written successfully are not
 /// checked.
 ///
 /// # Errors
-/// As [`run`], and [`StartError::Spec`] if the ledger is not one of these files and blocks.
+/// As [`run`], and [`StartError::Spec`] if the ledger does not fit these files and blocks.
 pub fn run_verified(
     spec: &Spec,
     ledger: &ContentLedger,
@@ -79,8 +80,9 @@ fn run_phase(
     ledger: Option<&ContentLedger>,
     control: &Control,
 ) -> Result<PhaseOutcome, StartError> {
+    // First of all: the set-up below gives the calibration its time, so that nothing waits for it.
     let calibration = Calibration::begin();
-    check(spec)?;
+    spec.check()?;
     let files = match spec.engine {
         crate::spec::IoEngine::Null => Vec::new(),
         _ => open_all(spec)?,
@@ -103,9 +105,8 @@ fn run_phase(
     Ok(phase.merge(clock, cpu, reports, choice))
 }
 
-/// What the generator itself costs, ns per operation: the time of a phase that does everything but
-/// the I/O (4 KiB reads at random, one thread, every latency recorded). 0 if not even that could
-/// be measured.
+/// The cost of the generator itself, ns per operation: a phase that does everything but the I/O
+/// (random 4 KiB reads, one thread, every latency recorded). 0 if that could not be measured.
 pub fn self_cost() -> f64 {
     const OPERATIONS: u64 = 200_000;
     let target = crate::spec::IoTarget {
@@ -122,51 +123,15 @@ pub fn self_cost() -> f64 {
         seed: 0,
         ..Spec::reads(vec![target], 4096)
     };
-    // A machine too short of memory or threads for this has no generator to speak of.
+    // Without memory or a thread for this phase, no other phase will start either.
     run(&spec, &Control::default())
         .map_or(0.0, |outcome| outcome.elapsed_ns as f64 / OPERATIONS as f64)
-}
-
-/// Refuses what the shapes do not check themselves.
-fn check(spec: &Spec) -> Result<(), StartError> {
-    let refuse = |what: String, next| Err(StartError::Spec { what, next });
-    if spec.targets.is_empty() {
-        return refuse("no file to work on".to_owned(), "give at least one target");
-    }
-    if spec.threads == 0 || spec.queue_depth == 0 {
-        let what = format!(
-            "{} threads with queue depth {}",
-            spec.threads, spec.queue_depth
-        );
-        return refuse(what, "give at least one of each");
-    }
-    if spec.stop.ops.is_none() && spec.stop.time_ns.is_none() {
-        return refuse(
-            "the phase would never end".to_owned(),
-            "give a number of operations or a time",
-        );
-    }
-    let durability = spec.durability;
-    if durability.fsync_in_write && durability.fsync_every != Some(NonZeroU64::MIN) {
-        let every = durability
-            .fsync_every
-            .map_or("no write".to_owned(), |every| format!("{every} writes"));
-        let what = format!("an fsync is to count into the write before it, but follows {every}");
-        return refuse(what, "call fsync after every write, or count it by itself");
-    }
-    match spec.pacing {
-        Pacing::Fixed(rate) | Pacing::Poisson(rate) if !(rate > 0.0 && rate.is_finite()) => refuse(
-            format!("{rate} operations per second"),
-            "give a rate above 0",
-        ),
-        _ => Ok(()),
-    }
 }
 
 /// The workers' shares of the phase.
 fn shares(spec: &Spec, choice: &EngineChoice) -> impl Iterator<Item = WorkerShare> {
     let (threads, workers) = (spec.threads, choice.workers);
-    // The workers that stand in for one thread's queue depth advance one stream together.
+    // Workers that replace one thread's queue depth share that thread's stream.
     let together = workers > threads && spec.access == AccessPattern::Sequential;
     let cursors: Vec<_> = (0..threads)
         .map(|_| together.then(|| Arc::new(AtomicU64::new(0))))
@@ -183,7 +148,7 @@ fn shares(spec: &Spec, choice: &EngineChoice) -> impl Iterator<Item = WorkerShar
     })
 }
 
-/// What all workers of a phase share.
+/// State shared by all workers of a phase.
 struct BlockPhase<'a> {
     spec: &'a Spec,
     control: &'a Control,
@@ -192,21 +157,10 @@ struct BlockPhase<'a> {
     /// See [`spin_ns`].
     spin_ns: u64,
     halt: AtomicBool,
-    /// What the files must hold; None: nothing is verified.
+    /// The expected content; `None`: nothing is verified.
     ledger: Option<&'a ContentLedger>,
-    /// Added up by the workers when they end.
+    /// Each worker adds its share when it ends.
     verified_bytes: AtomicU64,
-}
-
-/// What one worker leaves behind.
-struct WorkerReport {
-    recorder: Recorder,
-    finish: Finish,
-    failure: Option<FailedOp>,
-    outstanding_ns: u64,
-    back: u64,
-    end_ns: u64,
-    unissued: u64,
 }
 
 impl BlockPhase<'_> {
@@ -215,7 +169,7 @@ impl BlockPhase<'_> {
         &self,
         calibration: Calibration,
         shapes: Vec<(OpSequence, WorkerShare)>,
-    ) -> Result<(FastClock, Cpu, Vec<WorkerReport>), StartError> {
+    ) -> Result<(FastClock, Cpu, Vec<BlockReport>), StartError> {
         let gate = StartGate::default();
         std::thread::scope(|scope| {
             let mut handles = Vec::with_capacity(shapes.len());
@@ -248,9 +202,10 @@ impl BlockPhase<'_> {
         gate: &'env StartGate,
         shape: OpSequence,
         share: WorkerShare,
-    ) -> Result<ScopedJoinHandle<'scope, Option<WorkerReport>>, StartError> {
+    ) -> Result<ScopedJoinHandle<'scope, Option<BlockReport>>, StartError> {
         let builder = Builder::new()
             .name("engine".to_owned())
+            // With up to 1,024 workers, the default of 2 MiB each would reserve 2 GiB.
             .stack_size(STACK_BYTES);
         builder
             .spawn_scoped(scope, move || self.work(gate, shape, &share))
@@ -259,14 +214,15 @@ impl BlockPhase<'_> {
             })
     }
 
-    /// A worker's life. `None`: the phase did not begin.
+    /// Runs one worker. `None`: the phase did not begin.
     fn work(
         &self,
         gate: &StartGate,
         shape: OpSequence,
         share: &WorkerShare,
-    ) -> Option<WorkerReport> {
-        // Wake up as close to the asked moment as the kernel can. Refusal only costs precision.
+    ) -> Option<BlockReport> {
+        // The kernel may delay a wake-up by the timer slack, 50 µs by default. If it refuses the
+        // change, starts are only less precise.
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let ops = self.ops();
         let recorder = Recorder::new(self.spec.slice_ns, &ops);
@@ -280,6 +236,7 @@ impl BlockPhase<'_> {
                 self.work_on(gate, device, shape, recorder, share)
             }
             IoMethod::Sync => {
+                // Not for a ring: its kernel workers use the table of the thread that made it.
                 descriptors::own_table(self.files);
                 let device = self.sync_device(share);
                 match self.ledger {
@@ -319,7 +276,7 @@ impl BlockPhase<'_> {
         Verified::new(inner, slots, ledger, self.files, &self.verified_bytes)
     }
 
-    /// What this worker writes, if the phase writes and nobody else says what.
+    /// The content this worker writes. `None`: it only reads, or the ledger decides the content.
     fn pool(&self, share: &WorkerShare, slots: usize) -> Result<Option<ContentPool>, StartError> {
         if self.spec.read_share == 1.0 || self.ledger.is_some() {
             return Ok(None);
@@ -337,7 +294,7 @@ impl BlockPhase<'_> {
         (sizes.clone().min().unwrap_or(0), sizes.max().unwrap_or(0))
     }
 
-    /// Bytes of one buffer: of the largest read, and under verification of the largest write too.
+    /// Bytes of one buffer: the largest read, and with verification also the largest write.
     fn buffer_bytes(&self) -> usize {
         if self.spec.read_share > 0.0 || self.ledger.is_some() {
             self.block_sizes().1
@@ -363,7 +320,7 @@ impl BlockPhase<'_> {
         shape: OpSequence,
         recorder: Recorder,
         share: &WorkerShare,
-    ) -> Option<WorkerReport> {
+    ) -> Option<BlockReport> {
         let (mut device, refused) = match device {
             Ok(device) => (Some(device), None),
             Err(error) => (None, Some(error)),
@@ -371,6 +328,7 @@ impl BlockPhase<'_> {
         let cadence = Cadence::new(self.spec.durability, self.spec.targets.len());
         let schedule = self.schedule(share);
         let clock = gate.pass(refused)?;
+        // `pass` returned a clock only if no worker failed, so there is a device.
         let device = device.as_mut()?;
         let worker = self.worker(clock, shape, recorder, cadence, share);
         Some(match (self.spec.pacing, schedule) {
@@ -389,7 +347,7 @@ impl BlockPhase<'_> {
         shape: OpSequence,
         recorder: Recorder,
         share: &WorkerShare,
-    ) -> Option<WorkerReport> {
+    ) -> Option<BlockReport> {
         let depth = self.spec.queue_depth as usize;
         let (mut buffers, mut ring) = match self
             .buffers(share, depth)
@@ -397,6 +355,7 @@ impl BlockPhase<'_> {
         {
             Ok(both) => both,
             Err(error) => {
+                // The others wait for this worker: it must arrive even if it cannot run.
                 gate.pass(Some(error));
                 return None;
             }
@@ -410,16 +369,17 @@ impl BlockPhase<'_> {
                 self.work_through(gate, uring, shape, recorder, share)
             }
         };
+        // Closing the ring cancels its operations, so it goes before the buffers they use.
         drop(ring);
         let (report, drained) = driven?;
         if !drained {
-            // The kernel may still read or write them: better lost than used by somebody else.
+            // The kernel may still read or write them. Leaking them is safe; freeing them is not.
             std::mem::forget(buffers);
         }
         Some(report)
     }
 
-    /// Waits for the common start and drives a ring. Also returns whether nothing is left in it.
+    /// Waits for the common start and drives a ring. Also returns whether the ring was drained.
     fn work_through<R: Ring>(
         &self,
         gate: &StartGate,
@@ -427,7 +387,7 @@ impl BlockPhase<'_> {
         shape: OpSequence,
         recorder: Recorder,
         share: &WorkerShare,
-    ) -> Option<(WorkerReport, bool)> {
+    ) -> Option<(BlockReport, bool)> {
         let mut flight = InFlight::new(self.spec.queue_depth as usize, self.files.len());
         let cadence = Cadence::new(self.spec.durability, self.files.len());
         let schedule = self.schedule(share);
@@ -483,12 +443,12 @@ impl BlockPhase<'_> {
         }
     }
 
-    /// Closes the phase: the last fsync, if asked for, and one outcome out of all reports.
+    /// Closes the phase: the final fsync, if requested, and one outcome merged from all reports.
     fn merge(
         &self,
         clock: FastClock,
         cpu: Cpu,
-        reports: Vec<WorkerReport>,
+        reports: Vec<BlockReport>,
         choice: EngineChoice,
     ) -> PhaseOutcome {
         let mut ended =
@@ -501,6 +461,7 @@ impl BlockPhase<'_> {
                     Finish::Failed => PhaseEnd::Failed,
                 });
         let failures = reports.iter().filter_map(|report| report.failure.clone());
+        // Later failures are often consequences of the first one.
         let mut failure = failures.min_by_key(|failure| failure.at_ns);
         let mut elapsed_ns = reports
             .iter()
@@ -514,12 +475,14 @@ impl BlockPhase<'_> {
         let wrote = recorders
             .iter()
             .any(|recorder| recorder.count(Op::Write) > 0);
+        // A phase that was stopped or failed is not made durable: that could take minutes.
         if ended == PhaseEnd::Complete && wrote && self.spec.durability.fsync_at_end {
             let (last, failed) = self.sync_all(clock);
             if failed.is_some() {
                 (ended, failure) = (PhaseEnd::Failed, failed);
             }
             let end_ns = clock.now_ns();
+            // One fsync is outstanding at a time.
             outstanding += u128::from(end_ns.saturating_sub(elapsed_ns));
             elapsed_ns = elapsed_ns.max(end_ns);
             recorders.push(last);
@@ -588,43 +551,5 @@ impl BlockPhase<'_> {
                 failure.finding
             },
         }
-    }
-}
-
-/// Drives a worker to its end.
-fn drive_whole<D: IoDevice, P: Pacer>(
-    mut worker: BlockWorker<'_>,
-    device: &mut D,
-    mut pace: P,
-) -> WorkerReport {
-    drive(&mut worker, device, &mut pace);
-    report(worker, pace)
-}
-
-/// Drives a worker with a ring to its end; also returns whether the ring was drained.
-fn drive_ring_whole<R: Ring, P: Pacer>(
-    mut worker: BlockWorker<'_>,
-    ring: &mut R,
-    mut pace: P,
-    flight: &mut InFlight,
-) -> (WorkerReport, bool) {
-    let drained = drive_ring(&mut worker, ring, &mut pace, flight);
-    (report(worker, pace), drained)
-}
-
-/// What a worker leaves behind when it is done.
-fn report<P: Pacer>(mut worker: BlockWorker<'_>, pace: P) -> WorkerReport {
-    let end_ns = worker.watch.now_ns();
-    worker.watch.report(&worker.recorder);
-    // What became due while the last operations completed was not due in the phase's time.
-    let owed = pace.owed(end_ns.min(worker.watch.deadline_ns()));
-    WorkerReport {
-        recorder: worker.recorder,
-        finish: worker.finish,
-        failure: worker.failure,
-        outstanding_ns: worker.outstanding_ns,
-        back: worker.watch.back(),
-        end_ns,
-        unissued: owed.min(worker.left),
     }
 }

@@ -320,23 +320,7 @@ fn fill<R: Ring, P: Pacer>(
     }
     while let Some(index) = flight.free.first() {
         if let Some(target) = flight.syncs.pop_front() {
-            let step = BlockStep {
-                op: Op::Fsync,
-                target,
-                size: 0,
-                offset: 0,
-            };
-            let slot = Slot {
-                step,
-                from_ns: now_ns,
-            };
-            let issued = IssueTimes {
-                begun_ns: now_ns,
-                late_ns: 0,
-            };
-            if !flight.issue::<R, P>(ring, index, slot, issued) {
-                worker.fail(Op::Fsync, target, None, IoFailure::NOT_TAKEN);
-            }
+            issue_fsync::<R, P>(worker, ring, flight, (index, target), now_ns);
             if R::VERIFIES {
                 return Some(now_ns);
             }
@@ -387,6 +371,34 @@ fn fill<R: Ring, P: Pacer>(
         }
     }
     None
+}
+
+/// Issues the fsync of a file in a free slot.
+#[inline(always)]
+fn issue_fsync<R: Ring, P: Pacer>(
+    worker: &mut BlockWorker<'_>,
+    ring: &mut R,
+    flight: &mut InFlight,
+    (index, target): (usize, u32),
+    now_ns: u64,
+) {
+    let step = BlockStep {
+        op: Op::Fsync,
+        target,
+        size: 0,
+        offset: 0,
+    };
+    let slot = Slot {
+        step,
+        from_ns: now_ns,
+    };
+    let issued = IssueTimes {
+        begun_ns: now_ns,
+        late_ns: 0,
+    };
+    if !flight.issue::<R, P>(ring, index, slot, issued) {
+        worker.fail(Op::Fsync, target, None, IoFailure::NOT_TAKEN);
+    }
 }
 
 /// The next operation and when it was due, for a place that is ready since `ready_ns`. If there is

@@ -1,9 +1,11 @@
-//! What a phase of block I/O is to do, fully resolved: no defaults are guessed further down.
+//! The description of a phase of block I/O, fully resolved: no later step adds defaults.
 //!
 //! Units: bytes, nanoseconds, operations per second.
 
 use std::num::{NonZeroU32, NonZeroU64};
 use std::path::PathBuf;
+
+use crate::error::StartError;
 
 /// One file (or device) a phase works on.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +44,7 @@ pub enum AccessPattern {
 /// What is written.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Content {
-    /// Zeros. Compressing or thin storage may store nothing: say so wherever it is offered.
+    /// Zeros. Compressing or thin storage may store nothing.
     Zero,
     /// Random bytes that neither compress nor repeat.
     Random,
@@ -91,7 +93,7 @@ pub enum Pacing {
     Poisson(f64),
 }
 
-/// When the phase is over: whichever comes first. At least one must be given.
+/// When the phase ends: at whichever limit comes first. At least one must be given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Stop {
     /// After this many operations over all threads (fsyncs not counted).
@@ -161,9 +163,9 @@ pub struct Spec {
 }
 
 impl Spec {
-    /// The plainest phase, to change from: uniform reads of one block size through the page cache
-    /// by one thread, one at a time, as fast as they come; engine chosen automatically, seed 1,
-    /// slices of 100 ms, random content for whoever writes. It has no end: give it a [`Stop`].
+    /// The simplest phase, as a base for others: uniform reads of one block size through the page
+    /// cache, one thread, one at a time, as fast as possible; engine chosen automatically, seed 1,
+    /// slices of 100 ms, random content. It has no end: give it a [`Stop`].
     pub fn reads(targets: Vec<IoTarget>, block_size: u32) -> Spec {
         Spec {
             targets,
@@ -183,6 +185,45 @@ impl Spec {
             engine: IoEngine::Auto,
             seed: 1,
             slice_ns: 100_000_000,
+        }
+    }
+
+    /// Refuses what the block sequences do not check themselves.
+    pub(crate) fn check(&self) -> Result<(), StartError> {
+        let refuse = |what: String, next| Err(StartError::Spec { what, next });
+        if self.targets.is_empty() {
+            return refuse("no file to work on".to_owned(), "give at least one target");
+        }
+        if self.threads == 0 || self.queue_depth == 0 {
+            let what = format!(
+                "{} threads with queue depth {}",
+                self.threads, self.queue_depth
+            );
+            return refuse(what, "give at least one of each");
+        }
+        if self.stop.ops.is_none() && self.stop.time_ns.is_none() {
+            return refuse(
+                "the phase would never end".to_owned(),
+                "give a number of operations or a time",
+            );
+        }
+        let durability = self.durability;
+        if durability.fsync_in_write && durability.fsync_every != Some(NonZeroU64::MIN) {
+            let every = durability
+                .fsync_every
+                .map_or("no write".to_owned(), |every| format!("{every} writes"));
+            let what =
+                format!("an fsync is to count into the write before it, but follows {every}");
+            return refuse(what, "call fsync after every write, or count it by itself");
+        }
+        match self.pacing {
+            Pacing::Fixed(rate) | Pacing::Poisson(rate) if !(rate > 0.0 && rate.is_finite()) => {
+                refuse(
+                    format!("{rate} operations per second"),
+                    "give a rate above 0",
+                )
+            }
+            _ => Ok(()),
         }
     }
 }

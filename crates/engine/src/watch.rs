@@ -1,4 +1,4 @@
-//! What a worker looks at every ten milliseconds instead of at every operation.
+//! What a worker checks every ten milliseconds instead of at every operation.
 
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,17 +8,16 @@ use crate::control::Control;
 use crate::pacing::sleep_ns;
 use crate::recorder::Recorder;
 
-/// Time between two looks at the world, ns.
+/// Time between two checks whether to stop, ns.
 const LOOK_NS: u64 = 10_000_000;
-/// A sleep ends this much before the moment waited for; the rest is spent reading the clock,
-/// because a sleeping thread wakes up late. This is the price of a precise start: up to so much
-/// processor time per operation, that is a whole processor per thread from 20,000 operations per
-/// second and thread on. With more threads than processors it is not paid: whoever spins would keep
-/// the processor from a thread that has something to do, and the rate, which does not depend on a
-/// precise start, would suffer.
+/// A sleep ends this long before its deadline; the worker spins for the rest, because a sleeping
+/// thread wakes up late. The price of a precise start is up to this much processor time per
+/// operation: a whole processor per thread from 20,000 operations per second and thread on. With
+/// more threads than processors, workers do not spin: a spinning thread would take the processor
+/// from a thread with work, and lower the rate.
 const SPIN_NS: u64 = 50_000;
 
-/// How long before the moment it waits for one of so many workers stops sleeping.
+/// How long before its deadline a worker stops sleeping, if there are this many workers.
 pub(crate) fn spin_ns(workers: u32) -> u64 {
     let processors = std::thread::available_parallelism().map_or(1, NonZeroUsize::get);
     if workers as usize > processors {
@@ -31,25 +30,25 @@ pub(crate) fn spin_ns(workers: u32) -> u64 {
 /// Why a worker issues no more operations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Finish {
-    /// It did its share, or its time is over.
+    /// It did its share, or time is up.
     Complete,
-    /// [`Control::stop`] was raised, or another worker failed.
+    /// [`Control::stop`] was set, or another worker failed.
     Stopped,
     /// One of its own operations failed.
     Failed,
 }
 
-/// One worker's view of the time and of the world.
+/// One worker's deadline, its progress report, and its signal to stop.
 #[derive(Debug)]
 pub(crate) struct PhaseWatch<'a> {
     time: Readings,
     control: &'a Control,
-    /// Raised by a worker that failed: the others stop too.
+    /// Set by a worker that failed: the others stop too.
     halt: &'a AtomicBool,
     deadline_ns: u64,
     /// See [`spin_ns`].
     spin_ns: u64,
-    /// The earlier of the deadline and the next look: one comparison per operation.
+    /// The earlier of the deadline and the next check: one comparison per operation.
     look_ns: u64,
     reported: (u64, u64),
 }
@@ -104,6 +103,7 @@ impl<'a> PhaseWatch<'a> {
     #[inline(never)]
     fn look(&mut self, now_ns: u64, recorder: &Recorder) -> Option<Finish> {
         self.report(recorder);
+        // The deadline itself is a check, so that no operation starts after it.
         self.look_ns = self.deadline_ns.min(now_ns.saturating_add(LOOK_NS));
         if self.control.stopped() || self.halt.load(Ordering::Relaxed) {
             return Some(Finish::Stopped);
@@ -111,7 +111,7 @@ impl<'a> PhaseWatch<'a> {
         (now_ns >= self.deadline_ns).then_some(Finish::Complete)
     }
 
-    /// Adds what was done since the last report to the counters the world watches.
+    /// Adds the work done since the last report to the public counters.
     pub(crate) fn report(&mut self, recorder: &Recorder) {
         let (ops, bytes) = recorder.progress();
         self.control
@@ -128,14 +128,14 @@ impl<'a> PhaseWatch<'a> {
         self.halt.store(true, Ordering::Relaxed);
     }
 
-    /// How long a wait from `now_ns` until `due_ns` may block without missing either a look or,
-    /// by waking up late, the moment itself; 0: do not block.
+    /// How long a wait from `now_ns` until `due_ns` may block without missing a check or waking up
+    /// late; 0: do not block.
     pub(crate) fn may_block_ns(&self, now_ns: u64, due_ns: u64) -> u64 {
         let until_due = due_ns.saturating_sub(now_ns).saturating_sub(self.spin_ns);
         until_due.min(LOOK_NS)
     }
 
-    /// Waits until `due_ns`, never less. Returns the time, or why the wait was cut short.
+    /// Waits until `due_ns` or longer. Returns the time, or why the wait ended early.
     pub(crate) fn wait_until(&mut self, due_ns: u64, recorder: &Recorder) -> Result<u64, Finish> {
         loop {
             let now_ns = self.now_ns();
@@ -145,6 +145,8 @@ impl<'a> PhaseWatch<'a> {
             if now_ns >= due_ns {
                 return Ok(now_ns);
             }
+            // The spin time is added to the deadline because `may_block_ns` takes it off again: a
+            // sleep may last until the deadline, which needs no precision.
             let until = due_ns.min(self.deadline_ns.saturating_add(self.spin_ns));
             match self.may_block_ns(now_ns, until) {
                 0 => std::hint::spin_loop(),
@@ -159,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nobody_spins_where_threads_share_processors() {
+    fn workers_do_not_spin_when_threads_share_processors() {
         assert_eq!((spin_ns(1), spin_ns(u32::MAX)), (SPIN_NS, 0));
         let (control, halt) = (Control::default(), AtomicBool::new(false));
         let block = |spin_ns| {

@@ -1,9 +1,9 @@
 //! The threads of one phase of whole-file operations: start together, watch, stop together.
 //!
-//! Everything a thread needs is made before the common start. A thread that fails takes the
-//! others with it at their next operation; what all of them measured until then is kept. A
-//! latency is the time of one closure, and only what succeeded is recorded: a failed operation
-//! ends its phase and is kept as the phase's error instead.
+//! Everything a thread needs is set up before the common start. If one thread fails, the others
+//! stop at their next operation; all measurements until then are kept. A latency is the run time of
+//! one closure. Only successful operations are recorded: a failed one ends the phase and becomes
+//! its error.
 
 use std::os::fd::OwnedFd;
 use std::path::Path;
@@ -21,15 +21,15 @@ use crate::gate::StartGate;
 use crate::outcome::{Op, OpError, OpOutcome, PhaseEnd, PhaseOutcome, mean_outstanding};
 use crate::recorder::Recorder;
 
-/// Operations after which a thread tells the world how far it is.
+/// A thread publishes its progress after this many operations.
 const BATCH_OPS: u64 = 64;
-/// Bytes after which a thread tells the world how far it is.
+/// A thread publishes its progress after this many bytes.
 const BATCH_BYTES: u64 = 8 << 20;
 
 /// Why work ended before it was done.
 #[derive(Debug)]
 pub(crate) enum Halt {
-    /// Somebody asked for it.
+    /// The caller asked for it, or another thread failed.
     Stopped,
     /// This operation failed.
     Failed(Box<OpError>),
@@ -41,7 +41,7 @@ impl From<OpError> for Halt {
     }
 }
 
-/// What the system said about an operation on a path.
+/// The error of an operation that the system refused.
 pub(crate) fn fault(op: Op, path: &Path, errno: Errno) -> OpError {
     let errno = errno.raw_os_error();
     OpError {
@@ -53,7 +53,7 @@ pub(crate) fn fault(op: Op, path: &Path, errno: Errno) -> OpError {
     }
 }
 
-/// What we have to say about an operation on a path that the system would have allowed.
+/// The error of an operation that the system allowed but the engine refuses.
 pub(crate) fn refusal(op: Op, path: &Path, errno: Errno, detail: impl Into<String>) -> OpError {
     OpError {
         detail: detail.into(),
@@ -61,7 +61,7 @@ pub(crate) fn refusal(op: Op, path: &Path, errno: Errno, detail: impl Into<Strin
     }
 }
 
-/// The raw error of the standard library as the system gave it.
+/// The errno behind an error of the standard library.
 pub(crate) fn errno_of(error: &std::io::Error) -> Errno {
     error
         .raw_os_error()
@@ -83,7 +83,7 @@ impl PhaseOptions<'_> {
     }
 }
 
-/// What a thread works with: its notebook, its clock, and the news of whether to go on.
+/// One thread of a phase: its recorder, its clock, and the signal to stop.
 pub(crate) struct Worker<'a> {
     recorder: Recorder,
     time: Readings,
@@ -93,7 +93,7 @@ pub(crate) struct Worker<'a> {
     batch_bytes: u64,
 }
 
-/// What a thread leaves behind.
+/// The results of one thread.
 struct WorkerReport {
     recorder: Recorder,
     halt: Option<Halt>,
@@ -118,7 +118,7 @@ impl<'a> Worker<'a> {
         }
     }
 
-    /// Runs `work`, which returns the bytes it moved, as one operation.
+    /// Runs `work` as one operation; it returns the bytes it moved.
     ///
     /// # Errors
     /// Those of `work`; nothing is recorded then.
@@ -147,6 +147,8 @@ impl<'a> Worker<'a> {
         self.recorder.record(op, begun_ns, ended_ns, bytes);
         self.batch_ops += 1;
         self.batch_bytes += bytes;
+        // In batches: an atomic addition per operation would make all threads fight for one cache
+        // line.
         if self.batch_ops >= BATCH_OPS || self.batch_bytes >= BATCH_BYTES {
             self.tell();
         }
@@ -157,7 +159,7 @@ impl<'a> Worker<'a> {
         self.recorder.done()
     }
 
-    /// Counts a read or write that moved less than was asked for.
+    /// Counts a short read or write.
     pub(crate) fn count_short(&mut self) {
         self.recorder.short();
     }
@@ -165,7 +167,7 @@ impl<'a> Worker<'a> {
     /// Whether to go on.
     ///
     /// # Errors
-    /// [`Halt::Stopped`] if somebody asked to stop or another thread failed.
+    /// [`Halt::Stopped`] if the caller asked to stop or another thread failed.
     #[inline]
     pub(crate) fn proceed(&self) -> Result<(), Halt> {
         if self.control.stopped() || self.failed.load(Ordering::Relaxed) {
@@ -187,6 +189,7 @@ impl<'a> Worker<'a> {
         let end_ns = self.time.now_ns();
         self.tell();
         if matches!(result, Err(Halt::Failed(_))) {
+            // Relaxed is enough: the flag carries no data, and the join orders the rest.
             self.failed.store(true, Ordering::Relaxed);
         }
         WorkerReport {
@@ -198,10 +201,10 @@ impl<'a> Worker<'a> {
     }
 }
 
-/// Adds up what all threads measured. The error kept is that of the thread that ended first.
+/// Adds up the results of all threads. Of several errors, the earliest is kept.
 ///
 /// Outstanding operations on average are the sum of all latencies over the elapsed time (Little's
-/// law). `why` says in a clause how the operations were done.
+/// law). `why` is a clause that says how the operations were done.
 fn merge(
     reports: Vec<WorkerReport>,
     slice_ns: u64,
@@ -217,6 +220,7 @@ fn merge(
         clock_back += report.back;
         match report.halt {
             None => {}
+            // A thread stopped by another's failure must not hide that failure.
             Some(Halt::Stopped) if ended == PhaseEnd::Failed => {}
             Some(Halt::Stopped) => ended = PhaseEnd::Stopped,
             Some(Halt::Failed(error)) => {
@@ -232,6 +236,7 @@ fn merge(
         recorders.push(report.recorder);
     }
     let merged = Recorder::merge(recorders, slice_ns);
+    // A thread that did one operation after the other was busy for the sum of its latencies.
     let busy_ns = merged.ops.iter().map(|kind| kind.latency_sum_ns).sum();
     PhaseOutcome {
         ended,
@@ -257,7 +262,7 @@ fn merge(
     }
 }
 
-/// Runs `work` on the calling thread. `why` says in a clause how operations are done.
+/// Runs `work` on the calling thread. `why` is a clause that says how operations are done.
 pub(crate) fn alone(
     watch: PhaseOptions<'_>,
     why: String,
@@ -274,24 +279,24 @@ pub(crate) fn alone(
     merge(vec![report], watch.slice_ns, clock, cpu.spent(), why)
 }
 
-/// What ends a phase of several threads, inside its time.
+/// Work that closes a phase of several threads; its time counts.
 pub(crate) type ClosingWork<'a> = &'a dyn Fn(&mut Worker<'_>) -> Result<(), Halt>;
 
-/// Several threads that do one phase.
+/// The threads of one phase.
 pub(crate) struct WorkerPool<'a> {
     pub(crate) watch: PhaseOptions<'a>,
-    /// How operations are done, in a clause.
+    /// A clause that says how operations are done.
     pub(crate) why: String,
-    /// What a thread that cannot be started is blamed on.
+    /// The path named in the error when a thread cannot be started.
     pub(crate) root: &'a Path,
-    /// Descriptors that the work uses: a thread sees no others of the process.
+    /// Descriptors the work uses; the threads see no others of the process.
     pub(crate) keep: &'a [OwnedFd],
 }
 
 impl WorkerPool<'_> {
-    /// Runs `work` once per part, each on its own thread, from a common start; then, unless one of
-    /// them failed or was stopped, `close` on the calling thread, inside the elapsed time. What
-    /// `close` records is [`Op::Fsync`].
+    /// Runs `work` once per part, each on its own thread, from a common start. Unless a thread
+    /// failed or was stopped, `close` then runs on the calling thread; its time is part of the
+    /// elapsed time, and it records [`Op::Fsync`].
     ///
     /// # Errors
     /// A thread could not be started; no work was done then.
@@ -330,6 +335,7 @@ impl WorkerPool<'_> {
             let mut refused: Option<Errno> = None;
             for part in parts {
                 let body = move || {
+                    // Before anything else: the thread must not own a descriptor yet.
                     own_table(keep);
                     let recorder = watch.recorder();
                     let mut worker = Worker::new(recorder, gate.pass(None)?, watch.control, failed);
@@ -348,14 +354,19 @@ impl WorkerPool<'_> {
             let call_off = refused.map(|errno| StartError::Thread {
                 errno: errno.raw_os_error(),
             });
+            // The gate opens even when a thread is missing: those that wait at it must end before
+            // the scope does.
             let begun = gate.open(number, calibration, call_off);
             let join = |thread: ScopedJoinHandle<'_, Option<WorkerReport>>| match thread.join() {
                 Ok(report) => report,
+                // A panic of a worker is a bug: it must not turn into a partial result.
                 Err(panic) => std::panic::resume_unwind(panic),
             };
             let reports: Vec<WorkerReport> = threads.into_iter().filter_map(join).collect();
             let (clock, cpu) = begun.map_err(|error| {
                 let detail = format!("thread {} of {count}: {error}", number + 1);
+                // `clone` reports EAGAIN at the limit of processes; the same word where no errno
+                // came.
                 let errno = refused.unwrap_or(Errno::AGAIN);
                 refusal(watch.ops[0], self.root, errno, detail)
             })?;
@@ -373,7 +384,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_succeeded_is_recorded_and_threads_add_up() {
+    fn only_successful_operations_are_recorded_and_threads_add_up() {
         let (control, failed) = (Control::default(), AtomicBool::new(false));
         let watch = PhaseOptions {
             slice_ns: 1_000_000,
@@ -414,7 +425,7 @@ mod tests {
     }
 
     #[test]
-    fn a_failure_of_one_thread_is_the_failure_of_all_and_the_earliest_is_kept() {
+    fn one_failed_thread_fails_the_phase_and_the_earliest_error_is_kept() {
         let error = |errno| OpError {
             op: Op::Stat,
             path: "x".into(),
@@ -441,7 +452,7 @@ mod tests {
     }
 
     #[test]
-    fn the_clock_named_is_the_clock_read() {
+    fn the_outcome_names_the_clock_that_was_read() {
         let control = Control::default();
         let watch = PhaseOptions {
             slice_ns: 1,

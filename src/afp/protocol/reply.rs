@@ -1,7 +1,7 @@
 //! Replies as they are understood: bytes from outside, refused where they make no sense.
 
-use super::super::AfpError;
-use super::{
+use super::super::error::AfpError;
+use super::fields::{
     EPOCH, FileParameters, NAME, OF_DIRECTORY, OF_FILE, Space, Unix, VOLUME_ID, VOLUME_SPACE,
     swapped,
 };

@@ -12,18 +12,21 @@ use super::interrupt::catch_interrupt;
 use super::setting::Setting;
 use super::terminal::print;
 use super::words::unknown;
-use crate::run::Interrupt;
+use crate::interrupt::Interrupt;
 use crate::session::load::{self, LoadRequest, Loaded};
 use crate::session::load_target::LoadTarget;
-use crate::workload;
+use crate::tools;
 
 /// What a second Ctrl-C leaves to do.
 const LEFT: &str = "`stackrace clean` removes what is left";
 
 /// `stackrace load`.
 pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
-    let Some(kind) = workload::ALL.iter().find(|kind| kind.name == verb.workload) else {
-        let names: Vec<&str> = workload::ALL.iter().map(|kind| kind.name).collect();
+    let Some(kind) = tools::workloads()
+        .iter()
+        .find(|kind| kind.name == verb.workload)
+    else {
+        let names: Vec<&str> = tools::workloads().iter().map(|kind| kind.name).collect();
         return Err(unknown("workload", &verb.workload, &names));
     };
     let target = LoadTarget::look(&verb.place)?;

@@ -3,8 +3,8 @@
 use std::borrow::Cow;
 
 use super::Phase;
-use crate::import::Misread;
-use crate::import::text::Line;
+use crate::printed::Misread;
+use crate::printed::text::Line;
 
 /// Columns without which it is no such file.
 const NEEDED: [&str; 12] = [

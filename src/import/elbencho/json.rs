@@ -10,8 +10,8 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
 use super::Phase;
-use crate::import::Misread;
-use crate::import::text::{self, Line};
+use crate::printed::Misread;
+use crate::printed::text::{self, Line};
 
 /// Keys of a phase itself and of its settings, as the CSV calls them.
 const KEYS: [(&str, &str); 23] = [

@@ -8,8 +8,8 @@ mod json;
 
 use std::borrow::Cow;
 
-use super::text::{Figures, Line, agree, facts, lines, size};
-use super::{Imported, Importer, Misread};
+use crate::printed::text::{Figures, Line, agree, facts, lines, size};
+use crate::printed::{Imported, Importer, Misread};
 
 pub(super) const IMPORTER: Importer = Importer {
     name: "elbencho",

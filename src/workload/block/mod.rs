@@ -6,9 +6,9 @@
 mod parse;
 #[cfg(test)]
 mod tests;
-pub(super) mod words;
+pub(crate) mod words;
 
-pub(super) use parse::{access, at_least_one, content, size};
+pub(crate) use parse::{access, at_least_one, content, size};
 
 use std::fs::File;
 use std::num::NonZeroU32;
@@ -19,38 +19,38 @@ use stackrace_engine::spec::{
 use stackrace_engine::verify::{self, ContentLedger};
 use stackrace_engine::{Op, PhaseOutcome, StartError};
 
+use super::kind::{Cost, Place, SLICE_NS, Trouble, trouble};
 use super::metric::{self, Figure, Latency};
-use super::{Cost, Place, SLICE_NS, Trouble, trouble};
 use crate::event::Better;
 use crate::unit;
 
 /// What a workload of this kind is, beside its settings.
-pub(super) struct Frame {
+pub(crate) struct Frame {
     /// Order of the blocks.
-    pub(super) access: AccessPattern,
+    pub(crate) access: AccessPattern,
     /// Share of reads.
-    pub(super) read_share: f64,
+    pub(crate) read_share: f64,
     /// The phase writes new files; otherwise the data are laid out before.
-    pub(super) new_files: bool,
+    pub(crate) new_files: bool,
 }
 
 /// One phase of block I/O, resolved but for its place and seed.
 #[derive(Debug)]
-pub(super) struct BlockIo {
-    pub(super) size: u64,
-    pub(super) files: u32,
+pub(crate) struct BlockIo {
+    pub(crate) size: u64,
+    pub(crate) files: u32,
     /// Bytes and weights.
-    pub(super) block_sizes: Vec<(u32, u32)>,
+    pub(crate) block_sizes: Vec<(u32, u32)>,
     align: Option<NonZeroU32>,
-    pub(super) threads: u32,
-    pub(super) queue_depth: u32,
+    pub(crate) threads: u32,
+    pub(crate) queue_depth: u32,
     access: AccessPattern,
-    pub(super) read_share: f64,
-    pub(super) durability: Durability,
+    pub(crate) read_share: f64,
+    pub(crate) durability: Durability,
     pacing: Pacing,
-    pub(super) time_ns: Option<u64>,
+    pub(crate) time_ns: Option<u64>,
     operations: Option<u64>,
-    pub(super) engine: IoEngine,
+    pub(crate) engine: IoEngine,
     direct: bool,
     preallocate: bool,
     /// See [`Frame::new_files`].
@@ -85,7 +85,7 @@ impl BlockIo {
     }
 
     /// What the engine is asked for.
-    pub(super) fn spec(&self, place: &Place<'_>) -> Spec {
+    pub(crate) fn spec(&self, place: &Place<'_>) -> Spec {
         let target = |file: u32| IoTarget {
             path: match place.existing {
                 Some(path) => path.to_owned(),
@@ -165,7 +165,7 @@ impl BlockIo {
     }
 
     /// Writes the files a later phase reads or overwrites.
-    pub(super) fn lay_out(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    pub(crate) fn lay_out(&self, place: &Place<'_>) -> Result<(), Trouble> {
         let laid_out = if self.verify {
             self.ledger(place)
                 .and_then(|ledger| stackrace_engine::lay_out_verified(ledger, place.control))
@@ -177,13 +177,13 @@ impl BlockIo {
     }
 
     /// The measured phase by its name, and the one that reads everything back.
-    pub(super) fn phases(&self, measured: &'static str) -> Vec<&'static str> {
+    pub(crate) fn phases(&self, measured: &'static str) -> Vec<&'static str> {
         let back = self.verify.then_some(VERIFY);
         std::iter::once(measured).chain(back).collect()
     }
 
     /// Runs one of them.
-    pub(super) fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    pub(crate) fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
         let mut spec = self.spec(place);
         if phase > 0 {
             spec = self.read_back(spec);
@@ -201,7 +201,7 @@ impl BlockIo {
     }
 
     /// Whether a file or device that exists can take the place of the data.
-    pub(super) fn on_existing(&self) -> Result<(), Trouble> {
+    pub(crate) fn on_existing(&self) -> Result<(), Trouble> {
         if self.verify {
             return Err(trouble(
                 "nobody knows what it must hold, so it cannot be verified",
@@ -215,14 +215,14 @@ impl BlockIo {
     }
 
     /// The limit of time in words, as the end of a sentence.
-    pub(super) fn at_most(&self) -> String {
+    pub(crate) fn at_most(&self) -> String {
         self.time_ns.map_or(String::new(), |ns| {
             format!(", at most {}", unit::time_ns(ns as f64))
         })
     }
 
     /// What it costs; `laid_out`: the data are written before the clock starts.
-    pub(super) fn cost(&self, laid_out: bool) -> Cost {
+    pub(crate) fn cost(&self, laid_out: bool) -> Cost {
         Cost {
             prepare_bytes: if laid_out { self.size } else { 0 },
             measured_bytes: None,
@@ -234,7 +234,7 @@ impl BlockIo {
     }
 
     /// Operations per second the schedule asks for; none: a closed loop.
-    pub(super) fn offered_per_s(&self) -> Option<f64> {
+    pub(crate) fn offered_per_s(&self) -> Option<f64> {
         match self.pacing {
             Pacing::Closed { .. } => None,
             Pacing::Fixed(rate) | Pacing::Poisson(rate) => Some(rate),
@@ -243,7 +243,7 @@ impl BlockIo {
 
     /// The figures of an open loop: one latency first, as the operations per second follow from the
     /// schedule; and besides, how much of it was achieved, and the service times.
-    pub(super) fn figures<'a>(
+    pub(crate) fn figures<'a>(
         &self,
         mut figures: Vec<Figure<'a>>,
         primary: usize,
@@ -262,7 +262,7 @@ impl BlockIo {
     }
 
     /// What is not said of every phase: fsync cadence, durability, pacing, the cache.
-    pub(super) fn words(&self) -> String {
+    pub(crate) fn words(&self) -> String {
         let mut words = Vec::new();
         if self.read_share < 1.0 {
             words.extend(self.durability_words());
@@ -314,7 +314,7 @@ impl BlockIo {
     }
 
     /// `, zipf 1.1`: how uneven access is, where it is not each block once.
-    pub(super) fn access_words(&self) -> String {
+    pub(crate) fn access_words(&self) -> String {
         match self.access {
             AccessPattern::Sequential | AccessPattern::OncePerPass => String::new(),
             AccessPattern::Uniform => ", uniform".to_owned(),

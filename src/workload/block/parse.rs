@@ -24,7 +24,7 @@ const BLOCK_BYTES: std::ops::RangeInclusive<u64> = 512..=64 << 20;
 
 impl BlockIo {
     /// Reads the settings all share.
-    pub(in crate::workload) fn parse(settings: &Settings, frame: &Frame) -> Result<Self, Refusal> {
+    pub(crate) fn parse(settings: &Settings, frame: &Frame) -> Result<Self, Refusal> {
         let size = size(settings)?;
         let files = at_least_one(settings, FILES)?;
         let direct = settings.flag(DIRECT)?;
@@ -115,7 +115,7 @@ fn check_verify(settings: &Settings, io: &BlockIo) -> Result<(), Refusal> {
 }
 
 /// In which order blocks are visited, as `access` and its parameters say.
-pub(in crate::workload) fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
+pub(crate) fn access(settings: &Settings) -> Result<AccessPattern, Refusal> {
     let word = settings.text(ACCESS)?;
     for parameter in ["hot-range", "hot-share"] {
         if word != "hot" && settings.given(parameter) {
@@ -333,7 +333,7 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
 }
 
 /// The content asked for by `content`, `compress-ratio` and `duplicates`.
-pub(in crate::workload) fn content(settings: &Settings) -> Result<Content, Refusal> {
+pub(crate) fn content(settings: &Settings) -> Result<Content, Refusal> {
     let ratio = settings.number(COMPRESS_RATIO)?;
     let duplicates = settings.share(DUPLICATES)?;
     if ratio < 1.0 {
@@ -375,7 +375,7 @@ fn engine(settings: &Settings) -> Result<IoEngine, Refusal> {
 }
 
 /// A count that must be at least 1 and fit.
-pub(in crate::workload) fn at_least_one(
+pub(crate) fn at_least_one(
     settings: &Settings,
     key: impl Into<SettingKey<'static>>,
 ) -> Result<u32, Refusal> {
@@ -391,7 +391,7 @@ pub(in crate::workload) fn at_least_one(
 }
 
 /// A size that must be given and be above nothing.
-pub(in crate::workload) fn size(settings: &Settings) -> Result<u64, Refusal> {
+pub(crate) fn size(settings: &Settings) -> Result<u64, Refusal> {
     // Only `read-file` may leave it out, and then another file has to be named.
     match settings.optional_bytes("size")? {
         Some(0) | None => Err(Refusal::at(

@@ -143,8 +143,16 @@ impl BonnieRun<'_> {
         Ok(())
     }
 
+    pub(super) fn create_in_order(self) -> Result<PhaseOutcome, OpError> {
+        self.create(NameStyle::Sequential)
+    }
+
+    pub(super) fn create_at_random(self) -> Result<PhaseOutcome, OpError> {
+        self.create(NameStyle::Random)
+    }
+
     /// Creates all files. The directories are made before the clock starts.
-    pub(super) fn create(self, style: NameStyle) -> Result<PhaseOutcome, OpError> {
+    fn create(self, style: NameStyle) -> Result<PhaseOutcome, OpError> {
         let plan = self.plan;
         if plan.made == FileKind::SymbolicLinks && plan.directories > 1 {
             let detail = "symbolic links into other directories would lead nowhere";

@@ -4,7 +4,7 @@ use std::hint::black_box;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::{ContentPool, FileContent, POOL_BYTES};
+use super::pool::{ContentPool, FileContent, POOL_BYTES};
 use crate::error::StartError;
 use crate::memory::AlignedMemory;
 use crate::spec::Content;

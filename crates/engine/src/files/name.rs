@@ -2,7 +2,6 @@
 
 use std::ffi::CStr;
 
-use super::FileSet;
 use crate::draw::scramble;
 
 /// Bytes of `d000000/`, which stand before a file's name where the look-up begins at the root.
@@ -31,20 +30,15 @@ impl NameBuffer {
         NameBuffer(room)
     }
 
-    /// One name of file `index`, behind that of its directory if `within` says so.
-    pub(super) fn write(
-        &mut self,
-        set: &FileSet,
-        index: u64,
-        which: NameKind,
-        within: bool,
-    ) -> &CStr {
+    /// One name of the file with this number, below its directory if one is given.
+    pub(super) fn write(&mut self, file: u64, which: NameKind, directory: Option<u32>) -> &CStr {
         const DIGITS: &[u8; 16] = b"0123456789abcdef";
-        let start = if within {
-            self.number(set.directory(index, which));
-            0
-        } else {
-            HOME_BYTES
+        let start = match directory {
+            Some(directory) => {
+                self.number(directory);
+                0
+            }
+            None => HOME_BYTES,
         };
         self.0[HOME_BYTES] = match which {
             NameKind::Made => b'f',
@@ -52,7 +46,7 @@ impl NameBuffer {
             NameKind::Linked => b'l',
         };
         // A bijection: no two files share a name.
-        let number = scramble(set.seed ^ index);
+        let number = scramble(file);
         for digit in 0..16 {
             self.0[HOME_BYTES + 1 + digit] = DIGITS[(number >> (60 - digit * 4)) as usize & 15];
         }

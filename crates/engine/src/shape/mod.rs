@@ -11,17 +11,17 @@
 mod blocks;
 mod mix;
 mod permutation;
+mod share;
 mod sizes;
 mod stream;
 mod zipf;
 
 use std::num::NonZeroU32;
-use std::sync::Arc;
-use std::sync::atomic::AtomicU64;
 
 pub use blocks::BlockMap;
 pub use mix::Mix;
 pub use permutation::Permutation;
+pub use share::{BlockStep, WorkerShare};
 pub use sizes::Sizes;
 pub use stream::SequentialStream;
 pub use zipf::Zipf;
@@ -31,57 +31,6 @@ use crate::error::StartError;
 use crate::memory::CachePadded;
 use crate::outcome::Op;
 use crate::spec::{AccessPattern, Spec};
-
-/// One operation to issue.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct BlockStep {
-    /// [`Op::Read`] or [`Op::Write`].
-    pub op: Op,
-    /// Index into [`Spec::targets`].
-    pub target: u32,
-    /// Bytes.
-    pub size: u32,
-    /// Bytes from the beginning of the target.
-    pub offset: u64,
-}
-
-/// Which part of a phase a worker does.
-#[derive(Debug, Clone)]
-pub struct WorkerShare {
-    /// Its number, from 0.
-    pub worker: u32,
-    /// How many there are.
-    pub workers: u32,
-    /// The sequential streams: the worker's thread, and how many threads the spec asks for. Workers
-    /// that stand in for one thread's queue depth advance one stream together.
-    pub stream: (u32, u32),
-    /// The position shared by the workers of one stream; None: the worker has its own.
-    pub cursor: Option<Arc<AtomicU64>>,
-}
-
-impl WorkerShare {
-    /// The share of one worker that is also one thread of the spec.
-    pub fn of_thread(worker: u32, workers: u32) -> WorkerShare {
-        WorkerShare {
-            worker,
-            workers,
-            stream: (worker, workers),
-            cursor: None,
-        }
-    }
-
-    /// How many of `total` operations this worker does: as even as can be, exact in sum.
-    pub fn operations(&self, total: u64) -> u64 {
-        let (worker, workers) = (u64::from(self.worker), u64::from(self.workers));
-        total / workers + u64::from(worker < total % workers)
-    }
-
-    /// How many of `total` operations the workers before this one do.
-    fn operations_before(&self, total: u64) -> u64 {
-        let (worker, workers) = (u64::from(self.worker), u64::from(self.workers));
-        worker * (total / workers) + worker.min(total % workers)
-    }
-}
 
 /// How a block of one size is chosen.
 #[derive(Debug, Clone)]

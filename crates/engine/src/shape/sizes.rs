@@ -6,8 +6,7 @@
 
 use std::ops::Range;
 
-use super::Mix;
-use super::mix::chosen_of;
+use super::mix::{Mix, chosen_of};
 use crate::draw::Draw;
 
 /// One worker's sequence of sizes.

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{BlockMap, WorkerShare};
+use super::blocks::BlockMap;
+use super::share::WorkerShare;
 use crate::error::StartError;
 use crate::spec::Spec;
 

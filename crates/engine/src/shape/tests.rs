@@ -4,6 +4,8 @@ use super::*;
 use crate::spec::{IoEngine, IoTarget, Pacing, Stop};
 use proptest::prelude::*;
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+use std::sync::atomic::AtomicU64;
 
 fn spec(access: AccessPattern, sizes: &[(u32, u32)], files: &[u64]) -> Spec {
     let target = |(index, bytes): (usize, &u64)| IoTarget {

@@ -5,7 +5,7 @@ use std::path::Path;
 use rustix::fs::{Mode as Permissions, OFlags, SeekFrom};
 use rustix::io::Errno;
 
-use super::{SysbenchPlan, SysbenchVersion, at, wrong};
+use super::plan::{SEAL_BYTES, SysbenchPlan, SysbenchVersion, at, wrong};
 use crate::clock::FastClock;
 use crate::content::{ContentPool, POOL_BYTES};
 use crate::control::Control;
@@ -14,8 +14,6 @@ use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
 use crate::worker_pool::fault;
 
-/// Bytes of the checksum and the offset at the end of a validated block.
-pub(super) const SEAL: usize = 12;
 const BLOCKS: u64 = 0x626c_6f63_6b73_0000;
 
 /// What was done about a file.
@@ -180,7 +178,7 @@ impl Filler {
 /// Writes checksum and offset into the end of a block. A part of a file too short for them, which
 /// only its end can be, stays without.
 fn seal(block: &mut [u8], offset: u64) {
-    let Some(at) = block.len().checked_sub(SEAL) else {
+    let Some(at) = block.len().checked_sub(SEAL_BYTES) else {
         return;
     };
     let checksum = crc32fast::hash(&block[..at]);
@@ -190,7 +188,7 @@ fn seal(block: &mut [u8], offset: u64) {
 
 /// What is wrong with a block that was read at `offset`.
 pub(super) fn flaw(block: &[u8], offset: u64) -> Option<String> {
-    let at = block.len().checked_sub(SEAL)?;
+    let at = block.len().checked_sub(SEAL_BYTES)?;
     let number = |part: &[u8]| {
         part.iter()
             .rev()

@@ -7,7 +7,7 @@
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::{SysbenchMode, SysbenchPlan, SysbenchVersion};
+use super::plan::{SysbenchMode, SysbenchPlan, SysbenchVersion};
 use crate::draw::Draw;
 use crate::outcome::Op;
 

@@ -1,5 +1,6 @@
 //! Counts of the original, and what it leaves on disk.
 
+use std::path::Path;
 use std::process::Command;
 
 use super::*;

@@ -8,32 +8,15 @@ use io_uring::{IoUring, opcode, squeue};
 use rustix::io::{Errno, retry_on_intr};
 use rustix::mm::{MapFlags, MsyncFlags, ProtFlags};
 
+use super::job::{Job, TransferMethod};
+use super::plan::{SysbenchPlan, Transfer, at, wrong};
 use super::prepare::{Filler, flaw};
 use super::requests::SysbenchStep;
-use super::{Job, SysbenchPlan, Transfer, at, wrong};
 use crate::error::StartError;
 use crate::io::uring;
 use crate::memory::AlignedMemory;
 use crate::outcome::{Op, OpError};
 use crate::worker_pool::{Halt, Worker, fault, refusal};
-
-/// One way to read, write and sync.
-pub(super) trait TransferMethod: Sized {
-    /// Carries a step out, or begins to.
-    fn go(
-        &mut self,
-        step: SysbenchStep,
-        begun_ns: u64,
-        job: &Job<'_>,
-        worker: &mut Worker<'_>,
-    ) -> Result<(), Halt>;
-    /// Makes a file durable.
-    fn sync(&mut self, file: u32) -> Result<(), Halt>;
-    /// Waits for what was begun.
-    fn drain(&mut self, _shift: &Job<'_>, _hand: &mut Worker<'_>) -> Result<(), Halt> {
-        Ok(())
-    }
-}
 
 /// The files of a plan.
 pub(super) struct SysbenchFiles<'a> {

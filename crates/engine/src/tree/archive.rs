@@ -8,7 +8,8 @@ use std::sync::atomic::Ordering;
 use rustix::io::Errno;
 use tar::{Builder, EntryType, Header};
 
-use super::{EntryKind, Fill, TreeEntry, check};
+use super::build::Fill;
+use super::entry::{EntryKind, TreeEntry, check};
 use crate::content::{FileContent, UNIT};
 use crate::control::Control;
 use crate::outcome::{Op, OpError, PhaseEnd};

@@ -10,7 +10,8 @@ use std::collections::BTreeMap;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use super::{EntryKind, Fill, TreeEntry};
+use super::build::Fill;
+use super::entry::{EntryKind, TreeEntry};
 use crate::draw::Draw;
 use crate::spec::Content;
 
@@ -429,7 +430,8 @@ impl TreeBuilder {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::tree::{check, total_bytes};
+    use crate::tree::entry::check;
+    use crate::tree::total_bytes;
 
     /// Entries and bytes at a scale, whatever the seed; those of scale 1 are in the documentation
     /// of the workloads.

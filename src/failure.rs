@@ -1,0 +1,119 @@
+//! What went wrong, for the user: what was tried, what to do next, and of what kind it is.
+
+/// The exit code of what was interrupted.
+pub(crate) const INTERRUPTED: u8 = 130;
+
+/// Ends a refusal.
+const UNCHANGED: &str = "nothing was changed\n";
+
+/// What kind of failure it is; each has an exit code of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum FailureKind {
+    /// The program cannot go on, through no fault of the command line.
+    Internal,
+    /// The command line makes no sense.
+    Usage,
+    /// Refused before anything was touched.
+    Refused,
+    /// This machine cannot do it: it lacks rights, a tool or a kernel module.
+    Unable,
+    /// A trial failed.
+    TrialFailed,
+    /// The program on another machine ended with this exit code.
+    Remote(u8),
+}
+
+impl FailureKind {
+    /// The exit code it is reported with.
+    pub(crate) fn exit_code(self) -> u8 {
+        match self {
+            Self::Internal => 1,
+            Self::Usage => 2,
+            Self::Refused => 3,
+            Self::Unable => 4,
+            Self::TrialFailed => 5,
+            Self::Remote(code) => code,
+        }
+    }
+}
+
+/// One failure.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    kind: FailureKind,
+    text: String,
+    next: String,
+}
+
+impl Failure {
+    /// A failure of a kind.
+    pub(crate) fn new(kind: FailureKind, text: impl Into<String>) -> Self {
+        Self {
+            kind,
+            text: text.into(),
+            next: String::new(),
+        }
+    }
+
+    /// The command line makes no sense.
+    pub(crate) fn usage(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::Usage, text)
+    }
+
+    /// Refused before anything was touched.
+    pub(crate) fn refused(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::Refused, text)
+    }
+
+    /// This machine cannot do it.
+    pub(crate) fn unable(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::Unable, text)
+    }
+
+    /// A trial failed.
+    pub(crate) fn trial(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::TrialFailed, text)
+    }
+
+    /// The program cannot go on.
+    pub(crate) fn internal(text: impl Into<String>) -> Self {
+        Self::new(FailureKind::Internal, text)
+    }
+
+    /// Adds what to do.
+    pub(crate) fn next(mut self, next: impl Into<String>) -> Self {
+        self.next = next.into();
+        self
+    }
+
+    /// The exit code it is reported with.
+    pub(crate) fn exit_code(&self) -> u8 {
+        self.kind.exit_code()
+    }
+
+    /// What went wrong, and what to do.
+    pub(crate) fn into_parts(self) -> (String, String) {
+        (self.text, self.next)
+    }
+
+    /// As it is printed.
+    pub(crate) fn render(&self) -> String {
+        // A refused study is rendered already, with its lines and carets.
+        let mut text = if self.text.starts_with("error") {
+            self.text.clone()
+        } else {
+            format!("error: {}", self.text)
+        };
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        if !self.next.is_empty() {
+            text.push_str(&format!("  next: {}\n", self.next));
+        }
+        // Another machine that refused has written this line itself.
+        if self.exit_code() == FailureKind::Refused.exit_code() && !text.ends_with(UNCHANGED) {
+            text.push_str(UNCHANGED);
+        }
+        text
+    }
+}

@@ -1,0 +1,211 @@
+//! What every importer needs of a text: lines with numbers, figures, refusals.
+
+use super::Misread;
+use crate::event::{Better, Fact, MetricHead};
+
+/// Characters of a foreign line that a refusal shows.
+const SHOWN: usize = 60;
+/// Two statements of the same figure may differ by so much: tools print two to four digits.
+const ROUNDING: f64 = 0.051;
+
+impl Misread {
+    /// A refusal at a line counted from 0.
+    pub(crate) fn at(index: usize, what: impl Into<String>, next: impl Into<String>) -> Self {
+        Self {
+            line: index + 1,
+            what: what.into(),
+            next: next.into(),
+        }
+    }
+}
+
+/// One line of a text.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Line<'a> {
+    /// From 0.
+    pub(crate) index: usize,
+    /// Without its line break.
+    pub(crate) text: &'a str,
+}
+
+impl<'a> Line<'a> {
+    /// A refusal of this line.
+    pub(crate) fn refuse(self, expected: impl Into<String>) -> Misread {
+        Misread::at(
+            self.index,
+            format!("\"{}\" is not understood", cut(self.text.trim())),
+            format!("expected here: {}", expected.into()),
+        )
+    }
+
+    /// A refusal because this line contradicts another, or itself.
+    pub(crate) fn contradicts(self, what: impl std::fmt::Display) -> Misread {
+        Misread::at(
+            self.index,
+            format!("\"{}\" contradicts {what}", cut(self.text.trim())),
+            "give it the output as the tool wrote it",
+        )
+    }
+
+    /// A number in this line.
+    pub(crate) fn number(self, word: &str) -> Result<f64, Misread> {
+        number(word).ok_or_else(|| self.refuse(format!("a number where \"{}\" is", cut(word))))
+    }
+
+    /// A whole number in this line.
+    pub(crate) fn whole(self, word: &str) -> Result<u64, Misread> {
+        let whole = plain_digits(word).then(|| word.parse().ok()).flatten();
+        whole.ok_or_else(|| self.refuse(format!("a whole number where \"{}\" is", cut(word))))
+    }
+
+    /// What follows a word, in this line.
+    pub(crate) fn after(self, word: &str) -> Option<&'a str> {
+        self.text.trim().strip_prefix(word).map(str::trim)
+    }
+}
+
+/// The lines of a text. Of a line that was overwritten on the terminal (carriage returns) the last
+/// state counts.
+pub(crate) fn lines(text: &str) -> Vec<Line<'_>> {
+    text.split('\n')
+        .enumerate()
+        .map(|(index, text)| {
+            let text = text.trim_end_matches('\r');
+            let text = text.rsplit('\r').next().unwrap_or_default();
+            Line { index, text }
+        })
+        .collect()
+}
+
+/// The end of a text, for what is missing there.
+pub(crate) fn end(text: &str, missing: &str) -> Misread {
+    Misread::at(
+        text.lines().count().saturating_sub(1),
+        format!("the text ends before {missing}"),
+        "give it the whole output; what is cut off may change a figure",
+    )
+}
+
+/// A finite number that is not negative, in plain digits.
+pub(crate) fn number(word: &str) -> Option<f64> {
+    let (whole, part) = word.split_once('.').unwrap_or((word, "0"));
+    (plain_digits(whole) && plain_digits(part)).then(|| word.parse().ok())?
+}
+
+fn plain_digits(word: &str) -> bool {
+    // More digits than any real figure has: a float would be infinite or wrong.
+    (1..=19).contains(&word.len()) && word.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether two statements of one figure agree as far as they were rounded.
+pub(crate) fn agree(one: f64, other: f64) -> bool {
+    (one - other).abs() <= ROUNDING * one.max(other)
+}
+
+/// Bytes of a unit as most tools write it.
+pub(crate) fn bytes_of(unit: &str) -> Option<f64> {
+    let exponents = ["", "K", "M", "G", "T", "P"];
+    let prefix = unit.strip_suffix('B')?;
+    if let Some(binary) = prefix.strip_suffix('i') {
+        let power = exponents
+            .iter()
+            .skip(1)
+            .position(|letter| *letter == binary)?;
+        return Some(1024f64.powi(i32::try_from(power).ok()? + 1));
+    }
+    let power = exponents
+        .iter()
+        .position(|letter| *letter == prefix || (*letter == "K" && prefix == "k"))?;
+    Some(1000f64.powi(i32::try_from(power).ok()?))
+}
+
+/// A size in the words of the tools: `4k`, `64k`, `1M`, where it is a whole one.
+pub(crate) fn size(bytes: u64) -> String {
+    for (letter, shift) in [("G", 30), ("M", 20), ("k", 10)] {
+        if bytes > 0 && bytes.is_multiple_of(1 << shift) {
+            return format!("{}{letter}", bytes >> shift);
+        }
+    }
+    format!("{bytes}B")
+}
+
+/// The beginning of a foreign text on one line, without what would steer a terminal.
+pub(crate) fn cut(text: &str) -> String {
+    cut_at(text, SHOWN)
+}
+
+/// What a reader of JSON or XML says is wrong: it may quote as much of the text as it likes.
+pub(crate) fn cause(error: &dyn std::fmt::Display) -> String {
+    cut_at(&error.to_string(), 2 * SHOWN)
+}
+
+fn cut_at(text: &str, letters: usize) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let shown: String = text.chars().take(letters).map(plain).collect();
+    if text.chars().count() > letters {
+        format!("{shown}…")
+    } else {
+        shown
+    }
+}
+
+/// Metrics with their values while they are collected.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Figures {
+    pub(crate) metrics: Vec<MetricHead>,
+    pub(crate) values: Vec<Option<f64>>,
+}
+
+impl Figures {
+    /// Adds one.
+    pub(crate) fn add(
+        &mut self,
+        name: impl Into<String>,
+        unit: &str,
+        better: Better,
+        value: Option<f64>,
+    ) {
+        self.metrics.push(MetricHead {
+            name: name.into(),
+            unit: unit.to_owned(),
+            better,
+        });
+        self.values.push(value);
+    }
+
+    /// Adds a rate: bigger is better.
+    pub(crate) fn rate(&mut self, name: impl Into<String>, unit: &str, value: Option<f64>) {
+        self.add(name, unit, Better::Higher, value);
+    }
+
+    /// Adds a time: smaller is better.
+    pub(crate) fn time(&mut self, name: impl Into<String>, unit: &str, value: Option<f64>) {
+        self.add(name, unit, Better::Lower, value);
+    }
+
+    /// A sentence about the figures that are missing; empty: none is.
+    pub(crate) fn missing(&self, why: &str) -> Vec<String> {
+        let missing: Vec<&str> = self
+            .metrics
+            .iter()
+            .zip(&self.values)
+            .filter(|(_, value)| value.is_none())
+            .map(|(metric, _)| metric.name.as_str())
+            .collect();
+        if missing.is_empty() {
+            Vec::new()
+        } else {
+            vec![format!("{}: {why}", missing.join(", "))]
+        }
+    }
+}
+
+/// Facts with a value.
+pub(crate) fn facts<'a>(pairs: impl IntoIterator<Item = (&'a str, &'a str)>) -> Vec<Fact> {
+    pairs
+        .into_iter()
+        .map(|(name, value)| (name.trim(), value.trim()))
+        .filter(|(_, value)| !value.is_empty())
+        .map(|(name, value)| Fact::new(name, value))
+        .collect()
+}

@@ -1,0 +1,376 @@
+//! `stackrace bonnie++`: takes the options of bonnie++, does what it does, prints what it prints.
+//!
+//! Files lie where the original's would, under names that begin with `.stackrace-`: they are in a
+//! journal before they are made, so that Ctrl-C or `stackrace clean` removes them. The thread that
+//! does the work gives up root's rights for those of `-u`; the one that waits keeps them to clean up.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use stackrace_engine::bonnie::{BonniePlan, BonnieVersion, CHARACTERS, FileKind, Phase};
+use stackrace_engine::{PhaseEnd, PhaseOutcome};
+
+use clap::{Args, FromArgMatches};
+
+use super::super::tool::{Console, ToolCommand};
+use super::options;
+use super::options::Options;
+use super::print::{csv, csv_header, text};
+use super::report::{self as classic, Cell, Data, Files, Layout, Report};
+use super::user::{self, Who};
+use super::workload::{cell, columns, memory_mib, usual_size_mib};
+use crate::failure::{self, Failure};
+use crate::host::{Host, local::LocalHost};
+use crate::interrupt::Interrupt;
+use crate::journal::{Journal, Undo};
+use crate::workload::SLICE_NS;
+
+/// All options, in our words.
+const HELP: &str = include_str!("help.txt");
+/// Whatever is wrong with a command line, the originals exit with this.
+const REFUSED: u8 = 1;
+/// Memory the originals count for each file's name, bytes.
+const NAME_BYTES_1_03: u64 = 30;
+const NAME_BYTES_2_00: u64 = 37;
+
+/// Why nothing was begun, in the words of the original where it has any.
+enum Refusal {
+    /// The usage follows.
+    Usage(String),
+    /// Nothing follows.
+    Said(String),
+}
+
+/// The words as they were typed; the tool reads them itself.
+#[derive(Debug, Args)]
+struct BonnieWords {
+    /// The options of bonnie++; --help lists them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "OPTIONS"
+    )]
+    words: Vec<std::ffi::OsString>,
+}
+
+/// See [`super::TOOL`].
+pub(super) const COMMAND: ToolCommand = ToolCommand {
+    arguments: |command| {
+        BonnieWords::augment_args(command.disable_help_flag(true))
+            .about("Run bonnie++ 2.00 or 1.03 on a directory, with its options and its output")
+    },
+    run: |words, console| {
+        let words = BonnieWords::from_arg_matches(words)
+            .map_err(|error| Failure::usage(error.to_string()))?;
+        exec(console, words)
+    },
+};
+
+fn exec(console: &Console<'_>, words: BonnieWords) -> Result<u8, Failure> {
+    let words: Vec<String> = words
+        .words
+        .iter()
+        .map(|word| word.to_string_lossy().into_owned())
+        .collect();
+    if words.iter().any(|word| word == "--help") {
+        console.print(HELP);
+        return Ok(0);
+    }
+    let host = LocalHost::new(Arc::new(|_| ()));
+    let asked = options::read(&words)
+        .map_err(Refusal::Usage)
+        .and_then(|mut options| {
+            options.quiet |= console.quiet;
+            let who = who(console, &host, &options)?;
+            let asked = Asked::new(options, who)?;
+            Ok(asked)
+        });
+    match asked {
+        Ok(asked) => asked.run_all(console, &host),
+        Err(Refusal::Usage(why)) => {
+            console.error(&format!("{why}\n{HELP}"));
+            Ok(REFUSED)
+        }
+        Err(Refusal::Said(why)) => {
+            console.error(&format!("{why}\n"));
+            Ok(REFUSED)
+        }
+    }
+}
+
+/// Who the work is done as; none: whoever we are. Root must say so.
+fn who(console: &Console<'_>, host: &dyn Host, options: &Options) -> Result<Option<Who>, Refusal> {
+    let own = rustix::process::geteuid();
+    let Some(user) = &options.user else {
+        return match own.is_root() {
+            true => Err(Refusal::Usage(
+                "You must use the \"-u\" switch when running as root.".to_owned(),
+            )),
+            false => Ok(None),
+        };
+    };
+    let group = options.group.as_deref();
+    let who = user::find(host, user, group).map_err(Refusal::Said)?;
+    if !options.quiet {
+        console.error(&format!("Using uid:{}, gid:{}.\n", who.uid, who.gid));
+    }
+    Ok((own.is_root() || own.as_raw() != who.uid).then_some(who))
+}
+
+/// What is asked for, checked against the machine.
+struct Asked {
+    options: Options,
+    who: Option<Who>,
+    size_mib: u64,
+}
+
+impl Asked {
+    fn new(options: Options, who: Option<Who>) -> Result<Asked, Refusal> {
+        let ram_mib = options.ram_mib.unwrap_or_else(memory_mib);
+        let size_mib = options.size_mib.unwrap_or_else(|| usual_size_mib(ram_mib));
+        let whole = size_mib * u64::from(options.concurrency);
+        if size_mib > 0 && whole < 2 * ram_mib {
+            return Err(Refusal::Usage(format!(
+                "File size should be double RAM for good results, RAM is {ram_mib}M."
+            )));
+        }
+        let name_bytes = match options.version {
+            BonnieVersion::V1_03 => NAME_BYTES_1_03,
+            BonnieVersion::V2_00 => NAME_BYTES_2_00,
+        };
+        let names_kib = options.files * name_bytes;
+        if ram_mib > 0 && names_kib * 2 > ram_mib * 1024 {
+            return Err(Refusal::Said(format!(
+                "When testing {}K of files in {ram_mib} MiB of RAM the system is likely to\n\
+                 start paging BonniePlan++ data and the test will give suspect\n\
+                 results, use less files or install more RAM for this test.",
+                options.files
+            )));
+        }
+        if !options.directory.is_dir() {
+            return Err(Refusal::Usage(format!(
+                "Can't change to directory \"{}\".",
+                options.directory.display()
+            )));
+        }
+        Ok(Asked {
+            options,
+            who,
+            size_mib,
+        })
+    }
+
+    /// The plan, with files of this name in this directory.
+    fn plan(&self, directory: &Path, name: String, seed: u64) -> BonniePlan {
+        let options = &self.options;
+        BonniePlan {
+            directory: directory.to_owned(),
+            name,
+            version: options.version,
+            bytes: self.size_mib << 20,
+            chunk: options.chunk,
+            characters: options.characters_mib.map_or(CHARACTERS, |mib| mib << 20),
+            seeks: options.seeks,
+            seekers: options.seekers,
+            files: options.files * classic::FILES_UNIT,
+            made: options.made,
+            directories: options.directories,
+            file_chunk: options.file_chunk,
+            fsync: options.fsync,
+            direct: options.direct,
+            content: options.content,
+            seed,
+        }
+    }
+
+    /// All runs, and their reports.
+    fn run_all(&self, console: &Console<'_>, host: &LocalHost) -> Result<u8, Failure> {
+        let directory = std::fs::canonicalize(&self.options.directory)
+            .map_err(|error| Failure::internal(error.to_string()))?;
+        let interrupt = Arc::new(Interrupt::default());
+        let left = "`stackrace clean` removes what is left";
+        (console.catch_interrupt)(&interrupt, "the files are removed", left)?;
+        let seed = self
+            .options
+            .seed
+            .unwrap_or_else(|| (console.entropy)() >> 32);
+        let runs = self.options.runs.unwrap_or(1);
+        if runs > 1 {
+            console.print(&csv_header(self.layout()));
+        }
+        let mut code = 0;
+        (console.temporary)(host, &mut |journal, id| {
+            let name = format!(".stackrace-bonnie-{id}");
+            for run in 0..u64::from(runs) {
+                let plan = self.plan(&directory, name.clone(), seed.wrapping_add(run));
+                promise(journal, &plan)?;
+                let Some(cells) = self.run_once(console, &plan, &interrupt)? else {
+                    code = failure::INTERRUPTED;
+                    break;
+                };
+                self.show(console, &self.report(&plan, seed, cells));
+            }
+            Ok(())
+        })?;
+        Ok(code)
+    }
+
+    /// Runs all phases on a thread of its own; none: it was interrupted.
+    fn run_once(
+        &self,
+        console: &Console<'_>,
+        plan: &BonniePlan,
+        interrupt: &Interrupt,
+    ) -> Result<Option<[Cell; 12]>, Failure> {
+        let work = || {
+            if let Some(who) = self.who {
+                user::become_one(who).map_err(|why| Failure::unable(why).next("become root"))?;
+            }
+            let result = self.phases(console, plan, interrupt);
+            plan.remove_data()
+                .map_err(|error| Failure::internal(error.to_string()))?;
+            result
+        };
+        let done = std::thread::scope(|scope| scope.spawn(work).join());
+        done.unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+    }
+
+    fn phases(
+        &self,
+        console: &Console<'_>,
+        plan: &BonniePlan,
+        interrupt: &Interrupt,
+    ) -> Result<Option<[Cell; 12]>, Failure> {
+        let mut cells = [Cell::default(); 12];
+        for (column, phase) in columns(plan, self.options.characters_mib == Some(0)) {
+            self.tell(console, before(plan.version, phase));
+            let control = interrupt.control();
+            let outcome = plan.run(phase, SLICE_NS, &control);
+            if control.stopped() {
+                return Ok(None);
+            }
+            let outcome = outcome.and_then(whole).map_err(|error| {
+                let next = "see whether the disk is full, and whether the user may write there";
+                Failure::internal(format!("{}: {error}", column.name())).next(next)
+            })?;
+            if phase == Phase::Seeks {
+                self.tell(console, &"done...".repeat(plan.seekers as usize));
+                self.tell(console, "\n");
+            } else {
+                self.tell(
+                    console,
+                    if column.moves_data() {
+                        "done\n"
+                    } else {
+                        "done.\n"
+                    },
+                );
+            }
+            cells[column as usize] = cell(plan, phase, &outcome);
+        }
+        Ok(Some(cells))
+    }
+
+    /// Progress, on standard error.
+    fn tell(&self, console: &Console<'_>, text: &str) {
+        if !self.options.quiet {
+            console.error(text);
+        }
+    }
+
+    fn layout(&self) -> Layout {
+        match self.options.version {
+            BonnieVersion::V1_03 => Layout::V1_03,
+            BonnieVersion::V2_00 => Layout::V2_00,
+        }
+    }
+
+    fn report(&self, plan: &BonniePlan, seed: u64, cells: [Cell; 12]) -> Report {
+        let options = &self.options;
+        let chunk = plan.chunk as u64;
+        let host = || {
+            rustix::system::uname()
+                .nodename()
+                .to_string_lossy()
+                .into_owned()
+        };
+        Report {
+            program: match options.version {
+                BonnieVersion::V1_03 => "1.03e",
+                BonnieVersion::V2_00 => "2.00a",
+            }
+            .to_owned(),
+            name: options.name.clone().unwrap_or_else(host),
+            concurrency: options.concurrency,
+            seed: Some(seed.to_string()),
+            data: (self.size_mib > 0).then_some(Data {
+                size_mib: self.size_mib,
+                chunk: (chunk != classic::CHUNK).then_some(chunk),
+                seeks: Some(options.seeks),
+                seekers: Some(options.seekers),
+            }),
+            files: (options.files > 0).then_some(Files {
+                number: options.files,
+                made: match options.made {
+                    FileKind::Files { min, max } => classic::Made::Sizes { max, min },
+                    FileKind::HardLinks => classic::Made::HardLinks,
+                    FileKind::SymbolicLinks => classic::Made::SymbolicLinks,
+                },
+                directories: options.directories,
+            }),
+            ..Report::new(self.layout(), cells)
+        }
+    }
+
+    /// One run: a table and a line of CSV; of several only the lines.
+    fn show(&self, console: &Console<'_>, report: &Report) {
+        let limit_ns = self.options.too_fast_ns;
+        if self.options.runs.is_none() {
+            let table = text(report, limit_ns);
+            match self.options.quiet {
+                true => console.error(&table),
+                false => console.print(&table),
+            }
+        }
+        console.print(&csv(report, limit_ns));
+    }
+}
+
+/// Says in the journal what will be made.
+fn promise(journal: &Journal, plan: &BonniePlan) -> Result<(), Failure> {
+    let data = plan.data_files().into_iter().map(Undo::RemoveFile);
+    for undo in data.chain([Undo::RemoveTree(plan.file_directory())]) {
+        journal
+            .will("bonnie++", undo)
+            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    }
+    Ok(())
+}
+
+/// An outcome that is complete, or the error that ended it.
+fn whole(outcome: PhaseOutcome) -> Result<PhaseOutcome, stackrace_engine::OpError> {
+    match (outcome.ended, &outcome.error) {
+        (PhaseEnd::Failed, Some(error)) => Err(error.clone()),
+        _ => Ok(outcome),
+    }
+}
+
+/// What is said when a phase begins.
+fn before(version: BonnieVersion, phase: Phase) -> &'static str {
+    match (phase, version) {
+        (Phase::WriteCharacters, BonnieVersion::V1_03) => "Writing with putc()...",
+        (Phase::WriteCharacters, BonnieVersion::V2_00) => "Writing a byte at a time...",
+        (Phase::WriteBlocks, _) => "Writing intelligently...",
+        (Phase::Rewrite, _) => "Rewriting...",
+        (Phase::ReadCharacters, BonnieVersion::V1_03) => "Reading with getc()...",
+        (Phase::ReadCharacters, BonnieVersion::V2_00) => "Reading a byte at a time...",
+        (Phase::ReadBlocks, _) => "Reading intelligently...",
+        (Phase::Seeks, _) => "start 'em...",
+        (Phase::CreateSequential, _) => "Create files in sequential order...",
+        (Phase::StatSequential, _) => "Stat files in sequential order...",
+        (Phase::DeleteSequential, _) => "Delete files in sequential order...",
+        (Phase::CreateRandom, _) => "Create files in random order...",
+        (Phase::StatRandom, _) => "Stat files in random order...",
+        (Phase::DeleteRandom, _) => "Delete files in random order...",
+    }
+}

@@ -1,0 +1,85 @@
+//! bonnie++ 1.03, 1.9x and 2.00, tables and CSV: `classic::bonnie` reads them.
+
+use super::parse::parse;
+use super::report::{Files, Layout, Made, Report, metrics, notes, values};
+use crate::event::Fact;
+use crate::printed::text::end;
+use crate::printed::{Imported, Importer, Misread};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "bonnie++",
+    summary: "the tables or the CSV of bonnie++ 1.03, 1.96, 1.97 or 2.00",
+    recognises,
+    read,
+};
+
+fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+    let results: Vec<Imported> = parse(text)?.iter().map(imported).collect();
+    // bonnie++ ends every line; without a line break the last figure may have been cut off, and a
+    // table without figures is only its head.
+    let figures = |result: &Imported| result.values.iter().any(Option::is_some);
+    let too_fast = |result: &Imported| !result.notes.is_empty();
+    if !text.ends_with('\n') || !results.iter().all(|it| figures(it) || too_fast(it)) {
+        return Err(end(text, "the end of a report of bonnie++"));
+    }
+    Ok(results)
+}
+
+/// A CSV line of the oldest version has so many commas.
+const COMMAS_MIN: usize = 26;
+
+/// Its CSV has no word of its own: a line of so many fields is taken for one if it can be read.
+fn recognises(text: &str) -> bool {
+    let banner = |line: &str| {
+        line.contains("------Sequential Output------")
+            || line.contains("------Sequential Create------")
+    };
+    let fields = |line: &str| line.matches(',').count() >= COMMAS_MIN;
+    text.lines().any(banner) || text.lines().any(fields) && parse(text).is_ok()
+}
+
+fn imported(report: &Report) -> Imported {
+    let version = match report.layout {
+        Layout::V1_03 => "1.03",
+        Layout::V1_96 => "1.96",
+        Layout::V1_97 => "1.97",
+        Layout::V2_00 => "2.00",
+    };
+    let mut settings = Vec::new();
+    let mut workload = format!("bonnie++ {version}");
+    if let Some(data) = &report.data {
+        settings.push(Fact::new("size", format!("{} MiB", data.size_mib)));
+        workload.push_str(&format!(", {} MiB", data.size_mib));
+    }
+    if let Some(files) = &report.files {
+        settings.push(Fact::new("files", made(files)));
+        workload.push_str(&format!(", {}", made(files)));
+    }
+    Imported {
+        tool: "bonnie++",
+        version: Some(format!("bonnie++ {version}")),
+        label: Some(report.name.clone()).filter(|name| !name.is_empty()),
+        workload,
+        kind: "bonnie++".to_owned(),
+        settings,
+        environment: Vec::new(),
+        metrics: metrics(),
+        values: values(report),
+        notes: notes(report),
+    }
+}
+
+/// `16 × 1024 files of 0 B`
+fn made(files: &Files) -> String {
+    let what = match files.made {
+        Made::Sizes { max, min } if max == min => format!("files of {max} B"),
+        Made::Sizes { max, min } => format!("files of {min} to {max} B"),
+        Made::HardLinks => "hard links".to_owned(),
+        Made::SymbolicLinks => "symbolic links".to_owned(),
+    };
+    let places = match files.directories {
+        0 | 1 => String::new(),
+        several => format!(" in {several} directories"),
+    };
+    format!("{} × 1024 {what}{places}", files.number)
+}

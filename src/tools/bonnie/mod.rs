@@ -1,0 +1,27 @@
+//! bonnie++ 1.03 and 2.00: its report, its command, its workload, its importer.
+
+mod command;
+mod import;
+mod options;
+mod parse;
+mod print;
+mod report;
+mod table;
+#[cfg(test)]
+mod tests;
+mod user;
+mod workload;
+
+pub(crate) use parse::{csv_line, parse};
+pub(crate) use print::{csv, text};
+pub(crate) use report::*;
+
+use super::tool::Tool;
+
+/// See the room's list.
+pub(super) const TOOL: Tool = Tool {
+    name: "bonnie++",
+    command: command::COMMAND,
+    workload: Some(workload::KIND),
+    importer: import::IMPORTER,
+};

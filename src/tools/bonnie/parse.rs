@@ -1,0 +1,389 @@
+//! Reads what bonnie++ printed: tables and CSV lines, alone or among other lines.
+//!
+//! The layout of a CSV line follows from its first field, and where that is no format, from the
+//! number of fields. Headers of CSV are passed over: 2.00 prints 48 names for 50 columns. A table
+//! with a CSV line of the same run below it is one report, that of the line, which has more digits;
+//! where the two disagree, one of them is damaged.
+
+use super::print::text_rate;
+use super::report::{Cell, Column, Data, Figure, Files, Layout, Made, Report};
+use super::table;
+use crate::printed::Misread;
+
+/// How both CSV headers begin.
+const HEADERS: [&str; 2] = ["name,file_size,", "format_version,bonnie_version,"];
+/// A line with this many commas was meant to be CSV.
+const COMMAS: usize = 20;
+/// Larger numbers than these are no sizes, and no rates.
+const NUMBER_MAX: f64 = 1e15;
+
+/// Every report in a text, in the order in which they stand there.
+///
+/// # Errors
+/// A table or CSV line that cannot be understood, with its place, or no report at all.
+pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
+    let lines: Vec<&str> = text.lines().collect();
+    let mut reports: Vec<Report> = Vec::new();
+    // Whether the last report is a table that a CSV line may follow.
+    let mut above = false;
+    let mut at = 0;
+    while let Some(line) = lines.get(at) {
+        if table::begins(line) {
+            let (report, next) = table::read(&lines, at)?;
+            reports.push(report);
+            (at, above) = (next, true);
+            continue;
+        }
+        at += 1;
+        if HEADERS.iter().any(|header| line.starts_with(header)) {
+            continue;
+        }
+        if line.matches(',').count() >= COMMAS {
+            let report = csv_line(line, at)?;
+            match reports.last_mut().filter(|_| above) {
+                Some(last) if same_run(last, &report) => {
+                    agree(last, &report, at)?;
+                    let program = std::mem::take(&mut last.program);
+                    *last = Report { program, ..report };
+                }
+                _ => reports.push(report),
+            }
+            above = false;
+        }
+    }
+    if reports.is_empty() {
+        return Err(misread(
+            lines.len().max(1),
+            "no table and no CSV line of bonnie++ is in this text",
+            "give all that bonnie++ printed on standard output, and with -q on standard error",
+        ));
+    }
+    Ok(reports)
+}
+
+pub(super) fn misread(line: usize, what: impl Into<String>, next: &str) -> Misread {
+    Misread {
+        line,
+        what: what.into(),
+        next: next.to_owned(),
+    }
+}
+
+/// Whether a table and a CSV line are about the same run, as far as names tell: a table may show
+/// only the beginning of one.
+fn same_run(table: &Report, csv: &Report) -> bool {
+    table.layout == csv.layout && csv.name.starts_with(table.name.as_str())
+}
+
+/// Refuses a CSV line that says something else than the table above it.
+fn agree(table: &Report, csv: &Report, line: usize) -> Result<(), Misread> {
+    let sizes = |report: &Report| report.data.as_ref().map(|data| data.size_mib);
+    let wrong = if sizes(table) != sizes(csv) || table.files != csv.files {
+        Some("sizes".to_owned())
+    } else {
+        let mut columns = Column::ALL.into_iter();
+        let differs = columns.find(|column| {
+            let at = *column as usize;
+            !same(table.layout, table.cells[at], csv.cells[at], *column)
+        });
+        differs.map(|column| column.name().to_owned())
+    };
+    match wrong {
+        None => Ok(()),
+        Some(what) => Err(misread(
+            line,
+            format!("this line and the table above it disagree: {what}"),
+            "one of them was changed: give the text as bonnie++ printed it, or only the line",
+        )),
+    }
+}
+
+/// Whether a cell of a table and one of a CSV line may be the same figure.
+fn same(layout: Layout, table: Cell, csv: Cell, column: Column) -> bool {
+    let figures = match (table.figure, csv.figure) {
+        (None, None) | (Some(Figure::TooFast), Some(Figure::TooFast)) => true,
+        (
+            Some(Figure::Garbage { cpu_percent, .. }),
+            Some(Figure::Rate {
+                cpu_percent: csv, ..
+            }),
+        ) => cpu_percent == csv,
+        (
+            Some(Figure::Rate { per_s, cpu_percent }),
+            Some(Figure::Rate {
+                per_s: csv,
+                cpu_percent: csv_cpu,
+            }),
+        ) => {
+            // A CSV line cuts off what the table still rounds by.
+            let cut_off = match column {
+                Column::Seeks => [-0.05, 0.0, 0.05],
+                _ => [0.0, 0.5, 0.999],
+            };
+            let shown = text_rate(layout, column, per_s);
+            let like = |more| text_rate(layout, column, csv + more) == shown;
+            cpu_percent == csv_cpu && cut_off.into_iter().any(like)
+        }
+        _ => false,
+    };
+    figures && table.latency_ns == csv.latency_ns
+}
+
+/// A whole number, or one with decimals, and nothing else; within reason.
+pub(super) fn number(text: &str) -> Option<f64> {
+    let plain = |c: char| c.is_ascii_digit() || c == '.';
+    let begins = text.starts_with(|c: char| c.is_ascii_digit());
+    let number: f64 = text
+        .parse()
+        .ok()
+        .filter(|_| begins && text.chars().all(plain))?;
+    (number <= NUMBER_MAX).then_some(number)
+}
+
+pub(super) fn whole(text: &str) -> Option<u64> {
+    let number = number(text).filter(|_| !text.contains('.'))?;
+    Some(number as u64)
+}
+
+pub(super) fn small(text: &str) -> Option<u32> {
+    whole(text).and_then(|number| u32::try_from(number).ok())
+}
+
+/// `1G` or `1100M`, in MiB.
+fn size_mib(text: &str) -> Option<u64> {
+    match text.strip_suffix('G') {
+        Some(gib) => whole(gib)?.checked_mul(1024),
+        None => whole(text.strip_suffix('M')?),
+    }
+}
+
+/// `64k` or `512`, in bytes.
+fn chunk_bytes(text: &str) -> Option<u64> {
+    match text.strip_suffix('k') {
+        Some(kib) => whole(kib)?.checked_mul(1024),
+        None => whole(text),
+    }
+}
+
+/// `62186us`, `102ms` or `5s`, in ns.
+pub(super) fn latency_ns(text: &str) -> Option<u64> {
+    let (digits, unit_ns) = match text.strip_suffix("us") {
+        Some(digits) => (digits, 1_000),
+        None => match text.strip_suffix("ms") {
+            Some(digits) => (digits, 1_000_000),
+            None => (text.strip_suffix('s')?, 1_000_000_000),
+        },
+    };
+    whole(digits)?.checked_mul(unit_ns)
+}
+
+/// `8`, `8:16384:512`, `8:link`, with `/4` behind it.
+pub(super) fn files_words(text: &str) -> Option<Files> {
+    let (words, directories) = match text.split_once('/') {
+        Some((words, directories)) => (words, small(directories)?),
+        None => (text, 1),
+    };
+    let mut words = words.split(':');
+    let number = whole(words.next()?)?;
+    let made = match (words.next(), words.next()) {
+        (None, _) => Made::Sizes { max: 0, min: 0 },
+        (Some("link"), None) => Made::HardLinks,
+        (Some("symlink"), None) => Made::SymbolicLinks,
+        (Some(max), min) => Made::Sizes {
+            max: whole(max)?,
+            min: min.map_or(Some(0), whole)?,
+        },
+    };
+    words.next().is_none().then_some(Files {
+        number,
+        made,
+        directories,
+    })
+}
+
+/// The fields of a CSV line, taken one after the other.
+struct Fields<'a> {
+    rest: std::str::Split<'a, char>,
+    line: usize,
+    /// Number of the field taken last, from 1.
+    number: usize,
+}
+
+impl<'a> Fields<'a> {
+    fn next(&mut self) -> &'a str {
+        self.number += 1;
+        self.rest.next().unwrap_or_default()
+    }
+
+    fn wrong(&self, field: &str, what: &str) -> Misread {
+        let what = format!("field {} is {field:?}, not {what}", self.number);
+        misread(self.line, what, "give the line as bonnie++ printed it")
+    }
+
+    /// The next field as something that may be missing.
+    fn may<T>(&mut self, read: fn(&str) -> Option<T>, what: &str) -> Result<Option<T>, Misread> {
+        match self.next() {
+            "" => Ok(None),
+            field => read(field).map(Some).ok_or_else(|| self.wrong(field, what)),
+        }
+    }
+
+    /// The next two as the rate and the processor of a phase.
+    fn figure(&mut self) -> Result<Option<Figure>, Misread> {
+        let rate = self.next();
+        let figure = match rate {
+            "" | "+++++" => None,
+            rate => Some(number(rate).ok_or_else(|| self.wrong(rate, "a rate"))?),
+        };
+        let cpu = self.next();
+        match (rate, figure, cpu) {
+            ("", _, "") => Ok(None),
+            ("+++++", _, "+++") => Ok(Some(Figure::TooFast)),
+            (_, Some(per_s), cpu) => {
+                let cpu_percent = small(cpu).ok_or_else(|| self.wrong(cpu, "a percentage"))?;
+                Ok(Some(Figure::Rate { per_s, cpu_percent }))
+            }
+            _ => Err(self.wrong(cpu, "what belongs to the field before it")),
+        }
+    }
+
+    fn figures(&mut self, cells: &mut [Cell]) -> Result<(), Misread> {
+        for cell in cells {
+            cell.figure = self.figure()?;
+        }
+        Ok(())
+    }
+}
+
+/// One line of CSV, which has this number in its text.
+///
+/// # Errors
+/// It cannot be understood.
+pub(crate) fn csv_line(text: &str, line: usize) -> Result<Report, Misread> {
+    let mut fields = Fields {
+        rest: text.split(','),
+        line,
+        number: 0,
+    };
+    let count = text.split(',').count();
+    let layout = match (text.split(',').next().unwrap_or_default(), count) {
+        ("1.96", 48) => Layout::V1_96,
+        ("1.97", 48) => Layout::V1_97,
+        ("1.98", 50) => Layout::V2_00,
+        ("1.96" | "1.97" | "1.98", _) | (_, ..27 | 28..) => {
+            return Err(misread(
+                line,
+                format!(
+                    "{count} fields: bonnie++ 1.03 prints 27, 1.96 and 1.97 print 48, 2.00 prints 50"
+                ),
+                "take commas out of the machine's name; lines of 1.96 without I/O lack fields and cannot be told apart",
+            ));
+        }
+        (_, 27) => return csv_1_03(fields),
+    };
+    csv_later(layout, &mut fields)
+}
+
+fn csv_1_03(mut fields: Fields<'_>) -> Result<Report, Misread> {
+    let name = fields.next().to_owned();
+    let data = fields.may(|text| data_words(text).map(|(data, _)| data), "a size")?;
+    let mut cells = [Cell::default(); 12];
+    fields.figures(&mut cells[..6])?;
+    let files = fields.may(files_words, "a number of files")?;
+    fields.figures(&mut cells[6..])?;
+    Ok(Report {
+        layout: Layout::V1_03,
+        program: "1.03".to_owned(),
+        name,
+        concurrency: 1,
+        seed: None,
+        data,
+        files,
+        cells,
+    })
+}
+
+fn csv_later(layout: Layout, fields: &mut Fields<'_>) -> Result<Report, Misread> {
+    fields.next();
+    let program = fields.next().to_owned();
+    let name = fields.next().to_owned();
+    let concurrency = fields.may(small, "a number of copies")?.unwrap_or(1);
+    let seed = Some(fields.next().to_owned()).filter(|seed| !seed.is_empty());
+    let size = fields.may(size_mib, "a size")?;
+    let chunk = fields.may(chunk_bytes, "a chunk")?;
+    let (seeks, seekers) = match layout {
+        Layout::V2_00 => (
+            fields.may(small, "a number of seeks")?,
+            fields.may(small, "a number of seekers")?,
+        ),
+        Layout::V1_03 | Layout::V1_96 | Layout::V1_97 => (None, None),
+    };
+    let mut cells = [Cell::default(); 12];
+    fields.figures(&mut cells[..6])?;
+    let files = csv_files(fields)?;
+    fields.figures(&mut cells[6..])?;
+    for cell in &mut cells {
+        cell.latency_ns = fields.may(latency_ns, "a latency")?;
+    }
+    Ok(Report {
+        layout,
+        program,
+        name,
+        concurrency,
+        seed,
+        data: size.map(|size_mib| Data {
+            size_mib,
+            chunk,
+            seeks,
+            seekers,
+        }),
+        files,
+        cells,
+    })
+}
+
+/// Five fields that speak of files. Where the number of directories is missing it stands in the
+/// field behind it, which is named after the chunk's size.
+fn csv_files(fields: &mut Fields<'_>) -> Result<Option<Files>, Misread> {
+    let number = fields.may(whole, "a number of files")?;
+    let max = fields.next();
+    let links = match max {
+        "link" => Some(Made::HardLinks),
+        "symlink" => Some(Made::SymbolicLinks),
+        _ => None,
+    };
+    let max = match (max, links) {
+        ("", _) | (_, Some(_)) => 0,
+        (max, None) => whole(max).ok_or_else(|| fields.wrong(max, "a size"))?,
+    };
+    let min = fields.may(whole, "a size")?.unwrap_or(0);
+    let directories = fields.may(small, "a number of directories")?;
+    let behind = fields.may(small, "a number of directories")?;
+    Ok(number.map(|number| Files {
+        number,
+        made: links.unwrap_or(Made::Sizes { max, min }),
+        directories: directories.or(behind).unwrap_or(1),
+    }))
+}
+
+/// `1G:64k:2:20000`: size, chunk, copies, seeks; what is usual may be missing.
+pub(super) fn data_words(text: &str) -> Option<(Data, u32)> {
+    let mut words = text.split(':');
+    let size_mib = size_mib(words.next()?)?;
+    let chunk = match words.next() {
+        None | Some("") => None,
+        Some(chunk) => Some(chunk_bytes(chunk)?),
+    };
+    let mut more = || match words.next() {
+        None | Some("") => Some(None),
+        Some(number) => small(number).map(Some),
+    };
+    let (concurrency, seeks) = (more()?.unwrap_or(1), more()?);
+    let data = Data {
+        size_mib,
+        chunk,
+        seeks,
+        seekers: None,
+    };
+    words.next().is_none().then_some((data, concurrency))
+}

@@ -1,0 +1,337 @@
+//! What bonnie++ reports: 1.03 (text, CSV of 27 columns), 1.96 and 1.97 (48), 2.00 (1.98, 50).
+//!
+//! Numbers are kept as the tool knows them: KiB/s, operations per second, whole percents of a
+//! processor. `+++++` is not zero: the phase took less than half a second, which the originals do
+//! not trust their clock for.
+//!
+//! Bugs of 2.00 that our output repeats, because whoever reads format 1.98 knows the columns by
+//! them: the CSV header has 48 names for 50 columns, the number of directories stands in the column
+//! of the file chunk's size, which itself is never printed. Not repeated: the text shows the right
+//! rates of files (the original prints what happens to lie in a register), and the chunk's size is
+//! in its column (the original leaves it empty).
+
+use crate::event::{Better, MetricHead};
+
+/// Bytes of a chunk unless a report says otherwise.
+pub(crate) const CHUNK: u64 = 8192;
+/// Seeks unless a report says otherwise.
+pub(crate) const SEEKS: u32 = 8192;
+/// Phases shorter than this are shown as `+++++`, ns.
+pub(crate) const TOO_FAST_NS: u64 = 500_000_000;
+/// Files are counted in units of this many.
+pub(crate) const FILES_UNIT: u64 = 1024;
+
+/// Which layout of report.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// 1.03: no latencies.
+    V1_03,
+    /// 1.96.
+    V1_96,
+    /// 1.97.
+    V1_97,
+    /// 2.00, whose CSV calls itself 1.98.
+    V2_00,
+}
+
+/// What one pair of columns is about, in the order of the originals.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Column {
+    /// Output, a character at a time.
+    CharacterOutput,
+    /// Output, a chunk at a time.
+    BlockOutput,
+    /// Read, change, write back.
+    Rewrite,
+    /// Input, a character at a time.
+    CharacterInput,
+    /// Input, a chunk at a time.
+    BlockInput,
+    /// Random seeks.
+    Seeks,
+    /// Create, names in order.
+    SequentialCreate,
+    /// Look up and read, in the order of the directory.
+    SequentialStat,
+    /// Remove, in the order of the directory.
+    SequentialDelete,
+    /// Create, names at random.
+    RandomCreate,
+    /// Look up and read, at random.
+    RandomStat,
+    /// Remove, at random.
+    RandomDelete,
+}
+
+impl Column {
+    /// Every column, in the order of the originals.
+    pub(crate) const ALL: [Column; 12] = [
+        Column::CharacterOutput,
+        Column::BlockOutput,
+        Column::Rewrite,
+        Column::CharacterInput,
+        Column::BlockInput,
+        Column::Seeks,
+        Column::SequentialCreate,
+        Column::SequentialStat,
+        Column::SequentialDelete,
+        Column::RandomCreate,
+        Column::RandomStat,
+        Column::RandomDelete,
+    ];
+
+    /// The name of its metric.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Column::CharacterOutput => "character output",
+            Column::BlockOutput => "block output",
+            Column::Rewrite => "rewrite",
+            Column::CharacterInput => "character input",
+            Column::BlockInput => "block input",
+            Column::Seeks => "seeks",
+            Column::SequentialCreate => "sequential create",
+            Column::SequentialStat => "sequential stat",
+            Column::SequentialDelete => "sequential delete",
+            Column::RandomCreate => "random create",
+            Column::RandomStat => "random stat",
+            Column::RandomDelete => "random delete",
+        }
+    }
+
+    /// Whether its rate is an amount of data per second.
+    pub(crate) fn moves_data(self) -> bool {
+        (self as usize) < Column::Seeks as usize
+    }
+}
+
+/// In which order metrics are reported: the first is primary, so characters, which measure the
+/// processor, do not stand there.
+const METRICS: [Column; 12] = [
+    Column::BlockOutput,
+    Column::Rewrite,
+    Column::BlockInput,
+    Column::Seeks,
+    Column::CharacterOutput,
+    Column::CharacterInput,
+    Column::SequentialCreate,
+    Column::SequentialStat,
+    Column::SequentialDelete,
+    Column::RandomCreate,
+    Column::RandomStat,
+    Column::RandomDelete,
+];
+
+/// One rate with the processor it took.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Figure {
+    /// `+++++`: took less than half a second.
+    TooFast,
+    /// As a report gives it.
+    Rate {
+        /// KiB/s, or operations per second.
+        per_s: f64,
+        /// Percent of one processor.
+        cpu_percent: u32,
+    },
+    /// The text of 2.00 does not show rates of files, but anything; what it shows, to be shown again.
+    Garbage {
+        /// What stands there.
+        shown: u64,
+        /// Percent of one processor.
+        cpu_percent: u32,
+    },
+    /// As we measured it.
+    Measured {
+        /// KiB or operations.
+        amount: f64,
+        /// How long, ns.
+        elapsed_ns: u64,
+        /// Processor time, user and system, ns.
+        cpu_ns: u64,
+    },
+}
+
+impl Figure {
+    /// KiB/s, or operations per second; none: too fast to tell, or not shown.
+    pub(crate) fn per_s(self) -> Option<f64> {
+        match self {
+            Figure::TooFast | Figure::Garbage { .. } => None,
+            Figure::Rate { per_s, .. } => Some(per_s),
+            Figure::Measured {
+                amount, elapsed_ns, ..
+            } => (elapsed_ns > 0).then(|| amount * 1e9 / elapsed_ns as f64),
+        }
+    }
+
+    /// Percent of one processor.
+    pub(crate) fn cpu_percent(self) -> Option<f64> {
+        match self {
+            Figure::TooFast => None,
+            Figure::Rate { cpu_percent, .. } | Figure::Garbage { cpu_percent, .. } => {
+                Some(f64::from(cpu_percent))
+            }
+            Figure::Measured {
+                elapsed_ns, cpu_ns, ..
+            } => (elapsed_ns > 0).then(|| cpu_ns as f64 * 100.0 / elapsed_ns as f64),
+        }
+    }
+}
+
+/// What a report says of one column.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub(crate) struct Cell {
+    /// None: the phase was left out.
+    pub(crate) figure: Option<Figure>,
+    /// The longest operation, ns; none: 1.03, or left out.
+    pub(crate) latency_ns: Option<u64>,
+}
+
+/// The data that were written and read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Data {
+    /// Size, MiB.
+    pub(crate) size_mib: u64,
+    /// Bytes of a chunk; none: the usual, or it is not said (2.00 never does).
+    pub(crate) chunk: Option<u64>,
+    /// How many seeks; none: it is not said.
+    pub(crate) seeks: Option<u32>,
+    /// By how many; none: it is not said.
+    pub(crate) seekers: Option<u32>,
+}
+
+/// The files that were created and removed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Files {
+    /// How many, in units of [`FILES_UNIT`].
+    pub(crate) number: u64,
+    /// What they were.
+    pub(crate) made: Made,
+    /// Over how many directories.
+    pub(crate) directories: u32,
+}
+
+/// What created files are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Made {
+    /// Files of such sizes, bytes.
+    Sizes {
+        /// Largest.
+        max: u64,
+        /// Smallest.
+        min: u64,
+    },
+    /// `link`.
+    HardLinks,
+    /// `symlink`.
+    SymbolicLinks,
+}
+
+/// One report.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Report {
+    /// Which layout.
+    pub(crate) layout: Layout,
+    /// What the program calls itself: `1.03e`, `2.00a`.
+    pub(crate) program: String,
+    /// The machine's name, as far as it is shown.
+    pub(crate) name: String,
+    /// `-c`: a label only.
+    pub(crate) concurrency: u32,
+    /// The random seed, if it is shown.
+    pub(crate) seed: Option<String>,
+    /// None: this part was left out.
+    pub(crate) data: Option<Data>,
+    /// None: this part was left out.
+    pub(crate) files: Option<Files>,
+    /// In the order of [`Column::ALL`].
+    pub(crate) cells: [Cell; 12],
+}
+
+impl Report {
+    /// A report of these figures and of nothing else.
+    pub(crate) fn new(layout: Layout, cells: [Cell; 12]) -> Report {
+        Report {
+            layout,
+            program: String::new(),
+            name: String::new(),
+            concurrency: 1,
+            seed: None,
+            data: None,
+            files: None,
+            cells,
+        }
+    }
+}
+
+/// What every report can say: for each column its rate, the processor it took and its longest
+/// operation.
+pub(crate) fn metrics() -> Vec<MetricHead> {
+    METRICS.into_iter().flat_map(heads).collect()
+}
+
+/// The three metrics of one column.
+pub(crate) fn heads(column: Column) -> [MetricHead; 3] {
+    let head = |name: String, unit: &str, better| MetricHead {
+        name,
+        unit: unit.to_owned(),
+        better,
+    };
+    let name = column.name();
+    let unit = if column.moves_data() { "B/s" } else { "op/s" };
+    [
+        head(name.to_owned(), unit, Better::Higher),
+        head(format!("{name} CPU"), "%", Better::Lower),
+        head(format!("{name} latency max"), "ns", Better::Lower),
+    ]
+}
+
+/// The value of each of [`metrics`]: B/s, operations per second, percent, ns.
+pub(crate) fn values(report: &Report) -> Vec<Option<f64>> {
+    METRICS
+        .into_iter()
+        .flat_map(|column| of_column(report, column))
+        .collect()
+}
+
+/// The values of [`heads`].
+pub(crate) fn of_column(report: &Report, column: Column) -> [Option<f64>; 3] {
+    let cell = report.cells[column as usize];
+    let scale = if column.moves_data() { 1024.0 } else { 1.0 };
+    [
+        cell.figure
+            .and_then(Figure::per_s)
+            .map(|per_s| per_s * scale),
+        cell.figure.and_then(Figure::cpu_percent),
+        cell.latency_ns.map(|ns| ns as f64),
+    ]
+}
+
+/// Columns in the order of [`metrics`].
+pub(crate) fn in_metric_order() -> impl Iterator<Item = Column> {
+    METRICS.into_iter()
+}
+
+/// Why figures are missing that the report has a place for.
+pub(crate) fn notes(report: &Report) -> Vec<String> {
+    let which = |wanted: fn(Figure) -> bool| {
+        let columns = Column::ALL.into_iter().filter(|column| {
+            let figure = report.cells[*column as usize].figure;
+            figure.is_some_and(wanted)
+        });
+        columns.map(Column::name).collect::<Vec<_>>().join(", ")
+    };
+    let mut notes = Vec::new();
+    let too_fast = which(|figure| figure == Figure::TooFast);
+    if !too_fast.is_empty() {
+        notes.push(format!(
+            "+++++: under 0.5 s, too short for bonnie++ to tell: {too_fast}"
+        ));
+    }
+    let garbage = which(|figure| matches!(figure, Figure::Garbage { .. }));
+    if !garbage.is_empty() {
+        notes.push(format!(
+            "the text of bonnie++ 2.00 shows wrong rates of files; the CSV has the right ones: {garbage}"
+        ));
+    }
+    notes
+}

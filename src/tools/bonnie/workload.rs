@@ -1,0 +1,411 @@
+//! bonnie++ 1.03 and 2.00: data as characters, blocks and seeks, then many files.
+//!
+//! All phases follow each other as in the original: nothing is settled in between, so what a phase
+//! left in memory the next one may find there. That is why data are twice the memory by default.
+//! Only the beginning is cold. `docs/workloads/bonnie.md` says exactly what is done, and what is not
+//! as in the original.
+
+use stackrace_engine::bonnie::{
+    BonniePlan, BonnieVersion, CHARACTERS, CHUNK, FILE_BYTES, FileKind, Phase,
+};
+use stackrace_engine::spec::Content;
+use stackrace_engine::{Op, PhaseOutcome};
+
+use super::report::{self as classic, Cell, Column, Figure, Report};
+use crate::event::MetricHead;
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::unit;
+use crate::workload::block::at_least_one;
+use crate::workload::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+
+/// Smallest and largest chunk, bytes.
+pub(crate) const CHUNKS: std::ops::RangeInclusive<u64> = 256..=1 << 20;
+/// Most files of [`FILE_BYTES`] that 1.03 splits its data into.
+pub(crate) const FILES_MAX: u64 = 1000;
+/// Most directories: their names have five digits.
+pub(crate) const DIRECTORIES_MAX: u64 = 99_999;
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    name: "bonnie++",
+    summary: "bonnie++ 1.03 or 2.00: characters, blocks, rewriting, seeks, many files",
+    source: "bonnie++ 1.03e and 2.00a; see docs/workloads/bonnie.md",
+    settings: &[
+        SettingDoc::choice(
+            "version",
+            &["2.00", "1.03"],
+            "2.00",
+            "Which benchmark; figures of one say nothing about the other.",
+        ),
+        SettingDoc::bytes("size", "", "Data written and read; 0: none.")
+            .computed("twice the memory"),
+        SettingDoc::bytes("chunk", "8 KiB", "Bytes of one read or write."),
+        SettingDoc::count(
+            "files",
+            "16384",
+            "Files created, looked up and removed, twice; 0: none.",
+        ),
+        SettingDoc::bytes("file-size-min", "0 B", "Smallest file."),
+        SettingDoc::bytes(
+            "file-size-max",
+            "0 B",
+            "Largest file (sizes are uniform between).",
+        ),
+        SettingDoc::choice(
+            "links",
+            &["none", "hard", "symbolic"],
+            "none",
+            "Make links to the first file instead of files.",
+        ),
+        SettingDoc::count("directories", "1", "Directories the files are spread over."),
+        SettingDoc::count("seekers", "", "Threads that seek.").computed("5 (1.03: 3)"),
+        SettingDoc::count("seeks", "8192", "Seeks of all of them."),
+        SettingDoc::flag(
+            "fast",
+            "false",
+            "Leave out reading and writing by characters.",
+        ),
+        SettingDoc::flag(
+            "direct",
+            "false",
+            "Direct I/O where data files are created, and, as in the original, only there.",
+        ),
+        SettingDoc::flag(
+            "fsync",
+            "false",
+            "fsync each file, changed directory and updating seek (-b).",
+        ),
+        SettingDoc::time(
+            "too-fast",
+            "0 s",
+            "No rate of a phase shorter than this (the original: 0.5 s).",
+        ),
+        SettingDoc::choice(
+            "content",
+            &["original", "random"],
+            "original",
+            "What is written: nearly all zero as in the original, which compresses to nothing, or random bytes.",
+        ),
+    ],
+    example: "\"bonnie++\" = { version = \"2.00\", size = \"1 GiB\", files = 4096 }",
+    parse: |settings| Ok(Box::new(Classic::parse(settings)?)),
+};
+
+/// The columns of the report and the phases that fill them.
+pub(crate) fn phases() -> impl Iterator<Item = (Column, Phase)> {
+    Column::ALL.into_iter().zip(Phase::ALL)
+}
+
+/// The columns that a plan fills, in the order in which it does.
+pub(crate) fn columns(plan: &BonniePlan, fast: bool) -> Vec<(Column, Phase)> {
+    phases()
+        .filter(|(column, _)| match column {
+            Column::CharacterOutput | Column::CharacterInput => plan.bytes > 0 && !fast,
+            Column::BlockOutput | Column::Rewrite | Column::BlockInput | Column::Seeks => {
+                plan.bytes > 0
+            }
+            _ => plan.files > 0,
+        })
+        .collect()
+}
+
+/// What a report says of one phase.
+pub(crate) fn cell(plan: &BonniePlan, phase: Phase, outcome: &PhaseOutcome) -> Cell {
+    let work = |op: &&stackrace_engine::OpOutcome| !matches!(op.op, Op::Fsync | Op::Rmdir);
+    let longest = outcome.ops.iter().filter(work).map(|op| op.latency.max());
+    let amount = match phase {
+        Phase::WriteCharacters | Phase::ReadCharacters => plan.character_bytes() as f64 / 1024.0,
+        Phase::WriteBlocks | Phase::Rewrite | Phase::ReadBlocks => plan.bytes as f64 / 1024.0,
+        Phase::Seeks => f64::from(plan.seeks),
+        _ => plan.files as f64,
+    };
+    Cell {
+        figure: Some(Figure::Measured {
+            amount,
+            elapsed_ns: outcome.elapsed_ns,
+            cpu_ns: outcome.cpu_ns(),
+        }),
+        latency_ns: longest.max(),
+    }
+}
+
+/// Memory of this machine, MiB; none: the system does not say.
+pub(crate) fn memory_mib() -> u64 {
+    let info = rustix::system::sysinfo();
+    let bytes = u128::from(info.totalram) * u128::from(info.mem_unit.max(1));
+    u64::try_from(bytes >> 20).unwrap_or(0)
+}
+
+/// The usual size of the data on a machine with so much memory, MiB: twice that, at least 300 MiB,
+/// and a whole number of GiB where that is near above.
+pub(crate) fn usual_size_mib(memory_mib: u64) -> u64 {
+    let size = (2 * memory_mib).max(300);
+    if size % 1024 > 512 {
+        size.next_multiple_of(1024)
+    } else {
+        size
+    }
+}
+
+#[derive(Debug)]
+struct Classic {
+    /// Without directory and seed.
+    plan: BonniePlan,
+    fast: bool,
+    too_fast_ns: u64,
+}
+
+impl Classic {
+    fn parse(settings: &Settings) -> Result<Self, Refusal> {
+        let version = match settings.text("version")?.as_str() {
+            "1.03" => BonnieVersion::V1_03,
+            _ => BonnieVersion::V2_00,
+        };
+        let plan = BonniePlan {
+            directory: std::path::PathBuf::new(),
+            name: "bonnie".to_owned(),
+            version,
+            bytes: match settings.optional_bytes("size")? {
+                Some(bytes) => bytes,
+                None => usual_size_mib(memory_mib()) << 20,
+            },
+            chunk: chunk(settings)?,
+            characters: CHARACTERS,
+            seeks: at_least(settings, "seeks", 1_000_000_000)?,
+            seekers: match settings.given("seekers") {
+                true => at_least_one(settings, "seekers")?,
+                false => version.seekers(),
+            },
+            files: settings.count("files")?,
+            made: made(settings)?,
+            directories: at_least(settings, "directories", DIRECTORIES_MAX)?,
+            file_chunk: CHUNK,
+            fsync: settings.flag("fsync")?,
+            direct: settings.flag("direct")?,
+            content: match settings.text("content")?.as_str() {
+                "random" => Content::Random,
+                _ => Content::Zero,
+            },
+            seed: 0,
+        };
+        let whole = Self {
+            fast: settings.flag("fast")?,
+            too_fast_ns: settings.time_ns("too-fast")?,
+            plan,
+        };
+        whole.check(settings)?;
+        Ok(whole)
+    }
+
+    /// Refuses what contradicts itself.
+    fn check(&self, settings: &Settings) -> Result<(), Refusal> {
+        let plan = &self.plan;
+        let refuse = |name: &str, message: String, help: &str| {
+            Err(Refusal::at(settings.span_of(name), message, help))
+        };
+        if plan.bytes == 0 && plan.files == 0 {
+            return refuse(
+                "size",
+                "size and files are both 0".to_owned(),
+                "leave one out",
+            );
+        }
+        if !plan.bytes.is_multiple_of(plan.chunk as u64) {
+            let message = "size is no multiple of the chunk".to_owned();
+            return refuse("size", message, "write a whole number of MiB");
+        }
+        if plan.version == BonnieVersion::V1_03 && plan.bytes > FILES_MAX * FILE_BYTES {
+            let message = "1.03 has at most 1000 files of 1 GiB".to_owned();
+            return refuse("size", message, "write at most 1000 GiB");
+        }
+        if plan.files >= 1 << 31 {
+            let message = "more files than names can number".to_owned();
+            return refuse("files", message, "write less than 2147483648");
+        }
+        let symbolic = plan.made == FileKind::SymbolicLinks;
+        if symbolic && plan.directories > 1 {
+            let message = "symbolic links into other directories would lead nowhere".to_owned();
+            return refuse(
+                "directories",
+                message,
+                "write links = \"hard\", or one directory",
+            );
+        }
+        if plan.direct && plan.version == BonnieVersion::V2_00 && plan.bytes > 0 && !self.fast {
+            let message = "2.00 writes characters one by one, which no direct I/O takes".to_owned();
+            return refuse("direct", message, "add fast = true");
+        }
+        Ok(())
+    }
+
+    fn phase_list(&self) -> Vec<(Column, Phase)> {
+        columns(&self.plan, self.fast)
+    }
+
+    fn file_bytes(&self) -> u64 {
+        match self.plan.made {
+            FileKind::Files { min, max } => self.plan.files.saturating_mul(min.midpoint(max)),
+            FileKind::HardLinks | FileKind::SymbolicLinks => 0,
+        }
+    }
+}
+
+/// A count from 1 to a limit that fits.
+fn at_least(settings: &Settings, name: &str, most: u64) -> Result<u32, Refusal> {
+    let count = settings.count(name)?;
+    match u32::try_from(count) {
+        Ok(count) if (1..=most).contains(&u64::from(count)) => Ok(count),
+        _ => Err(Refusal::at(
+            settings.span_of(name),
+            format!("{name} must be between 1 and {most}"),
+            "",
+        )),
+    }
+}
+
+fn chunk(settings: &Settings) -> Result<usize, Refusal> {
+    let chunk = settings.bytes("chunk")?;
+    if !CHUNKS.contains(&chunk) || !chunk.is_power_of_two() {
+        return Err(Refusal::at(
+            settings.span_of("chunk"),
+            "chunk must be a power of two from 256 B to 1 MiB",
+            "write \"8 KiB\"",
+        ));
+    }
+    Ok(chunk as usize)
+}
+
+fn made(settings: &Settings) -> Result<FileKind, Refusal> {
+    let min = settings.bytes("file-size-min")?;
+    let max = settings.bytes("file-size-max")?;
+    if min > max {
+        return Err(Refusal::at(
+            settings.span_of("file-size-min"),
+            "file-size-min is above file-size-max",
+            "swap them",
+        ));
+    }
+    let made = match settings.text("links")?.as_str() {
+        "hard" => FileKind::HardLinks,
+        "symbolic" => FileKind::SymbolicLinks,
+        _ => return Ok(FileKind::Files { min, max }),
+    };
+    if max > 0 {
+        return Err(Refusal::at(
+            settings.span_of("links"),
+            "links have no size",
+            "leave out links or file-size-max",
+        ));
+    }
+    Ok(made)
+}
+
+impl Workload for Classic {
+    fn summary(&self) -> String {
+        let plan = &self.plan;
+        let mut parts = Vec::new();
+        if plan.bytes > 0 {
+            parts.push(format!(
+                "{} of data in chunks of {}{}, {} seeks of {} threads",
+                unit::bytes(plan.bytes),
+                unit::bytes(plan.chunk as u64),
+                if self.fast { "" } else { " and by characters" },
+                plan.seeks,
+                plan.seekers
+            ));
+        }
+        if plan.files > 0 {
+            let what = match plan.made {
+                FileKind::Files { max: 0, .. } => "empty files".to_owned(),
+                FileKind::Files { min, max } => {
+                    format!("files of {} to {}", unit::bytes(min), unit::bytes(max))
+                }
+                FileKind::HardLinks => "hard links".to_owned(),
+                FileKind::SymbolicLinks => "symbolic links".to_owned(),
+            };
+            let directories = plan.directories;
+            parts.push(format!(
+                "{} {what} in {directories} directories",
+                plan.files
+            ));
+        }
+        format!(
+            "bonnie++ {}: {}{}{}",
+            match plan.version {
+                BonnieVersion::V1_03 => "1.03",
+                BonnieVersion::V2_00 => "2.00",
+            },
+            parts.join("; "),
+            if plan.direct {
+                ", direct where created"
+            } else {
+                ""
+            },
+            if plan.fsync { ", fsync after each" } else { "" },
+        )
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        let run: Vec<Column> = self.phase_list().into_iter().map(|(it, _)| it).collect();
+        let columns = classic::in_metric_order().filter(|column| run.contains(column));
+        columns.flat_map(classic::heads).collect()
+    }
+
+    fn cost(&self) -> Cost {
+        let plan = &self.plan;
+        let characters = if self.fast { 0 } else { plan.character_bytes() };
+        // Blocks are written once, rewritten (read and written), and read; files twice each.
+        let data = plan.bytes.saturating_mul(4).saturating_add(2 * characters);
+        let files = self.file_bytes();
+        // A file takes at least one block of 4 KiB and an inode.
+        let on_disk = files.saturating_add(plan.files.saturating_mul(4096));
+        Cost {
+            prepare_bytes: 0,
+            measured_bytes: Some(data.saturating_add(files.saturating_mul(4))),
+            disk_bytes: plan.bytes.max(on_disk).max(1 << 20),
+            measured_ns: None,
+            files: plan.files,
+            working_set_bytes: plan.bytes.max(files),
+        }
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        let list = self.phase_list().into_iter();
+        list.map(|(column, _)| column.name()).collect()
+    }
+
+    /// Only the beginning: the original drops nothing between its phases.
+    fn settles(&self, phase: usize) -> bool {
+        phase == 0
+    }
+
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+        let plan = BonniePlan {
+            directory: place.directory.to_owned(),
+            seed: place.seed,
+            ..self.plan.clone()
+        };
+        let (_, phase) = self.phase_list()[phase];
+        plan.run(phase, SLICE_NS, place.control).map_err(trouble)
+    }
+
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        let mut cells = [Cell::default(); 12];
+        for ((column, phase), outcome) in self.phase_list().into_iter().zip(outcomes) {
+            let mut cell = cell(&self.plan, phase, outcome);
+            if outcome.elapsed_ns < self.too_fast_ns {
+                cell.figure = Some(Figure::TooFast);
+            }
+            cells[column as usize] = cell;
+        }
+        let report = Report::new(classic::Layout::V2_00, cells);
+        let run: Vec<Column> = self.phase_list().into_iter().map(|(it, _)| it).collect();
+        let columns = classic::in_metric_order().filter(|column| run.contains(column));
+        columns
+            .flat_map(|column| classic::of_column(&report, column))
+            .collect()
+    }
+}

@@ -1,0 +1,275 @@
+//! `stackrace fio`: in place of fio, for the common part of its job files and command line.
+//!
+//! Files lie where fio would put them and stay, as fio's do, so that there is no journal. A block
+//! device is only ever read.
+
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+use stackrace_engine::PhaseOutcome;
+
+use clap::{Args, FromArgMatches};
+
+use super::super::tool::{Console, ToolCommand};
+use super::job::{self, Job};
+use super::language::Sections;
+use super::options::Options;
+use super::place::{Place, Refusal};
+use super::print_json::json;
+use super::print_normal::{announced, normal};
+use super::report::{Report, VERSION};
+use super::run::{self, Ran};
+use super::{measured, plan};
+use crate::failure::{self, Failure};
+use crate::interrupt::Interrupt;
+use crate::time::SystemClock;
+
+/// What the original ends with when something is wrong.
+
+/// Bytes of a job file, at most.
+const FILE_BYTES_MAX: u64 = 1 << 20;
+/// All options, in our words.
+const HELP: &str = include_str!("help.txt");
+
+impl From<Refusal> for Failure {
+    fn from(refusal: Refusal) -> Self {
+        Failure::internal(refusal.to_string()).next(refusal.next)
+    }
+}
+
+/// The words as they were typed; the tool reads them itself.
+#[derive(Debug, Args)]
+struct FioWords {
+    /// As fio takes them: job files, and options; --help lists them
+    #[arg(
+        trailing_var_arg = true,
+        allow_hyphen_values = true,
+        value_name = "WORDS"
+    )]
+    words: Vec<String>,
+}
+
+/// See [`super::TOOL`].
+pub(super) const COMMAND: ToolCommand = ToolCommand {
+    arguments: |command| {
+        FioWords::augment_args(command.disable_help_flag(true)).about(
+            "Do what a job file of fio says, or options of fio, with its files and its output",
+        )
+    },
+    run: |words, console| {
+        let words =
+            FioWords::from_arg_matches(words).map_err(|error| Failure::usage(error.to_string()))?;
+        exec(console, words)
+    },
+};
+
+fn exec(console: &Console<'_>, words: FioWords) -> Result<u8, Failure> {
+    let options = Options::read(&words.words)?;
+    if options.help || options.version {
+        let version = format!("{}\n", VERSION);
+        console.print(if options.help { HELP } else { &version });
+        return Ok(0);
+    }
+    let jobs = read(console, &options)?;
+    let entropy = match jobs.iter().any(|job| job.seed.is_none()) {
+        true => (console.entropy)(),
+        false => 0,
+    };
+    let planned = plan::plan(&jobs, entropy)?;
+    if options.read_only {
+        let changes = |it: &&plan::Planned| {
+            let job = &jobs[it.job];
+            job.read_share < 1.0 || (it.reads_first(job) && !it.wanting().is_empty()) || job.unlink
+        };
+        if let Some(it) = planned.iter().find(changes) {
+            let job = &jobs[it.job];
+            let what = format!("{} would write, and --readonly forbids it", job.name);
+            return Err(Refusal::at(
+                &job.place,
+                what,
+                "leave out --readonly, or name a file that exists",
+            )
+            .into());
+        }
+    }
+    for job in &jobs {
+        for note in &job.notes {
+            console.error(&format!("{}: {note}\n", job.name));
+        }
+    }
+    if options.parse_only {
+        return Ok(0);
+    }
+    let interrupt = Arc::new(Interrupt::default());
+    (console.catch_interrupt)(&interrupt, "what was measured follows", "files stay")?;
+    let mut output = Output::new(*console, &options)?;
+    if options.normal {
+        output.say(&announced(&jobs));
+    }
+    let ran = run_groups(&jobs, &planned, &interrupt, &options, &mut output)?;
+    let failed = failed(&jobs, &ran);
+    for line in &failed {
+        console.error(line);
+    }
+    conclude(&options, &jobs, &ran, output)?;
+    Ok(match (interrupt.raised(), failed.is_empty()) {
+        (true, _) => failure::INTERRUPTED,
+        (_, false) => 1,
+        _ => 0,
+    })
+}
+
+/// The jobs of the command line and of all files.
+fn read(console: &Console<'_>, options: &Options) -> Result<Vec<Job>, Failure> {
+    let variable = |name: &str| {
+        let value = (console.variable)(name)?;
+        Some(value.to_string_lossy().into_owned())
+    };
+    let mut sections = Sections::default();
+    sections.arguments(&options.switches)?;
+    for file in &options.files {
+        let text = text_of(file)?;
+        sections.file(file, &text, &variable)?;
+    }
+    sections.only(&options.sections)?;
+    let jobs = job::jobs(&sections)?;
+    if jobs.is_empty() {
+        let what = "there is no job";
+        let next = "name a job file, or write --name=NAME --rw=read --size=64m";
+        return Err(Refusal::at(&Place::Argument, what, next).into());
+    }
+    Ok(jobs)
+}
+
+/// A job file, or standard input.
+fn text_of(file: &str) -> Result<String, Failure> {
+    let refuse = |what: String| Failure::internal(what).next("name a job file");
+    let mut bytes = Vec::new();
+    let read = match file {
+        "-" => std::io::stdin()
+            .take(FILE_BYTES_MAX + 1)
+            .read_to_end(&mut bytes),
+        _ => std::fs::File::open(Path::new(file))
+            .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)),
+    };
+    read.map_err(|error| refuse(format!("cannot read {file}: {error}")))?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(refuse(format!(
+            "{file} is larger than {FILE_BYTES_MAX} bytes"
+        )));
+    }
+    String::from_utf8(bytes).map_err(|error| refuse(format!("{file} is no text: {error}")))
+}
+
+/// Where the report goes.
+struct Output<'a> {
+    console: Console<'a>,
+    file: Option<std::fs::File>,
+}
+
+impl<'a> Output<'a> {
+    fn new(console: Console<'a>, options: &Options) -> Result<Self, Failure> {
+        let create = |path: &std::path::PathBuf| {
+            std::fs::File::create(path).map_err(|error| {
+                Failure::internal(format!("cannot write {}: {error}", path.display()))
+                    .next("name another file with --output")
+            })
+        };
+        Ok(Self {
+            console,
+            file: options.output.as_ref().map(create).transpose()?,
+        })
+    }
+
+    fn say(&mut self, text: &str) {
+        use std::io::Write;
+        match &mut self.file {
+            None => self.console.print(text),
+            Some(file) => {
+                if let Err(error) = file.write_all(text.as_bytes()) {
+                    self.console
+                        .error(&format!("cannot write the report: {error}\n"));
+                }
+            }
+        }
+    }
+}
+
+/// One group after the other, until one is interrupted.
+fn run_groups(
+    jobs: &[Job],
+    planned: &[plan::Planned],
+    interrupt: &Interrupt,
+    options: &Options,
+    output: &mut Output<'_>,
+) -> Result<Vec<Ran>, Failure> {
+    let mut ran = Vec::new();
+    let output = std::cell::RefCell::new(output);
+    let say = |text: &str| {
+        if options.normal {
+            output.borrow_mut().say(text);
+        }
+    };
+    let last = jobs.last().map_or(0, |job| job.group);
+    for group in 0..=last {
+        let members: Vec<&plan::Planned> = planned
+            .iter()
+            .filter(|it| jobs[it.job].group == group)
+            .collect();
+        if members.is_empty() {
+            continue;
+        }
+        let control = interrupt.control();
+        let done = run::group(jobs, &members, &control, &say);
+        ran.extend(done.map_err(|why| Failure::internal(why))?);
+        if interrupt.raised() {
+            break;
+        }
+    }
+    Ok(ran)
+}
+
+/// What failed, a line for each.
+pub(super) fn failed(jobs: &[Job], ran: &[Ran]) -> Vec<String> {
+    let mut failed = Vec::new();
+    for one in ran {
+        for result in std::iter::once(&one.measured).chain(&one.back) {
+            let said = match result {
+                Ok(PhaseOutcome {
+                    error: Some(error), ..
+                }) => error.to_string(),
+                Ok(_) => continue,
+                Err(error) => format!("{error}\n  next: {}", error.next()),
+            };
+            failed.push(format!("{}: {said}\n", jobs[one.job].name));
+        }
+    }
+    failed
+}
+
+/// Prints the report.
+fn conclude(
+    options: &Options,
+    jobs: &[Job],
+    ran: &[Ran],
+    mut output: Output<'_>,
+) -> Result<(), Failure> {
+    let unix_ns = SystemClock.unix_ns();
+    let now = jiff::Timestamp::from_nanosecond(i128::from(unix_ns))
+        .map_err(|error| Failure::internal(format!("the wall clock is wrong: {error}")))?;
+    let local = now.to_zoned(jiff::tz::TimeZone::system());
+    let report = Report {
+        unix_ms: unix_ns / 1_000_000,
+        date: local.strftime("%a %b %e %H:%M:%S %Y").to_string(),
+        pid: std::process::id(),
+        jobs: measured::reports(jobs, ran),
+    };
+    if options.normal {
+        output.say(&normal(&report));
+    }
+    if options.json {
+        output.say(&json(&report));
+    }
+    Ok(())
+}

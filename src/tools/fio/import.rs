@@ -1,0 +1,126 @@
+//! fio 3.x: its JSON (also JSON+) and its normal output, and those of `stackrace fio`. A text with both is one run printed twice.
+//!
+//! One result per job and direction. The rate is fio's own average over the job; percentiles are
+//! those fio prints, of the completion latency unless the job asked for others. The normal output
+//! has three or four digits of everything, the JSON all.
+
+use super::results::{Direction, Job};
+use super::{read_json as json, read_normal as normal};
+use crate::printed::text::Figures;
+use crate::printed::{Imported, Importer, Misread};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "fio",
+    summary: "the JSON, JSON+ or normal output of fio 3",
+    recognises: |text| text.contains("\"fio version\"") || normal::recognises(text),
+    read,
+};
+
+fn read(text: &str) -> Result<Vec<Imported>, Misread> {
+    let (version, jobs) = if text.contains("\"fio version\"") {
+        json::read(text)?
+    } else {
+        normal::read(text)?
+    };
+    let mut results = Vec::new();
+    for (at, job) in jobs.iter().enumerate() {
+        let others = jobs.iter().filter(|other| other.group == job.group).count() - 1;
+        let name = name(&jobs, at);
+        for direction in &job.directions {
+            results.push(imported(&version, job, direction, &name, others));
+        }
+    }
+    Ok(results)
+}
+
+/// `fio randread 4k, iodepth 16`; where another job of the text would be called the same, with the
+/// job's name, and with its number where that is the same too: they are no repetitions.
+fn name(jobs: &[Job], at: usize) -> String {
+    let plain = |job: &Job| {
+        let mut name = format!("fio {} {}", job.mode, job.block);
+        if job.depth > 1 {
+            name.push_str(&format!(", iodepth {}", job.depth));
+        }
+        if job.jobs > 1 {
+            name.push_str(&format!(", {} jobs", job.jobs));
+        }
+        name
+    };
+    let job = &jobs[at];
+    let own = plain(job);
+    let same: Vec<usize> = (0..jobs.len())
+        .filter(|&i| plain(&jobs[i]) == own)
+        .collect();
+    if same.len() == 1 {
+        return own;
+    }
+    let twins: Vec<usize> = same
+        .into_iter()
+        .filter(|&i| jobs[i].name == job.name)
+        .collect();
+    match twins.iter().position(|&twin| twin == at) {
+        Some(place) if twins.len() > 1 => {
+            format!("{own} ({}, {} of {})", job.name, place + 1, twins.len())
+        }
+        _ => format!("{own} ({})", job.name),
+    }
+}
+
+fn imported(
+    version: &str,
+    job: &Job,
+    direction: &Direction,
+    name: &str,
+    others: usize,
+) -> Imported {
+    let alone = job.directions.len() == 1;
+    let mut figures = Figures::default();
+    let (throughput, operations) = (Some(direction.throughput), Some(direction.operations));
+    let sequential = matches!(job.mode.as_str(), "read" | "write");
+    if sequential {
+        figures.rate("throughput", "B/s", throughput);
+        figures.rate("operations", "op/s", operations);
+    } else {
+        figures.rate("operations", "op/s", operations);
+        figures.rate("throughput", "B/s", throughput);
+    }
+    direction.latency.metrics(&direction.name, &mut figures);
+    if let Some(sync) = job.sync.as_ref().filter(|_| direction.name == "write") {
+        sync.metrics("fsync", &mut figures);
+    }
+    let mut notes = figures.missing("not in the text");
+    if !direction.latency.percentiles.is_empty() {
+        notes.push(format!(
+            "percentiles are of {}, means and maxima of the whole latency (lat)",
+            direction.latency.of
+        ));
+    }
+    if others > 0 {
+        notes.push(format!(
+            "{} ran at the same time as {others} other job(s)",
+            job.name
+        ));
+    }
+    Imported {
+        tool: "fio",
+        version: Some(version.to_owned()),
+        label: None,
+        workload: if alone {
+            name.to_owned()
+        } else {
+            format!("{name}: {}", direction.name)
+        },
+        // The native workloads of these names are the same operation.
+        kind: match (alone && others == 0, job.mode.as_str()) {
+            (true, "read" | "write") => "sequential",
+            (true, "randread" | "randwrite") => "random",
+            _ => "fio",
+        }
+        .to_owned(),
+        settings: job.settings.clone(),
+        environment: Vec::new(),
+        metrics: figures.metrics,
+        values: figures.values,
+        notes,
+    }
+}

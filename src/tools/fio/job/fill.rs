@@ -1,0 +1,138 @@
+//! What a job writes, how that is checked, and what its files are before.
+
+use super::super::language::shown;
+use super::super::place::Refusal;
+use super::files::Layout;
+use super::read::Reader;
+use super::{Content, Files, Reserve, SEED};
+
+/// What `verify` may be; the checksum is ours whichever of them it is.
+const CHECKSUMS: [&str; 18] = [
+    "md5",
+    "crc16",
+    "crc32",
+    "crc32c",
+    "crc32c-intel",
+    "crc64",
+    "crc7",
+    "sha256",
+    "sha512",
+    "sha1",
+    "sha3-224",
+    "sha3-256",
+    "sha3-384",
+    "sha3-512",
+    "xxhash",
+    "meta",
+    "header",
+    "1",
+];
+
+pub(super) fn content(reader: &Reader<'_>) -> Result<Content, Refusal> {
+    let compress = reader.percent("buffer_compress_percentage")?.unwrap_or(0);
+    let duplicates = reader.percent("dedupe_percentage")?.unwrap_or(0);
+    if reader.flag("zero_buffers")?.unwrap_or(false) {
+        if compress > 0 || duplicates > 0 {
+            let what = "zeros compress and repeat as they are";
+            return Err(reader.refuse("zero_buffers", what, "leave it out, or the percentages"));
+        }
+        return Ok(Content::Zero);
+    }
+    if compress == 100 {
+        let what = "buffer_compress_percentage=100 leaves nothing";
+        return Err(reader.refuse("buffer_compress_percentage", what, "write zero_buffers"));
+    }
+    // Random data has nothing to be refilled: no block is written twice.
+    reader.flag("refill_buffers")?;
+    Ok(Content::Random {
+        ratio: 100.0 / (100 - compress) as f64,
+        duplicates: duplicates as f64 / 100.0,
+    })
+}
+
+pub(super) fn reserve(reader: &Reader<'_>) -> Result<Reserve, Refusal> {
+    Ok(match reader.text("fallocate") {
+        None | Some("native") => Reserve::IfPossible,
+        Some("posix" | "1") => Reserve::Blocks,
+        Some("truncate") => Reserve::Size,
+        Some("none" | "0") => Reserve::Nothing,
+        Some(word) => {
+            let what = format!("fallocate={} is not supported", shown(word));
+            let next = "choose among: native, posix, truncate, none";
+            return Err(reader.refuse("fallocate", what, next));
+        }
+    })
+}
+
+/// What everything random follows from.
+pub(super) fn seed(reader: &Reader<'_>) -> Result<Option<u64>, Refusal> {
+    let repeats = [reader.flag("randrepeat")?, reader.flag("allrandrepeat")?];
+    let seed = reader.count_in("randseed", 0..=u64::MAX)?;
+    Ok(match (seed, repeats) {
+        (Some(seed), _) => Some(seed),
+        (None, [Some(false), None | Some(false)] | [None, Some(false)]) => None,
+        _ => Some(SEED),
+    })
+}
+
+/// Whether reads are checked, and everything is read back in the end.
+pub(super) fn verify(
+    reader: &Reader<'_>,
+    read_share: f64,
+    content: Content,
+    layout: &Layout,
+    clones: u32,
+    notes: &mut Vec<String>,
+) -> Result<(bool, bool), Refusal> {
+    let read_back = reader.flag("do_verify")?.unwrap_or(true);
+    let fatal = reader.flag("verify_fatal")?;
+    let Some(word) = reader.text("verify").filter(|word| *word != "0") else {
+        return Ok((false, false));
+    };
+    let refuse = |name: &str, what: &str, next: &str| Err(reader.refuse(name, what, next));
+    if !CHECKSUMS.contains(&word) {
+        let what = format!("verify={} is not supported", shown(word));
+        return refuse("verify", &what, "write verify=crc32c");
+    }
+    if read_share == 1.0 {
+        let what = "what this job reads was written by another, and nothing is known of it";
+        return refuse("verify", what, "verify in the job that writes");
+    }
+    if fatal == Some(false) {
+        let what = "verify_fatal=0 is not supported";
+        return refuse(
+            "verify_fatal",
+            what,
+            "leave it out: a job ends at the first wrong block",
+        );
+    }
+    if clones > 1 && matches!(layout.files, Files::Named(_)) {
+        let what = "several jobs write the same file, and none knows what the others wrote";
+        return refuse("verify", what, "leave filename out, or write numjobs=1");
+    }
+    match content {
+        Content::Zero => refuse(
+            "zero_buffers",
+            "zeros cannot be verified: they are all alike",
+            "leave out zero_buffers or verify",
+        ),
+        Content::Random { duplicates, .. } if duplicates > 0.0 => refuse(
+            "dedupe_percentage",
+            "duplicates cannot be verified: every block has to be its own",
+            "leave out dedupe_percentage or verify",
+        ),
+        Content::Random { .. } => {
+            if reader.text("ioengine") == Some("null") {
+                return refuse(
+                    "verify",
+                    "the null engine keeps nothing",
+                    "leave out verify",
+                );
+            }
+            notes.push(format!(
+                "verify={word}: each 512 bytes carry file, offset, generation and a checksum of our own"
+            ));
+            Ok((true, read_back))
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Job files and command lines, read into sections of options with their places.
+
+use std::rc::Rc;
+
+use super::known::{find, nearest};
+use super::place::{Place, Refusal};
+
+/// Characters of a foreign word that a refusal shows.
+const SHOWN: usize = 60;
+/// Jobs of one text, at most.
+const SECTIONS_MAX: usize = 1024;
+
+/// One option as it was given.
+#[derive(Debug, Clone)]
+pub(super) struct Given {
+    /// The option's name, whatever it was called.
+    pub(super) name: &'static str,
+    /// None: it stood alone.
+    pub(super) value: Option<String>,
+    pub(super) place: Place,
+}
+
+/// One job as it was given: what was said of all jobs until then, and of it.
+#[derive(Debug, Clone)]
+pub(super) struct Section {
+    /// What it began with: its files are called so, whatever its name is then.
+    pub(super) title: String,
+    pub(super) name: String,
+    pub(super) place: Place,
+    pub(super) global: Rc<Vec<Given>>,
+    pub(super) own: Vec<Given>,
+}
+
+/// One `--name=value` or `-name value` of a command line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Switch {
+    /// Without the dashes.
+    pub(crate) name: String,
+    /// None: it stood alone.
+    pub(crate) value: Option<String>,
+}
+
+/// Jobs, in the order they were given: first those of a command line, then those of files.
+#[derive(Debug, Default)]
+pub(crate) struct Sections {
+    global: Rc<Vec<Given>>,
+    pub(super) all: Vec<Section>,
+}
+
+/// The beginning of a foreign word on one line, without what would steer a terminal.
+pub(super) fn shown(word: &str) -> String {
+    let plain = |c: char| if c.is_control() { ' ' } else { c };
+    let end = if word.chars().nth(SHOWN).is_some() {
+        "…"
+    } else {
+        ""
+    };
+    word.chars().take(SHOWN).map(plain).collect::<String>() + end
+}
+
+impl Sections {
+    /// Reads the jobs of a command line: what stands before the first `name` is said of all jobs,
+    /// those of files too.
+    ///
+    /// # Errors
+    /// An option that is not understood.
+    pub(crate) fn arguments(&mut self, switches: &[Switch]) -> Result<(), Refusal> {
+        let place = Place::Argument;
+        let mut open = false;
+        for switch in switches {
+            let option = find(&switch.name).ok_or_else(|| {
+                unknown(&place, &format!("--{}", shown(&switch.name)), &switch.name)
+            })?;
+            if option.name == "name" {
+                let name = switch.value.clone().unwrap_or_default();
+                open = self.begin(name, place.clone())?;
+                continue;
+            }
+            let given = Given {
+                name: option.name,
+                value: switch.value.clone(),
+                place: place.clone(),
+            };
+            self.give(given, open);
+        }
+        Ok(())
+    }
+
+    /// Reads the jobs of a file; `variable` gives the value of an environment variable.
+    ///
+    /// # Errors
+    /// The first line that is not understood.
+    pub(crate) fn file(
+        &mut self,
+        file: &str,
+        text: &str,
+        variable: &dyn Fn(&str) -> Option<String>,
+    ) -> Result<(), Refusal> {
+        let mut begun = false;
+        let mut open = false;
+        for (number, line) in text.lines().enumerate() {
+            let place = Place::Line {
+                file: file.to_owned(),
+                line: number + 1,
+            };
+            let line = line.split([';', '#']).next().unwrap_or_default().trim();
+            if line.is_empty() {
+                continue;
+            }
+            if let Some(rest) = line.strip_prefix('[') {
+                let name = rest.strip_suffix(']').filter(|name| !name.is_empty());
+                let name = name.ok_or_else(|| {
+                    let what = format!("\"{}\" begins no job", shown(line));
+                    Refusal::at(&place, what, "write [name], or [global]")
+                })?;
+                open = self.begin(name.to_owned(), place)?;
+                begun = true;
+                continue;
+            }
+            let (name, value) = match line.split_once('=') {
+                Some((name, value)) => (name.trim_end(), Some(value.trim_start())),
+                None => (line, None),
+            };
+            let option = find(name).ok_or_else(|| unknown(&place, &shown(name), name))?;
+            if !begun {
+                let what = format!("{name} stands before the first job");
+                return Err(Refusal::at(
+                    &place,
+                    what,
+                    "write [global] or [name] above it",
+                ));
+            }
+            let value = value.map(|value| expand(value, &place, variable));
+            let value = value.transpose()?;
+            if option.name == "name" {
+                self.rename(value.unwrap_or_default(), open, &place)?;
+                continue;
+            }
+            let given = Given {
+                name: option.name,
+                value,
+                place,
+            };
+            self.give(given, open);
+        }
+        Ok(())
+    }
+
+    /// Leaves out every job but those of these names.
+    ///
+    /// # Errors
+    /// A name no job has.
+    pub(crate) fn only(&mut self, names: &[String]) -> Result<(), Refusal> {
+        for name in names {
+            if !self.all.iter().any(|section| section.title == *name) {
+                let what = format!("there is no job \"{}\" for --section", shown(name));
+                let all: Vec<&str> = self.all.iter().map(|it| it.title.as_str()).collect();
+                let next = format!("choose among: {}", all.join(", "));
+                return Err(Refusal::at(&Place::Argument, what, next));
+            }
+        }
+        if !names.is_empty() {
+            self.all.retain(|section| names.contains(&section.title));
+        }
+        Ok(())
+    }
+
+    /// Begins a job; whether it is one (and not what is said of all).
+    fn begin(&mut self, name: String, place: Place) -> Result<bool, Refusal> {
+        if name.is_empty() {
+            return Err(Refusal::at(
+                &place,
+                "a job has no name",
+                "write --name=NAME",
+            ));
+        }
+        if name == "global" {
+            return Ok(false);
+        }
+        if self.all.len() == SECTIONS_MAX {
+            let what = format!("there are more than {SECTIONS_MAX} jobs");
+            return Err(Refusal::at(
+                &place,
+                what,
+                "write numjobs=N for jobs that are alike",
+            ));
+        }
+        self.all.push(Section {
+            title: name.clone(),
+            name,
+            place,
+            global: Rc::clone(&self.global),
+            own: Vec::new(),
+        });
+        Ok(true)
+    }
+
+    fn rename(&mut self, name: String, open: bool, place: &Place) -> Result<(), Refusal> {
+        match self.all.last_mut() {
+            Some(section) if open && !name.is_empty() => section.name = name,
+            _ => {
+                return Err(Refusal::at(
+                    place,
+                    "name names no job",
+                    "write it below [name]",
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes an option for the job that is open, or for all that follow.
+    fn give(&mut self, given: Given, open: bool) {
+        match self.all.last_mut() {
+            Some(section) if open => section.own.push(given),
+            // What a job before has of them stays what it was.
+            _ => Rc::make_mut(&mut self.global).push(given),
+        }
+    }
+}
+
+fn unknown(place: &Place, said: &str, name: &str) -> Refusal {
+    Refusal::at(place, format!("{said} is not supported"), nearest(name))
+}
+
+/// A value with `${NAME}` replaced by the environment's.
+fn expand(
+    value: &str,
+    place: &Place,
+    variable: &dyn Fn(&str) -> Option<String>,
+) -> Result<String, Refusal> {
+    let mut text = String::new();
+    let mut rest = value;
+    while let Some((before, after)) = rest.split_once("${") {
+        let (name, after) = after.split_once('}').ok_or_else(|| {
+            let what = format!("\"{}\" has ${{ without }}", shown(value));
+            Refusal::at(place, what, "write ${NAME}")
+        })?;
+        let found = variable(name).ok_or_else(|| {
+            let what = format!("the environment has no variable {}", shown(name));
+            Refusal::at(
+                place,
+                what,
+                format!("set it: {}=… stackrace fio …", shown(name)),
+            )
+        })?;
+        text = text + before + &found;
+        rest = after;
+    }
+    text.push_str(rest);
+    for keyword in ["$pagesize", "$mb_memory", "$ncpus"] {
+        if text.contains(keyword) {
+            let what = format!("{keyword} is not supported");
+            return Err(Refusal::at(place, what, "write the number"));
+        }
+    }
+    Ok(text)
+}

@@ -1,0 +1,235 @@
+//! What was measured, as fio reports it.
+
+use hdrhistogram::Histogram;
+use stackrace_engine::{Op, OpOutcome, PhaseOutcome, StartError};
+
+use super::job::{Engine, Job};
+use super::report::{CLASSES, JobReport, Latency, Moved, Own};
+use super::run::Ran;
+
+/// What a job that could not begin ends with (`EINVAL`), as fio's do.
+const NOT_BEGUN: i32 = 22;
+
+/// Times of several jobs together.
+#[derive(Default)]
+struct Times {
+    sum_ns: u128,
+    histogram: Option<Histogram<u64>>,
+}
+
+impl Times {
+    fn add(&mut self, histogram: &Histogram<u64>, sum_ns: u128) {
+        self.sum_ns += sum_ns;
+        match &mut self.histogram {
+            // All are made with the same bounds: adding them cannot fail.
+            Some(all) => drop(all.add(histogram)),
+            None => self.histogram = Some(histogram.clone()),
+        }
+    }
+
+    fn latency(&self, percentiles: &[f64]) -> Option<Latency> {
+        let all = self.histogram.as_ref()?;
+        let at = |percent: &f64| (*percent, all.value_at_quantile(percent / 100.0));
+        Some(Latency {
+            count: all.len(),
+            min: all.min(),
+            max: all.max(),
+            mean: self.sum_ns as f64 / all.len().max(1) as f64,
+            deviation: all.stdev(),
+            percentiles: percentiles.iter().map(at).collect(),
+        })
+    }
+}
+
+/// One direction of several jobs together.
+#[derive(Default)]
+struct Direction {
+    bytes: u64,
+    operations: u64,
+    elapsed_ns: u64,
+    short: u64,
+    latency: Times,
+    response: Times,
+}
+
+impl Direction {
+    fn add(&mut self, op: &OpOutcome, outcome: &PhaseOutcome) {
+        self.bytes += op.bytes;
+        self.operations += op.count;
+        // Which of two directions fell short is not told apart.
+        if outcome
+            .ops
+            .iter()
+            .filter(|it| it.op != Op::Fsync && it.count > 0)
+            .count()
+            == 1
+        {
+            self.short += outcome.short;
+        }
+        // fio's latency begins with the issue, whenever it was due.
+        match &op.service {
+            Some(service) => {
+                self.latency.add(&service.histogram, service.sum_ns);
+                self.response.add(&op.latency, op.latency_sum_ns);
+            }
+            None => self.latency.add(&op.latency, op.latency_sum_ns),
+        }
+    }
+
+    fn moved(&self, percentiles: &[f64]) -> Option<Moved> {
+        Some(Moved {
+            bytes: self.bytes,
+            operations: self.operations,
+            elapsed_ns: self.elapsed_ns,
+            short: self.short,
+            latency: self.latency.latency(percentiles)?,
+            response: self.response.latency(percentiles),
+        })
+    }
+}
+
+/// Jobs that are reported as one.
+struct Gathered<'a> {
+    job: &'a Job,
+    /// Of each job the measured phase, and the one that read everything back.
+    outcomes: Vec<Vec<&'a PhaseOutcome>>,
+    jobs: u32,
+    error: i32,
+    elapsed_ns: u64,
+    /// Nothing else ran at the same time.
+    alone: bool,
+}
+
+fn error_of(result: &Result<PhaseOutcome, StartError>) -> i32 {
+    match result {
+        Ok(outcome) => outcome.error.as_ref().map_or(0, |error| error.errno.max(1)),
+        Err(_) => NOT_BEGUN,
+    }
+}
+
+impl<'a> Gathered<'a> {
+    fn add(&mut self, ran: &'a Ran) {
+        self.jobs += 1;
+        let (mut elapsed_ns, mut outcomes) = (0, Vec::new());
+        for result in std::iter::once(&ran.measured).chain(&ran.back) {
+            if self.error == 0 {
+                self.error = error_of(result);
+            }
+            if let Ok(outcome) = result {
+                elapsed_ns += outcome.elapsed_ns;
+                outcomes.push(outcome);
+            }
+        }
+        self.outcomes.push(outcomes);
+        self.elapsed_ns = self.elapsed_ns.max(elapsed_ns);
+    }
+
+    fn direction(&self, op: Op) -> Direction {
+        let mut direction = Direction::default();
+        for outcomes in &self.outcomes {
+            // One after the other in a job, while jobs ran at the same time.
+            let mut elapsed_ns = 0;
+            for outcome in outcomes {
+                let done = outcome.ops.iter().find(|it| it.op == op && it.count > 0);
+                if let Some(done) = done {
+                    direction.add(done, outcome);
+                    elapsed_ns += outcome.elapsed_ns;
+                }
+            }
+            direction.elapsed_ns = direction.elapsed_ns.max(elapsed_ns);
+        }
+        direction
+    }
+
+    fn report(&self) -> JobReport {
+        let job = self.job;
+        let (read, written) = (self.direction(Op::Read), self.direction(Op::Write));
+        let synced = self.direction(Op::Fsync);
+        let share = |ns: fn(&PhaseOutcome) -> u64| {
+            let spent: u64 = self.outcomes.iter().flatten().map(|it| ns(it)).sum();
+            spent as f64 / self.elapsed_ns.max(1) as f64
+        };
+        let cpu = (share(|it| it.cpu_user_ns), share(|it| it.cpu_system_ns));
+        let first = self.outcomes.iter().flatten().next();
+        JobReport {
+            name: job.name.clone(),
+            group: job.group,
+            jobs: self.jobs,
+            error: self.error,
+            description: job.description.clone(),
+            options: job.options.clone(),
+            queue_depth: job.queue_depth,
+            classes: classes([&read, &written]),
+            read: read.moved(&job.percentiles),
+            written: written.moved(&job.percentiles),
+            synced: synced.latency.latency(&job.percentiles),
+            cpu: (self.alone && first.is_some()).then_some(cpu),
+            elapsed_ns: self.elapsed_ns,
+            plain: job.engine != Engine::Ring,
+            whole_percentiles: job.whole_percentiles,
+            own: Own {
+                engine: first.map_or("", |it| it.engine).to_owned(),
+                engine_why: first.map_or("", |it| &it.engine_why).to_owned(),
+                // Of jobs that ran at once together, and of their measured phases.
+                depth_achieved: self
+                    .outcomes
+                    .iter()
+                    .filter_map(|outcomes| outcomes.first())
+                    .map(|it| it.depth_achieved)
+                    .sum(),
+                verified_bytes: self
+                    .outcomes
+                    .iter()
+                    .flatten()
+                    .map(|it| it.verified_bytes)
+                    .sum(),
+            },
+        }
+    }
+}
+
+/// How many latencies lie below each end of a class, and above the last.
+fn classes(directions: [&Direction; 2]) -> Vec<u64> {
+    let mut counts = vec![0; CLASSES.len() + 1];
+    for all in directions
+        .iter()
+        .filter_map(|it| it.latency.histogram.as_ref())
+    {
+        for step in all.iter_recorded() {
+            let ns = all.lowest_equivalent(step.value_iterated_to());
+            counts[CLASSES.partition_point(|end| *end <= ns)] += step.count_since_last_iteration();
+        }
+    }
+    counts
+}
+
+/// One report for each clone, or for all of a group that follow each other and asked for it.
+pub(super) fn reports(jobs: &[Job], ran: &[Ran]) -> Vec<JobReport> {
+    let mut all: Vec<Gathered<'_>> = Vec::new();
+    for one in ran {
+        let job = &jobs[one.job];
+        let together = |last: &&mut Gathered<'_>| {
+            last.job.group == job.group && job.grouped && last.job.grouped
+        };
+        match all.last_mut().filter(together) {
+            Some(last) => last.add(one),
+            None => {
+                let mut fresh = Gathered {
+                    job,
+                    outcomes: Vec::new(),
+                    jobs: 0,
+                    error: 0,
+                    elapsed_ns: 0,
+                    alone: ran
+                        .iter()
+                        .filter(|other| jobs[other.job].group == job.group)
+                        .count()
+                        == 1,
+                };
+                fresh.add(one);
+                all.push(fresh);
+            }
+        }
+    }
+    all.iter().map(Gathered::report).collect()
+}

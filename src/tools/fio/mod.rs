@@ -1,0 +1,41 @@
+//! fio: its job files done (`stackrace fio`), its reports printed and read.
+//!
+//! The semantics are those of fio's manual and of its behaviour; no code is its. The job language is
+//! resolved as far as words go (`language`, `job`), then against the machine (`plan`), and run (`run`).
+
+mod command;
+#[cfg(test)]
+mod command_tests;
+mod import;
+mod job;
+mod known;
+mod language;
+mod measured;
+mod options;
+mod place;
+mod plan;
+mod print_json;
+mod print_normal;
+mod read_json;
+mod read_normal;
+mod report;
+mod results;
+mod run;
+#[cfg(test)]
+mod tests;
+mod value;
+
+pub(crate) use job::jobs;
+pub(crate) use language::Sections;
+pub(crate) use place::Place;
+pub(crate) use print_normal::announced;
+
+use super::tool::Tool;
+
+/// See the room's list.
+pub(super) const TOOL: Tool = Tool {
+    name: "fio",
+    command: command::COMMAND,
+    workload: None,
+    importer: import::IMPORTER,
+};

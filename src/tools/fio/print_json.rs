@@ -1,0 +1,246 @@
+//! The layout programs read. A field that fio has and nobody measured here is not there.
+
+use std::collections::BTreeMap;
+
+use serde::ser::SerializeMap;
+use serde::{Serialize, Serializer};
+
+use super::report::{CLASSES, JobReport, Latency, Moved, Own, Report, VERSION, milliseconds};
+
+/// Pairs that become an object in their order.
+#[derive(Default)]
+struct Pairs<T>(Vec<(String, T)>);
+
+impl<T: Serialize> Serialize for Pairs<T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(Some(self.0.len()))?;
+        for (name, value) in &self.0 {
+            map.serialize_entry(name, value)?;
+        }
+        map.end()
+    }
+}
+
+#[derive(Serialize)]
+struct Document<'a> {
+    #[serde(rename = "fio version")]
+    version: &'a str,
+    timestamp: u64,
+    timestamp_ms: u64,
+    time: &'a str,
+    #[serde(rename = "global options")]
+    global: BTreeMap<&'a str, &'a str>,
+    jobs: Vec<Job<'a>>,
+}
+
+#[derive(Serialize)]
+struct Job<'a> {
+    jobname: &'a str,
+    groupid: u64,
+    error: i32,
+    #[serde(rename = "job options")]
+    options: BTreeMap<&'a str, &'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    desc: Option<&'a str>,
+    read: Direction,
+    write: Direction,
+    trim: Direction,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sync: Option<Synced>,
+    job_runtime: Number,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    usr_cpu: Option<f64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    sys_cpu: Option<f64>,
+    latency_ns: Pairs<f64>,
+    latency_us: Pairs<f64>,
+    latency_ms: Pairs<f64>,
+    latency_depth: u32,
+    stackrace: Additional<'a>,
+}
+
+/// Whole where it is.
+struct Number(f64);
+
+impl Serialize for Number {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        if self.0.fract() == 0.0 {
+            serializer.serialize_u64(self.0 as u64)
+        } else {
+            serializer.serialize_f64(self.0)
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Direction {
+    io_bytes: u64,
+    io_kbytes: u64,
+    bw_bytes: u64,
+    bw: u64,
+    iops: f64,
+    runtime: Number,
+    total_ios: u64,
+    short_ios: u64,
+    drop_ios: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    clat_ns: Option<Times>,
+    lat_ns: Times,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    response_ns: Option<Times>,
+}
+
+#[derive(Serialize)]
+struct Synced {
+    total_ios: u64,
+    lat_ns: Times,
+}
+
+#[derive(Serialize)]
+struct Times {
+    min: u64,
+    max: u64,
+    mean: f64,
+    stddev: f64,
+    #[serde(rename = "N")]
+    count: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    percentile: Option<Pairs<u64>>,
+}
+
+/// What fio has no field for.
+#[derive(Serialize)]
+struct Additional<'a> {
+    engine: &'a str,
+    engine_why: &'a str,
+    queue_depth_achieved: f64,
+    verified_bytes: u64,
+}
+
+impl Times {
+    const NONE: Times = Times {
+        min: 0,
+        max: 0,
+        mean: 0.0,
+        stddev: 0.0,
+        count: 0,
+        percentile: None,
+    };
+
+    fn of(latency: &Latency, percentiles: bool) -> Times {
+        let pair = |(at, ns): &(f64, u64)| (format!("{at:.6}"), *ns);
+        let all = || Pairs(latency.percentiles.iter().map(pair).collect());
+        Times {
+            min: latency.min,
+            max: latency.max,
+            mean: latency.mean,
+            stddev: latency.deviation,
+            count: latency.count,
+            percentile: percentiles.then(all),
+        }
+    }
+}
+
+/// The report, with a line break at its end.
+pub(crate) fn json(report: &Report) -> String {
+    let global = report.jobs.first().map(|job| &job.options[0]);
+    let shared = global.map_or(0, Vec::len);
+    let document = Document {
+        version: VERSION,
+        timestamp: report.unix_ms / 1000,
+        timestamp_ms: report.unix_ms,
+        time: &report.date,
+        global: global.map(last).unwrap_or_default(),
+        jobs: report.jobs.iter().map(|it| job(it, shared)).collect(),
+    };
+    // Maps with keys of text and finite numbers: nothing can fail.
+    serde_json::to_string_pretty(&document).unwrap_or_default() + "\n"
+}
+
+/// Of what was said twice the last counts.
+fn last<'a>(options: impl IntoIterator<Item = &'a (String, String)>) -> BTreeMap<&'a str, &'a str> {
+    options
+        .into_iter()
+        .map(|(name, value)| (name.as_str(), value.as_str()))
+        .collect()
+}
+
+/// `shared`: so many of the options that were given for all jobs hold for the first of them, too.
+fn job(job: &JobReport, shared: usize) -> Job<'_> {
+    let Own {
+        engine,
+        engine_why,
+        depth_achieved,
+        verified_bytes,
+    } = &job.own;
+    let shares = job.shares();
+    let class = |range: std::ops::Range<usize>, scale: u64| {
+        let name = |at: usize| match CLASSES.get(at) {
+            Some(end) => (end / scale).to_string(),
+            None => format!(">={}", CLASSES[30] / scale),
+        };
+        Pairs(range.map(|at| (name(at), shares[at])).collect())
+    };
+    Job {
+        jobname: &job.name,
+        groupid: job.group,
+        error: job.error,
+        options: last(job.options[0].iter().skip(shared).chain(&job.options[1])),
+        desc: job.description.as_deref(),
+        read: direction(job, job.read.as_ref()),
+        write: direction(job, job.written.as_ref()),
+        trim: direction(job, None),
+        sync: job.synced.as_ref().map(|synced| Synced {
+            total_ios: synced.count,
+            lat_ns: Times::of(synced, true),
+        }),
+        job_runtime: Number(milliseconds(job.elapsed_ns)),
+        usr_cpu: job.cpu.map(|(user, _)| user * 100.0),
+        sys_cpu: job.cpu.map(|(_, system)| system * 100.0),
+        latency_ns: class(0..10, 1),
+        latency_us: class(10..20, 1_000),
+        latency_ms: class(20..32, 1_000_000),
+        latency_depth: job.queue_depth,
+        stackrace: Additional {
+            engine,
+            engine_why,
+            queue_depth_achieved: *depth_achieved,
+            verified_bytes: *verified_bytes,
+        },
+    }
+}
+
+fn direction(job: &JobReport, moved: Option<&Moved>) -> Direction {
+    let whole = job.whole_percentiles || !job.plain;
+    let Some(moved) = moved else {
+        return Direction {
+            io_bytes: 0,
+            io_kbytes: 0,
+            bw_bytes: 0,
+            bw: 0,
+            iops: 0.0,
+            runtime: Number(0.0),
+            total_ios: 0,
+            short_ios: 0,
+            drop_ios: 0,
+            clat_ns: job.plain.then_some(Times::NONE),
+            lat_ns: Times::NONE,
+            response_ns: None,
+        };
+    };
+    let rate = moved.per_second(moved.bytes);
+    Direction {
+        io_bytes: moved.bytes,
+        io_kbytes: moved.bytes >> 10,
+        bw_bytes: rate.round() as u64,
+        bw: (rate / 1024.0).round() as u64,
+        iops: moved.per_second(moved.operations),
+        runtime: Number(milliseconds(moved.elapsed_ns)),
+        total_ios: moved.operations,
+        short_ios: moved.short,
+        drop_ios: 0,
+        clat_ns: job.plain.then(|| Times::of(&moved.latency, !whole)),
+        lat_ns: Times::of(&moved.latency, whole),
+        response_ns: moved.response.as_ref().map(|it| Times::of(it, true)),
+    }
+}

@@ -1,0 +1,425 @@
+//! fio's normal output. Every line inside a job's part is one that fio is known to print, and a
+//! part counts only with its last line and the summary after it.
+
+use super::results::{Direction, Job, Latency, is_known, sound};
+use crate::event::Fact;
+use crate::printed::Misread;
+use crate::printed::text::{Line, agree, bytes_of, cut, end, lines, number, size};
+
+/// Beginnings of the lines of a job's part that say nothing which becomes a figure.
+const PASSED: [&str; 11] = [
+    "Description  : [",
+    "response (",
+    "slat (",
+    "bw (",
+    "iops  ",
+    "cpu  ",
+    "IO depths",
+    "submit  ",
+    "complete  ",
+    "latency  ",
+    "fsync/fdatasync",
+];
+
+/// What is said of a job before the run.
+struct Asked {
+    name: String,
+    group: u64,
+    mode: String,
+    block: String,
+    engine: String,
+    depth: u64,
+}
+
+/// Whether a text has the line that begins a job's part.
+pub(super) fn recognises(text: &str) -> bool {
+    text.contains(": (groupid=") && text.contains("pid=")
+}
+
+/// How many parts of jobs there are.
+pub(super) fn jobs_named(text: &str) -> usize {
+    text.lines()
+        .filter(|line| line.contains(": (groupid="))
+        .count()
+}
+
+/// The version and every job.
+pub(super) fn read(text: &str) -> Result<(String, Vec<Job>), Misread> {
+    let mut version: Option<String> = None;
+    let mut asked: Vec<Asked> = Vec::new();
+    let mut jobs: Vec<Job> = Vec::new();
+    // Groups whose summary was seen, and whether a job's part is open.
+    let mut summed: Vec<u64> = Vec::new();
+    let mut open = false;
+    for line in lines(text) {
+        let indented = line.text.starts_with(' ');
+        if line.text.starts_with("fio-") || line.text.starts_with("stackrace-") {
+            let found = line.text.trim().to_owned();
+            if !is_known(&found) {
+                return Err(line.refuse("fio-3.x"));
+            }
+            if *version.get_or_insert_with(|| found.clone()) != found {
+                return Err(line.refuse("one version of fio: import other runs as other files"));
+            }
+        } else if line.text.contains(": (g=") {
+            asked.push(question(line)?);
+        } else if line.text.contains(": (groupid=") {
+            if open {
+                return Err(line.refuse("\"issued rwts\" of the job before it"));
+            }
+            jobs.push(part(line, &asked)?);
+            open = true;
+        } else if let Some(group) = line.after("Run status group ") {
+            let group = group.split(' ').next().unwrap_or_default();
+            summed.push(line.whole(group)?);
+        } else if let (true, Some(job)) = (open, jobs.last_mut()) {
+            if indented {
+                open = inside(line, job)?;
+            } else if !line.text.trim().is_empty() {
+                return Err(line.refuse("a line of the job's part"));
+            }
+        } else if line.text.contains("IOPS=") {
+            return Err(line.refuse("the line of a job before it: name: (groupid=…"));
+        }
+    }
+    let closed = |job: &Job| summed.contains(&job.group);
+    if open || !jobs.iter().all(closed) {
+        return Err(end(text, "\"Run status group\""));
+    }
+    if let Some(job) = jobs.iter().find(|job| job.directions.is_empty()) {
+        let what = format!("the job {} moved nothing", cut(&job.name));
+        return Err(Misread::at(
+            job.line,
+            what,
+            "leave this job out: there is no figure in it",
+        ));
+    }
+    let version = version.ok_or_else(|| end(text, "the version of fio"))?;
+    Ok((version, jobs))
+}
+
+/// `name: (g=0): rw=randread, bs=(R) 4096B-4096B, (W) …, (T) …, ioengine=psync, iodepth=1`
+fn question(line: Line<'_>) -> Result<Asked, Misread> {
+    let refuse = || line.refuse("name: (g=0): rw=…, bs=…, ioengine=…, iodepth=…");
+    let (name, rest) = line.text.split_once(": (g=").ok_or_else(refuse)?;
+    let (group, rest) = rest.split_once("): ").ok_or_else(refuse)?;
+    let field = |name: &str| {
+        let (_, value) = rest.split_once(&format!("{name}="))?;
+        Some(
+            value
+                .split(',')
+                .next()
+                .unwrap_or_default()
+                .trim()
+                .to_owned(),
+        )
+    };
+    let mode = field("rw").ok_or_else(refuse)?;
+    // Each kind of operation has a size of its own; one that is not done says nothing.
+    let letter = match mode.as_str() {
+        mode if mode.contains("trim") && !mode.contains("write") => "(T) ",
+        mode if mode.contains("write") => "(W) ",
+        _ => "(R) ",
+    };
+    let (_, sizes) = rest.split_once(letter).ok_or_else(refuse)?;
+    let sizes = sizes.split(',').next().unwrap_or_default();
+    let (low, high) = sizes.trim().split_once('-').ok_or_else(refuse)?;
+    let bytes = |word: &str| {
+        amount(word)
+            .map(|bytes| size(bytes.round() as u64))
+            .ok_or_else(refuse)
+    };
+    let (low, high) = (bytes(low)?, bytes(high)?);
+    Ok(Asked {
+        name: name.to_owned(),
+        group: line.whole(group)?,
+        mode,
+        block: if low == high {
+            low
+        } else {
+            format!("{low}-{high}")
+        },
+        engine: field("ioengine").ok_or_else(refuse)?,
+        depth: line.whole(&field("iodepth").ok_or_else(refuse)?)?,
+    })
+}
+
+/// `name: (groupid=0, jobs=1): err= 0: pid=2933: Sat Nov 21 11:30:41 2026`
+fn part(line: Line<'_>, asked: &[Asked]) -> Result<Job, Misread> {
+    let refuse = || line.refuse("name: (groupid=0, jobs=1): err= 0: pid=…: date");
+    let (name, rest) = line.text.split_once(": (groupid=").ok_or_else(refuse)?;
+    let (group, rest) = rest.split_once(", jobs=").ok_or_else(refuse)?;
+    let (jobs, rest) = rest.split_once("): err=").ok_or_else(refuse)?;
+    let (error, _) = rest.split_once(": pid=").ok_or_else(refuse)?;
+    let error = error.split('(').next().unwrap_or_default().trim();
+    sound(line.index, name, error.parse().map_err(|_| refuse())?)?;
+    let group = line.whole(group)?;
+    let asked = asked
+        .iter()
+        .find(|asked| asked.name == name && asked.group == group);
+    let asked = asked.ok_or_else(|| {
+        line.refuse(format!(
+            "the line \"{}: (g={group}): rw=…\" before it",
+            cut(name)
+        ))
+    })?;
+    Ok(Job {
+        line: line.index,
+        name: name.to_owned(),
+        group,
+        mode: asked.mode.clone(),
+        block: asked.block.clone(),
+        depth: asked.depth,
+        jobs: line.whole(jobs)?,
+        directions: Vec::new(),
+        sync: None,
+        settings: vec![
+            Fact::new("rw", &asked.mode),
+            Fact::new("bs", &asked.block),
+            Fact::new("ioengine", &asked.engine),
+            Fact::new("iodepth", asked.depth.to_string()),
+        ],
+    })
+}
+
+/// One line of a job's part; whether the part goes on.
+fn inside(line: Line<'_>, job: &mut Job) -> Result<bool, Misread> {
+    let text = line.text.trim_start();
+    for name in ["read", "write", "trim"] {
+        if let Some(rest) = text
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix(": "))
+        {
+            if job.directions.iter().any(|known| known.name == name) {
+                return Err(line.refuse("each direction once"));
+            }
+            job.directions.push(rates(line, name, rest)?);
+            return Ok(true);
+        }
+    }
+    if text.starts_with("lat (") && text.contains("min=") {
+        times(line, latency_of(line, job)?, text)?;
+    } else if text.starts_with("clat (") && text.contains("min=") {
+        // Without the whole latency (gtod_cpu and its like) this is all there is.
+        times(line, &mut Latency::default(), text)?;
+    } else if text.starts_with("sync (") && text.contains("min=") {
+        times(line, job.sync.get_or_insert_with(Latency::default), text)?;
+    } else if let Some((what, unit)) = percentile_head(text) {
+        let unit = unit_ns(unit).ok_or_else(|| line.refuse("nsec, usec, msec or sec"))?;
+        let latency = match what {
+            "sync" => job.sync.get_or_insert_with(Latency::default),
+            _ => latency_of(line, job)?,
+        };
+        latency.of = match what {
+            "lat" => "the whole latency (lat)",
+            "slat" => return Ok(true),
+            _ => "the completion latency (clat)",
+        };
+        // The rows follow; their unit is kept in front of them until then.
+        latency.percentiles = vec![(f64::NAN, unit)];
+    } else if let Some(row) = text.strip_prefix("| ") {
+        percentile_row(line, job, row)?;
+    } else if let Some(counts) = text.strip_prefix("issued rwts: total=") {
+        finish(line, job, counts)?;
+        return Ok(false);
+    } else if !(PASSED.iter().any(|known| text.starts_with(known)) || histogram(text)) {
+        return Err(line.refuse("a line of the job's part as fio 3 prints them"));
+    }
+    Ok(true)
+}
+
+/// `lat (usec)   : 750=97.27%, 1000=0.88%`
+fn histogram(text: &str) -> bool {
+    text.starts_with("lat (") && text.contains("   : ") && text.trim_end().ends_with('%')
+}
+
+fn latency_of<'a>(line: Line<'_>, job: &'a mut Job) -> Result<&'a mut Latency, Misread> {
+    let last = job
+        .directions
+        .last_mut()
+        .map(|direction| &mut direction.latency);
+    last.ok_or_else(|| line.refuse("read:, write: or trim: before it"))
+}
+
+/// `IOPS=36.8k, BW=144MiB/s (151MB/s)(719MiB/5001msec); 0 zone resets`: the same rate twice, and
+/// what it was made from.
+fn rates(line: Line<'_>, name: &str, rest: &str) -> Result<Direction, Misread> {
+    let refuse = || line.refuse("IOPS=…, BW=…MiB/s (…MB/s)(…MiB/…msec)");
+    let (operations, rest) = rest
+        .strip_prefix("IOPS=")
+        .and_then(|rest| rest.split_once(", BW="))
+        .ok_or_else(refuse)?;
+    let (rate, rest) = rest.split_once(" (").ok_or_else(refuse)?;
+    let (again, rest) = rest.split_once(")(").ok_or_else(refuse)?;
+    let (moved, _) = rest.split_once(')').ok_or_else(refuse)?;
+    let (moved, elapsed) = moved.split_once('/').ok_or_else(refuse)?;
+    let per_second = |word: &str| word.strip_suffix("/s").and_then(amount).ok_or_else(refuse);
+    let (throughput, again) = (per_second(rate)?, per_second(again)?);
+    let moved = amount(moved).ok_or_else(refuse)?;
+    let milliseconds = elapsed
+        .strip_suffix("msec")
+        .and_then(number)
+        .ok_or_else(refuse)?;
+    if !agree(throughput, again) {
+        return Err(line.contradicts("itself: the rate is there twice, as two"));
+    }
+    if milliseconds > 0.0 && !agree(throughput, moved / milliseconds * 1e3) {
+        return Err(line.contradicts("itself: amount over time is another rate"));
+    }
+    let operations = count(operations).ok_or_else(refuse)?;
+    Ok(Direction {
+        name: name.to_owned(),
+        throughput,
+        operations,
+        latency: Latency {
+            // Kept until `issued rwts` says how many there were.
+            max: None,
+            mean: None,
+            percentiles: Vec::new(),
+            of: "",
+        },
+    })
+}
+
+/// `lat (usec): min=546, max=6878, avg=633.69, stdev=441.77`
+fn times(line: Line<'_>, latency: &mut Latency, text: &str) -> Result<(), Misread> {
+    let refuse = || line.refuse("lat (usec): min=…, max=…, avg=…, stdev=…");
+    let (_, rest) = text.split_once('(').ok_or_else(refuse)?;
+    let (unit, rest) = rest.split_once("):").ok_or_else(refuse)?;
+    let unit = unit_ns(unit).ok_or_else(refuse)?;
+    let mut found = [None; 4];
+    for (at, part) in rest.split(',').enumerate() {
+        let names = ["min", "max", "avg", "stdev"];
+        let name = *names.get(at).ok_or_else(refuse)?;
+        let value = part
+            .trim()
+            .strip_prefix(name)
+            .and_then(|rest| rest.strip_prefix('='));
+        found[at] = Some(
+            value
+                .and_then(|word| count(word.trim()))
+                .ok_or_else(refuse)?
+                * unit,
+        );
+    }
+    let [Some(low), Some(high), Some(mean), Some(_)] = found else {
+        return Err(refuse());
+    };
+    if low > mean * 1.05 || mean > high * 1.05 {
+        return Err(line.contradicts("itself: the mean is not between min and max"));
+    }
+    (latency.mean, latency.max) = (Some(mean), Some(high));
+    Ok(())
+}
+
+/// `clat percentiles (usec):`
+fn percentile_head(text: &str) -> Option<(&str, &str)> {
+    let (what, rest) = text.split_once(" percentiles (")?;
+    Some((what, rest.trim_end().strip_suffix("):")?))
+}
+
+/// `|  1.00th=[  553],  5.00th=[  553], …`
+fn percentile_row(line: Line<'_>, job: &mut Job, row: &str) -> Result<(), Misread> {
+    let pending = |latency: &&mut Latency| -> bool {
+        latency
+            .percentiles
+            .first()
+            .is_some_and(|(at, _)| at.is_nan())
+    };
+    let of_sync = job.sync.as_mut().filter(|latency| pending(latency));
+    let latency = match of_sync {
+        Some(latency) => latency,
+        None => {
+            let last = job
+                .directions
+                .last_mut()
+                .map(|direction| &mut direction.latency);
+            match last.filter(pending) {
+                Some(latency) => latency,
+                // Rows of what is passed over (submission latencies).
+                None => return Ok(()),
+            }
+        }
+    };
+    let unit = latency.percentiles[0].1;
+    for part in row.split("],") {
+        let part = part.trim().trim_end_matches(']').trim();
+        if part.is_empty() {
+            continue;
+        }
+        let pair = part
+            .split_once("th=[")
+            .and_then(|(at, value)| Some((number(at.trim())?, number(value.trim())? * unit)));
+        let pair = pair.ok_or_else(|| line.refuse("percentiles as 1.00th=[  553]"))?;
+        if latency
+            .percentiles
+            .last()
+            .is_some_and(|last| last.0 >= pair.0 || last.1 > pair.1 && !last.0.is_nan())
+        {
+            return Err(line.contradicts("the percentiles before it: they only rise"));
+        }
+        latency.percentiles.push(pair);
+    }
+    Ok(())
+}
+
+/// `183996,79019,0,0 short=…`: what was counted must give the operations per second.
+fn finish(line: Line<'_>, job: &mut Job, counts: &str) -> Result<(), Misread> {
+    let counts: Vec<&str> = counts
+        .split(' ')
+        .next()
+        .unwrap_or_default()
+        .split(',')
+        .collect();
+    let [reads, writes, trims, _] = counts.as_slice() else {
+        return Err(line.refuse("issued rwts: total=reads,writes,trims,syncs"));
+    };
+    for (name, count) in [("read", reads), ("write", writes), ("trim", trims)] {
+        let count = line.whole(count)?;
+        let shown = job
+            .directions
+            .iter()
+            .any(|direction| direction.name == name);
+        if shown != (count > 0) {
+            return Err(line.contradicts(format!("what the job says of {name}")));
+        }
+    }
+    let latencies = job
+        .directions
+        .iter_mut()
+        .map(|direction| &mut direction.latency);
+    for latency in latencies.chain(&mut job.sync) {
+        latency.percentiles.retain(|(at, _)| !at.is_nan());
+    }
+    Ok(())
+}
+
+/// ns of a unit of time.
+fn unit_ns(unit: &str) -> Option<f64> {
+    match unit.trim() {
+        "nsec" => Some(1.0),
+        "usec" => Some(1e3),
+        "msec" => Some(1e6),
+        "sec" => Some(1e9),
+        _ => None,
+    }
+}
+
+/// `36.8k`, `3852k`, `20033k`, `441.76`.
+fn count(word: &str) -> Option<f64> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let factor = match &word[digits.len()..] {
+        "" => 1.0,
+        "k" => 1e3,
+        "M" => 1e6,
+        "G" => 1e9,
+        _ => return None,
+    };
+    Some(number(digits)? * factor)
+}
+
+/// `719MiB`, `1432MB`, `4096B`.
+fn amount(word: &str) -> Option<f64> {
+    let digits = word.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    Some(number(digits)? * bytes_of(&word[digits.len()..])?)
+}

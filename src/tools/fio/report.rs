@@ -1,0 +1,179 @@
+//! A report as numbers. Units: bytes, nanoseconds.
+
+/// Percentiles that are reported unless a job lists others.
+pub(crate) const PERCENTILES: [f64; 17] = [
+    1.0, 5.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 90.0, 95.0, 99.0, 99.5, 99.9, 99.95,
+    99.99,
+];
+
+/// Who printed a report, in the place where fio names itself.
+pub(crate) const VERSION: &str = concat!(
+    "stackrace-",
+    env!("CARGO_PKG_VERSION"),
+    " (fio-3.33 layout)"
+);
+
+/// Upper ends of the classes latencies are counted in, ns; what is above the last is the last class.
+pub(crate) const CLASSES: [u64; 31] = [
+    2,
+    4,
+    10,
+    20,
+    50,
+    100,
+    250,
+    500,
+    750,
+    1_000, //
+    2_000,
+    4_000,
+    10_000,
+    20_000,
+    50_000,
+    100_000,
+    250_000,
+    500_000,
+    750_000,
+    1_000_000, //
+    2_000_000,
+    4_000_000,
+    10_000_000,
+    20_000_000,
+    50_000_000,
+    100_000_000,
+    250_000_000,
+    500_000_000,
+    750_000_000,
+    1_000_000_000,
+    2_000_000_000,
+];
+
+/// A distribution of times.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Latency {
+    /// How many.
+    pub(crate) count: u64,
+    /// ns.
+    pub(crate) min: u64,
+    /// ns.
+    pub(crate) max: u64,
+    /// ns.
+    pub(crate) mean: f64,
+    /// Standard deviation, ns.
+    pub(crate) deviation: f64,
+    /// Which, and ns.
+    pub(crate) percentiles: Vec<(f64, u64)>,
+}
+
+/// What was read, or written.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Moved {
+    /// Bytes.
+    pub(crate) bytes: u64,
+    /// Operations.
+    pub(crate) operations: u64,
+    /// How long it took, ns.
+    pub(crate) elapsed_ns: u64,
+    /// Operations that moved less than asked.
+    pub(crate) short: u64,
+    /// From the issue to the completion.
+    pub(crate) latency: Latency,
+    /// From the moment an operation was due to its completion; none: nothing was due.
+    pub(crate) response: Option<Latency>,
+}
+
+/// What fio has no field for.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Own {
+    /// Who did the I/O.
+    pub(crate) engine: String,
+    /// Why.
+    pub(crate) engine_why: String,
+    /// Operations outstanding on average over time.
+    pub(crate) depth_achieved: f64,
+    /// Bytes whose content was checked.
+    pub(crate) verified_bytes: u64,
+}
+
+/// One job, or several as one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct JobReport {
+    /// Of the first.
+    pub(crate) name: String,
+    /// Its group.
+    pub(crate) group: u64,
+    /// How many.
+    pub(crate) jobs: u32,
+    /// What the system said of the first operation that failed; 0: none.
+    pub(crate) error: i32,
+    /// In words.
+    pub(crate) description: Option<String>,
+    /// What was asked of all jobs, and of this.
+    pub(crate) options: [Vec<(String, String)>; 2],
+    /// Operations outstanding at once, as asked for.
+    pub(crate) queue_depth: u32,
+    /// None: nothing was.
+    pub(crate) read: Option<Moved>,
+    /// None: nothing was.
+    pub(crate) written: Option<Moved>,
+    /// Latencies of fsync or fdatasync; none: there were none.
+    pub(crate) synced: Option<Latency>,
+    /// Of how many latencies of reads and writes lie below each of [`CLASSES`], and above the last.
+    pub(crate) classes: Vec<u64>,
+    /// Processor time in user mode and in the kernel, as shares of the time; none: others ran.
+    pub(crate) cpu: Option<(f64, f64)>,
+    /// The whole time, ns.
+    pub(crate) elapsed_ns: u64,
+    /// Submission is completion: latencies are of completion as well.
+    pub(crate) plain: bool,
+    /// Percentiles are called those of the whole latency.
+    pub(crate) whole_percentiles: bool,
+    /// What fio has no field for.
+    pub(crate) own: Own,
+}
+
+/// A whole run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Report {
+    /// ms since 1970, when it ended.
+    pub(crate) unix_ms: u64,
+    /// The same in words.
+    pub(crate) date: String,
+    /// Of the process.
+    pub(crate) pid: u32,
+    /// Jobs, those of one group after each other.
+    pub(crate) jobs: Vec<JobReport>,
+}
+
+impl JobReport {
+    /// The directions in which anything moved.
+    pub(super) fn directions(&self) -> impl Iterator<Item = (&'static str, &Moved)> {
+        let of = |name, moved: &'_ Option<Moved>| moved.as_ref().map(|_| name);
+        let names = [of("read", &self.read), of("write", &self.written)];
+        let all = [self.read.as_ref(), self.written.as_ref()];
+        names.into_iter().flatten().zip(all.into_iter().flatten())
+    }
+
+    /// Share of the latencies in each class, percent.
+    pub(super) fn shares(&self) -> Vec<f64> {
+        let total: u64 = self.classes.iter().sum();
+        let share = |count: &u64| *count as f64 * 100.0 / total.max(1) as f64;
+        self.classes.iter().map(share).collect()
+    }
+}
+
+impl Moved {
+    pub(super) fn per_second(&self, amount: u64) -> f64 {
+        amount as f64 * 1e9 / self.elapsed_ns.max(1) as f64
+    }
+}
+
+/// Milliseconds: whole ones, as fio has them, where that is exact enough for a rate.
+pub(super) fn milliseconds(ns: u64) -> f64 {
+    let ms = ns as f64 / 1e6;
+    if ms >= 100.0 {
+        ms.round()
+    } else {
+        (ms * 1e3).round() / 1e3
+    }
+}

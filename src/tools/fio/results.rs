@@ -1,0 +1,86 @@
+//! What a report of fio says, whichever way it is printed: jobs, directions, latencies.
+
+use crate::event::Fact;
+use crate::printed::Misread;
+use crate::printed::text::{self, Figures};
+
+/// Percentiles that become metrics.
+const PERCENTILES: [(f64, &str); 4] =
+    [(50.0, "p50"), (95.0, "p95"), (99.0, "p99"), (99.9, "p99.9")];
+
+/// One job as both outputs tell of it.
+#[derive(Debug, Clone)]
+pub(super) struct Job {
+    /// From 0.
+    pub(super) line: usize,
+    pub(super) name: String,
+    pub(super) group: u64,
+    /// What fio calls `rw`.
+    pub(super) mode: String,
+    /// Block sizes as `4k`, `4k-64k`.
+    pub(super) block: String,
+    pub(super) depth: u64,
+    /// Jobs that were reported as one.
+    pub(super) jobs: u64,
+    pub(super) directions: Vec<Direction>,
+    /// Of fsync and its like.
+    pub(super) sync: Option<Latency>,
+    pub(super) settings: Vec<Fact>,
+}
+
+/// What was read, written or trimmed.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Direction {
+    /// `read`, `write`, `trim`.
+    pub(super) name: String,
+    /// B/s.
+    pub(super) throughput: f64,
+    /// Per second.
+    pub(super) operations: f64,
+    pub(super) latency: Latency,
+}
+
+/// ns.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Latency {
+    /// From the moment fio began to submit.
+    pub(super) mean: Option<f64>,
+    pub(super) max: Option<f64>,
+    pub(super) percentiles: Vec<(f64, f64)>,
+    /// What the percentiles are of, as fio calls it.
+    pub(super) of: &'static str,
+}
+
+impl Latency {
+    fn percentile(&self, wanted: f64) -> Option<f64> {
+        let mut all = self.percentiles.iter();
+        all.find(|(at, _)| (at - wanted).abs() < 1e-6)
+            .map(|(_, ns)| *ns)
+    }
+
+    pub(super) fn metrics(&self, name: &str, figures: &mut Figures) {
+        figures.time(format!("{name} latency mean"), "ns", self.mean);
+        for (at, word) in PERCENTILES {
+            figures.time(format!("{name} latency {word}"), "ns", self.percentile(at));
+        }
+        figures.time(format!("{name} latency max"), "ns", self.max);
+    }
+}
+
+/// Whether a version is one whose layouts are read: of fio 3, or of `stackrace fio`.
+pub(super) fn is_known(version: &str) -> bool {
+    version.starts_with("fio-3.")
+        || (version.starts_with("stackrace-") && version.ends_with(" (fio-3.33 layout)"))
+}
+
+/// Refuses a job that ended in an error: what it moved until then is no result.
+pub(super) fn sound(line: usize, name: &str, error: i64) -> Result<(), Misread> {
+    if error == 0 {
+        return Ok(());
+    }
+    Err(Misread::at(
+        line,
+        format!("the job {} ended with error {error}", text::cut(name)),
+        "leave this job out: its figures are no result",
+    ))
+}

@@ -1,0 +1,230 @@
+//! One group of jobs: their files made ready, then all of them at once.
+
+use std::fs::File;
+use std::path::Path;
+use std::sync::Barrier;
+
+use rustix::fs::FallocateFlags;
+use rustix::io::Errno;
+use stackrace_engine::spec::IoTarget;
+use stackrace_engine::verify::{self, ContentLedger};
+use stackrace_engine::{Control, Op, PhaseEnd, PhaseOutcome, StartError, residency};
+
+use super::job::{Engine, Job, Reserve};
+use super::plan::Planned;
+
+/// What became of one clone.
+#[derive(Debug)]
+pub(super) struct Ran {
+    /// Which job.
+    pub(super) job: usize,
+    pub(super) measured: Result<PhaseOutcome, StartError>,
+    /// What reading everything back was like.
+    pub(super) back: Option<Result<PhaseOutcome, StartError>>,
+}
+
+/// A clone whose files are ready.
+struct Ready<'a> {
+    planned: &'a Planned,
+    job: &'a Job,
+    ledger: Option<ContentLedger>,
+}
+
+/// Makes the files ready and runs all clones of a group, from one start. `say` is told what is
+/// laid out.
+///
+/// # Errors
+/// Files that could not be made ready; nothing was measured.
+pub(super) fn group(
+    jobs: &[Job],
+    planned: &[&Planned],
+    control: &Control,
+    say: &dyn Fn(&str),
+) -> Result<Vec<Ran>, String> {
+    let mut ready = Vec::with_capacity(planned.len());
+    for planned in planned {
+        let job = &jobs[planned.job];
+        let ledger = prepare(job, planned, control, say)?;
+        ready.push(Ready {
+            planned,
+            job,
+            ledger,
+        });
+        if control.stopped() {
+            return Ok(Vec::new());
+        }
+    }
+    // Last, so that what was laid out for one job is in the cache of none.
+    for ready in ready
+        .iter()
+        .filter(|ready| ready.job.invalidate && ready.job.engine != Engine::Null)
+    {
+        for target in ready
+            .planned
+            .spec
+            .targets
+            .iter()
+            .filter(|target| target.path.exists())
+        {
+            // What cannot be dropped stays: fio goes on as well.
+            let _ = residency::evict(&target.path);
+        }
+    }
+    let start = Barrier::new(ready.len());
+    let ran = std::thread::scope(|scope| {
+        let start = &start;
+        let threads: Vec<_> = ready
+            .iter()
+            .map(|ready| {
+                scope.spawn(move || {
+                    start.wait();
+                    ready.run(control)
+                })
+            })
+            .collect();
+        let joined = threads.into_iter().map(|thread| match thread.join() {
+            Ok(ran) => ran,
+            Err(panic) => std::panic::resume_unwind(panic),
+        });
+        joined.collect()
+    });
+    for ready in ready.iter().filter(|ready| ready.job.unlink) {
+        for target in &ready.planned.spec.targets {
+            // A clone that shares the file may have removed it.
+            let _ = std::fs::remove_file(&target.path);
+        }
+    }
+    Ok(ran)
+}
+
+/// Makes a clone's files ready: laid out where they are read, else reserved.
+fn prepare(
+    job: &Job,
+    planned: &Planned,
+    control: &Control,
+    say: &dyn Fn(&str),
+) -> Result<Option<ContentLedger>, String> {
+    let spec = &planned.spec;
+    let told = |error: StartError| format!("{}: {error}\n  next: {}", job.name, error.next());
+    let ledger = job.verify.then(|| {
+        ContentLedger::new(
+            &spec.targets,
+            verify::unit_bytes(spec),
+            spec.content,
+            spec.seed,
+        )
+    });
+    let ledger = ledger.transpose().map_err(told)?;
+    let wanting = planned.wanting();
+    if planned.reads_first(job) {
+        // What a job before wrote is not known to this one.
+        let missing = match &ledger {
+            Some(_) => spec.targets.clone(),
+            None => wanting.into_iter().filter(too_short).collect(),
+        };
+        if missing.is_empty() {
+            return Ok(ledger);
+        }
+        announce(job, &missing, say);
+        match &ledger {
+            Some(ledger) => stackrace_engine::lay_out_verified(ledger, control),
+            None => stackrace_engine::lay_out(&missing, spec.content, spec.seed, control),
+        }
+        .map_err(told)?;
+    } else if job.engine != Engine::Null && job.reserve != Reserve::Nothing {
+        let short: Vec<IoTarget> = wanting.into_iter().filter(too_short).collect();
+        if !short.is_empty() {
+            announce(job, &short, say);
+        }
+        for target in &short {
+            reserve(job, target).map_err(|error| {
+                format!(
+                    "{}: cannot make {}: {error}\n  next: free space there, or write fallocate=none",
+                    job.name,
+                    target.path.display()
+                )
+            })?;
+        }
+    }
+    Ok(ledger)
+}
+
+/// Whether a file is still too short: a clone before may have made it.
+fn too_short(target: &IoTarget) -> bool {
+    std::fs::metadata(&target.path).map_or(0, |data| data.len()) < target.bytes
+}
+
+fn announce(job: &Job, targets: &[IoTarget], say: &dyn Fn(&str)) {
+    let mib = targets.iter().map(|target| target.bytes).sum::<u64>() >> 20;
+    say(&match targets.len() {
+        1 => format!("{}: Laying out IO file (1 file / {mib}MiB)\n", job.name),
+        files => format!(
+            "{}: Laying out IO files ({files} files / total {mib}MiB)\n",
+            job.name
+        ),
+    });
+}
+
+/// Makes a file as long as it will be.
+fn reserve(job: &Job, target: &IoTarget) -> std::io::Result<()> {
+    let file = File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(&target.path)?;
+    if job.reserve != Reserve::Size {
+        match rustix::fs::fallocate(&file, FallocateFlags::empty(), 0, target.bytes) {
+            Ok(()) => return Ok(()),
+            Err(Errno::OPNOTSUPP) if job.reserve == Reserve::IfPossible => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    file.set_len(target.bytes)
+}
+
+impl Ready<'_> {
+    fn run(&self, control: &Control) -> Ran {
+        let measured = self.phase(&self.planned.spec, control);
+        let back = match &measured {
+            Ok(outcome) if self.job.read_back && outcome.ended == PhaseEnd::Complete => {
+                let writes = outcome.ops.iter().find(|it| it.op == Op::Write);
+                let writes = writes.map_or(0, |it| it.count);
+                (writes > 0).then(|| {
+                    let spec = self.planned.read_back(writes);
+                    spec.targets
+                        .iter()
+                        .for_each(|target| lengthen(&target.path, target.bytes));
+                    self.phase(&spec, control)
+                })
+            }
+            _ => None,
+        };
+        Ran {
+            job: self.planned.job,
+            measured,
+            back,
+        }
+    }
+
+    fn phase(
+        &self,
+        spec: &stackrace_engine::spec::Spec,
+        control: &Control,
+    ) -> Result<PhaseOutcome, StartError> {
+        match &self.ledger {
+            Some(ledger) => stackrace_engine::run_verified(spec, ledger, control),
+            None => stackrace_engine::run(spec, control),
+        }
+    }
+}
+
+/// Makes a file that was not written to its end as long as it was to be: of the rest nothing is
+/// known, and nothing is checked there. If it cannot be, the read finds its end and says so.
+fn lengthen(path: &Path, bytes: u64) {
+    let file = File::options().write(true).open(path);
+    if let Ok(file) = file
+        && file.metadata().is_ok_and(|data| data.len() < bytes)
+    {
+        let _ = file.set_len(bytes);
+    }
+}

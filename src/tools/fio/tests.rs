@@ -1,0 +1,231 @@
+//! Job files read, and refused.
+
+use super::job::*;
+use super::known;
+use super::language::*;
+use super::place::*;
+
+/// The jobs of a file.
+fn read(text: &str) -> Result<Vec<Job>, Refusal> {
+    let mut sections = Sections::default();
+    let variable = |name: &str| (name == "SIZE").then(|| "3m".to_owned());
+    sections.file("a.fio", text, &variable)?;
+    jobs(&sections)
+}
+
+/// The only job of some options.
+fn job(options: &str) -> Job {
+    let text = format!("[x]\n{}", options.replace(' ', "\n"));
+    read(&text)
+        .unwrap_or_else(|refusal| panic!("{refusal}"))
+        .remove(0)
+}
+
+/// Where a job of these options is refused, and why.
+fn refused(options: &str) -> String {
+    let text = format!("[x]\n{}", options.replace(' ', "\n"));
+    let refusal = read(&text).expect_err(options);
+    assert!(!refusal.next.is_empty(), "{refusal}");
+    refusal.to_string()
+}
+
+#[test]
+fn what_is_said_of_all_holds_for_the_jobs_after_it() {
+    let jobs = read(
+        "; two groups\n[global]\nrw=randread\nsize=${SIZE} # from outside\n\n[one]\n  numjobs=4\n\
+         [global]\nbs=16k\n[two]\nstonewall\nbs=8k\nbs=32k\n[three]\nname=third\n",
+    )
+    .unwrap();
+    let names: Vec<(&str, u64, u32)> = jobs
+        .iter()
+        .map(|job| (job.name.as_str(), job.group, job.block_sizes[0].0))
+        .collect();
+    assert_eq!(
+        names,
+        [("one", 0, 4096), ("two", 1, 32768), ("third", 1, 16384)]
+    );
+    assert!(
+        jobs.iter()
+            .all(|job| job.mode == "randread" && job.size == Some(Extent::Bytes(3 << 20)))
+    );
+    assert_eq!((jobs[0].clones, jobs[1].clones), (4, 1));
+    let place = |line| Place::Line {
+        file: "a.fio".to_owned(),
+        line,
+    };
+    assert_eq!((&jobs[0].place, &jobs[2].place), (&place(6), &place(14)));
+}
+
+/// The kinds of job the manual explains, in examples of our own.
+#[test]
+fn every_kind_of_job_is_understood() {
+    let mixed = job(
+        "rw=randrw rwmixread=70 rwmixwrite=40 bs=8k size=1g direct=1 ioengine=libaio iodepth=32",
+    );
+    assert_eq!(
+        (mixed.mode, mixed.read_share, mixed.queue_depth),
+        ("randrw", 0.6, 32)
+    );
+    assert_eq!(
+        (mixed.engine, mixed.engine_name.as_str()),
+        (Engine::Ring, "io_uring")
+    );
+    assert!(mixed.notes[0].contains("libaio is done with io_uring"));
+    let server = job(
+        "rw=randread bssplit=4k/60:64k/40 norandommap random_distribution=zipf:1.2 time_based runtime=5m",
+    );
+    assert_eq!(server.block_sizes, [(4096, 60), (65536, 40)]);
+    assert_eq!(
+        (server.access, server.align),
+        (Access::Zipf(1.2), Some(4096))
+    );
+    assert_eq!(
+        (server.time_ns, server.time_based),
+        (Some(300_000_000_000), true)
+    );
+    let split = job("rw=write bssplit=4k/50:8k/:16k/");
+    assert_eq!(split.block_sizes, [(4096, 100), (8192, 50), (16384, 50)]);
+    let paced = job("rw=write bs=8k rate=1m,512k rate_process=poisson");
+    assert_eq!(paced.pace, Pace::Poisson(64.0));
+    assert_eq!(job("rw=read rate_iops=,100").pace, Pace::Think(0));
+    assert_eq!(job("thinktime=20 rw=read").pace, Pace::Think(20_000));
+    let safe = job("rw=write fdatasync=16 sync=dsync");
+    assert!(safe.durable.data_only && safe.durable.every == 16 && safe.durable.open_dsync);
+    let data = job("rw=write buffer_compress_percentage=75 dedupe_percentage=30 refill_buffers");
+    assert_eq!(
+        data.content,
+        Content::Random {
+            ratio: 4.0,
+            duplicates: 0.3
+        }
+    );
+    assert_eq!(
+        job("rw=randread random_distribution=normal:15").access,
+        Access::Normal(0.15)
+    );
+    assert!(job("rw=write direct=0 buffered=0").direct);
+    assert_eq!(job("iodepth=8").queue_depth, 1, "a plain call has no queue");
+    assert_eq!(job("percentile_list=99.9:50").percentiles, [50.0, 99.9]);
+    assert_eq!(job("randrepeat=0").seed, None);
+    assert_eq!(job("randrepeat=0 randseed=7").seed, Some(7));
+    assert!(job("verify=md5 rw=write").read_back);
+    assert_eq!(job("size=25%").size, Some(Extent::Percent(25)));
+}
+
+/// Options no phase can keep, and what is said of them.
+const REFUSED: &[(&str, &str)] = &[
+    ("rw=read ramp_time=5", "a.fio:3: ramp_time is not supported"),
+    ("rw=read bsz=4k", "a.fio:3: bsz is not supported"),
+    (
+        "size=1m rw=trimwrite",
+        "a.fio:3: rw=trimwrite is not supported (job x)",
+    ),
+    ("rw=read:8", "rw=read:8 is not supported"),
+    ("direct=yes", "direct=yes is not understood"),
+    ("size=0", "size=0 measures nothing"),
+    ("rw=randrw bs=4k,8k", "reads and writes of different sizes"),
+    (
+        "rw=randread bssplit=4k/50:8k/50",
+        "come once each would overlap",
+    ),
+    (
+        "rw=randwrite blockalign=64k",
+        "come once each would overlap",
+    ),
+    ("bssplit=4k/50:8k/40 rw=read", "do not make 100 percent"),
+    ("bs=100", "a block of 100 does not work here"),
+    (
+        "rw=read nrfiles=2",
+        "a sequential job takes one file after the other here",
+    ),
+    (
+        "rw=randread nrfiles=2 random_distribution=zipf:1",
+        "skews the access within each file",
+    ),
+    (
+        "filename=a filename=b",
+        "a.fio:3: filename is given more than once",
+    ),
+    (
+        "filename_format=$clientuid",
+        "filename_format=$clientuid is not understood",
+    ),
+    (
+        "rw=randread random_distribution=zoned:60/10",
+        "random_distribution=zoned:60/10 is not supported",
+    ),
+    (
+        "rw=randrw rate_iops=100",
+        "a rate of reads and one of writes",
+    ),
+    (
+        "thinktime=1 ioengine=io_uring iodepth=2",
+        "holds up the whole queue",
+    ),
+    ("thinktime=1 thinktime_blocks=4", "thinktime_blocks above 1"),
+    ("time_based", "time_based without runtime"),
+    (
+        "rw=read verify=crc32c",
+        "what this job reads was written by another",
+    ),
+    ("rw=write verify=pattern", "verify=pattern is not supported"),
+    ("rw=write verify=1 zero_buffers", "zeros cannot be verified"),
+    (
+        "rw=write verify=1 filename=a numjobs=2",
+        "several jobs write the same file",
+    ),
+    ("fsync=1 fdatasync=1", "exclude each other"),
+    ("ioengine=mmap", "ioengine=mmap is not supported"),
+    ("fallocate=keep", "fallocate=keep is not supported"),
+    ("scramble_buffers=0", "scramble_buffers=0 is not supported"),
+    ("numjobs=5000", "numjobs=5000 is not understood"),
+    ("size=${NONE}", "the environment has no variable NONE"),
+    ("size=$mb_memory", "$mb_memory is not supported"),
+];
+
+#[test]
+fn what_no_phase_can_keep_is_refused_where_it_stands() {
+    for (options, why) in REFUSED {
+        let said = refused(options);
+        assert!(said.contains(why), "{options}: {said}");
+    }
+    for (text, why) in [
+        ("rw=read\n", "a.fio:1: rw stands before the first job"),
+        ("[x\n", "a.fio:1: \"[x\" begins no job"),
+        (
+            "[x]\n\n[y]\nnew_group\n",
+            "a.fio:4: new_group without stonewall",
+        ),
+        (
+            "include other.fio\n",
+            "a.fio:1: include other.fio is not supported",
+        ),
+    ] {
+        let said = read(text).unwrap_err().to_string();
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+/// The page that says what every option means has every one, and the help too.
+#[test]
+fn every_option_is_explained() {
+    let page = include_str!("../../../docs/workloads/fio.md");
+    let help = include_str!("help.txt");
+    for known in known::OPTIONS {
+        for name in std::iter::once(&known.name).chain(known.also) {
+            assert!(
+                page.contains(&format!("`{name}`")),
+                "{name} is not explained"
+            );
+        }
+        assert!(
+            help.contains(known.name),
+            "{} is not in the help",
+            known.name
+        );
+    }
+    let sorted = known::OPTIONS
+        .windows(2)
+        .all(|two| two[0].name < two[1].name);
+    assert!(sorted, "OPTIONS is not alphabetical");
+}

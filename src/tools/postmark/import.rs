@@ -1,0 +1,44 @@
+//! PostMark 1.5x, both of its reports: `classic::postmark` reads them.
+
+use super::parse::parse;
+use super::report::{Report, metrics, values};
+use crate::printed::text::Figures;
+use crate::printed::{Imported, Importer};
+
+pub(super) const IMPORTER: Importer = Importer {
+    name: "postmark",
+    summary: "what PostMark 1.5x prints: the verbose or the terse report, with its banner",
+    recognises: |text| text.contains("PostMark v1.5"),
+    read: |text| Ok(parse(text)?.iter().map(imported).collect()),
+};
+
+fn imported(report: &Report) -> Imported {
+    let setting = |name: &str| {
+        let mut all = report.settings.iter();
+        all.find(|fact| fact.name == name)
+            .map(|fact| fact.value.as_str())
+    };
+    let shown = [("transactions", "transactions"), ("number", "files")];
+    let shown = shown.map(|(name, word)| setting(name).map(|value| format!(", {value} {word}")));
+    let figures = Figures {
+        metrics: metrics(),
+        values: values(report),
+    };
+    let mut notes = vec!["PostMark takes the time in whole seconds".to_owned()];
+    notes.extend(figures.missing("0 in the text"));
+    Imported {
+        tool: "postmark",
+        version: None,
+        label: None,
+        workload: format!(
+            "PostMark{}",
+            shown.into_iter().flatten().collect::<String>()
+        ),
+        kind: "postmark".to_owned(),
+        settings: report.settings.clone(),
+        environment: Vec::new(),
+        metrics: figures.metrics,
+        values: figures.values,
+        notes,
+    }
+}

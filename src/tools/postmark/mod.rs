@@ -1,0 +1,25 @@
+//! PostMark 1.51: its language, its report, its command, its workload, its importer.
+
+mod command;
+mod import;
+pub(crate) mod language;
+mod options;
+mod parse;
+mod print;
+mod report;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+pub(crate) use parse::parse;
+pub(crate) use report::{metrics, values};
+
+use super::tool::Tool;
+
+/// See the room's list.
+pub(super) const TOOL: Tool = Tool {
+    name: "postmark",
+    command: command::COMMAND,
+    workload: Some(workload::KIND),
+    importer: import::IMPORTER,
+};

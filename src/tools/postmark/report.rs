@@ -1,0 +1,137 @@
+//! PostMark: what a run counted, its two reports, and the figures that follow.
+//!
+//! PostMark takes the time in whole seconds, as differences of `time(2)`, and a difference of 0
+//! counts as 1: runs of under a few seconds have no usable rates in its reports. [`Tally`] keeps
+//! nanoseconds, prints PostMark's reports from them as PostMark would have, and gives the same
+//! figures in real time as a [`Report`]; [`parse()`] gives a [`Report`] of what PostMark printed.
+
+use crate::event::Better;
+use crate::event::Fact;
+use crate::event::MetricHead;
+
+/// Which PostMark. They do the same and differ in what they print.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) enum Version {
+    /// Of August 2001: as deleted it prints the files created, and the terse rate of deletion
+    /// alone is taken over the time of creation.
+    V1_51,
+    /// The last one; its banner says 1.51 too.
+    #[default]
+    V1_53,
+}
+
+/// What one run counted and how long its parts took. Bytes; ns.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Tally {
+    /// When it began, by the wall clock: nanoseconds since 1970.
+    pub(crate) began_ns: u64,
+    /// Making the first files.
+    pub(crate) creation_ns: u64,
+    /// The transactions.
+    pub(crate) transactions_ns: u64,
+    /// Deleting what was left.
+    pub(crate) deletion_ns: u64,
+    pub(crate) transactions: u64,
+    pub(crate) created_alone: u64,
+    pub(crate) created_mixed: u64,
+    pub(crate) read: u64,
+    pub(crate) appended: u64,
+    pub(crate) deleted_mixed: u64,
+    pub(crate) deleted_alone: u64,
+    pub(crate) bytes_read: u64,
+    pub(crate) bytes_written: u64,
+    /// Bytes read, added up in single precision as PostMark does.
+    pub(crate) read_as_float: f32,
+    /// Bytes written, likewise.
+    pub(crate) written_as_float: f32,
+}
+
+/// The figures of a report, in real time or as printed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub(crate) struct Report {
+    /// The whole run, seconds.
+    pub(crate) elapsed_s: f64,
+    /// Its transactions, seconds.
+    pub(crate) transactions_s: f64,
+    /// Per second, in the order of [`RATES`].
+    pub(crate) rates: [f64; RATES.len()],
+    /// The configuration shown before it, if it was: names as in a study.
+    pub(crate) settings: Vec<Fact>,
+}
+
+/// The rates, in the order of a terse report: name, unit.
+pub(super) const RATES: [(&str, &str); 11] = [
+    ("transactions", "op/s"),
+    ("files created", "op/s"),
+    ("files created alone", "op/s"),
+    ("files created mixed", "op/s"),
+    ("files read", "op/s"),
+    ("files appended", "op/s"),
+    ("files deleted", "op/s"),
+    ("files deleted alone", "op/s"),
+    ("files deleted mixed", "op/s"),
+    ("read", "B/s"),
+    ("written", "B/s"),
+];
+
+/// What a report says, the primary metric first.
+pub(crate) fn metrics() -> Vec<MetricHead> {
+    let head = |(name, unit): (&str, &str), better| MetricHead {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        better,
+    };
+    let mut heads: Vec<MetricHead> = RATES.map(|rate| head(rate, Better::Higher)).into();
+    heads.push(head(("elapsed", "s"), Better::Lower));
+    heads.push(head(("transaction time", "s"), Better::Lower));
+    heads
+}
+
+/// The value of each metric. Nothing done is no rate; neither is a rate that PostMark's whole
+/// numbers round to 0.
+pub(crate) fn values(report: &Report) -> Vec<Option<f64>> {
+    let times = [report.elapsed_s, report.transactions_s];
+    let all = report.rates.into_iter().chain(times);
+    all.map(|value| (value > 0.0).then_some(value)).collect()
+}
+
+impl Tally {
+    /// The figures in real time.
+    pub(crate) fn report(&self) -> Report {
+        let seconds = |ns: u64| ns as f64 / 1e9;
+        let elapsed_ns = self.creation_ns + self.transactions_ns + self.deletion_ns;
+        let per = |count: u64, ns: u64| {
+            if ns == 0 {
+                0.0
+            } else {
+                count as f64 / seconds(ns)
+            }
+        };
+        Report {
+            elapsed_s: seconds(elapsed_ns),
+            transactions_s: seconds(self.transactions_ns),
+            rates: [
+                per(self.transactions, self.transactions_ns),
+                per(self.created(), elapsed_ns),
+                per(self.created_alone, self.creation_ns),
+                per(self.created_mixed, self.transactions_ns),
+                per(self.read, self.transactions_ns),
+                per(self.appended, self.transactions_ns),
+                per(self.deleted(), elapsed_ns),
+                per(self.deleted_alone, self.deletion_ns),
+                per(self.deleted_mixed, self.transactions_ns),
+                per(self.bytes_read, elapsed_ns),
+                per(self.bytes_written, elapsed_ns),
+            ],
+            settings: Vec::new(),
+        }
+    }
+
+    pub(super) fn created(&self) -> u64 {
+        self.created_alone + self.created_mixed
+    }
+
+    pub(super) fn deleted(&self) -> u64 {
+        self.deleted_alone + self.deleted_mixed
+    }
+}

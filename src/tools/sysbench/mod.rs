@@ -1,0 +1,29 @@
+//! sysbench's fileio test, 0.4.12 and 1.0: its report, its command, its workload, its importer.
+
+mod command;
+#[cfg(test)]
+mod command_tests;
+mod exact;
+mod import;
+mod measured;
+mod options;
+mod parse;
+mod print;
+mod report;
+#[cfg(test)]
+mod tests;
+mod workload;
+
+pub(crate) use parse::parse;
+pub(crate) use print::{head, intermediate, results, started};
+pub(crate) use report::{metrics, values};
+
+use super::tool::Tool;
+
+/// See the room's list.
+pub(super) const TOOL: Tool = Tool {
+    name: "sysbench",
+    command: command::COMMAND,
+    workload: Some(workload::KIND),
+    importer: import::IMPORTER,
+};

@@ -1,0 +1,210 @@
+//! What `sysbench fileio` reports: 0.4.12, 0.5 and 1.0.
+//!
+//! Sizes with `Kb` (0.4) and `KiB` (1.0) are both 1024 bytes. The latency of 1.0 is that of events,
+//! which the fsyncs of the cadence are too; that of 0.4 is of reads and writes only. They are
+//! different quantities with different names here, and are never compared.
+
+use crate::event::{Better, MetricHead};
+
+/// Bytes of what sysbench calls MiB, or Mb.
+pub(super) const MIB: f64 = 1_048_576.0;
+
+/// Which layout.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Layout {
+    /// 0.4.12, and 0.5 when read.
+    V0_4,
+    /// 1.0.
+    V1_0,
+}
+
+/// One run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Report {
+    /// What was asked for.
+    pub(crate) head: Head,
+    /// Lines printed while it ran.
+    pub(crate) intermediate: Vec<Intermediate>,
+    /// Latency, ms, and number of events; empty: not asked for.
+    pub(crate) histogram: Vec<(f64, u64)>,
+    /// What came of it.
+    pub(crate) results: Results,
+}
+
+/// What was asked for, as it is printed before the run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Head {
+    pub(crate) layout: Layout,
+    /// The first line, whole.
+    pub(crate) banner: String,
+    pub(crate) threads: u64,
+    /// Events per second.
+    pub(crate) rate: Option<u64>,
+    /// Seconds between two lines.
+    pub(crate) interval_s: Option<u64>,
+    pub(crate) validate: bool,
+    /// What is said of the random numbers; empty: nothing, as 0.4 does.
+    pub(crate) seed: String,
+    /// Extra flags as printed.
+    pub(crate) flags: String,
+    pub(crate) files: u64,
+    /// Bytes, as exact as printed.
+    pub(crate) file_bytes: f64,
+    pub(crate) total_bytes: f64,
+    pub(crate) block_bytes: f64,
+    /// Bytes of a merged request.
+    pub(crate) merged_bytes: Option<f64>,
+    /// Most events, and the ratio; random modes only.
+    pub(crate) random: Option<(u64, f64)>,
+    /// Requests between two bursts of fsync.
+    pub(crate) fsync_every: Option<u64>,
+    pub(crate) fsync_each: bool,
+    pub(crate) fsync_at_end: bool,
+    /// `synchronous`, `asynchronous`, `fast mmaped`.
+    pub(crate) transfer: String,
+    /// `random r/w` and so on.
+    pub(crate) mode: String,
+}
+
+/// A line of an intermediate report.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Intermediate {
+    /// Seconds since the start.
+    pub(crate) second: u64,
+    /// Bytes per second.
+    pub(crate) read: f64,
+    pub(crate) written: f64,
+    /// Per second.
+    pub(crate) fsyncs: f64,
+    /// Rank, %, and latency, ms.
+    pub(crate) percentile: (u64, f64),
+}
+
+/// What was done: 0.4 counts, 1.0 prints rates.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Done {
+    Counted {
+        reads: u64,
+        writes: u64,
+        other: u64,
+        /// Bytes, and bytes per second, as exact as printed.
+        read: f64,
+        written: f64,
+        transferred: f64,
+        bytes_per_s: f64,
+        requests_per_s: f64,
+    },
+    Rated {
+        /// Per second.
+        reads: f64,
+        writes: f64,
+        fsyncs: f64,
+        /// Bytes per second.
+        read: f64,
+        written: f64,
+    },
+}
+
+/// What is printed after the run.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Results {
+    pub(crate) done: Done,
+    pub(crate) total_s: f64,
+    pub(crate) events: u64,
+    pub(crate) latency: Latency,
+    /// Mean and standard deviation over threads of events, then of seconds at work.
+    pub(crate) fairness: [f64; 4],
+}
+
+/// Latency of events, ms.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Latency {
+    pub(crate) min: f64,
+    pub(crate) mean: f64,
+    pub(crate) max: f64,
+    /// Rank, %, and value; none: not asked for.
+    pub(crate) percentile: Option<(u64, f64)>,
+    /// Of all events, ms.
+    pub(crate) sum: f64,
+}
+
+/// The modes: option, and what is printed.
+pub(crate) const MODES: [(&str, &str); 6] = [
+    ("seqwr", "sequential write (creation)"),
+    ("seqrewr", "sequential rewrite"),
+    ("seqrd", "sequential read"),
+    ("rndrd", "random read"),
+    ("rndwr", "random write"),
+    ("rndrw", "random r/w"),
+];
+
+/// What a run is measured by: shared by the workload and by imports of what sysbench printed.
+pub(crate) fn metrics() -> Vec<MetricHead> {
+    let all = [
+        ("operations", "op/s", Better::Higher),
+        ("throughput", "B/s", Better::Higher),
+        ("reads", "op/s", Better::Higher),
+        ("writes", "op/s", Better::Higher),
+        ("fsyncs", "op/s", Better::Higher),
+        ("read throughput", "B/s", Better::Higher),
+        ("write throughput", "B/s", Better::Higher),
+        ("event latency mean", "ns", Better::Lower),
+        ("event latency p95", "ns", Better::Lower),
+        ("request latency mean", "ns", Better::Lower),
+        ("request latency p95", "ns", Better::Lower),
+    ];
+    let head = |(name, unit, better): (&str, &str, Better)| MetricHead {
+        name: name.to_owned(),
+        unit: unit.to_owned(),
+        better,
+    };
+    all.map(head).into()
+}
+
+/// The values of [`metrics`]; none: not done, or smaller than the report can say.
+pub(crate) fn values(report: &Report) -> Vec<Option<f64>> {
+    let results = &report.results;
+    let (rates, read, written) = match results.done {
+        Done::Rated {
+            reads,
+            writes,
+            fsyncs,
+            read,
+            written,
+        } => ([reads, writes, fsyncs], read, written),
+        Done::Counted {
+            reads,
+            writes,
+            other,
+            read,
+            written,
+            ..
+        } => (
+            [reads, writes, other].map(|count| count as f64 / results.total_s),
+            read / results.total_s,
+            written / results.total_s,
+        ),
+    };
+    let p95 = match results.latency.percentile {
+        Some((95, ms)) => ms * 1e6,
+        _ => 0.0,
+    };
+    let latency = [results.latency.mean * 1e6, p95];
+    let (event, request) = match report.head.layout {
+        Layout::V1_0 => (latency, [0.0; 2]),
+        Layout::V0_4 => ([0.0; 2], latency),
+    };
+    let [reads, writes, fsyncs] = rates;
+    let moved = [
+        reads + writes,
+        read + written,
+        reads,
+        writes,
+        fsyncs,
+        read,
+        written,
+    ];
+    let all = moved.into_iter().chain(event).chain(request);
+    all.map(|value| (value.is_finite() && value > 0.0).then_some(value))
+        .collect()
+}

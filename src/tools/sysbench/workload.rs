@@ -1,0 +1,196 @@
+//! File I/O as sysbench's: six modes over several files, fsync at a cadence.
+//!
+//! With `version` these are the very requests of that sysbench ([`exact`]). Without, it shares
+//! sysbench's vocabulary (modes, 1.5 reads a write, fsync after every 100 requests), not
+//! its sequence. Data is random, not zeros: zeros compress to nothing on half of the file
+//! systems this is meant to compare. With `fsync-every = 1` the fsync counts into the latency of
+//! the write before it, as `--file-fsync-all` does.
+
+use stackrace_engine::spec::{AccessPattern, IoEngine};
+use stackrace_engine::{Op, PhaseOutcome};
+
+use super::exact::{self, Exact};
+use crate::event::MetricHead;
+use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::unit;
+use crate::workload::block::words::{self as word, block_size, files, fsync_every, time};
+use crate::workload::block::{BlockIo, Frame};
+use crate::workload::metric::{self, Figure, Latency};
+use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
+
+/// The modes as sysbench names them.
+const MODES: [&str; 6] = ["seqwr", "seqrewr", "seqrd", "rndrd", "rndwr", "rndrw"];
+
+pub(super) const KIND: WorkloadKind = WorkloadKind {
+    name: "fileio",
+    summary: "sysbench file I/O, its very requests or in its style: six modes, fsync at a cadence",
+    source: "the modes and defaults of sysbench 1.0.20 fileio",
+    settings: &[
+        SettingDoc::choice(
+            "mode",
+            &MODES,
+            "",
+            "Sequential write of new files, rewrite, read; random read, write, both.",
+        )
+        .required(),
+        exact::VERSION,
+        word::SIZE,
+        files("8", "Number of files; with version 128."),
+        block_size("16 KiB"),
+        word::THREADS,
+        word::RATE,
+        word::ARRIVALS,
+        word::THINK_TIME,
+        fsync_every("100"),
+        exact::FSYNC_EACH,
+        exact::IO,
+        exact::BACKLOG,
+        exact::MERGE,
+        word::FSYNC_AT_END,
+        word::DATA_ONLY,
+        word::SYNC,
+        word::PREALLOCATE,
+        SettingDoc::number("ratio", "1.5", "Reads for each write in rndrw."),
+        word::DIRECT,
+        time("10 s", "Stop after this long."),
+        word::OPERATIONS,
+        word::VERIFY,
+        word::CONTENT,
+        word::COMPRESS_RATIO,
+        word::DUPLICATES,
+        word::ENGINE,
+    ],
+    example: "fileio = { mode = \"rndrw\", size = \"1 GiB\", fsync-every = 100 }",
+    parse,
+};
+
+fn parse(settings: &Settings) -> Result<Box<dyn Workload>, Refusal> {
+    let asked = settings.text("mode")?;
+    let mode = MODES.into_iter().find(|mode| *mode == asked);
+    let mode = mode.unwrap_or(MODES[0]);
+    if settings.given("version") {
+        return Ok(Box::new(Exact::parse(settings, mode)?));
+    }
+    if let Some(name) = exact::WITH.into_iter().find(|name| settings.given(name)) {
+        return Err(Refusal::at(
+            settings.span_of(name),
+            format!("{name} belongs to the requests of sysbench itself"),
+            "write version = \"1.0\" as well",
+        ));
+    }
+    Ok(Box::new(FileIo::parse(settings, mode)?))
+}
+
+/// Where the 95th percentile of the first operation stands: what an open loop is asked for.
+const PRIMARY_OPEN: usize = 4;
+
+#[derive(Debug)]
+struct FileIo {
+    mode: &'static str,
+    io: BlockIo,
+}
+
+impl FileIo {
+    fn parse(settings: &Settings, mode: &'static str) -> Result<Self, Refusal> {
+        let ratio = settings.number("ratio")?;
+        let read_share = match mode {
+            "seqrd" | "rndrd" => 1.0,
+            "rndrw" => ratio / (ratio + 1.0),
+            _ => 0.0,
+        };
+        let frame = Frame {
+            access: if mode.starts_with("seq") {
+                AccessPattern::Sequential
+            } else {
+                AccessPattern::OncePerPass
+            },
+            read_share,
+            new_files: mode == "seqwr",
+        };
+        let mut io = BlockIo::parse(settings, &frame)?;
+        let each = io
+            .durability
+            .fsync_every
+            .is_some_and(|every| every.get() == 1);
+        io.durability.fsync_in_write = each;
+        if io.engine == IoEngine::Uring && each && io.read_share < 1.0 {
+            return Err(Refusal::at(
+                settings.span_of("engine"),
+                "a ring cannot count an fsync into the write before it",
+                "write engine = \"sync\" or \"auto\", or another fsync-every",
+            ));
+        }
+        Ok(Self { mode, io })
+    }
+
+    fn ops(&self) -> &'static [Op] {
+        match self.mode {
+            "seqrd" | "rndrd" => &[Op::Read],
+            "rndrw" => &[Op::Read, Op::Write],
+            _ => &[Op::Write],
+        }
+    }
+}
+
+impl FileIo {
+    /// What it reports, and how that follows from its one phase.
+    fn figures(&self) -> Vec<Figure<'_>> {
+        let mut figures = vec![Figure::operations(), Figure::throughput()];
+        for op in self.ops() {
+            figures.extend(
+                [Latency::Min, Latency::Mean, Latency::P95]
+                    .map(|which| Figure::latency(*op, which)),
+            );
+        }
+        if self.io.read_share < 1.0 {
+            figures.push(Figure::rate("fsyncs", &[Op::Fsync]));
+        }
+        self.io.figures(figures, PRIMARY_OPEN, self.ops())
+    }
+}
+
+impl Workload for FileIo {
+    fn summary(&self) -> String {
+        format!(
+            "sysbench-style {} over {} files of together {}, blocks of {}, {} thread(s){}{}",
+            self.mode,
+            self.io.files,
+            unit::bytes(self.io.size),
+            unit::weights(&self.io.block_sizes),
+            self.io.threads,
+            self.io.words(),
+            self.io.at_most()
+        )
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        metric::heads(self.figures())
+    }
+
+    fn cost(&self) -> Cost {
+        self.io.cost(self.mode != "seqwr")
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        self.io.phases(self.mode)
+    }
+
+    fn offered_per_s(&self, phase: usize) -> Option<f64> {
+        self.io.offered_per_s().filter(|_| phase == 0)
+    }
+
+    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+        match self.mode {
+            "seqwr" => Ok(()),
+            _ => self.io.lay_out(place),
+        }
+    }
+
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+        self.io.measure(phase, place)
+    }
+
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        metric::values(&self.figures(), outcomes)
+    }
+}

@@ -1,0 +1,74 @@
+//! What every tool has, and what its command is given.
+
+use std::ffi::OsString;
+use std::sync::Arc;
+
+use clap::{ArgMatches, Command};
+
+use crate::failure::Failure;
+use crate::host::local::LocalHost;
+use crate::interrupt::Interrupt;
+use crate::journal::Journal;
+use crate::printed::Importer;
+use crate::workload::WorkloadKind;
+
+/// A classic tool.
+pub(crate) struct Tool {
+    /// The word after `stackrace`.
+    pub(crate) name: &'static str,
+    /// What stands in its place on a command line.
+    pub(crate) command: ToolCommand,
+    /// Its work in a study, where it has any.
+    pub(crate) workload: Option<WorkloadKind>,
+    /// What reads its output.
+    pub(crate) importer: Importer,
+}
+
+/// A command that takes the options of a tool, does what it does and prints what it prints.
+pub(crate) struct ToolCommand {
+    /// Adds its arguments and its help to a command of its name.
+    pub(crate) arguments: fn(Command) -> Command,
+    /// Does it. The result is the exit code.
+    pub(crate) run: fn(&ArgMatches, &Console<'_>) -> Result<u8, Failure>,
+}
+
+/// Work with a journal: everything it makes is undone before [`Console::temporary`] returns.
+pub(crate) type JournaledWork<'a> = dyn FnMut(&Journal, &str) -> Result<(), Failure> + 'a;
+
+/// What the command line gives to a command: the only way out of this room to a terminal, to the
+/// environment and to the store.
+#[derive(Clone, Copy)]
+pub(crate) struct Console<'a> {
+    /// Prints on standard output; a reader that has gone away ends the program.
+    pub(crate) print: fn(&str),
+    /// Prints on standard output, whether or not it is read: for the middle of a run, whose files
+    /// would be left behind.
+    pub(crate) print_on: fn(&str),
+    /// Prints on standard error.
+    pub(crate) error: fn(&str),
+    /// A variable of the environment.
+    pub(crate) variable: fn(&str) -> Option<OsString>,
+    /// A number that is another each time.
+    pub(crate) entropy: fn() -> u64,
+    /// Lets the first Ctrl-C raise the interrupt and say what then happens, the second end the
+    /// program and say what is left.
+    pub(crate) catch_interrupt:
+        fn(&Arc<Interrupt>, &'static str, &'static str) -> Result<(), Failure>,
+    /// Does work that leaves nothing behind, with a journal and an id of its own.
+    pub(crate) temporary:
+        &'a (dyn Fn(&LocalHost, &mut JournaledWork<'_>) -> Result<(), Failure> + Sync),
+    /// No progress is wanted.
+    pub(crate) quiet: bool,
+}
+
+impl Console<'_> {
+    /// See the field.
+    pub(crate) fn print(&self, text: &str) {
+        (self.print)(text);
+    }
+
+    /// See the field.
+    pub(crate) fn error(&self, text: &str) {
+        (self.error)(text);
+    }
+}

@@ -1,0 +1,149 @@
+//! What a workload is: its kind, what it costs, where it works.
+
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use stackrace_engine::{ContentLedger, Control, PhaseOutcome};
+
+use crate::event::MetricHead;
+use crate::host::Host;
+use crate::setting::{Refusal, SettingDoc, Settings};
+
+/// Width of one slice of every time series, ns: 100 ms.
+pub(crate) const SLICE_NS: u64 = 100_000_000;
+
+/// Where and with what a trial works.
+pub(crate) struct Place<'a> {
+    /// An empty directory of the trial's own.
+    pub(crate) directory: &'a Path,
+    /// Bare devices, where the stack leaves them to the workload; the directory then lies elsewhere.
+    pub(crate) bare: Option<Bare<'a>>,
+    /// A file or device that exists and is only read, in place of data of the workload's own; only
+    /// for workloads whose [`Workload::on_existing`] allows it.
+    pub(crate) existing: Option<&'a Path>,
+    /// What the data must hold, for all phases of a trial that is verified; empty in the beginning.
+    pub(crate) ledger: &'a OnceLock<ContentLedger>,
+    /// Everything random in this trial follows from it; the same for every configuration of a round.
+    pub(crate) seed: u64,
+    /// For stopping and watching.
+    pub(crate) control: &'a Control,
+}
+
+/// Bare devices, for a workload that makes pools of ZFS on them: see [`Workload::wants_bare`].
+#[derive(Clone, Copy)]
+pub(crate) struct Bare<'a> {
+    /// The machine they are on.
+    pub(crate) host: &'a dyn Host,
+    /// The devices, all of which may be written over.
+    pub(crate) devices: &'a [PathBuf],
+    /// Names of the pools that may be made; the journal has them already.
+    pub(crate) pools: &'a [String; 2],
+}
+
+/// What a trial costs, for the plan. Bytes; ns.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Cost {
+    /// Written before the clock starts.
+    pub(crate) prepare_bytes: u64,
+    /// Moved while it runs; none: depends on the storage.
+    pub(crate) measured_bytes: Option<u64>,
+    /// Needed on disk at once.
+    pub(crate) disk_bytes: u64,
+    /// Longest time the measured part may take; none: it is fixed work.
+    pub(crate) measured_ns: Option<u64>,
+    /// Files made.
+    pub(crate) files: u64,
+    /// What it reads back or overwrites: if this fits in memory, caches matter.
+    pub(crate) working_set_bytes: u64,
+}
+
+impl Cost {
+    /// What it costs where so many machines do it at once, each on data of its own. Each needs only
+    /// its own share in its memory.
+    pub(crate) fn on(self, machines: usize) -> Self {
+        let times = |bytes: u64| bytes.saturating_mul(machines as u64);
+        Self {
+            prepare_bytes: times(self.prepare_bytes),
+            measured_bytes: self.measured_bytes.map(times),
+            disk_bytes: times(self.disk_bytes),
+            files: times(self.files),
+            ..self
+        }
+    }
+}
+
+/// Why a workload could not be carried out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Trouble(pub(crate) String);
+
+impl std::fmt::Display for Trouble {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// One workload with its settings.
+pub(crate) trait Workload: Send + Sync {
+    /// One sentence with its numbers.
+    fn summary(&self) -> String;
+    /// What it reports, the primary metric first.
+    fn metrics(&self) -> Vec<MetricHead>;
+    /// What it costs.
+    fn cost(&self) -> Cost;
+    /// Names of its phases, in order.
+    fn phases(&self) -> Vec<&'static str>;
+    /// Whether the stack is settled (caches dropped, remounted) before a phase. Only a workload
+    /// whose phases are to find what the one before left in memory says no, and never to the first.
+    fn settles(&self, _phase: usize) -> bool {
+        true
+    }
+    /// Whether it works on bare devices; if not, in a directory.
+    fn wants_bare(&self) -> bool {
+        false
+    }
+    /// Operations per second the open loop of a phase offers; none: a closed loop.
+    fn offered_per_s(&self, _phase: usize) -> Option<f64> {
+        None
+    }
+    /// Whether a file or device that exists can take the place of its data, and will only be read.
+    ///
+    /// # Errors
+    /// Why not.
+    fn on_existing(&self) -> Result<(), Trouble> {
+        Err(trouble("its data are files it makes itself"))
+    }
+    /// Lays out what the first phase needs. Not measured.
+    ///
+    /// # Errors
+    /// What was tried, on what, what the system said.
+    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble>;
+    /// Runs one phase. A failure in mid-phase is in the outcome, with what was measured till then.
+    ///
+    /// # Errors
+    /// The phase could not begin.
+    fn measure(&self, phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble>;
+    /// Value of each metric, in the order of [`Workload::metrics`], from one outcome per phase.
+    fn evaluate(&self, outcomes: &[PhaseOutcome]) -> Vec<Option<f64>>;
+}
+
+/// One kind of workload.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct WorkloadKind {
+    /// The word in a study.
+    pub(crate) name: &'static str,
+    /// One sentence.
+    pub(crate) summary: &'static str,
+    /// Where its semantics come from.
+    pub(crate) source: &'static str,
+    /// Its settings.
+    pub(crate) settings: &'static [SettingDoc],
+    /// A working example in TOML.
+    pub(crate) example: &'static str,
+    /// Checks the settings and makes the workload.
+    pub(crate) parse: fn(&Settings) -> Result<Box<dyn Workload>, Refusal>,
+}
+
+/// A trouble from anything that explains itself.
+pub(crate) fn trouble(error: impl std::fmt::Display) -> Trouble {
+    Trouble(error.to_string())
+}
