@@ -1,11 +1,11 @@
-//! Stopping a race from outside: a flag, and the phase that runs at the moment.
+//! Stopping a run from outside: a flag, and the phase that runs at the moment.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use stackrace_engine::Control;
 
-/// Raised once, by Ctrl-C or by the one who watches; never lowered.
+/// Raised once, by Ctrl-C or from the live page, and never taken back.
 #[derive(Debug, Default)]
 pub(crate) struct Interrupt {
     flag: AtomicBool,
@@ -13,7 +13,7 @@ pub(crate) struct Interrupt {
 }
 
 impl Interrupt {
-    /// Asks the race to end; the phase under way ends as soon as its outstanding operations do.
+    /// Asks the run to end; the phase under way ends as soon as its outstanding operations do.
     pub(crate) fn raise(&self) {
         self.flag.store(true, Ordering::SeqCst);
         if let Some(control) = self

@@ -71,7 +71,7 @@ pub(super) enum Colour {
 /// What to do.
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
-    /// Race existing directories against each other, now, without root or a study file
+    /// Compare existing directories, now, without root or a study file
     Compare(Compare),
     /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
     Lab(Lab),

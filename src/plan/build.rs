@@ -6,8 +6,9 @@ use std::path::PathBuf;
 use stackrace_stats::{Looks, PASSES_MAX, WINDOW, detectable};
 
 use super::content::{
-    DiskNeed, FILLS, Lint, LintWeight, Machine, Moved, NOISES, Plan, PlannedConfiguration,
-    PlannedLook, PlannedPlaces, PlannedPrecondition, PlannedWorkload, seconds,
+    DiskNeed, FILLS, Lint, LintWeight, MachineFacts, MovedBytes, NOISES, Plan,
+    PlannedConfiguration, PlannedLook, PlannedPlaces, PlannedPrecondition, PlannedWorkload,
+    seconds,
 };
 use super::costs::Costs;
 use super::order::order;
@@ -18,7 +19,7 @@ use crate::workload::Cost;
 
 impl Plan {
     /// The plan of a study on a machine.
-    pub(crate) fn of(study: &Study, machine: &Machine<'_>) -> Self {
+    pub(crate) fn of(study: &Study, machine: &MachineFacts<'_>) -> Self {
         let mut lints = Vec::new();
         let configurations = configurations(study, machine, &mut lints);
         let costs = Costs::of(study);
@@ -55,7 +56,7 @@ impl Plan {
 
 fn configurations(
     study: &Study,
-    machine: &Machine<'_>,
+    machine: &MachineFacts<'_>,
     lints: &mut Vec<Lint>,
 ) -> Vec<PlannedConfiguration> {
     let mut planned = Vec::new();
@@ -67,7 +68,7 @@ fn configurations(
         let commands = (machine.commands)(index, configuration).unwrap_or_else(|error| {
             lints.push(Lint {
                 weight: LintWeight::Problem,
-                text: format!("{} cannot be raised: {error}", configuration.name),
+                text: format!("{} cannot be set up: {error}", configuration.name),
             });
             Vec::new()
         });
@@ -103,7 +104,7 @@ fn workloads(study: &Study, costs: &Costs) -> Vec<PlannedWorkload> {
         .collect()
 }
 
-fn moved(study: &Study, costs: &Costs) -> Moved {
+fn moved(study: &Study, costs: &Costs) -> MovedBytes {
     let trial = |cost: &Cost| {
         cost.prepare_bytes
             .saturating_add(cost.measured_bytes.unwrap_or(0))
@@ -111,7 +112,7 @@ fn moved(study: &Study, costs: &Costs) -> Moved {
     let round_bytes = costs
         .all()
         .fold(0_u64, |sum, cost| sum.saturating_add(trial(cost)));
-    Moved {
+    MovedBytes {
         trial_bytes: costs.all().map(trial).max().unwrap_or(0),
         round_bytes,
         total_bytes: round_bytes.saturating_mul(study.decide.rounds_max.into()),
@@ -134,7 +135,7 @@ fn moved(study: &Study, costs: &Costs) -> Moved {
 
 /// Room a study needs at once on a machine of its stacks, from 1, place by place, and what is free
 /// there: by the largest configuration, or by all where all stand at once.
-pub(crate) fn room(study: &Study, machine: &Machine<'_>, node: usize) -> Vec<DiskNeed> {
+pub(crate) fn room(study: &Study, machine: &MachineFacts<'_>, node: usize) -> Vec<DiskNeed> {
     let mut places: BTreeMap<PathBuf, u64> = BTreeMap::new();
     for configuration in &study.configurations {
         let mut needs: BTreeMap<PathBuf, u64> = BTreeMap::new();
@@ -169,7 +170,7 @@ pub(crate) fn room(study: &Study, machine: &Machine<'_>, node: usize) -> Vec<Dis
         .collect()
 }
 
-/// Comparisons the verdict on the overall figure allows for at a look: each level with the first,
+/// Comparisons the verdict on the overall figure allows for at a check: each level with the first,
 /// or, since the leader is chosen by the data, each pair of configurations.
 fn comparisons(study: &Study) -> usize {
     match &study.decide.comparison {

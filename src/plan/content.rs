@@ -17,10 +17,10 @@ pub(crate) const FILLS: u32 = 2;
 pub(crate) type Commands = Result<Vec<String>, String>;
 
 /// What must be known of the machine.
-pub(crate) struct Machine<'a> {
-    /// The exact commands that raise one configuration, by index, or why it cannot be raised.
+pub(crate) struct MachineFacts<'a> {
+    /// The exact commands that set up one configuration, by index, or why it cannot be set up.
     pub(crate) commands: &'a dyn Fn(usize, &Configuration) -> Commands,
-    /// What this machine lacks to raise the configurations, none twice, and what to do about it.
+    /// What this machine lacks to set up the configurations, none twice, and what to do about it.
     pub(crate) missing: &'a dyn Fn() -> Vec<String>,
     /// Bytes free in the file system a path lies on.
     pub(crate) free_bytes: &'a dyn Fn(&Path) -> Option<u64>,
@@ -34,10 +34,10 @@ pub(crate) struct Machine<'a> {
 
 /// A figure known only to lie between two.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
-pub(crate) struct Between {
-    /// Low end.
+pub(crate) struct Interval {
+    /// The low end.
     pub(crate) least: f64,
-    /// High end.
+    /// The high end.
     pub(crate) most: f64,
 }
 
@@ -64,14 +64,14 @@ pub(crate) struct Plan {
     /// Order of the first round, by index of configuration.
     pub(crate) first_order: Vec<usize>,
     /// What is written and read.
-    pub(crate) moved: Moved,
+    pub(crate) moved: MovedBytes,
     /// What must be free.
     pub(crate) disk: Vec<DiskNeed>,
     /// How long it takes.
     pub(crate) time: TimeEstimate,
-    /// Comparisons the probability of error is shared among, at each look.
+    /// Comparisons the probability of error is shared among, at each check.
     pub(crate) comparisons: usize,
-    /// When the data are looked at and what could be told then.
+    /// When the results are checked, and what could be told then.
     pub(crate) looks: Vec<PlannedLook>,
     /// What the reader should think about first.
     pub(crate) lints: Vec<Lint>,
@@ -93,7 +93,7 @@ pub(crate) struct PlannedConfiguration {
     pub(crate) name: String,
     /// Its layers as asked for, from the bottom up.
     pub(crate) layers: Vec<String>,
-    /// Commands that raise it, as they would be typed.
+    /// Commands that set it up, as they would be typed.
     pub(crate) commands: Vec<String>,
 }
 
@@ -110,7 +110,7 @@ pub(crate) struct PlannedWorkload {
 /// Bytes moved; what is moved by the clock is not in it. Most of it is written: what is read has
 /// been written before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub(crate) struct Moved {
+pub(crate) struct MovedBytes {
     /// By the largest trial.
     pub(crate) trial_bytes: u64,
     /// By a round of all configurations.
@@ -153,9 +153,9 @@ pub(crate) struct DiskNeed {
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct TimeEstimate {
     /// Seconds of one round.
-    pub(crate) round_seconds: Between,
-    /// Seconds of the run: from a verdict at the first look to the last round that fits.
-    pub(crate) run_seconds: Between,
+    pub(crate) round_seconds: Interval,
+    /// Seconds of the run: from a verdict at the first check to the last round that fits.
+    pub(crate) run_seconds: Interval,
     /// Rounds that fit into the time allowed; the low end goes with slow rounds.
     pub(crate) rounds: (u32, u32),
     /// Names of workloads whose time is not known at all: they come on top.
@@ -164,7 +164,7 @@ pub(crate) struct TimeEstimate {
     pub(crate) assumed: String,
 }
 
-/// One look at the data.
+/// One planned check of the results.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct PlannedLook {
     /// After so many complete rounds.

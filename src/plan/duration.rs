@@ -7,24 +7,24 @@ use crate::workload::Cost;
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
 use super::content::{
-    Between, FILLS, Machine, PlannedConfiguration, PlannedLook, TimeEstimate, seconds,
+    FILLS, Interval, MachineFacts, PlannedConfiguration, PlannedLook, TimeEstimate, seconds,
 };
 use super::costs::Costs;
 
 /// Bytes per second assumed where the storage has not been measured: a hard disk, a fast SSD.
-const RATES_ASSUMED: Between = Between {
+const RATES_ASSUMED: Interval = Interval {
     least: 100e6,
     most: 1000e6,
 };
 /// A measured rate may fall to this share of itself: file systems, small files, full disks.
 const RATE_KEPT: f64 = 0.25;
-/// Seconds assumed for each command that raises a stack, its share of lowering included.
-const COMMAND_SECONDS: Between = Between {
+/// Seconds assumed for each command that sets up a stack, its share of the tear-down included.
+const COMMAND_SECONDS: Interval = Interval {
     least: 0.02,
     most: 0.5,
 };
 /// Seconds assumed for settling before one trial.
-const SETTLE_SECONDS: Between = Between {
+const SETTLE_SECONDS: Interval = Interval {
     least: 0.1,
     most: 2.0,
 };
@@ -35,38 +35,23 @@ pub(super) fn time(
     costs: &Costs,
     configurations: &[PlannedConfiguration],
     looks: &[PlannedLook],
-    machine: &Machine<'_>,
+    machine: &MachineFacts<'_>,
 ) -> TimeEstimate {
-    let (rates, of_rates) = match machine.write_rate {
-        Some(rate) if rate > 0.0 && rate.is_finite() => (
-            Between {
-                least: rate * RATE_KEPT,
-                most: rate,
-            },
-            format!(
-                "data move at {} (measured) down to a quarter of it",
-                crate::unit::bytes_per_second(rate)
-            ),
-        ),
-        _ => (
-            RATES_ASSUMED,
-            "data move at 100 MB/s to 1 GB/s (not measured)".to_owned(),
-        ),
-    };
-    let (mut round, mut once) = (Between::default(), Between::default());
+    let (rates, of_rates) = rates(machine.write_rate);
+    let (mut round, mut once) = (Interval::default(), Interval::default());
     for ((costs, planned), configuration) in costs
         .0
         .iter()
         .zip(configurations)
         .zip(&study.configurations)
     {
-        let trials = costs.iter().fold(Between::default(), |sum, cost| {
+        let trials = costs.iter().fold(Interval::default(), |sum, cost| {
             sum.plus(SETTLE_SECONDS).plus(trial_seconds(cost, rates))
         });
         let mut raising = COMMAND_SECONDS.times(planned.commands.len());
         if study.policy.precondition {
             let fill = moved(configuration.data_bytes(), rates).times(FILLS as usize);
-            raising = raising.plus(fill).plus(Between {
+            raising = raising.plus(fill).plus(Interval {
                 least: trials.least * WINDOW as f64,
                 most: trials.most * PASSES_MAX as f64,
             });
@@ -88,40 +73,62 @@ pub(super) fn time(
         (Until::Never, _) | (_, None) => study.decide.rounds_max,
         (_, Some(look)) => look.rounds,
     };
-    let unknown = study
-        .workload_heads
-        .iter()
-        .enumerate()
-        .filter(|(index, _)| {
-            costs
-                .of_workload(*index)
-                .any(|cost| cost.measured_ns.is_none() && cost.measured_bytes.is_none())
-        });
     TimeEstimate {
         round_seconds: round,
-        run_seconds: Between {
+        run_seconds: Interval {
             least: (once.least + round.least * f64::from(shortest)).min(time_max),
             most: (once.most + round.most * f64::from(study.decide.rounds_max)).min(time_max),
         },
         rounds,
-        unknown: unknown.map(|(_, head)| head.name.clone()).collect(),
+        unknown: unknown(study, costs),
         assumed: format!(
             "{of_rates}; a command of a stack takes 0.02 to 0.5 s, a trial settles in 0.1 to 2 s"
         ),
     }
 }
 
+/// How fast data move, B/s, and in words what that is based on.
+fn rates(write_rate: Option<f64>) -> (Interval, String) {
+    match write_rate {
+        Some(rate) if rate > 0.0 && rate.is_finite() => (
+            Interval {
+                least: rate * RATE_KEPT,
+                most: rate,
+            },
+            format!(
+                "data move at {} (measured), or down to a quarter of that",
+                crate::unit::bytes_per_second(rate)
+            ),
+        ),
+        _ => (
+            RATES_ASSUMED,
+            "data move at 100 MB/s to 1 GB/s (not measured)".to_owned(),
+        ),
+    }
+}
+
+/// Workloads of which nothing says how long they take.
+fn unknown(study: &Study, costs: &Costs) -> Vec<String> {
+    let heads = study.workload_heads.iter().enumerate();
+    let unknown = heads.filter(|(index, _)| {
+        costs
+            .of_workload(*index)
+            .any(|cost| cost.measured_ns.is_none() && cost.measured_bytes.is_none())
+    });
+    unknown.map(|(_, head)| head.name.clone()).collect()
+}
+
 /// Seconds of one trial: its data laid out, then moved, for no longer than the clock allows.
-fn trial_seconds(cost: &Cost, rates: Between) -> Between {
+fn trial_seconds(cost: &Cost, rates: Interval) -> Interval {
     let clock = cost.measured_ns.map(seconds);
     let measured = match (cost.measured_bytes.map(|bytes| moved(bytes, rates)), clock) {
-        (None, None) => Between::default(),
+        (None, None) => Interval::default(),
         (Some(moved), None) => moved,
-        (None, Some(clock)) => Between {
+        (None, Some(clock)) => Interval {
             least: clock,
             most: clock,
         },
-        (Some(moved), Some(clock)) => Between {
+        (Some(moved), Some(clock)) => Interval {
             least: moved.least.min(clock),
             most: moved.most.min(clock),
         },
@@ -130,14 +137,14 @@ fn trial_seconds(cost: &Cost, rates: Between) -> Between {
 }
 
 /// Seconds it takes to move so many bytes.
-fn moved(bytes: u64, rates: Between) -> Between {
-    Between {
+fn moved(bytes: u64, rates: Interval) -> Interval {
+    Interval {
         least: bytes as f64 / rates.most,
         most: bytes as f64 / rates.least,
     }
 }
 
-impl Between {
+impl Interval {
     fn plus(self, other: Self) -> Self {
         Self {
             least: self.least + other.least,

@@ -8,7 +8,7 @@ use crate::unit;
 use super::content::{Lint, LintWeight, Plan};
 use super::costs::Costs;
 
-/// Rounds the first look needs: with fewer there is no spread to judge by.
+/// Rounds the first check needs: fewer show no spread to judge by.
 const FIRST_LOOK: u32 = 3;
 
 /// Everything found; `memory_bytes`: size of the machine's memory, where known.
@@ -49,7 +49,7 @@ fn too_few_rounds(study: &Study, plan: &Plan) -> Option<Lint> {
     }
     if study.decide.rounds_max < FIRST_LOOK {
         return Some(problem(format!(
-            "rounds-at-most is {}: the first look needs {FIRST_LOOK} rounds",
+            "rounds-at-most is {}: the first check needs {FIRST_LOOK} rounds",
             study.decide.rounds_max
         )));
     }
@@ -57,13 +57,13 @@ fn too_few_rounds(study: &Study, plan: &Plan) -> Option<Lint> {
     let allowed = unit::long_time(study.decide.time_max_ns as f64 / 1e9);
     if fast < FIRST_LOOK {
         return Some(problem(format!(
-            "only {} into {allowed}: the first look needs {FIRST_LOOK}",
+            "only {} into {allowed}: the first check needs {FIRST_LOOK}",
             fit(fast)
         )));
     }
     (slow < FIRST_LOOK).then(|| {
         note(format!(
-            "on slow storage only {} into {allowed}: the first look needs {FIRST_LOOK}",
+            "on slow storage only {} into {allowed}: the first check needs {FIRST_LOOK}",
             fit(slow)
         ))
     })
@@ -84,7 +84,7 @@ fn too_little_room(plan: &Plan) -> Vec<Lint> {
             let free = need.free_bytes?;
             (need.needed_bytes > free).then(|| {
                 problem(format!(
-                    "{} must be free in {}, and {} is",
+                    "{} must be free in {}; {} are free",
                     unit::bytes(need.needed_bytes),
                     need.path.display(),
                     unit::bytes(free)
@@ -121,7 +121,7 @@ fn too_small_a_stack(study: &Study) -> Option<Lint> {
 
 fn one_configuration(study: &Study) -> Option<Lint> {
     (study.configurations.len() == 1).then(|| {
-        note("there is one configuration: the run describes it and compares nothing".to_owned())
+        note("only one configuration: it is measured, and compared with nothing".to_owned())
     })
 }
 
@@ -143,7 +143,7 @@ fn same_twice(study: &Study) -> Vec<Lint> {
             .collect();
         match seen.get(&asked) {
             Some(first) => lints.push(note(format!(
-                "{first} and {} are the same: their difference shows the noise of the method",
+                "{first} and {} are the same: a difference between them is noise",
                 configuration.name
             ))),
             None => {
@@ -176,10 +176,10 @@ fn unbalanced(study: &Study) -> Option<Lint> {
     match (incomplete, complete) {
         (0, _) => None,
         (_, 0) => Some(problem(format!(
-            "no combination has every level of {comparison}: an [[exclude]] leaves nothing to comparison"
+            "no combination has every level of {comparison}: [[exclude]] leaves nothing to compare"
         ))),
         _ => Some(note(format!(
-            "{incomplete} of {} combinations lack a level of {comparison} and take no part in its \
+            "{incomplete} of {} combinations lack a level of {comparison} and are left out of its \
              comparison",
             groups.len()
         ))),
@@ -201,8 +201,8 @@ fn in_memory(study: &Study, costs: &Costs, memory_bytes: Option<u64>) -> Option<
         .collect();
     (!small.is_empty()).then(|| {
         note(format!(
-            "smaller than memory ({}): {}. Unless it goes around the page cache or waits for \
-             the disk, part of what is measured is memory",
+            "data smaller than memory ({}): {}. Unless the workload bypasses the page cache or waits \
+             for the disk, part of what is measured is memory",
             unit::bytes(memory),
             small.join(", ")
         ))

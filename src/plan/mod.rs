@@ -2,7 +2,7 @@
 //!
 //! A plan is data: the commands that would be run, what is measured, what it costs in bytes and
 //! time, and how small a difference could be told. Nothing here touches the machine; what must be
-//! known of it comes in as [`Machine`], and what is only assumed is said to be assumed.
+//! known of it comes in as [`MachineFacts`], and what is only assumed is said to be assumed.
 
 mod build;
 mod content;
@@ -16,5 +16,5 @@ mod render;
 mod tests;
 
 pub(crate) use build::room;
-pub(crate) use content::{FILLS, Machine, Plan};
+pub(crate) use content::{FILLS, MachineFacts, Plan};
 pub(crate) use order::order;

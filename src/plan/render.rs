@@ -5,7 +5,7 @@ use crate::unit;
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
-use super::content::{Between, FILLS, LintWeight, NOISES, Plan, PlannedConfiguration};
+use super::content::{FILLS, Interval, LintWeight, NOISES, Plan, PlannedConfiguration};
 
 /// Columns of a line.
 const COLUMNS: usize = 80;
@@ -48,16 +48,16 @@ impl Plan {
             ),
         );
         let asked = match (&self.decide.comparison, self.comparisons) {
-            (_, 0) => "describes: there is nothing to compare".to_owned(),
+            (_, 0) => "one configuration: it is described, and nothing is compared".to_owned(),
             (Some(factor), _) => {
-                format!("comparison: {factor}, the first level being the baseline")
+                format!("comparison: each level of {factor} with the first one")
             }
             (None, _) => "which configuration is best".to_owned(),
         };
         page.fold("", "  ", &asked);
         if let Some(places) = &self.places {
             let text = format!(
-                "{}, the factor {}: {}; a round tries one configuration at a time",
+                "{}, the factor {}: {}; one configuration is tried at a time",
                 counted(places.levels.len(), "place"),
                 places.factor,
                 places.levels.join(", ")
@@ -149,7 +149,7 @@ impl Plan {
         page.line("COST");
         let moved = &self.moved;
         let more = match moved.open_ended {
-            true => ", and what is written and read by the clock",
+            true => ", plus workloads that run for a fixed time",
             false => "",
         };
         page.fold(
@@ -188,14 +188,14 @@ impl Plan {
         }
         let time = &self.time;
         let ends = match self.decide.until {
-            Until::Never => "never ends early",
+            Until::Never => "does not end early",
             Until::Overall | Until::Each => "ends as soon as it is decided",
         };
         page.fold(
             "  time    ",
             "          ",
             &format!(
-                "a round {}, the run {}; allowed are {}; {ends}",
+                "a round {}, the run {}; at most {} allowed; {ends}",
                 between(time.round_seconds),
                 between(time.run_seconds),
                 unit::long_time(self.decide.time_max_ns as f64 / 1e9)
@@ -205,7 +205,7 @@ impl Plan {
             page.fold(
                 "          ",
                 "          ",
-                &format!("not known, and on top of it: {}", time.unknown.join(", ")),
+                &format!("unknown, and added to this: {}", time.unknown.join(", ")),
             );
         }
         page.fold(
@@ -242,13 +242,13 @@ impl Plan {
             return;
         };
         page.blank();
-        page.line("LOOKS");
+        page.line("CHECKS");
         page.fold(
             "  ",
             "  ",
             &format!(
-                "What can be told after so many rounds, {} confidence for all statements \
-                 together ({} of error for each comparison at a look):",
+                "Smallest difference that can be shown after this many rounds, with {} confidence for all statements \
+                 together ({} of error for each comparison at a check):",
                 unit::percent(self.decide.confidence),
                 unit::percent(first.alpha)
             ),
@@ -297,7 +297,7 @@ fn counted(count: usize, word: &str) -> String {
     }
 }
 
-fn between(seconds: Between) -> String {
+fn between(seconds: Interval) -> String {
     let least = unit::long_time(seconds.least);
     let most = unit::long_time(seconds.most);
     match least == most {

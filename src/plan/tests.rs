@@ -47,7 +47,7 @@ fn plan_on(
 ) -> Plan {
     Plan::of(
         &study(text),
-        &Machine {
+        &MachineFacts {
             commands: &|index, configuration| {
                 Ok(vec![
                     format!("raise {index}"),
@@ -82,7 +82,7 @@ fn bytes_and_room_are_summed() {
     // Streaming writes 1 GiB; random reads lay out 1 GiB and then read by the clock.
     assert_eq!(
         plan.moved,
-        Moved {
+        MovedBytes {
             trial_bytes: GIB,
             round_bytes: 4 * GIB,
             total_bytes: 40 * GIB,
@@ -116,7 +116,7 @@ fn time_is_bytes_over_rate_and_what_is_said_to_be_assumed() {
     let time = &plan.time;
     assert!((time.round_seconds.least - least).abs() < 1e-9, "{time:?}");
     assert!((time.round_seconds.most - most).abs() < 1e-9, "{time:?}");
-    // From the first look, after 3 rounds, to all 10.
+    // From the first check, after 3 rounds, to all 10.
     assert!(
         (time.run_seconds.least - 3.0 * least).abs() < 1e-9,
         "{time:?}"
@@ -170,7 +170,7 @@ fn preconditioning_is_counted_in_bytes_and_time() {
 }
 
 #[test]
-fn error_is_shared_among_looks_comparisons_and_families() {
+fn error_is_shared_among_checks_comparisons_and_families() {
     let plan = planned(TWO, 100 * GIB);
     let rounds: Vec<u32> = plan.looks.iter().map(|look| look.rounds).collect();
     assert_eq!(rounds, [3, 5, 8, 10]);
@@ -198,7 +198,7 @@ fn a_sound_study_has_no_problem() {
 fn room_and_time_that_do_not_suffice_are_problems() {
     has_lint(
         &planned(TWO, GIB),
-        "4 GiB must be free in /srv, and 1 GiB is",
+        "4 GiB must be free in /srv; 1 GiB are free",
     );
     let small = TWO.replace("4 GiB", "512 MiB");
     has_lint(
@@ -208,7 +208,7 @@ fn room_and_time_that_do_not_suffice_are_problems() {
     let short = TWO.replace("2 h", "20 s");
     has_lint(
         &planned(&short, 100 * GIB),
-        "only 1 round fits into 20 s: the first look needs 3",
+        "only 1 round fits into 20 s: the first check needs 3",
     );
     let tight = TWO.replace("2 h", "60 s");
     has_lint(
@@ -218,7 +218,7 @@ fn room_and_time_that_do_not_suffice_are_problems() {
     let few = TWO.replace("rounds-at-most = 10", "rounds-at-most = 2");
     has_lint(
         &planned(&few, 100 * GIB),
-        "rounds-at-most is 2: the first look needs 3",
+        "rounds-at-most is 2: the first check needs 3",
     );
 }
 
@@ -228,9 +228,9 @@ fn what_can_be_misread_is_noted() {
         .replace(", \"xfs\"]", "]")
         .replace("compare = \"filesystem\"\n", "");
     let plan = planned(&one, 100 * GIB);
-    has_lint(&plan, "there is one configuration");
+    has_lint(&plan, "only one configuration");
     assert!(plan.looks.is_empty());
-    assert!(plan.render().contains("there is nothing to compare"));
+    assert!(plan.render().contains("nothing is compared"));
 
     let same = TWO.replace("\"xfs\"]", "{ label = \"ext4 again\", value = \"ext4\" }]");
     has_lint(
@@ -239,7 +239,7 @@ fn what_can_be_misread_is_noted() {
     );
 
     let memory = plan_on(TWO, &|_| None, Some(8 * GIB), None);
-    has_lint(&memory, "smaller than memory (8 GiB)");
+    has_lint(&memory, "data smaller than memory (8 GiB)");
     let small_memory = plan_on(TWO, &|_| None, Some(GIB / 2), None);
     assert!(
         !small_memory
@@ -265,10 +265,10 @@ fn what_can_be_misread_is_noted() {
 }
 
 #[test]
-fn what_cannot_be_raised_is_a_problem() {
+fn a_configuration_that_cannot_be_set_up_is_a_problem() {
     let plan = Plan::of(
         &study(TWO),
-        &Machine {
+        &MachineFacts {
             commands: &|_, _| Err("no such directory".to_owned()),
             missing: &|| vec!["mkfs.xfs is missing; install xfsprogs".to_owned()],
             free_bytes: &|_| None,
@@ -281,8 +281,8 @@ fn what_cannot_be_raised_is_a_problem() {
         problems(&plan),
         [
             "mkfs.xfs is missing; install xfsprogs",
-            "ext4 cannot be raised: no such directory",
-            "xfs cannot be raised: no such directory",
+            "ext4 cannot be set up: no such directory",
+            "xfs cannot be set up: no such directory",
         ]
     );
 }
@@ -319,7 +319,7 @@ fn the_page_is_at_most_80_columns_wide_and_says_everything() {
 fn a_long_command_is_broken_so_that_it_can_be_pasted() {
     let plan = Plan::of(
         &study(TWO),
-        &Machine {
+        &MachineFacts {
             commands: &|_, _| Ok(vec![["word"; 40].join(" ")]),
             missing: &|| Vec::new(),
             free_bytes: &|_| None,

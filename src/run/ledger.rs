@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use super::Broken;
+use super::executor::Broken;
 use crate::event::Event;
 use crate::record::{Index, Log, Record, RecordError};
 
@@ -69,9 +69,9 @@ impl Ledger {
 
 /// A ledger shared by the race and by the host that records its commands.
 #[derive(Clone)]
-pub(crate) struct Shared(Arc<Mutex<Ledger>>);
+pub(crate) struct SharedLedger(Arc<Mutex<Ledger>>);
 
-impl Shared {
+impl SharedLedger {
     /// Shares a ledger.
     pub(crate) fn new(ledger: Ledger) -> Self {
         Self(Arc::new(Mutex::new(ledger)))

@@ -1,16 +1,16 @@
-//! Turns executed on this machine: stacks set up, tried and torn down.
+//! What this machine needs to execute turns.
 
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use super::trial::{self, Before, TrialStart};
-use super::{Broken, Executor, Interrupt, Turn, Turned, Watcher};
+use super::executor::{Broken, Watcher};
 use crate::agent::remote_host::Peer;
-use crate::event::{Ended, Event};
+use crate::event::Event;
 use crate::host::Host;
-use crate::journal::{EntryId, Journal};
-use crate::stack::{self, Site, StandingStack};
-use crate::study::{Provision, Study};
+use crate::interrupt::Interrupt;
+use crate::journal::Journal;
+use crate::stack::StandingStack;
+use crate::study::Study;
 use crate::time::Clock;
 
 /// Executes turns on this machine.
@@ -39,194 +39,4 @@ pub(crate) struct LocalExecutor<'a> {
     pub(crate) wipe: Vec<String>,
     /// Stacks that stand from one round to the next, by configuration.
     pub(crate) standing: Vec<(usize, StandingStack)>,
-}
-
-impl Executor for LocalExecutor<'_> {
-    fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
-        self.tear_down_leftovers()?;
-        let (round, configuration) = (turn.round, turn.configuration);
-        let stands = self.standing.iter().position(|(t, _)| *t == configuration);
-        let stands = stands.map(|at| self.standing.swap_remove(at).1);
-        let site = Site {
-            tag: format!("{}-r{round}-t{configuration}", self.execution),
-            seed: self.study.seed ^ u64::from(round),
-            wipe: &self.wipe,
-            ..self.site()
-        };
-        let wears_in = stands.is_none() && self.study.policy.precondition;
-        let stack = match stands {
-            Some(stack) => stack,
-            None => match self.set_up(&site, turn)? {
-                Some(stack) => stack,
-                None => return Ok(self.turned(true)),
-            },
-        };
-        let going = self.trials(&site, turn, &stack, wears_in);
-        if self.study.policy.provision == Provision::Once && matches!(going, Ok(true)) {
-            self.standing.push((configuration, stack));
-        } else {
-            // Also where nothing more can be told: what stands must not outlive this.
-            let torn_down = self.tear_down(round, configuration, stack);
-            going.as_ref().map_or(Ok(()), |_| torn_down)?;
-        }
-        Ok(self.turned(going?))
-    }
-
-    fn end(&mut self) -> Result<(), Broken> {
-        let mut ended = self.tear_down_leftovers();
-        let mut standing = std::mem::take(&mut self.standing);
-        standing.sort_by_key(|(configuration, _)| *configuration);
-        for (configuration, stack) in standing {
-            // Also where the coordinator is lost and nothing can be reported any more.
-            let torn_down = self.tear_down(0, configuration, stack);
-            ended = ended.and(torn_down);
-        }
-        ended
-    }
-}
-
-impl LocalExecutor<'_> {
-    fn site(&self) -> Site<'_> {
-        Site {
-            host: self.host,
-            journal: self.journal,
-            scratch: self.scratch.clone(),
-            tag: String::new(),
-            seed: 0,
-            wipe: &[],
-            undo: stack::undo_kinds(),
-        }
-    }
-
-    fn turned(&self, going: bool) -> Turned {
-        match going && !self.interrupt.raised() {
-            true => Turned::Done,
-            false => Turned::Interrupted,
-        }
-    }
-
-    /// The trials of a turn. False: one was interrupted.
-    fn trials(
-        &self,
-        site: &Site<'_>,
-        turn: &Turn,
-        stack: &StandingStack,
-        wears_in: bool,
-    ) -> Result<bool, Broken> {
-        let mut capacity = self.study.configurations[turn.configuration].data_bytes();
-        for workload in turn.missing.iter().copied() {
-            let trial = trial::Trial {
-                executor: self,
-                site,
-                raised: stack,
-                round: turn.round,
-                position: turn.position,
-                configuration: turn.configuration,
-                workload,
-                before: match wears_in {
-                    true => Before::Preconditioning { capacity },
-                    false => Before::Nothing,
-                },
-            };
-            capacity = 0;
-            let observation = trial.run();
-            let ended = observation.ended.clone();
-            if let Ended::Failed { error } = &ended {
-                self.watcher.warned(&self.of(turn.configuration, error));
-            }
-            (self.tell)(Event::Trial(Box::new(observation)))?;
-            if ended != Ended::Complete {
-                return Ok(matches!(ended, Ended::Failed { .. }) && !self.interrupt.raised());
-            }
-        }
-        Ok(true)
-    }
-
-    /// Sets up a configuration's stack; a failure is recorded as a failed trial of its first workload.
-    fn set_up(&self, site: &Site<'_>, turn: &Turn) -> Result<Option<StandingStack>, Broken> {
-        let (round, configuration) = (turn.round, turn.configuration);
-        self.watcher.begins(&TrialStart {
-            round,
-            configuration,
-            workload: None,
-            part: "set up",
-            control: None,
-        });
-        let began = self.clock.now_ns();
-        match self.study.configurations[configuration].stack.set_up(site) {
-            Ok(stack) => {
-                let elapsed_ns = self.clock.now_ns().saturating_sub(began);
-                let told = (self.tell)(Event::StackSetUp {
-                    round,
-                    configuration,
-                    layers: stack.facts().to_vec(),
-                    elapsed_ns,
-                });
-                match told {
-                    Ok(()) => Ok(Some(stack)),
-                    Err(broken) => self.tear_down(round, configuration, stack).and(Err(broken)),
-                }
-            }
-            Err(error) => {
-                let next = error.next();
-                let advice = if next.is_empty() {
-                    String::new()
-                } else {
-                    format!("; next: {next}")
-                };
-                let error = format!("cannot set up the stack: {error}{advice}");
-                self.watcher.warned(&self.of(configuration, &error));
-                let workload = turn.missing.first().copied().unwrap_or(0);
-                let today = self.clock.today();
-                let failed = trial::failed(round, 0, configuration, workload, &today, error);
-                (self.tell)(Event::Trial(Box::new(failed)))?;
-                Ok(None)
-            }
-        }
-    }
-
-    /// Tries again what earlier turns could not take down: it would be in the way of the next stack.
-    /// A machine that had lost its power may be back.
-    fn tear_down_leftovers(&self) -> Result<(), Broken> {
-        let begin = format!("{}-r", self.execution);
-        let stands = |group: &str| {
-            let mut standing = self.standing.iter();
-            standing.any(|(configuration, _)| group.ends_with(&format!("-t{configuration}")))
-        };
-        let mut left = self.journal.pending();
-        left.retain(|entry| entry.group.starts_with(&begin) && !stands(&entry.group));
-        let left: Vec<EntryId> = left.iter().map(|entry| entry.id).collect();
-        // What still cannot be taken down was warned of already.
-        let report = stack::undo_entries(self.host, self.journal, &left);
-        report
-            .map(|_| ())
-            .map_err(|error| Broken(error.to_string()))
-    }
-
-    fn tear_down(
-        &self,
-        round: u32,
-        configuration: usize,
-        stack: StandingStack,
-    ) -> Result<(), Broken> {
-        match stack.tear_down(&self.site()) {
-            Ok(()) => (self.tell)(Event::StackTornDown {
-                round,
-                configuration,
-            }),
-            Err(error) => {
-                let text = format!(
-                    "cannot tear down the stack: {error}; the next trial and `stackrace clean` try again"
-                );
-                let text = self.of(configuration, &text);
-                self.watcher.warned(&text);
-                (self.tell)(Event::Warned { text })
-            }
-        }
-    }
-
-    /// What is to be said of a configuration.
-    fn of(&self, configuration: usize, what: &str) -> String {
-        format!("{}: {what}", self.study.configurations[configuration].name)
-    }
 }

@@ -8,13 +8,13 @@ use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use super::Interrupt;
-use super::trial::phase_observation;
+use super::observation::phase_observation;
 use crate::agent::connection::{Conversation, Replies, Task};
 use crate::agent::message::{PhaseOrder, PhaseReply, PhaseRequest, WorkerReply, WorkerRequest};
 use crate::agent::remote_host::Peer;
 use crate::event::{OtherNode, PhaseObservation};
 use crate::host::Host;
+use crate::interrupt::Interrupt;
 use crate::study::{self, Kinds};
 use crate::workload::{Place, Workload};
 use stackrace_engine::{ContentLedger, Control};

@@ -59,7 +59,7 @@ impl Trial<'_> {
     /// Writes a file of so many bytes [`FILLS`] times, each time to the device, and removes it.
     fn write_over(&self, bytes: u64) -> Result<(), Ended> {
         let host = self.executor.host;
-        let directory = self.raised.directory().join(".stackrace-fill");
+        let directory = self.standing.directory().join(".stackrace-fill");
         let path = directory.join("data");
         host.create_dir(&directory)
             .map_err(|error| failed(&error.to_string()))?;

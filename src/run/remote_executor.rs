@@ -6,10 +6,13 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::{Broken, Executor, Interrupt, Shared, TrialStart, Turn, Turned, Watcher};
+use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
+use super::ledger::SharedLedger;
 use crate::agent::connection::{ConnectionError, Conversation};
+use crate::agent::message::Turn;
 use crate::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
 use crate::event::Event;
+use crate::interrupt::Interrupt;
 use crate::study::Study;
 
 /// How long a worker is listened to before it is checked whether the turn is to be interrupted.
@@ -44,7 +47,7 @@ pub(crate) struct RemoteExecutor<'a> {
     /// The question.
     pub(crate) study: &'a Study,
     /// Where results go.
-    pub(crate) ledger: Shared,
+    pub(crate) ledger: SharedLedger,
     /// Who watches.
     pub(crate) watcher: &'a dyn Watcher,
     /// How to stop it.

@@ -13,19 +13,24 @@ use std::time::Duration;
 
 use stackrace_engine::PhaseOutcome;
 
+use super::executor::Turned;
 use super::turns::{TurnReporter, asked_for, execute_all};
 use super::*;
 use crate::agent::connection::{Closing, Connection, ConnectionError, Service, Task};
 use crate::agent::frame::WireFrame;
+use crate::agent::message::Turn;
 use crate::agent::message::{Assignment, COORDINATOR, TurnReply, TurnRequest, WorkerRequest};
 use crate::agent::router::Router;
 use crate::event::{Better, ConfigurationHead, MetricHead, RunStarted};
+use crate::event::{Ended, Event};
 use crate::host::plan::{Fault, PlanHost};
 use crate::journal::Journal;
 use crate::record::{Record, Store};
 use crate::setting::SettingDoc;
 use crate::study::Kinds;
+use crate::study::Study;
 use crate::time::Clock;
+use crate::verdict::Verdict;
 use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
 
 thread_local! {
@@ -169,7 +174,7 @@ impl Workload for Told {
 struct Storyteller<'a> {
     host: &'a PlanHost,
     told: AtomicUsize,
-    ledger: Shared,
+    ledger: SharedLedger,
     log: PathBuf,
 }
 
@@ -252,14 +257,14 @@ fn parsed(text: &str) -> Study {
 }
 
 /// A study, and a run of it in a store of its own.
-fn begin(text: &str) -> (tempfile::TempDir, Study, Shared) {
+fn begin(text: &str) -> (tempfile::TempDir, Study, SharedLedger) {
     let base = tempfile::tempdir().unwrap();
     let study = parsed(text);
     let store = Store::open(base.path()).unwrap();
     let clock: Arc<dyn Clock> = Arc::new(MadeUp::default());
     let (log, line) = store.create_run(head(&study), clock).unwrap();
     let record = Record::begin(line).unwrap();
-    let ledger = Shared::new(Ledger::new(log, store.index(), record));
+    let ledger = SharedLedger::new(Ledger::new(log, store.index(), record));
     (base, study, ledger)
 }
 
@@ -276,7 +281,7 @@ fn run_study(text: &str, fault: Fault, fail: &str) -> Run {
         ledger: ledger.clone(),
         log: base.path().join("runs/told/log.jsonl"),
     };
-    let race = Race {
+    let race = Coordinator {
         study: &study,
         ledger: ledger.clone(),
         watcher: &watcher,
@@ -392,7 +397,7 @@ impl Run {
 /// One whole trial of a level.
 fn whole(level: &str) -> Vec<String> {
     let words = [
-        "raise *",
+        "set up *",
         "    mount",
         "prepare *",
         "  prepare *",
@@ -418,12 +423,12 @@ fn until(level: &str, last: &str) -> Vec<String> {
 }
 
 #[test]
-fn a_trial_is_raised_prepared_settled_measured_and_lowered() {
+fn a_trial_sets_up_prepares_settles_measures_and_tears_down() {
     let run = run(Fault::Never, "");
     let orders = [run.order(1), run.order(2)].concat();
     let expected: Vec<String> = orders.iter().flat_map(|level| whole(level)).collect();
     assert_eq!(run.story, expected);
-    let trial = ["stack-raised", "trial", "stack-lowered"];
+    let trial = ["stack-set-up", "trial", "stack-torn-down"];
     let round = [
         &["round-started"],
         &trial[..],
@@ -442,7 +447,7 @@ fn a_trial_is_raised_prepared_settled_measured_and_lowered() {
 }
 
 #[test]
-fn a_configuration_whose_trial_fails_is_lowered_and_leaves_the_race() {
+fn a_configuration_whose_trial_fails_is_torn_down_and_not_tried_again() {
     for (fail, last) in [("prepare b", "prepare b"), ("measure b", "measure b")] {
         let run = run(Fault::Never, fail);
         let mut expected = Vec::new();
@@ -469,7 +474,7 @@ fn a_configuration_whose_trial_fails_is_lowered_and_leaves_the_race() {
 }
 
 #[test]
-fn a_configuration_that_cannot_be_raised_leaves_the_race() {
+fn a_configuration_that_cannot_be_set_up_is_not_tried_again() {
     let mounts = |run: &Run| -> Vec<usize> {
         let steps = run.steps.iter().enumerate();
         steps
@@ -500,7 +505,7 @@ fn a_configuration_that_cannot_be_raised_leaves_the_race() {
 }
 
 #[test]
-fn what_could_not_be_lowered_is_tried_again_before_the_next_trial() {
+fn a_tear_down_that_failed_is_tried_again_before_the_next_trial() {
     let steps = run(Fault::Never, "").steps;
     let at = steps.iter().position(|step| step.argv[0] == "umount");
     let run = run(Fault::Refused(at.unwrap() + 1), "");
@@ -520,7 +525,7 @@ fn what_could_not_be_lowered_is_tried_again_before_the_next_trial() {
 }
 
 #[test]
-fn an_interrupt_lowers_what_stands_and_begins_nothing() {
+fn an_interrupt_tears_down_what_stands_and_begins_nothing() {
     let run = run(Fault::Never, "interrupt b");
     let order = run.order(1);
     let before = order.iter().take_while(|level| **level != "b");
@@ -566,7 +571,7 @@ fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_configuration_is_
     assert_eq!(run.record.complete_rounds(), [1, 2, 3]);
 }
 
-/// One configuration's story from raising to lowering, with so many passes before the trial.
+/// One configuration's story from set-up to tear-down, with so many passes before the trial.
 fn worn_in(level: &str, passes: usize) -> Vec<String> {
     let whole = whole(level);
     let (raised, rest) = whole.split_at(2);
@@ -585,7 +590,7 @@ fn worn_in(level: &str, passes: usize) -> Vec<String> {
 }
 
 #[test]
-fn a_stack_raised_anew_does_passes_until_they_are_steady() {
+fn a_stack_set_up_anew_does_passes_until_they_are_steady() {
     let text = format!("{STUDY}[trial]\nprecondition = \"snia\"\n");
     let run = run_study(&text, Fault::Never, "");
     let orders = [run.order(1), run.order(2)].concat();
@@ -754,10 +759,10 @@ impl Watcher for Nobody {
 }
 
 /// Continues a run at two places, of which `x` is lost after so many replies.
-fn race_at_places(study: &Study, ledger: &Shared, fail: &str, left: usize) -> Reason {
+fn race_at_places(study: &Study, ledger: &SharedLedger, fail: &str, left: usize) -> Reason {
     let (x, _, x_left) = imagined("x", fail, left);
     let (y, _, y_left) = imagined("y", fail, usize::MAX);
-    let race = Race {
+    let race = Coordinator {
         study,
         ledger: ledger.clone(),
         watcher: &Nobody,

@@ -3,50 +3,28 @@
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use base64::Engine as _;
-use hdrhistogram::Histogram;
-use hdrhistogram::serialization::{Serializer, V2DeflateSerializer};
-use stackrace_engine::{Control, Op, OpOutcome, PhaseOutcome, Timing, residency};
+use stackrace_engine::{Control, Op, OpOutcome, PhaseOutcome, residency};
 
-use super::LocalExecutor;
+use super::executor::TrialStart;
+use super::local_executor::LocalExecutor;
+use super::observation::phase_observation;
 use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
-use crate::event::{
-    Counted, Ended, Observation, OperationObservation, PhaseObservation, Settled, ThreadOperation,
-    TimingObservation,
-};
+use crate::event::{Counted, Ended, Observation, Settled};
 use crate::observe::{self, Snapshot};
 use crate::stack::{Site, StandingStack};
 use crate::unit;
 use crate::workload::{Bare, Place, Workload, together};
 
-/// Below this many operations a 99.9th percentile rests on fewer than ten of them.
-const OPERATIONS_FOR_P999: u64 = 10_000;
-
 /// So many files of a trial's data are looked at to tell a cold start from a warm one.
 const RESIDENCY_FILES_MAX: usize = 512;
 
-/// A part of a trial that begins, for the one who watches.
-pub(crate) struct TrialStart<'a> {
-    /// From 1.
-    pub(crate) round: u32,
-    /// Configuration by index.
-    pub(crate) configuration: usize,
-    /// Workload by index; none while a stack is raised.
-    pub(crate) workload: Option<usize>,
-    /// `raise`, `precondition`, `prepare`, `settle`, or the name of the phase, after `pass 3: ` where
-    /// it is a pass of preconditioning.
-    pub(crate) part: &'a str,
-    /// Counts what the phase does; none where nothing is counted.
-    pub(crate) control: Option<Arc<Control>>,
-}
-
-/// One workload on one raised stack.
+/// One workload on one standing stack.
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
     pub(super) executor: &'a LocalExecutor<'a>,
     pub(super) site: &'a Site<'a>,
-    pub(super) raised: &'a StandingStack,
+    pub(super) standing: &'a StandingStack,
     pub(super) round: u32,
     pub(super) position: usize,
     pub(super) configuration: usize,
@@ -123,7 +101,7 @@ impl Trial<'_> {
             }
         }
         let directory = self
-            .raised
+            .standing
             .directory()
             .join(format!(".stackrace-{}", self.workload));
         if let Err(error) = self.executor.host.create_dir(&directory) {
@@ -167,7 +145,7 @@ impl Trial<'_> {
     /// Has every other machine that loads the stack prepare the same workload.
     fn prepare_peers<'a>(&'a self, peers: &mut Vec<PeerPhases<'a>>) -> Result<(), String> {
         let executor = self.executor;
-        for (node, root) in self.raised.others() {
+        for (node, root) in self.standing.others() {
             let host = executor
                 .host
                 .peer(*node)
@@ -200,7 +178,7 @@ impl Trial<'_> {
     ) -> Result<(), Ended> {
         let workload = self.workload();
         let seed = self.seed();
-        let bare = self.raised.bare().map(|bare| Bare {
+        let bare = self.standing.bare().map(|bare| Bare {
             host: self.executor.host,
             devices: &bare.devices,
             pools: &bare.pools,
@@ -233,7 +211,7 @@ impl Trial<'_> {
             if phase == 0 {
                 observation.started_at = clock.today();
             }
-            let before = Snapshot::take(self.raised.devices());
+            let before = Snapshot::take(self.standing.devices());
             let released = others.iter().try_for_each(PeerPhases::start);
             released.map_err(|error| self.elsewhere(&control, error))?;
             let outcome = workload.measure(
@@ -247,7 +225,7 @@ impl Trial<'_> {
                     control: &control,
                 },
             );
-            let after = Snapshot::take(self.raised.devices());
+            let after = Snapshot::take(self.standing.devices());
             let mut counted = before.until(&after);
             let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
             observe::asked_by_workload(&mut counted, read_bytes(&outcome));
@@ -264,7 +242,7 @@ impl Trial<'_> {
             measured.map_err(|error| self.elsewhere(&control, error))?;
         }
         self.all_there(&control)?;
-        observation.counted.line = self.raised.line();
+        observation.counted.line = self.standing.line();
         observation.metrics = workload.evaluate(&outcomes);
         self.add_up(workload, observation, others);
         Ok(())
@@ -313,7 +291,7 @@ impl Trial<'_> {
 
     /// What was measured is of this stack only if all its machines were there until the end.
     fn all_there(&self, control: &Control) -> Result<(), Ended> {
-        let whole = self.raised.is_whole(self.executor.host);
+        let whole = self.standing.is_whole(self.executor.host);
         whole.map_err(|error| self.elsewhere(control, error.to_string()))
     }
 
@@ -332,7 +310,7 @@ impl Trial<'_> {
         self.begins("settle");
         let began = self.executor.clock.now_ns();
         let mut settled = self
-            .raised
+            .standing
             .settle(self.site, policy.drop_caches, policy.remount)
             .map_err(|error| Ended::Failed {
                 error: format!("cannot settle: {error}"),
@@ -396,7 +374,7 @@ impl Trial<'_> {
     /// An error after an interrupt is the interrupt's doing. Where several machines work, it is said
     /// that it was the first.
     pub(super) fn ended(&self, control: &Control, error: String) -> Ended {
-        match self.raised.others().is_empty() {
+        match self.standing.others().is_empty() {
             true => self.elsewhere(control, error),
             false => self.elsewhere(control, format!("node1: {error}")),
         }
@@ -430,156 +408,4 @@ fn first_bytes(hasher: &blake3::Hasher) -> u64 {
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     u64::from_le_bytes(bytes)
-}
-
-pub(super) fn phase_observation(
-    name: &str,
-    outcome: &PhaseOutcome,
-    offered: Option<f64>,
-) -> PhaseObservation {
-    let engine = if outcome.engine_why.is_empty() {
-        outcome.engine.to_owned()
-    } else {
-        format!("{}: {}", outcome.engine, outcome.engine_why)
-    };
-    PhaseObservation {
-        name: name.to_owned(),
-        elapsed_ns: outcome.elapsed_ns,
-        cpu_user_ns: Some(outcome.cpu_user_ns),
-        cpu_system_ns: Some(outcome.cpu_system_ns),
-        engine,
-        clock: if outcome.clock == "tsc" {
-            format!(
-                "tsc, {:.0} ppm off the monotonic clock",
-                outcome.clock_error * 1e6
-            )
-        } else {
-            outcome.clock.to_owned()
-        },
-        depth_achieved: outcome.depth_achieved,
-        offered_per_s: offered,
-        operations: outcome
-            .ops
-            .iter()
-            .filter(|op| op.count > 0)
-            .map(operation)
-            .collect(),
-        slice_ns: outcome.slice_ns,
-        series: outcome
-            .series
-            .iter()
-            .map(|slice| (slice.ops, slice.bytes))
-            .collect(),
-        lateness: outcome.lateness.as_ref().map(timing),
-        // Only an open loop has a schedule to fall behind.
-        unissued: outcome.lateness.as_ref().map(|_| outcome.unissued),
-        threads: outcome
-            .threads
-            .iter()
-            .map(|thread| thread.ops.iter().map(thread_operation).collect())
-            .collect(),
-    }
-}
-
-fn thread_operation(op: &OpOutcome) -> ThreadOperation {
-    ThreadOperation {
-        op: op.op.name().to_owned(),
-        count: op.count,
-        bytes: op.bytes,
-        latency_ns_p50: op.latency.value_at_quantile(0.50),
-        latency_ns_p99: op.latency.value_at_quantile(0.99),
-        latency_ns_max: op.latency.max(),
-    }
-}
-
-fn timing(timing: &Timing) -> TimingObservation {
-    TimingObservation {
-        ns_mean: timing.sum_ns as f64 / timing.histogram.len().max(1) as f64,
-        ns_p50: timing.histogram.value_at_quantile(0.50),
-        ns_p99: timing.histogram.value_at_quantile(0.99),
-        ns_max: timing.histogram.max(),
-        histogram: encode(&timing.histogram),
-    }
-}
-
-fn operation(op: &OpOutcome) -> OperationObservation {
-    let at = |quantile: f64| op.latency.value_at_quantile(quantile);
-    OperationObservation {
-        op: op.op.name().to_owned(),
-        count: op.count,
-        bytes: op.bytes,
-        latency_ns_min: op.latency.min(),
-        latency_ns_mean: op.latency_sum_ns as f64 / op.count.max(1) as f64,
-        latency_ns_p50: at(0.50),
-        latency_ns_p95: at(0.95),
-        latency_ns_p99: at(0.99),
-        latency_ns_p999: (op.count >= OPERATIONS_FOR_P999).then(|| at(0.999)),
-        latency_ns_max: op.latency.max(),
-        histogram: encode(&op.latency),
-        service: op.service.as_ref().map(timing),
-    }
-}
-
-/// HdrHistogram V2, deflated, base64. Writing into memory cannot fail; an empty text would say it
-/// did.
-fn encode(histogram: &Histogram<u64>) -> String {
-    let mut bytes = Vec::new();
-    match V2DeflateSerializer::new().serialize(histogram, &mut bytes) {
-        Ok(_) => base64::engine::general_purpose::STANDARD.encode(bytes),
-        Err(_) => String::new(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use stackrace_engine::spec::{Content, IoEngine, IoTarget, Pacing, Spec, Stop};
-
-    /// An open loop of two threads, or a closed one of one, that does no I/O.
-    fn observed(pacing: Pacing, threads: u32) -> serde_json::Value {
-        let target = IoTarget {
-            path: "none".into(),
-            bytes: 1 << 20,
-        };
-        let spec = Spec {
-            threads,
-            pacing,
-            content: Content::Zero,
-            stop: Stop {
-                ops: Some(100),
-                time_ns: None,
-            },
-            engine: IoEngine::Null,
-            ..Spec::reads(vec![target], 4096)
-        };
-        let outcome = stackrace_engine::run(&spec, &Control::default()).unwrap();
-        let phase = phase_observation("measure", &outcome, None);
-        let json = serde_json::to_value(&phase).unwrap();
-        // What is written is what is read.
-        let read: PhaseObservation = serde_json::from_value(json.clone()).unwrap();
-        assert_eq!(serde_json::to_value(&read).unwrap(), json);
-        json
-    }
-
-    #[test]
-    fn an_open_loop_leaves_its_service_times_and_its_threads() {
-        let open = observed(Pacing::Fixed(100_000.0), 2);
-        assert!(open["operations"][0]["service"]["ns_p99"].is_u64());
-        assert!(open["lateness"]["ns_max"].is_u64());
-        assert_eq!(open["unissued"], 0);
-        let counts: Vec<_> = (0..2)
-            .map(|t| open["threads"][t][0]["count"].clone())
-            .collect();
-        assert_eq!(counts, [50, 50]);
-    }
-
-    /// A closed loop of one thread is recorded as it was before open loops were.
-    #[test]
-    fn a_closed_loop_has_none_of_it() {
-        let closed = observed(Pacing::Closed { think_time_ns: 0 }, 1);
-        for word in ["lateness", "unissued", "threads"] {
-            assert!(closed.get(word).is_none(), "{word}");
-        }
-        assert!(closed["operations"][0].get("service").is_none());
-    }
 }

@@ -5,10 +5,12 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 
-use super::{Broken, Executor, Interrupt, TrialStart, Turn, Turned, Watcher};
+use super::executor::{Broken, Executor, TrialStart, Turned, Watcher};
 use crate::agent::connection::Replies;
+use crate::agent::message::Turn;
 use crate::agent::message::{TurnReply, TurnRequest, WorkerReply, WorkerRequest};
 use crate::event::Event;
+use crate::interrupt::Interrupt;
 use crate::verdict::Verdict;
 
 /// Says to the coordinator what happens.

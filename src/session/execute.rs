@@ -11,7 +11,9 @@ use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::observe;
 use crate::record::{Record, RecordError, Store, run_id};
-use crate::run::{Broken, Executor, Ledger, LocalExecutor, Race, Reason, Shared, Watcher};
+use crate::run::{
+    Broken, Coordinator, Executor, Ledger, LocalExecutor, Reason, SharedLedger, Watcher,
+};
 use crate::study::Study;
 use crate::time::{Clock, SystemClock};
 use crate::verdict::{self, Evidence, Verdict};
@@ -28,7 +30,7 @@ pub(crate) struct FinishedRun {
     /// Where it is kept.
     pub(crate) store: Store,
     /// Everything it recorded.
-    pub(crate) ledger: Shared,
+    pub(crate) ledger: SharedLedger,
     /// What follows from that.
     pub(crate) verdict: Verdict,
     /// Why it ended; or what went wrong after the last result on record, which is kept all the same.
@@ -64,14 +66,14 @@ pub(crate) fn begin(
     store: &Store,
     environment: Vec<Fact>,
     warnings: &[String],
-) -> Result<(Shared, Journal), Failure> {
+) -> Result<(SharedLedger, Journal), Failure> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
     let run = run_id(&clock.today(), entropy());
     let head = head(context, study, &run, environment);
     let (log, line) = store.create_run(head, clock).map_err(unrecorded)?;
     let record = Record::begin(line)
         .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
-    let ledger = Shared::new(Ledger::new(log, store.index(), record));
+    let ledger = SharedLedger::new(Ledger::new(log, store.index(), record));
     let path = store.run_dir(&run).join("journal.jsonl");
     let journal = Journal::create(&path)
         .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
@@ -83,7 +85,7 @@ pub(crate) fn begin(
 }
 
 /// This machine as the run sees it: every command it carries out is on record.
-fn recording_host(context: &Context, ledger: &Shared) -> LocalHost {
+fn recording_host(context: &Context, ledger: &SharedLedger) -> LocalHost {
     let ledger = ledger.clone();
     context.host(Arc::new(move |command| {
         // A log that cannot be written is found out at the next result, which must not be lost;
@@ -100,7 +102,7 @@ pub(super) fn execute(
     context: &Context,
     study: &Study,
     store: &Store,
-    ledger: Shared,
+    ledger: SharedLedger,
     journal: &Journal,
     wipe: &[String],
     observer: &dyn Observer,
@@ -133,7 +135,7 @@ pub(super) fn execute(
 pub(crate) fn watch(
     study: &Study,
     store: &Store,
-    ledger: &Shared,
+    ledger: &SharedLedger,
     observer: &dyn Observer,
 ) -> Box<dyn Watcher> {
     let run = ledger.lock().record().head.run.clone();
@@ -153,11 +155,11 @@ pub(crate) fn watch(
 pub(crate) fn race(
     study: &Study,
     store: &Store,
-    ledger: &Shared,
+    ledger: &SharedLedger,
     watcher: &dyn Watcher,
     executor: &mut dyn Executor,
 ) -> FinishedRun {
-    let race = Race {
+    let race = Coordinator {
         study,
         ledger: ledger.clone(),
         watcher,

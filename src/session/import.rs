@@ -10,7 +10,7 @@ use crate::event::Event;
 use crate::failure::Failure;
 use crate::import::{self, Source};
 use crate::record::{Record, RecordError, Store, run_id};
-use crate::run::{Ledger, Reason, Shared};
+use crate::run::{Ledger, Reason, SharedLedger};
 use crate::time::{Clock, SystemClock};
 use crate::unit;
 use crate::verdict::{self, Evidence};
@@ -45,7 +45,7 @@ pub(crate) fn run(
     let verdict = verdict::judge(&Evidence::of(ledger.record()));
     Ok(FinishedRun {
         store,
-        ledger: Shared::new(ledger),
+        ledger: SharedLedger::new(ledger),
         verdict,
         ended: Ok(Reason::Rounds),
     })

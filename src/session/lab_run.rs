@@ -19,7 +19,7 @@ use crate::lab::image::Image;
 use crate::lab::machine::{self, Accelerator, LabMachine, MachineSite, SCRATCH_DIR};
 use crate::lab::{LabError, fault, system};
 use crate::record::{Record, Store};
-use crate::run::Shared;
+use crate::run::SharedLedger;
 use crate::setting::{Refusal, unknown_word};
 use crate::study::{Provision, SYSTEM, Study, StudyError};
 use crate::unit;
@@ -361,7 +361,7 @@ impl LabRun<'_> {
 }
 
 /// Says in the record that a fault was asked for.
-fn warn(on_record: &OnceLock<Shared>, text: &str) {
+fn warn(on_record: &OnceLock<SharedLedger>, text: &str) {
     // Nothing is on record before the run has begun; a ledger that fails ends the run elsewhere.
     if let Some(ledger) = on_record.get() {
         let text = format!("fault on request: {text}");

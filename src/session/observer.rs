@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::failure::Failure;
 use crate::record::NowFile;
-use crate::run::{Interrupt, Shared, Watcher};
+use crate::run::{Interrupt, SharedLedger, Watcher};
 
 /// Told what a session does. It alone decides what of it is shown, and how.
 pub(crate) trait Observer {
@@ -28,7 +28,7 @@ pub(crate) trait Observer {
 /// A run that begins or goes on.
 pub(crate) struct WatchedRun {
     /// Everything that happened so far, and happens.
-    pub(crate) ledger: Shared,
+    pub(crate) ledger: SharedLedger,
     /// Names of the configurations.
     pub(crate) configurations: Vec<String>,
     /// Names of the workloads.

@@ -14,7 +14,7 @@ use crate::event::Fact;
 use crate::failure::{Failure, FailureKind};
 use crate::journal::Journal;
 use crate::record::Store;
-use crate::run::{Interrupt, RemoteExecutor, RemoteWorker, Shared};
+use crate::run::{Interrupt, RemoteExecutor, RemoteWorker, SharedLedger};
 use crate::study::Study;
 
 /// A place whose worker waits for its first turn.
@@ -129,7 +129,7 @@ pub(super) struct PlacesRun<'a> {
     pub(super) interrupt: &'a Arc<Interrupt>,
     pub(super) observer: &'a dyn Observer,
     /// Filled as soon as the run is on record, for what is to be put on record besides.
-    pub(super) on_record: &'a OnceLock<Shared>,
+    pub(super) on_record: &'a OnceLock<SharedLedger>,
 }
 
 impl PlacesRun<'_> {
@@ -172,7 +172,7 @@ impl PlacesRun<'_> {
         places: &[ReadyPlace],
         stopped: Option<Stopped>,
         warnings: &[String],
-    ) -> Result<(Shared, Journal), Failure> {
+    ) -> Result<(SharedLedger, Journal), Failure> {
         if let Some(stopped) = stopped {
             let (journal, leftovers) = stopped.take_over(self.store)?;
             let ledger = stopped.resumed(self.store, leftovers, self.observer)?;

@@ -8,7 +8,7 @@ use crate::failure::Failure;
 use crate::host::plan::{Fault, Step};
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;
-use crate::plan::{Machine, Plan};
+use crate::plan::{MachineFacts, Plan};
 use crate::stack::{self, Danger, Site, StackError};
 use crate::study::{Configuration, Policy, Study};
 use crate::unit;
@@ -36,7 +36,7 @@ pub(crate) fn plan(context: &Context, study: &Study, here: bool) -> Result<Plan,
         // What this machine lacks, or has, says nothing of another one.
         Plan::of(
             study,
-            &Machine {
+            &MachineFacts {
                 missing: &|| Vec::new(),
                 free_bytes: &|_| None,
                 memory_bytes: None,
@@ -133,11 +133,11 @@ fn commands(
 fn on_this_machine<T>(
     context: &Context,
     study: &Study,
-    with: impl FnOnce(&Machine<'_>) -> T,
+    with: impl FnOnce(&MachineFacts<'_>) -> T,
 ) -> Result<T, Failure> {
     let host = context.host(Arc::new(|_| ()));
     let scratch = context.store_dir()?.join("runs").join("RUN").join("mnt");
-    Ok(with(&Machine {
+    Ok(with(&MachineFacts {
         commands: &|index, configuration| commands(&scratch, &study.policy, index, configuration),
         missing: &|| {
             let stacks = study
@@ -171,7 +171,7 @@ pub(super) fn check_machine(context: &Context, study: &Study) -> Result<(), Fail
                 .peer(node)
                 .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
             let scratch = peer.own_scratch().unwrap_or(machine.scratch);
-            let there = Machine {
+            let there = MachineFacts {
                 free_bytes: &|path| free_bytes(peer, path),
                 scratch,
                 ..*machine
@@ -185,7 +185,7 @@ pub(super) fn check_machine(context: &Context, study: &Study) -> Result<(), Fail
 /// Refuses a study that needs more room than there is on a machine of its stacks.
 fn check_room(
     study: &Study,
-    machine: &Machine<'_>,
+    machine: &MachineFacts<'_>,
     node: usize,
     called: &str,
 ) -> Result<(), Failure> {

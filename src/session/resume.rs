@@ -13,7 +13,7 @@ use crate::failure::Failure;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::record::{Log, Record, RecordError, Store};
-use crate::run::{Ledger, Shared};
+use crate::run::{Ledger, SharedLedger};
 use crate::stack;
 use crate::study::Study;
 use crate::time::{Clock, SystemClock};
@@ -89,10 +89,10 @@ impl Stopped {
         store: &Store,
         leftovers: usize,
         observer: &dyn Observer,
-    ) -> Result<Shared, Failure> {
+    ) -> Result<SharedLedger, Failure> {
         let run = self.record.head.run.clone();
         let rounds = self.record.complete_rounds().len();
-        let ledger = Shared::new(Ledger::new(self.log, store.index(), self.record));
+        let ledger = SharedLedger::new(Ledger::new(self.log, store.index(), self.record));
         let resumed = Event::RunResumed {
             stackrace: env!("CARGO_PKG_VERSION").to_owned(),
             rounds: u32::try_from(rounds).unwrap_or(u32::MAX),

@@ -9,18 +9,18 @@ use crate::workload::{Workload, together};
 
 use super::aligned;
 use super::design::{Configuration, Factor, Kinds};
-use super::entry::Entry;
+use super::entry::StudyEntry;
 use super::error::ERRORS_MAX;
 
 /// A refusal and the levels that brought it about.
-pub(super) type Finding = (Refusal, Vec<(Span, String)>);
+pub(super) type LevelRefusal = (Refusal, Vec<(Span, String)>);
 
 /// The setting that says how much one operation does.
 const BLOCK_SIZE: &str = "block-size";
 
 /// A `[[workload]]` as written.
 pub(super) struct WorkloadEntry {
-    pub(super) entry: Entry,
+    pub(super) entry: StudyEntry,
     /// Kind of workload, the same in every configuration.
     pub(super) kind: String,
     pub(super) name: String,
@@ -28,23 +28,23 @@ pub(super) struct WorkloadEntry {
 }
 
 /// What builds the configurations of one study, and what it finds on the way.
-pub(super) struct Builder<'a> {
+pub(super) struct ConfigurationBuilder<'a> {
     kinds: &'a Kinds<'a>,
     factors: &'a [Factor],
-    stack: &'a [Entry],
+    stack: &'a [StudyEntry],
     workloads: &'a [WorkloadEntry],
     /// Whether every layer could be read: how they fit is only then a question.
     pub(super) stack_whole: bool,
-    findings: Vec<Finding>,
+    findings: Vec<LevelRefusal>,
     /// Places and messages already found: the same mistake in a thousand configurations is one.
     seen: HashSet<(Option<Span>, String)>,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> ConfigurationBuilder<'a> {
     pub(super) fn new(
         kinds: &'a Kinds<'a>,
         factors: &'a [Factor],
-        stack: &'a [Entry],
+        stack: &'a [StudyEntry],
         workloads: &'a [WorkloadEntry],
     ) -> Self {
         Self {
@@ -99,12 +99,12 @@ impl<'a> Builder<'a> {
     }
 
     /// What was wrong, in the order it was found.
-    pub(super) fn findings(self) -> Vec<Finding> {
+    pub(super) fn findings(self) -> Vec<LevelRefusal> {
         self.findings
     }
 
     fn stack(&mut self, levels: &[usize], name: &str) -> Option<Stack> {
-        let entries: Vec<&Entry> = self
+        let entries: Vec<&StudyEntry> = self
             .stack
             .iter()
             .filter(|entry| entry.when.holds(levels))
@@ -168,7 +168,7 @@ impl<'a> Builder<'a> {
         }
     }
 
-    fn layer(&mut self, entry: &Entry, levels: &[usize]) -> Option<Box<dyn Layer>> {
+    fn layer(&mut self, entry: &StudyEntry, levels: &[usize]) -> Option<Box<dyn Layer>> {
         let name = entry.kind_in(self.factors, levels);
         let Some(kind) = self.kinds.layers.iter().find(|kind| kind.name == name) else {
             let refusal = unknown_word(
@@ -199,7 +199,7 @@ impl<'a> Builder<'a> {
 
     fn parsed<T>(
         &mut self,
-        entry: &Entry,
+        entry: &StudyEntry,
         levels: &[usize],
         docs: &'static [SettingDoc],
         parse: impl Fn(&Settings) -> Result<T, Refusal>,

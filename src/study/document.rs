@@ -18,11 +18,11 @@ pub(super) struct Field {
 /// Something written, and where.
 pub(super) struct Item {
     pub(super) span: Span,
-    pub(super) node: Node,
+    pub(super) node: ItemKind,
 }
 
 /// What can be written.
-pub(super) enum Node {
+pub(super) enum ItemKind {
     /// A text, a number or a flag.
     Value(Value),
     /// `[…]`, `[[…]]`.
@@ -68,21 +68,21 @@ fn fields(table: &DeTable<'_>) -> Vec<Field> {
 
 fn item(value: &Spanned<DeValue<'_>>) -> Item {
     let node = match value.get_ref() {
-        DeValue::String(text) => Node::Value(Value::Text(text.to_string())),
+        DeValue::String(text) => ItemKind::Value(Value::Text(text.to_string())),
         DeValue::Integer(number) => i64::from_str_radix(number.as_str(), number.radix())
-            .map_or(Node::Unusable("a number beyond 64 bits"), |number| {
-                Node::Value(Value::Integer(number))
+            .map_or(ItemKind::Unusable("a number beyond 64 bits"), |number| {
+                ItemKind::Value(Value::Integer(number))
             }),
         DeValue::Float(number) => number
             .as_str()
             .parse()
-            .map_or(Node::Unusable("no number"), |number| {
-                Node::Value(Value::Float(number))
+            .map_or(ItemKind::Unusable("no number"), |number| {
+                ItemKind::Value(Value::Float(number))
             }),
-        DeValue::Boolean(flag) => Node::Value(Value::Flag(*flag)),
-        DeValue::Datetime(_) => Node::Unusable("a date or a time of day"),
-        DeValue::Array(items) => Node::List(items.iter().map(item).collect()),
-        DeValue::Table(table) => Node::Table(fields(table)),
+        DeValue::Boolean(flag) => ItemKind::Value(Value::Flag(*flag)),
+        DeValue::Datetime(_) => ItemKind::Unusable("a date or a time of day"),
+        DeValue::Array(items) => ItemKind::List(items.iter().map(item).collect()),
+        DeValue::Table(table) => ItemKind::Table(fields(table)),
     };
     Item {
         span: value.span(),
@@ -94,10 +94,10 @@ impl Item {
     /// What it is, for a message.
     pub(super) fn what(&self) -> &'static str {
         match &self.node {
-            Node::Value(value) => value.what(),
-            Node::List(_) => "a list",
-            Node::Table(_) => "a table",
-            Node::Unusable(what) => what,
+            ItemKind::Value(value) => value.what(),
+            ItemKind::List(_) => "a list",
+            ItemKind::Table(_) => "a table",
+            ItemKind::Unusable(what) => what,
         }
     }
 
@@ -107,12 +107,12 @@ impl Item {
     /// The table or the unusable thing in it.
     pub(super) fn value(&self) -> Result<Value, Refusal> {
         match &self.node {
-            Node::Value(value) => Ok(value.clone()),
-            Node::List(items) => {
+            ItemKind::Value(value) => Ok(value.clone()),
+            ItemKind::List(items) => {
                 let values: Result<Vec<Value>, Refusal> = items.iter().map(Self::value).collect();
                 values.map(Value::List)
             }
-            Node::Table(_) | Node::Unusable(_) => Err(Refusal::at(
+            ItemKind::Table(_) | ItemKind::Unusable(_) => Err(Refusal::at(
                 &self.span,
                 format!("a value is meant here, not {}", self.what()),
                 "write a text, a number, true, false, or a list of these",
@@ -126,7 +126,7 @@ impl Item {
     /// It is no table.
     pub(super) fn table(&self, owner: &str, example: &str) -> Result<&[Field], Refusal> {
         match &self.node {
-            Node::Table(fields) => Ok(fields),
+            ItemKind::Table(fields) => Ok(fields),
             _ => Err(Refusal::at(
                 &self.span,
                 format!("{owner} is a table, not {}", self.what()),

@@ -4,7 +4,7 @@
 use crate::setting::{Refusal, Setting, SettingDoc, Settings, Span, Value};
 
 use super::design::Factor;
-use super::document::{self, Field, Item, Node};
+use super::document::{self, Field, Item, ItemKind};
 use super::factor::Selection;
 use super::placeholder::Template;
 
@@ -12,7 +12,7 @@ use super::placeholder::Template;
 const FILLED_MAX: usize = 8192;
 
 /// What was written, its placeholders known to name factors.
-pub(super) struct Entry {
+pub(super) struct StudyEntry {
     /// Configurations it applies to.
     pub(super) when: Selection,
     /// The kind, possibly with placeholders.
@@ -33,7 +33,7 @@ pub(super) fn tables<'a>(
     item: &'a Item,
     refusals: &mut Vec<Refusal>,
 ) -> Vec<(&'a Span, &'a [Field])> {
-    let Node::List(items) = &item.node else {
+    let ItemKind::List(items) = &item.node else {
         refusals.push(Refusal::at(
             &item.span,
             format!("{name} is a list of tables, not {}", item.what()),
@@ -62,7 +62,7 @@ pub(super) fn read(
     when: Selection,
     factors: &[Factor],
     refusals: &mut Vec<Refusal>,
-) -> Option<Entry> {
+) -> Option<StudyEntry> {
     let field = match kinds {
         [field] => field,
         [] => {
@@ -114,7 +114,7 @@ pub(super) fn read(
         ));
         return None;
     }
-    (templates.len() == table.len()).then(|| Entry {
+    (templates.len() == table.len()).then(|| StudyEntry {
         when,
         kind,
         kind_span: field.name_span.clone(),
@@ -129,7 +129,7 @@ pub(super) fn keep<T>(result: Result<T, Refusal>, refusals: &mut Vec<Refusal>) -
     result.map_err(|refusal| refusals.push(refusal)).ok()
 }
 
-impl Entry {
+impl StudyEntry {
     /// The kind in one configuration.
     pub(super) fn kind_in(&self, factors: &[Factor], levels: &[usize]) -> String {
         self.kind.fill(factors, levels).as_words()

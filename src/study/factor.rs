@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::setting::{Refusal, Span, Value, listed, unknown_word};
 
 use super::design::{Factor, Level};
-use super::document::{Field, Item, Node};
+use super::document::{Field, Item, ItemKind};
 
 /// Factors a study may have: as many of two levels would make far more configurations than it may have.
 const FACTORS_MAX: usize = 64;
@@ -14,7 +14,7 @@ const NAME_MAX: usize = 4096;
 
 /// Configurations a study may have. A round tries them all: more is a slip of the pen, and it must be
 /// refused before memory is spent on it.
-pub(super) const TREATMENTS_MAX: usize = 4096;
+pub(super) const CONFIGURATIONS_MAX: usize = 4096;
 
 /// Layers and workloads of all configurations together: each is made and checked.
 const PARTS_MAX: usize = 65_536;
@@ -64,7 +64,7 @@ fn factor(text: &str, field: &Field, refusals: &mut Vec<Refusal>) -> Factor {
             "use letters, digits and hyphens",
         ));
     }
-    let Node::List(items) = &field.item.node else {
+    let ItemKind::List(items) = &field.item.node else {
         refusals.push(Refusal::at(
             &field.item.span,
             format!(
@@ -83,14 +83,14 @@ fn factor(text: &str, field: &Field, refusals: &mut Vec<Refusal>) -> Factor {
             format!("write {} = [\"one level\", \"another\"]", field.name),
         ));
     }
-    if let Some(item) = items.get(TREATMENTS_MAX) {
+    if let Some(item) = items.get(CONFIGURATIONS_MAX) {
         refusals.push(Refusal::at(
             &item.span,
-            format!("a factor has at most {TREATMENTS_MAX} levels"),
+            format!("a factor has at most {CONFIGURATIONS_MAX} levels"),
             "take out levels",
         ));
     }
-    for item in items.iter().take(TREATMENTS_MAX) {
+    for item in items.iter().take(CONFIGURATIONS_MAX) {
         match level(text, item, refusals) {
             Ok(level) => add_level(&mut factor, level, refusals),
             Err(refusal) => refusals.push(refusal),
@@ -120,7 +120,7 @@ fn add_level(factor: &mut Factor, level: Level, refusals: &mut Vec<Refusal>) {
 }
 
 fn level(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> Result<Level, Refusal> {
-    let Node::Table(fields) = &item.node else {
+    let ItemKind::Table(fields) = &item.node else {
         return plain_level(text, item, None);
     };
     for field in fields {
@@ -143,7 +143,7 @@ fn level(text: &str, item: &Item, refusals: &mut Vec<Refusal>) -> Result<Level, 
         ));
     };
     match &label.item.node {
-        Node::Value(Value::Text(label)) if !label.trim().is_empty() => {
+        ItemKind::Value(Value::Text(label)) if !label.trim().is_empty() => {
             plain_level(text, &value.item, Some(label.clone()))
         }
         _ => Err(Refusal::at(
@@ -254,7 +254,7 @@ fn chosen(factor: &Factor, item: &Item) -> Result<Vec<usize>, Refusal> {
         return Ok(Vec::new());
     }
     match &item.node {
-        Node::List(items) => {
+        ItemKind::List(items) => {
             // A list may itself be a level.
             if let Ok(index) = chosen_level(factor, item) {
                 return Ok(vec![index]);
@@ -311,7 +311,7 @@ pub(super) fn combinations(
     let count = factors.iter().fold(1_usize, |count, factor| {
         count.saturating_mul(factor.levels.len())
     });
-    if count > TREATMENTS_MAX {
+    if count > CONFIGURATIONS_MAX {
         let counts: Vec<String> = factors
             .iter()
             .map(|factor| format!("{} {}", factor.levels.len(), factor.name))
@@ -319,7 +319,7 @@ pub(super) fn combinations(
         return Err(Refusal {
             span: span.cloned(),
             message: format!(
-                "the factors make {count} combinations ({}); a study has at most {TREATMENTS_MAX}",
+                "the factors make {count} combinations ({}); a study has at most {CONFIGURATIONS_MAX}",
                 counts.join(" x ")
             ),
             help: "take out levels, or ask two smaller questions".to_owned(),

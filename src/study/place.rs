@@ -7,7 +7,7 @@
 use std::path::Path;
 
 use super::design::{Factor, Study};
-use super::document::{self, Field, Node};
+use super::document::{self, Field, ItemKind};
 use super::error::StudyError;
 
 use crate::setting::{Refusal, Value};
@@ -52,7 +52,7 @@ pub(crate) fn in_places(text: &[u8], factor: &str, places: &[String]) -> Vec<u8>
     let fields = document::read(&text).unwrap_or_default();
     let factors = fields.iter().find(|field| field.name == "factors");
     let table: &[Field] = match factors.map(|field| &field.item.node) {
-        Some(Node::Table(table)) => table,
+        Some(ItemKind::Table(table)) => table,
         _ => &[],
     };
     let (span, new) = match (

@@ -16,14 +16,14 @@ pub(super) enum Template {
     /// The level of one factor.
     Level(usize),
     /// Text and levels in turn.
-    Text(Vec<Part>),
+    Text(Vec<TemplatePart>),
     /// A list; a level that is a list becomes several elements of it.
     List(Vec<Template>),
 }
 
 /// A piece of a text.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Part {
+pub(super) enum TemplatePart {
     /// As written.
     Literal(String),
     /// The level of one factor, written out.
@@ -40,8 +40,8 @@ impl Template {
             Value::Text(text) if text.contains(['{', '}']) => {
                 let parts = parts(text, span, factors)?;
                 Ok(match parts.as_slice() {
-                    [Part::Level(factor)] => Self::Level(*factor),
-                    [Part::Literal(text)] => Self::Plain(Value::Text(text.clone())),
+                    [TemplatePart::Level(factor)] => Self::Level(*factor),
+                    [TemplatePart::Literal(text)] => Self::Plain(Value::Text(text.clone())),
                     _ => Self::Text(parts),
                 })
             }
@@ -68,8 +68,8 @@ impl Template {
                 parts
                     .iter()
                     .map(|part| match part {
-                        Part::Literal(text) => text.clone(),
-                        Part::Level(factor) => level(*factor).as_words(),
+                        TemplatePart::Literal(text) => text.clone(),
+                        TemplatePart::Level(factor) => level(*factor).as_words(),
                     })
                     .collect(),
             ),
@@ -98,8 +98,8 @@ impl Template {
             Self::Text(parts) => parts
                 .iter()
                 .map(|part| match part {
-                    Part::Literal(text) => text.len(),
-                    Part::Level(factor) => level(*factor),
+                    TemplatePart::Literal(text) => text.len(),
+                    TemplatePart::Level(factor) => level(*factor),
                 })
                 .sum(),
             Self::List(list) => list
@@ -117,8 +117,8 @@ impl Template {
             Self::Text(parts) => parts
                 .iter()
                 .filter_map(|part| match part {
-                    Part::Literal(_) => None,
-                    Part::Level(factor) => Some(*factor),
+                    TemplatePart::Literal(_) => None,
+                    TemplatePart::Level(factor) => Some(*factor),
                 })
                 .collect(),
             Self::List(list) => list.iter().flat_map(Self::factors).collect(),
@@ -126,7 +126,7 @@ impl Template {
     }
 }
 
-fn parts(text: &str, span: &Span, factors: &[Factor]) -> Result<Vec<Part>, Refusal> {
+fn parts(text: &str, span: &Span, factors: &[Factor]) -> Result<Vec<TemplatePart>, Refusal> {
     let mut parts = Vec::new();
     let mut literal = String::new();
     let mut rest = text;
@@ -151,14 +151,18 @@ fn parts(text: &str, span: &Span, factors: &[Factor]) -> Result<Vec<Part>, Refus
             ));
         };
         if !literal.is_empty() {
-            parts.push(Part::Literal(std::mem::take(&mut literal)));
+            parts.push(TemplatePart::Literal(std::mem::take(&mut literal)));
         }
-        parts.push(Part::Level(find_factor(factors, &after[..end], span)?));
+        parts.push(TemplatePart::Level(find_factor(
+            factors,
+            &after[..end],
+            span,
+        )?));
         rest = &after[end + 1..];
     }
     literal.push_str(rest);
     if !literal.is_empty() || parts.is_empty() {
-        parts.push(Part::Literal(literal));
+        parts.push(TemplatePart::Literal(literal));
     }
     Ok(parts)
 }

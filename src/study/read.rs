@@ -8,11 +8,11 @@ use crate::event::Decide;
 use crate::setting::{Refusal, SettingDoc, Settings, Span, unknown_word};
 use crate::unit;
 
-use super::configuration::{Builder, Finding, WorkloadEntry};
+use super::configuration::{ConfigurationBuilder, LevelRefusal, WorkloadEntry};
 use super::decide;
 use super::design::{Factor, Kinds, Policy, Study};
 use super::document::{self, Field};
-use super::entry::{self, Entry, keep};
+use super::entry::{self, StudyEntry, keep};
 use super::error::{ERRORS_MAX, StudyError};
 use super::factor::{self, Selection};
 use super::place;
@@ -99,7 +99,7 @@ struct Reader<'a> {
 }
 
 impl<'a> Reader<'a> {
-    fn read(name: &str, text: &str, kinds: &Kinds<'_>) -> Result<Study, Vec<Finding>> {
+    fn read(name: &str, text: &str, kinds: &Kinds<'_>) -> Result<Study, Vec<LevelRefusal>> {
         let mut fields = document::read(text).map_err(plain)?;
         let mut refusals = Vec::new();
         size::replace(&mut fields, &mut refusals);
@@ -127,7 +127,7 @@ impl<'a> Reader<'a> {
             None
         };
         // Entries are checked in every configuration even where something else is wrong already.
-        let mut builder = Builder::new(kinds, &factors, &stack, &workloads);
+        let mut builder = ConfigurationBuilder::new(kinds, &factors, &stack, &workloads);
         builder.stack_whole = stack_whole;
         let (mut configurations, mut heads) = (Vec::new(), Vec::new());
         if let Some(combinations) = &combinations {
@@ -220,7 +220,7 @@ impl<'a> Reader<'a> {
         excluded
     }
 
-    fn stack(&mut self, factors: &[Factor]) -> Vec<Entry> {
+    fn stack(&mut self, factors: &[Factor]) -> Vec<StudyEntry> {
         let Some(field) = self.field("stack") else {
             self.refusals.push(Refusal {
                 span: None,
@@ -360,7 +360,7 @@ impl<'a> Reader<'a> {
         ))
     }
 
-    fn workload_kind(&self, entry: &Entry, kinds: &[&Field]) -> Result<String, Refusal> {
+    fn workload_kind(&self, entry: &StudyEntry, kinds: &[&Field]) -> Result<String, Refusal> {
         let Template::Plain(_) = entry.kind else {
             return Err(Refusal::at(
                 &entry.kind_span,
@@ -463,11 +463,11 @@ impl<'a> Reader<'a> {
     }
 
     /// A factor nothing depends on would compare a storage with itself under two names.
-    fn all_used(&mut self, factors: &[Factor], stack: &[Entry], workloads: &[WorkloadEntry]) {
+    fn all_used(&mut self, factors: &[Factor], stack: &[StudyEntry], workloads: &[WorkloadEntry]) {
         let entries = stack
             .iter()
             .chain(workloads.iter().map(|workload| &workload.entry));
-        let used: HashSet<usize> = entries.flat_map(Entry::factors).collect();
+        let used: HashSet<usize> = entries.flat_map(StudyEntry::factors).collect();
         if !self.refusals.is_empty() {
             // An entry that could not be read may be the one that uses it.
             return;
@@ -487,7 +487,12 @@ impl<'a> Reader<'a> {
     }
 
     /// A level without a configuration, or a layer without one, is a slip in `when` or `[[exclude]]`.
-    fn all_present(&mut self, factors: &[Factor], stack: &[Entry], combinations: &[Vec<usize>]) {
+    fn all_present(
+        &mut self,
+        factors: &[Factor],
+        stack: &[StudyEntry],
+        combinations: &[Vec<usize>],
+    ) {
         for (index, factor) in factors.iter().enumerate() {
             for (number, level) in factor.levels.iter().enumerate() {
                 if !combinations.iter().any(|levels| levels[index] == number) {
@@ -521,7 +526,7 @@ struct Top {
     seed: Option<u64>,
 }
 
-fn plain(refusals: Vec<Refusal>) -> Vec<Finding> {
+fn plain(refusals: Vec<Refusal>) -> Vec<LevelRefusal> {
     refusals
         .into_iter()
         .map(|refusal| (refusal, Vec::new()))

@@ -32,41 +32,8 @@ pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
             "items": choice,
         }),
     );
-    let layers = kinds
-        .layers
-        .iter()
-        .map(|kind| (kind.name, kind.summary, kind.settings));
-    let mut layer = entry(layers);
-    layer.insert("when".to_owned(), choice);
-    properties.insert(
-        "stack".to_owned(),
-        json!({
-            "type": "array",
-            "minItems": 1,
-            "description": "The layers, from the bottom up.",
-            "items": {
-                "type": "object",
-                "properties": layer,
-                "patternProperties": { "\\{": { "type": "object" } },
-                "additionalProperties": false,
-            },
-        }),
-    );
-    let workloads = kinds
-        .workloads
-        .iter()
-        .map(|kind| (kind.name, kind.summary, kind.settings));
-    let mut workload = entry(workloads);
-    workload.extend(words(WORKLOAD_DOCS, Placeholders::No));
-    properties.insert(
-        "workload".to_owned(),
-        json!({
-            "type": "array",
-            "minItems": 1,
-            "description": "What every configuration goes through, in order.",
-            "items": { "type": "object", "properties": workload, "additionalProperties": false },
-        }),
-    );
+    properties.insert("stack".to_owned(), stack(kinds, choice));
+    properties.insert("workload".to_owned(), workload(kinds));
     let asked = "What is asked, and when to stop.";
     properties.insert(
         "decide".to_owned(),
@@ -81,6 +48,36 @@ pub(crate) fn schema(kinds: &Kinds<'_>) -> Value {
         "properties": properties,
         "required": ["stack", "workload"],
         "additionalProperties": false,
+    })
+}
+
+fn stack(kinds: &Kinds<'_>, choice: Value) -> Value {
+    let layers = kinds.layers.iter();
+    let mut layer = entry(layers.map(|kind| (kind.name, kind.summary, kind.settings)));
+    layer.insert("when".to_owned(), choice);
+    json!({
+        "type": "array",
+        "minItems": 1,
+        "description": "The layers, from the bottom up.",
+        "items": {
+            "type": "object",
+            "properties": layer,
+            // A factor may vary the kind of layer: `"{filesystem}" = {}`.
+            "patternProperties": { "\\{": { "type": "object" } },
+            "additionalProperties": false,
+        },
+    })
+}
+
+fn workload(kinds: &Kinds<'_>) -> Value {
+    let workloads = kinds.workloads.iter();
+    let mut workload = entry(workloads.map(|kind| (kind.name, kind.summary, kind.settings)));
+    workload.extend(words(WORKLOAD_DOCS, Placeholders::No));
+    json!({
+        "type": "array",
+        "minItems": 1,
+        "description": "What every configuration goes through, in order.",
+        "items": { "type": "object", "properties": workload, "additionalProperties": false },
     })
 }
 

@@ -3,7 +3,7 @@
 //! `[sizes] data = { scaled = "512 MiB", full = "16 GiB" }` makes `"{data}"` one of the two. They
 //! are replaced before anything else is read, so that the rest of the program knows no sizes.
 
-use super::document::{Field, Item, Node};
+use super::document::{Field, Item, ItemKind};
 use crate::setting::{Refusal, Value};
 
 /// Tables in which sizes are replaced.
@@ -29,7 +29,7 @@ pub(crate) fn full_size(text: &[u8]) -> Vec<u8> {
 pub(super) fn replace(fields: &mut [Field], refusals: &mut Vec<Refusal>) {
     let full = fields.iter().any(|field| {
         field.name == "scale"
-            && matches!(&field.item.node, Node::Value(Value::Text(word)) if word == FULL)
+            && matches!(&field.item.node, ItemKind::Value(Value::Text(word)) if word == FULL)
     });
     let Some(at) = fields.iter().position(|field| field.name == "sizes") else {
         if let Some(field) = fields.iter().find(|field| field.name == "scale" && full) {
@@ -43,7 +43,7 @@ pub(super) fn replace(fields: &mut [Field], refusals: &mut Vec<Refusal>) {
     };
     let named = |name: &str| fields.iter().find(|field| field.name == name);
     let factors = named("factors").map_or(&[][..], |field| match &field.item.node {
-        Node::Table(factors) => factors,
+        ItemKind::Table(factors) => factors,
         _ => &[],
     });
     let mut sizes = Vec::new();
@@ -104,7 +104,7 @@ fn chosen(field: &Field, full: bool) -> Result<Value, Refusal> {
 
 fn walk(item: &mut Item, sizes: &mut [(String, Value, bool)]) {
     match &mut item.node {
-        Node::Value(value) => {
+        ItemKind::Value(value) => {
             let size = sizes
                 .iter_mut()
                 .find(|(name, _, _)| matches!(value, Value::Text(text) if text == name));
@@ -113,10 +113,10 @@ fn walk(item: &mut Item, sizes: &mut [(String, Value, bool)]) {
                 *used = true;
             }
         }
-        Node::List(items) => items.iter_mut().for_each(|item| walk(item, sizes)),
-        Node::Table(fields) => fields
+        ItemKind::List(items) => items.iter_mut().for_each(|item| walk(item, sizes)),
+        ItemKind::Table(fields) => fields
             .iter_mut()
             .for_each(|field| walk(&mut field.item, sizes)),
-        Node::Unusable(_) => {}
+        ItemKind::Unusable(_) => {}
     }
 }

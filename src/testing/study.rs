@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::plan::{Machine, Plan, order};
+use crate::plan::{MachineFacts, Plan, order};
 use crate::study::{self, Kinds, Study};
 
 /// Most configurations that are also planned: a plan's cost grows with them, a check's must not.
@@ -74,7 +74,7 @@ fn taken(study: &Study, data: &[u8]) {
 }
 
 fn planned(study: &Study) {
-    let machine = Machine {
+    let machine = MachineFacts {
         commands: &|_, _| Ok(vec!["true".to_owned()]),
         missing: &|| Vec::new(),
         free_bytes: &|_| Some(1 << 40),

@@ -9,14 +9,14 @@ use crate::lab::system;
 
 /// `stackrace lab`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct Lab {
+pub(crate) struct Lab {
     #[command(subcommand)]
-    pub(in crate::cli) verb: LabVerb,
+    pub(crate) verb: LabVerb,
 }
 
 /// What to do with the lab.
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum LabVerb {
+pub(crate) enum LabVerb {
     /// Build the image guests are made of from the distribution's packages; as root, some minutes, once
     Build {
         /// Of this operating system: debian-13 (Linux 6.12, OpenZFS 2.3) or debian-12 (Linux 6.1,
@@ -49,31 +49,31 @@ pub(in crate::cli) enum LabVerb {
 
 /// `stackrace lab mount-afp`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct MountAfp {
+pub(crate) struct MountAfp {
     /// Address and port
-    pub(in crate::cli) server: SocketAddr,
+    pub(crate) server: SocketAddr,
     /// Name of the volume
-    pub(in crate::cli) volume: String,
+    pub(crate) volume: String,
     /// Directory to mount it at
-    pub(in crate::cli) point: PathBuf,
+    pub(crate) point: PathBuf,
     /// Serve it until it is unmounted, instead of starting a process that does
     #[arg(long)]
-    pub(in crate::cli) serve: bool,
+    pub(crate) serve: bool,
 }
 
 /// `stackrace lab fault`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LabFault {
+pub(crate) struct LabFault {
     /// The machine, where several run: its system, or as the refusal names it
     #[arg(long, value_name = "MACHINE", global = true)]
-    pub(in crate::cli) machine: Option<String>,
+    pub(crate) machine: Option<String>,
     #[command(subcommand)]
-    pub(in crate::cli) what: FaultVerb,
+    pub(crate) what: FaultVerb,
 }
 
 /// What may happen to a machine.
 #[derive(Debug, Subcommand)]
-pub(in crate::cli) enum FaultVerb {
+pub(crate) enum FaultVerb {
     /// Cut the power of a guest, or let it come back: what was not written is lost, its disks are kept
     Power {
         /// The guest: 1 is node1
@@ -107,7 +107,7 @@ pub(in crate::cli) enum FaultVerb {
 
 /// What may happen to the power of a guest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum PowerWord {
+pub(crate) enum PowerWord {
     /// It is gone
     Cut,
     /// It is back, and the guest starts
@@ -116,7 +116,7 @@ pub(in crate::cli) enum PowerWord {
 
 /// What may happen to a link.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum LinkWord {
+pub(crate) enum LinkWord {
     /// Nothing gets through
     Cut,
     /// Everything gets through
@@ -125,7 +125,7 @@ pub(in crate::cli) enum LinkWord {
 
 /// What may happen to a disk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(in crate::cli) enum DiskWord {
+pub(crate) enum DiskWord {
     /// The guest has it no more
     Pull,
     /// Reads, writes and flushes fail with an I/O error
@@ -136,23 +136,23 @@ pub(in crate::cli) enum DiskWord {
 
 /// `stackrace lab shell`.
 #[derive(Debug, Args)]
-pub(in crate::cli) struct LabShell {
+pub(crate) struct LabShell {
     /// Operating system of the guests: debian-13 or debian-12
     #[arg(long, value_name = "NAME", default_value = system::DEFAULT)]
-    pub(in crate::cli) system: String,
+    pub(crate) system: String,
     /// So many guests, node1, node2 …, on a network of their own; the shell is in node1
     #[arg(long, value_name = "N", default_value_t = 1)]
-    pub(in crate::cli) nodes: usize,
+    pub(crate) nodes: usize,
     /// A disk of this size for each guest; may be repeated
     #[arg(long = "disk", value_name = "BYTES")]
-    pub(in crate::cli) disks: Vec<String>,
+    pub(crate) disks: Vec<String>,
     /// Logical and physical sector of the disks
     #[arg(long, value_name = "BYTES/BYTES", default_value = "512/512")]
-    pub(in crate::cli) sectors: String,
+    pub(crate) sectors: String,
     /// Memory of each guest
     #[arg(long, value_name = "BYTES", default_value = "1 GiB")]
-    pub(in crate::cli) memory: String,
+    pub(crate) memory: String,
     /// Run this in node1 instead, and print what it prints
     #[arg(last = true, value_name = "COMMAND")]
-    pub(in crate::cli) command: Vec<std::ffi::OsString>,
+    pub(crate) command: Vec<std::ffi::OsString>,
 }

@@ -25,9 +25,9 @@ pub(super) struct Doing {
     pub(super) round: u32,
     /// Configuration by index.
     pub(super) configuration: usize,
-    /// Workload by index; none while a stack is raised.
+    /// Workload by index; none while a stack is set up.
     pub(super) workload: Option<usize>,
-    /// `raise`, `prepare`, `settle`, or the name of the phase.
+    /// `set up`, `prepare`, `settle`, or the name of the phase.
     pub(super) part: String,
     control: Option<Arc<Control>>,
     began_ns: u64,

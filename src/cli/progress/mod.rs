@@ -19,7 +19,7 @@ use self::doing::Doing;
 use super::terminal::error;
 use crate::record::{Now, NowFile};
 use crate::report::{self, Standings};
-use crate::run::{Shared, TrialStart, Watcher};
+use crate::run::{SharedLedger, TrialStart, Watcher};
 use crate::session::WatchedRun;
 use crate::time::{Clock, SystemClock};
 use crate::unit;
@@ -30,7 +30,7 @@ const TICK: Duration = Duration::from_millis(250);
 
 /// Draws a run.
 pub(super) struct Progress {
-    ledger: Shared,
+    ledger: SharedLedger,
     configurations: Vec<String>,
     time_max_s: f64,
     quiet: bool,
@@ -40,7 +40,7 @@ pub(super) struct Progress {
     ticker: Option<JoinHandle<()>>,
 }
 
-/// Shared with the thread that looks.
+/// SharedLedger with the thread that looks.
 struct Watched {
     bar: ProgressBar,
     workloads: Vec<String>,

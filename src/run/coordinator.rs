@@ -1,0 +1,236 @@
+//! The loop of a run: it draws the order of each round, checks the results, and says when to stop.
+
+use stackrace_stats::Looks;
+
+use super::executor::{Broken, Executor, Turned, Watcher};
+use super::ledger::SharedLedger;
+use crate::agent::message::Turn;
+use crate::event::{Ended, Event};
+use crate::plan;
+use crate::study::Study;
+use crate::unit;
+use crate::verdict::{self, Evidence, State};
+
+/// Why an execution ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reason {
+    /// What was asked is answered.
+    Decided,
+    /// All rounds the study allows are done.
+    Rounds,
+    /// Another round, or the rounds up to the next check, would end too late.
+    Time,
+    /// The user stopped it.
+    Interrupted,
+    /// Too few configurations are left to compare, or the record cannot be written.
+    Failed,
+    /// The connection to a worker is lost.
+    Lost,
+}
+
+impl Reason {
+    /// As it stands on record.
+    pub(crate) fn word(self) -> &'static str {
+        match self {
+            Self::Decided => "decided",
+            Self::Rounds => "rounds",
+            Self::Time => "time",
+            Self::Interrupted => "interrupted",
+            Self::Failed | Self::Lost => "failed",
+        }
+    }
+}
+
+/// Orders turns and decides when the run is over.
+pub(crate) struct Coordinator<'a> {
+    /// The question.
+    pub(crate) study: &'a Study,
+    /// Where results go.
+    pub(crate) ledger: SharedLedger,
+    /// Who watches.
+    pub(crate) watcher: &'a dyn Watcher,
+}
+
+impl Coordinator<'_> {
+    /// Runs until there is a reason to end; the stacks are torn down whatever happens.
+    ///
+    /// # Errors
+    /// The record cannot be written: nothing measured after that would survive.
+    pub(crate) fn run(&self, executor: &mut dyn Executor) -> Result<Reason, Broken> {
+        let ended = self.rounds(executor);
+        let torn_down = executor.end();
+        let (reason, detail) = ended?;
+        torn_down?;
+        self.append(Event::RunEnded {
+            reason: reason.word().to_owned(),
+            detail,
+        })?;
+        Ok(reason)
+    }
+
+    fn rounds(&self, executor: &mut dyn Executor) -> Result<(Reason, String), Broken> {
+        let decide = &self.study.decide;
+        let looks = Looks::plan(decide.rounds_max);
+        loop {
+            let done = self.ledger.lock().record().complete_rounds().len() as u32;
+            if let Some(end) = self.look(&looks, done)? {
+                return Ok(end);
+            }
+            if done >= decide.rounds_max {
+                return Ok((
+                    Reason::Rounds,
+                    format!("all {done} rounds the study allows are done"),
+                ));
+            }
+            if let Some(detail) = self.too_late(&looks, done) {
+                return Ok((Reason::Time, detail));
+            }
+            let live = self.live();
+            let enough = if self.study.configurations.len() > 1 {
+                2
+            } else {
+                1
+            };
+            if live.len() < enough {
+                let detail = match live.len() {
+                    0 => "no configuration is left: all failed, see their errors",
+                    _ => "one configuration is left: the others failed, see their errors",
+                };
+                return Ok((Reason::Failed, detail.to_owned()));
+            }
+            match self.round(done + 1, &live, executor)? {
+                Turned::Done => {}
+                Turned::Interrupted => {
+                    let detail = format!("stopped by the user in round {}", done + 1);
+                    return Ok((Reason::Interrupted, detail));
+                }
+                Turned::Lost(why) => {
+                    let detail = format!("{why}; what was measured until then is kept");
+                    return Ok((Reason::Lost, detail));
+                }
+            }
+        }
+    }
+
+    /// Checks the results if a check is planned after this round and was not made yet.
+    fn look(&self, looks: &Looks, done: u32) -> Result<Option<(Reason, String)>, Broken> {
+        if !looks.is_look(done) {
+            return Ok(None);
+        }
+        let (verdict, dropped, before) = {
+            let ledger = self.ledger.lock();
+            let record = ledger.record();
+            let evidence = Evidence::of(record);
+            let before = record.checked_at(done);
+            (
+                verdict::judge(&evidence),
+                verdict::to_drop(&evidence),
+                before,
+            )
+        };
+        if !before {
+            self.append(Event::Checked {
+                rounds: done,
+                sentence: verdict.sentence.clone(),
+                dropped,
+            })?;
+        }
+        self.watcher.looked(&verdict);
+        let one_left = self.live().len() == 1 && verdict.state != State::TooFew;
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        // One that is alone because the others failed has not won.
+        let winner = one_left && !record.dropped().is_empty();
+        let decided = verdict::may_stop(&verdict, &record.head) || winner;
+        Ok(decided.then_some((Reason::Decided, verdict.sentence)))
+    }
+
+    /// Says why the next round must not begin, if the time allowed would not do.
+    fn too_late(&self, looks: &Looks, done: u32) -> Option<String> {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        let left = self.study.decide.time_max_ns as f64 / 1e9 - record.elapsed_seconds();
+        let Some(mean) = Evidence::of(record).round_seconds else {
+            // How long a round takes is not known before one is done.
+            return (left <= 0.0).then(|| "the time allowed is over".to_owned());
+        };
+        let next = looks.next_after(done)?;
+        // A verdict comes only at a check: rounds that cannot reach one would be spent for nothing.
+        let needed = f64::from(next - done) * mean;
+        (needed > left).then(|| {
+            format!(
+                "the next verdict comes after {next} rounds, {} more; that takes about {}, and {} of the time allowed are left",
+                next - done,
+                unit::long_time(needed),
+                unit::long_time(left)
+            )
+        })
+    }
+
+    /// Configurations that are still tried.
+    fn live(&self) -> Vec<usize> {
+        let ledger = self.ledger.lock();
+        let dropped = Evidence::of(ledger.record()).dropped;
+        (0..self.study.configurations.len())
+            .filter(|t| !dropped.iter().any(|(gone, _)| gone == t))
+            .collect()
+    }
+
+    /// One round, up to the turn that was not done.
+    fn round(
+        &self,
+        round: u32,
+        live: &[usize],
+        executor: &mut dyn Executor,
+    ) -> Result<Turned, Broken> {
+        let order = match self.ledger.lock().record().order_of(round) {
+            Some(order) => order,
+            None => plan::order(self.study.seed, &self.study.hash(), round, live),
+        };
+        self.append(Event::RoundStarted {
+            round,
+            order: order.clone(),
+        })?;
+        for (position, configuration) in order.iter().copied().enumerate() {
+            if !live.contains(&configuration) {
+                continue;
+            }
+            let turn = Turn {
+                round,
+                position,
+                configuration,
+                missing: self.missing(round, configuration),
+            };
+            if turn.missing.is_empty() {
+                continue;
+            }
+            match executor.execute(&turn)? {
+                Turned::Done => {}
+                ended => return Ok(ended),
+            }
+        }
+        self.append(Event::RoundFinished { round })?;
+        Ok(Turned::Done)
+    }
+
+    /// Workloads of a configuration that have no complete trial in a round yet.
+    fn missing(&self, round: u32, configuration: usize) -> Vec<usize> {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        let have = |workload: usize| {
+            record.trials().any(|trial| {
+                trial.round == round
+                    && trial.configuration == configuration
+                    && trial.workload == workload
+                    && trial.ended == Ended::Complete
+            })
+        };
+        (0..self.study.workload_heads.len())
+            .filter(|workload| !have(*workload))
+            .collect()
+    }
+
+    fn append(&self, event: Event) -> Result<(), Broken> {
+        self.ledger.tell(event)
+    }
+}

@@ -1,0 +1,65 @@
+//! What the coordinator and its executors tell each other.
+
+use std::sync::Arc;
+
+use stackrace_engine::Control;
+
+use crate::agent::message::Turn;
+use crate::verdict::Verdict;
+
+/// How a turn ended.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Turned {
+    /// Its trials were done, well or not.
+    Done,
+    /// The user stopped it.
+    Interrupted,
+    /// The connection to the worker is lost: what happened.
+    Lost(String),
+}
+
+/// Executes turns: this machine, or workers on others.
+///
+/// Every event of a turn is on record before the turn is over.
+pub(crate) trait Executor {
+    /// Executes one turn.
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken>;
+
+    /// Tears down what still stands.
+    ///
+    /// # Errors
+    /// As for [`Executor::execute`].
+    fn end(&mut self) -> Result<(), Broken>;
+}
+
+/// A part of a trial that begins.
+pub(crate) struct TrialStart<'a> {
+    /// From 1.
+    pub(crate) round: u32,
+    /// Configuration by index.
+    pub(crate) configuration: usize,
+    /// Workload by index; none while a stack is set up.
+    pub(crate) workload: Option<usize>,
+    /// `set up`, `precondition`, `prepare`, `settle`, or the name of the phase, after `pass 3: ` where
+    /// it is a pass of preconditioning.
+    pub(crate) part: &'a str,
+    /// Counts what the phase does; none where nothing is counted.
+    pub(crate) control: Option<Arc<Control>>,
+}
+
+/// Told what happens, as it happens.
+pub(crate) trait Watcher: Send + Sync {
+    /// A trial's next part begins.
+    fn begins(&self, start: &TrialStart<'_>);
+    /// The results were checked.
+    fn looked(&self, verdict: &Verdict);
+    /// The reader should know.
+    fn warned(&self, text: &str);
+}
+
+/// The record takes no more events: why.
+#[derive(Debug)]
+pub(crate) struct Broken(pub(crate) String);

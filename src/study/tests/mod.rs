@@ -1,0 +1,261 @@
+//! Every refusal at its place, and the laws of reading.
+
+mod laws;
+mod reading;
+mod refusals;
+
+use proptest::prelude::*;
+
+use super::error::StudyError;
+use super::*;
+use crate::event::{Better, Decide, MetricHead};
+use crate::host::Needs;
+use crate::setting::{Fallback, Kind, Refusal, SettingDoc, Settings};
+use crate::stack::{Gives, GivesKind, Layer, LayerError, LayerKind, Setup, StandingLayer, Takes};
+use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
+use stackrace_engine::PhaseOutcome;
+
+/// What a fake layer or workload was given, for the tests to look at.
+struct Fake {
+    kind: &'static str,
+    given: String,
+}
+
+impl Layer for Fake {
+    fn kind(&self) -> &'static str {
+        self.kind
+    }
+
+    fn describe_asked(&self) -> String {
+        self.given.clone()
+    }
+
+    fn takes(&self) -> Takes {
+        match self.kind {
+            "ext4" | "xfs" => Takes::Devices { min: 1, max: 1 },
+            _ => Takes::Nothing,
+        }
+    }
+
+    fn devices_given(&self) -> Option<usize> {
+        (self.kind == "loop").then_some(1)
+    }
+
+    fn needs(&self) -> Needs {
+        Needs::default()
+    }
+
+    fn set_up(&self, _: &mut Setup<'_>, _: Gives) -> Result<StandingLayer, LayerError> {
+        Err(LayerError::Refused {
+            message: "a fake cannot be raised".to_owned(),
+            next: String::new(),
+        })
+    }
+}
+
+impl Workload for Fake {
+    fn summary(&self) -> String {
+        self.given.clone()
+    }
+
+    fn metrics(&self) -> Vec<MetricHead> {
+        let primary = match self.given.contains("mode=Text(\"read\")") {
+            true => "read throughput",
+            false => "throughput",
+        };
+        // Like a real one: what is reported may depend on the settings.
+        let second = self.given.contains("direct=Flag(true)").then_some("second");
+        let third = self.given.contains("direct").then_some("third");
+        [Some(primary), second, third]
+            .into_iter()
+            .flatten()
+            .map(|name| MetricHead {
+                name: name.to_owned(),
+                unit: "B/s".to_owned(),
+                better: Better::Higher,
+            })
+            .collect()
+    }
+
+    fn cost(&self) -> Cost {
+        Cost::default()
+    }
+
+    fn phases(&self) -> Vec<&'static str> {
+        Vec::new()
+    }
+
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+        Ok(())
+    }
+
+    fn measure(&self, _phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+        Err(Trouble("a fake measures nothing".to_owned()))
+    }
+
+    fn evaluate(&self, _outcomes: &[PhaseOutcome]) -> Vec<Option<f64>> {
+        // Each metric's value is the length of its name.
+        self.metrics()
+            .iter()
+            .map(|head| Some(head.name.len() as f64))
+            .collect()
+    }
+}
+
+fn given(settings: &Settings) -> String {
+    let words: Vec<String> = settings
+        .settings
+        .iter()
+        .map(|setting| format!("{}={:?}", setting.name, setting.value))
+        .collect();
+    words.join(" ")
+}
+
+const fn setting(name: &'static str, kind: Kind, required: bool) -> SettingDoc {
+    let fallback = match required {
+        true => Fallback::Required,
+        false => Fallback::Absent,
+    };
+    SettingDoc {
+        name,
+        kind,
+        fallback,
+        doc: "A setting.",
+    }
+}
+
+macro_rules! layer {
+    ($name:literal, $settings:expr) => {
+        LayerKind {
+            name: $name,
+            summary: "A layer.",
+            settings: $settings,
+            takes: Takes::Nothing,
+            gives: GivesKind::Devices,
+            example: "",
+            parse: |settings| {
+                Ok(Box::new(Fake {
+                    kind: $name,
+                    given: given(settings),
+                }))
+            },
+            ..LayerKind::EMPTY
+        }
+    };
+}
+
+const MKFS: &[SettingDoc] = &[setting("mkfs", Kind::Texts, false)];
+
+const LAYERS: &[LayerKind] = &[
+    layer!("dir", &[setting("path", Kind::Text, true)]),
+    layer!("ext4", MKFS),
+    layer!("loop", &[setting("size", Kind::Bytes, true)]),
+    layer!("xfs", MKFS),
+];
+
+const WORKLOADS: &[WorkloadKind] = &[WorkloadKind {
+    name: "random",
+    summary: "A workload.",
+    source: "",
+    settings: &[
+        setting("size", Kind::Bytes, false),
+        setting("block-size", Kind::Bytes, false),
+        setting("time", Kind::Time, false),
+        setting("ratio", Kind::Number, false),
+        setting("read-share", Kind::Share, false),
+        setting("direct", Kind::Flag, false),
+        setting("threads", Kind::Count, false),
+        setting("mode", Kind::Choice(&["read", "write"]), false),
+        setting("words", Kind::Texts, false),
+        setting("note", Kind::Text, false),
+    ],
+    example: "",
+    parse: |settings| {
+        if settings.optional_bytes("block-size")? == Some(3) {
+            return Err(Refusal::at(
+                settings.span_of("block-size"),
+                "a block of 3 bytes is odd",
+                "",
+            ));
+        }
+        Ok(Box::new(Fake {
+            kind: "random",
+            given: given(settings),
+        }))
+    },
+}];
+
+const KINDS: Kinds<'_> = Kinds {
+    layers: LAYERS,
+    workloads: WORKLOADS,
+};
+
+const GOOD: &str = r#"title = "ext4 or XFS?"
+[factors]
+filesystem = ["ext4", "xfs"]
+block-size = ["4 KiB", "64 KiB"]
+[[exclude]]
+filesystem = "xfs"
+block-size = "4 KiB"
+[[stack]]
+loop = { size = "2 GiB" }
+[[stack]]
+"{filesystem}" = {}
+[[workload]]
+name = "random write"
+random = { block-size = "{block-size}", time = "5 s" }
+[decide]
+compare = "filesystem"
+"#;
+
+fn good(text: &str) -> Study {
+    match parse("file.toml", text.as_bytes(), &KINDS) {
+        Ok(study) => study,
+        Err(errors) => panic!("{}", all(&errors)),
+    }
+}
+
+fn all(errors: &[StudyError]) -> String {
+    let texts: Vec<String> = errors.iter().map(StudyError::to_string).collect();
+    texts.join("\n\n")
+}
+
+fn bad(text: &str) -> String {
+    match parse("file.toml", text.as_bytes(), &KINDS) {
+        Ok(_) => panic!("not refused: {text}"),
+        Err(errors) => all(&errors),
+    }
+}
+
+/// Replaces part of [`GOOD`] and expects exactly one error, with these parts.
+fn refused(from: &str, to: &str, parts: &[&str]) {
+    refused_times(1, from, to, parts);
+}
+
+/// The same with several errors.
+fn refused_times(times: usize, from: &str, to: &str, parts: &[&str]) {
+    assert!(GOOD.contains(from), "{from}");
+    let shown = bad(&GOOD.replacen(from, to, 1));
+    assert_eq!(shown.matches("error: ").count(), times, "{shown}");
+    for part in parts {
+        assert!(shown.contains(part), "{part} is not in\n{shown}");
+    }
+}
+
+/// What the first workload of each configuration was given.
+fn workloads_given(study: &Study) -> Vec<String> {
+    study
+        .configurations
+        .iter()
+        .map(|configuration| configuration.workloads[0].summary())
+        .collect()
+}
+
+const TYPED: &str = r#"
+[factors]
+level = [LEVELS]
+[[stack]]
+dir = { path = "." }
+[[workload]]
+random = { SETTING }
+"#;

@@ -1,0 +1,219 @@
+//! What a valid study becomes.
+
+use super::*;
+
+#[test]
+fn a_good_study_is_its_configurations() {
+    let study = good(GOOD);
+    let names: Vec<&str> = study
+        .configurations
+        .iter()
+        .map(|configuration| configuration.name.as_str())
+        .collect();
+    assert_eq!(names, ["ext4, 4 KiB", "ext4, 64 KiB", "xfs, 64 KiB"]);
+    assert_eq!(study.configurations[2].levels, ["xfs", "64 KiB"]);
+    assert_eq!(study.configurations[2].stack.layers[1].kind(), "xfs");
+    assert_eq!(study.title, "ext4 or XFS?");
+    assert_eq!(study.workload_heads.len(), 1);
+    assert_eq!(study.workload_heads[0].name, "random write");
+    assert_eq!(study.workload_heads[0].kind, "random");
+    assert_eq!(
+        study.decide,
+        Decide {
+            comparison: Some("filesystem".to_owned()),
+            margin: 0.05,
+            confidence: 0.95,
+            rounds_max: 30,
+            time_max_ns: 3_600_000_000_000,
+            until: crate::event::Until::Overall,
+        }
+    );
+    assert_eq!(
+        study.policy,
+        Policy {
+            drop_caches: true,
+            remount: true,
+            provision: Provision::EachRound,
+            precondition: false,
+        }
+    );
+    assert_eq!(study.seed, good(GOOD).seed);
+    assert_ne!(study.seed, good(&GOOD.replace("XFS?", "xfs?")).seed);
+    assert_eq!(study.hash().len(), 64);
+}
+
+#[test]
+fn everything_written_in_decide_and_trial_is_read() {
+    let study = good(&GOOD.replace(
+        "[decide]\n",
+        "[trial]\nremount = false\ndrop-caches = false\nprovision = \"once\"\n\
+         precondition = \"snia\"\n[decide]\n\
+         margin = \"2 %\"\nconfidence = 0.99\nrounds-at-most = 12\nat-most = \"2 h\"\nuntil = \"each\"\n",
+    ));
+    assert_eq!(study.decide.margin, 0.02);
+    assert_eq!(study.decide.confidence, 0.99);
+    assert_eq!(study.decide.rounds_max, 12);
+    assert_eq!(study.decide.time_max_ns, 7_200_000_000_000);
+    assert_eq!(study.decide.until, crate::event::Until::Each);
+    assert_eq!(study.policy.provision, Provision::Once);
+    assert!(!study.policy.remount && !study.policy.drop_caches && study.policy.precondition);
+}
+
+#[test]
+fn a_study_without_factors_is_one_configuration_named_after_its_layers() {
+    let study =
+        good("[[stack]]\nloop = {size = 1}\n[[stack]]\nxfs = {}\n[[workload]]\nrandom = {}");
+    assert_eq!(study.configurations.len(), 1);
+    assert_eq!(study.configurations[0].name, "loop + xfs");
+    assert_eq!(study.title, "file");
+}
+
+/// What the workload is given in each configuration.
+fn filled(levels: &str, setting: &str) -> Vec<String> {
+    let text = TYPED.replace("LEVELS", levels).replace("SETTING", setting);
+    workloads_given(&good(&text))
+}
+
+#[test]
+fn a_placeholder_alone_keeps_the_type_of_the_level() {
+    let exact = |levels: &str, word: &str| filled(levels, &format!("{word} = \"{{level}}\""));
+    assert_eq!(
+        exact("1, 0x10", "threads"),
+        ["threads=Integer(1)", "threads=Integer(16)"]
+    );
+    assert_eq!(exact("1.5", "ratio"), ["ratio=Float(1.5)"]);
+    assert_eq!(
+        exact("true, false", "direct"),
+        ["direct=Flag(true)", "direct=Flag(false)"]
+    );
+    assert_eq!(exact("\"4 KiB\"", "size"), ["size=Text(\"4 KiB\")"]);
+    assert_eq!(
+        exact("[], [\"-O\", \"x\"]", "words"),
+        ["words=List([])", "words=List([Text(\"-O\"), Text(\"x\")])"]
+    );
+}
+
+#[test]
+fn a_placeholder_inside_a_text_is_written_out_and_braces_can_be_literal() {
+    assert_eq!(
+        filled(
+            "12, \"a\", [\"b\", \"c\"]",
+            "note = \"<{level}|{level}> {{level}} }}\""
+        ),
+        [
+            "note=Text(\"<12|12> {level} }\")",
+            "note=Text(\"<a|a> {level} }\")",
+            "note=Text(\"<b c|b c> {level} }\")",
+        ]
+    );
+}
+
+#[test]
+fn a_list_in_a_list_becomes_elements_of_it() {
+    assert_eq!(
+        filled(
+            "[\"-O\", \"x\"], 256",
+            "words = [\"-q\", \"{level}\", \"v={level}\"]"
+        ),
+        [
+            "words=List([Text(\"-q\"), Text(\"-O\"), Text(\"x\"), Text(\"v=-O x\")])",
+            "words=List([Text(\"-q\"), Integer(256), Text(\"v=256\")])",
+        ]
+    );
+}
+
+#[test]
+fn configurations_are_named_by_labels_and_bare_numbers_by_their_factor() {
+    let text = TYPED
+        .replace(
+            "LEVELS",
+            "12, 0x10, true, \"text\", [], [\"a\", \"b\"], { label = \"labelled\", value = 3 }",
+        )
+        .replace("SETTING", "note = \"x{level}\"");
+    let study = good(&text);
+    let names: Vec<&str> = study
+        .configurations
+        .iter()
+        .map(|t| t.name.as_str())
+        .collect();
+    assert_eq!(
+        names,
+        [
+            "level=12",
+            "level=0x10",
+            "level=true",
+            "text",
+            "none",
+            "a b",
+            "labelled"
+        ]
+    );
+}
+
+#[test]
+fn names_that_would_collide_are_written_out() {
+    let study = good(
+        "[factors]\na = [\"x\", \"x, y\"]\nb = [\"y, z\", \"z\"]\n[[stack]]\ndir = { path = \".\" }\n\
+         [[workload]]\nrandom = { note = \"{a}{b}\" }",
+    );
+    let names: std::collections::HashSet<&str> = study
+        .configurations
+        .iter()
+        .map(|t| t.name.as_str())
+        .collect();
+    assert_eq!(names.len(), 4, "{names:?}");
+}
+
+#[test]
+fn when_limits_a_layer_to_some_configurations() {
+    let study = good(
+        r#"
+[factors]
+filesystem = ["ext4", "xfs", "none"]
+[[stack]]
+when = { filesystem = ["ext4", "xfs"] }
+loop = { size = "2 GiB" }
+[[stack]]
+when = { filesystem = "ext4" }
+ext4 = { mkfs = ["-O", "^has_journal"] }
+[[stack]]
+when = { filesystem = "xfs" }
+xfs = {}
+[[stack]]
+when = { filesystem = "none" }
+dir = { path = "." }
+[[workload]]
+random = {}
+"#,
+    );
+    let kinds: Vec<Vec<&str>> = study
+        .configurations
+        .iter()
+        .map(|t| t.stack.layers.iter().map(|layer| layer.kind()).collect())
+        .collect();
+    assert_eq!(
+        kinds,
+        [vec!["loop", "ext4"], vec!["loop", "xfs"], vec!["dir"]]
+    );
+}
+
+#[test]
+fn unnamed_workloads_are_named_by_kind_and_number() {
+    let two = GOOD.replace(
+        "[decide]",
+        "[[workload]]\nrandom = {}\n[[workload]]\nrandom = {}\n[decide]",
+    );
+    let study = good(&two);
+    let names: Vec<&str> = study
+        .workload_heads
+        .iter()
+        .map(|head| head.name.as_str())
+        .collect();
+    assert_eq!(names, ["random write", "random 1", "random 2"]);
+    assert!(
+        study.workload_heads[0]
+            .summary
+            .contains("varies with the configuration")
+    );
+    assert!(!study.workload_heads[1].summary.contains("varies"));
+}
