@@ -2,7 +2,6 @@
 
 use std::sync::atomic::Ordering;
 
-
 use super::*;
 
 #[test]
