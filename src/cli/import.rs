@@ -5,13 +5,13 @@ use super::args::Import;
 use super::failure::Failure;
 use super::setting::Setting;
 use super::words::unknown;
-use crate::import::all;
+use crate::import::importers;
 use crate::session::import;
 
 /// `stackrace import`.
 pub(super) fn exec(setting: &Setting, verb: Import) -> Result<u8, Failure> {
     if let Some(tool) = &verb.tool {
-        let names: Vec<&str> = all().iter().map(|importer| importer.name).collect();
+        let names: Vec<&str> = importers().iter().map(|importer| importer.name).collect();
         if !names.contains(&tool.as_str()) {
             return Err(unknown("importer", tool, &names));
         }

@@ -26,7 +26,7 @@ use std::sync::LazyLock;
 use crate::printed::{Imported, Importer, Misread, text};
 use crate::tools;
 
-/// Every importer but those of the classic tools, alphabetical; [`all`] has them all.
+/// Every importer but those of the classic tools, alphabetical; [`importers`] has them all.
 const ALL: &[Importer] = &[
     dd::IMPORTER,
     elbencho::IMPORTER,
@@ -38,7 +38,7 @@ const ALL: &[Importer] = &[
 ];
 
 /// Every importer, alphabetical: those of this room and those of the tools.
-pub(crate) fn all() -> &'static [Importer] {
+pub(crate) fn importers() -> &'static [Importer] {
     static IMPORTERS: LazyLock<Vec<Importer>> = LazyLock::new(|| {
         let tools = tools::ALL.iter().map(|tool| tool.importer);
         let mut importers: Vec<Importer> = ALL.iter().copied().chain(tools).collect();
@@ -55,12 +55,12 @@ pub(crate) fn all() -> &'static [Importer] {
 /// Nothing recognises the text, the named importer is unknown, or one cannot read it.
 pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Misread> {
     let readers: Vec<&Importer> = match tool {
-        Some(tool) => all()
+        Some(tool) => importers()
             .iter()
             .filter(|importer| importer.name == tool)
             .collect(),
         None => {
-            let all = all().iter();
+            let all = importers().iter();
             all.filter(|importer| (importer.recognises)(text)).collect()
         }
     };
@@ -84,7 +84,7 @@ pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Misr
     }
     if results.is_empty() {
         let first = text.lines().next().unwrap_or_default();
-        let names: Vec<&str> = all().iter().map(|importer| importer.name).collect();
+        let names: Vec<&str> = importers().iter().map(|importer| importer.name).collect();
         return Err(Misread::at(
             0,
             format!(

@@ -10,17 +10,17 @@ use super::*;
 use crate::event::Fact;
 
 /// A real output.
-fn golden(name: &str) -> String {
+pub(super) fn golden(name: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
     fs::read_to_string(folder.join(name)).unwrap()
 }
 
 /// What is read from one, by content alone.
-fn from(name: &str) -> Vec<Imported> {
+pub(super) fn from(name: &str) -> Vec<Imported> {
     read(&golden(name), None).unwrap_or_else(|misread| panic!("{name}: {misread:?}"))
 }
 
-fn refused(text: &str) -> Misread {
+pub(super) fn refused(text: &str) -> Misread {
     match read(text, None) {
         Err(misread) => misread,
         Ok(results) => panic!("read: {results:?}"),
@@ -28,7 +28,7 @@ fn refused(text: &str) -> Misread {
 }
 
 #[track_caller]
-fn has(result: &Imported, metric: &str, unit: &str, value: f64) {
+pub(super) fn has(result: &Imported, metric: &str, unit: &str, value: f64) {
     let at = result.metrics.iter().position(|head| head.name == metric);
     let at = at.unwrap_or_else(|| panic!("no {metric} in {:?}", result.metrics));
     assert_eq!(result.metrics[at].unit, unit, "{metric}");
@@ -494,7 +494,7 @@ fn phoronix_runs_are_rounds() {
 fn every_output_is_recognised_by_its_own_importer_alone() {
     for (folder, texts) in goldens() {
         for (name, text) in texts {
-            for importer in ALL {
+            for importer in importers() {
                 // GNU time's files hold what dd printed as well.
                 let both = folder == "time" && name.starts_with("gnu_");
                 let own = importer.name == folder || (both && importer.name == "dd");
@@ -516,8 +516,8 @@ fn every_output_is_recognised_by_its_own_importer_alone() {
 
 #[test]
 fn importers_are_listed_in_order_with_what_they_read() {
-    assert!(ALL.is_sorted_by(|one, other| one.name < other.name));
-    for importer in ALL {
+    assert!(importers().is_sorted_by(|one, other| one.name < other.name));
+    for importer in importers() {
         assert!(!importer.summary.is_empty());
         assert!(
             goldens().iter().any(|(folder, _)| folder == importer.name),
@@ -677,7 +677,11 @@ fn damaged_texts_are_refused_or_give_figures_that_make_sense() {
     });
     let tried = runner.run(&strategy, |(which, damages)| {
         let text = damaged(&all[which % all.len()].1, &damages, &all);
-        for tool in ALL.iter().map(|importer| Some(importer.name)).chain([None]) {
+        for tool in importers()
+            .iter()
+            .map(|importer| Some(importer.name))
+            .chain([None])
+        {
             match read(&text, tool) {
                 Ok(results) => {
                     for result in results {
@@ -811,4 +815,64 @@ fn sysbench_is_read_in_both_layouts() {
             .starts_with("sysbench 0.4.12")
     );
     assert_eq!(old.metrics, new.metrics);
+}
+
+/// A file of this repository.
+fn text_of(path: &str) -> String {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    fs::read_to_string(root.join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// The how-to names the two files of each importer; what else it names is there for each of them.
+#[test]
+fn the_how_to_on_importers_is_true() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = text_of("docs/howto/add-an-importer.md");
+    for path in page.split('`').skip(1).step_by(2) {
+        let is_path = path.contains('/') && !path.contains(' ');
+        if is_path && !path.contains("NAME") {
+            assert!(root.join(path).exists(), "{path} does not exist");
+        }
+    }
+    let (origins, table) = (
+        text_of("tests/golden/README.md"),
+        text_of("docs/howto/import.md"),
+    );
+    for importer in ALL {
+        let name = importer.name;
+        let files = [
+            format!("src/import/{name}.rs"),
+            format!("src/import/{name}/mod.rs"),
+        ];
+        assert!(
+            files.iter().any(|file| root.join(file).exists()),
+            "{name} is in another file"
+        );
+    }
+    for importer in importers() {
+        let name = importer.name;
+        let folder = name.trim_end_matches('+');
+        assert!(root.join("tests/golden").join(folder).is_dir(), "{name}");
+        assert!(origins.contains(&format!("`{folder}")), "{name}");
+        assert!(table.contains(&format!("| `{name}` |")), "{name}");
+    }
+    // A file with an importer that is in no list would never be asked.
+    let registered = |folder: &str, file: &str| {
+        let entries = fs::read_dir(root.join(folder)).unwrap();
+        let paths = entries.map(|entry| entry.unwrap().path());
+        // This file holds the words too.
+        let files = paths.filter(|path| !path.ends_with("tests.rs"));
+        let files = files.map(|path| path.join(file));
+        let with = files.filter(|path| {
+            let path = if path.exists() {
+                path
+            } else {
+                path.parent().unwrap()
+            };
+            fs::read_to_string(path).is_ok_and(|text| text.contains("const IMPORTER"))
+        });
+        with.count()
+    };
+    assert_eq!(registered("src/import", "mod.rs"), ALL.len());
+    assert_eq!(registered("src/tools", "import.rs"), tools::ALL.len());
 }

@@ -11,7 +11,7 @@ const REPORTED_MAX: usize = 60;
 /// A text, taken for that of each tool and as it is recognised.
 pub fn import(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    for importer in import::all() {
+    for importer in import::importers() {
         read(&text, Some(importer.name));
     }
     read(&text, None);

@@ -33,7 +33,10 @@ fn show(site: &WebSite, status: u16, content: &Markup) -> HttpResponse {
 }
 
 fn form(site: &WebSite) -> Markup {
-    let names: Vec<&str> = import::all().iter().map(|importer| importer.name).collect();
+    let names: Vec<&str> = import::importers()
+        .iter()
+        .map(|importer| importer.name)
+        .collect();
     html! {
         h1 class="title" { "Read the output of other tools" }
         p {

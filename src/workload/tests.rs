@@ -57,7 +57,7 @@ const BARE: [&str; 2] = ["mend-pool", "migrate-pool"];
 /// every other workload starts each one cold.
 #[test]
 fn only_bonnie_leaves_caches_alone_between_its_phases() {
-    for kind in ALL {
+    for kind in crate::tools::workloads() {
         let bare = BARE.contains(&kind.name);
         let stack = match bare {
             true => "lab-disks = { size = \"1 GiB\", count = 4 }\n[[stack]]\nbare = {}",
@@ -113,7 +113,7 @@ fn every_workload_reports_every_metric_it_names() {
         "stream-video = { size = \"4 MiB\", block-size = \"64 KiB\", loops = 2, direct = \"never\" }",
         "stream-video = { size = \"4 MiB\", block-size = \"64 KiB\", time = \"20 ms\", queue-depth = 2 }",
     ];
-    for kind in ALL {
+    for kind in crate::tools::workloads() {
         assert!(
             BARE.contains(&kind.name)
                 || lines
@@ -618,4 +618,30 @@ fn video_is_streamed_frame_by_frame() {
         .map(|phase: &usize| outcomes[*phase].elapsed_ns)
         .sum();
     assert_eq!(value("write throughput"), bytes * 1e9 / elapsed as f64);
+}
+
+/// The how-to names the two files of each workload, and no file that is not there.
+#[test]
+fn the_how_to_on_workloads_is_true() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
+    let page = std::fs::read_to_string(root.join("docs/howto/add-a-workload.md")).unwrap();
+    for path in page.split('`').skip(1).step_by(2) {
+        let is_path = path.contains('/') && !path.contains(' ');
+        if is_path && !path.contains("NAME") {
+            assert!(root.join(path).exists(), "{path} does not exist");
+        }
+    }
+    for kind in ALL {
+        let name = kind.name.replace('-', "_");
+        let file = root.join("src/workload").join(format!("{name}.rs"));
+        assert!(file.exists(), "{name} is in another file");
+    }
+    // A file with a workload that is in no list could not be named in a study.
+    let files = std::fs::read_dir(root.join("src/workload")).unwrap();
+    let paths = files.map(|file| file.unwrap().path());
+    // This file holds the words too.
+    let paths = paths.filter(|path| !path.ends_with("tests.rs"));
+    let texts = paths.filter_map(|path| std::fs::read_to_string(path).ok());
+    let kinds = texts.filter(|text| text.contains("const KIND: WorkloadKind"));
+    assert_eq!(kinds.count(), ALL.len());
 }
