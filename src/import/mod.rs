@@ -8,6 +8,7 @@
 //! Units inside: bytes, ns, B/s. This room reads texts and nothing else; files, the store and the
 //! terminal are the business of others.
 
+mod dbench;
 mod dd;
 mod design;
 mod elbencho;
@@ -28,6 +29,7 @@ use crate::tools;
 
 /// Every importer but those of the classic tools, alphabetical; [`importers`] has them all.
 const ALL: &[Importer] = &[
+    dbench::IMPORTER,
     dd::IMPORTER,
     elbencho::IMPORTER,
     ior::IMPORTER,
