@@ -30,7 +30,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 13] = [
     ("src/export/trials.rs", &["devices"], "the name of a column"),
     (
         "src/lab/image.rs",
-        &["zfs", "zfsutils-linux"],
+        &["zfs"],
         "its modules are built apart, as their licence wants it",
     ),
     (
