@@ -183,6 +183,7 @@ impl Session {
     }
 
     fn exchange(&self, command: u8, code: u32, parts: &[&[u8]]) -> Result<DsiReply, AfpError> {
+        // Also for later requests: the listener never comes back.
         let gone = || AfpError::Broken("the server has closed it".to_string());
         let (sender, replies) = channel();
         let id = {
@@ -269,6 +270,7 @@ fn quantum(mut options: &[u8]) -> Option<u32> {
         let (value, after) = rest.split_at_checked(usize::from(*length))?;
         if *kind == REQUEST_QUANTUM {
             let value = u32::from_be_bytes(value.try_into().ok()?);
+            // A tiny quantum would split every read into thousands of requests.
             return (value >= QUANTUM_MIN).then_some(value.min(REPLY_MAX));
         }
         options = after;

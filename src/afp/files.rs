@@ -78,6 +78,7 @@ fn text(name: &OsStr) -> FuseResult<&str> {
     if name.len() > codes::NAME_MAX as usize {
         return Err(Errno::ENAMETOOLONG);
     }
+    // AFP names are UTF-8; Linux names may be any bytes.
     name.to_str().ok_or(Errno::EILSEQ)
 }
 
@@ -93,6 +94,7 @@ fn time(seconds: i64) -> SystemTime {
 /// Whole seconds since 1970.
 fn seconds(time: SystemTime) -> i64 {
     match time.duration_since(UNIX_EPOCH) {
+        // The protocol has whole seconds only: fractions are dropped.
         Ok(after) => i64::try_from(after.as_secs()).unwrap_or(i64::MAX),
         Err(before) => {
             // A part of a second before 1970 belongs to the second that began earlier.
@@ -222,6 +224,7 @@ impl AfpFiles {
             name: text(name)?,
         };
         self.volume.create_file(at).map_err(|e| errno(&e))?;
+        // The open reply also describes the file, which saves a request.
         let (fork, about) = self.volume.open_fork(at, true).map_err(|e| errno(&e))?;
         let handle = self.keep(fork);
         let about = self.with_mode(at, about, mode)?;
@@ -365,10 +368,12 @@ impl AfpFiles {
                 mode,
             });
         }
+        // The protocol has no access time, so only the modification time is set.
         change.modified = modified.map(|time| match time {
             TimeOrNow::SpecificTime(time) => seconds(time),
             TimeOrNow::Now => now(),
         });
+        // A request without changes would be an error of the protocol.
         if change == ParameterChange::default() {
             return Ok(());
         }

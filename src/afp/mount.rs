@@ -175,6 +175,7 @@ impl Filesystem for AfpFiles {
     }
 
     fn open(&self, _: &Request, inode: INodeNo, flags: OpenFlags, reply: ReplyOpen) {
+        // AFP opens a file for reading, or for reading and writing; there is no third mode.
         let write = flags.acc_mode() != OpenAccMode::O_RDONLY;
         let opened = self.node(inode).and_then(|(id, node)| {
             let opened = self.volume.open_fork(node.at(id), write);
@@ -260,6 +261,7 @@ impl Filesystem for AfpFiles {
     }
 
     fn opendir(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        // The list is fetched by the first readdir, not here.
         reply.opened(FileHandle(held(&self.open).number()), FopenFlags::empty());
     }
 
@@ -345,6 +347,7 @@ impl Filesystem for AfpFiles {
                 // A server may report 0, which would divide by zero.
                 let block = space.block.max(512);
                 let [total, free] = [space.total, space.free].map(|b| b / u64::from(block));
+                // The protocol has no inode counts.
                 reply.statfs(total, free, free, 0, 0, block, codes::NAME_MAX, block);
             }
             Err(error) => reply.error(errno(&error)),

@@ -71,6 +71,7 @@ impl AfpVolume {
     pub(super) fn list(&self, directory: u32) -> Result<Vec<FileParameters>, AfpError> {
         let mut entries: Vec<FileParameters> = Vec::new();
         while entries.len() < ENTRIES_MAX {
+            // AFP counts entries from 1.
             let first = u32::try_from(entries.len() + 1).unwrap_or(u32::MAX);
             let request = catalog::list(self.id, directory, first, ENTRIES, ENTRIES_BYTES);
             match self.session.ask(AfpCommand::EnumerateExt2, request.bytes()) {

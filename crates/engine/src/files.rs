@@ -229,6 +229,7 @@ impl FileSet {
             for position in range {
                 worker.proceed()?;
                 let index = match &order {
+                    // No table of the order: memory must not grow with the number of files.
                     None => position,
                     Some(order) => order.apply(position),
                 };

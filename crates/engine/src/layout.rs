@@ -61,6 +61,7 @@ fn write_whole(
 ) -> Result<bool, StartError> {
     let mut offset = 0;
     while offset < target.bytes {
+        // Between pieces: a large file would otherwise delay the stop by minutes.
         if control.stopped() {
             return Ok(false);
         }

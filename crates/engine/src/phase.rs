@@ -91,6 +91,7 @@ fn run_phase(
     let shapes = shares(spec, &choice)
         .map(|share| Ok((OpSequence::new(spec, &share)?, share)))
         .collect::<Result<Vec<_>, StartError>>()?;
+    // Files stay open until the last worker has ended.
     let phase = BlockPhase {
         spec,
         control,
@@ -132,6 +133,7 @@ pub fn self_cost() -> f64 {
 fn shares(spec: &Spec, choice: &EngineChoice) -> impl Iterator<Item = WorkerShare> {
     let (threads, workers) = (spec.threads, choice.workers);
     // Workers that replace one thread's queue depth share that thread's stream.
+    // Random access needs no shared stream: any worker may take any block.
     let together = workers > threads && spec.access == AccessPattern::Sequential;
     let cursors: Vec<_> = (0..threads)
         .map(|_| together.then(|| Arc::new(AtomicU64::new(0))))
@@ -226,6 +228,7 @@ impl BlockPhase<'_> {
         let _ = rustix::thread::set_current_timer_slack(NonZeroU64::new(1));
         let ops = self.ops();
         let recorder = Recorder::new(self.spec.slice_ns, &ops);
+        // A closed loop has no lateness, and the histograms for it cost memory.
         let recorder = match self.spec.pacing {
             Pacing::Closed { .. } => recorder,
             Pacing::Fixed(_) | Pacing::Poisson(_) => recorder.open_loop(),

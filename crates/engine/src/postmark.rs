@@ -9,6 +9,7 @@
 //! Two things differ. Files are created with `O_EXCL`, so that no existing file is overwritten. A
 //! failed operation ends the run, where PostMark prints a line and goes on.
 
+mod counts;
 mod stream;
 mod table;
 mod twister;
@@ -27,6 +28,7 @@ use crate::control::Control;
 use crate::files::AtEnd;
 use crate::outcome::{Op, OpError, PhaseEnd, PhaseOutcome, Stretch};
 use crate::worker_pool::{Halt, PhaseOptions, Worker, alone, fault, refusal};
+use counts::Counts;
 use stream::{Buffer, write_all};
 use table::{FileTable, PostMarkFile};
 use twister::Twister;
@@ -572,26 +574,6 @@ impl<'a> PostMarkRun<'a> {
             .map_err(|errno| fault(Op::Unlink, shown(name), errno))?;
         counts.deleted += 1;
         Ok(())
-    }
-}
-
-/// What one stretch did.
-#[derive(Debug, Clone, Copy, Default)]
-struct Counts {
-    created: u64,
-    read: u64,
-    appended: u64,
-    deleted: u64,
-}
-
-impl From<Counts> for Vec<(Op, u64)> {
-    fn from(counts: Counts) -> Self {
-        vec![
-            (Op::Create, counts.created),
-            (Op::Open, counts.read),
-            (Op::Append, counts.appended),
-            (Op::Unlink, counts.deleted),
-        ]
     }
 }
 

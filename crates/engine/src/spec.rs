@@ -208,6 +208,7 @@ impl Spec {
             );
         }
         let durability = self.durability;
+        // An fsync after several writes cannot be charged to one of them.
         if durability.fsync_in_write && durability.fsync_every != Some(NonZeroU64::MIN) {
             let every = durability
                 .fsync_every

@@ -120,6 +120,7 @@ impl<'a> PhaseWatch<'a> {
         self.control
             .bytes
             .fetch_add(bytes - self.reported.1, Ordering::Relaxed);
+        // Only the difference is added: all workers share the counters.
         self.reported = (ops, bytes);
     }
 

@@ -55,6 +55,7 @@ pub fn segments(values: &[f64]) -> Option<Vec<Segment>> {
     if floor <= 0.0 {
         return None;
     }
+    // A slice without operations has no logarithm: it counts as the floor.
     let logs: Vec<f64> = values.iter().map(|value| value.max(floor).ln()).collect();
     let sums = Sums::of(&logs);
     let mut variance = noise(&logs).powi(2);
@@ -88,6 +89,7 @@ fn noise(logs: &[f64]) -> f64 {
         .map(|pair| (pair[1] - pair[0]).abs())
         .collect();
     let typical = match median(&steps) {
+        // The factor makes the median deviation of normal noise its standard deviation.
         Some(middle) if middle > 0.0 => 1.482_6 * middle,
         // The mean of |z| is √(2 / π) of the deviation.
         _ => mean(&steps) * std::f64::consts::FRAC_PI_2.sqrt(),
@@ -107,6 +109,7 @@ fn long_run_variance(logs: &[f64], cuts: &[usize]) -> f64 {
         rest.extend(part.iter().map(|log| log - level));
     }
     let squares: f64 = rest.iter().map(|value| value * value).sum();
+    // Each segment's mean costs one degree of freedom; `cuts` holds one entry more than segments.
     let free = (logs.len() + 1 - cuts.len()).max(1) as f64;
     let correlation = lag_one(&rest).unwrap_or(0.0).clamp(0.0, CORRELATION_MAX);
     squares / free * (1.0 + correlation) / (1.0 - correlation)
@@ -151,6 +154,7 @@ impl Sums {
     fn partition(&self, penalty: f64) -> Vec<usize> {
         let n = self.values.len() - 1;
         // The best of each beginning: its cost, and where its last segment starts.
+        // Limits the number of segments, and with it the work.
         let shortest = n.div_ceil(SEGMENTS_MAX);
         let mut best = vec![(f64::INFINITY, 0); n + 1];
         best[0] = (0.0, 0);

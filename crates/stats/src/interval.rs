@@ -33,6 +33,7 @@ impl Ratio {
         if estimate.is_nan() || low.is_nan() || high.is_nan() {
             return None;
         }
+        // Clamped, so that a ratio is always finite and above 0.
         let ratio = |log: f64| log.exp().clamp(f64::MIN_POSITIVE, f64::MAX);
         Some(Ratio {
             estimate: ratio(estimate),
@@ -176,6 +177,7 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
     if !(0.0..=1.0).contains(&p) {
         return f64::NAN;
     }
+    // The distribution is symmetric: one tail is enough, and it keeps its precision near 1.
     let tail = p.min(1.0 - p);
     let distance = if tail == 0.0 {
         f64::INFINITY
@@ -196,6 +198,7 @@ pub fn t_quantile(p: f64, df: f64) -> f64 {
 fn distance_of_tail(student: &StudentsT, tail: f64) -> f64 {
     /// Bisection alone needs about 60 steps for all digits.
     const STEPS_MAX: u32 = 100;
+    // Newton's method can overshoot far in the tail, so the root is bracketed first.
     let (mut below, mut above) = (0.0, 1.0);
     while student.sf(above) > tail {
         below = above;

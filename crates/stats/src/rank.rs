@@ -48,6 +48,7 @@ pub fn hodges_lehmann(log_differences: &[f64], alpha: f64) -> Option<Ratio> {
         walsh.extend(log_differences[i..].iter().map(|b| a.midpoint(*b)));
     }
     let ranks: Vec<usize> = (1..=n).collect();
+    // The interval's ends are order statistics of the same averages whose median is the estimate.
     centre_of(walsh, &signed_sums(&ranks), alpha)
 }
 
@@ -76,6 +77,7 @@ fn centre_of(mut candidates: Vec<f64>, probabilities: &[f64], alpha: f64) -> Opt
     let cut = allowed_cut(probabilities, alpha / 2.0)?;
     candidates.sort_by(f64::total_cmp);
     let low = candidates.get(cut - 1)?;
+    // The distribution is symmetric, so the same number is cut from both ends.
     let high = candidates.get(candidates.len() - cut)?;
     Ratio::from_log(median_of_sorted(&candidates), *low, *high)
 }
@@ -91,6 +93,7 @@ fn allowed_cut(probabilities: &[f64], tail: f64) -> Option<usize> {
             below <= tail
         })
         .count();
+    // With too few values not even the extreme ones are rare enough: there is no interval.
     (cut > 0).then_some(cut)
 }
 
@@ -103,6 +106,7 @@ pub fn signed_rank(log_differences: &[f64]) -> Option<RankTest> {
     let used: Vec<f64> = log_differences
         .iter()
         .copied()
+        // Wilcoxon's rule: a difference of zero has no sign.
         .filter(|&d| d != 0.0)
         .collect();
     if used.is_empty() || used.len() > EXACT_MAX || !all_finite(&used) {
@@ -139,6 +143,7 @@ fn test(doubled: usize, offset: usize, probabilities: &[f64]) -> RankTest {
     RankTest {
         statistic: (doubled - offset) as f64 / 2.0,
         p_greater: p_greater.min(1.0),
+        // Both tails contain the observed value, so twice the smaller one can exceed 1.
         p_two_sided: (2.0 * p_greater.min(p_less)).min(1.0),
     }
 }
@@ -149,6 +154,7 @@ fn doubled_ranks(values: &[f64]) -> Vec<usize> {
     let rank = |value: f64| {
         let below = values.iter().filter(|&&other| other < value).count();
         let equal = values.iter().filter(|&&other| other == value).count();
+        // Ties share the mean of their ranks; doubled, it is a whole number.
         2 * below + equal + 1
     };
     values.iter().map(|&value| rank(value)).collect()
@@ -161,6 +167,7 @@ fn signed_sums(ranks: &[usize]) -> Vec<f64> {
     let mut largest = 0;
     for &rank in ranks {
         largest += rank;
+        // From the top down, so that each rank is used once.
         for sum in (0..=largest).rev() {
             let with = if sum >= rank {
                 probabilities[sum - rank]

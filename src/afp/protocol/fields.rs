@@ -75,5 +75,6 @@ pub(super) fn swapped(name: &str) -> String {
         '/' => ':',
         other => other,
     };
+    // Mac OS uses the colon as separator, Unix the slash.
     name.chars().map(swap).collect()
 }

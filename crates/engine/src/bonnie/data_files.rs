@@ -33,6 +33,7 @@ fn whole_files(plan: &BonniePlan) -> u64 {
 impl DataFiles {
     /// Removes what is there and makes the files anew, empty; for direct I/O if the plan asks for it.
     pub(super) fn create(plan: &BonniePlan) -> Result<DataFiles, OpError> {
+        // The originals start with new files: an old one would already have its blocks.
         plan.remove_data()?;
         let mut flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
         if plan.direct {

@@ -134,6 +134,7 @@ fn list(entry: &EntryPath<'_>, room: &mut [MaybeUninit<u8>]) -> Result<u64, Errn
     let (mut entries, mut count) = (RawDir::new(&fd, room), 0);
     while let Some(entry) = entries.next() {
         let entry = entry?;
+        // Every directory lists these two.
         count += u64::from(entry.file_name() != c"." && entry.file_name() != c"..");
     }
     close(fd)?;

@@ -111,6 +111,7 @@ impl FileSet {
                 let path = || self.path(index, which);
                 let found = found.map_err(|errno| fault(Op::Open, &path(), errno))?;
                 let made = self.size(index);
+                // Not part of the latency, but a short file would make the phase look fast.
                 if found != made {
                     let detail = format!("holds {found} bytes where {made} were written");
                     return Err(refusal(Op::Open, &path(), Errno::IO, detail).into());

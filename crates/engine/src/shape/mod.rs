@@ -283,6 +283,7 @@ impl Field {
             },
             AccessPattern::HotCold { .. } if count == 1 => Chooser::Uniform,
             AccessPattern::HotCold { hot_range, hot_ops } => {
+                // At least one block on each side, or a draw below 0 would be needed.
                 let hot = ((count as f64 * hot_range).ceil() as u64).clamp(1, count - 1);
                 Chooser::HotCold {
                     hot,

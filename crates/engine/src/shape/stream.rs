@@ -85,6 +85,7 @@ impl SequentialStream {
                 .blocks
                 .locate(self.begin + number % (self.end - self.begin));
         }
+        // Exact: the unit divides every size.
         let units = u64::from(size / self.unit);
         loop {
             let limit = self.blocks.end_of(self.target).min(self.end);

@@ -123,6 +123,7 @@ impl<'a> RequestSource<'a> {
         match (self.plan.version, self.plan.mode.sequential()) {
             (SysbenchVersion::V1_0, sequential) => {
                 let limit = self.plan.events;
+                // Counts past the limit by one per thread, which does no harm.
                 if limit > 0 && self.events.fetch_add(1, Ordering::Relaxed) >= limit {
                     return None;
                 }

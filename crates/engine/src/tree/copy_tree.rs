@@ -259,6 +259,7 @@ impl Copier<'_> {
     fn symlink(&mut self, worker: &mut Worker<'_>) -> Result<(), Halt> {
         let (parent, name) = self.walk.current();
         let target = self.targets.last().map_or(CWD, AsFd::as_fd);
+        // Reuses one buffer for all targets, so that links cost no allocation.
         let link = std::mem::take(&mut self.link);
         let mut kept = None;
         let done = worker.time(Op::Copy, || {
@@ -350,6 +351,7 @@ impl FileCopy<'_> {
         if self.style == CopyStyle::Renamed {
             own(&made, &known).map_err(CopyError::Target)?;
         }
+        // After the owner: chown(2) clears the set-user-ID bits.
         fchmod(&made, mode(&known)).map_err(CopyError::Target)?;
         close(made).map_err(CopyError::Target)?;
         Ok(bytes)

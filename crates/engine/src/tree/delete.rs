@@ -37,6 +37,7 @@ pub fn delete_tree(
         let detail = "is a mount point: nothing was deleted";
         return Err(refusal(Op::Rmdir, root, Errno::BUSY, detail));
     }
+    // The root is removed by name from its parent, so it must have one.
     let Some(name) = root.file_name() else {
         let detail = "has no name of its own: nothing was deleted";
         return Err(refusal(Op::Rmdir, root, Errno::INVAL, detail));
@@ -81,6 +82,7 @@ fn delete(walk: &mut Walk, worker: &mut Worker<'_>) -> Result<(), Halt> {
             WalkStep::Done => return Ok(()),
             WalkStep::Entry(FileType::Directory) => match walk.descend(Op::Readdir)? {
                 Descent::Entered => read(walk, worker)?,
+                // Never delete across a mount point.
                 Descent::Elsewhere(error) => return Err(error.into()),
             },
             WalkStep::Entry(_) => remove(walk, worker, Op::Unlink, AtFlags::empty())?,

@@ -361,10 +361,12 @@ impl Extractor<'_> {
             let mut rest = &self.room[..got];
             while !rest.is_empty() {
                 let put = write(&made, rest).map_err(target)?;
+                // Counted here and reported at the end: the recorder is busy with this operation.
                 self.short += u64::from(put < rest.len());
                 rest = &rest[put..];
             }
             total += got as u64;
+            // A large file must not delay the stop.
             if self.control.stopped() {
                 return Err(ExtractError::Stopped);
             }

@@ -161,6 +161,7 @@ impl Walk {
                 WalkStep::Done
             });
         };
+        // Some file systems do not fill in d_type.
         let kind = match kind {
             FileType::Unknown => {
                 statx(&frame.fd, name, AtFlags::SYMLINK_NOFOLLOW, StatxFlags::TYPE)
@@ -203,6 +204,7 @@ impl Walk {
     /// entries until [`Walk::read`] is called.
     pub(super) fn descend(&mut self, op: Op) -> Result<Descent, OpError> {
         let path = self.current_path();
+        // Each level holds a descriptor open, and their number is limited.
         if self.frames.len() > DEPTH_MAX {
             let detail = format!("lies more than {DEPTH_MAX} directories deep: not entered");
             return Err(refusal(op, &path, Errno::LOOP, detail));

@@ -83,6 +83,7 @@ fn write_whole<D: IoDevice>(
         let moved = device.issue(&step).map_err(fail)?;
         // A write is not looked at, only booked.
         let _ = device.check(&step, moved);
+        // A unit written in part is written again as a whole.
         let whole = u64::from(moved) / unit_bytes * unit_bytes;
         if whole == 0 {
             return Err(fail(IoFailure::NOTHING_WRITTEN));

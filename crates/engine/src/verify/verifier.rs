@@ -181,6 +181,7 @@ impl<'a, I: Slots> Verified<'a, I> {
                     }
                     label.offset += SECTOR as u64;
                 }
+                // Only units with known content count as checked.
                 self.checked += unit_bytes as u64;
             }
             label.offset = step.offset + (unit + 1 - first) as u64 * unit_bytes as u64;
@@ -197,6 +198,7 @@ impl<I> Drop for Verified<'_, I> {
     fn drop(&mut self) {
         self.total.fetch_add(self.checked, Ordering::Relaxed);
         for claim in self.claims.iter().chain([&self.pending]) {
+            // An operation that waited for units was never issued.
             let issued = claim.taken == claim.units;
             for unit in claim.first..claim.first + claim.taken {
                 if issued && claim.op == Some(Op::Write) {
