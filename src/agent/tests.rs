@@ -123,7 +123,11 @@ fn assignment() -> Assignment {
 
 fn opened(connection: &Arc<Connection>, machine: u32) -> Conversation {
     let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(assignment())));
-    connection.open(machine, &request).unwrap()
+    let turns = connection.open(machine, &request).unwrap();
+    // Frames keep their order: once this is answered, the machine has begun with the turns.
+    let hello = connection.open(machine, &WorkerRequest::Hello).unwrap();
+    hello.receive().unwrap();
+    turns
 }
 
 #[test]

@@ -136,6 +136,8 @@ fn quoted(source: &str) -> BTreeSet<&str> {
     let product = source.split("#[cfg(test)]\nmod tests {").next();
     let lines = product.unwrap_or_default().lines();
     let code = lines.filter_map(|line| line.split("//").next());
+    // A feature of the build may have the name of a layer.
+    let code = code.filter(|line| !line.contains("feature = \""));
     code.flat_map(|line| line.split('"').skip(1).step_by(2))
         .collect()
 }
