@@ -268,7 +268,11 @@ fn a_throttled_disk_is_a_limit_of_the_device() {
     assert!(below.figure("device", "busy") >= 0.95);
     before.skip_if_disturbed();
     before.limited_by("device-rate");
-    before.says("device", "ok", "held back before it at an even rate");
+    before.says(
+        "device",
+        "ok",
+        "held back at an even rate before the device",
+    );
 }
 
 fn main() -> ExitCode {

@@ -41,7 +41,7 @@ fn the_exit_code_is_the_verdict() {
     assert!(
         said.ended(7)
             .out
-            .starts_with("WORSE: new is worse than old by more than 5 %")
+            .starts_with("WORSE: new is more than 5 % worse than old")
     );
     slower.stackrace(&["gate", "--worse-than", "30%"]).ended(0);
     let same = imported([OLD, ("new", &[10.02, 9.95, 10.1, 9.98])]);
@@ -76,7 +76,11 @@ fn programs_and_summaries_get_the_same() {
     assert_eq!(gate["paired"], false);
     assert!(gate["answers"][0]["ratio"]["high"].as_f64().unwrap() < 0.95);
     let said = ground.stackrace(&["gate", "--worse-than", "5%", "--markdown"]);
-    assert!(said.ended(7).out.starts_with("# WORSE: new is worse"));
+    assert!(
+        said.ended(7)
+            .out
+            .starts_with("# WORSE: new is more than 5 % worse")
+    );
     assert!(
         said.out.contains("| figure | ratio | interval |"),
         "{}",

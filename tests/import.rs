@@ -51,7 +51,7 @@ fn an_import_is_a_run_like_any_other() {
         "Imported, not measured here: new against old: ratio 1.00; one run each, so no interval.",
         "imported · 4 results",
         "1.43 GB/s",
-        "nor made in turn",
+        "nor measured in turn",
     ] {
         let flat = said.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(flat.contains(part), "{part}\n{said}");
@@ -127,7 +127,7 @@ fn a_refused_text_leaves_no_run() {
     said.ended(3);
     said.err_has("error: bad.txt:6: ");
     said.err_has("contradicts itself");
-    said.err_has("error: latin.txt:2: this is no text in UTF-8");
+    said.err_has("error: latin.txt:2: this is not UTF-8 text");
     assert!(!ground.store().exists(), "the store was made");
 }
 

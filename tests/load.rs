@@ -468,7 +468,11 @@ fn places_that_do_not_fit_are_refused() {
                 "nowhere: No such file",
             ),
             (&["empty", "random", "mode=read"], 3, "it is empty"),
-            (&["/dev/null", "random", "mode=read"], 3, "it holds no data"),
+            (
+                &["/dev/null", "random", "mode=read"],
+                3,
+                "neither a directory, a file nor a block device",
+            ),
             (&[&path, "random", "mode=write"], 3, "only ever read"),
             (&random("files=2"), 3, "cannot be several files"),
             (&random("verify=true"), 3, "cannot be verified"),
@@ -550,7 +554,7 @@ fn the_engine_is_measured_here_and_now() {
     ground
         .stackrace(&["show", "layers", "--json"])
         .ended(2)
-        .err_has("--json is for the engine alone");
+        .err_has("--json works only with engine");
     assert!(!ground.store().exists(), "a store was made");
 }
 

@@ -10,6 +10,7 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal};
 use serde_json::Value;
+use stackrace::testing::{Kill, kill_changes, kill_standing, kills};
 use stackrace_test_needs as needs;
 use support::{Ground, Mounted, Said};
 
@@ -453,11 +454,23 @@ fn nothing_is_left_of_a_killed(stack: &str) {
     needs::root_and_loop_devices();
     needs::tool(&format!("mkfs.{stack}"));
     let ground = Ground::new();
+    let declared = kills(1, "debian-13").into_iter();
+    let declared = declared.filter(|kill| kill.name.eq_ignore_ascii_case(stack));
+    let Kill { name, toml } = declared.last().expect("the layer declares such a stack");
     let mut command = std::process::Command::new("sh");
     command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/kills.sh"));
     command.arg(env!("CARGO_BIN_EXE_stackrace"));
-    let said = Said::of(&command.arg(ground.path()).arg(stack).output().unwrap());
-    let words = format!("{stack}: killed before and after each of ");
+    command
+        .env("CHANGES", kill_changes())
+        .env("STANDING", kill_standing());
+    let said = Said::of(
+        &command
+            .arg(ground.path())
+            .args([name, &toml])
+            .output()
+            .unwrap(),
+    );
+    let words = format!("{name}: killed before and after each of ");
     assert!(said.ended(0).out.starts_with(&words), "{}", said.out);
 }
 
@@ -502,7 +515,8 @@ fn interrupted_it_lowers_what_stands_and_says_the_verdict_so_far() {
     let ground = Ground::new();
     ground.write("slow.toml", SLOW);
     let said = interrupt(start_measuring(&ground));
-    said.ended(130).err_has("stopping: lowering what stands");
+    said.ended(130)
+        .err_has("stopping: what stands is torn down");
     assert!(said.out.starts_with("VERDICT"), "{}", said.out);
     assert_eq!(ground.left(), [""; 0]);
     let log = Log::of(&ground);

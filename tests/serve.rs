@@ -281,7 +281,7 @@ fn what_is_not_there_is_said_and_no_path_leads_out_of_the_store() {
     refused.has(405, "Only GET");
     let long = format!("GET /{} HTTP/1.1\r\n\r\n", "a".repeat(20_000));
     Answer::read(server.connect(&long)).has(431, "too long");
-    Answer::read(server.connect("what?\r\n\r\n")).has(400, "no request");
+    Answer::read(server.connect("what?\r\n\r\n")).has(400, "Malformed HTTP request");
 }
 
 #[test]
@@ -304,9 +304,9 @@ fn strangers_are_kept_out() {
         Answer::read(server.connect(&text))
     };
     for path in ["/", "/style.css", "/history", "/events"] {
-        plain(path, "").has(401, "wants the token");
+        plain(path, "").has(401, "needs its token");
     }
-    plain("/?token=correct-horse-batterz", "").has(403, "not the token");
+    plain("/?token=correct-horse-batterz", "").has(403, "Wrong token");
     let visit = plain("/import?token=correct-horse-battery", "");
     assert_eq!(visit.status, 303);
     assert!(
@@ -368,7 +368,9 @@ fn what_other_tools_printed_is_shown_and_kept_only_when_asked() {
     assert_eq!(runs(&ground).len(), 0);
     let refused = server.post("/import", "name=notes&text=hello");
     refused.has(422, "notes, line 1").has(422, "hello");
-    server.post("/import", "name=x&text=+").has(422, "no text");
+    server
+        .post("/import", "name=x&text=+")
+        .has(422, "No text to read");
     let kept = server.post("/import/keep", &form("fio.json", &text));
     assert_eq!(kept.status, 303, "{}", kept.body);
     let run = runs(&ground).remove(0);

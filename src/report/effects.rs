@@ -41,7 +41,7 @@ fn table(verdict: &Verdict, effects: &EffectTable, rows_max: usize) -> TextTable
         n => format!(" {n} more rows are in the HTML report."),
     };
     TextTable {
-        title: format!("EffectTable of the factors on {}", place(effects)),
+        title: format!("Effects of the factors on {}", place(effects)),
         note: format!(
             "A ratio above 1: better than the first level. All {} rows hold together with {} confidence.{more}",
             effects.rows.len(),

@@ -116,7 +116,7 @@ fn sections(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Vec<
         ("figures", "Figures", tables::figures(record, verdict)),
         (
             "effects",
-            "EffectTable of the factors",
+            "Effects of the factors",
             effects::effects(verdict),
         ),
         (
