@@ -60,7 +60,8 @@ fn the_exit_code_is_the_verdict() {
             .out
             .starts_with("UNDECIDED: new may be more than 5 % worse than old")
     );
-    assert!(said.out.contains("more rounds would"), "{}", said.out);
+    let flat = said.out.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(flat.contains("more rounds would"), "{}", said.out);
     wild.stackrace(&["gate", "--worse-than", "5%", "--undecided", "pass"])
         .ended(0);
     let few = imported([OLD, ("new", &[20.0])]);

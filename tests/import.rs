@@ -84,7 +84,7 @@ fn an_import_is_a_run_like_any_other() {
     );
     let row = csv.lines().nth(1).unwrap();
     assert!(
-        row.contains("throughput,B/s,higher,1431306240,complete,"),
+        row.contains("throughput,B/s,higher,1431306240.0,complete,"),
         "{row}"
     );
     assert!(

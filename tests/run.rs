@@ -455,8 +455,8 @@ fn nothing_is_left_of_a_killed(stack: &str) {
     needs::tool(&format!("mkfs.{stack}"));
     let ground = Ground::new();
     let declared = kills(1, "debian-13").into_iter();
-    let declared = declared.filter(|kill| kill.name.eq_ignore_ascii_case(stack));
-    let Kill { name, toml } = declared.last().expect("the layer declares such a stack");
+    let mut declared = declared.filter(|kill| kill.name.eq_ignore_ascii_case(stack));
+    let Kill { name, toml } = declared.next().expect("the layer declares such a stack");
     let mut command = std::process::Command::new("sh");
     command.arg(concat!(env!("CARGO_MANIFEST_DIR"), "/tests/lab/kills.sh"));
     command.arg(env!("CARGO_BIN_EXE_stackrace"));

@@ -166,29 +166,7 @@ pub(crate) fn design(sources: &[Source], at: &str) -> Design {
     }
     placed.sort_by_key(|placed| (placed.round, placed.configuration, placed.workload));
     let rounds_max = placed.iter().map(|placed| placed.round).max().unwrap_or(1);
-    let of = |workload: usize| {
-        placed
-            .iter()
-            .filter(move |placed| placed.workload == workload)
-    };
-    let mut warnings = Vec::new();
-    let mut heads: Vec<WorkloadHead> = Vec::new();
-    for (workload, (name, kind)) in workloads.iter().enumerate() {
-        let mine: Vec<&Placed<'_>> = of(workload).collect();
-        let (same, differing) = settings(&mine, &configurations);
-        warnings.extend(differing.into_iter().map(|text| format!("{name}: {text}")));
-        let everywhere = (0..configurations.len()).all(|configuration| {
-            mine.iter()
-                .any(|placed| placed.configuration == configuration)
-        });
-        heads.push(WorkloadHead {
-            name: (*name).to_owned(),
-            kind: (*kind).to_owned(),
-            summary: summary(&mine, &same),
-            weight: if everywhere { 1.0 } else { 0.0 },
-            metrics: metrics(&mine),
-        });
-    }
+    let (heads, warnings) = heads(&placed, &workloads, &configurations);
     Design {
         study: study(sources),
         environment: environment(&placed, &configurations),
@@ -216,6 +194,34 @@ pub(crate) fn design(sources: &[Source], at: &str) -> Design {
             })
             .collect(),
     }
+}
+
+/// The workloads as a run has them, and warnings of settings that differ between configurations.
+fn heads(
+    placed: &[Placed<'_>],
+    workloads: &[(&str, &str)],
+    configurations: &[String],
+) -> (Vec<WorkloadHead>, Vec<String>) {
+    let (mut heads, mut warnings) = (Vec::new(), Vec::new());
+    for (workload, (name, kind)) in workloads.iter().enumerate() {
+        let of_workload = placed.iter().filter(|placed| placed.workload == workload);
+        let mine: Vec<&Placed<'_>> = of_workload.collect();
+        let (same, differing) = settings(&mine, configurations);
+        warnings.extend(differing.into_iter().map(|text| format!("{name}: {text}")));
+        let everywhere = (0..configurations.len()).all(|configuration| {
+            mine.iter()
+                .any(|placed| placed.configuration == configuration)
+        });
+        heads.push(WorkloadHead {
+            name: (*name).to_owned(),
+            kind: (*kind).to_owned(),
+            summary: summary(&mine, &same),
+            // The overall figure needs a value of every configuration.
+            weight: if everywhere { 1.0 } else { 0.0 },
+            metrics: metrics(&mine),
+        });
+    }
+    (heads, warnings)
 }
 
 fn position_or_add<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {

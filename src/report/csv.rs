@@ -100,6 +100,7 @@ fn table(record: &Record) -> DataTable {
     }));
     all.extend(figures(&rows));
     all.extend(counted(&rows));
+    all.extend(observed(&rows));
     DataTable { columns: all }
 }
 
@@ -150,7 +151,7 @@ fn figures(rows: &[CsvRow<'_>]) -> Vec<Column> {
     )
 }
 
-/// What only stackrace counts, and the notes.
+/// Times and processor time, which only stackrace counts.
 fn counted(rows: &[CsvRow<'_>]) -> Vec<Column> {
     columns(
         rows,
@@ -188,6 +189,15 @@ fn counted(rows: &[CsvRow<'_>]) -> Vec<Column> {
                 "cpu_steal_s",
                 ColumnOf::Real(|r| r.seconds(r.trial.counted.cpu_steal_ns)),
             ),
+        ],
+    )
+}
+
+/// What the device and the system did during a trial, and what the audit says of it.
+fn observed(rows: &[CsvRow<'_>]) -> Vec<Column> {
+    columns(
+        rows,
+        &[
             (
                 "device",
                 ColumnOf::Text(|r| r.device().map_or("", |device| &device.device)),

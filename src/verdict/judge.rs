@@ -78,27 +78,19 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
     let spending = spending(&table, &looks, &pairs);
     let (within, whole): (Vec<Sides>, Vec<Sides>) =
         pairs.into_iter().partition(|pair| !pair.within.is_empty());
-    let overall: Vec<Comparison> = whole
-        .iter()
-        .map(|pair| {
-            comparison(
-                &table,
-                pair,
-                ComparedFigure::Overall,
-                spending.overall,
-                look,
-            )
-        })
-        .collect();
+    let whole_figure = |pairs: &[Sides], spent| -> Vec<Comparison> {
+        let compared = pairs
+            .iter()
+            .map(|pair| comparison(&table, pair, ComparedFigure::Overall, spent, look));
+        compared.collect()
+    };
+    let overall = whole_figure(&whole, spending.overall);
     // A single workload is the overall figure: said once.
     let mut workloads = match table.workloads() {
         1 => Vec::new(),
         _ => workload_comparisons(&table, &whole, spending.workload, look),
     };
-    let mut parts: Vec<Comparison> = within
-        .iter()
-        .map(|pair| comparison(&table, pair, ComparedFigure::Overall, spending.within, look))
-        .collect();
+    let mut parts = whole_figure(&within, spending.within);
     if table.workloads() > 1 {
         parts.extend(workload_comparisons(&table, &within, spending.within, look));
     }

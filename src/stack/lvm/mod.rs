@@ -84,7 +84,6 @@ pub(crate) const KIND: LayerKind = LayerKind {
         volumes.map(|volume| volume.fact()).collect()
     }],
     tried: TRIED,
-    ..LayerKind::EMPTY
 };
 
 const REAL: &[RealStack] = &[

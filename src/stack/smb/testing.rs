@@ -1,5 +1,7 @@
 //! The real server on this machine, where Samba is installed.
 
+#![expect(clippy::unwrap_used, reason = "a test that cannot set up has failed")]
+
 use super::*;
 use crate::host::{Host, local::LocalHost};
 use crate::journal::Journal;

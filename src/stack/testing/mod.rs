@@ -20,8 +20,11 @@ use std::sync::Arc;
 /// Nothing if the test ran, else what it needs and this machine lacks.
 pub(crate) type Ended = Result<(), String>;
 
+/// A test's name, and the test.
+pub(crate) type NamedTest = (&'static str, fn() -> Ended);
+
 /// Tests of more than one layer, by name; those of a single one are its own ([`RealStack`]).
-pub(crate) const ON_MACHINE: &[(&str, fn() -> Ended)] = &[
+pub(crate) const ON_MACHINE: &[NamedTest] = &[
     (
         "guarded::a_physical_volume_alone_and_in_a_group",
         guarded::a_physical_volume_alone_and_in_a_group,

@@ -25,8 +25,6 @@ use crate::failure::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::time::SystemClock;
 
-/// What the original ends with when something is wrong.
-
 /// Bytes of a job file, at most.
 const FILE_BYTES_MAX: u64 = 1 << 20;
 /// All options, in our words.
@@ -222,7 +220,7 @@ fn run_groups(
         }
         let control = interrupt.control();
         let done = run::group(jobs, &members, &control, &say);
-        ran.extend(done.map_err(|why| Failure::internal(why))?);
+        ran.extend(done.map_err(Failure::internal)?);
         if interrupt.raised() {
             break;
         }

@@ -22,7 +22,6 @@ use crate::time::{Clock, SystemClock};
 
 /// So long a plan may take to find out that it cannot begin, before it is said to have begun.
 const BEGINNING: Duration = Duration::from_millis(100);
-/// What the original ends with when something is wrong.
 
 /// The words as they were typed; the tool reads them itself.
 #[derive(Debug, Args)]

@@ -106,14 +106,7 @@ fn endless(access: AccessPattern) -> Spec {
 }
 
 #[test]
-fn every_setting_of_order_and_pace_is_passed_on() {
-    let paced = |pacing| Spec { pacing, ..plain() };
-    let aligned = |align, ops| {
-        let mut spec = plain();
-        spec.align = NonZeroU32::new(align);
-        spec.stop.ops = Some(ops);
-        spec
-    };
+fn every_setting_of_order_is_passed_on() {
     let mut mixed = endless(AccessPattern::Uniform);
     mixed.block_sizes = vec![(4096, 70), (65536, 30)];
     let mut files = plain();
@@ -124,7 +117,7 @@ fn every_setting_of_order_and_pace_is_passed_on() {
         })
         .collect();
     let hot = |hot_range, hot_ops| endless(AccessPattern::HotCold { hot_range, hot_ops });
-    let cases: &[(&[&str], Spec)] = &[
+    let orders: &[(&[&str], Spec)] = &[
         (&[], plain()),
         (&["access = \"uniform\""], endless(AccessPattern::Uniform)),
         (&["access = \"zipf\""], endless(AccessPattern::Zipf(1.1))),
@@ -161,6 +154,20 @@ fn every_setting_of_order_and_pace_is_passed_on() {
             mixed,
         ),
         (&["files = 4"], files),
+    ];
+    passed_on(orders);
+}
+
+#[test]
+fn every_setting_of_pace_is_passed_on() {
+    let paced = |pacing| Spec { pacing, ..plain() };
+    let aligned = |align, ops| {
+        let mut spec = plain();
+        spec.align = NonZeroU32::new(align);
+        spec.stop.ops = Some(ops);
+        spec
+    };
+    let paces: &[(&[&str], Spec)] = &[
         (&["align = \"8 KiB\""], aligned(8192, 128)),
         (&["rate = 2000"], paced(Pacing::Fixed(2000.0))),
         (
@@ -178,6 +185,11 @@ fn every_setting_of_order_and_pace_is_passed_on() {
             }),
         ),
     ];
+    passed_on(paces);
+}
+
+/// What is written becomes this specification.
+fn passed_on(cases: &[(&[&str], Spec)]) {
     for (lines, expected) in cases {
         let io = parse(lines, 0.0, true).unwrap();
         assert_eq!(spec(&io, None), *expected, "{lines:?}");
