@@ -77,7 +77,7 @@ pub(crate) struct Pool {
 /// The pool given from below.
 ///
 /// # Errors
-/// When there is none; [`Stack::new`] does not let that happen.
+/// When there is none; `Stack::new` does not let that happen.
 pub(crate) fn pool(below: Gives) -> Result<Pool, LayerError> {
     match below {
         Gives::Pool(pool) => Ok(pool),

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 /// Writing `3` there drops clean pages, dentries and inodes (proc_sys_vm(5)).
 const DROP_CACHES: &str = "/proc/sys/vm/drop_caches";
 
-/// A stack that stands. Dropping it leaves it standing: only [`StandingStack::lower`] and the journal
+/// A stack that stands. Dropping it leaves it standing: only [`StandingStack::tear_down`] and the journal
 /// take it down.
 #[must_use = "a stack stands until it is lowered"]
 #[derive(Debug)]
@@ -78,7 +78,7 @@ impl StandingStack {
         &self.devices
     }
 
-    /// The line to the peer as it was measured (see [`line`]), the nearest to the workload where
+    /// The line to the peer as it was measured (see `common::line`), the nearest to the workload where
     /// there are two; none: there is none.
     pub(crate) fn line(&self) -> Option<Fact> {
         let mut facts = self.facts.iter().rev().flat_map(|layer| &layer.facts);

@@ -3,7 +3,7 @@
 //!
 //! A tree is a list of [`TreeEntry`], parents before children. It comes from a [`TreeShape`] (invented,
 //! the same for the same seed), from a [`profile`] (invented after real ones) or from [`scan`] (learnt
-//! from a real directory); [`build`] makes it, [`archive()`] puts it into a tar archive.
+//! from a real directory); [`build()`] makes it, [`archive()`] puts it into a tar archive.
 //! [`copy_tree()`], [`copy_file`], [`delete_tree`], [`extract_tar`] and [`read_file`] are what is
 //! measured, one thread doing one call after the other as `cp`, `rsync`, `rm`, `tar` and `dd` do.
 //!

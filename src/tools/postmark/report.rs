@@ -3,7 +3,7 @@
 //! PostMark takes the time in whole seconds, as differences of `time(2)`, and a difference of 0
 //! counts as 1: runs of under a few seconds have no usable rates in its reports. [`Tally`] keeps
 //! nanoseconds, prints PostMark's reports from them as PostMark would have, and gives the same
-//! figures in real time as a [`Report`]; [`parse()`] gives a [`Report`] of what PostMark printed.
+//! figures in real time as a [`Report`]; parsing gives a [`Report`] of what PostMark printed.
 
 use crate::event::Better;
 use crate::event::Fact;

@@ -22,7 +22,7 @@ const BUFFER_BYTES: usize = 1 << 20;
 const FIRST_MODIFIED_S: u64 = 1_262_304_000;
 
 /// Writes a tree to a new tar archive (GNU headers) at `to`, entries in their order, owned by the
-/// user who asks. The content of each file is that which [`super::build`] gives it.
+/// user who asks. The content of each file is that which [`super::build()`] gives it.
 ///
 /// # Errors
 /// The list makes no sense, `to` exists, or the system refuses. What was written stays.
