@@ -105,7 +105,7 @@ fn an_import_is_a_run_like_any_other() {
     );
     let resumed = ground.stackrace(&["resume"]);
     resumed.ended(3);
-    resumed.err_has("there is nothing to go on with");
+    resumed.err_has("there is nothing to continue");
 }
 
 #[test]
