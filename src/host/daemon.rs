@@ -175,7 +175,7 @@ mod tests {
         assert!(words.starts_with("stackrace-testd (process "), "{words}");
         assert!(words.ends_with("runs already, and a machine has one"));
         // A name alone is not enough, and neither is the mark.
-        host.end_daemon(NAME, ".stackrace-r1-t0-nobody").unwrap();
+        host.end_daemon(NAME, ".stackrace-r1-t0-another").unwrap();
         host.end_daemon("another", &mark).unwrap();
         assert!(ours.ended().is_none());
         host.end_daemon(NAME, &mark).unwrap();

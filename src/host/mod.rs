@@ -10,9 +10,9 @@ mod command;
 pub(crate) mod daemon;
 mod error;
 pub(crate) mod imagined;
-mod lacking;
 pub(crate) mod line_speed;
 pub(crate) mod local;
+mod missing;
 pub(crate) mod mountinfo;
 mod needs;
 pub(crate) mod plan;
@@ -25,7 +25,7 @@ pub(crate) mod verb;
 
 pub(crate) use command::{Output, argv, shown};
 pub(crate) use error::HostError;
-pub(crate) use lacking::lacking;
+pub(crate) use missing::lacking;
 pub(crate) use mountinfo::MountInfo;
 pub(crate) use needs::{Daemon, Driver, Needs, Package};
 
