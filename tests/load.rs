@@ -282,7 +282,7 @@ fn a_user_without_a_home_reads_what_is_readable() {
     said.ended(0);
     let object: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(counts(&object["phases"][0]), [("read", 16, 64 << 10)]);
-    nobody(ground.path().to_str().unwrap())
+    as_user(ground.path().to_str().unwrap())
         .ended(3)
         .err_has("Permission denied")
         .err_has("nothing was changed");
