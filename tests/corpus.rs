@@ -267,7 +267,10 @@ fn a_long_text_of_a_system_is_answered() {
             "mountinfo",
             format!("1 1 0:1 / / {options} - ext4 /dev/vda {options}\n"),
         ),
-        ("journal", entries + &done),
+        (
+            "journal",
+            "{\"journal\":3,\"run\":\"fuzzed\"}\n".to_owned() + &entries + &done,
+        ),
         ("observe", disks.clone() + "\0" + &disks),
         ("stack", options.clone()),
         ("stack", "=1\n".repeat(LENGTH / 3)),

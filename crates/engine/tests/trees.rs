@@ -267,8 +267,12 @@ fn what_is_unpacked_is_what_tar_unpacks() {
             count(&outcome, Op::Create),
             (of(0o100_000) - 1 + of(0o120_000), bytes)
         );
-        fs::remove_dir_all(theirs).unwrap();
-        fs::remove_dir_all(ours).unwrap();
+        for unpacked in [theirs, ours] {
+            // Only root may empty a directory that is not writable.
+            let locked = unpacked.join("not to be written to");
+            fs::set_permissions(locked, fs::Permissions::from_mode(0o755)).unwrap();
+            fs::remove_dir_all(unpacked).unwrap();
+        }
     }
 }
 
