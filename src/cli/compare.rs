@@ -25,6 +25,7 @@ pub(super) fn exec(setting: &Setting, verb: Compare) -> Result<u8, Failure> {
         time_ns: unit::parse_time_ns(&verb.time)
             .map_err(|why| Failure::usage(format!("--time: {why}")))?,
         size: size.map_err(|why| Failure::usage(format!("--size: {why}")))?,
+        like: verb.like,
         each: verb.each,
         anyway: verb.anyway,
         warm: verb.warm,

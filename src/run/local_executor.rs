@@ -1,5 +1,7 @@
 //! What this machine needs to execute turns.
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -12,6 +14,7 @@ use crate::journal::Journal;
 use crate::stack::StandingStack;
 use crate::study::Study;
 use crate::time::Clock;
+use crate::workload::KeptData;
 
 /// Executes turns on this machine.
 pub(crate) struct LocalExecutor<'a> {
@@ -49,4 +52,6 @@ pub(crate) struct Standing {
     pub(super) since: u32,
     /// It.
     pub(super) stack: StandingStack,
+    /// Data that lie on it for the next trial, by workload.
+    pub(super) data: RefCell<BTreeMap<usize, KeptData>>,
 }

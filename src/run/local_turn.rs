@@ -1,5 +1,7 @@
 //! Turns executed on this machine: stacks set up, tried and torn down.
 
+use std::cell::RefCell;
+
 use super::executor::{Broken, Executor, TrialStart, Turned};
 use super::local_executor::{LocalExecutor, Standing};
 use super::trial::{self, Before};
@@ -42,6 +44,7 @@ impl Executor for LocalExecutor<'_> {
                     configuration,
                     since: round,
                     stack,
+                    data: RefCell::default(),
                 },
                 None => return Ok(self.turned(true)),
             },
@@ -109,6 +112,8 @@ impl LocalExecutor<'_> {
                 executor: self,
                 site,
                 standing: &up.stack,
+                data: &up.data,
+                keeps: turn.keep,
                 round: turn.round,
                 position: turn.position,
                 configuration: turn.configuration,
