@@ -4,8 +4,9 @@ use std::path::PathBuf;
 
 use super::{quiet_host, tell};
 use crate::cli::failure::Failure;
-use crate::cli::setting::{Setting, variable};
+use crate::cli::setting::Setting;
 use crate::cli::terminal::print;
+use crate::cli::variable::variable;
 use crate::cli::words::unknown;
 use crate::host::Host;
 use crate::journal::Journal;
