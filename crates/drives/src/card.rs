@@ -1,5 +1,6 @@
 //! Cards: the parameters of one drive as a TOML file, each value with where it comes from.
 
+use crate::cards::Claim;
 use crate::disk::{Cache, Disk, DiskParameters, Geometry, Overheads, SeekCurve, Zone};
 use crate::{Nanos, SECTOR};
 use serde::Deserialize;
@@ -66,6 +67,9 @@ pub struct DiskCard {
     pub queue_depth: Stated<usize>,
     /// Bytes of a physical sector: 512 or 4096.
     pub physical_sector: Stated<u64>,
+    /// Figures of the whole drive, to test the card with.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
 }
 
 /// How sectors lie on the platters.
@@ -142,7 +146,7 @@ pub enum CardError {
 }
 
 impl CardError {
-    fn at(name: &'static str, problem: impl Into<String>) -> Self {
+    pub(crate) fn at(name: &'static str, problem: impl Into<String>) -> Self {
         Self::Value {
             name,
             problem: problem.into(),
