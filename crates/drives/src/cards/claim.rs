@@ -66,31 +66,28 @@ const RANDOM_REQUESTS: u64 = 4_000;
 const SEQUENTIAL_BYTES: u64 = 512 << 20;
 
 impl Claim {
-    /// The figure of the model, in the unit of [`Claim::value`].
-    pub fn modelled(&self, drive: &mut dyn Drive) -> f64 {
+    /// The figure of the model, in the unit of [`Claim::value`]. A drive whose speed depends on
+    /// what it holds is filled first, and before random writing all of it is written once more at
+    /// random, as makers do; sequential writing begins on an empty drive.
+    pub fn modelled(&self, drive: &mut dyn Drive, depends_on_content: bool) -> f64 {
+        let (mut now, size) = (0, drive.sectors());
+        if depends_on_content && self.load != Load::SequentialWrite {
+            let fill = of(Load::SequentialWrite, 1 << 20, size);
+            now = after(drive, now, (size * SECTOR) >> 20, 32, fill);
+            if self.load == Load::RandomWrite {
+                let once_more = of(self.load, 4096, size);
+                now = after(drive, now, (size * SECTOR) >> 12, 32, once_more);
+            }
+        }
         let bytes = u64::from(self.block) << 10;
-        let sectors = bytes / SECTOR;
-        let places = (drive.sectors() / sectors).max(1);
         let count = if self.load.is_sequential() {
-            (SEQUENTIAL_BYTES / bytes).min(places)
+            SEQUENTIAL_BYTES.min(size * SECTOR) / bytes
         } else {
             RANDOM_REQUESTS
         };
-        let request = |id: u64| {
-            let place = if self.load.is_sequential() {
-                id
-            } else {
-                // Scattered over the whole drive, the same in each run.
-                (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % places
-            };
-            Request {
-                id,
-                operation: self.load.operation(),
-                first: place * sectors,
-                sectors: sectors as u32,
-            }
-        };
-        let seconds = elapsed(drive, count, u64::from(self.queue_depth), request) as f64 / 1e9;
+        let requests = of(self.load, bytes, size);
+        let depth = u64::from(self.queue_depth);
+        let seconds = (after(drive, now, count, depth, requests) - now) as f64 / 1e9;
         if self.load.is_sequential() {
             (count * bytes) as f64 / 1e6 / seconds
         } else {
@@ -99,14 +96,34 @@ impl Claim {
     }
 }
 
-/// How long `count` requests take with `depth` of them outstanding at once.
-fn elapsed(
+/// The requests of a load by their number, on a drive of so many sectors.
+fn of(load: Load, bytes: u64, sectors: u64) -> impl Fn(u64) -> Request {
+    let length = bytes / SECTOR;
+    let places = (sectors / length).max(1);
+    move |id| {
+        let place = if load.is_sequential() {
+            id % places
+        } else {
+            // Scattered over the whole drive, the same in each run.
+            (id.wrapping_mul(0x9E37_79B9_7F4A_7C15) >> 20) % places
+        };
+        Request {
+            id,
+            operation: load.operation(),
+            first: place * length,
+            sectors: length as u32,
+        }
+    }
+}
+
+/// When `count` requests have completed that begin at `now`, `depth` of them outstanding at once.
+fn after(
     drive: &mut dyn Drive,
+    mut now: Nanos,
     count: u64,
     depth: u64,
     request: impl Fn(u64) -> Request,
 ) -> Nanos {
-    let mut now = 0;
     let mut next = 0;
     let mut done = 0;
     while done < count {

@@ -106,8 +106,8 @@ impl Card {
         }
     }
 
-    /// The drive, its platter turned by `phase` ns at instant 0. An SSD has `capacity` bytes and
-    /// is full of data; the others have the size of their card.
+    /// The drive, its platter turned by `phase` ns at instant 0. An SSD has `capacity` bytes; the
+    /// others have the size of their card.
     ///
     /// # Errors
     /// When values contradict each other.

@@ -41,6 +41,8 @@ pub struct SsdCard {
     pub overhead: Stated<f64>,
     /// Rate of the interface, MB/s.
     pub bus: Stated<f64>,
+    /// Time of the interface for a command, beside its data.
+    pub bus_command: Stated<f64>,
     /// KiB of written data held before they are programmed.
     pub buffer: Stated<u64>,
     /// Whether capacitors keep the buffer when the power fails.
@@ -80,6 +82,7 @@ impl SsdCard {
             channel_unit: time(MAPPING_UNIT, self.channel.value),
             overhead: ns(self.overhead.value),
             bus_sector: time(SECTOR, self.bus.value),
+            bus_command: ns(self.bus_command.value),
             buffer: self.buffer.value << 10,
             protected: self.protected.value,
         };
