@@ -6,6 +6,7 @@ mod args;
 mod clean;
 mod compare;
 mod diff;
+mod drives;
 mod engine;
 mod export;
 mod failure;

@@ -19,6 +19,18 @@ pub enum Origin {
     Assumed,
 }
 
+impl Origin {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::DataSheet => "data sheet",
+            Self::Measured => "measured",
+            Self::Fitted => "fitted",
+            Self::Assumed => "assumed",
+        }
+    }
+}
+
 /// A value with where it comes from.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]

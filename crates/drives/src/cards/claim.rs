@@ -1,11 +1,11 @@
 //! What a maker claims of a drive, and what its model does with the same requests.
 
-use super::super::card::Origin;
+use crate::card::Origin;
 use crate::{Drive, Nanos, Operation, Request, SECTOR};
 use serde::Deserialize;
 
-/// A figure that somebody else measured or published of the whole drive. No value of a card is
-/// taken from it: it tests the card.
+/// A published or measured figure of the whole drive, to hold the card against. A value of the card
+/// that was chosen to reach it says that it is fitted.
 #[derive(Debug, Clone, PartialEq, Deserialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub struct Claim {

@@ -10,7 +10,7 @@ pub use claim::{Claim, Load};
 pub use ssd::SsdCard;
 pub use volume::VolumeCard;
 
-use super::card::{CardError, DiskCard, Origin};
+use crate::card::{CardError, DiskCard, Origin};
 use crate::{Drive, Nanos, SECTOR};
 
 /// A card of any kind of drive.
@@ -97,6 +97,15 @@ impl Card {
         }
     }
 
+    /// The units of its values, in words.
+    pub fn units(&self) -> &'static str {
+        match self {
+            Self::Disk(_) => "times in ms, rates in MB/s (10^6 bytes), memory in KiB",
+            Self::Ssd(_) => "times in us, rates in MB/s (10^6 bytes), page and buffer in KiB",
+            Self::Volume(_) => "times in ms, rate in MiB/s, capacity in GiB, request in KiB",
+        }
+    }
+
     /// Figures of the whole drive that test the card.
     pub fn claims(&self) -> &[Claim] {
         match self {
@@ -120,7 +129,7 @@ impl Card {
     }
 }
 
-/// Every value of a card with its source, in the order of the text.
+/// Every value of a card with its source, by name.
 ///
 /// # Errors
 /// When the text is no card.

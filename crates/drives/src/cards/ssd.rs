@@ -1,7 +1,7 @@
 //! The card of a solid-state drive.
 
-use super::super::card::{CardError, Stated};
 use super::claim::Claim;
+use crate::card::{CardError, Stated};
 use crate::{MAPPING_UNIT, Nanos, SECTOR, Ssd, SsdParameters};
 use serde::Deserialize;
 

@@ -1,7 +1,7 @@
 //! The card of a cloud volume.
 
-use super::super::card::{CardError, Stated};
 use super::claim::Claim;
+use crate::card::{CardError, Stated};
 use crate::{Nanos, SECTOR, Volume, VolumeParameters};
 use serde::Deserialize;
 
