@@ -3,19 +3,11 @@
 use std::path::PathBuf;
 use std::sync::Arc;
 
-<<<<<<< HEAD:src/cli/lab/images.rs
-use super::{quiet_host, tell};
-use crate::cli::failure::Failure;
-use crate::cli::setting::Setting;
-use crate::cli::terminal::print;
-use crate::cli::variable::variable;
-use crate::cli::words::unknown;
-=======
 use super::failure::Failure;
-use super::setting::{Setting, variable};
+use super::setting::Setting;
 use super::terminal::print;
+use super::variable::variable;
 use super::words::unknown;
->>>>>>> main:src/cli/images.rs
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
