@@ -58,7 +58,7 @@ pub(super) fn show(
         };
         let options = report::ReportOptions {
             lines_max,
-            colour: setting.colour,
+            screen: setting.screen,
             next,
             ..report::ReportOptions::default()
         };

@@ -105,7 +105,7 @@ pub(super) enum Verb {
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
     /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
-    /// schema, video-formats), or measure the engine on this machine
+    /// schema, video-formats, drives), or measure the engine on this machine
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
@@ -548,7 +548,7 @@ pub(super) struct Clean {
 /// `stackrace show`.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, engine
+    /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, drives, engine
     pub(super) what: String,
     /// One of them, whole
     pub(super) name: Option<String>,

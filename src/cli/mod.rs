@@ -6,11 +6,13 @@ mod args;
 mod clean;
 mod compare;
 mod diff;
+mod drives;
 mod engine;
 mod export;
 mod failure;
 mod fault;
 mod gate;
+mod images;
 mod import;
 mod interrupt;
 mod lab;
@@ -25,6 +27,7 @@ mod serve;
 mod setting;
 mod show;
 mod terminal;
+mod variable;
 mod verdict;
 mod words;
 
@@ -35,11 +38,13 @@ use clap::{ArgMatches, FromArgMatches};
 
 use args::{Arguments, Colour, Common, Verb};
 use failure::Failure;
-use setting::{Setting, default_store, variable};
+use setting::{Setting, default_store};
 use terminal::{error, print, print_on};
+use variable::variable;
 
 use crate::agent::program::Program;
 use crate::agent::worker;
+use crate::report::Screen;
 use crate::session::worker::StudyWorker;
 use crate::session::{self, Context};
 use crate::tools::{self, Console, Tool};
@@ -81,13 +86,16 @@ fn dispatch(matches: &ArgMatches) -> Result<u8, Failure> {
             peers: Vec::new(),
         },
         quiet: common.quiet,
-        colour: match common.colour {
-            Colour::Auto => {
-                std::io::stdout().is_terminal()
-                    && variable("NO_COLOR").is_none_or(|value| value.is_empty())
-            }
-            Colour::Always => true,
-            Colour::Never => false,
+        screen: Screen {
+            width: terminal::columns(&std::io::stdout()),
+            colour: match common.colour {
+                Colour::Auto => {
+                    std::io::stdout().is_terminal()
+                        && variable("NO_COLOR").is_none_or(|value| value.is_empty())
+                }
+                Colour::Always => true,
+                Colour::Never => false,
+            },
         },
     };
     if let Some((name, words)) = matches.subcommand()

@@ -42,7 +42,7 @@ pub(super) fn exec(setting: &Setting, verb: Report) -> Result<u8, Failure> {
         write(path, &verb.format, &record, &verdict, &options)?;
         return Ok(0);
     }
-    options.colour = setting.colour;
+    options.screen = setting.screen;
     let bytes = render(&verb.format, &record, &verdict, &options)?;
     print(&String::from_utf8_lossy(&bytes));
     Ok(0)

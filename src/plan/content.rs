@@ -63,6 +63,8 @@ pub(crate) struct Plan {
     pub(crate) workloads: Vec<PlannedWorkload>,
     /// Order of the first round, by index of configuration.
     pub(crate) first_order: Vec<usize>,
+    /// Whether a round goes workload by workload: the order is then that of the first one.
+    pub(crate) workload_by_workload: bool,
     /// What is written and read.
     pub(crate) moved: MovedBytes,
     /// What must be free.

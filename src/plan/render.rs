@@ -74,15 +74,13 @@ impl Plan {
             true => " …",
             false => "",
         };
-        page.fold(
-            "",
-            "  ",
-            &format!(
-                "first round in this order (seed {}): {}{more}",
-                self.seed,
-                order.join("; ")
-            ),
-        );
+        let first = match self.workload_by_workload {
+            true => "rounds go workload by workload; the first workload of the first round",
+            false => "first round",
+        };
+        let order = order.join("; ");
+        let text = format!("{first} in this order (seed {}): {order}{more}", self.seed);
+        page.fold("", "  ", &text);
     }
 
     /// Configurations with the same layers are shown together, with the commands of the first.

@@ -13,7 +13,7 @@ use super::context::entropy;
 use super::import;
 use crate::host::HostError;
 use crate::host::process::{Process, Streams, interrupt_holder};
-use crate::import::Source;
+use crate::import::ImportSource;
 use crate::record::Store;
 use crate::web::{Begun, RunControl};
 
@@ -157,7 +157,7 @@ impl RunControl for Owner {
         Ok(())
     }
 
-    fn keep(&self, sources: &[Source], title: String) -> Result<String, String> {
+    fn keep(&self, sources: &[ImportSource], title: String) -> Result<String, String> {
         let words = std::iter::once("stackrace serve: import".to_owned());
         let words = words.chain(sources.iter().map(|source| source.file.clone()));
         import::keep(&self.store, sources, title, words.collect())

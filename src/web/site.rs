@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::cache::RunCache;
 use super::guard::Guard;
 use super::limits::Limits;
-use crate::import::Source;
+use crate::import::ImportSource;
 use crate::record::Store;
 use crate::time::Clock;
 
@@ -32,7 +32,7 @@ pub(crate) trait RunControl: Send + Sync {
     ///
     /// # Errors
     /// Why not, for the visitor.
-    fn keep(&self, sources: &[Source], title: String) -> Result<String, String>;
+    fn keep(&self, sources: &[ImportSource], title: String) -> Result<String, String>;
     /// What was started from the page, oldest first.
     fn begun(&self) -> Vec<Begun>;
 }
