@@ -11,7 +11,7 @@ use crate::event::{
     ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin,
     MetricHead, Observation, RunStarted, Settled, Until, WorkloadHead,
 };
-use crate::printed::{Imported, Misread};
+use crate::printed::{ImportError, Imported};
 
 /// One text and what was read from it.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl ImportSource {
         file: &str,
         text: String,
         tool: Option<&str>,
-    ) -> Result<Self, Misread> {
+    ) -> Result<Self, ImportError> {
         let results = super::read(&text, tool)?;
         let stem = Path::new(file).file_stem();
         Ok(Self {

@@ -16,7 +16,7 @@ use crate::event::{Counted, Ended, Observation, Settled};
 use crate::observe::{self, Snapshot};
 use crate::stack::{Site, StandingStack};
 use crate::unit;
-use crate::workload::{Bare, KeptData, Place, Workload, together};
+use crate::workload::{BareDevices, KeptData, Place, Workload, together};
 
 /// So many files of a trial's data are looked at to tell a cold start from a warm one.
 const RESIDENCY_FILES_MAX: usize = 512;
@@ -42,7 +42,7 @@ pub(super) struct Trial<'a> {
 /// Where and with what a trial works.
 struct TrialSite<'a> {
     directory: &'a Path,
-    bare: Option<Bare<'a>>,
+    bare: Option<BareDevices<'a>>,
     ledger: OnceLock<ContentLedger>,
     seed: u64,
 }
@@ -219,7 +219,7 @@ impl Trial<'_> {
         let workload = self.workload();
         let site = TrialSite {
             directory,
-            bare: self.standing.bare().map(|bare| Bare {
+            bare: self.standing.bare().map(|bare| BareDevices {
                 host: self.executor.host,
                 devices: &bare.devices,
                 pools: &bare.pools,
