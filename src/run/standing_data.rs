@@ -14,6 +14,12 @@ const IN_PLACE: &[&str] = &[
     "ext2", "ext3", "ext4", "xfs", "jfs", "vfat", "exfat", "tmpfs",
 ];
 
+/// File systems that cache the data of a file in the kernel's page cache, and nowhere else.
+const PAGE_CACHE_ALONE: &[&str] = &["ext2", "ext3", "ext4", "xfs", "f2fs", "btrfs"];
+
+/// Beginnings of the names of disks that have no cache in this machine's memory.
+const PLAIN_DISKS: &[&str] = &["sd", "vd", "xvd", "nvme", "mmcblk"];
+
 impl Trial<'_> {
     /// The directory of a workload on the stack.
     pub(super) fn directory(&self, workload: usize) -> PathBuf {
@@ -53,8 +59,24 @@ impl Trial<'_> {
     }
 
     fn in_place(&self) -> bool {
+        self.file_system_is(IN_PLACE)
+    }
+
+    fn file_system_is(&self, of: &[&str]) -> bool {
         let mount = self.executor.host.mount_of(self.standing.directory());
-        mount.is_ok_and(|mount| IN_PLACE.contains(&&*mount.file_system))
+        mount.is_ok_and(|mount| of.contains(&&*mount.file_system))
+    }
+
+    /// Whether nothing but the pages of the trial's own files could answer from memory: large files on
+    /// a plain disk of this machine. Dropping all caches would cost time, and others theirs.
+    pub(super) fn own_files_suffice(&self) -> bool {
+        let devices = self.standing.devices();
+        let plain = |name: &String| PLAIN_DISKS.iter().any(|begin| name.starts_with(begin));
+        self.workload().data_use() != DataUse::Spent
+            && self.standing.others().is_empty()
+            && !devices.is_empty()
+            && devices.iter().all(plain)
+            && self.file_system_is(PAGE_CACHE_ALONE)
     }
 
     /// Bytes free on the stack, and those its largest trial needs, with a quarter to spare.

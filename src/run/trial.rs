@@ -21,6 +21,9 @@ use crate::workload::{BareDevices, KeptData, Place, Workload, together};
 /// So many files of a trial's data are looked at to tell a cold start from a warm one.
 const RESIDENCY_FILES_MAX: usize = 512;
 
+/// Data are warm if more than one byte of so many is in memory.
+const WARM_ONE_OF: u64 = 100;
+
 /// One workload on one standing stack.
 #[derive(Clone, Copy)]
 pub(super) struct Trial<'a> {
@@ -355,19 +358,12 @@ impl Trial<'_> {
         let policy = &self.executor.study.policy;
         self.begins("settle");
         let began = self.executor.clock.now_ns();
-        let mut settled = self
-            .standing
-            .settle(self.site, policy.drop_caches, policy.remount)
-            .map_err(|error| Ended::Failed {
-                error: format!("cannot settle: {error}"),
-            })?;
-        if policy.drop_caches
-            && settled.caches == "none"
-            && residency::evict_tree(directory).is_ok()
-        {
-            settled.caches = "advice".to_owned();
+        let everything = policy.drop_caches && !self.own_files_suffice();
+        let (mut settled, mut resident) = self.make_cold(directory, everything, policy.remount)?;
+        let warm = |(resident, total): (u64, u64)| resident.saturating_mul(WARM_ONE_OF) > total;
+        if policy.drop_caches && !everything && resident.is_none_or(warm) {
+            (settled, resident) = self.make_cold(directory, true, false)?;
         }
-        let resident = residency::resident_bytes_below(directory, RESIDENCY_FILES_MAX).ok();
         let first = observation.phases.is_empty();
         let plus = |sum: Option<u64>, more: Option<u64>| {
             if first {
@@ -387,6 +383,28 @@ impl Trial<'_> {
         observation.settled = settled;
         observation.settle_ns += self.executor.clock.now_ns().saturating_sub(began);
         Ok(())
+    }
+
+    /// Empties the system's caches, or else those of the trial's own files. Returns what was done, and
+    /// how many bytes of them all are in memory still.
+    fn make_cold(
+        &self,
+        directory: &Path,
+        everything: bool,
+        remount: bool,
+    ) -> Result<(Settled, Option<(u64, u64)>), Ended> {
+        let settled = self.standing.settle(self.site, everything, remount);
+        let mut settled = settled.map_err(|error| Ended::Failed {
+            error: format!("cannot settle: {error}"),
+        })?;
+        if self.executor.study.policy.drop_caches
+            && settled.caches == "none"
+            && residency::evict_tree(directory).is_ok()
+        {
+            settled.caches = "advice".to_owned();
+        }
+        let resident = residency::resident_bytes_below(directory, RESIDENCY_FILES_MAX).ok();
+        Ok((settled, resident))
     }
 
     /// The same for every configuration of a round, different for each round, workload and pass.
