@@ -362,7 +362,9 @@ impl Trial<'_> {
         let (mut settled, mut resident) = self.make_cold(directory, everything, policy.remount)?;
         let warm = |(resident, total): (u64, u64)| resident.saturating_mul(WARM_ONE_OF) > total;
         if policy.drop_caches && !everything && resident.is_none_or(warm) {
+            let remounted = settled.remounted;
             (settled, resident) = self.make_cold(directory, true, false)?;
+            settled.remounted = remounted;
         }
         let first = observation.phases.is_empty();
         let plus = |sum: Option<u64>, more: Option<u64>| {
