@@ -22,6 +22,7 @@ mod tools;
 mod tree;
 pub(crate) mod udev;
 pub(crate) mod verb;
+mod words;
 
 pub(crate) use command::{Output, argv, shown};
 pub(crate) use error::HostError;
