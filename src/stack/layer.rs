@@ -2,6 +2,7 @@
 
 use super::error::LayerError;
 use super::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
+use super::identity::Identity;
 use super::setup::Setup;
 use crate::event::Fact;
 use crate::host::imagined::Tool;
@@ -210,9 +211,9 @@ pub(crate) trait Layer: Send + Sync {
     fn disk_needed(&self) -> Option<(PathBuf, u64)> {
         None
     }
-    /// Ids of the disks it is told to write over.
-    fn disk_ids(&self) -> Vec<&str> {
-        Vec::new()
+    /// The disks it is told to write over.
+    fn disks(&self) -> &[Identity] {
+        &[]
     }
     /// What is on devices it would write over, on this machine as it is now; `wipe` are ids of
     /// devices that may be wiped.

@@ -16,17 +16,17 @@ use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-const SIZE: u64 = 320 << 20;
+pub(super) const SIZE: u64 = 320 << 20;
 
 /// A loop device under an id.
-struct Disk {
-    base: tempfile::TempDir,
-    host: LocalHost,
-    device: PathBuf,
+pub(super) struct Disk {
+    pub(super) base: tempfile::TempDir,
+    pub(super) host: LocalHost,
+    pub(super) device: PathBuf,
 }
 
 /// A disk that these tools may be used on, or what is missing for it.
-fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
+pub(super) fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
     let host = LocalHost::new(Arc::new(|_| {}));
     let needs = Needs {
         root: true,
@@ -55,7 +55,7 @@ impl Drop for Disk {
 }
 
 impl Disk {
-    fn identity(&self) -> Identity {
+    pub(super) fn identity(&self) -> Identity {
         Identity {
             directory: self.base.path().join("by-id"),
             id: "loop-of-test".to_string(),
@@ -64,7 +64,7 @@ impl Disk {
         }
     }
 
-    fn layer(&self) -> Box<dyn Layer> {
+    pub(super) fn layer(&self) -> Box<dyn Layer> {
         let line = format!(
             "devices = {{ ids = \"loop-of-test\", size = \"{SIZE} B\", model = \"none\" }}"
         );
@@ -73,12 +73,31 @@ impl Disk {
     }
 
     /// Runs a command whose word `DEVICE` stands for the device.
-    fn run(&self, command: &str) {
+    pub(super) fn run(&self, command: &str) {
         let device = self.device.to_string_lossy();
         let words = command
             .split(' ')
             .map(|word| word.replace("DEVICE", &device));
         self.host.must(&argv(words)).unwrap();
+    }
+
+    /// Writes bytes to it.
+    pub(super) fn write(&self, at: u64, bytes: &[u8]) {
+        let mut device = std::fs::OpenOptions::new()
+            .write(true)
+            .open(&self.device)
+            .unwrap();
+        device.seek(SeekFrom::Start(at)).unwrap();
+        device.write_all(bytes).unwrap();
+        device.sync_all().unwrap();
+    }
+
+    /// What is on it, all of it.
+    pub(super) fn digest(&self) -> String {
+        let mut hash = blake3::Hasher::new();
+        let mut file = std::fs::File::open(self.base.path().join("file")).unwrap();
+        std::io::copy(&mut file, &mut hash).unwrap();
+        hash.finalize().to_hex().to_string()
     }
 
     /// What is on it, judged: nothing may be written while it carries something, then it is wiped
@@ -163,14 +182,7 @@ pub(super) fn a_member_of_an_array() -> Ended {
     let sum: u64 = words.sum();
     let sum = (sum & 0xffff_ffff) + (sum >> 32);
     block[216..220].copy_from_slice(&u32::try_from(sum & 0xffff_ffff).unwrap().to_le_bytes());
-    let mut device = std::fs::OpenOptions::new()
-        .write(true)
-        .open(&disk.device)
-        .unwrap();
-    device.seek(SeekFrom::Start(4096)).unwrap();
-    device.write_all(&block).unwrap();
-    device.sync_all().unwrap();
-    drop(device);
+    disk.write(4096, &block);
     disk.assert_guarded("linux_raid_member");
     Ok(())
 }
@@ -267,7 +279,7 @@ pub(super) fn another_disk_than_the_one_named_is_refused() -> Ended {
     };
     assert!(refused(&other).0.contains("of the model \"none\""));
     let none = Identity {
-        id: "nobody".to_string(),
+        id: "of-no-disk".to_string(),
         ..disk.identity()
     };
     assert!(refused(&none).0.contains("there is no device"));
@@ -313,7 +325,7 @@ pub(super) fn a_disk_is_blank_again_when_its_stack_is_lowered() -> Ended {
 }
 
 /// Made again by its owner after a crash, the file system stays.
-pub(super) fn what_somebody_else_made_since_is_left_alone() -> Ended {
+pub(super) fn what_was_made_by_others_since_is_left_alone() -> Ended {
     let disk = disk(&["mkfs.ext4", "mount"])?;
     let scratch = disk.base.path().join("scratch");
     std::fs::create_dir(&scratch).unwrap();
