@@ -34,7 +34,10 @@ pub(crate) struct FixedDevice {
     /// Its numbers; none: a host that only imagines, or is far.
     pub(crate) number: Option<DeviceNumber>,
     /// While this is open, the kernel gives the path to no other device.
-    #[cfg_attr(not(test), expect(dead_code, reason = "an open file holds by being there"))]
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "an open file holds by being there")
+    )]
     hold: Option<Arc<File>>,
 }
 
@@ -209,7 +212,9 @@ fn loops_on(ours: &[u64], whole: &Path) -> Vec<String> {
             continue;
         };
         let is_itself = about.canonicalize().is_ok_and(|path| path == own_name);
-        let path = backing.trim_end_matches('\n').trim_end_matches(" (deleted)");
+        let path = backing
+            .trim_end_matches('\n')
+            .trim_end_matches(" (deleted)");
         let on_device = device_at(Path::new(path)).is_some_and(|number| ours.contains(&number));
         if on_device || (!is_itself && same_file.as_ref() == Some(&backing)) {
             let offset = reading::text(&about.join("loop/offset")).unwrap_or_default();
@@ -226,19 +231,12 @@ fn loops_on(ours: &[u64], whole: &Path) -> Vec<String> {
 /// The number of the block device at a path.
 fn device_at(path: &Path) -> Option<u64> {
     let about = path.metadata().ok()?;
-    about
-        .file_type()
-        .is_block_device()
-        .then(|| about.rdev())
+    about.file_type().is_block_device().then(|| about.rdev())
 }
 
 /// Where the kernel's own servers of disks (LIO, NVMe) keep what they serve.
 const EXPORTS: [(&str, &[&str], &str); 2] = [
-    (
-        "/sys/kernel/config/target/core",
-        &["", ""],
-        "udev_path",
-    ),
+    ("/sys/kernel/config/target/core", &["", ""], "udev_path"),
     (
         "/sys/kernel/config/nvmet/subsystems",
         &["", "namespaces", ""],
@@ -474,7 +472,9 @@ mod tests {
             assert!(covered(SAMPLE_BYTES) && covered(size - 1), "{size}");
             let all = (1..size >> 20).all(|step| covered(step << 20));
             assert!(all, "{size}");
-            let apart = places.windows(2).all(|pair| pair[0].0 + pair[0].1 <= pair[1].0);
+            let apart = places
+                .windows(2)
+                .all(|pair| pair[0].0 + pair[0].1 <= pair[1].0);
             assert!(apart, "{size}: no byte is read twice");
             assert!(places.iter().all(|(at, _)| at % SAMPLE_BYTES == 0));
         }

@@ -7,8 +7,8 @@
 
 use super::imagined::{Tool, World};
 use super::{
-    Content, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output, daemon, reading, shown,
-    tree,
+    Content, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output,
+    daemon, reading, shown, tree,
 };
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;

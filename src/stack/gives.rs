@@ -1,7 +1,7 @@
 //! What layers give to each other: devices, directories, pools, and where each comes from.
 
-use super::error::LayerError;
 use super::common::guard::Disk;
+use super::error::LayerError;
 use crate::event::LayerFacts;
 use std::path::PathBuf;
 

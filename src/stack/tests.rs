@@ -297,21 +297,18 @@ fn settings_that_cannot_be_had_are_refused_where_they_stand() {
         ("loop = { size = \"1 GiB\", count = 0 }", "0 disks"),
         (
             "ext4 = { mkfs = [\"/dev/sda\"] }",
-            "\"/dev/sda\" names a path or a device",
+            "\"/dev/sda\" is no word that a study may give",
         ),
         (
             "ext4 = { mkfs = [\"-J\", \"size=8,device=UUID=1\"] }",
-            "names a path or a device",
+            "\"device=UUID=1\" is no word",
         ),
-        (
-            "btrfs = { mkfs = [\"dev/sda\"] }",
-            "names a path or a device",
-        ),
+        ("btrfs = { mkfs = [\"dev/sda\"] }", "\"dev/sda\" is no word"),
         (
             "btrfs = { mount = [\"noatime,device=/dev/sda\"] }",
-            "would mount something else",
+            "\"device=/dev/sda\" is no word",
         ),
-        ("xfs = { mount = [\"bind\"] }", "would mount something else"),
+        ("xfs = { mount = [\"bind\"] }", "\"bind\" is no word"),
         (
             "btrfs = { compression = \"lz4\" }",
             "no compression \"lz4\"",
@@ -333,11 +330,11 @@ fn what_machines_cannot_do_together_is_refused_where_it_stands() {
         ),
         (
             "drbd = { net = [\"max-buffers 1; } disk {\"] }",
-            "no option that can be given here",
+            "\"1; } disk {\" is no value",
         ),
         (
             "drbd = { net = [\"allow-two-primaries yes\"] }",
-            "no option that can be given here",
+            "\"allow-two-primaries\" is no word",
         ),
         ("drbd = { rate = 0 }", "nothing would pass"),
         (
@@ -350,15 +347,15 @@ fn what_machines_cannot_do_together_is_refused_where_it_stands() {
         ),
         (
             "smb = { options = [\"path = /etc\"] }",
-            "no option that can be given here",
+            "\"path\" is no word",
         ),
         (
             "smb = { options = [\"strict sync = no\", \"HostsAllow = ALL\"] }",
-            "\"HostsAllow = ALL\" is no option that can be given here",
+            "\"HostsAllow\" is no word that a study may give to a share of Samba",
         ),
         (
             "afp = { options = [\"vol dbpath = x\"] }",
-            "no option that can be given here",
+            "\"vol dbpath\" is no word",
         ),
         (
             "afp = { cnid-rate = \"4 MB\" }",
@@ -397,7 +394,7 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
         ("zpool = { ashift = 8 }", "ashift cannot be 8"),
         (
             "zpool = { properties = [\"cachefile=/x\"] }",
-            "the property cachefile is not yours",
+            "\"cachefile=/x\" is no word",
         ),
         (
             "dataset = { compression = \"lzo\" }",
@@ -407,7 +404,7 @@ fn devices_and_what_is_put_together_of_them_are_refused_where_they_stand() {
             "dataset = { recordsize = \"100 KiB\" }",
             "recordsize cannot be 102400 B",
         ),
-        ("dataset = { properties = [\"copies\"] }", "is no property"),
+        ("dataset = { properties = [\"copies\"] }", "is no value"),
         (
             "zvol = { size = 1000 }",
             "no volume of whole 128 KiB blocks",

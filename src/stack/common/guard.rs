@@ -161,7 +161,10 @@ pub(crate) fn still_there(host: &dyn Host, disk: &Disk) -> Result<(), LayerError
 /// That two ids of a study lead to one disk.
 pub(crate) fn same_disk(one: &str, other: &str, node: &Path) -> LayerError {
     LayerError::refused(
-        format!("{one} and {other} are the same disk ({})", block::name(node)),
+        format!(
+            "{one} and {other} are the same disk ({})",
+            block::name(node)
+        ),
         format!("write {one} wherever that disk is meant"),
     )
 }

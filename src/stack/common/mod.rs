@@ -7,3 +7,4 @@ pub(crate) mod line;
 pub(crate) mod options;
 pub(crate) mod plain;
 pub(crate) mod share;
+pub(crate) mod words;

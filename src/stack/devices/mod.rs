@@ -204,7 +204,11 @@ impl Layer for Disks {
         for asked in &self.disks {
             let disk = guard::clear(host, asked, setup.may_wipe().contains(&asked.id))?;
             if let Some(other) = disks.iter().find(|other| other.device == disk.device) {
-                return Err(guard::same_disk(&other.asked.id, &asked.id, &disk.device.node));
+                return Err(guard::same_disk(
+                    &other.asked.id,
+                    &asked.id,
+                    &disk.device.node,
+                ));
             }
             setup.outlived_by(&disk.device);
             disks.push(disk);

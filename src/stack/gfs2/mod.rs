@@ -9,6 +9,10 @@ use crate::event::{Fact, LayerFacts};
 use crate::host::imagined::{Tool, mount_without_device, said};
 use crate::host::{Daemon, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    Value::{Alone, AloneOrAmount, Amount, OneOf, Pairs},
+    Words,
+};
 use crate::stack::common::{block, filesystem, options, plain};
 use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
@@ -134,6 +138,55 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
+/// mkfs.gfs2(8). Not on the list: what is set by the layer (`-p`, `-t`, `-j`, `-O`), and the UUID.
+const MKFS: Words = Words {
+    tool: "mkfs.gfs2",
+    manual: "mkfs.gfs2(8)",
+    options: &[
+        ("-b", Amount),
+        ("-c", Amount),
+        ("-J", Amount),
+        (
+            "-o",
+            Pairs(&[
+                ("align", Amount),
+                ("format", Amount),
+                ("rgrp_align", Amount),
+                ("sunit", Amount),
+                ("swidth", Amount),
+            ]),
+        ),
+        ("-q", Alone),
+        ("-r", Amount),
+    ],
+};
+
+/// gfs2(5). Not on the list: who keeps the locks (`lockproto`, `locktable`, `hostdata`), and what
+/// other machines see (`spectator`, `ignore_local_fs`).
+const MOUNT: Words = Words {
+    tool: "a mount of GFS2",
+    manual: "gfs2(5)",
+    options: &[
+        ("acl", Alone),
+        ("barrier", AloneOrAmount),
+        ("commit", Amount),
+        ("data", OneOf(&["ordered", "writeback"])),
+        ("discard", Alone),
+        ("errors", OneOf(&["panic", "withdraw"])),
+        ("loccookie", Alone),
+        ("nobarrier", Alone),
+        ("nodiscard", Alone),
+        ("noloccookie", Alone),
+        ("norgrplvb", Alone),
+        ("quota", OneOf(&["off", "account", "on", "quiet"])),
+        ("quota_quantum", Amount),
+        ("rgrplvb", Alone),
+        ("statfs_percent", Amount),
+        ("statfs_quantum", Amount),
+        ("suiddir", Alone),
+    ],
+};
+
 struct Gfs2 {
     dlm: bool,
     mounted_on: u64,
@@ -166,8 +219,8 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
         dlm,
         mounted_on,
         load_from: load_from as usize,
-        mkfs: options::mkfs(settings)?,
-        mount: options::mount(settings)?,
+        mkfs: options::mkfs(settings, &MKFS)?,
+        mount: options::mount(settings, &MOUNT)?,
     }))
 }
 

@@ -7,6 +7,10 @@ use crate::event::Fact;
 use crate::host::{Daemon, Driver, Needs, Package, argv};
 use crate::journal::BOOT;
 use crate::setting::{Refusal, SettingDoc, Settings};
+use crate::stack::common::words::{
+    Value::{Alone, Amount, OneOf},
+    Words,
+};
 use crate::stack::common::{
     filesystem, line, options,
     share::{self, Ends, Share, Shared},
@@ -94,6 +98,40 @@ pub(crate) const KIND: LayerKind = LayerKind {
     ..LayerKind::EMPTY
 };
 
+/// nfs(5). Not on the list: other servers, ports and ways to prove who one is (`addr`, `port`,
+/// `mountport`, `sec`), and what the layer sets (`vers`, `proto`).
+const MOUNT: Words = Words {
+    tool: "a mount of NFS",
+    manual: "nfs(5)",
+    options: &[
+        ("ac", Alone),
+        ("acdirmax", Amount),
+        ("acdirmin", Amount),
+        ("acregmax", Amount),
+        ("acregmin", Amount),
+        ("actimeo", Amount),
+        ("cto", Alone),
+        ("hard", Alone),
+        ("lookupcache", OneOf(&["all", "none", "pos", "positive"])),
+        ("max_connect", Amount),
+        ("nconnect", Amount),
+        ("noac", Alone),
+        ("nocto", Alone),
+        ("nordirplus", Alone),
+        ("nosharecache", Alone),
+        ("rdirplus", Alone),
+        ("retrans", Amount),
+        ("retry", Amount),
+        ("rsize", Amount),
+        ("sharecache", Alone),
+        ("soft", Alone),
+        ("softerr", Alone),
+        ("timeo", Amount),
+        ("write", OneOf(&["lazy", "eager", "wait"])),
+        ("wsize", Amount),
+    ],
+};
+
 struct Nfs {
     version: &'static str,
     export: String,
@@ -107,7 +145,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
             _ => "4.2",
         },
         export: settings.text("export")?,
-        mount: options::mount(settings)?,
+        mount: options::mount(settings, &MOUNT)?,
     };
     Shared::layer(share, settings)
 }

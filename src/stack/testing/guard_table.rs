@@ -87,8 +87,14 @@ const CASES: &[(&str, Case)] = &[
     ),
     ("BitLocker", Bytes(0, b"\xeb\x58\x90-FVE-FS-")),
     ("an array, metadata 1.1", Bytes(0, b"\xfc\x4e\x2b\xa9\x01")),
-    ("an array, metadata 1.2", Bytes(4096, b"\xfc\x4e\x2b\xa9\x01")),
-    ("an array, metadata 1.0", AtEnd(8192, b"\xfc\x4e\x2b\xa9\x01")),
+    (
+        "an array, metadata 1.2",
+        Bytes(4096, b"\xfc\x4e\x2b\xa9\x01"),
+    ),
+    (
+        "an array, metadata 1.0",
+        AtEnd(8192, b"\xfc\x4e\x2b\xa9\x01"),
+    ),
     (
         "an array, metadata 0.90",
         AtEnd(65536, b"\xfc\x4e\x2b\xa9\0\0\0\0\x5a"),
@@ -97,7 +103,10 @@ const CASES: &[(&str, Case)] = &[
         "an array of Intel's firmware",
         AtEnd(1024, b"Intel Raid ISM Cfg Sig. 1.3.00"),
     ),
-    ("an array of a controller (DDF)", AtEnd(512, b"\xde\x11\xde\x11")),
+    (
+        "an array of a controller (DDF)",
+        AtEnd(512, b"\xde\x11\xde\x11"),
+    ),
     (
         "a label of ZFS",
         Bytes(128 << 10, b"\x0c\xb1\xba\0\0\0\0\0"),
@@ -136,7 +145,10 @@ const CASES: &[(&str, Case)] = &[
     ("OCFS2", Bytes(8192, b"OCFSV2")),
     ("VMFS", Bytes(1 << 20, b"\x0d\xd0\x01\xc0")),
     ("a tar archive", Done(&["tar"], tar_at_start)),
-    ("a tar archive in the middle", Done(&["tar"], tar_in_the_middle)),
+    (
+        "a tar archive in the middle",
+        Done(&["tar"], tar_in_the_middle),
+    ),
     ("a database of SQLite", Bytes(0, b"SQLite format 3\0\x10\0")),
     (
         "a database of SQLite in the middle",
@@ -144,11 +156,17 @@ const CASES: &[(&str, Case)] = &[
     ),
     (
         "a page of PostgreSQL",
-        Bytes(8192, b"\0\0\0\0\x28\x7b\x4e\x01\0\0\0\0\x20\0\xf0\x1f\0\x20\x04\x20"),
+        Bytes(
+            8192,
+            b"\0\0\0\0\x28\x7b\x4e\x01\0\0\0\0\x20\0\xf0\x1f\0\x20\x04\x20",
+        ),
     ),
     (
         "a page of InnoDB",
-        Bytes(16384, b"\x9a\x3c\x11\x52\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x1e\x45\xbf"),
+        Bytes(
+            16384,
+            b"\x9a\x3c\x11\x52\0\0\0\x01\0\0\0\0\0\0\0\0\0\0\0\0\0\x1e\x45\xbf",
+        ),
     ),
     ("encrypted data without a header", Done(&[], noise)),
     (
@@ -178,16 +196,25 @@ const CASES: &[(&str, Case)] = &[
             disk.write(SIZE - 4096, b"x");
         }),
     ),
-    ("a mounted file system", Used(&["mkfs.ext4", "mount"], mounted)),
+    (
+        "a mounted file system",
+        Used(&["mkfs.ext4", "mount"], mounted),
+    ),
     (
         "a file system mounted where only others see it",
         Used(&["mkfs.ext4", "unshare"], mounted_elsewhere),
     ),
     (
         "a mounted partition",
-        Used(&["addpart", "delpart", "mkfs.ext4", "mount"], mounted_partition),
+        Used(
+            &["addpart", "delpart", "mkfs.ext4", "mount"],
+            mounted_partition,
+        ),
     ),
-    ("a loop device on it", Used(&["losetup"], |disk| looped(disk, 0))),
+    (
+        "a loop device on it",
+        Used(&["losetup"], |disk| looped(disk, 0)),
+    ),
     (
         "a loop device on it behind a gap",
         Used(&["losetup"], |disk| looped(disk, 1 << 20)),
@@ -357,7 +384,10 @@ fn run(words: &[&str]) {
     let ended = std::process::Command::new(words[0])
         .args(&words[1..])
         .status();
-    assert!(ended.unwrap().success(), "{words:?}");
+    assert!(
+        ended.unwrap().success() || std::thread::panicking(),
+        "{words:?}"
+    );
 }
 
 fn mounted(disk: &Disk) -> Box<dyn Any> {
@@ -370,7 +400,10 @@ struct Process(Child);
 
 impl Process {
     /// Runs a line of a shell until the test ends, and waits until it says that it is ready.
-    #[expect(clippy::disallowed_methods, reason = "a user of the disk is another process")]
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "a user of the disk is another process"
+    )]
     fn of(program: &str, words: &[&str]) -> Self {
         let mut child = std::process::Command::new(program)
             .args(words)
@@ -379,7 +412,12 @@ impl Process {
             .spawn()
             .unwrap();
         let mut ready = [0; 6];
-        child.stdout.as_mut().unwrap().read_exact(&mut ready).unwrap();
+        child
+            .stdout
+            .as_mut()
+            .unwrap()
+            .read_exact(&mut ready)
+            .unwrap();
         assert_eq!(&ready, b"ready\n");
         Self(child)
     }

@@ -5,9 +5,9 @@
 
 mod guard_table;
 mod guarded;
-mod repointed;
 mod layers;
 mod pools;
+mod repointed;
 
 use super::layer::{Expected, RealStack};
 use super::*;

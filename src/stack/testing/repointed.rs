@@ -2,7 +2,9 @@
 
 use super::guarded::{Disk, SIZE, disk};
 use super::{Ended, settings, site};
+use crate::event::LayerFacts;
 use crate::host::Host;
+use crate::host::Needs;
 use crate::journal::Journal;
 use crate::stack::common::guard;
 use crate::stack::devices::in_directory;
@@ -10,8 +12,6 @@ use crate::stack::error::LayerError;
 use crate::stack::gives::{Gives, GivesKind, StandingLayer, Takes};
 use crate::stack::setup::Setup;
 use crate::stack::{Danger, Layer, Stack, undo_all};
-use crate::event::LayerFacts;
-use crate::host::Needs;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -100,11 +100,18 @@ pub(super) fn an_id_that_leads_elsewhere_after_the_check() -> Ended {
         let standing = stack.set_up(&site).unwrap();
         let root = standing.directory().parent().unwrap();
         let source = disk.host.mount_of(root).unwrap().source;
-        assert_eq!(Path::new(&source), disk.device, "the disk that was looked at");
+        assert_eq!(
+            Path::new(&source),
+            disk.device,
+            "the disk that was looked at"
+        );
         // The journal knows the id, which lasts longer than the kernel's name: it leads elsewhere,
         // and what is there is not ours.
         let error = standing.tear_down(&site).unwrap_err();
-        assert!(error.to_string().contains("does not bear our mark"), "{error}");
+        assert!(
+            error.to_string().contains("does not bear our mark"),
+            "{error}"
+        );
         point(&link, &disk.device);
         assert_eq!(undo_all(&disk.host, &journal).unwrap().failed, []);
         guard::blank(&disk.host, &disk.identity()).unwrap();
@@ -173,7 +180,10 @@ pub(super) fn two_ids_of_one_disk() -> Ended {
         .unwrap_err();
     assert!(error.to_string().ends_with(&words), "{error}");
     let alone = Stack::new(vec![disk.layer(), super::layer("ext4 = {}")]).unwrap();
-    assert_eq!(Stack::named_twice([&alone, &alone].into_iter(), &disk.host), []);
+    assert_eq!(
+        Stack::named_twice([&alone, &alone].into_iter(), &disk.host),
+        []
+    );
     Ok(())
 }
 

@@ -62,15 +62,7 @@ const ELSEWHERE: [(&str, &[&str], &str); 13] = [
     ),
     (
         "src/stack/common",
-        &[
-            "devices",
-            "drbd",
-            "drbdsetup",
-            "loop",
-            "mdadm",
-            "zdb",
-            "zpool",
-        ],
+        &["devices", "drbd", "drbdsetup", "mdadm", "zdb", "zpool"],
         "the guard: one place decides what may be written over; and words of the kernel",
     ),
     (

@@ -50,12 +50,7 @@ struct Dataset {
 
 fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     Ok(Box::new(Dataset {
-        properties: zfs::asked(
-            settings,
-            &["atime", "xattr"],
-            &["recordsize"],
-            &["recordsize", "atime", "xattr", "compression"],
-        )?,
+        properties: zfs::asked(settings, &["atime", "xattr"], &["recordsize"])?,
     }))
 }
 

@@ -105,12 +105,7 @@ fn parse(settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
     Ok(Box::new(Zvol {
         size,
         sparse: settings.flag("sparse")?,
-        properties: zfs::asked(
-            settings,
-            &[],
-            &["volblocksize"],
-            &["volsize", "volblocksize", "compression"],
-        )?,
+        properties: zfs::asked(settings, &[], &["volblocksize"])?,
     }))
 }
 
