@@ -21,6 +21,8 @@ pub(super) const SIZE: u64 = 320 << 20;
 /// A loop device under an id.
 pub(super) struct Disk {
     pub(super) base: tempfile::TempDir,
+    /// What `/dev/disk/by-id` is for other disks.
+    pub(super) ids: tempfile::TempDir,
     pub(super) host: LocalHost,
     pub(super) device: PathBuf,
 }
@@ -42,9 +44,15 @@ pub(super) fn disk(tools: &'static [&'static str]) -> Result<Disk, String> {
     std::fs::File::create(&file).unwrap().set_len(SIZE).unwrap();
     let attach = ["losetup", "--find", "--show", &file.to_string_lossy()].map(String::from);
     let device = PathBuf::from(host.must(&argv(attach)).unwrap().stdout.trim());
-    std::fs::create_dir(base.path().join("by-id")).unwrap();
-    symlink(&device, base.path().join("by-id/loop-of-test")).unwrap();
-    Ok(Disk { base, host, device })
+    // A journal undoes nothing on a device whose id does not lie below /dev.
+    let ids = tempfile::tempdir_in("/dev/shm").unwrap();
+    symlink(&device, ids.path().join("loop-of-test")).unwrap();
+    Ok(Disk {
+        base,
+        ids,
+        host,
+        device,
+    })
 }
 
 impl Drop for Disk {
@@ -58,7 +66,7 @@ impl Drop for Disk {
 impl Disk {
     pub(super) fn identity(&self) -> Identity {
         Identity {
-            directory: self.base.path().join("by-id"),
+            directory: self.ids.path().to_path_buf(),
             id: "loop-of-test".to_string(),
             size: SIZE,
             model: guard::NO_MODEL.to_string(),
@@ -69,8 +77,7 @@ impl Disk {
         let line = format!(
             "devices = {{ ids = \"loop-of-test\", size = \"{SIZE} B\", model = \"none\" }}"
         );
-        let directory = self.base.path().join("by-id");
-        Box::new(in_directory(&settings(&line), &directory).unwrap())
+        Box::new(in_directory(&settings(&line), self.ids.path()).unwrap())
     }
 
     /// Runs a command whose word `DEVICE` stands for the device.
@@ -289,8 +296,8 @@ pub(super) fn another_disk_than_the_one_named_is_refused() -> Ended {
         "devices = {{ ids = \"{}\", size = \"1 TB\", model = \"X\" }}",
         disk.device.display()
     );
-    let directory = disk.base.path().join("by-id");
-    let refusal = in_directory(&settings(&line), &directory).err().unwrap();
+    let refusal = in_directory(&settings(&line), disk.ids.path());
+    let refusal = refusal.err().unwrap();
     assert_eq!(refusal.help, "now it is: loop-of-test");
     Ok(())
 }

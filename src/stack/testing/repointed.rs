@@ -159,12 +159,12 @@ pub(super) fn an_id_that_is_pointed_to_and_fro_during_40_set_ups() -> Ended {
 
 pub(super) fn two_ids_of_one_disk() -> Ended {
     let disk = disk(&["wipefs"])?;
-    let directory = disk.base.path().join("by-id");
+    let directory = disk.ids.path();
     symlink(&disk.device, directory.join("same-loop-of-test")).unwrap();
     let line = format!(
         "devices = {{ ids = [\"loop-of-test\", \"same-loop-of-test\"], size = \"{SIZE} B\", model = \"none\" }}"
     );
-    let both = in_directory(&settings(&line), &directory).unwrap();
+    let both = in_directory(&settings(&line), directory).unwrap();
     let stack = Stack::new(vec![Box::new(both), super::layer("btrfs = {}")]).unwrap();
     let refused = Stack::named_twice([&stack].into_iter(), &disk.host);
     let name = disk.device.file_name().unwrap().to_string_lossy();
