@@ -44,6 +44,7 @@ pub(crate) const EXT2: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "ext2 = { mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| {
         const EXT: &Plain = &version(
             "ext2",
@@ -75,6 +76,7 @@ pub(crate) const EXT3: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "ext3 = { mount = [\"data=writeback\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| {
         const EXT: &Plain = &version(
             "ext3",
@@ -112,6 +114,7 @@ pub(crate) const EXT4: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "ext4 = { mkfs = [\"-b\", \"4096\"], mount = [\"noatime\", \"commit=30\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| {
         const EXT: &Plain = &version(
             "ext4",

@@ -26,6 +26,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "f2fs = { mkfs = [\"-O\", \"extra_attr\"], mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| F2FS.parse(settings),
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.f2fs")],

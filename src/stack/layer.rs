@@ -1,5 +1,6 @@
 //! What a layer is: one kind of it as a study's author sees it, and one layer with its settings.
 
+use super::common::words::Words;
 use super::error::LayerError;
 use super::gives::{Below, Danger, Gives, GivesKind, StandingLayer, Takes};
 use super::identity::Identity;
@@ -27,6 +28,12 @@ pub(crate) struct LayerKind {
     pub(crate) example: &'static str,
     /// Makes a layer of settings that have been checked against `settings`.
     pub(crate) parse: fn(&Settings) -> Result<Box<dyn Layer>, Refusal>,
+    /// The words of tools that a study may give.
+    #[cfg_attr(
+        not(test),
+        expect(dead_code, reason = "only tests ask whether they are described")
+    )]
+    pub(crate) words: &'static [&'static Words],
     /// Packages with its programs; the lab's guests have them all.
     pub(crate) packages: &'static [Package],
     /// How it undoes what only its own tools can undo.
@@ -49,6 +56,7 @@ impl LayerKind {
         gives: GivesKind::Directory,
         example: "",
         parse: |settings| Err(Refusal::at(&settings.span, "this layer cannot be made", "")),
+        words: &[],
         packages: &[],
         undo: &[],
         imagined: &[],

@@ -32,6 +32,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "nilfs2 = { mkfs = [\"-b\", \"4096\"], mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| NILFS2.parse(settings),
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.nilfs2")],

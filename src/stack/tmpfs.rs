@@ -28,6 +28,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Nothing,
     gives: GivesKind::Directory,
     example: "tmpfs = { size = \"1 GiB\" }",
+    words: &[&MOUNT],
     parse,
     imagined: &[Tool {
         name: "mount.tmpfs",

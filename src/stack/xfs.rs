@@ -24,6 +24,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: plain::TAKES,
     gives: GivesKind::Directory,
     example: "xfs = { mkfs = [\"-m\", \"reflink=0\"], mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse: |settings| XFS.parse(settings),
     packages: PACKAGES,
     imagined: &[plain::imagined_mkfs("mkfs.xfs")],

@@ -98,6 +98,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Directory,
     gives: GivesKind::Directory,
     example: "afp = { cnid = \"tmpfs\", server = \"same\" }",
+    words: &[&OPTIONS],
     parse,
     // Debian 12 came without it; the daemon that numbers files comes with it.
     packages: &[Package {

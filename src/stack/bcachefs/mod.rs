@@ -41,6 +41,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     },
     gives: GivesKind::Directory,
     example: "bcachefs = { replicas = 2, compression = \"lz4\" }",
+    words: &[&MKFS, &MOUNT],
     parse,
     // Debian 13 lacks the tools: these are Ubuntu's (24.04).
     packages: &[Package {

@@ -51,6 +51,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     },
     gives: GivesKind::Directory,
     example: "btrfs = { profile = \"raid1\", compression = \"zstd:3\", mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse,
     packages: &[Package::new("btrfs-progs", &["mkfs.btrfs", "btrfs"])],
     imagined: &[

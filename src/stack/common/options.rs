@@ -21,7 +21,7 @@ pub(crate) const MOUNT: SettingDoc = SettingDoc::texts(
 
 /// mount(8), "filesystem-independent mount options", without those that hide what is mounted, let
 /// other users in, or are carried out by a program.
-pub(crate) const ANY_MOUNT: &[Allowed] = &[
+const ANY_MOUNT: &[Allowed] = &[
     ("async", Alone),
     ("atime", Alone),
     ("defaults", Alone),
@@ -49,17 +49,12 @@ pub(crate) const ANY_MOUNT: &[Allowed] = &[
     ("sync", Alone),
 ];
 
-/// The list of a file system that has no options of its own which a study may give.
-pub(crate) const fn only_any(tool: &'static str) -> Words {
-    Words {
-        tool,
-        manual: "mount(8)",
-        options: ANY_MOUNT,
-    }
-}
-
 /// [`ANY_MOUNT`] as a list.
-const ANY: Words = only_any("mount");
+pub(crate) const ANY: Words = Words {
+    tool: "any mount",
+    manual: "mount(8)",
+    options: ANY_MOUNT,
+};
 
 /// Options in force that Linux does not show, because they are the default and have no opposite in
 /// the table of mounts (mount(8), "filesystem-independent mount options").

@@ -82,6 +82,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Devices { min: 1, max: 1 },
     gives: GivesKind::Devices,
     example: "drbd = { protocol = \"C\", net = [\"max-buffers 8000\"], delay = \"1 ms\" }",
+    words: &[&NET, &DISK],
     parse,
     packages: &[Package::new(
         "drbd-utils",

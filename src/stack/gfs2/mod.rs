@@ -2,7 +2,7 @@
 //!
 //! Without locks between machines (`lock = "nolock"`) it is a local file system. With them (DLM) the
 //! machines are made a cluster for as long as the stack stands: corosync says who is there,
-//! dlm_controld keeps the locks. A machine has one of each, so that none may run there already. Nobody
+//! dlm_controld keeps the locks. A machine has one of each, so that none may run there already. No machine
 //! is fenced: what is on the device is of the stack alone, and goes with it.
 
 use crate::event::{Fact, LayerFacts};
@@ -71,6 +71,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Devices { min: 1, max: 1 },
     gives: GivesKind::Directory,
     example: "gfs2 = { lock = \"nolock\", mount = [\"noatime\"] }",
+    words: &[&MKFS, &MOUNT],
     parse,
     packages: &[
         Package::new("gfs2-utils", &["mkfs.gfs2"]),
@@ -377,7 +378,7 @@ fn cluster(setup: &mut Setup<'_>) -> Result<(), LayerError> {
     })?;
     setup.on_both(|setup| complete(setup.host()))?;
     setup.on_both(|setup| {
-        // Nobody is fenced and a second machine is not waited for: the stack is disposable.
+        // No machine is fenced and a second machine is not waited for: the stack is disposable.
         let command = ["dlm_controld", "-q0", "-f0", "-s0"];
         setup.start(&[DLM], &argv(command))
     })?;

@@ -64,6 +64,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Directory,
     gives: GivesKind::Directory,
     example: "nfs = { version = \"4\", export = \"async\", delay = \"1 ms\" }",
+    words: &[&MOUNT],
     parse,
     packages: &[
         Package::new("nfs-common", &["mount.nfs"]),
@@ -222,7 +223,7 @@ impl Share for Nfs {
             _ => ("nfs4", PathBuf::from("/")),
         };
         if kind == "nfs" {
-            // Locks of version 3 need a daemon of their own; nobody else uses these files.
+            // Locks of version 3 need a daemon of their own; no other machine uses these files.
             options.push("nolock".to_string());
         }
         options.extend(self.mount.iter().cloned());
@@ -265,7 +266,7 @@ fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
 }
 
 impl Nfs {
-    /// Lets the client have a directory, and nobody else; what the server says it exports.
+    /// Lets the client alone have a directory; what the server says it exports.
     fn export(&self, setup: &mut Setup<'_>, ends: &Ends, root: &Path) -> Result<Fact, LayerError> {
         let client = match ends.client {
             IpAddr::V4(client) => client.to_string(),

@@ -54,6 +54,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Directory,
     gives: GivesKind::Directory,
     example: "smb = { options = [\"strict sync = no\"], server = \"same\" }",
+    words: &[&OPTIONS, &MOUNT],
     parse,
     packages: &[
         Package::new("samba", &["smbd", "testparm"]),

@@ -67,6 +67,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     },
     gives: GivesKind::Pool,
     example: "zpool = { topology = \"mirror\", ashift = 12 }",
+    words: &[&zfs::POOL],
     parse,
     packages: zfs::PACKAGES,
     undo: &[DESTROY],

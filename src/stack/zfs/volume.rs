@@ -41,6 +41,7 @@ pub(crate) const KIND: LayerKind = LayerKind {
     takes: Takes::Pool,
     gives: GivesKind::Devices,
     example: "zvol = { size = \"1 GiB\", volblocksize = \"16 KiB\", compression = \"off\" }",
+    words: &[&zfs::DATASET],
     parse,
     tried: Tried {
         shapes: &[
