@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use super::repeated;
-use super::source::Source;
+use super::source::ImportSource;
 use crate::event::{
     ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin,
     MetricHead, Observation, RunStarted, Settled, Until, WorkloadHead,
@@ -15,7 +15,7 @@ use crate::event::{
 use crate::printed::Imported;
 
 /// `Imported from fio-3.39, IOR-4.0.0`.
-pub(crate) fn title(sources: &[Source]) -> String {
+pub(crate) fn title(sources: &[ImportSource]) -> String {
     let tools: BTreeSet<&str> = sources
         .iter()
         .flat_map(|source| &source.results)
@@ -54,6 +54,64 @@ struct Placed<'a> {
 }
 
 impl Design {
+    /// Lays results out as a run. `at` is when they are imported, RFC 3339.
+    pub(crate) fn of(sources: &[ImportSource], at: &str) -> Self {
+        let names = names(sources);
+        let repeated = repeated::find(sources);
+        let mut configurations: Vec<String> = Vec::new();
+        let mut workloads: Vec<(&str, &str)> = Vec::new();
+        let mut placed: Vec<Placed<'_>> = Vec::new();
+        let results = sources.iter().zip(&names).zip(&repeated.counts);
+        let results = results
+            .flat_map(|((source, names), counts)| source.results.iter().zip(names).zip(counts))
+            .filter_map(|(result, counts)| counts.then_some(result));
+        for (result, name) in results {
+            let configuration = position_or_add(&mut configurations, name.clone());
+            let workload = (result.workload.as_str(), result.kind.as_str());
+            let workload = position_or_add(&mut workloads, workload);
+            let before = placed
+                .iter()
+                .filter(|known| (known.configuration, known.workload) == (configuration, workload))
+                .count();
+            placed.push(Placed {
+                configuration,
+                workload,
+                round: u32::try_from(before + 1).unwrap_or(u32::MAX),
+                result,
+            });
+        }
+        placed.sort_by_key(|placed| (placed.round, placed.configuration, placed.workload));
+        let rounds_max = placed.iter().map(|placed| placed.round).max().unwrap_or(1);
+        let (heads, differing) = heads(&placed, &workloads, &configurations);
+        Self {
+            study: study(sources),
+            environment: environment(&placed, &configurations),
+            decide: Decide {
+                comparison: None,
+                margin: 0.05,
+                confidence: 0.95,
+                rounds_max,
+                time_max_ns: 0,
+                until: Until::Never,
+            },
+            origins: sources.iter().map(origin).collect(),
+            warnings: repeated.warnings.into_iter().chain(differing).collect(),
+            trials: placed
+                .iter()
+                .enumerate()
+                .map(|(position, placed)| trial(placed, &heads, position, at))
+                .collect(),
+            workloads: heads,
+            configurations: configurations
+                .into_iter()
+                .map(|name| ConfigurationHead {
+                    levels: Vec::new(),
+                    name,
+                })
+                .collect(),
+        }
+    }
+
     /// The first event of its run.
     pub(crate) fn head(&self, run: String, title: String, command: Vec<String>) -> RunStarted {
         RunStarted {
@@ -98,64 +156,6 @@ impl Design {
     }
 }
 
-/// Lays results out as a run. `at` is when they are imported, RFC 3339.
-pub(crate) fn design(sources: &[Source], at: &str) -> Design {
-    let names = names(sources);
-    let repeated = repeated::find(sources);
-    let mut configurations: Vec<String> = Vec::new();
-    let mut workloads: Vec<(&str, &str)> = Vec::new();
-    let mut placed: Vec<Placed<'_>> = Vec::new();
-    let results = sources.iter().zip(&names).zip(&repeated.counts);
-    let results = results
-        .flat_map(|((source, names), counts)| source.results.iter().zip(names).zip(counts))
-        .filter_map(|(result, counts)| counts.then_some(result));
-    for (result, name) in results {
-        let configuration = position_or_add(&mut configurations, name.clone());
-        let workload = (result.workload.as_str(), result.kind.as_str());
-        let workload = position_or_add(&mut workloads, workload);
-        let before = placed
-            .iter()
-            .filter(|known| (known.configuration, known.workload) == (configuration, workload))
-            .count();
-        placed.push(Placed {
-            configuration,
-            workload,
-            round: u32::try_from(before + 1).unwrap_or(u32::MAX),
-            result,
-        });
-    }
-    placed.sort_by_key(|placed| (placed.round, placed.configuration, placed.workload));
-    let rounds_max = placed.iter().map(|placed| placed.round).max().unwrap_or(1);
-    let (heads, differing) = heads(&placed, &workloads, &configurations);
-    Design {
-        study: study(sources),
-        environment: environment(&placed, &configurations),
-        decide: Decide {
-            comparison: None,
-            margin: 0.05,
-            confidence: 0.95,
-            rounds_max,
-            time_max_ns: 0,
-            until: Until::Never,
-        },
-        origins: sources.iter().map(origin).collect(),
-        warnings: repeated.warnings.into_iter().chain(differing).collect(),
-        trials: placed
-            .iter()
-            .enumerate()
-            .map(|(position, placed)| trial(placed, &heads, position, at))
-            .collect(),
-        workloads: heads,
-        configurations: configurations
-            .into_iter()
-            .map(|name| ConfigurationHead {
-                levels: Vec::new(),
-                name,
-            })
-            .collect(),
-    }
-}
-
 /// The workloads as a run has them, and warnings of settings that differ between configurations.
 fn heads(
     placed: &[Placed<'_>],
@@ -194,8 +194,8 @@ fn position_or_add<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
 }
 
 /// Which configuration each result of each source belongs to.
-fn names(sources: &[Source]) -> Vec<Vec<String>> {
-    let labels = |source: &Source| -> Vec<Option<String>> {
+fn names(sources: &[ImportSource]) -> Vec<Vec<String>> {
+    let labels = |source: &ImportSource| -> Vec<Option<String>> {
         let mut labels = Vec::new();
         for result in &source.results {
             position_or_add(&mut labels, result.label.clone());
@@ -347,7 +347,7 @@ fn environment(placed: &[Placed<'_>], configurations: &[String]) -> Vec<Fact> {
         .collect()
 }
 
-fn origin(source: &Source) -> Origin {
+fn origin(source: &ImportSource) -> Origin {
     let first = source.results.first();
     Origin {
         file: source.file.clone(),
@@ -359,7 +359,7 @@ fn origin(source: &Source) -> Origin {
 }
 
 /// The study of a run that has none.
-fn study(sources: &[Source]) -> String {
+fn study(sources: &[ImportSource]) -> String {
     let mut study =
         "# Imported: other tools measured this, stackrace only read what they printed.\n"
             .to_owned();

@@ -23,6 +23,6 @@ mod source;
 mod tests;
 mod time;
 
-pub(crate) use design::{design, title};
+pub(crate) use design::{Design, title};
 pub(crate) use importers::{importers, read};
-pub(crate) use source::Source;
+pub(crate) use source::ImportSource;

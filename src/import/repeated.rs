@@ -1,7 +1,7 @@
 //! Results that are there twice: a text given under two names, a copy of a file, or one run saved in
 //! two forms. They are one measurement and count once.
 
-use super::source::Source;
+use super::source::ImportSource;
 use crate::printed::Imported;
 
 /// Two results that agree in so many figures, and in all they have, are of one run: separate runs
@@ -17,7 +17,7 @@ pub(super) struct Repeated {
 }
 
 /// Finds what repeats an earlier result.
-pub(super) fn find(sources: &[Source]) -> Repeated {
+pub(super) fn find(sources: &[ImportSource]) -> Repeated {
     let mut found = Repeated {
         counts: Vec::new(),
         warnings: Vec::new(),
@@ -51,9 +51,9 @@ pub(super) fn find(sources: &[Source]) -> Repeated {
 
 /// Whether each result of a source counts, and the files that the others repeat.
 fn counts<'a>(
-    before: &'a [Source],
+    before: &'a [ImportSource],
     counted: &[Vec<bool>],
-    source: &'a Source,
+    source: &'a ImportSource,
 ) -> (Vec<bool>, Vec<&'a str>) {
     let mut known: Vec<(&str, &Imported)> = Vec::new();
     for (earlier, counts) in before.iter().zip(counted) {
@@ -91,7 +91,7 @@ fn words(text: &str) -> impl PartialEq {
     text.split_whitespace().collect::<Vec<_>>()
 }
 
-fn named(source: &Source) -> String {
+fn named(source: &ImportSource) -> String {
     match &source.name {
         Some(name) => format!("{name} ({})", source.file),
         None => source.file.clone(),
@@ -100,14 +100,14 @@ fn named(source: &Source) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::design::design;
+    use super::super::design::Design;
     use super::*;
 
-    fn dd(name: &str, file: &str, seconds: &str) -> Source {
+    fn dd(name: &str, file: &str, seconds: &str) -> ImportSource {
         let text = format!(
             "1000+0 records in\n1000+0 records out\n1000000000 bytes (1.0 GB, 954 MiB) copied, {seconds} s, 100 MB/s\n"
         );
-        Source::read(Some(name.to_owned()), file, text, None).unwrap()
+        ImportSource::read(Some(name.to_owned()), file, text, None).unwrap()
     }
 
     #[test]
@@ -120,7 +120,7 @@ mod tests {
             copy,
             dd("new", "c.txt", "10.2"),
         ];
-        let design = design(&sources, "2026-11-22T00:00:00Z");
+        let design = Design::of(&sources, "2026-11-22T00:00:00Z");
         assert_eq!(design.trials.len(), 2);
         assert_eq!(design.configurations.len(), 1, "c.txt is b.txt");
         assert_eq!(design.warnings.len(), 2, "{:?}", design.warnings);
@@ -134,7 +134,7 @@ mod tests {
         let mut a = dd("old", "a.txt", "10.1");
         let mut b = dd("old", "b.txt", "10.1");
         b.text.push_str("saved later\n");
-        let count = |a: &Source, b: &Source| {
+        let count = |a: &ImportSource, b: &ImportSource| {
             let found = find(&[a.clone(), b.clone()]);
             found.counts[1][0]
         };

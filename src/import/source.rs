@@ -7,7 +7,7 @@ use crate::printed::{Imported, Misread};
 
 /// One text and what was read from it.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub(crate) struct ImportSource {
     /// The name it was given on the command line; none: what the text says, or the file's name.
     pub(crate) name: Option<String>,
     /// The file as it was named.
@@ -22,7 +22,7 @@ pub(crate) struct Source {
     pub(crate) results: Vec<Imported>,
 }
 
-impl Source {
+impl ImportSource {
     /// Reads a text as that of a file of this name, by the importer that is named, or by all that
     /// recognise it.
     ///
