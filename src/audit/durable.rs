@@ -3,7 +3,8 @@
 use super::check::AuditCheck;
 use super::compressed::{Written, written};
 use super::judgement::{CheckFinding, EvidenceFigure, Grade, bytes};
-use super::reading::{TrialReading, is_partition, share};
+use super::limit::is_partition;
+use super::reading::{TrialReading, share};
 use crate::event::DeviceCounted;
 use crate::unit;
 
@@ -15,7 +16,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "durability",
     question: "Was everything written safe on the device when the clock stopped?",
     limits: false,
-    priority: 4,
+    priority: 5,
     judge,
 };
 

@@ -108,7 +108,7 @@ impl Record {
         self.lines.push(line);
     }
 
-    fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+    pub(crate) fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.lines.iter().map(|line| &line.event)
     }
 
