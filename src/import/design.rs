@@ -147,7 +147,11 @@ impl Design {
             }
             let mut order: Vec<usize> = of_round.iter().map(|trial| trial.configuration).collect();
             order.dedup();
-            events.push(Event::RoundStarted { round, order });
+            events.push(Event::RoundStarted {
+                round,
+                order,
+                orders: Vec::new(),
+            });
             let trials = of_round.into_iter();
             events.extend(trials.map(|trial| Event::Trial(Box::new(trial))));
             events.push(Event::RoundFinished { round });

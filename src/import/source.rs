@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use super::importers::read;
-use crate::printed::{Imported, Misread};
+use crate::printed::{ImportError, Imported};
 
 /// One text and what was read from it.
 #[derive(Debug, Clone)]
@@ -33,7 +33,7 @@ impl ImportSource {
         file: &str,
         text: String,
         tool: Option<&str>,
-    ) -> Result<Self, Misread> {
+    ) -> Result<Self, ImportError> {
         let results = read(&text, tool)?;
         let stem = Path::new(file).file_stem();
         Ok(Self {
