@@ -24,7 +24,7 @@ pub(crate) struct TrialAudit {
 pub(super) type Findings = Vec<(&'static AuditCheck, CheckFinding)>;
 
 /// What set the pace of one trial, how strongly, and in which words.
-pub(super) struct Pace {
+pub(super) struct TrialPace {
     pub(super) by: LimitedBy,
     pub(super) strength: f64,
     pub(super) how: String,
@@ -75,9 +75,9 @@ pub(super) fn findings(checks: &[&'static AuditCheck], reading: &TrialReading<'_
 }
 
 /// The first check that names a limit; where none does, how full device and processor were.
-pub(super) fn pace(findings: &[(&AuditCheck, CheckFinding)]) -> Option<Pace> {
+pub(super) fn pace(findings: &[(&AuditCheck, CheckFinding)]) -> Option<TrialPace> {
     let limiting = findings.iter().find_map(|(_, finding)| {
-        finding.limit.map(|by| Pace {
+        finding.limit.map(|by| TrialPace {
             by,
             strength: finding.strength,
             how: finding.sentence.clone(),
@@ -90,7 +90,7 @@ pub(super) fn pace(findings: &[(&AuditCheck, CheckFinding)]) -> Option<Pace> {
     });
     limiting.or_else(|| {
         let how: Vec<&str> = parts.into_iter().flatten().collect();
-        (!how.is_empty()).then(|| Pace {
+        (!how.is_empty()).then(|| TrialPace {
             by: LimitedBy::NoSinglePart,
             strength: 0.0,
             how: how.join("; "),

@@ -12,7 +12,7 @@ use super::limit::{Limit, limits};
 use super::list::checks;
 use super::reading::TrialReading;
 use super::set_ups::SetUps;
-use super::trial::{Findings, Pace, TrialAudit, findings, memory_bytes, pace, trial_audit};
+use super::trial::{Findings, TrialAudit, TrialPace, findings, memory_bytes, pace, trial_audit};
 use crate::event::{Ended, Observation, RunStarted};
 
 /// Trials that must show the same where one may by chance.
@@ -156,7 +156,7 @@ fn judgement(check: &'static str, found: &[(u32, &CheckFinding)]) -> Option<Judg
 /// What set the pace in more than half of the trials, with the words of the middle one of them.
 fn paced(trials: &[Judged]) -> (Option<LimitedBy>, String) {
     let paces = trials.iter().filter_map(|trial| pace(&trial.findings));
-    let paces: Vec<Pace> = paces.collect();
+    let paces: Vec<TrialPace> = paces.collect();
     let count = |by: LimitedBy| paces.iter().filter(|pace| pace.by == by).count();
     let most = paces
         .iter()
@@ -171,7 +171,7 @@ fn paced(trials: &[Judged]) -> (Option<LimitedBy>, String) {
         let how = format!("differs between trials: {}", words.join(", "));
         return (Some(LimitedBy::NoSinglePart), how);
     }
-    let mut same: Vec<&Pace> = paces.iter().filter(|pace| pace.by == most).collect();
+    let mut same: Vec<&TrialPace> = paces.iter().filter(|pace| pace.by == most).collect();
     same.sort_by(|a, b| a.strength.total_cmp(&b.strength));
     (Some(most), same[(same.len() - 1) / 2].how.clone())
 }

@@ -1,3 +1,5 @@
+//! The gate on made-up runs whose figures are known.
+
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
