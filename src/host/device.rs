@@ -68,7 +68,7 @@ impl FixedDevice {
 
 /// What a device holds, as far as reading samples of it tells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Content {
+pub(crate) enum DeviceContent {
     /// Zeros, or ones as erased flash has them.
     Blank,
     /// What this program left there, and no one has written since.
@@ -329,14 +329,14 @@ fn exclusively(node: &Path, access: OFlags) -> Result<File, HostError> {
 ///
 /// # Errors
 /// When a sample cannot be read: what cannot be read cannot be called blank.
-pub(super) fn content(device: &FixedDevice) -> Result<Content, HostError> {
+pub(super) fn content(device: &FixedDevice) -> Result<DeviceContent, HostError> {
     let failed = |error: std::io::Error| HostError::path("read samples of", &device.node, error);
     let file = uncached(&device.node).map_err(failed)?;
     let mut samples = Samples::of(&file).map_err(failed)?;
     let first = samples.read(0, SAMPLE_BYTES).map_err(failed)?.to_vec();
     let told = digest_in(&first);
     if told.is_none() && !is_blank(&first) {
-        return Ok(Content::Data { at: 0 });
+        return Ok(DeviceContent::Data { at: 0 });
     }
     let mut hash = blake3::Hasher::new();
     let mut written = None;
@@ -345,13 +345,13 @@ pub(super) fn content(device: &FixedDevice) -> Result<Content, HostError> {
         hash.update(sample);
         written = written.or_else(|| (!is_blank(sample)).then_some(at));
         if let (None, Some(at)) = (&told, written) {
-            return Ok(Content::Data { at });
+            return Ok(DeviceContent::Data { at });
         }
     }
     Ok(match (told, written) {
-        (None, _) => Content::Blank,
-        (Some(told), _) if told == hash.finalize().to_hex().as_str() => Content::Left,
-        (Some(_), at) => Content::Data {
+        (None, _) => DeviceContent::Blank,
+        (Some(told), _) if told == hash.finalize().to_hex().as_str() => DeviceContent::Left,
+        (Some(_), at) => DeviceContent::Data {
             at: at.unwrap_or_default(),
         },
     })

@@ -6,8 +6,8 @@
 //! that it belongs to in its environment.
 
 use super::{
-    Content, Filling, FixedDevice, Host, HostError, LabDisk, MountInfo, Needs, Output, daemon,
-    device, process, reading, shown, tools, tree,
+    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, MountInfo, Needs, Output,
+    daemon, device, process, reading, shown, tools, tree,
 };
 use crate::event::CommandRun;
 use crate::time::{Clock, SystemClock};
@@ -284,7 +284,7 @@ impl Host for LocalHost {
         users
     }
 
-    fn device_content(&self, device: &FixedDevice) -> Result<Content, HostError> {
+    fn device_content(&self, device: &FixedDevice) -> Result<DeviceContent, HostError> {
         device::content(device)
     }
 

@@ -25,7 +25,7 @@ pub(crate) mod udev;
 pub(crate) mod verb;
 
 pub(crate) use command::{Output, argv, shown};
-pub(crate) use device::{Content, FixedDevice};
+pub(crate) use device::{DeviceContent, FixedDevice};
 pub(crate) use error::HostError;
 pub(crate) use missing::lacking;
 pub(crate) use mountinfo::MountInfo;
@@ -194,12 +194,12 @@ pub(crate) trait Host: Send + Sync {
     ///
     /// # Errors
     /// When they cannot be read.
-    fn device_content(&self, device: &FixedDevice) -> Result<Content, HostError> {
+    fn device_content(&self, device: &FixedDevice) -> Result<DeviceContent, HostError> {
         let cannot = std::io::Error::from(std::io::ErrorKind::Unsupported);
         Err(HostError::path("read samples of", &device.node, cannot))
     }
     /// Writes into the first sector of a device that nothing on it is needed any more: then it is
-    /// found to be [`Content::Left`] until anything is written to it.
+    /// found to be [`DeviceContent::Left`] until anything is written to it.
     ///
     /// # Errors
     /// When it is in use, or cannot be written.

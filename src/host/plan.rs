@@ -7,8 +7,8 @@
 
 use super::imagined::{Tool, World};
 use super::{
-    Content, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs, Output,
-    daemon, reading, shown, tree,
+    DeviceContent, Filling, FixedDevice, Host, HostError, LabDisk, LineSpeed, MountInfo, Needs,
+    Output, daemon, reading, shown, tree,
 };
 use std::ffi::{OsStr, OsString};
 use std::io::ErrorKind;
@@ -324,11 +324,11 @@ impl Host for PlanHost {
         }
     }
 
-    fn device_content(&self, device: &FixedDevice) -> Result<Content, HostError> {
+    fn device_content(&self, device: &FixedDevice) -> Result<DeviceContent, HostError> {
         let carries = self.world().signature(device.node.as_os_str()).is_some();
         Ok(match carries {
-            true => Content::Data { at: 0 },
-            false => Content::Blank,
+            true => DeviceContent::Data { at: 0 },
+            false => DeviceContent::Blank,
         })
     }
 

@@ -6,8 +6,11 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use super::importers::ALL;
 use super::*;
 use crate::event::Fact;
+use crate::printed::{ImportError, Imported};
+use crate::tools;
 
 /// A real output.
 pub(super) fn golden(name: &str) -> String {
@@ -20,7 +23,7 @@ pub(super) fn from(name: &str) -> Vec<Imported> {
     read(&golden(name), None).unwrap_or_else(|misread| panic!("{name}: {misread:?}"))
 }
 
-pub(super) fn refused(text: &str) -> Misread {
+pub(super) fn refused(text: &str) -> ImportError {
     match read(text, None) {
         Err(misread) => misread,
         Ok(results) => panic!("read: {results:?}"),

@@ -7,7 +7,7 @@ use std::path::Path;
 
 use super::error::RecordError;
 use crate::appendlog::split_torn;
-use crate::event::{Event, FORMAT, LayerFacts, LogLine, Observation, RunStarted};
+use crate::event::{Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted};
 
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
@@ -108,7 +108,7 @@ impl Record {
         self.lines.push(line);
     }
 
-    fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
+    pub(crate) fn events(&self) -> impl DoubleEndedIterator<Item = &Event> {
         self.lines.iter().map(|line| &line.event)
     }
 
@@ -162,13 +162,35 @@ impl Record {
             .any(|event| matches!(event, Event::Imported(_)))
     }
 
+    /// The texts that figures were imported from.
+    pub(crate) fn origins(&self) -> impl Iterator<Item = &ImportedText> {
+        self.events().filter_map(|event| match event {
+            Event::Imported(text) => Some(&**text),
+            _ => None,
+        })
+    }
+
     /// The order a round was begun in, if it was.
     pub(crate) fn order_of(&self, round: u32) -> Option<Vec<usize>> {
         self.events().find_map(|event| match event {
             Event::RoundStarted {
                 round: begun,
                 order,
+                ..
             } if *begun == round => Some(order.clone()),
+            _ => None,
+        })
+    }
+
+    /// The orders of the workloads of a round that was begun; none: it was not begun; empty: it goes
+    /// in whole turns.
+    pub(crate) fn orders_of(&self, round: u32) -> Option<Vec<Vec<usize>>> {
+        self.events().find_map(|event| match event {
+            Event::RoundStarted {
+                round: begun,
+                orders,
+                ..
+            } if *begun == round => Some(orders.clone()),
             _ => None,
         })
     }

@@ -285,6 +285,7 @@ pub(crate) fn record(shape: &SampleShape) -> Record {
         let mut events = vec![Event::RoundStarted {
             round,
             order: order.clone(),
+            orders: Vec::new(),
         }];
         for (position, &configuration) in order.iter().enumerate() {
             events.push(command(&["mkfs.xfs", "-f", "/dev/loop3"], "meta-data=…\n"));
@@ -412,6 +413,7 @@ fn trial(
             remounted: true,
             resident_bytes: Some(0),
             prepared_bytes: Some(2 << 30),
+            stored: None,
         },
         preconditioned: None,
         elapsed_ns: (seconds * 1e9) as u64,

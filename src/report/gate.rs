@@ -2,19 +2,21 @@
 
 use super::content::{TextRow, TextTable};
 use super::figure::{self, MISSING};
+use super::render::render;
+use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
 use crate::verdict::{FigureAnswer, GateAnswer, on};
 
 /// The page; `form` is `markdown`, else it is for a terminal.
-pub(crate) fn gate(gate: &GateAnswer, form: &str, colour: bool) -> Vec<u8> {
+pub(crate) fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Vec<u8> {
     let mut parts = vec![SheetPart::Table(table(gate))];
     if !gate.notes.is_empty() {
         parts.push(SheetPart::List("Notes".to_owned(), gate.notes.clone()));
     }
-    let lead = gate.failed.as_ref().map(|error| {
+    let lead = gate.failed.as_ref().map(|failure| {
         format!(
-            "A trial of {} failed, so there is no other answer: {error}",
-            gate.compared.configuration
+            "A trial of {} failed, so there is no other answer: {}",
+            failure.configuration, failure.error
         )
     });
     let sheet = Sheet {
@@ -23,7 +25,7 @@ pub(crate) fn gate(gate: &GateAnswer, form: &str, colour: bool) -> Vec<u8> {
         facts: Vec::new(),
         parts,
     };
-    sheet.render(form, colour)
+    render(&sheet, form, screen).into_bytes()
 }
 
 /// The outcome in capitals: the first word of the first line.
@@ -39,13 +41,14 @@ fn table(gate: &GateAnswer) -> TextTable {
         "{} against {}",
         gate.compared.configuration, gate.baseline.configuration
     );
+    let values = if gate.paired { "rounds" } else { "runs" };
     TextTable {
         title: name,
         note: format!(
             "Above 1 is better; the limit is {}.",
             figure::ratio(1.0 - gate.worse_than)
         ),
-        head: ["figure", "ratio", "interval", "rounds", "outcome"]
+        head: ["figure", "ratio", "interval", values, "outcome"]
             .map(str::to_owned)
             .to_vec(),
         text: vec![4],
@@ -56,8 +59,8 @@ fn table(gate: &GateAnswer) -> TextTable {
 fn row(answer: &FigureAnswer) -> TextRow {
     let on = on(answer);
     let name = answer.outcome.name();
-    let outcome = match answer.more_rounds {
-        Some(rounds) => format!("{name}, {rounds} more"),
+    let outcome = match answer.more {
+        Some(more) => format!("{name}, {more} more"),
         None => name.to_owned(),
     };
     let (a, b) = answer.values;

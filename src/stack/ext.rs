@@ -7,7 +7,7 @@ use crate::event::Fact;
 use crate::host::{Host, Package, argv};
 use crate::setting::SettingDoc;
 use crate::stack::common::words::{
-    Value::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Names, OneOf, Pairs, Word},
+    OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Names, OneOf, Pairs, Word},
     Words,
 };
 use crate::stack::common::{

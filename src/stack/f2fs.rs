@@ -3,7 +3,7 @@
 use crate::event::Fact;
 use crate::host::{Host, Package};
 use crate::stack::common::words::{
-    Value::{Alone, Amount, Names, OneOf, Word},
+    OptionValue::{Alone, Amount, Names, OneOf, Word},
     Words,
 };
 use crate::stack::common::{

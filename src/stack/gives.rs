@@ -1,6 +1,6 @@
 //! What layers give to each other: devices, directories, pools, and where each comes from.
 
-use super::common::guard::Disk;
+use super::common::guard::NamedDisk;
 use super::error::LayerError;
 use crate::event::LayerFacts;
 use std::path::PathBuf;
@@ -110,7 +110,7 @@ pub(crate) enum Origin {
     /// A loop device on a file that the loop layer below created in this raise.
     LoopOn(PathBuf),
     /// A whole disk the study names, guarded.
-    Disk(Disk),
+    Disk(NamedDisk),
     /// Put together of devices below in this raise, under a name that is drawn for it.
     Made(String),
     /// A disk of the lab, by its serial: the guest and all its disks are disposable.

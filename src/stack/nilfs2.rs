@@ -6,7 +6,7 @@ use crate::event::Fact;
 use crate::host::{Host, Package};
 use crate::stack::common::plain::{self, Plain};
 use crate::stack::common::words::{
-    Value::{Alone, Amount, Names, OneOf},
+    OptionValue::{Alone, Amount, Names, OneOf},
     Words,
 };
 use crate::stack::common::{block, options};

@@ -5,7 +5,7 @@ use crate::host::imagined::{Tool, mount_without_device};
 use crate::host::{Host, Needs};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
-    Value::{Alone, Amount, OneOf, Word},
+    OptionValue::{Alone, Amount, OneOf, Word},
     Words,
 };
 use crate::stack::common::{filesystem, options};

@@ -3,7 +3,7 @@
 use crate::event::Fact;
 use crate::host::{Host, Package, argv};
 use crate::stack::common::words::{
-    Value::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Pairs, Word},
+    OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Pairs, Word},
     Words,
 };
 use crate::stack::common::{

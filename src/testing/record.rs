@@ -72,12 +72,14 @@ pub(super) fn reported(record: &Record) {
     for configuration in verdict::to_drop(&evidence) {
         assert!(configuration < head.configurations.len());
     }
-    crate::audit::notes(head, &evidence.trials);
+    crate::audit::notes(head, &evidence.trials, &evidence.set_ups);
     let options = |colour| ReportOptions {
         beside: None,
         lines_max: None,
-        colour,
-        width: if colour { 40 } else { 80 },
+        screen: report::Screen {
+            width: if colour { 40 } else { 80 },
+            colour,
+        },
         next: "stackrace report".to_owned(),
     };
     for report in report::ALL {

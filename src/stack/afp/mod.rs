@@ -10,7 +10,7 @@ use crate::host::imagined::{Tool, World, last, word};
 use crate::host::{Daemon, Host, LabDisk, Needs, Output, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
-    Value::{Amount, OneOf},
+    OptionValue::{Amount, OneOf},
     Words,
 };
 use crate::stack::common::{

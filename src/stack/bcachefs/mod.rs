@@ -5,7 +5,7 @@ use crate::host::imagined::{Signature, Tool, World, complained, last, said, word
 use crate::host::{Host, Needs, Output, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
-    Value::{Alone, AloneOrAmount, Amount, OneOf, Word},
+    OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Word},
     Words,
 };
 use crate::stack::common::{filesystem, options};

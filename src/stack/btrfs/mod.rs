@@ -7,7 +7,7 @@ use crate::host::imagined::Tool;
 use crate::host::{Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
-    Value::{Alone, AloneOrOneOf, Amount, Names, OneOf, Word},
+    OptionValue::{Alone, AloneOrOneOf, Amount, Names, OneOf, Word},
     Words,
 };
 use crate::stack::common::{filesystem, options};

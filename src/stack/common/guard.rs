@@ -6,7 +6,7 @@
 //! What is in use is never touched. Looking is one thing ([`inspect`]), judging another
 //! ([`objections`]): the judgement needs no machine.
 
-use crate::host::{Content, FixedDevice, Host, HostError, Needs, argv};
+use crate::host::{DeviceContent, FixedDevice, Host, HostError, Needs, argv};
 use crate::journal::{erase, partitions};
 use crate::stack::common::block;
 use crate::stack::error::LayerError;
@@ -22,7 +22,7 @@ pub(crate) const NO_MODEL: &str = "none";
 
 /// A disk that a study names, found once and held since.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Disk {
+pub(crate) struct NamedDisk {
     /// As the study names it.
     pub(crate) asked: Identity,
     /// The device it was found to be.
@@ -103,7 +103,11 @@ pub(crate) fn objections(asked: &Identity, found: &Found, wipe: bool) -> Vec<(St
 ///
 /// # Errors
 /// The first objection; that it still holds something after wiping.
-pub(crate) fn clear(host: &dyn Host, asked: &Identity, wipe: bool) -> Result<Disk, LayerError> {
+pub(crate) fn clear(
+    host: &dyn Host,
+    asked: &Identity,
+    wipe: bool,
+) -> Result<NamedDisk, LayerError> {
     let disk = find(host, asked)?;
     let found = look(host, &disk, Looking::AtAll)?;
     refuse(objections(asked, &found, wipe))?;
@@ -133,7 +137,7 @@ pub(crate) fn blank(host: &dyn Host, asked: &Identity) -> Result<(), LayerError>
 ///
 /// # Errors
 /// The first objection; another disk that stands in its place.
-pub(crate) fn still_free(host: &dyn Host, disk: &Disk) -> Result<(), LayerError> {
+pub(crate) fn still_free(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
     still_there(host, disk)?;
     let found = look(host, disk, Looking::AtSignatures)?;
     refuse(objections(&disk.asked, &found, false))
@@ -143,8 +147,8 @@ pub(crate) fn still_free(host: &dyn Host, disk: &Disk) -> Result<(), LayerError>
 ///
 /// # Errors
 /// When it does.
-pub(crate) fn still_there(host: &dyn Host, disk: &Disk) -> Result<(), LayerError> {
-    let Disk { asked, device } = disk;
+pub(crate) fn still_there(host: &dyn Host, disk: &NamedDisk) -> Result<(), LayerError> {
+    let NamedDisk { asked, device } = disk;
     if host.fix_device(&device.node)?.number == device.number {
         return Ok(());
     }
@@ -177,12 +181,12 @@ fn refuse(objections: Vec<(String, String)>) -> Result<(), LayerError> {
 }
 
 /// Follows the id of a disk, for the only time.
-fn find(host: &dyn Host, asked: &Identity) -> Result<Disk, LayerError> {
+fn find(host: &dyn Host, asked: &Identity) -> Result<NamedDisk, LayerError> {
     let link = asked.link();
     if !host.exists(&link) {
         refuse(objections(asked, &Found::default(), false))?;
     }
-    Ok(Disk {
+    Ok(NamedDisk {
         asked: asked.clone(),
         device: host.fix_device(&link)?,
     })
@@ -209,7 +213,7 @@ enum Looking {
     AtSignatures,
 }
 
-fn look(host: &dyn Host, disk: &Disk, looking: Looking) -> Result<Found, HostError> {
+fn look(host: &dyn Host, disk: &NamedDisk, looking: Looking) -> Result<Found, HostError> {
     let device = &disk.device.node;
     let name = block::name(device);
     let directory = Path::new("/sys/class/block").join(&name);
@@ -249,7 +253,7 @@ fn look(host: &dyn Host, disk: &Disk, looking: Looking) -> Result<Found, HostErr
     if looking == Looking::AtAll
         && found.carries.is_empty()
         && found.uses.is_empty()
-        && let Content::Data { at } = host.device_content(&disk.device)?
+        && let DeviceContent::Data { at } = host.device_content(&disk.device)?
     {
         let what = format!("data without a known signature, at or before byte {at}");
         found.carries.push(what);

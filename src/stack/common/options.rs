@@ -1,6 +1,6 @@
 //! The words of a study for `mkfs` and `mount`: which there are, and whether they are in force.
 
-use super::words::{Allowed, Value::Alone, Words, command_line, mount_options};
+use super::words::{Allowed, OptionValue::Alone, Words, command_line, mount_options};
 use crate::event::Fact;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::unit;

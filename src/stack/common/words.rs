@@ -20,11 +20,11 @@ pub(crate) struct Words {
 }
 
 /// One option, and what it takes.
-pub(crate) type Allowed = (&'static str, Value);
+pub(crate) type Allowed = (&'static str, OptionValue);
 
 /// What an option takes.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Value {
+pub(crate) enum OptionValue {
     /// Nothing.
     Alone,
     /// An amount: digits, a point, a unit of one letter or a percent sign.
@@ -43,7 +43,7 @@ pub(crate) enum Value {
     AloneOrOneOf(&'static [&'static str]),
 }
 
-use Value::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Names, OneOf, Pairs, Word};
+use OptionValue::{Alone, AloneOrAmount, AloneOrOneOf, Amount, Names, OneOf, Pairs, Word};
 
 /// Words of a command line: `-b 4096`, `-b4096`, `--nodesize 16k`, `--nodesize=16k`.
 ///
@@ -150,7 +150,10 @@ pub(crate) fn pairs(
 
 impl Words {
     /// The option a word of a command line begins with, and the value in the same word.
-    fn split<'a>(&self, word: &'a str) -> Result<(&'static str, Value, Option<&'a str>), Refused> {
+    fn split<'a>(
+        &self,
+        word: &'a str,
+    ) -> Result<(&'static str, OptionValue, Option<&'a str>), Refused> {
         for (option, value) in self.options {
             let Some(rest) = word.strip_prefix(option) else {
                 continue;
@@ -185,7 +188,7 @@ fn pair_of(lists: &[&Words], text: &str) -> Result<(), Refused> {
 }
 
 /// Whether an option may have a value.
-fn check(option: &'static str, kind: Value, value: Option<&str>) -> Result<(), Refused> {
+fn check(option: &'static str, kind: OptionValue, value: Option<&str>) -> Result<(), Refused> {
     let word = |text: &str| {
         let plain = |c: char| c.is_ascii_alphanumeric() || "_-.:+^@%".contains(c);
         !text.is_empty() && text.len() <= VALUE_MAX && text.chars().all(plain)
@@ -232,7 +235,7 @@ fn is_amount(text: &str) -> bool {
 struct Refused {
     word: String,
     /// What the option takes; none: there is no such option.
-    takes: Option<(&'static str, Value)>,
+    takes: Option<(&'static str, OptionValue)>,
     /// The option whose value it is a part of.
     inside: Option<(&'static str, &'static [Allowed])>,
 }
@@ -246,7 +249,7 @@ impl Refused {
         }
     }
 
-    fn value(option: &'static str, kind: Value, value: &str) -> Self {
+    fn value(option: &'static str, kind: OptionValue, value: &str) -> Self {
         Self {
             word: value.to_string(),
             takes: Some((option, kind)),
@@ -285,7 +288,7 @@ impl Refused {
     }
 }
 
-impl Value {
+impl OptionValue {
     fn described(self) -> String {
         match self {
             Alone => "no value".to_string(),

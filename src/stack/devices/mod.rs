@@ -5,7 +5,7 @@ use crate::host::{Host, Needs, local::LocalHost};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::{
     block,
-    guard::{self, Disk},
+    guard::{self, NamedDisk},
 };
 use crate::stack::error::LayerError;
 use crate::stack::gives::{
@@ -200,7 +200,7 @@ impl Layer for Disks {
 
     fn set_up(&self, setup: &mut Setup<'_>, _below: Gives) -> Result<StandingLayer, LayerError> {
         let host = setup.host();
-        let mut disks: Vec<Disk> = Vec::new();
+        let mut disks: Vec<NamedDisk> = Vec::new();
         for asked in &self.disks {
             let disk = guard::clear(host, asked, setup.may_wipe().contains(&asked.id))?;
             if let Some(other) = disks.iter().find(|other| other.device == disk.device) {
@@ -213,9 +213,9 @@ impl Layer for Disks {
             setup.outlived_by(&disk.device);
             disks.push(disk);
         }
-        let name = |disk: &Disk| block::name(&disk.device.node);
+        let name = |disk: &NamedDisk| block::name(&disk.device.node);
         let names: Vec<String> = disks.iter().map(name).collect();
-        let device = |disk: Disk| Device {
+        let device = |disk: NamedDisk| Device {
             path: disk.device.node.clone(),
             origin: Origin::Disk(disk),
         };

@@ -11,7 +11,7 @@ use crate::event::{Fact, LayerFacts};
 use crate::host::{Driver, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
-    Value::{Amount, OneOf, Word},
+    OptionValue::{Amount, OneOf, Word},
     Words, lines,
 };
 use crate::stack::common::{

@@ -10,7 +10,7 @@ use crate::host::imagined::{Tool, mount_without_device, said};
 use crate::host::{Daemon, Host, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
-    Value::{Alone, AloneOrAmount, Amount, OneOf, Pairs},
+    OptionValue::{Alone, AloneOrAmount, Amount, OneOf, Pairs},
     Words,
 };
 use crate::stack::common::{block, filesystem, options, plain};

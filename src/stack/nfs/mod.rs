@@ -8,7 +8,7 @@ use crate::host::{Daemon, Driver, Needs, Package, argv};
 use crate::journal::BOOT;
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
-    Value::{Alone, Amount, OneOf},
+    OptionValue::{Alone, Amount, OneOf},
     Words,
 };
 use crate::stack::common::{

@@ -7,7 +7,7 @@ use crate::host::imagined::{Tool, mount_without_device};
 use crate::host::{Daemon, Needs, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
-    Value::{Alone, Amount, OneOf},
+    OptionValue::{Alone, Amount, OneOf},
     Words,
 };
 use crate::stack::common::{

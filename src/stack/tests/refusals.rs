@@ -2,7 +2,7 @@
 
 use crate::stack::ALL;
 use crate::stack::common::options::ANY;
-use crate::stack::common::words::Value;
+use crate::stack::common::words::OptionValue;
 use crate::stack::testing::try_layer;
 
 /// Every line is refused at a place, in these words, with help.
@@ -250,7 +250,7 @@ fn the_page_on_studies_lists_every_word_of_a_tool() {
     let of_layers = ALL.iter().flat_map(|kind| kind.words);
     for words in of_layers.chain([&&ANY]) {
         let names = words.options.iter().map(|(name, kind)| match kind {
-            Value::Pairs(inner) => {
+            OptionValue::Pairs(inner) => {
                 let inner: Vec<&str> = inner.iter().map(|(name, _)| *name).collect();
                 format!("`{name}` ({})", inner.join(", "))
             }

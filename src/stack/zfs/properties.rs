@@ -4,7 +4,7 @@ use crate::event::Fact;
 use crate::host::{Host, Package, argv};
 use crate::setting::{Refusal, SettingDoc, Settings};
 use crate::stack::common::words::{
-    Value::{Amount, OneOf, Word},
+    OptionValue::{Amount, OneOf, Word},
     Words, pairs,
 };
 use crate::stack::error::LayerError;
