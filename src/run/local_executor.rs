@@ -41,11 +41,11 @@ pub(crate) struct LocalExecutor<'a> {
     /// Ids of devices that may be wiped, repeated on the command line.
     pub(crate) wipe: Vec<String>,
     /// Stacks that stand from one turn to the next.
-    pub(crate) standing: Vec<Standing>,
+    pub(crate) standing: Vec<KeptStack>,
 }
 
 /// A stack that stands from one turn to the next.
-pub(crate) struct Standing {
+pub(crate) struct KeptStack {
     /// Configuration by index.
     pub(super) configuration: usize,
     /// The round in which it was set up, from 1.

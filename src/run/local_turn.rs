@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 
 use super::executor::{Broken, Executor, TrialStart, Turned};
-use super::local_executor::{LocalExecutor, Standing};
+use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{self, Before};
 use crate::agent::message::Turn;
 use crate::event::{Ended, Event};
@@ -40,7 +40,7 @@ impl Executor for LocalExecutor<'_> {
         let up = match stands {
             Some(up) => up,
             None => match self.set_up(&site, turn)? {
-                Some(stack) => Standing {
+                Some(stack) => KeptStack {
                     configuration,
                     since: round,
                     stack,
@@ -98,7 +98,7 @@ impl LocalExecutor<'_> {
         &self,
         site: &Site<'_>,
         turn: &Turn,
-        up: &Standing,
+        up: &KeptStack,
         fresh: bool,
     ) -> Result<Going, Broken> {
         // Every workload of the round in which a stack was set up wears it in.
@@ -158,7 +158,7 @@ impl LocalExecutor<'_> {
                 let told = (self.tell)(Event::StackSetUp {
                     round,
                     configuration,
-                    layers: stack.facts().to_vec(),
+                    layers: stacks::facts(self.host, &stack),
                     elapsed_ns,
                 });
                 match told {
