@@ -1,7 +1,8 @@
 //! Two treatments, one of them better by a known ratio: the rule that stops early, and a plan of
 //! a fixed number of rounds beside it.
 
-use stackrace_stats::{Classification, Looks, Ratio, classify, paired_ratio};
+use stackrace_stats::{Classification, FIRST_LOOK, Ratio, Statement, paired_ratio, state};
+use stackrace_stats::two_sided_level;
 
 use crate::world::{CALM, Disturbance, Noise, World, share};
 
@@ -17,24 +18,33 @@ pub(crate) struct StoppingRule {
     pub(crate) word: Classification,
 }
 
-/// The rule for a pair: at each planned look, stop as soon as the interval decides.
-pub(crate) fn sequential(differences: &[f64], margin: f64) -> StoppingRule {
-    let looks = Looks::plan(differences.len() as u32);
-    let at = |rounds: u32| {
+/// Whether a word ends a study.
+pub(crate) fn decides(word: Classification) -> bool {
+    !matches!(
+        word,
+        Classification::Undecided | Classification::Probably { .. }
+    )
+}
+
+/// The rule for a pair with a share of the error: stop after the first round that decides.
+pub(crate) fn sequential_at(differences: &[f64], alpha: f64, margin: f64) -> StoppingRule {
+    let mut looks = (FIRST_LOOK..=differences.len() as u32).map(|rounds| {
         let seen = &differences[..rounds as usize];
-        let ratio = paired_ratio(seen, looks.alpha_per_look(ALPHA)).expect("three or more rounds");
-        let word = classify(&ratio, margin);
+        let Statement { ratio, word } = state(seen, alpha, margin).expect("three or more rounds");
         StoppingRule {
             rounds,
             ratio,
             word,
         }
-    };
-    let decided = looks.rounds().iter().map(|&n| at(n));
-    let mut stops = decided.skip_while(|stop| {
-        stop.word == Classification::Undecided && stop.rounds < differences.len() as u32
     });
-    stops.next().expect("the last look always stops")
+    looks
+        .find(|stop| decides(stop.word) || stop.rounds == differences.len() as u32)
+        .expect("the last look always stops")
+}
+
+/// The rule for a pair alone.
+pub(crate) fn sequential(differences: &[f64], margin: f64) -> StoppingRule {
+    sequential_at(differences, ALPHA, margin)
 }
 
 /// Whether a word says that there is a difference.
@@ -160,11 +170,10 @@ pub(crate) struct Promise {
 
 /// The promises on every machine.
 pub(crate) fn promises(seed: u64, studies: u32) -> Vec<Promise> {
-    let looks = Looks::plan(ROUNDS_MAX);
     let missed = |differences: &[f64], truth: f64| {
-        looks.rounds().iter().any(|&n| {
+        (FIRST_LOOK..=ROUNDS_MAX).any(|n| {
             let seen = &differences[..n as usize];
-            let ratio = paired_ratio(seen, looks.alpha_per_look(ALPHA)).expect("three or more");
+            let ratio = paired_ratio(seen, two_sided_level(ALPHA, n)).expect("three or more");
             outside(&ratio, truth)
         })
     };
