@@ -39,6 +39,7 @@ mod afp;
 mod agent;
 mod appendlog;
 mod audit;
+mod bounded;
 mod cli;
 mod event;
 mod export;

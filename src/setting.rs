@@ -457,7 +457,7 @@ pub(crate) fn nearest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
-    // Comparing costs the product of the lengths, and nobody misspells a word of this length.
+    // Comparing costs the product of the lengths, and a word of this length is no misspelt name.
     if word.len() > WORD_MAX {
         return None;
     }

@@ -8,6 +8,7 @@ mod support;
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::Write;
+use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitCode, Stdio};
 use std::time::Duration;
@@ -69,7 +70,7 @@ fn same(ground: &Ground, configuration: &str) {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-/// Numbers that follow from a seed, for configurations nobody chose.
+/// Numbers that follow from a seed, for arbitrary configurations.
 struct Numbers(u64);
 
 impl Numbers {
@@ -130,7 +131,9 @@ fn whatever_is_set_both_do_the_same() {
 fn whatever_is_typed_both_say_the_same() {
     needs::tool("postmark");
     let ground = Ground::new();
-    let _ = ground.write(".pmrc", "set number 77\nhelp run\nexit\n?\n");
+    let file = ground.write(".pmrc", "set number 77\nhelp run\nexit\n?\n");
+    // Others could not have written it, whatever the umask is.
+    fs::set_permissions(file, fs::Permissions::from_mode(0o644)).unwrap();
     let _ = ground.write("more", "set seed 5\nquit\nset seed 6\n");
     let typed = "show\n?\n? run\nhelp\nhelp set r\nhelp zzz\n\n show\nset\nset foo\nset size 0\n\
         set size 9 3\nset size  5 7\nset size 5a 7b\nset number\nset number 12x\nset numberx 7\n\

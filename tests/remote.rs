@@ -321,8 +321,8 @@ fn a_machine_that_is_not_reached_is_named_with_the_words_of_ssh() {
         Said::of(&command.args(["--ssh", ssh]).output().unwrap())
     };
     let known = ssh(&ground, "key");
-    let nobody = format!("root@127.0.0.1:{}", free_port());
-    plan(&nobody, &known)
+    let closed = format!("root@127.0.0.1:{}", free_port());
+    plan(&closed, &known)
         .ended(4)
         .err_has("Connection refused")
         .err_has("see that sshd runs there");
@@ -655,13 +655,13 @@ fn what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named() {
         let home = ground.path().join("home/.local/state/stackrace/on");
         let store = match first_is_here {
             true => ground.store(),
-            false => home.join(".stackrace-0123"),
+            false => home.join(".stackrace-0123456789abcdef"),
         };
-        let directory = home.join(".stackrace-peer-0123");
+        let directory = home.join(".stackrace-peer-0123456789abcdef");
         let made = directory.join("made");
         fs::create_dir_all(&made).unwrap();
         fs::write(directory.join("file"), "held back until all else is gone").unwrap();
-        let dead = store.join("probes/0123");
+        let dead = store.join("probes/0123456789abcdef");
         fs::create_dir_all(&dead).unwrap();
         let entry = |id: u32, group: &str, undo: Value| {
             let peer = serde_json::json!({ "node": 2, "host": to, "undo": undo });
@@ -669,7 +669,9 @@ fn what_a_dead_run_left_on_a_peer_is_removed_with_the_peer_named() {
         };
         let tree = entry(1, "ground", serde_json::json!({ "remove-tree": directory }));
         let one = entry(2, "r1-t0", serde_json::json!({ "remove-dir": made }));
-        let journal = format!("{{\"journal\":2}}\n{tree}\n{one}\n");
+        let head = "{\"journal\":3,\"run\":\"0123456789abcdef\"}\n{\"mark\":\"0123456789abcdef\"}";
+        let place = serde_json::json!({ "place": home });
+        let journal = format!("{head}\n{place}\n{tree}\n{one}\n");
         fs::write(dead.join("journal.jsonl"), journal).unwrap();
 
         let on: &[&str] = match first_is_here {

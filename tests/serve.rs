@@ -465,9 +465,9 @@ fn a_run_is_watched_from_its_first_trial_to_its_end() {
     assert_eq!(names.last().map(String::as_str), Some("end"));
     assert!(last.contains("3 of at most 3 rounds"), "{last}");
     assert!(racing.0.wait().unwrap().success());
-    assert!(!now.exists(), "nobody does anything any more");
+    assert!(!now.exists(), "no run is active any more");
     server.get("/").has(200, "finished");
-    // Whoever comes late hears the end at once.
+    // A visitor who comes late sees the end at once.
     let mut late = Events::of(&server, &format!("/run/{run}/events"));
     let end = until(|| late.next().filter(|(name, _)| name == "end"));
     assert!(end.1.contains("finished"), "{}", end.1);
@@ -510,7 +510,7 @@ fn the_list_tells_of_a_new_run_and_a_killed_one_is_not_running() {
             .contains("run interrupted")
             .then_some(())
     });
-    assert!(now.exists(), "left behind, and believed by nobody");
+    assert!(now.exists(), "left behind, and not believed");
     server
         .get(&format!("/run/{run}"))
         .has(200, "stackrace resume");

@@ -1,15 +1,15 @@
 //! One end of a connection: conversations multiplexed over one stream of bytes.
 
-use super::frame::{FrameKind, WireFrame};
+use super::frame::{FrameKind, MESSAGE_MAX, WireFrame};
 use super::message::{COORDINATOR, WorkerReply, WorkerRequest};
 use crate::time::{Clock, SystemClock};
 use parking_lot::Mutex;
 use serde::Serialize;
 use std::collections::HashMap;
-use std::io::{BufReader, Read, Write};
+use std::io::{BufReader, ErrorKind, Read, Write};
 use std::os::unix::net::UnixStream;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
@@ -65,10 +65,24 @@ enum Role {
 /// choose numbers.
 type Key = (u32, u64);
 
+/// Most bytes of the replies that one conversation has not taken yet. It takes them as they come: a
+/// machine that sends so many says more than anything here asked for.
+const WAITING_MAX: usize = MESSAGE_MAX;
+
+/// Where the replies of a conversation wait for it.
+struct Inbox {
+    sender: Sender<Incoming>,
+    /// Bytes of the messages that wait.
+    waiting: Arc<AtomicUsize>,
+}
+
+/// A reply with the bytes it had as a message, or why there will be none.
+type Incoming = Result<(WorkerReply, usize), ConnectionError>;
+
 #[derive(Default)]
 struct Conversations {
     /// Those that this end opened.
-    opened: HashMap<Key, Sender<Result<WorkerReply, ConnectionError>>>,
+    opened: HashMap<Key, Inbox>,
     /// Those that the other end, or another machine through it, opened.
     served: HashMap<Key, Sender<WorkerRequest>>,
     /// Why the connection is lost; none: it stands.
@@ -141,6 +155,7 @@ impl Connection {
     ) -> Result<Conversation, ConnectionError> {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
         let (sender, replies) = channel();
+        let waiting = Arc::new(AtomicUsize::new(0));
         {
             // Checked under the same lock that the end of the stream takes: no conversation is begun
             // that nothing ends.
@@ -148,12 +163,17 @@ impl Connection {
             if let Some(lost) = &conversations.lost {
                 return Err(lost.clone());
             }
-            conversations.opened.insert((machine, id), sender);
+            let inbox = Inbox {
+                sender,
+                waiting: Arc::clone(&waiting),
+            };
+            conversations.opened.insert((machine, id), inbox);
         }
         let conversation = Conversation {
             connection: Arc::clone(self),
             key: (machine, id),
             replies,
+            waiting,
         };
         conversation.send(request)?;
         Ok(conversation)
@@ -183,7 +203,7 @@ impl Connection {
         let written =
             WireFrame::new(kind, machine, id, message).and_then(|frame| self.write(&frame));
         written.map_err(|error| match error.kind() {
-            std::io::ErrorKind::InvalidInput => ConnectionError::new(error.to_string()),
+            ErrorKind::InvalidInput => ConnectionError::new(error.to_string()),
             // The reading end finds out as well, and knows more.
             _ => (self.why_lost)(),
         })
@@ -192,8 +212,8 @@ impl Connection {
     /// Takes in one frame.
     ///
     /// # Errors
-    /// Its message is not understood.
-    fn receive(self: &Arc<Self>, frame: WireFrame) -> Result<(), serde_json::Error> {
+    /// Its message is not understood, or more replies wait than are taken.
+    fn receive(self: &Arc<Self>, frame: WireFrame) -> std::io::Result<()> {
         self.heard_ns.store(SystemClock.now_ns(), Ordering::Relaxed);
         let key = (frame.machine, frame.conversation);
         if let Role::Coordinator(router, own) = &self.role
@@ -208,9 +228,13 @@ impl Connection {
                 let reply: WorkerReply = serde_json::from_slice(&frame.message)?;
                 let mut conversations = self.conversations.lock();
                 let last = reply.is_last();
-                if let Some(sender) = conversations.opened.get(&key) {
+                if let Some(inbox) = conversations.opened.get(&key) {
+                    let bytes = frame.message.len();
+                    if inbox.waiting.fetch_add(bytes, Ordering::SeqCst) > WAITING_MAX {
+                        return Err(ErrorKind::FileTooLarge.into());
+                    }
                     // A conversation that was dropped wants no reply.
-                    let _ = sender.send(Ok(reply));
+                    let _ = inbox.sender.send(Ok((reply, bytes)));
                 }
                 // What follows the last reply belongs to nothing.
                 if last {
@@ -274,12 +298,12 @@ impl Connection {
     /// Ends the conversations with machines of some numbers.
     fn end_conversations(&self, error: &ConnectionError, with: impl Fn(u32) -> bool) {
         let mut conversations = self.conversations.lock();
-        conversations.opened.retain(|(machine, _), sender| {
+        conversations.opened.retain(|(machine, _), inbox| {
             if !with(*machine) {
                 return true;
             }
             // A conversation that was dropped does not need to know.
-            let _ = sender.send(Err(error.clone()));
+            let _ = inbox.sender.send(Err(error.clone()));
             false
         });
         // What is served finds out that nothing wants it by the end of its requests.
@@ -317,7 +341,8 @@ impl Drop for Connection {
     }
 }
 
-fn refused(text: &str) -> WorkerReply {
+/// A refusal without advice.
+pub(super) fn refused(text: &str) -> WorkerReply {
     WorkerReply::Refused {
         code: 1,
         text: text.to_owned(),
@@ -346,7 +371,8 @@ fn listen(connection: &Weak<Connection>, reader: impl Read) {
 pub(crate) struct Conversation {
     connection: Arc<Connection>,
     key: Key,
-    replies: Receiver<Result<WorkerReply, ConnectionError>>,
+    replies: Receiver<Incoming>,
+    waiting: Arc<AtomicUsize>,
 }
 
 impl Conversation {
@@ -363,7 +389,8 @@ impl Conversation {
     /// # Errors
     /// The machine is lost, or has said its last.
     pub(crate) fn receive(&self) -> Result<WorkerReply, ConnectionError> {
-        self.replies.recv().unwrap_or_else(|_| Err(self.over()))
+        let next = self.replies.recv().unwrap_or_else(|_| Err(self.over()));
+        self.taken(next)
     }
 
     /// The next reply; none: there was none for so long.
@@ -375,10 +402,17 @@ impl Conversation {
         patience: Duration,
     ) -> Result<Option<WorkerReply>, ConnectionError> {
         match self.replies.recv_timeout(patience) {
-            Ok(reply) => reply.map(Some),
+            Ok(next) => self.taken(next).map(Some),
             Err(RecvTimeoutError::Timeout) => Ok(None),
             Err(RecvTimeoutError::Disconnected) => Err(self.over()),
         }
+    }
+
+    /// What was taken out of the inbox waits no more.
+    fn taken(&self, next: Incoming) -> Result<WorkerReply, ConnectionError> {
+        let (reply, bytes) = next?;
+        self.waiting.fetch_sub(bytes, Ordering::SeqCst);
+        Ok(reply)
     }
 
     fn over(&self) -> ConnectionError {

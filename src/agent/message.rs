@@ -17,6 +17,9 @@ use std::time::Duration;
 /// Number of the coordinator among the machines of a stack; the first machine is 1, its peers follow.
 pub(crate) const COORDINATOR: u32 = 0;
 
+/// Number of the first machine: it alone asks others of its stack, and none of them asks it.
+pub(super) const FIRST: u32 = 1;
+
 /// How often a coordinator says [`WorkerRequest::Hello`] over a connection whose worker listens for
 /// silence.
 pub(super) const HEARTBEAT: Duration = Duration::from_secs(15);

@@ -4,9 +4,9 @@
 //! and goes on over the peer's own connection with the number of the machine that sent it: a worker
 //! cannot speak in another one's name.
 
-use super::connection::{Carrier, Connection, WhyLost};
+use super::connection::{Carrier, Connection, WhyLost, refused};
 use super::frame::{FrameKind, WireFrame};
-use super::message::WorkerReply;
+use super::message::{FIRST, WorkerReply};
 use crate::time::{Clock, SystemClock};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
@@ -72,11 +72,29 @@ impl Router {
         };
         WorkerReply::Undelivered { why, may_return }
     }
+
+    /// Tells a machine what became of its request; if its connection is lost too, nothing waits there.
+    fn answer(&self, from: u32, request: &WireFrame, reply: &WorkerReply) {
+        let reply = WireFrame::new(
+            FrameKind::Reply,
+            request.machine,
+            request.conversation,
+            reply,
+        );
+        if let (Ok(reply), Some(connection)) = (reply, self.connection(from)) {
+            let _ = connection.write(&reply);
+        }
+    }
 }
 
 impl Carrier for Router {
     fn forward(&self, from: u32, frame: WireFrame) {
         let to = frame.machine;
+        // The first machine may be the user's own: a peer that could ask it would command it.
+        if frame.kind == FrameKind::Request && from != FIRST {
+            let reply = refused("Only the first machine of a stack asks others.");
+            return self.answer(from, &frame, &reply);
+        }
         let forwarded = WireFrame {
             machine: from,
             ..frame
@@ -88,12 +106,11 @@ impl Carrier for Router {
         if delivered || forwarded.kind != FrameKind::Request {
             return;
         }
-        let reply = self.undelivered(to);
-        let reply = WireFrame::new(FrameKind::Reply, to, forwarded.conversation, &reply);
-        if let (Ok(reply), Some(connection)) = (reply, self.connection(from)) {
-            // If that connection is lost as well, nothing waits there any more.
-            let _ = connection.write(&reply);
-        }
+        let asked = WireFrame {
+            machine: to,
+            ..forwarded
+        };
+        self.answer(from, &asked, &self.undelivered(to));
     }
 
     fn lost(&self, machine: u32, connection: &Connection, why: &str) {

@@ -16,6 +16,7 @@ use super::message::{COORDINATOR, ExecRequest, HEARTBEAT, WorkerRequest};
 use super::program::{Program, libc_needed, version};
 use super::remote_host::RemoteHost;
 use super::router::Router;
+use crate::bounded::ByteLimit;
 use crate::host::process::{Process, Streams};
 use crate::host::verb::Verb;
 use crate::host::{Host, HostError, argv};
@@ -48,6 +49,9 @@ const MARK: &str = "stackrace: ";
 
 /// Most lines a login may print before the shell answers.
 const GREETING_MAX: usize = 1000;
+
+/// Most of one line that a login may print: a path has at most 4 KiB (PATH_MAX).
+const GREETING_LINE: ByteLimit = ByteLimit::new(16 << 10);
 
 /// Most bytes kept of what ssh and the shell there say, the last ones.
 const SAID_MAX: usize = 4096;
@@ -307,12 +311,16 @@ struct Login<'a> {
 impl Login<'_> {
     /// The next word and value that is meant for us; none: the shell has ended.
     fn next(&mut self) -> Option<(String, String)> {
-        let mut line = Vec::new();
         for _ in 0..GREETING_MAX {
-            line.clear();
-            if self.lines.read_until(b'\n', &mut line).ok()? == 0 {
-                return None;
-            }
+            let line = match GREETING_LINE.line(&mut self.lines) {
+                Ok(line) => line?,
+                Err(error) => {
+                    // What follows would be read as the rest of this line.
+                    self.said
+                        .add(&format!("what it prints is refused: {error}"));
+                    return None;
+                }
+            };
             let text = String::from_utf8_lossy(&line);
             let text = text.trim_end();
             if let Some((word, value)) = text
@@ -435,7 +443,9 @@ impl SshWords {
         let reading = std::thread::spawn(move || {
             let mut lines = BufReader::new(errors);
             let mut line = Vec::new();
-            while lines
+            // A line without an end is kept in pieces: only the last of them are needed.
+            while (&mut lines)
+                .take(SAID_MAX as u64)
                 .read_until(b'\n', &mut line)
                 .is_ok_and(|read| read > 0)
             {

@@ -1,9 +1,10 @@
 //! Workers in this process, and a coordinator between them.
 
 use super::connection::{Closing, Connection, ConnectionError, Conversation, Task};
+use super::frame::{FrameKind, WireFrame};
 use super::message::{
-    Assignment, COORDINATOR, CleanAnswer, ExecRequest, PeerAddress, PhaseOrder, PlanAnswer,
-    TurnRequest, WorkerReply, WorkerRequest,
+    Assignment, COORDINATOR, CleanAnswer, ExecRequest, FIRST, PeerAddress, PhaseOrder, PlanAnswer,
+    TurnReply, TurnRequest, WorkerReply, WorkerRequest,
 };
 use super::remote_host::{Peer, RemoteHost};
 use super::router::Router;
@@ -242,6 +243,68 @@ fn a_coordinator_takes_no_requests() {
         panic!("delivered: {reply:?}");
     };
     assert!(why.contains("number 9") && !may_return);
+}
+
+/// The other end of a connection, which sends what it likes.
+fn hostile(router: &Arc<Router>, machine: u32) -> (Arc<Connection>, UnixStream) {
+    let (ours, theirs) = UnixStream::pair().unwrap();
+    let reader = ours.try_clone().unwrap();
+    let why = || ConnectionError::new("given up");
+    let connection = router.connect(machine, reader, Closing(ours), Box::new(why));
+    (connection, theirs)
+}
+
+#[test]
+fn a_peer_cannot_ask_the_first_machine_nor_another_peer() {
+    let stack = stack(Duration::ZERO);
+    let (connection, mut peer) = hostile(&stack.router, 3);
+    let made = tempfile::tempdir().unwrap();
+    for to in [2, FIRST] {
+        let made = made.path().join(to.to_string());
+        let request = WorkerRequest::Exec(ExecRequest::Command {
+            argv: vec!["touch".to_owned(), made.display().to_string()],
+            run: None,
+        });
+        let frame = WireFrame::new(FrameKind::Request, to, 7, &request).unwrap();
+        frame.write(&mut peer).unwrap();
+        let answer = WireFrame::read(&mut peer).unwrap().unwrap();
+        let reply: WorkerReply = serde_json::from_slice(&answer.message).unwrap();
+        assert!(
+            matches!(&reply, WorkerReply::Refused { text, .. } if text.contains("Only the first")),
+            "{reply:?}"
+        );
+        assert!(!made.exists());
+    }
+    drop(connection);
+}
+
+#[test]
+fn a_machine_that_sends_replies_without_end_is_given_up() {
+    let router = Router::new(Duration::ZERO);
+    let (connection, mut other) = hostile(&router, FIRST);
+    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(assignment())));
+    let talk = connection.open(COORDINATOR, &request).unwrap();
+    let asked = WireFrame::read(&mut other).unwrap().unwrap();
+    let warned = WorkerReply::Turn(TurnReply::Warned {
+        text: "a".repeat(1 << 20),
+    });
+    let frame = WireFrame::new(FrameKind::Reply, COORDINATOR, asked.conversation, &warned);
+    let frame = frame.unwrap();
+    let sending = std::thread::spawn(move || {
+        let sent = (0..100).take_while(|_| frame.write(&mut other).is_ok());
+        sent.count()
+    });
+    while connection.open(COORDINATOR, &WorkerRequest::Hello).is_ok() {
+        assert!(!sending.is_finished(), "everything was taken");
+        std::thread::yield_now();
+    }
+    let mut got = 0;
+    while talk.receive().is_ok() {
+        got += 1;
+    }
+    assert!((64..70).contains(&got), "{got} MiB wait");
+    drop((talk, connection));
+    assert!(sending.join().unwrap() < 100);
 }
 
 #[test]

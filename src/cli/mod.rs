@@ -11,6 +11,7 @@ mod export;
 mod failure;
 mod fault;
 mod gate;
+mod images;
 mod import;
 mod interrupt;
 mod lab;

@@ -17,7 +17,7 @@ use super::terminal::{error, print};
 use crate::host::local::LocalHost;
 use crate::host::process::{Process, Streams, interrupt_holder};
 use crate::host::{Host, HostError};
-use crate::import::Source;
+use crate::import::ImportSource;
 use crate::record::Store;
 use crate::session::entropy;
 use crate::time::SystemClock;
@@ -69,7 +69,7 @@ pub(super) fn exec(setting: &Setting, verb: Serve) -> Result<u8, Failure> {
     Ok(0)
 }
 
-/// `ADDRESS:PORT`; names are not asked for, so that nobody else says where we listen.
+/// `ADDRESS:PORT`; names are not looked up, so that no other machine decides where we listen.
 fn address(word: &str) -> Result<SocketAddr, Failure> {
     let numeric = word.replacen("localhost:", "127.0.0.1:", 1);
     numeric.parse().map_err(|_| {
@@ -78,7 +78,7 @@ fn address(word: &str) -> Result<SocketAddr, Failure> {
     })
 }
 
-/// The token; none is needed only where nobody but this machine can reach the page, and nothing can
+/// The token; none is needed only where the page can be reached from this machine alone, and nothing can
 /// be done from it.
 fn token(given: Option<String>, may_miss: bool) -> Result<Option<String>, Failure> {
     match given {
@@ -97,7 +97,7 @@ fn token(given: Option<String>, may_miss: bool) -> Result<Option<String>, Failur
     }
 }
 
-/// 128 bits nobody else has.
+/// 128 random bits.
 fn secret() -> Result<String, Failure> {
     let host = LocalHost::new(Arc::new(|_| ()));
     let nonce = || {
@@ -193,7 +193,7 @@ fn open(link: &str, store: &Store, secret: bool) -> Result<(), Failure> {
         .map_err(|error| failed(format!("no browser is opened: {error}")))
 }
 
-/// A file in the store that is gone when nobody has it open any more.
+/// A file in the store that is gone when no process has it open any more.
 fn unnamed(store: &Store) -> Result<File, String> {
     let path = store.dir().join(format!(".said-{:016x}", entropy()));
     let file = OpenOptions::new()
@@ -312,7 +312,7 @@ impl RunControl for Owner {
         Ok(())
     }
 
-    fn keep(&self, sources: &[Source], title: String) -> Result<String, String> {
+    fn keep(&self, sources: &[ImportSource], title: String) -> Result<String, String> {
         let words = std::iter::once("stackrace serve: import".to_owned());
         let words = words.chain(sources.iter().map(|source| source.file.clone()));
         crate::session::import::keep(&self.store, sources, title, words.collect())

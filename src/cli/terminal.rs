@@ -7,7 +7,7 @@ pub(super) fn print(text: &str) {
     print_bytes(text.as_bytes());
 }
 
-/// Writes to standard output, and goes on where nobody reads it.
+/// Writes to standard output, and goes on where its reader has gone.
 pub(super) fn print_on(text: &str) {
     let mut out = std::io::stdout().lock();
     let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());

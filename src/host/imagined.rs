@@ -40,6 +40,8 @@ pub(crate) struct World {
     assemblies: BTreeMap<String, Assembly>,
     /// Servers that run, with the ports they listen at.
     processes: BTreeMap<String, &'static [u16]>,
+    /// The variable that each of them was started with, if there was one.
+    started_with: BTreeMap<String, String>,
     /// Texts that were written, parameters of the kernel among them.
     texts: BTreeMap<PathBuf, String>,
     /// Directories inside file systems, by source, while those are not mounted.
@@ -56,10 +58,8 @@ pub(crate) struct ImaginedDevice {
     /// What `/sys/block` says of it, by the path below its name.
     pub(crate) about: BTreeMap<&'static str, String>,
     /// Whether it was there before: then it is not left behind.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask what is left"))]
     pub(crate) given: bool,
     /// Whether what is on it ends with the machine.
-    #[cfg_attr(not(test), expect(dead_code, reason = "only tests ask what is left"))]
     pub(crate) disposable: bool,
 }
 
@@ -185,7 +185,7 @@ impl World {
         match name.as_str() {
             "" => complained(127, "the command is empty"),
             // `env NAME=VALUE COMMAND…`.
-            "env" => self.exec(words.get(2..).unwrap_or_default()),
+            "env" => self.run_with(words),
             "mount" => self.run_mount(words),
             "umount" => self.unmount(Path::new(&last(words))),
             "wipefs" => self.wipefs(words),
@@ -228,6 +228,30 @@ impl World {
     pub(crate) fn start(&mut self, program: &str, ports: &'static [u16]) -> Output {
         self.processes.insert(program.to_string(), ports);
         said("")
+    }
+
+    /// `env VARIABLE COMMAND`: the variable stays with what the command starts.
+    fn run_with(&mut self, words: &[OsString]) -> Output {
+        let before: Vec<String> = self.processes.keys().cloned().collect();
+        let output = self.exec(words.get(2..).unwrap_or_default());
+        let started = self.processes.keys().filter(|name| !before.contains(name));
+        let started: Vec<String> = started.cloned().collect();
+        for program in started {
+            self.started_with.insert(program, word(words, 1));
+        }
+        output
+    }
+
+    /// Ends a server if it was started with a variable.
+    pub(super) fn end_started_with(&mut self, program: &str, variable: &str) {
+        if self
+            .started_with
+            .get(program)
+            .is_some_and(|with| with == variable)
+        {
+            self.started_with.remove(program);
+            self.end(program);
+        }
     }
 
     /// Ends a server.
@@ -542,7 +566,6 @@ impl World {
     }
 
     /// Everything that was not there before.
-    #[cfg(test)]
     pub(super) fn left(&self) -> Vec<String> {
         let mut left: Vec<String> = Vec::new();
         let paths = self.dirs.iter().chain(self.files.keys());

@@ -100,7 +100,6 @@ impl PlanHost {
     }
 
     /// Imagines a disk.
-    #[cfg(test)]
     pub(crate) fn with_disk(self, link: &Path, size: u64, model: &str) -> Self {
         let disk = super::imagined::ImaginedDevice {
             about: [
@@ -116,7 +115,6 @@ impl PlanHost {
     }
 
     /// Imagines that a device carries something that bears a mark.
-    #[cfg(test)]
     pub(crate) fn carrying(self, device: &Path, file_system: &str, mark: &str) -> Self {
         let signature = super::imagined::Signature {
             file_system: file_system.to_string(),
@@ -128,7 +126,6 @@ impl PlanHost {
     }
 
     /// Everything imagined that is still there.
-    #[cfg(test)]
     pub(crate) fn left(&self) -> Vec<String> {
         let mut left = self.world().left();
         left.extend(self.peers.iter().flat_map(PlanHost::left));
@@ -384,7 +381,7 @@ impl Host for PlanHost {
         let mark = format!("{}={mark}", daemon::MARK);
         let words = ["pkill", "--env", &mark, program].map(OsStr::new);
         self.own(&words, |world| {
-            world.end(program);
+            world.end_started_with(program, &mark);
             Ok(())
         })
     }

@@ -1,8 +1,10 @@
 //! A program that goes on while this one does something else: a virtual machine, a command that is
-//! followed, a run the page began. Like every command it has a process group of its own, which
-//! Ctrl-C does not reach. And processes that are not ours to wait for: found, asked to end, ended.
+//! followed, a run that the page started. Like every command it has a process group of its own, which
+//! Ctrl-C does not reach. Also processes that are not our children: find them, and end them.
 
-use super::{HostError, reading, shown, tools};
+use super::command::shown;
+use super::error::HostError;
+use super::{reading, tools};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -86,8 +88,9 @@ impl Process {
         if !matches!(streams, Streams::Open(_)) {
             start.env("LC_ALL", "C");
         }
-        // Begun by a command of a run (`lab mount-afp`), it goes on, and nobody waits for it.
-        start.env_remove(super::local::MARK);
+        // A command of a run may start it (`lab mount-afp`). It outlives the run, so it must not have
+        // the run's mark: `clean` would wait for its end.
+        start.env_remove(MARK);
         let child = start.spawn().map_err(not_started)?;
         Ok(Self {
             child,
@@ -143,7 +146,7 @@ pub(super) fn all() -> impl Iterator<Item = Pid> {
         .filter_map(|name| Pid::from_raw(name.to_str()?.parse().ok()?))
 }
 
-/// What `/proc` has of a process under a name; empty: it is gone, or somebody else's.
+/// What `/proc` has of a process under a name; empty: it is gone, or belongs to another user.
 pub(super) fn about(id: Pid, what: &str) -> String {
     let path = format!("/proc/{}/{what}", id.as_raw_nonzero());
     reading::text(Path::new(&path)).unwrap_or_default()
@@ -219,6 +222,43 @@ pub(crate) fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
     }
     pidfd_send_signal(&held, Signal::INT)
         .map_err(|errno| format!("process {pid} cannot be signalled: {errno}"))
+}
+
+/// Most holders named in an error.
+const HOLDERS_MAX: usize = 8;
+
+/// Names, in the environment of a command, the run it belongs to: `ID in session 4711`.
+pub(super) const MARK: &str = "STACKRACE_RUN";
+
+/// Looks through every process this user may look into; a socket is a path, too (`socket:[4711]`).
+pub(super) fn holders(path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for process in reading::list(Path::new("/proc")).unwrap_or_default() {
+        if !process.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            continue;
+        }
+        let about = Path::new("/proc").join(&process);
+        let open = reading::list(&about.join("fd")).unwrap_or_default();
+        let links = open
+            .iter()
+            .map(|number| about.join("fd").join(number))
+            .chain(["cwd", "root", "exe"].map(|name| about.join(name)));
+        if links
+            .filter_map(|link| std::fs::read_link(link).ok())
+            .any(|target| target.starts_with(path))
+        {
+            let name = reading::text(&about.join("comm")).unwrap_or_default();
+            found.push(format!(
+                "{} (process {})",
+                name.trim(),
+                OsStr::display(&process)
+            ));
+            if found.len() == HOLDERS_MAX {
+                break;
+            }
+        }
+    }
+    found
 }
 
 #[cfg(test)]

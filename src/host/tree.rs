@@ -1,6 +1,6 @@
 //! Removal of a directory of ours with all it holds.
 //!
-//! Walks by directory handles, never by names from the root, so that nobody can swap a directory
+//! Walks by directory handles, never by names from the root, so that a directory cannot be swapped
 //! for a link on the way. A link is removed, never followed. Another file system is never entered.
 
 use super::{HostError, MountInfo};

@@ -20,7 +20,7 @@ mod phoronix;
 mod tests;
 mod time;
 
-pub(crate) use design::{Source, design, title};
+pub(crate) use design::{Design, ImportSource, title};
 
 use std::sync::LazyLock;
 

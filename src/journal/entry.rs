@@ -25,7 +25,7 @@ pub(crate) enum Undo {
         /// Which device, by a name that stays.
         #[serde(with = "bytes")]
         device: PathBuf,
-        /// The UUID or label, chosen by us, that nobody else's signature bears.
+        /// The UUID or label, chosen by us, that no other signature bears.
         mark: String,
     },
     /// Write a parameter of the kernel back, if it still is what we wrote.
@@ -124,6 +124,7 @@ impl EntryId {
 
 /// One entry.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
 pub(crate) struct Entry {
     /// Which.
     #[serde(rename = "entry")]

@@ -4,7 +4,7 @@ use crate::host::HostError;
 use std::path::PathBuf;
 
 /// Version of the file's format.
-pub(crate) const FORMAT: u32 = 2;
+pub(crate) const FORMAT: u32 = 3;
 
 /// Why a journal cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -31,9 +31,17 @@ pub(crate) enum JournalError {
         /// Its format.
         format: u32,
     },
-    /// An entry names something that no layer here undoes.
-    #[error("the journal names something that this program cannot undo: {0}")]
+    /// An entry asks for something that does not prove to be of the journal's own run.
+    #[error("the journal asks for something that its run did not create: {0}")]
     Foreign(String),
+    /// The journal says that it belongs to another run than the one it was found with.
+    #[error("{} says that it belongs to the run {run}", path.display())]
+    OtherRun {
+        /// Which file.
+        path: PathBuf,
+        /// The run it names.
+        run: String,
+    },
     /// The system refused something.
     #[error(transparent)]
     System(HostError),
@@ -54,7 +62,14 @@ impl JournalError {
                 "run `stackrace clean` of the version that wrote it, or undo what {} names yourself",
                 path.display()
             ),
-            Self::Foreign(_) => "use the stackrace that wrote it, or undo it yourself".to_string(),
+            Self::Foreign(_) => {
+                "look at the journal; undo yourself what is yours, then remove the run's directory"
+                    .to_string()
+            }
+            Self::OtherRun { path, .. } => {
+                let dir = path.parent().unwrap_or(path).display();
+                format!("look at it; if nothing of it is left, remove it: rm -r {dir}")
+            }
             Self::System(error) => error.next(),
         }
     }

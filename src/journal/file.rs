@@ -1,7 +1,9 @@
 //! The file of a journal: locked while its run lives, on the disk before anything is created.
 
+use super::bytes;
 use super::entry::{Entry, EntryId, Undo};
 use super::error::{FORMAT, JournalError};
+use super::proof::{Proof, is_mark};
 use crate::appendlog::{AppendError, AppendLog, Durable, Reopened, sync_dir};
 use crate::host::HostError;
 use parking_lot::Mutex;
@@ -9,12 +11,28 @@ use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
 
 #[derive(Serialize, Deserialize)]
-#[serde(untagged)]
+#[serde(untagged, deny_unknown_fields)]
 enum JournalLine {
-    Head { journal: u32 },
+    Head {
+        journal: u32,
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        run: Option<String>,
+    },
+    Mark {
+        mark: String,
+    },
+    Place {
+        #[serde(with = "bytes")]
+        place: PathBuf,
+    },
     Entry(Entry),
-    Done { done: EntryId },
+    Done {
+        done: EntryId,
+    },
 }
+
+/// The oldest format of which a journal with nothing left to undo is understood.
+const FORMAT_READ: u32 = 2;
 
 /// The journal of one run.
 pub(crate) struct Journal {
@@ -26,6 +44,7 @@ struct State {
     file: Option<(AppendLog, PathBuf)>,
     next: u64,
     pending: Vec<Entry>,
+    proof: Proof,
 }
 
 impl Journal {
@@ -35,11 +54,8 @@ impl Journal {
     /// Also when the file exists.
     pub(crate) fn create(path: &Path) -> Result<Self, JournalError> {
         let file = AppendLog::create(path).map_err(|error| refused(error, path))?;
-        let journal = Self::with(Some((file, path.to_path_buf())), 1, Vec::new());
-        journal
-            .state
-            .lock()
-            .append(&JournalLine::Head { journal: FORMAT }, Durable::Yes)?;
+        let journal = Self::with(Some((file, path.to_path_buf())), Replayed::new(path));
+        journal.state.lock().append(&head(path), Durable::Yes)?;
         let parent = path.parent();
         if let Some(parent) = parent.filter(|parent| !parent.as_os_str().is_empty()) {
             sync_dir(parent).map_err(|error| system("sync", parent, error))?;
@@ -58,49 +74,75 @@ impl Journal {
             whole,
             torn,
         } = AppendLog::open(path).map_err(|error| refused(error, path))?;
-        let (next, pending) = replay(&whole, path)?;
-        // A whole line that cannot be read may be an entry: to forget it would leave behind what it
-        // speaks of. Only what has no line break was never told to be kept.
-        if torn.contains(&b'\n') {
-            return Err(JournalError::Broken {
-                path: path.to_path_buf(),
-                line: whole.iter().filter(|&&byte| byte == b'\n').count() + 1,
-            });
-        }
+        let replayed = understand(&whole, &torn, path)?;
         if !torn.is_empty() {
             file.cut_torn().map_err(|error| refused(error, path))?;
         }
-        let journal = Self::with(Some((file, path.to_path_buf())), next, pending);
-        if whole.is_empty() {
-            journal
-                .state
-                .lock()
-                .append(&JournalLine::Head { journal: FORMAT }, Durable::Yes)?;
+        let begun = replayed.format == Some(FORMAT);
+        let journal = Self::with(Some((file, path.to_path_buf())), replayed);
+        if !begun {
+            journal.state.lock().append(&head(path), Durable::Yes)?;
         }
         Ok(journal)
     }
 
     /// A journal that is kept nowhere: for plans, which create nothing.
     pub(crate) fn nowhere() -> Self {
-        Self::with(None, 1, Vec::new())
+        Self::with(None, Replayed::new(Path::new("")))
     }
 
-    fn with(file: Option<(AppendLog, PathBuf)>, next: u64, pending: Vec<Entry>) -> Self {
+    /// What a file says, kept in memory alone. `path` is where the file would be.
+    ///
+    /// # Errors
+    /// The first line that cannot be understood, or another format.
+    pub(crate) fn remembered(bytes: &[u8], path: &Path) -> Result<Self, JournalError> {
+        Ok(Self::with(None, replay(bytes, path)?))
+    }
+
+    fn with(file: Option<(AppendLog, PathBuf)>, replayed: Replayed) -> Self {
         Self {
             state: Mutex::new(State {
                 file,
-                next,
-                pending,
+                next: replayed.next,
+                pending: replayed.pending,
+                proof: replayed.proof,
             }),
         }
+    }
+
+    /// Says that names with these 16 random digits are the run's.
+    ///
+    /// # Errors
+    /// They are no such digits, or it cannot be written.
+    pub(crate) fn draw(&self, mark: &str) -> Result<(), JournalError> {
+        if !is_mark(mark) {
+            return Err(JournalError::Foreign(format!("the mark {mark:?}")));
+        }
+        let mut state = self.state.lock();
+        if state.proof.add_mark(mark) {
+            let mark = mark.to_string();
+            state.append(&JournalLine::Mark { mark }, Durable::No)?;
+        }
+        Ok(())
     }
 
     /// Says what is about to be created; on the disk when this returns.
     ///
     /// # Errors
-    /// When it cannot be written: then nothing may be created.
+    /// When it cannot be written, or could not be undone later because it does not carry a mark of
+    /// the run: then nothing may be created.
     pub(crate) fn will(&self, group: &str, undo: Undo) -> Result<EntryId, JournalError> {
         let mut state = self.state.lock();
+        if let Some(place) = state.proof.new_place(&undo) {
+            let line = JournalLine::Place {
+                place: place.clone(),
+            };
+            state.append(&line, Durable::No)?;
+            state.proof.add_place(place);
+        }
+        if !state.proof.accepts(&undo, None) {
+            return Err(JournalError::Foreign(undo.to_string()));
+        }
         let entry = Entry {
             id: EntryId::new(state.next),
             group: group.to_string(),
@@ -130,6 +172,11 @@ impl Journal {
     pub(crate) fn pending(&self) -> Vec<Entry> {
         self.state.lock().pending.iter().rev().cloned().collect()
     }
+
+    /// What the run said of itself.
+    pub(super) fn proof(&self) -> Proof {
+        self.state.lock().proof.clone()
+    }
 }
 
 impl State {
@@ -143,6 +190,20 @@ impl State {
         file.append(&bytes, durable)
             .map_err(|error| refused(error, path))
     }
+}
+
+/// The first line of the journal at a path.
+fn head(path: &Path) -> JournalLine {
+    JournalLine::Head {
+        journal: FORMAT,
+        run: Some(run_of(path)),
+    }
+}
+
+/// The run a journal belongs to: the name of the directory it is in.
+fn run_of(path: &Path) -> String {
+    let name = path.parent().and_then(Path::file_name);
+    name.unwrap_or_default().to_string_lossy().into_owned()
 }
 
 /// The error of the file as one of the journal.
@@ -160,14 +221,66 @@ fn system(what: &'static str, path: &Path, error: std::io::Error) -> JournalErro
     JournalError::System(HostError::path(what, path, error))
 }
 
-/// The number of the next entry, and what is still to be undone, oldest first. `path` is named in
-/// messages only.
+/// What the lines of a journal come to.
+#[derive(Debug)]
+struct Replayed {
+    /// Number of the next entry.
+    next: u64,
+    /// What is still to be undone, oldest first.
+    pending: Vec<Entry>,
+    proof: Proof,
+    /// Of the last head; none: it has no line.
+    format: Option<u32>,
+}
+
+impl Replayed {
+    /// Of a journal without a line.
+    fn new(path: &Path) -> Self {
+        let own = path.parent().unwrap_or(Path::new(""));
+        Self {
+            next: 1,
+            pending: Vec::new(),
+            proof: Proof::of_run(own),
+            format: None,
+        }
+    }
+}
+
+/// Understands a whole file before anything of it is cut off.
 ///
 /// # Errors
-/// The first line that cannot be understood, or another format.
-pub(crate) fn replay(bytes: &[u8], path: &Path) -> Result<(u64, Vec<Entry>), JournalError> {
-    let mut next = 1;
-    let mut pending: Vec<Entry> = Vec::new();
+/// As [`replay`]; also when the rest is none that a crash leaves.
+fn understand(whole: &[u8], torn: &[u8], path: &Path) -> Result<Replayed, JournalError> {
+    let replayed = replay(whole, path)?;
+    // A whole line that cannot be read may be an entry: to forget it would leave behind what it
+    // speaks of. Only what has no line break was never told to be kept.
+    let begins = |line: &&str| {
+        let length = torn.len().min(line.len());
+        torn[..length] == line.as_bytes()[..length]
+    };
+    let ours = [
+        "{\"journal\":",
+        "{\"mark\":",
+        "{\"place\":",
+        "{\"entry\":",
+        "{\"done\":",
+    ];
+    // Some file systems lengthen a file before its data arrive.
+    let is_rest = torn.iter().all(|&byte| byte == 0) || ours.iter().any(|line| begins(line));
+    if torn.contains(&b'\n') || !is_rest {
+        let line = whole.iter().filter(|&&byte| byte == b'\n').count() + 1;
+        let path = path.to_path_buf();
+        return Err(JournalError::Broken { path, line });
+    }
+    Ok(replayed)
+}
+
+/// Reads the whole lines of a journal. `path` is where it was found.
+///
+/// # Errors
+/// The first line that cannot be understood, another format, or another run.
+fn replay(bytes: &[u8], path: &Path) -> Result<Replayed, JournalError> {
+    let mut replayed = Replayed::new(path);
     let lines = bytes
         .split(|&byte| byte == b'\n')
         .filter(|line| !line.is_empty());
@@ -177,20 +290,50 @@ pub(crate) fn replay(bytes: &[u8], path: &Path) -> Result<(u64, Vec<Entry>), Jou
             line: index + 1,
         };
         match serde_json::from_slice(line).map_err(|_| broken())? {
-            JournalLine::Head { journal } if journal != FORMAT => {
-                return Err(JournalError::OtherFormat {
-                    path: path.to_path_buf(),
-                    format: journal,
-                });
+            JournalLine::Head { journal, run } => replayed.begin(journal, run, path)?,
+            _ if replayed.format.is_none() => return Err(broken()),
+            JournalLine::Mark { mark } if is_mark(&mark) => {
+                replayed.proof.add_mark(&mark);
             }
-            JournalLine::Head { .. } => {}
+            JournalLine::Mark { .. } => return Err(broken()),
+            JournalLine::Place { place } => replayed.proof.add_place(place),
             JournalLine::Entry(entry) => {
                 let after = entry.id.number().checked_add(1).ok_or_else(broken)?;
-                next = next.max(after);
-                pending.push(entry);
+                replayed.next = replayed.next.max(after);
+                replayed.pending.push(entry);
             }
-            JournalLine::Done { done } => pending.retain(|entry| entry.id != done),
+            JournalLine::Done { done } => replayed.pending.retain(|entry| entry.id != done),
         }
     }
-    Ok((next, pending))
+    match replayed.format {
+        Some(format) if format < FORMAT && !replayed.pending.is_empty() => {
+            Err(other_format(path, format))
+        }
+        _ => Ok(replayed),
+    }
+}
+
+fn other_format(path: &Path, format: u32) -> JournalError {
+    let path = path.to_path_buf();
+    JournalError::OtherFormat { path, format }
+}
+
+impl Replayed {
+    /// A head: of a new journal, or of one that a newer program goes on with.
+    fn begin(&mut self, format: u32, run: Option<String>, path: &Path) -> Result<(), JournalError> {
+        if !(FORMAT_READ..=FORMAT).contains(&format) {
+            return Err(other_format(path, format));
+        }
+        if format == FORMAT && run.as_ref() != Some(&run_of(path)) {
+            return Err(JournalError::OtherRun {
+                path: path.to_path_buf(),
+                run: run.unwrap_or_default(),
+            });
+        }
+        if !self.pending.is_empty() {
+            return Err(other_format(path, self.format.unwrap_or(format)));
+        }
+        self.format = Some(format);
+        Ok(())
+    }
 }

@@ -5,15 +5,13 @@
 //! before the first entry is undone.
 
 use super::bytes;
+use super::proof::Proof;
 use crate::host::{Host, HostError};
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
 use std::fmt;
 use std::net::IpAddr;
-use std::path::{Component, Path};
-
-/// What names of ours begin with.
-const OURS: &str = "stackrace-";
+use std::path::Path;
 
 /// An entry of a layer.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,11 +41,11 @@ pub(crate) struct UndoKind {
 /// What a word of an entry may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Param {
-    /// A name chosen by us.
+    /// A name that carries a mark of the run.
     OurName,
-    /// A UUID chosen by us.
+    /// A UUID that begins with a mark of the run.
     Uuid,
-    /// An absolute path that does not lead back up.
+    /// A path of the run: below what carries its mark, in a place of its own.
     Path,
     /// An address of a machine, an IPv6 one in brackets.
     Address,
@@ -56,11 +54,9 @@ pub(crate) enum Param {
 }
 
 impl Param {
-    fn accepts(self, word: &OsString) -> bool {
+    fn accepts(self, word: &OsString, proof: &Proof) -> bool {
         if self == Self::Path {
-            let path = Path::new(word);
-            let up = path.components().any(|part| part == Component::ParentDir);
-            return path.is_absolute() && !up;
+            return proof.is_ours(Path::new(word));
         }
         let Some(text) = word.to_str() else {
             return false;
@@ -71,10 +67,10 @@ impl Param {
         let is_name = text.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '{')
             && text.chars().all(plain);
         match self {
-            Self::OurName => is_name && text.starts_with(OURS),
+            Self::OurName => is_name && proof.is_name(text),
             Self::Uuid => {
                 let digit = |c: char| c.is_ascii_hexdigit() || c == '-';
-                is_name && text.replace("{id}", "").chars().all(digit)
+                is_name && text.replace("{id}", "").chars().all(digit) && proof.is_uuid(text)
             }
             Self::Address => {
                 let bare = text
@@ -99,19 +95,20 @@ impl UndoKind {
         }
     }
 
-    fn accepts(&self, entry: &LayerUndo) -> bool {
+    fn accepts(&self, entry: &LayerUndo, proof: &Proof) -> bool {
         let mut words = self.params.iter().zip(&entry.of);
         self.layer == entry.name
             && self.name == entry.undo
             && self.params.len() == entry.of.len()
-            && words.all(|(param, word)| param.accepts(word))
+            && words.all(|(param, word)| param.accepts(word, proof))
     }
 }
 
 impl LayerUndo {
     /// The way this entry is undone; none: no layer undoes such an entry.
-    pub(super) fn kind<'a>(&self, kinds: &[&'a UndoKind]) -> Option<&'a UndoKind> {
-        kinds.iter().find(|kind| kind.accepts(self)).copied()
+    pub(super) fn kind<'a>(&self, kinds: &[&'a UndoKind], proof: &Proof) -> Option<&'a UndoKind> {
+        let mut kinds = kinds.iter();
+        kinds.find(|kind| kind.accepts(self, proof)).copied()
     }
 }
 
@@ -138,9 +135,20 @@ mod tests {
     use crate::host::local::LocalHost;
     use crate::journal::{Journal, JournalError, Undo, undo_all};
 
+    const MARK: &str = "0123456789abcdef";
+
+    fn proof() -> Proof {
+        let mut proof = Proof::default();
+        proof.add_mark(MARK);
+        proof.add_mark("{id}");
+        proof.add_place("/srv".into());
+        proof
+    }
+
     #[test]
-    fn words_that_are_not_ours_are_refused() {
-        let accepts = |param: Param, word: &str| param.accepts(&word.into());
+    fn words_that_are_not_of_the_run_are_refused() {
+        let proof = proof();
+        let accepts = |param: Param, word: &str| param.accepts(&word.into(), &proof);
         assert!(accepts(
             Param::OurName,
             "stackrace-r1-t0-0123456789abcdef-pool-1"
@@ -150,16 +158,23 @@ mod tests {
             "tank",
             "",
             "-f",
-            "stackrace-a/b",
-            "stackrace-a b",
-            "/stackrace-a",
+            "stackrace-0123456789abcdef/b",
+            "stackrace-0123456789abcdef b",
+            "/stackrace-0123456789abcdef",
+            "stackrace-r1-t0-fedcba9876543210-pool-1",
         ] {
             assert!(!accepts(Param::OurName, word), "{word}");
         }
         assert!(accepts(Param::Uuid, "01234567-89ab-cdef-8000-000000000001"));
+        assert!(!accepts(
+            Param::Uuid,
+            "fedcba98-7654-3210-8000-000000000001"
+        ));
         assert!(!accepts(Param::Uuid, "--all") && !accepts(Param::Uuid, "xyz"));
-        assert!(accepts(Param::Path, "/srv/a b"));
-        assert!(!accepts(Param::Path, "srv") && !accepts(Param::Path, "/srv/../etc"));
+        assert!(accepts(Param::Path, "/srv/.stackrace-{id}/a b"));
+        for word in ["srv", "/srv/a", "/srv/.stackrace-{id}/../../etc"] {
+            assert!(!accepts(Param::Path, word), "{word}");
+        }
         assert!(accepts(Param::Address, "10.0.0.1") && accepts(Param::Address, "[::1]"));
         assert!(!accepts(Param::Address, "*"));
         assert!(accepts(Param::Name, "eth0") && !accepts(Param::Name, "-a"));
@@ -167,9 +182,9 @@ mod tests {
 
     /// Also what was made later stays: a journal with such an entry is not a journal of ours.
     #[test]
-    fn nothing_is_undone_when_one_entry_is_not_a_layers() {
+    fn nothing_is_undone_when_one_entry_is_not_of_the_run() {
         let base = tempfile::tempdir().unwrap();
-        let made = base.path().join("made");
+        let made = base.path().join(format!(".stackrace-{MARK}-made"));
         std::fs::create_dir(&made).unwrap();
         let host = LocalHost::new(std::sync::Arc::new(|_| ()));
         let stop = UndoKind {
@@ -180,24 +195,28 @@ mod tests {
         };
         let destroy = UndoKind {
             name: "destroy",
-            ..UndoKind {
-                params: &[Param::OurName],
-                ..stop
-            }
+            params: &[Param::OurName],
+            ..stop
         };
         for undo in [
             Undo::from(destroy.of(["stackrace-a".into()])),
             Undo::from(stop.of(["--scan".into()])),
             Undo::on(2, &host, stop.of(["--scan".into()]).into()),
+            Undo::RemoveFile(base.path().join("photo")),
             Undo::EndProcess {
                 program: "sshd".to_string(),
                 mark: String::new(),
             },
         ] {
-            let journal = Journal::nowhere();
-            journal.will("a", undo.clone()).unwrap();
-            journal.will("b", Undo::RemoveDir(made.clone())).unwrap();
-            let error = undo_all(&host, &journal, &[&stop]).unwrap_err();
+            let mut text = format!("{{\"journal\":3,\"run\":\"r\"}}\n{{\"mark\":\"{MARK}\"}}\n");
+            let place = base.path().display();
+            text += &format!("{{\"place\":\"{place}\"}}\n");
+            for (id, undo) in [(1, undo.clone()), (2, Undo::RemoveDir(made.clone()))] {
+                let undo = serde_json::to_string(&undo).unwrap();
+                text += &format!("{{\"entry\":{id},\"group\":\"a\",\"undo\":{undo}}}\n");
+            }
+            let journal = Journal::remembered(text.as_bytes(), Path::new("/r/journal.jsonl"));
+            let error = undo_all(&host, &journal.unwrap(), &[&stop]).unwrap_err();
             assert_eq!(error, JournalError::Foreign(undo.to_string()));
             assert!(made.exists());
         }

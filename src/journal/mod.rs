@@ -7,9 +7,10 @@
 //!
 //! The file is locked while a run lives; who can lock it may clean up after the dead one.
 //!
-//! Format 2: `{"journal":2}`, then `{"entry":3,"group":"r1-t0","undo":{"remove-file":"/a%20b"}}`
-//! and `{"done":3}`. Paths are bytes: everything but printable ASCII, and `%`, is written as `%`
-//! with two hexadecimal digits.
+//! Format 3: `{"journal":3,"run":"ID"}`, then the random digits that the run drew and the
+//! directories in which it creates what carries them (`{"mark":"…"}`, `{"place":"/srv"}`), then
+//! `{"entry":3,"group":"r1-t0","undo":{"remove-file":"/a%20b"}}` and `{"done":3}`. Paths are bytes:
+//! everything but printable ASCII, and `%`, is written as `%` with two hexadecimal digits.
 
 mod busy;
 mod bytes;
@@ -19,13 +20,14 @@ mod error;
 mod file;
 mod layer;
 mod peers;
+mod proof;
 mod undo;
 
 pub(crate) use busy::{busy, unmount, until_free};
 pub(crate) use devices::{erase, partitions};
 pub(crate) use entry::{EntryId, GROUND, Undo};
 pub(crate) use error::JournalError;
-pub(crate) use file::{Journal, replay};
+pub(crate) use file::Journal;
 pub(crate) use layer::{Param, UndoKind, text};
 pub(crate) use peers::{BOOT, named};
 pub(crate) use undo::{UndoReport, undo_all, undo_entries};

@@ -7,27 +7,48 @@ use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+
+/// Digits a run drew.
+const MARK: &str = "0123456789abcdef";
+
+/// A path that carries them.
+fn ours(name: &str) -> PathBuf {
+    PathBuf::from(format!("/srv/.stackrace-t-{MARK}-{name}"))
+}
 
 fn file(name: &str) -> Undo {
-    Undo::RemoveFile(PathBuf::from(name))
+    Undo::RemoveFile(ours(name))
+}
+
+fn create(path: &Path) -> Journal {
+    let journal = Journal::create(path).unwrap();
+    journal.draw(MARK).unwrap();
+    journal
+}
+
+/// Kept nowhere.
+fn nowhere() -> Journal {
+    let journal = Journal::nowhere();
+    journal.draw(MARK).unwrap();
+    journal
 }
 
 #[test]
 fn what_was_not_undone_is_pending_newest_first_when_opened_again() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
-    let odd = PathBuf::from(OsStr::from_bytes(b"/\xff \n%"));
-    let journal = Journal::create(&path).unwrap();
-    journal.will("a", file("/1")).unwrap();
-    let second = journal.will("a", file("/2")).unwrap();
+    let odd = ours("odd").join(OsStr::from_bytes(b"\xff \n%"));
+    let journal = create(&path);
+    journal.will("a", file("1")).unwrap();
+    let second = journal.will("a", file("2")).unwrap();
     journal.will("b", Undo::Unmount(odd.clone())).unwrap();
     journal.done(second).unwrap();
     drop(journal);
     let journal = Journal::open(&path).unwrap();
     let pending: Vec<Undo> = journal.pending().into_iter().map(|e| e.undo).collect();
-    assert_eq!(pending, [Undo::Unmount(odd), file("/1")]);
-    let fourth = journal.will("b", file("/4")).unwrap();
+    assert_eq!(pending, [Undo::Unmount(odd), file("1")]);
+    let fourth = journal.will("b", file("4")).unwrap();
     assert!(journal.pending().iter().all(|e| e.id <= fourth));
     assert_eq!(journal.pending().len(), 3);
 }
@@ -36,8 +57,8 @@ fn what_was_not_undone_is_pending_newest_first_when_opened_again() {
 fn a_line_torn_by_a_crash_is_cut_off_and_the_journal_goes_on() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
-    let journal = Journal::create(&path).unwrap();
-    journal.will("a", file("/1")).unwrap();
+    let journal = create(&path);
+    journal.will("a", file("1")).unwrap();
     drop(journal);
     File::options()
         .append(true)
@@ -47,7 +68,7 @@ fn a_line_torn_by_a_crash_is_cut_off_and_the_journal_goes_on() {
         .unwrap();
     let journal = Journal::open(&path).unwrap();
     assert_eq!(journal.pending().len(), 1);
-    journal.will("a", file("/3")).unwrap();
+    journal.will("a", file("3")).unwrap();
     drop(journal);
     assert_eq!(Journal::open(&path).unwrap().pending().len(), 2);
 }
@@ -56,7 +77,9 @@ fn a_line_torn_by_a_crash_is_cut_off_and_the_journal_goes_on() {
 fn a_broken_line_in_the_middle_is_an_error_with_its_number() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
-    std::fs::write(&path, "{\"journal\":2}\nrubbish\n{\"done\":1}\n").unwrap();
+    let run = base.path().file_name().unwrap().display();
+    let text = format!("{{\"journal\":3,\"run\":\"{run}\"}}\nrubbish\n{{\"done\":1}}\n");
+    std::fs::write(&path, text).unwrap();
     let error = Journal::open(&path).err().unwrap();
     assert!(
         error
@@ -65,7 +88,7 @@ fn a_broken_line_in_the_middle_is_an_error_with_its_number() {
     );
     for (other, next) in [
         (1, "of the version that wrote it"),
-        (3, "use a newer stackrace"),
+        (4, "use a newer stackrace"),
     ] {
         std::fs::write(&path, format!("{{\"journal\":{other}}}\n")).unwrap();
         let error = Journal::open(&path).err().unwrap();
@@ -78,7 +101,7 @@ fn a_broken_line_in_the_middle_is_an_error_with_its_number() {
 fn a_live_run_keeps_its_journal() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
-    let journal = Journal::create(&path).unwrap();
+    let journal = create(&path);
     assert!(matches!(
         Journal::open(&path).err(),
         Some(JournalError::Live { .. })
@@ -93,49 +116,49 @@ fn a_live_run_keeps_its_journal() {
 fn the_format_is_what_it_was() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
-    let journal = Journal::create(&path).unwrap();
+    let journal = create(&path);
     let detach = UndoKind {
         layer: "loop",
         name: "detach",
         params: &[Param::Path],
         undo: |_, _| Ok(()),
     };
-    let first = journal
-        .will("r1-t0", Undo::RemoveDir(PathBuf::from("/a b")))
-        .unwrap();
+    let first = journal.will("r1-t0", Undo::RemoveDir(ours("a b"))).unwrap();
     journal
-        .will("r1-t0", Undo::from(detach.of(["/a b/disk-1".into()])))
+        .will("r1-t0", Undo::from(detach.of([ours("a b/disk-1").into()])))
         .unwrap();
     journal.done(first).unwrap();
-    assert_eq!(
-        std::fs::read_to_string(&path).unwrap(),
-        concat!(
-            "{\"journal\":2}\n",
-            "{\"entry\":1,\"group\":\"r1-t0\",\"undo\":{\"remove-dir\":\"/a%20b\"}}\n",
-            "{\"entry\":2,\"group\":\"r1-t0\",\"undo\":{\"layer\":{\"name\":\"loop\",\"undo\":\"detach\",\"of\":[\"/a%20b/disk-1\"]}}}\n",
-            "{\"done\":1}\n",
-        )
-    );
+    let run = base.path().file_name().unwrap().display();
+    let lines = [
+        &format!("{{\"journal\":3,\"run\":\"{run}\"}}"),
+        "{\"mark\":\"0123456789abcdef\"}",
+        "{\"place\":\"/srv\"}",
+        "{\"entry\":1,\"group\":\"r1-t0\",\"undo\":{\"remove-dir\":\"/srv/.stackrace-t-0123456789abcdef-a%20b\"}}",
+        "{\"entry\":2,\"group\":\"r1-t0\",\"undo\":{\"layer\":{\"name\":\"loop\",\"undo\":\"detach\",\"of\":[\"/srv/.stackrace-t-0123456789abcdef-a%20b/disk-1\"]}}}",
+        "{\"done\":1}",
+        "",
+    ];
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), lines.join("\n"));
 }
 
 #[test]
 fn what_cannot_be_undone_keeps_the_older_of_its_group_and_no_other() {
     let host = PlanHost::new(Vec::new(), Fault::Never);
     let base = tempfile::tempdir().unwrap();
-    let full = base.path().join("full");
+    let full = base.path().join(ours("full").file_name().unwrap());
     host.create_dir(&full).unwrap();
     host.create_dir(&full.join("child")).unwrap();
-    let journal = Journal::nowhere();
-    journal.will("a", file("/never-made")).unwrap();
-    journal.will("b", file("/never-made-either")).unwrap();
+    let journal = nowhere();
+    journal.will("a", file("never-made")).unwrap();
+    journal.will("b", file("never-made-either")).unwrap();
     journal.will("a", Undo::RemoveDir(full.clone())).unwrap();
     let report = undo_all(&host, &journal, &[]).unwrap();
-    assert_eq!(report.undone, [file("/never-made-either")]);
+    assert_eq!(report.undone, [file("never-made-either")]);
     assert_eq!(report.failed.len(), 2);
     assert_eq!(journal.pending().len(), 2);
     host.remove_dir(&full.join("child")).unwrap();
     let report = undo_all(&host, &journal, &[]).unwrap();
-    assert_eq!(report.undone, [Undo::RemoveDir(full), file("/never-made")]);
+    assert_eq!(report.undone, [Undo::RemoveDir(full), file("never-made")]);
     assert!(journal.pending().is_empty());
 }
 
@@ -145,8 +168,8 @@ fn what_was_made_on_a_peer_is_undone_there() {
     let path = base.path().join("journal.jsonl");
     let host = PlanHost::new(Vec::new(), Fault::Never);
     let peer = host.peer(2).unwrap();
-    let made = base.path().join("made");
-    let journal = Journal::create(&path).unwrap();
+    let made = base.path().join(ours("made").file_name().unwrap());
+    let journal = create(&path);
     let undo = Undo::on(2, peer, Undo::RemoveDir(made.clone()));
     journal.will("a", undo.clone()).unwrap();
     peer.create_dir(&made).unwrap();
@@ -176,9 +199,11 @@ fn what_was_made_on_a_peer_is_undone_there() {
 fn a_peer_is_found_by_its_name_whatever_number_it_had() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("journal.jsonl");
-    let made = base.path().join("made");
+    let made = base.path().join(ours("made").file_name().unwrap());
+    let run = base.path().file_name().unwrap().display();
+    let place = base.path().display();
     let text = format!(
-        "{{\"journal\":2}}\n{{\"entry\":1,\"group\":\"a\",\"undo\":{{\"on-peer\":{{\"node\":2,\"host\":\"node3\",\"undo\":{{\"remove-dir\":\"{}\"}}}}}}}}\n",
+        "{{\"journal\":3,\"run\":\"{run}\"}}\n{{\"mark\":\"{MARK}\"}}\n{{\"place\":\"{place}\"}}\n{{\"entry\":1,\"group\":\"a\",\"undo\":{{\"on-peer\":{{\"node\":2,\"host\":\"node3\",\"undo\":{{\"remove-dir\":\"{}\"}}}}}}}}\n",
         made.display()
     );
     std::fs::write(&path, text).unwrap();
@@ -195,7 +220,8 @@ fn the_ground_is_undone_when_nothing_else_is_left() {
     let base = tempfile::tempdir().unwrap();
     let host = PlanHost::new(Vec::new(), Fault::Never);
     let journal = Journal::create(&base.path().join("journal.jsonl")).unwrap();
-    let [ground, full] = ["ground", "full"].map(|name| base.path().join(name));
+    let [ground, full] =
+        ["ground", "full"].map(|name| base.path().join(ours(name).file_name().unwrap()));
     for (group, path) in [(GROUND, &ground), ("a", &full)] {
         journal.will(group, Undo::RemoveDir(path.clone())).unwrap();
         host.create_dir(path).unwrap();
@@ -206,4 +232,67 @@ fn the_ground_is_undone_when_nothing_else_is_left() {
     host.remove_dir(&full.join("child")).unwrap();
     let report = undo_all(&host, &journal, &[]).unwrap();
     assert_eq!(report.undone, [full, ground].map(Undo::RemoveDir));
+}
+
+/// A text that is no journal stays as it is, whatever its last line looks like.
+#[test]
+fn nothing_is_cut_off_a_file_that_is_not_understood() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    for text in [
+        "my diary",
+        "line\nlast line",
+        "{\"journal\":3}\nno",
+        "1\n2\nx",
+    ] {
+        std::fs::write(&path, text).unwrap();
+        assert!(Journal::open(&path).is_err(), "{text}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), text);
+    }
+    // What a crash leaves at the very beginning is no text.
+    for rest in ["", "{\"jour", "\0\0\0"] {
+        std::fs::write(&path, rest).unwrap();
+        assert!(Journal::open(&path).unwrap().pending().is_empty());
+    }
+}
+
+#[test]
+fn a_journal_of_another_run_is_refused() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    for run in ["", "../../x", "2026-11-21T1405-aaaa"] {
+        std::fs::write(&path, format!("{{\"journal\":3,\"run\":\"{run}\"}}\n")).unwrap();
+        let error = Journal::open(&path).err().unwrap();
+        assert!(matches!(error, JournalError::OtherRun { .. }), "{error}");
+    }
+}
+
+#[test]
+fn an_older_journal_counts_only_where_nothing_is_left_to_undo() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("journal.jsonl");
+    let text = "{\"journal\":2}\n{\"entry\":1,\"group\":\"a\",\"undo\":{\"remove-dir\":\"/a\"}}\n";
+    std::fs::write(&path, text).unwrap();
+    let error = Journal::open(&path).err().unwrap();
+    assert!(matches!(error, JournalError::OtherFormat { format: 2, .. }));
+    std::fs::write(&path, format!("{text}{{\"done\":1}}\n")).unwrap();
+    for _ in 0..2 {
+        let journal = Journal::open(&path).unwrap();
+        assert!(journal.pending().is_empty());
+    }
+}
+
+/// What could not be undone later is not created.
+#[test]
+fn an_entry_that_proves_nothing_is_not_written() {
+    let journal = nowhere();
+    for undo in [
+        Undo::RemoveTree("/srv/photos".into()),
+        Undo::RemoveFile("/srv/.stackrace-t-fedcba9876543210-x".into()),
+    ] {
+        let error = journal.will("a", undo.clone()).unwrap_err();
+        assert_eq!(error, JournalError::Foreign(undo.to_string()));
+    }
+    assert!(journal.pending().is_empty());
+    assert!(journal.draw("short").is_err() && journal.draw("0123456789ABCDEF").is_err());
 }

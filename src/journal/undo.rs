@@ -7,6 +7,7 @@ use super::entry::{Entry, EntryId, GROUND, Undo};
 use super::error::JournalError;
 use super::file::Journal;
 use super::layer::UndoKind;
+use super::proof::Proof;
 use super::{busy::unmount, devices, peers};
 use crate::host::{Host, HostError};
 use std::collections::BTreeSet;
@@ -23,8 +24,8 @@ pub(crate) struct UndoReport {
 /// Undoes everything that is pending; `kinds` are the ways of all layers.
 ///
 /// # Errors
-/// When an entry is none that a layer undoes: then nothing is undone. When the journal itself cannot
-/// be written. What could not be undone is in the report.
+/// When an entry does not prove to be of the journal's own run: then nothing is undone. When the
+/// journal itself cannot be written. What could not be undone is in the report.
 pub(crate) fn undo_all(
     host: &dyn Host,
     journal: &Journal,
@@ -55,8 +56,9 @@ fn undo(
     kinds: &[&UndoKind],
 ) -> Result<UndoReport, JournalError> {
     // Before the first entry is undone: a file that was edited or damaged is not obeyed in part.
+    let proof = journal.proof();
     for entry in &entries {
-        if !is_known(&entry.undo, kinds) {
+        if !proof.accepts(&entry.undo, Some(kinds)) {
             return Err(JournalError::Foreign(entry.undo.to_string()));
         }
     }
@@ -68,7 +70,7 @@ fn undo(
             report.failed.push((entry.undo, why));
             continue;
         }
-        match undo_one(host, &entry.undo, kinds) {
+        match undo_one(host, &entry.undo, kinds, &proof) {
             Ok(()) => {
                 journal.done(entry.id)?;
                 report.undone.push(entry.undo);
@@ -82,18 +84,12 @@ fn undo(
     Ok(report)
 }
 
-/// Whether something here undoes such an entry.
-fn is_known(undo: &Undo, kinds: &[&UndoKind]) -> bool {
-    match undo {
-        Undo::Layer(entry) => entry.kind(kinds).is_some(),
-        Undo::OnPeer { undo, .. } => is_known(undo, kinds),
-        // Every process bears an empty mark.
-        Undo::EndProcess { mark, .. } => mark.starts_with(".stackrace-"),
-        _ => true,
-    }
-}
-
-fn undo_one(host: &dyn Host, undo: &Undo, kinds: &[&UndoKind]) -> Result<(), HostError> {
+fn undo_one(
+    host: &dyn Host,
+    undo: &Undo,
+    kinds: &[&UndoKind],
+    proof: &Proof,
+) -> Result<(), HostError> {
     match undo {
         Undo::RemoveFile(path) => host.remove_file(path),
         Undo::RemoveDir(path) => host.remove_dir(path),
@@ -105,12 +101,12 @@ fn undo_one(host: &dyn Host, undo: &Undo, kinds: &[&UndoKind]) -> Result<(), Hos
         Undo::EndProcess { program, mark } => host.end_daemon(program, mark),
         // That there is such a kind was checked before.
         Undo::Layer(entry) => {
-            let kind = entry.kind(kinds);
+            let kind = entry.kind(kinds, proof);
             kind.map_or(Ok(()), |kind| (kind.undo)(host, &entry.of))
         }
         // By its name: another machine may have its number by now.
         Undo::OnPeer {
             host: name, undo, ..
-        } => undo_one(peers::named(host, name)?, undo, kinds),
+        } => undo_one(peers::named(host, name)?, undo, kinds, proof),
     }
 }

@@ -7,11 +7,12 @@ use super::description::Description;
 use super::error::LabError;
 use super::machine::{LabMachine, MachineSite};
 use super::short::Short;
+use crate::bounded::ByteLimit;
 use crate::host::HostError;
 use crate::time::{Clock, SystemClock};
 use serde::{Deserialize, Serialize};
 use std::fmt;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufReader, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -19,6 +20,9 @@ use std::time::Duration;
 
 /// Name of the socket in the machine's directory.
 const SOCKET: &str = "faults";
+
+/// A request or a reply, as one line.
+const LINE: ByteLimit = ByteLimit::new(64 << 10);
 
 /// How often it is checked whether a request comes, and whether the machine is still needed.
 const LOOK: Duration = Duration::from_millis(20);
@@ -198,9 +202,8 @@ fn answer(
 ) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
     stream.set_read_timeout(Some(PATIENCE))?;
-    let mut text = String::new();
-    BufReader::new(stream.try_clone()?).read_line(&mut text)?;
-    let answer: Answer = match serde_json::from_str(&text) {
+    let text = LINE.line(&mut BufReader::new(stream.try_clone()?))?;
+    let answer: Answer = match serde_json::from_slice(&text.unwrap_or_default()) {
         Ok(fault) => happen(&fault).err().map(|error| error.to_string()),
         Err(error) => Some(format!("not understood: {error}")),
     };
@@ -226,11 +229,8 @@ pub(crate) fn ask(dir: &Path, fault: &MachineFault) -> Result<(), LabError> {
     let mut line = serde_json::to_vec(fault).map_err(|error| failed(error.into()))?;
     line.push(b'\n');
     stream.write_all(&line).map_err(failed)?;
-    let mut text = String::new();
-    BufReader::new(stream)
-        .read_line(&mut text)
-        .map_err(failed)?;
-    match serde_json::from_str::<Answer>(&text) {
+    let text = LINE.line(&mut BufReader::new(stream)).map_err(failed)?;
+    match serde_json::from_slice::<Answer>(&text.unwrap_or_default()) {
         Ok(None) => Ok(()),
         Ok(Some(why)) => Err(LabError::Refused(why)),
         Err(_) => Err(LabError::Ended),

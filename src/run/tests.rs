@@ -149,6 +149,7 @@ impl Workload for Told {
             slice_ns: 1,
             series: Vec::new(),
             stretches: Vec::new(),
+            parts: Vec::new(),
             error: None,
             short: 0,
             engine: "none",

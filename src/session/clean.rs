@@ -22,8 +22,11 @@ pub(crate) enum Cleaned {
     Undone(String),
     /// It could not be undone: what, and why.
     Failed(String, String),
-    /// A journal was left alone: it belongs to a run that goes on, or cannot be read.
-    Skipped(String),
+    /// A journal was left alone: it belongs to a run that goes on.
+    Live(String),
+    /// A journal was left alone: it cannot be read, or asks for what its run did not create. What is
+    /// wrong with which file, and what to do.
+    Refused(String, String),
     /// A journal was left alone, as a command of its run still runs.
     Busy(PathBuf, String),
 }
@@ -34,7 +37,8 @@ impl std::fmt::Display for Cleaned {
             Self::Listed(what) => write!(f, "would undo: {what}"),
             Self::Undone(what) => write!(f, "undone: {what}"),
             Self::Failed(what, why) => write!(f, "not undone: {what}: {why}"),
-            Self::Skipped(why) => write!(f, "left alone: {why}"),
+            Self::Live(why) => write!(f, "left alone: {why}"),
+            Self::Refused(why, next) => write!(f, "left alone: {why}\n  next: {next}"),
             Self::Busy(path, command) => {
                 let path = path.display();
                 write!(f, "left alone: {path} as `{command}` is still running")
@@ -46,12 +50,12 @@ impl std::fmt::Display for Cleaned {
 impl Cleaned {
     /// Whether something is left, also of a run that goes on: its directory is still needed.
     pub(crate) fn is_left_alone(&self) -> bool {
-        self.is_left() || matches!(self, Self::Skipped(_))
+        self.is_left() || matches!(self, Self::Live(_))
     }
 
     /// Whether something is left that should not be.
     pub(crate) fn is_left(&self) -> bool {
-        matches!(self, Self::Failed(..) | Self::Busy(..))
+        matches!(self, Self::Failed(..) | Self::Busy(..) | Self::Refused(..))
     }
 }
 
@@ -67,7 +71,7 @@ pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failu
         let journal = match patiently(|| Journal::open(&path), live) {
             Ok(journal) => journal,
             Err(error) => {
-                cleaned.push(Cleaned::Skipped(error.to_string()));
+                cleaned.push(left_alone(&path, &error));
                 continue;
             }
         };
@@ -80,8 +84,13 @@ pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failu
             cleaned.push(Cleaned::Busy(path, command));
             continue;
         }
-        let report = stack::undo_all(&host, &journal)
-            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+        let report = match stack::undo_all(&host, &journal) {
+            Ok(report) => report,
+            Err(error) => {
+                cleaned.push(left_alone(&path, &error));
+                continue;
+            }
+        };
         let undone = report.undone.iter();
         cleaned.extend(undone.map(|undone| Cleaned::Undone(undone.to_string())));
         let failed = report.failed.into_iter();
@@ -89,6 +98,16 @@ pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failu
             .extend(failed.map(|(what, why)| Cleaned::Failed(what.to_string(), why.to_string())));
     }
     Ok(cleaned)
+}
+
+/// Why nothing of a journal is undone.
+fn left_alone(path: &Path, error: &JournalError) -> Cleaned {
+    let why = match error {
+        JournalError::Live { .. } => return Cleaned::Live(error.to_string()),
+        JournalError::Foreign(_) => format!("{}: {error}", path.display()),
+        _ => error.to_string(),
+    };
+    Cleaned::Refused(why, error.next())
 }
 
 /// How often, and with what pause, a lock is tried for.

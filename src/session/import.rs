@@ -1,22 +1,23 @@
 //! What other tools printed becomes a run like any other, except that nothing was measured and no
 //! verdict is given.
 
+use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
 use super::context::{Context, entropy};
 use super::execute::{FinishedRun, unrecorded};
+use crate::bounded::ByteLimit;
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::import::{self, Source};
+use crate::import::{self, ImportSource};
 use crate::record::{Record, RecordError, Store, run_id};
 use crate::run::{Ledger, Reason, SharedLedger};
 use crate::time::{Clock, SystemClock};
-use crate::unit;
 use crate::verdict::{self, Evidence};
 
 /// Largest text that is read; it goes into the log as it is.
-const TEXT_MAX: usize = 16 << 20;
+const TEXT_MAX: ByteLimit = ByteLimit::new(16 << 20);
 
 /// Reads files, `[NAME=]FILE` each, and keeps them as a run.
 ///
@@ -52,7 +53,7 @@ pub(crate) fn run(
 }
 
 /// One file and what is read from it, or why it is refused.
-fn source(word: &str, tool: Option<&str>) -> Result<Source, String> {
+fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
     let (name, file) = match word.split_once('=') {
         Some((name, file)) if !Path::new(word).exists() => (Some(name), file),
         _ => (None, word),
@@ -61,12 +62,13 @@ fn source(word: &str, tool: Option<&str>) -> Result<Source, String> {
     if name.is_some_and(|name| name.trim().is_empty()) {
         return Err(refused("its name is empty", "write NAME=FILE"));
     }
-    let bytes = std::fs::read(file)
-        .map_err(|error| refused(&format!("cannot be read: {error}"), "name an existing file"))?;
-    if bytes.len() > TEXT_MAX {
-        let what = format!("is larger than {}", unit::bytes(TEXT_MAX as u64));
-        return Err(refused(&what, "give it the results alone"));
-    }
+    let bytes = TEXT_MAX.read(Path::new(file)).map_err(|error| {
+        let next = match error.kind() {
+            ErrorKind::FileTooLarge => "give it the results alone",
+            _ => "name an existing file",
+        };
+        refused(&format!("cannot be read: {error}"), next)
+    })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let whole = error.utf8_error().valid_up_to();
         let before = &error.as_bytes()[..whole];
@@ -76,7 +78,7 @@ fn source(word: &str, tool: Option<&str>) -> Result<Source, String> {
         )
     })?;
     let name = name.map(|name| name.trim().to_owned());
-    Source::read(name, file, text, tool).map_err(|error| {
+    ImportSource::read(name, file, text, tool).map_err(|error| {
         format!(
             "error: {file}:{}: {}\n  next: {}",
             error.line, error.what, error.next
@@ -90,12 +92,12 @@ fn source(word: &str, tool: Option<&str>) -> Result<Source, String> {
 /// The store does not take it.
 pub(crate) fn keep(
     store: &Store,
-    sources: &[Source],
+    sources: &[ImportSource],
     title: String,
     command: Vec<String>,
 ) -> Result<Ledger, RecordError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let design = import::design(sources, &clock.today());
+    let design = import::Design::of(sources, &clock.today());
     let head = design.head(run_id(&clock.today(), entropy()), title, command);
     let (log, line) = store.create_run(head.clone(), Arc::clone(&clock))?;
     let record = Record {

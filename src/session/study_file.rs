@@ -1,8 +1,10 @@
 //! Studies read: a file or one that ships, at the places and with the decision the command line asks
 //! for.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
+use crate::bounded::ByteLimit;
 use crate::failure::Failure;
 use crate::setting::{Refusal, nearest};
 use crate::study::{self, HOST, Kinds, SYSTEM, Study};
@@ -53,8 +55,12 @@ fn read_study(name: &str) -> Result<(String, Vec<u8>), Failure> {
     {
         return Ok((format!("{shipped}.toml"), text.as_bytes().to_vec()));
     }
-    match std::fs::read(path) {
+    match ByteLimit::new(study::TEXT_MAX as u64).read(path) {
         Ok(bytes) => Ok((name.to_owned(), bytes)),
+        Err(error) if error.kind() == ErrorKind::FileTooLarge => Err(Failure::refused(format!(
+            "cannot read the study {name}: {error}"
+        ))
+        .next("check that it is the right file")),
         Err(error) => {
             let shipped: Vec<&str> = study::SHIPPED.iter().map(|(name, _)| *name).collect();
             Err(

@@ -31,6 +31,9 @@ pub(crate) fn work<T>(
     })?;
     let journal = Journal::create(&dir.join("journal.jsonl"))
         .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    journal
+        .draw(&id)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     let result = work(&journal, &id);
     // Also after a failure: the work may have created something before it.
     let undone = stack::undo_all(host, &journal)

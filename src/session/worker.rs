@@ -71,9 +71,12 @@ fn journal_directories(peers: &[Peer], host: &dyn Host, journal: &Journal) -> Re
         let there = host
             .peer(node)
             .map_err(|error| Failure::internal(error.to_string()))?;
+        let name = directory.to_string_lossy().into_owned();
+        let mark = name.rsplit('-').next().unwrap_or_default();
         let undo = Undo::on(node, there, Undo::RemoveTree(directory));
         journal
-            .will(GROUND, undo)
+            .draw(mark)
+            .and_then(|()| journal.will(GROUND, undo))
             .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     }
     Ok(())

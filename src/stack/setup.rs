@@ -65,10 +65,11 @@ const APPEARS_TRIES: usize = 100;
 const APPEARS_PAUSE: Duration = Duration::from_millis(100);
 
 impl<'a> Setup<'a> {
-    pub(crate) fn new(site: &'a Site<'a>) -> Result<Self, HostError> {
+    pub(crate) fn new(site: &'a Site<'a>) -> Result<Self, LayerError> {
         let plain = |c: char| if c.is_ascii_alphanumeric() { c } else { '-' };
         let tag: String = site.tag.chars().map(plain).collect();
         let nonce = site.host.nonce()?;
+        site.journal.draw(&nonce)?;
         Ok(Self {
             site,
             mark: format!(".stackrace-{tag}-{nonce}"),

@@ -27,7 +27,7 @@ mod tests;
 pub(crate) use design::{Configuration, Kinds, Policy, Provision, Study};
 pub(crate) use error::StudyError;
 pub(crate) use place::{HOST, SYSTEM, in_places};
-pub(crate) use read::parse;
+pub(crate) use read::{TEXT_MAX, parse};
 pub(crate) use schema::schema;
 pub(crate) use shipped::SHIPPED;
 pub(crate) use size::full_size;

@@ -21,7 +21,7 @@ use super::size;
 use super::words::{DECIDE_DOCS, TOP_DOCS, TRIAL_DOCS, WORKLOAD_DOCS};
 
 /// Longest text of a study, bytes.
-const TEXT_MAX: usize = 256 << 10;
+pub(crate) const TEXT_MAX: usize = 256 << 10;
 /// Words a study begins with.
 const TOP: &[&str] = &[
     "title", "question", "scale", "seed", "sizes", "factors", "exclude", "stack", "workload",

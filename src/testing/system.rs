@@ -2,14 +2,14 @@
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::input::Input;
 use crate::afp::protocol;
 use crate::agent::frame;
-use crate::host::plan::Fault;
-use crate::host::{MountInfo, mountinfo, shown};
-use crate::journal::{self, Journal, JournalError, Undo};
+use crate::host::plan::{Fault, PlanHost};
+use crate::host::{Filling, Host, MountInfo, argv, mountinfo, shown};
+use crate::journal::{Journal, JournalError};
 use crate::observe::{self, Snapshot};
 
 /// Most entries of a journal that are also undone.
@@ -20,16 +20,13 @@ pub fn afp(data: &[u8]) {
     protocol::check(data);
 }
 
-/// A journal: what is pending comes back when it is written again, and undoing it (on the host
-/// that only imagines) removes no tree that is not ours.
+/// A journal: it is understood or refused with its line, and undoing it (on a machine that is only
+/// imagined, with things of other users on it) touches nothing that does not carry its mark.
 pub fn journal(data: &[u8]) {
-    let path = Path::new("journal.jsonl");
+    let path = Path::new("/store/runs/fuzzed/journal.jsonl");
     let lines = data.split(|&byte| byte == b'\n').count();
-    let pending = match journal::replay(data, path) {
-        Ok((next, pending)) => {
-            assert!(pending.iter().all(|entry| entry.id.number() < next));
-            pending
-        }
+    let journal = match Journal::remembered(data, path) {
+        Ok(journal) => journal,
         Err(JournalError::Broken { line, .. }) => {
             assert!((1..=lines).contains(&line));
             return;
@@ -39,35 +36,62 @@ pub fn journal(data: &[u8]) {
             return;
         }
     };
-    let mut written = Vec::new();
-    for entry in &pending {
-        serde_json::to_writer(&mut written, entry).unwrap_or_else(|error| panic!("{error}"));
-        written.push(b'\n');
-    }
-    match journal::replay(&written, path) {
-        Ok((_, again)) => assert_eq!(again, pending),
-        Err(error) => panic!("{error}"),
-    }
+    let pending = journal.pending();
     if pending.len() > UNDONE_MAX {
         return;
     }
-    let memory = Journal::nowhere();
-    for entry in &pending {
-        assert!(memory.will(&entry.group, entry.undo.clone()).is_ok());
-    }
-    let report = match crate::stack::undo_all(&crate::stack::imagined(Fault::Never), &memory) {
-        Ok(report) => report,
-        // Then nothing was undone.
-        Err(JournalError::Foreign(_)) => return,
-        Err(error) => panic!("a journal that is kept nowhere cannot fail: {error}"),
-    };
-    assert_eq!(report.undone.len() + report.failed.len(), pending.len());
-    for undo in &report.undone {
-        if let Undo::RemoveTree(tree) = undo {
-            let name = tree.file_name().unwrap_or_default();
-            assert!(name.as_bytes().starts_with(b".stackrace-"), "{undo}");
+    let host = beside_others(data);
+    let before = host.left();
+    let steps = host.steps().len();
+    match crate::stack::undo_all(&host, &journal) {
+        Ok(report) => {
+            assert_eq!(report.undone.len() + report.failed.len(), pending.len());
         }
+        Err(JournalError::Foreign(_)) => assert_eq!(host.steps().len(), steps),
+        Err(error) => panic!("a journal that is kept in memory cannot fail: {error}"),
     }
+    assert_eq!(
+        host.left(),
+        before,
+        "the journal touched what is not its own"
+    );
+}
+
+/// An imagined machine that others use, too: files, a mount, loop devices, an array, a volume group,
+/// pools, servers, a disk with data. Some of it is of another run, whose mark no input can hold.
+fn beside_others(data: &[u8]) -> PlanHost {
+    let mark = &blake3::hash(data).to_hex()[..16];
+    let disk = Path::new("/dev/disk/by-id/disk-of-others");
+    let pooled = "/dev/disk/by-id/disk-of-a-pool";
+    let host = crate::stack::imagined(Fault::Never)
+        .with_disk(Path::new(pooled), 1 << 30, "THEIRS")
+        .with_disk(disk, 1 << 30, "THEIRS")
+        .carrying(disk, "ext4", "01234567-89ab-cdef-8000-000000000001");
+    for root in ["/others".to_owned(), format!("/.stackrace-t-{mark}-disks")] {
+        let root = Path::new(&root);
+        let file = |name: &str| root.join(name);
+        let made = host.create_dir(root).is_ok()
+            && host.create_dir(&file("photos")).is_ok()
+            && host.create_dir(&file("mnt")).is_ok()
+            && host
+                .create_file(&file("disk-1"), 1 << 30, Filling::Sparse)
+                .is_ok();
+        assert!(made, "{}", root.display());
+        let path = file("disk-1").into_os_string();
+        let attached = [argv(["losetup", "--find", "--show"]), vec![path]].concat();
+        assert!(host.must(&attached).is_ok());
+        let mounted = argv(["mount", "-t", "tmpfs", "tmpfs"]);
+        let mount = |at: PathBuf| [mounted.clone(), vec![at.into_os_string()]].concat();
+        assert!(host.exec(&mount(file("mnt"))).is_ok());
+    }
+    for command in [
+        argv(["smbd"]),
+        argv(["env", "STACKRACE_STACK=.stackrace-theirs", "rpcbind", "-w"]),
+        argv(["zpool", "create", "tank", pooled]),
+    ] {
+        assert!(host.exec(&command).is_ok());
+    }
+    host
 }
 
 /// A message between machines that was understood is written as it was read.
@@ -205,4 +229,111 @@ fn shell_words(line: &str) -> Vec<String> {
     }
     words.extend(word);
     words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use proptest::sample::select;
+
+    /// Things of others on the imagined machine, things of this run, and words that lead astray.
+    const PATHS: [&str; 9] = [
+        "/others/photos",
+        "/others/mnt",
+        "/others/disk-1",
+        "/srv/.stackrace-t-0123456789abcdef-a",
+        "/srv/.stackrace-t-0123456789abcdef-a/../../others/photos",
+        "/others/.stackrace-t-0123456789abcdef-a",
+        "/store/runs/fuzzed/mnt",
+        "/dev/disk/by-id/disk-of-others",
+        "/",
+    ];
+    const NAMES: [&str; 6] = [
+        "tank",
+        "",
+        "0",
+        "01234567-89ab-cdef-8000-000000000001",
+        "stackrace-t-0123456789abcdef-pool-1",
+        ".stackrace-t-0123456789abcdef",
+    ];
+
+    fn undo() -> impl Strategy<Value = String> {
+        let path = || select(&PATHS[..]);
+        let name = || select(&NAMES[..]);
+        let by_path = [
+            "remove-file",
+            "remove-dir",
+            "remove-tree",
+            "unmount",
+            "end-machine",
+        ];
+        let layers = select(vec![
+            ("zfs", "destroy-pool"),
+            ("md", "stop-array"),
+            ("lvm", "remove-volume-group"),
+            ("loop", "detach"),
+            ("drbd", "take-down"),
+        ]);
+        let one = prop_oneof![
+            (select(by_path.to_vec()), path())
+                .prop_map(|(kind, path)| format!("{{\"{kind}\":\"{path}\"}}")),
+            (path(), name()).prop_map(|(path, name)| format!(
+                "{{\"blank\":{{\"device\":\"{path}\",\"mark\":\"{name}\"}}}}"
+            )),
+            path().prop_map(|path| format!(
+                "{{\"write-back\":{{\"file\":\"{path}\",\"ours\":\"\",\"before\":\"0\"}}}}"
+            )),
+            (select(vec!["smbd", "rpcbind"]), name()).prop_map(|(program, mark)| format!(
+                "{{\"end-process\":{{\"program\":\"{program}\",\"mark\":\"{mark}\"}}}}"
+            )),
+            (layers, prop_oneof![path(), name()]).prop_map(|((layer, undo), of)| format!(
+                "{{\"layer\":{{\"name\":\"{layer}\",\"undo\":\"{undo}\",\"of\":[\"{of}\"]}}}}"
+            )),
+        ];
+        (any::<bool>(), one).prop_map(|(on_peer, one)| match on_peer {
+            true => format!("{{\"on-peer\":{{\"node\":2,\"host\":\"node2\",\"undo\":{one}}}}}"),
+            false => one,
+        })
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(2000))]
+
+        #[test]
+        fn a_hostile_journal_touches_nothing_of_others(
+            undos in proptest::collection::vec(undo(), 1..4),
+            places in proptest::collection::vec(select(&["/srv", "/others", "/"][..]), 0..3),
+        ) {
+            let mut text = String::from("{\"journal\":3,\"run\":\"fuzzed\"}\n{\"mark\":\"0123456789abcdef\"}\n");
+            for place in places {
+                text += &format!("{{\"place\":\"{place}\"}}\n");
+            }
+            for (entry, undo) in (1..).zip(undos) {
+                text += &format!("{{\"entry\":{entry},\"group\":\"a\",\"undo\":{undo}}}\n");
+            }
+            journal(text.as_bytes());
+        }
+    }
+
+    /// The machine of the check above has what a careless program would take away.
+    #[test]
+    fn there_is_something_to_be_touched() {
+        let host = beside_others(b"");
+        let left = host.left().join("\n");
+        for thing in [
+            "/others/photos",
+            "loop",
+            "tmpfs",
+            "tank",
+            "smbd",
+            "rpcbind",
+            "ext4",
+        ] {
+            assert!(left.contains(thing), "no {thing} in {left}");
+        }
+        host.end_daemon("rpcbind", ".stackrace-theirs").unwrap();
+        host.remove_dir(Path::new("/others/photos")).unwrap();
+        assert_ne!(host.left().join("\n"), left);
+    }
 }

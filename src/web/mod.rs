@@ -26,7 +26,7 @@ use std::time::Duration;
 use self::cache::RunCache;
 use self::guard::Admission;
 use self::http::{HttpError, HttpRequest, HttpResponse, Method};
-use crate::import::Source;
+use crate::import::ImportSource;
 use crate::record::Store;
 use crate::time::Clock;
 
@@ -56,7 +56,7 @@ pub(crate) trait RunControl: Send + Sync {
     ///
     /// # Errors
     /// Why not, for the visitor.
-    fn keep(&self, sources: &[Source], title: String) -> Result<String, String>;
+    fn keep(&self, sources: &[ImportSource], title: String) -> Result<String, String>;
     /// What was started from the page, oldest first.
     fn begun(&self) -> Vec<Begun>;
 }

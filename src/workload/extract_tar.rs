@@ -90,8 +90,8 @@ impl Workload for ExtractTar {
     }
 
     fn cost(&self) -> Cost {
-        // An archive has a header of 512 bytes for each entry, a file system a block; of a real one
-        // nobody knows how many there are.
+        // An archive has a header of 512 bytes for each entry, a file system a block. How many
+        // entries a real archive has is not known before it is read.
         let (bytes, entries) = match &self.archive {
             Archive::Made(source) => (source.bytes + source.entries * 1024, source.entries),
             Archive::Real { bytes, .. } => (*bytes, 0),

@@ -308,6 +308,7 @@ fn outcome(elapsed_ns: u64) -> PhaseOutcome {
         slice_ns: SLICE_NS,
         series: Vec::new(),
         stretches: Vec::new(),
+        parts: Vec::new(),
         error: None,
         short: 0,
         engine: "zpool",

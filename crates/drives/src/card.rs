@@ -14,7 +14,7 @@ pub enum Origin {
     Measured,
     /// Chosen so that the model agrees with something measured on such a drive.
     Fitted,
-    /// Nobody published it: what is usual for drives of this kind.
+    /// It was not published: what is usual for drives of this kind.
     Assumed,
 }
 

@@ -24,7 +24,10 @@ pub(crate) fn drive_whole<D: IoDevice, P: Pacer>(
     device: &mut D,
     mut pace: P,
 ) -> BlockReport {
-    drive(&mut worker, device, &mut pace);
+    match worker.watch.first_part() {
+        None => drive(&mut worker, device, &mut pace),
+        Some(finish) => worker.finish = finish,
+    }
     report(worker, pace)
 }
 
@@ -35,7 +38,13 @@ pub(crate) fn drive_ring_whole<R: Ring, P: Pacer>(
     mut pace: P,
     flight: &mut InFlight,
 ) -> (BlockReport, bool) {
-    let drained = drive_ring(&mut worker, ring, &mut pace, flight);
+    let drained = match worker.watch.first_part() {
+        None => drive_ring(&mut worker, ring, &mut pace, flight),
+        Some(finish) => {
+            worker.finish = finish;
+            true
+        }
+    };
     (report(worker, pace), drained)
 }
 
@@ -43,6 +52,7 @@ pub(crate) fn drive_ring_whole<R: Ring, P: Pacer>(
 fn report<P: Pacer>(mut worker: BlockWorker<'_>, pace: P) -> BlockReport {
     let end_ns = worker.watch.now_ns();
     worker.watch.report(&worker.recorder);
+    worker.watch.retire(&worker.recorder);
     // Operations that became due while the last ones completed were not due in the phase's time.
     let owed = pace.owed(end_ns.min(worker.watch.deadline_ns()));
     BlockReport {

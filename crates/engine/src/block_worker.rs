@@ -161,10 +161,11 @@ impl BlockWorker<'_> {
             if is_ready {
                 return Ok(now_ns);
             }
-            if let Some(finish) = self.watch.ended(now_ns, &self.recorder) {
-                return Err(finish);
+            // An operation that is taken already ends before its part does.
+            match self.watch.ended(now_ns, &self.recorder) {
+                None | Some(Finish::PartOver) => sleep_ns(HELD_PAUSE_NS),
+                Some(finish) => return Err(finish),
             }
-            sleep_ns(HELD_PAUSE_NS);
         }
     }
 
@@ -182,6 +183,28 @@ impl BlockWorker<'_> {
             last_ns = now_ns;
         }
         Some(last_ns)
+    }
+
+    /// Whether the worker goes on: at the end of its part after the others had theirs. What it
+    /// wrote in the part is synced first, if it syncs at all.
+    #[cold]
+    #[inline(never)]
+    fn goes_on<D: IoDevice>(&mut self, device: &mut D, finish: Finish) -> bool {
+        if finish != Finish::PartOver {
+            self.finish = finish;
+            return false;
+        }
+        let now_ns = self.watch.now_ns();
+        if self.sync_dirty(device, now_ns).is_none() {
+            return false;
+        }
+        match self.watch.next_part(&self.recorder) {
+            None => true,
+            Some(finish) => {
+                self.finish = finish;
+                false
+            }
+        }
     }
 
     /// Records how late an operation of an open loop is, compared with a generator that is never
@@ -239,8 +262,11 @@ pub(crate) fn drive<D: IoDevice, P: Pacer>(
             match worker.watch.wait_until(due_ns, &worker.recorder) {
                 Ok(now_ns) => now_ns,
                 Err(finish) => {
-                    worker.finish = finish;
-                    return;
+                    if !worker.goes_on(device, finish) {
+                        return;
+                    }
+                    last_ns = worker.watch.now_ns();
+                    continue;
                 }
             }
         };
@@ -293,8 +319,10 @@ pub(crate) fn drive<D: IoDevice, P: Pacer>(
             last_ns = worker.watch.now_ns();
         }
         if let Some(finish) = worker.watch.ended(last_ns, &worker.recorder) {
-            worker.finish = finish;
-            return;
+            if !worker.goes_on(device, finish) {
+                return;
+            }
+            last_ns = worker.watch.now_ns();
         }
     }
 }

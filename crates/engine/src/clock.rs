@@ -39,7 +39,7 @@ struct Pair {
 }
 
 /// Nanoseconds of the monotonic clock.
-fn monotonic_ns() -> u64 {
+pub(crate) fn monotonic_ns() -> u64 {
     let time = clock_gettime(ClockId::Monotonic);
     // The monotonic clock starts near zero at boot: it is neither negative nor beyond 584 years.
     time.tv_sec.unsigned_abs() * 1_000_000_000 + time.tv_nsec.unsigned_abs()
@@ -203,6 +203,13 @@ impl FastClock {
         ((ticks * u128::from(self.scale)) >> SCALE_BITS) as u64
     }
 
+    /// Moves the origin so that it is now `now_ns`.
+    pub(crate) fn set(&mut self, now_ns: u64) {
+        let ticks = (u128::from(now_ns) << SCALE_BITS) / u128::from(self.scale.max(1));
+        // 64 bits of ticks are more than a century on any processor.
+        self.origin = self.ticks().saturating_sub(ticks as u64);
+    }
+
     /// `tsc` or `monotonic`.
     pub fn name(&self) -> &'static str {
         if self.tsc { "tsc" } else { "monotonic" }
@@ -241,6 +248,11 @@ impl Readings {
             last_ns: 0,
             back: 0,
         }
+    }
+
+    /// Goes on from `now_ns`, which is not before the last reading.
+    pub(crate) fn set(&mut self, now_ns: u64) {
+        self.clock.set(now_ns.max(self.last_ns));
     }
 
     /// Nanoseconds since the clock's origin, never less than before.

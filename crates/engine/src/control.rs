@@ -2,6 +2,8 @@
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
+use crate::alternation::AlternationSeat;
+
 /// Shared between the engine's threads and the caller.
 ///
 /// The engine reads `stop` and adds to the counters once per batch of work, not per operation, so
@@ -14,6 +16,9 @@ pub struct Control {
     pub ops: AtomicU64,
     /// Bytes moved so far, for display only.
     pub bytes: AtomicU64,
+    /// The phase alternates with others. Only phases of block I/O ([`crate::run`]) do; for others,
+    /// leave this empty.
+    pub seat: Option<AlternationSeat>,
 }
 
 impl Control {

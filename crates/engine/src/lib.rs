@@ -3,6 +3,7 @@
 //! A phase is described by a [`spec::Spec`] (block I/O) or one of the plans in [`bonnie`],
 //! [`files`], [`postmark`], [`sysbench`] and [`tree`], watched through a [`Control`], and comes
 //! back as an [`PhaseOutcome`].
+mod alternation;
 mod block_report;
 mod block_worker;
 pub mod bonnie;
@@ -38,6 +39,7 @@ pub mod verify;
 mod watch;
 mod worker_pool;
 
+pub use alternation::{AlternatedPart, Alternation, AlternationSeat};
 pub use control::Control;
 pub use error::StartError;
 pub use layout::lay_out;

@@ -7,6 +7,8 @@ use std::path::PathBuf;
 
 use hdrhistogram::Histogram;
 
+use crate::alternation::AlternatedPart;
+
 /// The kinds of operation the engine can issue. Each has its own histogram and counters.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
@@ -313,6 +315,8 @@ pub struct PhaseOutcome {
     pub series: Vec<Slice>,
     /// The completed parts of a phase that times its parts, in order.
     pub stretches: Vec<Stretch>,
+    /// The parts of a phase that alternated with others, in order; empty for one that ran alone.
+    pub parts: Vec<AlternatedPart>,
     /// The first failure, if any.
     pub error: Option<OpError>,
     /// Short reads and writes (also counted in `ops`).

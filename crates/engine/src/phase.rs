@@ -7,6 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{Builder, Scope, ScopedJoinHandle};
 
+use crate::alternation::AlternationSeat;
 use crate::block_report::{BlockReport, drive_ring_whole, drive_whole};
 use crate::block_worker::{BlockWorker, Cadence, FailedOp};
 use crate::choose::{EngineChoice, IoMethod, choose};
@@ -80,6 +81,24 @@ fn run_phase(
     ledger: Option<&ContentLedger>,
     control: &Control,
 ) -> Result<PhaseOutcome, StartError> {
+    let ran = run_seated(spec, ledger, control);
+    // However it ended: the other phases must not wait for this one.
+    let Some((cpu, parts)) = control.seat.as_ref().map(AlternationSeat::leave) else {
+        return ran;
+    };
+    ran.map(|outcome| PhaseOutcome {
+        cpu_user_ns: cpu.user_ns,
+        cpu_system_ns: cpu.system_ns,
+        parts,
+        ..outcome
+    })
+}
+
+fn run_seated(
+    spec: &Spec,
+    ledger: Option<&ContentLedger>,
+    control: &Control,
+) -> Result<PhaseOutcome, StartError> {
     // First of all: the set-up below gives the calibration its time, so that nothing waits for it.
     let calibration = Calibration::begin();
     spec.check()?;
@@ -91,6 +110,9 @@ fn run_phase(
     let shapes = shares(spec, &choice)
         .map(|share| Ok((OpSequence::new(spec, &share)?, share)))
         .collect::<Result<Vec<_>, StartError>>()?;
+    if let Some(seat) = &control.seat {
+        seat.enter(choice.workers as usize);
+    }
     // Files stay open until the last worker has ended.
     let phase = BlockPhase {
         spec,
@@ -449,7 +471,7 @@ impl BlockPhase<'_> {
     /// Closes the phase: the final fsync, if requested, and one outcome merged from all reports.
     fn merge(
         &self,
-        clock: FastClock,
+        mut clock: FastClock,
         cpu: Cpu,
         reports: Vec<BlockReport>,
         choice: EngineChoice,
@@ -458,7 +480,8 @@ impl BlockPhase<'_> {
             reports
                 .iter()
                 .fold(PhaseEnd::Complete, |ended, report| match report.finish {
-                    Finish::Complete => ended,
+                    // A part that is over is followed by another, or by one of the others.
+                    Finish::Complete | Finish::PartOver => ended,
                     Finish::Stopped if ended == PhaseEnd::Failed => ended,
                     Finish::Stopped => PhaseEnd::Stopped,
                     Finish::Failed => PhaseEnd::Failed,
@@ -480,6 +503,10 @@ impl BlockPhase<'_> {
             .any(|recorder| recorder.count(Op::Write) > 0);
         // A phase that was stopped or failed is not made durable: that could take minutes.
         if ended == PhaseEnd::Complete && wrote && self.spec.durability.fsync_at_end {
+            if self.control.seat.is_some() {
+                // The time in which other phases had their parts is none of this one.
+                clock.set(elapsed_ns);
+            }
             let (last, failed) = self.sync_all(clock);
             if failed.is_some() {
                 (ended, failure) = (PhaseEnd::Failed, failed);
@@ -505,6 +532,7 @@ impl BlockPhase<'_> {
             slice_ns: merged.slice_ns,
             series: merged.series,
             stretches: Vec::new(),
+            parts: Vec::new(),
             error: failure.map(|failure| self.error(failure)),
             short: merged.short,
             engine: choice.way.name(),

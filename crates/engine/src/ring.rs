@@ -242,18 +242,18 @@ pub(crate) fn drive_ring<R: Ring, P: Pacer>(
     pace: &mut P,
     flight: &mut InFlight,
 ) -> bool {
-    let mut ending = false;
+    let (mut ending, mut part_over) = (false, false);
     let mut refusals = 0;
     let mut now_ns = worker.watch.now_ns();
     loop {
-        let due_ns = fill(worker, ring, pace, flight, now_ns, ending);
+        let due_ns = fill(worker, ring, pace, flight, now_ns, ending || part_over);
         if flight.outstanding == 0 {
-            let Some(due_ns) = due_ns else {
-                return true;
-            };
-            match worker.watch.wait_until(due_ns, &worker.recorder) {
-                Ok(waited_ns) => now_ns = waited_ns,
-                Err(finish) => (worker.finish, ending) = (finish, true),
+            match idle(worker, flight, due_ns, part_over && !ending) {
+                Idle::Over => return true,
+                Idle::Fill(waited_ns) => now_ns = waited_ns,
+                Idle::NextPart => (now_ns, part_over) = (worker.watch.now_ns(), false),
+                Idle::End(Finish::PartOver) => part_over = true,
+                Idle::End(finish) => (worker.finish, ending) = (finish, true),
             }
             continue;
         }
@@ -299,13 +299,59 @@ pub(crate) fn drive_ring<R: Ring, P: Pacer>(
         // Read again: recording took time, and the next batch begins now.
         now_ns = worker.watch.now_ns();
         if !ending && let Some(finish) = worker.watch.ended(now_ns, &worker.recorder) {
-            ending = true;
-            // A failure must not be overwritten by the end of time.
-            if worker.finish != Finish::Failed {
-                worker.finish = finish;
+            if finish == Finish::PartOver {
+                part_over = true;
+            } else {
+                ending = true;
+                // A failure must not be overwritten by the end of time.
+                if worker.finish != Finish::Failed {
+                    worker.finish = finish;
+                }
             }
         }
         ending |= worker.finish == Finish::Failed;
+    }
+}
+
+/// What a worker does that has nothing outstanding.
+enum Idle {
+    /// Nothing more: it is done.
+    Over,
+    /// Issue what is due at this time, ns.
+    Fill(u64),
+    /// Go on: the other phases had their parts.
+    NextPart,
+    /// End for this reason.
+    End(Finish),
+}
+
+/// Waits for the operation that is due next, or ends the worker's part and waits for its next one.
+#[cold]
+fn idle(
+    worker: &mut BlockWorker<'_>,
+    flight: &mut InFlight,
+    due_ns: Option<u64>,
+    part_over: bool,
+) -> Idle {
+    if part_over && worker.finish == Finish::Complete && worker.left > 0 {
+        // What was written in this part is not left for the next phase to wait for.
+        while let Some(target) = worker.cadence.take_dirty() {
+            flight.syncs.push_back(target);
+        }
+        if !flight.syncs.is_empty() {
+            return Idle::Fill(worker.watch.now_ns());
+        }
+        return match worker.watch.next_part(&worker.recorder) {
+            None => Idle::NextPart,
+            Some(finish) => Idle::End(finish),
+        };
+    }
+    let Some(due_ns) = due_ns else {
+        return Idle::Over;
+    };
+    match worker.watch.wait_until(due_ns, &worker.recorder) {
+        Ok(now_ns) => Idle::Fill(now_ns),
+        Err(finish) => Idle::End(finish),
     }
 }
 

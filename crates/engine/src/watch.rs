@@ -36,6 +36,8 @@ pub(crate) enum Finish {
     Stopped,
     /// One of its own operations failed.
     Failed,
+    /// Its part is over, and the next phase waits (see [`crate::alternation`]): not an end.
+    PartOver,
 }
 
 /// One worker's deadline, its progress report, and its signal to stop.
@@ -50,6 +52,12 @@ pub(crate) struct PhaseWatch<'a> {
     spin_ns: u64,
     /// The earlier of the deadline and the next check: one comparison per operation.
     look_ns: u64,
+    /// When the part of a phase that alternates is over; never, for others.
+    part_end_ns: u64,
+    /// The number of that part.
+    part: u64,
+    /// What was done before it.
+    before_part: (u64, u64),
     reported: (u64, u64),
 }
 
@@ -70,6 +78,9 @@ impl<'a> PhaseWatch<'a> {
             deadline_ns,
             spin_ns,
             look_ns: 0,
+            part_end_ns: u64::MAX,
+            part: 0,
+            before_part: (0, 0),
             reported,
         }
     }
@@ -104,11 +115,55 @@ impl<'a> PhaseWatch<'a> {
     fn look(&mut self, now_ns: u64, recorder: &Recorder) -> Option<Finish> {
         self.report(recorder);
         // The deadline itself is a check, so that no operation starts after it.
-        self.look_ns = self.deadline_ns.min(now_ns.saturating_add(LOOK_NS));
-        if self.control.stopped() || self.halt.load(Ordering::Relaxed) {
+        let end_ns = self.deadline_ns.min(self.part_end_ns);
+        self.look_ns = end_ns.min(now_ns.saturating_add(LOOK_NS));
+        if self.is_stopped() {
             return Some(Finish::Stopped);
         }
-        (now_ns >= self.deadline_ns).then_some(Finish::Complete)
+        if now_ns >= self.deadline_ns {
+            return Some(Finish::Complete);
+        }
+        (now_ns >= self.part_end_ns).then_some(Finish::PartOver)
+    }
+
+    fn is_stopped(&self) -> bool {
+        self.control.stopped() || self.halt.load(Ordering::Relaxed)
+    }
+
+    /// Waits for the first part of a phase that alternates.
+    pub(crate) fn first_part(&mut self) -> Option<Finish> {
+        let seat = self.control.seat.as_ref()?;
+        let Some(times) = seat.begin(self.part, || self.is_stopped()) else {
+            return Some(Finish::Stopped);
+        };
+        self.time.set(times.now_ns);
+        (self.part, self.part_end_ns) = (times.part, times.end_ns);
+        self.look_ns = 0;
+        None
+    }
+
+    /// Ends this worker's part, with nothing of it under way, and waits for the next one. The time
+    /// until then does not pass. Returns why there is none.
+    #[cold]
+    pub(crate) fn next_part(&mut self, recorder: &Recorder) -> Option<Finish> {
+        let (ops, bytes) = self.since_part(recorder);
+        self.control.seat.as_ref()?.finish_part(ops, bytes);
+        self.first_part()
+    }
+
+    /// This worker ends: the others of its phase do not wait for it.
+    pub(crate) fn retire(&mut self, recorder: &Recorder) {
+        let (ops, bytes) = self.since_part(recorder);
+        if let Some(seat) = &self.control.seat {
+            seat.retire(ops, bytes);
+        }
+    }
+
+    /// Operations and bytes of this worker since its part began.
+    fn since_part(&mut self, recorder: &Recorder) -> (u64, u64) {
+        let done = recorder.progress();
+        let before = std::mem::replace(&mut self.before_part, done);
+        (done.0 - before.0, done.1 - before.1)
     }
 
     /// Adds the work done since the last report to the public counters.

@@ -251,6 +251,7 @@ fn merge(
         slice_ns: merged.slice_ns,
         series: merged.series,
         stretches: Vec::new(),
+        parts: Vec::new(),
         error: first.map(|(_, error)| error),
         short: merged.short,
         engine: "calls",

@@ -267,8 +267,12 @@ fn what_is_unpacked_is_what_tar_unpacks() {
             count(&outcome, Op::Create),
             (of(0o100_000) - 1 + of(0o120_000), bytes)
         );
-        fs::remove_dir_all(theirs).unwrap();
-        fs::remove_dir_all(ours).unwrap();
+        for unpacked in [theirs, ours] {
+            // Only root may empty a directory that is not writable.
+            let locked = unpacked.join("not to be written to");
+            fs::set_permissions(locked, fs::Permissions::from_mode(0o755)).unwrap();
+            fs::remove_dir_all(unpacked).unwrap();
+        }
     }
 }
 
@@ -298,10 +302,10 @@ fn the_manner_of_rsync_leaves_what_rsync_leaves() {
         rustix::fs::utimensat(CWD, &path, &times, itself).unwrap();
     }
     if rustix::process::geteuid().is_root() {
-        let somebody = Some(12_345);
-        std::os::unix::fs::chown(&from, somebody, somebody).unwrap();
+        let another = Some(12_345);
+        std::os::unix::fs::chown(&from, another, another).unwrap();
         for entry in fs::read_dir(&from).unwrap() {
-            std::os::unix::fs::lchown(entry.unwrap().path(), somebody, None).unwrap();
+            std::os::unix::fs::lchown(entry.unwrap().path(), another, None).unwrap();
         }
     }
     let owners = |root: &Path| -> Vec<_> {

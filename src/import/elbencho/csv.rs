@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::Phase;
+use super::phase::Phase;
 use crate::printed::Misread;
 use crate::printed::text::Line;
 

@@ -9,7 +9,7 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, IgnoredAny, MapAccess, Visitor};
 
-use super::Phase;
+use super::phase::Phase;
 use crate::printed::Misread;
 use crate::printed::text::{self, Line};
 

@@ -98,7 +98,7 @@ fn exec(console: &Console<'_>, words: BonnieWords) -> Result<u8, Failure> {
     }
 }
 
-/// Who the work is done as; none: whoever we are. Root must say so.
+/// The user that does the work; none: the caller. Root must name one.
 fn who(console: &Console<'_>, host: &dyn Host, options: &Options) -> Result<Option<Who>, Refusal> {
     let own = rustix::process::geteuid();
     let Some(user) = &options.user else {

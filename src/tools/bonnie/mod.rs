@@ -1,6 +1,7 @@
 //! bonnie++ 1.03 and 2.00: its report, its command, its workload, its importer.
 
 mod command;
+mod field;
 mod import;
 mod options;
 mod parse;

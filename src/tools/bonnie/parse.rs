@@ -5,6 +5,9 @@
 //! with a CSV line of the same run below it is one report, that of the line, which has more digits;
 //! where the two disagree, one of them is damaged.
 
+use super::field::{
+    chunk_bytes, data_words, files_words, latency_ns, misread, number, size_mib, small, whole,
+};
 use super::print::text_rate;
 use super::report::{Cell, Column, Data, Figure, Files, Layout, Made, Report};
 use super::table;
@@ -14,9 +17,6 @@ use crate::printed::Misread;
 const HEADERS: [&str; 2] = ["name,file_size,", "format_version,bonnie_version,"];
 /// A line with this many commas was meant to be CSV.
 const COMMAS: usize = 20;
-/// Larger numbers than these are no sizes, and no rates.
-const NUMBER_MAX: f64 = 1e15;
-
 /// Every report in a text, in the order in which they stand there.
 ///
 /// # Errors
@@ -59,14 +59,6 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
         ));
     }
     Ok(reports)
-}
-
-pub(super) fn misread(line: usize, what: impl Into<String>, next: &str) -> Misread {
-    Misread {
-        line,
-        what: what.into(),
-        next: next.to_owned(),
-    }
 }
 
 /// Whether a table and a CSV line are about the same run, as far as names tell: a table may show
@@ -127,78 +119,6 @@ fn same(layout: Layout, table: Cell, csv: Cell, column: Column) -> bool {
         _ => false,
     };
     figures && table.latency_ns == csv.latency_ns
-}
-
-/// A whole number, or one with decimals, and nothing else; within reason.
-pub(super) fn number(text: &str) -> Option<f64> {
-    let plain = |c: char| c.is_ascii_digit() || c == '.';
-    let begins = text.starts_with(|c: char| c.is_ascii_digit());
-    let number: f64 = text
-        .parse()
-        .ok()
-        .filter(|_| begins && text.chars().all(plain))?;
-    (number <= NUMBER_MAX).then_some(number)
-}
-
-pub(super) fn whole(text: &str) -> Option<u64> {
-    let number = number(text).filter(|_| !text.contains('.'))?;
-    Some(number as u64)
-}
-
-pub(super) fn small(text: &str) -> Option<u32> {
-    whole(text).and_then(|number| u32::try_from(number).ok())
-}
-
-/// `1G` or `1100M`, in MiB.
-fn size_mib(text: &str) -> Option<u64> {
-    match text.strip_suffix('G') {
-        Some(gib) => whole(gib)?.checked_mul(1024),
-        None => whole(text.strip_suffix('M')?),
-    }
-}
-
-/// `64k` or `512`, in bytes.
-fn chunk_bytes(text: &str) -> Option<u64> {
-    match text.strip_suffix('k') {
-        Some(kib) => whole(kib)?.checked_mul(1024),
-        None => whole(text),
-    }
-}
-
-/// `62186us`, `102ms` or `5s`, in ns.
-pub(super) fn latency_ns(text: &str) -> Option<u64> {
-    let (digits, unit_ns) = match text.strip_suffix("us") {
-        Some(digits) => (digits, 1_000),
-        None => match text.strip_suffix("ms") {
-            Some(digits) => (digits, 1_000_000),
-            None => (text.strip_suffix('s')?, 1_000_000_000),
-        },
-    };
-    whole(digits)?.checked_mul(unit_ns)
-}
-
-/// `8`, `8:16384:512`, `8:link`, with `/4` behind it.
-pub(super) fn files_words(text: &str) -> Option<Files> {
-    let (words, directories) = match text.split_once('/') {
-        Some((words, directories)) => (words, small(directories)?),
-        None => (text, 1),
-    };
-    let mut words = words.split(':');
-    let number = whole(words.next()?)?;
-    let made = match (words.next(), words.next()) {
-        (None, _) => Made::Sizes { max: 0, min: 0 },
-        (Some("link"), None) => Made::HardLinks,
-        (Some("symlink"), None) => Made::SymbolicLinks,
-        (Some(max), min) => Made::Sizes {
-            max: whole(max)?,
-            min: min.map_or(Some(0), whole)?,
-        },
-    };
-    words.next().is_none().then_some(Files {
-        number,
-        made,
-        directories,
-    })
 }
 
 /// The fields of a CSV line, taken one after the other.
@@ -364,26 +284,4 @@ fn csv_files(fields: &mut Fields<'_>) -> Result<Option<Files>, Misread> {
         made: links.unwrap_or(Made::Sizes { max, min }),
         directories: directories.or(behind).unwrap_or(1),
     }))
-}
-
-/// `1G:64k:2:20000`: size, chunk, copies, seeks; what is usual may be missing.
-pub(super) fn data_words(text: &str) -> Option<(Data, u32)> {
-    let mut words = text.split(':');
-    let size_mib = size_mib(words.next()?)?;
-    let chunk = match words.next() {
-        None | Some("") => None,
-        Some(chunk) => Some(chunk_bytes(chunk)?),
-    };
-    let mut more = || match words.next() {
-        None | Some("") => Some(None),
-        Some(number) => small(number).map(Some),
-    };
-    let (concurrency, seeks) = (more()?.unwrap_or(1), more()?);
-    let data = Data {
-        size_mib,
-        chunk,
-        seeks,
-        seekers: None,
-    };
-    words.next().is_none().then_some((data, concurrency))
 }

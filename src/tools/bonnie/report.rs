@@ -4,7 +4,7 @@
 //! processor. `+++++` is not zero: the phase took less than half a second, which the originals do
 //! not trust their clock for.
 //!
-//! Bugs of 2.00 that our output repeats, because whoever reads format 1.98 knows the columns by
+//! Bugs of 2.00 that our output repeats, because readers of format 1.98 know the columns by
 //! them: the CSV header has 48 names for 50 columns, the number of directories stands in the column
 //! of the file chunk's size, which itself is never printed. Not repeated: the text shows the right
 //! rates of files (the original prints what happens to lie in a register), and the chunk's size is

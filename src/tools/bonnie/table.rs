@@ -1,6 +1,6 @@
 //! Reads the tables of bonnie++, whose columns are where they are by blanks.
 
-use super::parse::{data_words, files_words, latency_ns, misread, number, small, whole};
+use super::field::{data_words, files_words, latency_ns, misread, number, small, whole};
 use super::print::FIELD;
 use super::report::{Cell, Column, Figure, Layout, Report};
 use crate::printed::Misread;

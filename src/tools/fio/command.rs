@@ -3,7 +3,6 @@
 //! Files lie where fio would put them and stay, as fio's do, so that there is no journal. A block
 //! device is only ever read.
 
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -21,12 +20,13 @@ use super::print_normal::{announced, normal};
 use super::report::{Report, VERSION};
 use super::run::{self, Ran};
 use super::{measured, plan};
+use crate::bounded::ByteLimit;
 use crate::failure::{self, Failure};
 use crate::interrupt::Interrupt;
 use crate::time::SystemClock;
 
 /// Bytes of a job file, at most.
-const FILE_BYTES_MAX: u64 = 1 << 20;
+const JOB_FILE: ByteLimit = ByteLimit::new(1 << 20);
 /// All options, in our words.
 const HELP: &str = include_str!("help.txt");
 
@@ -143,20 +143,11 @@ fn read(console: &Console<'_>, options: &Options) -> Result<Vec<Job>, Failure> {
 /// A job file, or standard input.
 fn text_of(file: &str) -> Result<String, Failure> {
     let refuse = |what: String| Failure::internal(what).next("name a job file");
-    let mut bytes = Vec::new();
     let read = match file {
-        "-" => std::io::stdin()
-            .take(FILE_BYTES_MAX + 1)
-            .read_to_end(&mut bytes),
-        _ => std::fs::File::open(Path::new(file))
-            .and_then(|opened| opened.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes)),
+        "-" => JOB_FILE.read_from(std::io::stdin()),
+        _ => JOB_FILE.read(Path::new(file)),
     };
-    read.map_err(|error| refuse(format!("cannot read {file}: {error}")))?;
-    if bytes.len() as u64 > FILE_BYTES_MAX {
-        return Err(refuse(format!(
-            "{file} is larger than {FILE_BYTES_MAX} bytes"
-        )));
-    }
+    let bytes = read.map_err(|error| refuse(format!("cannot read {file}: {error}")))?;
     String::from_utf8(bytes).map_err(|error| refuse(format!("{file} is no text: {error}")))
 }
 

@@ -269,7 +269,7 @@ impl Planned {
         })
     }
 
-    /// The job reads what nobody wrote in it: its files are laid out.
+    /// The job reads what it does not write: its files are laid out.
     pub(super) fn reads_first(&self, job: &Job) -> bool {
         job.engine != classic::Engine::Null && (job.read_share > 0.0 || job.overwrite)
     }

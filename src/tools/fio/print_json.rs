@@ -1,4 +1,4 @@
-//! The layout programs read. A field that fio has and nobody measured here is not there.
+//! The layout for programs. A field of fio that is not measured here is left out.
 
 use std::collections::BTreeMap;
 

@@ -40,7 +40,7 @@ struct Moved {
     /// ms.
     runtime: f64,
     total_ios: u64,
-    /// Not there where nobody tells submission and completion apart.
+    /// Missing where submission and completion are not measured apart.
     #[serde(default)]
     clat_ns: Times,
     lat_ns: Times,

@@ -6,8 +6,8 @@
 //! finds what a killed run left. A run in which an operation fails ends there, without a report.
 
 use std::fs::OpenOptions;
-use std::io::{BufRead, Write};
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, Write};
+use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -21,7 +21,9 @@ use super::super::tool::{Console, ToolCommand};
 use super::language::{Answer, BANNER, From, PROMPT, Settings};
 use super::options::{COMMANDS, PostmarkOptions, ReportVersion};
 use super::report::{Tally, Version, metrics, values};
+use super::unasked;
 use super::workload::tally as postmark_tally;
+use crate::bounded::ByteLimit;
 use crate::failure::{self, Failure};
 use crate::host::{self, Host, local::LocalHost};
 use crate::interrupt::Interrupt;
@@ -30,8 +32,8 @@ use crate::time::SystemClock;
 use crate::unit;
 use crate::workload::SLICE_NS;
 
-/// PostMark's own configuration file.
-const CONFIGURATION: &str = ".pmrc";
+/// A file of commands, or one line of them.
+const COMMANDS_MAX: ByteLimit = ByteLimit::new(1 << 20);
 
 /// See [`super::TOOL`].
 pub(super) const COMMAND: ToolCommand = ToolCommand {
@@ -65,19 +67,19 @@ fn exec(console: Console<'_>, verb: PostmarkOptions) -> Result<u8, Failure> {
         catching: false,
         code: 0,
     };
-    let asked = verb.configuration.map(|path| (path, true));
-    let (path, required) = asked.unwrap_or((PathBuf::from(CONFIGURATION), false));
-    let commands = match std::fs::read(&path) {
-        Ok(commands) => Some(commands),
-        Err(error) if required => {
-            let why = format!("cannot read the configuration {}: {error}", path.display());
-            return Err(Failure::refused(why).next("name a file of PostMark commands"));
+    let commands = match verb.configuration {
+        Some(path) => {
+            let read = COMMANDS_MAX.read(&path).map_err(|error| {
+                let why = format!("cannot read the configuration {}: {error}", path.display());
+                Failure::refused(why).next("name a file of PostMark commands")
+            })?;
+            Some((path.display().to_string(), read))
         }
-        Err(_) => None,
+        None => unasked::read(COMMANDS_MAX)?.map(|read| (unasked::NAME.to_owned(), read)),
     };
     console.print(BANNER);
-    if let Some(commands) = commands {
-        console.print(&reading(&path.display()));
+    if let Some((name, commands)) = commands {
+        console.print(&reading(&name));
         if shell.obey_all(&commands) == Flow::End {
             return Ok(shell.code);
         }
@@ -119,12 +121,18 @@ impl Shell<'_> {
         let mut lines = std::io::stdin().lock();
         loop {
             self.console.print(PROMPT);
-            let mut line = Vec::new();
-            let got = lines.read_until(b'\n', &mut line).map_err(|error| {
-                Failure::internal(format!("standard input cannot be read: {error}"))
+            let line = COMMANDS_MAX.line(&mut lines).map_err(|error| {
+                let why = format!("standard input cannot be read: {error}");
+                match error.kind() {
+                    ErrorKind::FileTooLarge => {
+                        Failure::refused(why).next("write one command a line")
+                    }
+                    _ => Failure::internal(why),
+                }
             })?;
-            if got == 0 || self.obey(&line, From::Prompt) == Flow::End {
-                return Ok(());
+            match line {
+                Some(line) if self.obey(&line, From::Prompt) == Flow::On => {}
+                _ => return Ok(()),
             }
         }
     }
@@ -152,13 +160,16 @@ impl Shell<'_> {
                 let shown = self.configuration.shown(&here.display().to_string());
                 self.deliver(&shown, file.as_deref());
             }
-            Answer::Load(file) => match std::fs::read(&file) {
+            Answer::Load(file) => match COMMANDS_MAX.read(Path::new(&file)) {
                 Ok(commands) => {
                     self.console.print(&reading(&file));
                     // Its `quit` ends the file, not the shell.
                     if self.obey_all(&commands) == Flow::End && self.interrupt.raised() {
                         return Flow::End;
                     }
+                }
+                Err(error) if error.kind() == ErrorKind::FileTooLarge => {
+                    self.complain(&format!("cannot read configuration file '{file}': {error}"))
                 }
                 Err(_) => self.complain(&format!("cannot read configuration file '{file}'")),
             },

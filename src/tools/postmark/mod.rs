@@ -9,6 +9,7 @@ mod print;
 mod report;
 #[cfg(test)]
 mod tests;
+mod unasked;
 mod workload;
 
 pub(crate) use parse::parse;

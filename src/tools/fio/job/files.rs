@@ -4,7 +4,7 @@ use super::super::language::shown;
 use super::super::place::Refusal;
 use super::super::value;
 use super::read::Reader;
-use super::{Access, Files, MANY};
+use super::resolved::{Access, Files, MANY};
 
 /// What the files of a job are called unless told otherwise.
 const PATTERN: &str = "$jobname.$jobnum.$filenum";

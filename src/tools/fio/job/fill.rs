@@ -4,8 +4,10 @@ use super::super::language::shown;
 use super::super::place::Refusal;
 use super::files::Layout;
 use super::read::Reader;
-use super::{Content, Files, Reserve, SEED};
+use super::resolved::{Content, Files, Reserve};
 
+/// Everything random follows from this unless a job says otherwise.
+const SEED: u64 = 1;
 /// What `verify` may be; the checksum is ours whichever of them it is.
 const CHECKSUMS: [&str; 18] = [
     "md5",

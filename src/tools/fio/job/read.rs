@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use super::super::language::{Given, Section, shown};
 use super::super::place::Refusal;
 use super::super::value;
-use super::Extent;
+use super::resolved::Extent;
 
 /// A job's options.
 pub(super) struct Reader<'a> {

@@ -4,7 +4,7 @@ use super::super::language::shown;
 use super::super::place::Refusal;
 use super::super::value;
 use super::read::Reader;
-use super::{Durable, Pace};
+use super::resolved::{Durable, Pace};
 
 const US: u64 = 1_000;
 const S: u64 = 1_000_000_000;
@@ -62,7 +62,8 @@ pub(super) fn pace(
         None => return Ok(Pace::Think(think_ns)),
     };
     if think_ns > 0 {
-        let what = "with a rate the clock says when an operation starts, and nobody thinks";
+        let what =
+            "rate and thinktime exclude each other: with a rate the clock starts each operation";
         return Err(reader.refuse("thinktime", what, "leave out thinktime or the rate"));
     }
     let rate = rate(reader, name, read_share, sizes)?;

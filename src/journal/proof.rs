@@ -1,0 +1,281 @@
+//! Whether what an entry asks for belongs to the run of its journal.
+//!
+//! A journal is a file, and files get damaged, copied or edited. An entry is therefore carried out
+//! only if it proves itself: what it names carries a mark that this run drew, 16 random digits, and
+//! lies where this run said that it would create something. Everything else is left alone.
+
+use super::entry::Undo;
+use super::layer::UndoKind;
+use std::collections::BTreeSet;
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+/// How names of ours begin: those of files, and those that tools know.
+const HIDDEN: &str = ".stackrace-";
+const OURS: &str = "stackrace-";
+
+/// Digits of a mark.
+const MARK_DIGITS: usize = 16;
+
+/// What a plan writes where a run draws digits.
+const PLANNED: &str = "{id}";
+
+/// Parameters of the kernel that a run may set and write back.
+const PARAMETERS: [&str; 1] = ["/sys/module/zfs/parameters/zfs_vdev_max_auto_ashift"];
+
+/// Most digits of such a parameter.
+const PARAMETER_DIGITS: usize = 20;
+
+/// What a run said of itself before it created anything.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Proof {
+    /// The run's own directory, as it was found; what lies below it is the run's.
+    own: Option<PathBuf>,
+    /// Digits that it drew.
+    marks: BTreeSet<String>,
+    /// Directories in which it creates what carries one of them.
+    places: BTreeSet<PathBuf>,
+}
+
+/// Whether a text can be a mark: 16 hexadecimal digits.
+pub(super) fn is_mark(text: &str) -> bool {
+    let digit = |byte: u8| byte.is_ascii_digit() || (b'a'..=b'f').contains(&byte);
+    text == PLANNED || (text.len() == MARK_DIGITS && text.bytes().all(digit))
+}
+
+impl Proof {
+    /// Of the run in a directory.
+    pub(super) fn of_run(own: &Path) -> Self {
+        Self {
+            own: is_plain(own).then(|| own.to_path_buf()),
+            ..Self::default()
+        }
+    }
+
+    /// Adds digits the run drew; false: it had them already.
+    pub(super) fn add_mark(&mut self, mark: &str) -> bool {
+        self.marks.insert(mark.to_string())
+    }
+
+    /// Adds a directory in which the run creates something.
+    pub(super) fn add_place(&mut self, place: PathBuf) {
+        self.places.insert(place);
+    }
+
+    /// Where an entry says that something is created, if that is not known yet.
+    pub(super) fn new_place(&self, undo: &Undo) -> Option<PathBuf> {
+        let path = match undo {
+            Undo::OnPeer { undo, .. } => return self.there().new_place(undo),
+            Undo::RemoveFile(path)
+            | Undo::RemoveDir(path)
+            | Undo::RemoveTree(path)
+            | Undo::Unmount(path)
+            | Undo::EndMachine(path) => path,
+            _ => return None,
+        };
+        if self.is_below_own(path) {
+            return None;
+        }
+        let (place, _) = self.marked(path).next()?;
+        (!self.places.contains(place)).then(|| place.to_path_buf())
+    }
+
+    /// Whether an entry may be carried out; `kinds` are the ways of all layers, none: it is only
+    /// written, by this program itself.
+    pub(super) fn accepts(&self, undo: &Undo, kinds: Option<&[&UndoKind]>) -> bool {
+        match undo {
+            Undo::RemoveFile(path)
+            | Undo::RemoveDir(path)
+            | Undo::RemoveTree(path)
+            | Undo::Unmount(path)
+            | Undo::EndMachine(path) => self.is_ours(path),
+            Undo::Blank { device, mark } => is_device(device) && self.is_ours_by_name(mark),
+            Undo::WriteBack { file, ours, before } => {
+                PARAMETERS.iter().any(|known| file == Path::new(known))
+                    && [ours, before].into_iter().all(|text| is_number(text))
+            }
+            // The whole environment variable is compared with it.
+            Undo::EndProcess { program, mark } => {
+                let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
+                !program.is_empty()
+                    && program.chars().all(plain)
+                    && mark.starts_with(HIDDEN)
+                    && mark
+                        .rsplit('-')
+                        .next()
+                        .is_some_and(|end| self.marks.contains(end))
+            }
+            Undo::Layer(entry) => kinds.is_none_or(|kinds| entry.kind(kinds, self).is_some()),
+            Undo::OnPeer { undo, .. } => {
+                !matches!(**undo, Undo::OnPeer { .. }) && self.there().accepts(undo, kinds)
+            }
+        }
+    }
+
+    /// Whether a path is the run's: below its own directory, or below something that carries its
+    /// mark in a place of its own.
+    pub(super) fn is_ours(&self, path: &Path) -> bool {
+        let mut marked = self.marked(path);
+        self.is_below_own(path) || marked.any(|(place, _)| self.places.contains(place))
+    }
+
+    /// The same on another machine, where the run's own directory is not.
+    fn there(&self) -> Self {
+        Self {
+            own: None,
+            ..self.clone()
+        }
+    }
+
+    fn is_below_own(&self, path: &Path) -> bool {
+        let below = |own: &PathBuf| path.starts_with(own) && path != own;
+        is_plain(path) && self.own.as_ref().is_some_and(below)
+    }
+
+    /// The parts of a path that carry a mark, each with the directory it lies in.
+    fn marked<'a>(&self, path: &'a Path) -> impl Iterator<Item = (&'a Path, &'a OsStr)> {
+        let parts = path.ancestors().filter(|_| is_plain(path));
+        let named = parts.filter_map(|part| Some((part.parent()?, part.file_name()?)));
+        named.filter(|(_, name)| {
+            let name = name.as_bytes();
+            name.starts_with(HIDDEN.as_bytes())
+                && std::str::from_utf8(name).is_ok_and(|name| self.carries(name))
+        })
+    }
+
+    /// Whether a name that a tool knows is the run's: `stackrace-r1-t0-0123456789abcdef-pool-1`.
+    pub(super) fn is_name(&self, name: &str) -> bool {
+        name.starts_with(OURS) && self.carries(name)
+    }
+
+    /// Whether a UUID is the run's: it begins with a mark.
+    pub(super) fn is_uuid(&self, uuid: &str) -> bool {
+        let digits = uuid.replace([':', '-'], "");
+        let begins = |mark: &String| digits.starts_with(mark.as_str());
+        self.marks.iter().any(begins)
+    }
+
+    fn is_ours_by_name(&self, name: &str) -> bool {
+        self.is_name(name) || self.is_uuid(name)
+    }
+
+    /// Whether one of the words of a name is a mark, whole.
+    fn carries(&self, name: &str) -> bool {
+        name.split(['-', '.']).any(|word| self.marks.contains(word))
+    }
+}
+
+/// Whether a path means one thing only: absolute, and without `..`.
+fn is_plain(path: &Path) -> bool {
+    path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
+}
+
+/// Whether a path is that of a device; a plan writes `{disk x}`.
+fn is_device(path: &Path) -> bool {
+    (is_plain(path) && path.starts_with("/dev")) || path.as_os_str().as_bytes().starts_with(b"{")
+}
+
+fn is_number(text: &str) -> bool {
+    // What a plan reads of a parameter.
+    if text == "{before}" {
+        return true;
+    }
+    !text.is_empty() && text.len() <= PARAMETER_DIGITS && text.bytes().all(|b| b.is_ascii_digit())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MARK: &str = "0123456789abcdef";
+
+    fn proof() -> Proof {
+        let mut proof = Proof::of_run(Path::new("/store/runs/r"));
+        proof.add_mark(MARK);
+        proof.add_place("/srv".into());
+        proof
+    }
+
+    #[test]
+    fn a_path_needs_the_whole_mark_and_a_place_of_the_run() {
+        let proof = proof();
+        for ours in [
+            "/srv/.stackrace-r1-t0-0123456789abcdef-disks",
+            "/srv/.stackrace-r1-t0-0123456789abcdef-disks/disk-1",
+            "/srv/.stackrace-bonnie-0123456789abcdef.000",
+            "/store/runs/r/mnt",
+        ] {
+            assert!(proof.is_ours(Path::new(ours)), "{ours}");
+        }
+        for theirs in [
+            "/srv",
+            "/srv/photos",
+            "/srv/.stackrace-r1-t0-0123456789abcde-disks",
+            "/srv/.stackrace-r1-t0-0123456789abcdef0-disks",
+            "/srv/0123456789abcdef",
+            "/home/.stackrace-r1-t0-0123456789abcdef-disks",
+            "/srv/.stackrace-0123456789abcdef-x/../photos",
+            "srv/.stackrace-0123456789abcdef-x",
+            "/store/runs/r",
+            "/store/runs/r/../s",
+            "/store/runs/r2/mnt",
+        ] {
+            assert!(!proof.is_ours(Path::new(theirs)), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn what_a_tool_knows_needs_the_whole_mark_too() {
+        let proof = proof();
+        assert!(proof.is_name("stackrace-r1-t0-0123456789abcdef-pool-1"));
+        assert!(!proof.is_name("tank-0123456789abcdef") && !proof.is_name("stackrace-pool-1"));
+        assert!(proof.is_uuid("01234567-89ab-cdef-8000-000000000001"));
+        assert!(proof.is_uuid("012345-6789-abcd-ef80-0000-0000-000001"));
+        for theirs in [
+            "",
+            "0",
+            "0123456789abcde",
+            "f0123456-789a-bcde-f800-000000000001",
+        ] {
+            assert!(!proof.is_uuid(theirs), "{theirs}");
+        }
+    }
+
+    #[test]
+    fn nothing_but_a_known_parameter_is_written_back() {
+        let write = |file: &str, before: &str| {
+            proof().accepts(
+                &Undo::WriteBack {
+                    file: file.into(),
+                    ours: "12".to_string(),
+                    before: before.to_string(),
+                },
+                None,
+            )
+        };
+        assert!(write(PARAMETERS[0], "16"));
+        assert!(!write(PARAMETERS[0], "16\nroot::0:0"));
+        assert!(!write("/etc/shadow", "16") && !write("/proc/sys/kernel/panic", "16"));
+    }
+
+    #[test]
+    fn a_process_and_a_signature_need_the_mark() {
+        let end = |mark: &str| Undo::EndProcess {
+            program: "sshd".to_string(),
+            mark: mark.to_string(),
+        };
+        let proof = proof();
+        assert!(proof.accepts(&end(".stackrace-r1-t0-0123456789abcdef"), None));
+        for theirs in ["", ".stackrace-", ".stackrace-x", "0123456789abcdef"] {
+            assert!(!proof.accepts(&end(theirs), None), "{theirs}");
+        }
+        let blank = |device: &str, mark: &str| Undo::Blank {
+            device: device.into(),
+            mark: mark.to_string(),
+        };
+        assert!(proof.accepts(&blank("/dev/sdb", "0123456789abcdef8000000000000001"), None));
+        assert!(!proof.accepts(&blank("/dev/sdb", "0"), None));
+        assert!(!proof.accepts(&blank("/srv/x", "0123456789abcdef8000000000000001"), None));
+    }
+}

@@ -1,0 +1,172 @@
+//! What has no end: devices, FIFOs, other machines. It is refused with its limit, and memory is not
+//! taken by it. Every command runs with at most 2 GiB of address space.
+#![expect(clippy::unwrap_used, reason = "a test's helpers are tests too")]
+
+#[expect(dead_code, reason = "shared with tests that mount file systems")]
+mod support;
+
+use std::ffi::OsString;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use support::{Ground, Said};
+
+/// The same command, which gets no more memory than this.
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program under test is a process"
+)]
+fn limited(command: &Command) -> Command {
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "ulimit -v 2097152; exec \"$@\"", "sh"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    if let Some(dir) = command.get_current_dir() {
+        shell.current_dir(dir);
+    }
+    shell.stdin(Stdio::null());
+    shell
+}
+
+fn said(ground: &Ground, args: &[&str]) -> Said {
+    Said::of(&limited(&ground.program(args)).output().unwrap())
+}
+
+/// An executable script in the ground.
+fn script(ground: &Ground, name: &str, text: &str) -> String {
+    let path = ground.write(name, format!("#!/bin/sh\n{text}\n"));
+    fs::set_permissions(&path, PermissionsExt::from_mode(0o755)).unwrap();
+    path.into_os_string().into_string().unwrap()
+}
+
+#[test]
+fn an_endless_device_is_refused_with_the_limit_and_advice() {
+    let ground = Ground::new();
+    for (args, code, limit, advice) in [
+        (
+            &["import", "/dev/zero"][..],
+            3,
+            "16 MiB",
+            "give it the results alone",
+        ),
+        (
+            &["plan", "/dev/zero"],
+            3,
+            "256 KiB",
+            "check that it is the right file",
+        ),
+        (
+            &["run", "/dev/zero"],
+            3,
+            "256 KiB",
+            "check that it is the right file",
+        ),
+        (
+            &["postmark", "/dev/zero"],
+            3,
+            "1 MiB",
+            "name a file of PostMark commands",
+        ),
+    ] {
+        let said = said(&ground, args);
+        said.ended(code);
+        said.err_has(&format!("larger than {limit}"))
+            .err_has(advice);
+    }
+    assert!(!ground.store().join("runs").exists());
+}
+
+#[test]
+fn an_endless_fifo_is_refused_and_a_short_one_is_read() {
+    let ground = Ground::new();
+    support::tool("mkfifo", &[ground.path().join("fifo").to_str().unwrap()]);
+    let import = |from: &str| {
+        let script = format!("cat '{from}' > fifo & exec \"$@\"");
+        let mut words: Vec<OsString> = vec!["-c".into(), script.into(), "sh".into()];
+        let command = limited(&ground.program(&["import", "fifo"]));
+        words.push(command.get_program().to_owned());
+        words.extend(command.get_args().map(ToOwned::to_owned));
+        shell(&ground, &words)
+    };
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden");
+    import("/dev/zero").ended(3).err_has("larger than 16 MiB");
+    import(golden.join("dd/coreutils-two.txt").to_str().unwrap()).ended(0);
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the program under test is a process"
+)]
+fn shell(ground: &Ground, words: &[OsString]) -> Said {
+    let mut shell = Command::new("sh");
+    let shell = shell.args(words).current_dir(ground.path());
+    Said::of(&shell.output().unwrap())
+}
+
+#[test]
+fn an_endless_line_at_postmarks_prompt_is_refused() {
+    let ground = Ground::new();
+    let mut command = limited(&ground.program(&["postmark"]));
+    command.stdin(fs::File::open("/dev/zero").unwrap());
+    let said = Said::of(&command.output().unwrap());
+    said.ended(3)
+        .err_has("a line is larger than 1 MiB")
+        .err_has("one command a line");
+}
+
+#[test]
+fn a_machine_that_prints_a_line_without_end_is_given_up() {
+    let ground = Ground::new();
+    ground.make_dir("data");
+    ground.write(
+        "study.toml",
+        "title = \"T\"\n[factors]\nsize = [\"4 KiB\", \"8 KiB\"]\n[[stack]]\n\
+         dir = { path = \"data\" }\n[[workload]]\nrandom = { mode = \"read\", time = \"1 s\", access = \"uniform\", size = \"1 MiB\", block-size = \"{size}\" }\n",
+    );
+    let greets = script(&ground, "greets", "exec cat /dev/zero");
+    let complains = script(
+        &ground,
+        "complains",
+        "head -c 300000000 /dev/zero >&2; echo; exit 255",
+    );
+    let plan = |ssh: &str| {
+        said(
+            &ground,
+            &["plan", "study.toml", "--on", "far", "--ssh", ssh],
+        )
+    };
+    plan(&greets).ended(4).err_has("a line is larger than");
+    assert!(plan(&complains).ended(4).err.len() < 10_000);
+}
+
+#[test]
+fn postmark_obeys_no_file_that_another_user_can_write() {
+    let ground = Ground::new();
+    let file = ground.write(".pmrc", "!touch obeyed\nquit\n");
+    let obeyed = ground.path().join("obeyed");
+    let mode = |mode| fs::set_permissions(&file, PermissionsExt::from_mode(mode)).unwrap();
+    mode(0o666);
+    ground
+        .stackrace(&["postmark"])
+        .ended(3)
+        .err_has("can be written by other users")
+        .err_has("stackrace postmark .pmrc");
+    fs::rename(&file, ground.path().join("elsewhere")).unwrap();
+    std::os::unix::fs::symlink("elsewhere", &file).unwrap();
+    ground
+        .stackrace(&["postmark"])
+        .ended(3)
+        .err_has("is a link");
+    assert!(!obeyed.exists());
+    fs::remove_file(&file).unwrap();
+    fs::rename(ground.path().join("elsewhere"), &file).unwrap();
+    // One's own, and what was named, is obeyed.
+    mode(0o644);
+    ground.stackrace(&["postmark"]).ended(0);
+    assert!(obeyed.exists());
+    fs::remove_file(&obeyed).unwrap();
+    mode(0o666);
+    ground.stackrace(&["postmark", ".pmrc"]).ended(0);
+    assert!(obeyed.exists());
+}
