@@ -2,8 +2,9 @@
 
 use stackrace_stats::rank::{hodges_lehmann_unpaired, mann_whitney, median_ranks, signed_rank};
 use stackrace_stats::{
-    Classification, Ratio, classify, detectable, geometric_mean, hodges_lehmann, holm, mean, median, median_interval, paired_p, paired_ratio, rounds_to_decide,
-    state, t_quantile, two_sided_level, variance, welch_ratio,
+    Classification, Ratio, classify, detectable, geometric_mean, hodges_lehmann, holm, mean,
+    median, median_interval, paired_p, paired_ratio, rounds_to_decide, state, t_quantile,
+    two_sided_level, variance, welch_ratio,
 };
 
 use super::input::Input;

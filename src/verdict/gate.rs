@@ -10,13 +10,14 @@
 
 use serde::Serialize;
 
-use super::sentence::between;
+use super::fragment::range;
+use super::statement::Interval;
 use super::table::{Evidence, ObservationTable};
-use super::{Interval, unpaired};
+use super::unpaired;
 use crate::event::{Ended, MetricHead, RunStarted};
 use crate::record::Record;
 use crate::unit;
-use stackrace_stats::{Looks, Ratio};
+use stackrace_stats::{FIRST_LOOK, Ratio, two_sided_level};
 
 /// Fewer values on a side (or fewer pairs) have no interval.
 const VALUES_MIN: usize = 3;
@@ -277,19 +278,17 @@ impl GatePair<'_> {
         let evidence = Evidence::of(self.compared.0);
         let table = ObservationTable::new(&evidence);
         let [a, b] = [self.baseline.1, self.compared.1];
-        let looks = Looks::plan(evidence.head.decide.rounds_max);
         let rounds = table.rounds_of(a).min(table.rounds_of(b));
-        let complete = u32::try_from(rounds).unwrap_or(u32::MAX);
-        let look = looks.last_look_at_or_before(complete);
-        let differences: Vec<f64> = (0..look.unwrap_or(complete) as usize)
+        let differences: Vec<f64> = (0..rounds)
             .filter_map(|at| {
                 let value =
                     |side: usize, configuration| oriented(&table, configuration, side, figure, at);
                 Some(value(1, b)? - value(0, a)?)
             })
             .collect();
-        let alpha = looks.alpha_per_look(alpha);
-        let enough = look.is_some() && differences.len() >= VALUES_MIN;
+        let rounds = u32::try_from(differences.len()).unwrap_or(u32::MAX);
+        let alpha = two_sided_level(alpha, rounds.max(1));
+        let enough = differences.len() >= VALUES_MIN;
         Found {
             ratio: enough
                 .then(|| stackrace_stats::paired_ratio(&differences, alpha))
@@ -298,7 +297,7 @@ impl GatePair<'_> {
             deviation: stackrace_stats::variance(&differences).sqrt(),
             alpha,
             values: (differences.len(), differences.len()),
-            first: looks.rounds().first().copied().unwrap_or(VALUES_MIN as u32),
+            first: FIRST_LOOK,
         }
     }
 
@@ -456,7 +455,7 @@ fn sentence(gate: &GateAnswer) -> String {
         n => format!("{}, the worst of {n}", on(answer)),
     };
     let range = match answer.ratio {
-        Some(ratio) => format!("between {} {place}", between(ratio)),
+        Some(ratio) => format!("{} {place}", range(ratio)),
         None => format!("too few rounds for an interval {place}"),
     };
     let told = match gate.outcome {

@@ -3,8 +3,9 @@
 //! Neighbouring runs were not made in turn, so a change is what two stored results side by side can
 //! say, no more: Welch's interval of their ratio, 95 % for each change on its own, excludes 1.
 
+use super::answer::Verdict;
+use super::statement::Interval;
 use super::unpaired;
-use super::{Interval, Verdict};
 use crate::event::MetricHead;
 use crate::record::Record;
 

@@ -3,6 +3,7 @@
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
+use super::statement::VerdictWord;
 use super::*;
 use crate::event::{
     Better, ConfigurationHead, Counted, Decide, Ended, MetricHead, Observation, RunStarted,
@@ -94,6 +95,7 @@ fn evidence<'a>(head: &'a RunStarted, trials: &'a [Observation], rounds: u32) ->
         dropped: Vec::new(),
         round_seconds: Some(10.0),
         imported: false,
+        ended: false,
     }
 }
 

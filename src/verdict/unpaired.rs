@@ -7,8 +7,9 @@
 
 use serde::Serialize;
 
+use super::fragment;
+use super::statement::{Comparison, Interval, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use super::{Comparison, Interval, VerdictWord, sentence};
 use crate::event::{Better, Fact, MetricHead, WorkloadHead};
 use crate::record::Record;
 
@@ -68,7 +69,7 @@ pub(super) fn comparison(
         metric: figure.metric(head).cloned(),
         ratio,
         word,
-        text: sentence::fragment(word, ratio),
+        text: fragment::fragment(word, ratio),
         rounds: Vec::new(),
         robust: None,
     }

@@ -85,7 +85,10 @@ mod tests {
             let alpha = 0.9 * 0.97_f64.powi(1_000 - step);
             let (two, one) = (two_sided_level(alpha, 3), one_sided_level(alpha, 3));
             assert!(two >= before.0 && one >= before.1, "{alpha}");
-            assert!(0.0 < two && two < alpha && two <= one && one < alpha, "{alpha}");
+            assert!(
+                0.0 < two && two < alpha && two <= one && one < alpha,
+                "{alpha}"
+            );
             assert!(2.0 * one >= two, "{alpha}");
             before = (two, one);
         }

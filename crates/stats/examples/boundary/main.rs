@@ -34,7 +34,7 @@ enum Sides {
 
 fn main() {
     let nodes = std::env::args().nth(1).and_then(|word| word.parse().ok());
-    let nodes: usize = nodes.unwrap_or(400);
+    let nodes: usize = nodes.unwrap_or(300);
     let rule = gauss_legendre(POINTS);
     // A quarter of a decade from level to level.
     for step in 2..=28 {
@@ -64,7 +64,8 @@ struct Future {
 
 impl Future {
     fn at(&self, t: f64) -> f64 {
-        let place = ((t.asinh() - self.low) / self.step).clamp(0.0, (self.logarithms.len() - 1) as f64);
+        let place =
+            ((t.asinh() - self.low) / self.step).clamp(0.0, (self.logarithms.len() - 1) as f64);
         let left = (place as usize).min(self.logarithms.len() - 2);
         let share = place - left as f64;
         (self.logarithms[left] * (1.0 - share) + self.logarithms[left + 1] * share).exp()
@@ -80,7 +81,9 @@ fn ever(level: f64, sides: Sides, nodes: usize, rule: &[(f64, f64)]) -> f64 {
         let step = (here.asinh() - low) / (nodes - 1) as f64;
         let value = |at: usize| {
             let t = (low + step * at as f64).sinh();
-            one_more(t, n, next, sides, later.as_ref(), rule).max(1e-300).ln()
+            one_more(t, n, next, sides, later.as_ref(), rule)
+                .max(1e-300)
+                .ln()
         };
         let logarithms = (0..nodes).map(value).collect();
         later = Some(Future {
@@ -136,7 +139,12 @@ fn one_more(
     let may_exceed = sides == Sides::Two || a > 0.0;
     let out = (may_exceed && length > edge)
         .then(|| (edge / length).acos())
-        .map(|reach| ((turn - reach).clamp(-limit, limit), (turn + reach).clamp(-limit, limit)));
+        .map(|reach| {
+            (
+                (turn - reach).clamp(-limit, limit),
+                (turn + reach).clamp(-limit, limit),
+            )
+        });
     let scale = angle_scale(n);
     let weight_at = |angle: f64| scale * angle.cos().powi(n as i32 - 1);
     let next_t = |angle: f64| {
@@ -187,11 +195,19 @@ fn angle_scale(n: u32) -> f64 {
 fn beyond(level: f64, sides: Sides) -> f64 {
     let doublings = (0..20_u32).map(|doubling| {
         let level = level * weight(LAST << doubling);
-        let tail = if sides == Sides::Two { level / 2.0 } else { level };
+        let tail = if sides == Sides::Two {
+            level / 2.0
+        } else {
+            level
+        };
         let b = -t_quantile(tail, f64::INFINITY);
         let density = (-b * b / 2.0).exp() / std::f64::consts::TAU.sqrt();
         let both = density * ((b - 1.0 / b) * std::f64::consts::LN_2 + 4.0 / b);
-        if sides == Sides::Two { both } else { both / 2.0 }
+        if sides == Sides::Two {
+            both
+        } else {
+            both / 2.0
+        }
     });
     doublings.sum()
 }

@@ -53,7 +53,10 @@ fn table(
                 let seen: Vec<Vec<f64>> =
                     values.iter().map(|v| v[..look as usize].to_vec()).collect();
                 // Without a margin every interval is two-sided.
-                let ratio = effect.state(&seen, alpha, 0.0).expect("three or more").ratio;
+                let ratio = effect
+                    .state(&seen, alpha, 0.0)
+                    .expect("three or more")
+                    .ratio;
                 let outside = right < ratio.low.ln() || ratio.high.ln() < right;
                 study_missed |= outside;
                 if look == ROUNDS {

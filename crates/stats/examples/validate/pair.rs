@@ -1,8 +1,8 @@
 //! Two treatments, one of them better by a known ratio: the rule that stops early, and a plan of
 //! a fixed number of rounds beside it.
 
-use stackrace_stats::{Classification, FIRST_LOOK, Ratio, Statement, paired_ratio, state};
 use stackrace_stats::two_sided_level;
+use stackrace_stats::{Classification, FIRST_LOOK, Ratio, Statement, paired_ratio, state};
 
 use crate::world::{CALM, Disturbance, Noise, World, share};
 

@@ -305,7 +305,9 @@ fn race(world: &mut World, truth: &[f64], sigma: f64, margin: f64) -> Finish {
         let word = |i: usize| {
             let pairs = values[leader].iter().zip(&values[i]);
             let differences: Vec<f64> = pairs.map(|(best, own)| own - best).collect();
-            state(&differences, share, margin).expect("three rounds").word
+            state(&differences, share, margin)
+                .expect("three rounds")
+                .word
         };
         let words: Vec<(usize, Classification)> = live
             .iter()
@@ -372,10 +374,7 @@ fn a_difference_of_the_margin_is_rarely_called_a_tie() {
             "3 ahead, 3 behind",
             vec![0.0, 0.0, 0.0, behind, behind, behind],
         ),
-        (
-            "5 ahead, 1 behind",
-            vec![0.0, 0.0, 0.0, 0.0, 0.0, behind],
-        ),
+        ("5 ahead, 1 behind", vec![0.0, 0.0, 0.0, 0.0, 0.0, behind]),
     ];
     for (seed, (what, truth)) in (80_u64..).zip(cases) {
         let mut world = World::new(seed);
