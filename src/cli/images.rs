@@ -4,8 +4,9 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use super::failure::Failure;
-use super::setting::{Setting, variable};
+use super::setting::Setting;
 use super::terminal::print;
+use super::variable::variable;
 use super::words::unknown;
 use crate::host::Host;
 use crate::host::local::LocalHost;

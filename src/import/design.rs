@@ -11,7 +11,7 @@ use crate::event::{
     ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin,
     MetricHead, Observation, RunStarted, Settled, Until, WorkloadHead,
 };
-use crate::printed::{Imported, Misread};
+use crate::printed::{ImportError, Imported};
 
 /// One text and what was read from it.
 #[derive(Debug, Clone)]
@@ -41,7 +41,7 @@ impl ImportSource {
         file: &str,
         text: String,
         tool: Option<&str>,
-    ) -> Result<Self, Misread> {
+    ) -> Result<Self, ImportError> {
         let results = super::read(&text, tool)?;
         let stem = Path::new(file).file_stem();
         Ok(Self {
@@ -187,7 +187,11 @@ impl Design {
             }
             let mut order: Vec<usize> = of_round.iter().map(|trial| trial.configuration).collect();
             order.dedup();
-            events.push(Event::RoundStarted { round, order });
+            events.push(Event::RoundStarted {
+                round,
+                order,
+                orders: Vec::new(),
+            });
             let trials = of_round.into_iter();
             events.extend(trials.map(|trial| Event::Trial(Box::new(trial))));
             events.push(Event::RoundFinished { round });

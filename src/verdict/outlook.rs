@@ -63,7 +63,7 @@ pub(crate) fn may_stop(verdict: &Verdict, head: &RunStarted) -> bool {
 /// figure needs every workload of a round.
 pub(crate) fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
     let table = ObservationTable::new(evidence);
-    let all = (0..table.workloads()).collect();
+    let all: Vec<usize> = (0..table.workloads()).collect();
     let whole = sides::whole(&table);
     let shares = Shares::of(&table, whole.len());
     let ranking = overall(&table, &sides::ranked_sides(&table), shares.overall);
@@ -78,9 +78,10 @@ pub(crate) fn undecided_workloads(evidence: &Evidence<'_>) -> Vec<usize> {
             .word
             .decides()
     };
-    all.into_iter()
-        .filter(|w| !live.iter().all(|sides| decided(*w, sides)))
-        .collect()
+    let open = |w: &usize| !live.iter().all(|sides| decided(*w, sides));
+    let undecided: Vec<usize> = (0..table.workloads()).filter(open).collect();
+    // A run that goes on although all is decided measures all.
+    if undecided.is_empty() { all } else { undecided }
 }
 
 /// How many more rounds would decide, for each comparison with a probability of 80 %.

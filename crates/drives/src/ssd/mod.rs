@@ -75,7 +75,9 @@ impl Ssd {
     /// Sends or receives `sectors` over the host interface, one request at a time.
     fn transfer(&mut self, sectors: u32, from: Nanos) -> Nanos {
         let begin = from.max(self.bus_free);
-        self.bus_free = begin + u64::from(sectors) * self.parameters.bus_sector;
+        let parameters = &self.parameters;
+        let sectors = u64::from(sectors) * parameters.bus_sector;
+        self.bus_free = begin + parameters.bus_command + sectors;
         self.bus_free
     }
 

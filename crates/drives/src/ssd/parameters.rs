@@ -38,6 +38,8 @@ pub struct SsdParameters {
     pub overhead: Nanos,
     /// Time of the host interface for one sector.
     pub bus_sector: Nanos,
+    /// Time of the host interface for a command, beside its sectors.
+    pub bus_command: Nanos,
     /// Bytes of written data held before they are programmed.
     pub buffer: u64,
     /// Whether capacitors keep the buffer over a power cut: a flush then costs nothing.
