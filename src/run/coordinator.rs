@@ -123,7 +123,7 @@ impl Coordinator<'_> {
             let before = record.checked_at(done);
             (
                 verdict::judge(&evidence),
-                verdict::to_drop(&evidence),
+                verdict::to_drop(&evidence, &self.study.decide),
                 before,
             )
         };
@@ -140,7 +140,7 @@ impl Coordinator<'_> {
         let record = ledger.record();
         // One that is alone because the others failed has not won.
         let winner = one_left && !record.dropped().is_empty();
-        let decided = verdict::may_stop(&verdict, &record.head) || winner;
+        let decided = verdict::may_stop(&verdict, &self.study.decide) || winner;
         Ok(decided.then_some((Reason::Decided, verdict.sentence)))
     }
 

@@ -15,7 +15,7 @@ use super::sides::{Sides, ranked_sides, sides};
 use super::statement::VerdictWord;
 use super::table::{Evidence, ObservationTable};
 use super::{course, effects, outlook, rows, sentence};
-use crate::event::Until;
+use crate::event::{Decide, Until};
 
 /// What the record says so far.
 pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
@@ -74,9 +74,9 @@ pub(crate) fn judge(evidence: &Evidence<'_>) -> Verdict {
 /// Configurations to drop after these rounds: those that the verdict says are worse than the best
 /// one, so a drop is no further claim and has no further error. Only where a ranking is asked, not
 /// where every round was, and not after the last round, where it would save nothing. The baseline
-/// stays: every other one is compared with it.
-pub(crate) fn to_drop(evidence: &Evidence<'_>) -> Vec<usize> {
-    let decide = &evidence.head.decide;
+/// stays: every other one is compared with it. `decide` is what is asked of the run now: a resumed run
+/// may go on for longer than it was begun for.
+pub(crate) fn to_drop(evidence: &Evidence<'_>, decide: &Decide) -> Vec<usize> {
     let table = ObservationTable::new(evidence);
     let rounds = u32::try_from(table.rounds.len()).unwrap_or(u32::MAX);
     if decide.until == Until::Never || rounds >= decide.rounds_max {

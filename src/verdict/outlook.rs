@@ -6,7 +6,7 @@ use super::shares::Shares;
 use super::sides::{self, Sides};
 use super::statement::{Comparison, More, State, VerdictWord};
 use super::table::{ComparedFigure, Evidence, ObservationTable};
-use crate::event::{RunStarted, Until};
+use crate::event::{Decide, Until};
 
 /// Whether more rounds would change nothing for those that did not fail: what is asked, over all
 /// workloads, is answered.
@@ -40,9 +40,9 @@ pub(super) fn state(table: &ObservationTable<'_>, checked: bool, settled: bool) 
     }
 }
 
-/// Whether the run may stop here.
-pub(crate) fn may_stop(verdict: &Verdict, head: &RunStarted) -> bool {
-    match head.decide.until {
+/// Whether the run may stop here, by what is asked of it now.
+pub(crate) fn may_stop(verdict: &Verdict, decide: &Decide) -> bool {
+    match decide.until {
         Until::Never => false,
         Until::Overall => verdict.settled,
         Until::Each => {

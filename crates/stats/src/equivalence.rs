@@ -70,20 +70,22 @@ pub fn state(log_differences: &[f64], alpha: f64, margin: f64) -> Option<Stateme
     if n < FIRST_LOOK || !is_level(alpha) {
         return None;
     }
-    // Both bounds of a pair of one-sided ones, as a two-sided interval of twice that level.
-    let bounds = paired_ratio(
-        log_differences,
-        (2.0 * one_sided_level(alpha, n)).min(0.999),
-    )?;
-    if let word @ Classification::NoDifference { .. } = classify(&bounds, margin) {
-        return Some(Statement {
-            ratio: bounds,
-            word,
-        });
+    if !all_finite(log_differences) {
+        return None;
+    }
+    let centre = mean(log_differences).abs();
+    let error = (variance(log_differences) / f64::from(n)).sqrt();
+    // No bound is nearer than one standard error: most rounds need not be asked for more.
+    if centre + error <= margin.ln_1p() {
+        // Both bounds of a pair of one-sided ones, as a two-sided interval of twice that level.
+        let ratio = paired_ratio(log_differences, 2.0 * one_sided_level(alpha, n))?;
+        if let word @ Classification::NoDifference { .. } = classify(&ratio, margin) {
+            return Some(Statement { ratio, word });
+        }
     }
     let ratio = paired_ratio(log_differences, two_sided_level(alpha, n))?;
     let word = match classify(&ratio, 0.0) {
-        Classification::Undecided => probably(log_differences),
+        Classification::Undecided if centre > error => probably(log_differences),
         word => word,
     };
     Some(Statement { ratio, word })
@@ -130,6 +132,9 @@ pub const ROUNDS_MAX: u32 = 10_000;
 /// How sure a projection is: of all that are made, at least this share comes true.
 pub const SURE: f64 = 0.8;
 
+/// A projection reaches no further than this many times the rounds it rests on.
+pub const AHEAD_MAX: u32 = 20;
+
 /// How many rounds in total are enough to decide with a probability of [`SURE`].
 ///
 /// Mean and deviation of the log differences so far are estimates. Given them, the deviation to come
@@ -138,7 +143,7 @@ pub const SURE: f64 = 0.8;
 /// so the number is rather too large.
 ///
 /// `None` where it cannot be told yet: fewer rounds than the first look needs, values that are not
-/// finite, or more than [`ROUNDS_MAX`] rounds.
+/// finite, or more than [`AHEAD_MAX`] times the rounds so far.
 pub fn rounds_to_decide(log_differences: &[f64], alpha: f64, margin: f64) -> Option<u32> {
     let n = u32::try_from(log_differences.len()).ok()?;
     if n < FIRST_LOOK || !is_level(alpha) || !all_finite(log_differences) {
@@ -146,7 +151,7 @@ pub fn rounds_to_decide(log_differences: &[f64], alpha: f64, margin: f64) -> Opt
     }
     let outlook = Outlook::new(log_differences, alpha, margin.ln_1p());
     let enough = |rounds: u32| outlook.chance(rounds) >= SURE;
-    let (mut first, mut last) = (n + 1, ROUNDS_MAX.max(n + 1));
+    let (mut first, mut last) = (n + 1, n.saturating_mul(AHEAD_MAX));
     if !enough(last) {
         return None;
     }
