@@ -55,7 +55,7 @@ pub(super) fn whole(verdict: &Verdict, evidence: &Evidence<'_>) -> String {
     } else {
         ranking(verdict, head)
     };
-    let found = format!("{found} ({}).", certainty(verdict));
+    let found = format!("{found}; {}.", certainty(verdict));
     if failed.is_empty() {
         format!("{}{}", capital(&found), outlook(verdict, evidence))
     } else {
@@ -121,12 +121,15 @@ fn ratio(c: &Comparison, over: &str) -> String {
     }
 }
 
+/// How sure that is: only claims have a confidence.
 fn certainty(verdict: &Verdict) -> String {
-    format!(
-        "{} confidence, {} rounds",
-        unit::percent(verdict.confidence).replace(".0 ", " "),
-        verdict.checked_at.unwrap_or(0)
-    )
+    let rounds = counted(verdict.checked_at.unwrap_or(0) as usize, "round");
+    let mut comparisons = verdict.overall.iter().chain(&verdict.ranking);
+    if comparisons.any(|c| c.word.decides()) {
+        let confidence = unit::percent(verdict.confidence).replace(".0 ", " ");
+        return format!("{confidence} confidence, {rounds}");
+    }
+    rounds
 }
 
 fn over(head: &RunStarted) -> String {
@@ -187,14 +190,14 @@ fn pair(c: &Comparison, over: &str) -> String {
         }
         (VerdictWord::Unpaired { .. }, _) => ratio(c, over),
         (VerdictWord::Undecided, Some(ratio)) if tells(&ratio) => format!(
-            "{} and {} are not told apart yet{over}: {} may be {}",
+            "{} and {} cannot be told apart yet{over}: {} may be {}",
             c.a,
             c.b,
             c.b,
             range(ratio)
         ),
         (VerdictWord::Undecided, _) => {
-            format!("{} and {} are not told apart yet{over}", c.a, c.b)
+            format!("{} and {} cannot be told apart yet{over}", c.a, c.b)
         }
         (_, _) => format!("{} against {}{over}: {}", c.b, c.a, c.text),
     }

@@ -132,15 +132,19 @@ pub const ROUNDS_MAX: u32 = 10_000;
 /// How sure a projection is: of all that are made, at least this share comes true.
 pub const SURE: f64 = 0.8;
 
+/// The deviation of what true log differences usually are: two of three ratios lie within 10 %.
+const USUAL: f64 = 0.1;
+
 /// A projection reaches no further than this many times the rounds it rests on.
 pub const AHEAD_MAX: u32 = 20;
 
 /// How many rounds in total are enough to decide with a probability of [`SURE`].
 ///
 /// Mean and deviation of the log differences so far are estimates. Given them, the deviation to come
-/// is spread as `s √(ν / χ²)` with ν = n − 1 degrees of freedom, and the mean of all rounds in the
-/// end is normal around the one so far. That the study may decide earlier on the way is left out,
-/// so the number is rather too large.
+/// is spread as `s √(ν / χ²)` with ν = n − 1 degrees of freedom. What is true is normal around the mean
+/// so far, drawn towards 0 where the noise is larger than usual differences are: of means that seem
+/// large, most are so by accident. That the study may decide earlier on the way is left out, so the
+/// number is rather too large.
 ///
 /// `None` where it cannot be told yet: fewer rounds than the first look needs, values that are not
 /// finite, or more than [`AHEAD_MAX`] times the rounds so far.
@@ -209,24 +213,38 @@ impl Outlook {
             let new = (total - self.n) * deviation.powi(2);
             let error = ((old + new) / (total - 1.0) / total).sqrt();
             let (equal, different) = ((self.margin - one * error).max(0.0), two * error);
-            let spread = deviation * (1.0 / self.n - 1.0 / total).sqrt();
-            1.0 - self.between(equal, different, spread)
+            let (centre, spread) = self.end(total, *deviation);
+            1.0 - between(equal, different, centre, spread)
         });
         chances.sum::<f64>() / self.deviations.len() as f64
     }
 
-    /// The probability that the mean in the end is, on either side, too large for "no difference" and
-    /// too small for a difference.
-    fn between(&self, equal: f64, different: f64, spread: f64) -> f64 {
-        if equal >= different {
-            return 0.0;
-        }
-        let Ok(normal) = Normal::new(self.centre, spread.max(f64::MIN_POSITIVE)) else {
-            return 1.0;
-        };
-        let part = |from: f64, to: f64| normal.cdf(to) - normal.cdf(from);
-        part(equal, different) + part(-different, -equal)
+    /// Where the mean of so many rounds is expected, and how far off that may be, with this noise.
+    fn end(&self, total: f64, deviation: f64) -> (f64, f64) {
+        let noise = deviation.powi(2).max(f64::MIN_POSITIVE);
+        // What is true, given the rounds so far and what differences are usual.
+        let variance = 1.0 / (1.0 / USUAL.powi(2) + self.n / noise);
+        let truth = variance * self.n / noise * self.centre;
+        let further = total - self.n;
+        let centre = (self.n * self.centre + further * truth) / total;
+        (
+            centre,
+            further / total * (variance + noise / further).sqrt(),
+        )
     }
+}
+
+/// The probability that a mean is, on either side, too large for "no difference" and too small for a
+/// difference.
+fn between(equal: f64, different: f64, centre: f64, spread: f64) -> f64 {
+    if equal >= different {
+        return 0.0;
+    }
+    let Ok(normal) = Normal::new(centre, spread.max(f64::MIN_POSITIVE)) else {
+        return 1.0;
+    };
+    let part = |from: f64, to: f64| normal.cdf(to) - normal.cdf(from);
+    part(equal, different) + part(-different, -equal)
 }
 
 /// How many rounds in total would show on which side of a ratio the truth lies, if the mean log
