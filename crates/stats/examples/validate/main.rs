@@ -83,7 +83,8 @@ fn promises(seed: u64, studies: u32) {
          difference of 10 % in which the interval of any round from the third on misses it. *Missed at \
          stop*: the same for the interval at the stop alone (margin 5 %). *False \"none\"*: studies with a \
          difference of 5.01 % that say \"no difference larger than 5 %\". The noise of one difference is \
-         3 %.",
+         3 %. The promise does not hold where one of the two alone is both much noisier and lopsided (rare, \
+         very slow trials): no statement from a few rounds can know what is that rare.",
         &[
             "noise",
             "false claim",
