@@ -16,6 +16,7 @@ mod judge;
 mod outlook;
 mod rows;
 mod sentence;
+mod separate;
 mod shares;
 mod sides;
 mod statement;
@@ -24,6 +25,7 @@ mod table;
 mod tests;
 mod unpaired;
 mod words;
+mod work;
 
 pub(crate) use answer::Verdict;
 pub(crate) use asked::{Question, RunAnswer, Sought, ask};
