@@ -23,6 +23,7 @@ mod tools;
 mod tree;
 pub(crate) mod udev;
 pub(crate) mod verb;
+mod words;
 
 pub(crate) use command::{Output, argv, shown};
 pub(crate) use device::{DeviceContent, FixedDevice};
