@@ -48,6 +48,16 @@ fn projections_come_true() {
         let made = row.undecided - row.not_told;
         told += made;
         came_true += row.came_true;
+        let what = format!("{} rounds, {}, {}", row.after, row.deviation, row.ratio);
+        // A promise lies ahead, and no further than is told.
+        assert!(
+            made == 0 || (1..20 * row.after).contains(&row.median),
+            "{what}"
+        );
+        if row.deviation <= 0.03 && made >= 50 {
+            let rate = f64::from(row.came_true) / f64::from(made);
+            assert!(rate >= 0.8, "{what}: {rate}");
+        }
     }
     let rate = f64::from(came_true) / f64::from(told);
     assert!(rate >= 0.8 - 0.02, "{rate}");
