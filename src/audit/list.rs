@@ -3,7 +3,7 @@
 use super::check::AuditCheck;
 use super::{
     behind, cached, cold, compressed, device, durable, generator, heat, impossible, line, memory,
-    neighbours, processor, short, steady, stolen,
+    neighbours, pause, processor, short, steady, stolen,
 };
 
 /// In any order: what counts is the priority each one states.
@@ -20,6 +20,7 @@ pub(super) const REGISTERED: &[AuditCheck] = &[
     line::CHECK,
     memory::CHECK,
     neighbours::CHECK,
+    pause::CHECK,
     processor::CHECK,
     short::CHECK,
     steady::CHECK,
