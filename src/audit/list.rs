@@ -2,8 +2,8 @@
 
 use super::check::AuditCheck;
 use super::{
-    behind, cached, cold, compressed, device, durable, generator, heat, impossible, line, memory,
-    neighbours, pause, processor, short, steady, stolen,
+    behind, cached, cold, compressed, device, durable, generator, heat, holes, impossible, line,
+    memory, neighbours, pause, processor, short, squeezed, steady, stolen,
 };
 
 /// In any order: what counts is the priority each one states.
@@ -16,6 +16,7 @@ pub(super) const REGISTERED: &[AuditCheck] = &[
     durable::CHECK,
     generator::CHECK,
     heat::CHECK,
+    holes::CHECK,
     impossible::CHECK,
     line::CHECK,
     memory::CHECK,
@@ -23,6 +24,7 @@ pub(super) const REGISTERED: &[AuditCheck] = &[
     pause::CHECK,
     processor::CHECK,
     short::CHECK,
+    squeezed::CHECK,
     steady::CHECK,
     stolen::CHECK,
 ];

@@ -17,7 +17,7 @@ pub(super) const CHECK: AuditCheck = AuditCheck {
     name: "pauses",
     question: "Did the program run all the time?",
     limits: false,
-    priority: 17,
+    priority: 19,
     judge,
 };
 

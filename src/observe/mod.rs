@@ -14,10 +14,12 @@ mod physical;
 mod pressure;
 mod process;
 mod pulse;
+mod stored;
 
 pub(crate) use environment::{environment, environment_of, kernel, memory_bytes, memory_bytes_of};
 
 pub(crate) use pulse::Pulse;
+pub(crate) use stored::{stored_below, stored_file};
 
 use crate::event::{Counted, DeviceCounted, ThreadCounted};
 
