@@ -190,9 +190,33 @@ pub(crate) struct Counted {
     /// Times a processor was slowed down because it was hot, over all processors.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) throttled: Option<u64>,
+    /// Pauses of a second or more in which the program was stopped, frozen or had no processor, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) paused_ns: Option<u64>,
+    /// By how much a thread that only has to wake up was late, all together, ns; pauses included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) late_ns: Option<u64>,
+    /// How long the machine was suspended, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) suspended_ns: Option<u64>,
+    /// By how much the wall clock was set, ns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) clock_set_ns: Option<i64>,
     /// The thread of the kernel that used the most processor time.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kernel_thread: Option<ThreadCounted>,
+}
+
+/// A trial whose program did not run for more than this share of the measured part is not counted.
+pub(crate) const AWAY_SHARE: f64 = 0.05;
+
+impl Counted {
+    /// Share of a measured part of so many ns in which the program did not run; above 1 where the
+    /// machine was suspended for longer than it was measured.
+    pub(crate) fn away_share(&self, elapsed_ns: u64) -> f64 {
+        let away = self.paused_ns.unwrap_or(0) as f64 + self.suspended_ns.unwrap_or(0) as f64;
+        away / (elapsed_ns as f64).max(1.0)
+    }
 }
 
 /// Processor time of one thread.
