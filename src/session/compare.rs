@@ -50,6 +50,8 @@ pub(crate) struct CompareRequest {
     pub(crate) purpose: &'static Purpose,
     /// How long it may take, ns.
     pub(crate) time_ns: u64,
+    /// It is a first impression, and said to be one.
+    pub(crate) quick: bool,
     /// Bytes per workload; none: what fits the time.
     pub(crate) size: Option<u64>,
     /// A run whose sizes are to be repeated.
@@ -136,6 +138,8 @@ pub(crate) fn run(
     observer: &dyn Observer,
 ) -> Result<FinishedRun, Failure> {
     let mut study = study_file::parse("compare", prepared.text.as_bytes())?;
+    // How long it may go on is not part of the text.
+    request.overrides.apply(&mut study);
     let decide = &mut study.decide;
     decide.time_max_ns = decide.time_max_ns.saturating_sub(prepared.spent_ns).max(1);
     if let Some(run) = &prepared.like {
@@ -160,6 +164,12 @@ pub(crate) fn run(
     }
     let mut warnings = prepared.warnings;
     warnings.extend(cache_warning(&study, request.warm));
+    if request.quick {
+        warnings.push(format!(
+            "this is a first impression from {}: few rounds of short trials",
+            unit::long_time(request.time_ns as f64 / 1e9)
+        ));
+    }
     for warning in &warnings {
         observer.remark(&format!("warning: {warning}"));
     }
@@ -293,6 +303,7 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
         directories: paths.to_vec(),
         purpose: &purpose::ALL[0],
         time_ns: 120_000_000_000,
+        quick: false,
         size: None,
         like: None,
         each: false,
