@@ -203,7 +203,7 @@ fn what_is_asked_at_the_same_time_is_answered_as_it_is_done() {
             run: None,
         })
     };
-    let slow = stack.first.open(2, &command("sleep 1000")).unwrap();
+    let slow = stack.first.open(2, &command("sleep 3")).unwrap();
     let quick = stack.first.open(2, &command("echo done")).unwrap();
     let WorkerReply::Output(output) = quick.receive().unwrap() else {
         panic!("no output");
