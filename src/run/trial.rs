@@ -11,7 +11,7 @@ use super::observation::phase_observation;
 use super::phases::PeerPhases;
 use crate::agent::message::PhaseOrder;
 use crate::event::{Counted, Ended, Observation, Settled};
-use crate::observe::{self, Snapshot};
+use crate::observe::{self, Pulse, Snapshot};
 use crate::stack::{Site, StandingStack};
 use crate::unit;
 use crate::workload::{BareDevices, Place, Workload, together};
@@ -214,6 +214,7 @@ impl Trial<'_> {
             let before = Snapshot::take(self.standing.devices());
             let released = others.iter().try_for_each(PeerPhases::start);
             released.map_err(|error| self.elsewhere(&control, error))?;
+            let pulse = Pulse::begin();
             let outcome = workload.measure(
                 phase,
                 &Place {
@@ -227,6 +228,7 @@ impl Trial<'_> {
             );
             let after = Snapshot::take(self.standing.devices());
             let mut counted = before.until(&after);
+            pulse.end(&mut counted);
             let outcome = outcome.map_err(|trouble| self.ended(&control, trouble.0))?;
             observe::asked_by_workload(&mut counted, read_bytes(&outcome));
             observe::add(&mut observation.counted, &counted);

@@ -44,6 +44,8 @@ pub(crate) struct CompareRequest {
     pub(crate) purpose: &'static Purpose,
     /// How long it may take, ns.
     pub(crate) time_ns: u64,
+    /// It is a first impression, and said to be one.
+    pub(crate) quick: bool,
     /// Bytes per workload; none: what fits the time.
     pub(crate) size: Option<u64>,
     /// Do not stop before every workload is decided too.
@@ -114,6 +116,12 @@ pub(crate) fn run(
     }
     let mut warnings = prepared.warnings;
     warnings.extend(cache_warning(&study, request.warm));
+    if request.quick {
+        warnings.push(format!(
+            "this is a first impression from {}: few rounds of short trials",
+            unit::long_time(request.time_ns as f64 / 1e9)
+        ));
+    }
     for warning in &warnings {
         observer.remark(&format!("warning: {warning}"));
     }
@@ -249,6 +257,7 @@ fn request_for(paths: &[PathBuf]) -> CompareRequest {
         directories: paths.to_vec(),
         purpose: &purpose::ALL[0],
         time_ns: 120_000_000_000,
+        quick: false,
         size: None,
         each: false,
         anyway: false,

@@ -23,7 +23,7 @@ mod peers;
 mod places;
 pub(crate) mod preflight;
 mod probe;
-mod resume;
+pub(crate) mod resume;
 pub(crate) mod study_file;
 pub(crate) mod temporary;
 pub(crate) mod worker;
