@@ -1,10 +1,10 @@
 //! `stackrace serve`: the live page, and the hands it is given with `--control`.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -167,22 +167,25 @@ fn announce(
     error(&text);
 }
 
+/// The file in the store that leads a browser to the page.
+const PAGE: &str = "open.html";
+
 /// Opens the page in the user's browser. A link with a token goes through a file of the user's own:
 /// words of a command can be read by everybody on the machine.
 fn open(link: &str, store: &Store, secret: bool) -> Result<(), Failure> {
     let failed = |what: String| Failure::unable(what).next(format!("open it yourself: {link}"));
     let place = if secret {
-        let path = store.dir().join("open.html");
-        let _ = std::fs::remove_file(&path);
+        let path = store.dir().join(PAGE);
         let page =
             format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url={link}\">");
-        OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .and_then(|mut file| file.write_all(page.as_bytes()))
-            .map_err(|error| failed(format!("cannot write {}: {error}", path.display())))?;
+        let cannot = |error: &dyn std::fmt::Display| {
+            failed(format!("cannot write {}: {error}", path.display()))
+        };
+        store
+            .create_file(PAGE, true)
+            .map_err(|error| cannot(&error))?
+            .write_all(page.as_bytes())
+            .map_err(|error| cannot(&error))?;
         path.into_os_string()
     } else {
         link.into()
@@ -195,15 +198,10 @@ fn open(link: &str, store: &Store, secret: bool) -> Result<(), Failure> {
 
 /// A file in the store that is gone when nobody has it open any more.
 fn unnamed(store: &Store) -> Result<File, String> {
-    let path = store.dir().join(format!(".said-{:016x}", entropy()));
-    let file = OpenOptions::new()
-        .create_new(true)
-        .read(true)
-        .append(true)
-        .mode(0o600)
-        .open(&path);
-    let file = file.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    let _ = std::fs::remove_file(&path);
+    let name = format!(".said-{:016x}", entropy());
+    let file = store.create_file(&name, false);
+    let file = file.map_err(|error| error.to_string())?;
+    let _ = store.remove_file(&name);
     Ok(file)
 }
 

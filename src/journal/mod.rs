@@ -30,7 +30,7 @@ pub(crate) use error::JournalError;
 pub(crate) use file::Journal;
 pub(crate) use layer::{Param, UndoKind, text};
 pub(crate) use peers::{BOOT, named};
-pub(crate) use undo::{UndoReport, undo_all, undo_entries};
+pub(crate) use undo::{UndoReport, check_all, undo_all, undo_entries};
 
 #[cfg(test)]
 mod tests;
