@@ -117,7 +117,7 @@ pub(crate) struct OwnDir {
     path: PathBuf,
 }
 
-/// Whose links are followed, and whose directories are walked through, on the way to a directory.
+/// Which links are followed, and which directories are walked through, on the way to a directory.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Way {
     /// Through any directory; for root, links only of its own.
@@ -143,7 +143,7 @@ impl OwnDir {
         Self::walk(path, Way::OwnDirectories, true)?.checked(is_strict())
     }
 
-    /// Opens the directory that a path lies in, whoever owns it; the name of the path in it.
+    /// Opens the directory that a path lies in, whichever user's it is; the name of the path in it.
     ///
     /// # Errors
     /// It is not there, or for root: it is reached through a link of another user's.
@@ -163,6 +163,7 @@ impl OwnDir {
         while let Some(name) = names.pop_front() {
             let at = here.path.join(&name);
             let found = match here.handle_of(&name) {
+                // A link that leads nowhere was opened above: only a name that is free is made.
                 Err(error) if make && error.is_missing() => {
                     here.make(&name)?;
                     here.handle_of(&name)?
@@ -179,6 +180,7 @@ impl OwnDir {
                     let target = rustix::fs::readlinkat(&found, "", Vec::new())
                         .map_err(|error| OwnError::system("read the link", &at, error))?;
                     let target = PathBuf::from(OsStr::from_bytes(target.as_bytes()));
+                    // Each name of the target is looked at like those of the path itself.
                     if target.is_absolute() {
                         here = Self::root()?;
                     }
@@ -187,6 +189,7 @@ impl OwnDir {
                 }
                 FileType::Directory => {
                     let last = names.is_empty();
+                    // The last one is checked by who asked: it may only have to be readable.
                     if way == Way::OwnDirectories && is_strict() && !last {
                         check_above(&about, &at)?;
                     }
@@ -225,6 +228,7 @@ impl OwnDir {
     /// The same directory with a handle that lists and syncs.
     fn readable(self) -> Result<Self, OwnError> {
         let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // Not by its path, which may lead elsewhere by now.
         let handle = rustix::fs::openat(&self.handle, ".", flags, Mode::empty())
             .map_err(|error| OwnError::system("open", &self.path, error))?;
         Ok(Self { handle, ..self })
@@ -300,6 +304,7 @@ impl OwnDir {
     fn path_of(&self, name: &OsStr) -> Result<PathBuf, OwnError> {
         let path = self.path.join(name);
         match Path::new(name).components().collect::<Vec<_>>()[..] {
+            // `a/.` has one component too, and is another text.
             [Component::Normal(one)] if one == name => Ok(path),
             _ => Err(OwnError::system("open", &path, Errno::INVAL)),
         }
@@ -323,6 +328,7 @@ impl OwnDir {
         let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let handle = rustix::fs::openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)
             .map_err(|error| self.not_opened(name.as_ref(), &path, error))?;
+        // Of what is open, not of the name: between the two, another file could take its place.
         let about = stat(&handle, &path)?;
         if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
             return Err(OwnError::NoFile { path });
@@ -455,6 +461,7 @@ impl OwnDir {
             Err(error) => return Err(self.not_opened(name, &path, error)),
         };
         let device = stat(&root, &path)?.st_dev;
+        // The name may be another directory's when it is removed: that one has to be empty, too.
         empty(root.as_fd(), device, DEPTH_MAX).map_err(failed)?;
         self.remove_dir(name)
     }
@@ -545,6 +552,7 @@ fn empty(directory: BorrowedFd<'_>, device: u64, depth_left: u32) -> io::Result<
             rustix::fs::unlinkat(directory, &name, AtFlags::empty())?;
             continue;
         }
+        // A mount, which is not the program's own to empty.
         if found.st_dev != device {
             return Err(io::Error::other(format!(
                 "{} lies on another file system",

@@ -1,6 +1,7 @@
 //! The file of a journal: locked while its run lives, on the disk before anything is created.
 
 use super::bytes;
+use super::check::{accepts, new_place};
 use super::entry::{Entry, EntryId, Undo};
 use super::error::{FORMAT, JournalError};
 use super::proof::{Proof, is_mark};
@@ -143,14 +144,14 @@ impl Journal {
     /// the run: then nothing may be created.
     pub(crate) fn will(&self, group: &str, undo: Undo) -> Result<EntryId, JournalError> {
         let mut state = self.state.lock();
-        if let Some(place) = state.proof.new_place(&undo) {
+        if let Some(place) = new_place(&state.proof, &undo) {
             let line = JournalLine::Place {
                 place: place.clone(),
             };
             state.append(&line, Durable::No)?;
             state.proof.add_place(place);
         }
-        if !state.proof.accepts(&undo, None) {
+        if !accepts(&state.proof, &undo, None) {
             return Err(JournalError::Foreign(undo.to_string()));
         }
         let entry = Entry {

@@ -14,6 +14,7 @@
 
 mod busy;
 mod bytes;
+mod check;
 mod devices;
 mod entry;
 mod error;

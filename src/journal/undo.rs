@@ -3,6 +3,7 @@
 //! Nothing is forced: no lazy unmount, no detaching of what is in use. What cannot be undone stays
 //! in the journal with everything older of its group, and the report says who is in the way.
 
+use super::check::accepts;
 use super::entry::{Entry, EntryId, GROUND, Undo};
 use super::error::JournalError;
 use super::file::Journal;
@@ -46,7 +47,7 @@ pub(crate) fn check_all(journal: &Journal, kinds: &[&UndoKind]) -> Result<Vec<Un
 
 fn check(entries: &[Entry], proof: &Proof, kinds: &[&UndoKind]) -> Result<(), JournalError> {
     let mut entries = entries.iter();
-    match entries.find(|entry| !proof.accepts(&entry.undo, Some(kinds))) {
+    match entries.find(|entry| !accepts(proof, &entry.undo, Some(kinds))) {
         Some(entry) => Err(JournalError::Foreign(entry.undo.to_string())),
         None => Ok(()),
     }

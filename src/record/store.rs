@@ -145,6 +145,11 @@ impl Store {
         Log::create(&self.all()?, head, clock)
     }
 
+    /// Whether the log of a run (by its whole id) is there.
+    pub(crate) fn has_log(&self, run: &str) -> bool {
+        self.own(run).is_ok_and(|dir| dir.has(LOG))
+    }
+
     /// Goes on with a run (by its whole id). The number says how many bytes of a torn last line
     /// were moved aside.
     ///
