@@ -40,8 +40,12 @@ pub(crate) enum Event {
     RoundStarted {
         /// From 1.
         round: u32,
-        /// Configurations by index, in the order they are tried.
+        /// Configurations by index, in the order they are tried; of several orders, the first.
         order: Vec<usize>,
+        /// Where a round goes workload by workload: the order of the configurations in each
+        /// workload. Empty: each configuration goes through all workloads in its turn.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        orders: Vec<Vec<usize>>,
     },
     /// A stack was set up.
     StackSetUp {

@@ -183,7 +183,7 @@ impl SettingDoc {
     ///
     /// # Errors
     /// The documented default is not of the setting's kind.
-    fn default_setting(&self, span: &Span) -> Result<Option<Setting>, Refusal> {
+    fn default_setting(&self, span: &Span) -> Result<Option<GivenSetting>, Refusal> {
         let Fallback::Value(text) = self.fallback else {
             return Ok(None);
         };
@@ -196,7 +196,7 @@ impl SettingDoc {
             }),
             _ => None,
         };
-        let setting = Setting {
+        let setting = GivenSetting {
             name: self.name.to_owned(),
             // The other kinds are written as text; `fits` then refuses what is none of them.
             value: value.unwrap_or_else(|| Value::Text(text.to_owned())),
@@ -232,7 +232,7 @@ impl SettingDoc {
 
 /// One setting as written.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Setting {
+pub(crate) struct GivenSetting {
     /// The word.
     pub(crate) name: String,
     /// Its value.
@@ -251,7 +251,7 @@ pub(crate) struct Settings {
     /// Where the table stands.
     pub(crate) span: Span,
     /// As written, in order.
-    pub(crate) settings: Vec<Setting>,
+    pub(crate) settings: Vec<GivenSetting>,
     /// What the owner documents: the getters take the defaults from here.
     pub(crate) docs: &'static [SettingDoc],
 }
@@ -378,7 +378,7 @@ impl Settings {
     }
 
     /// The setting as the study gives it, or as it is documented.
-    fn or_default(&self, key: SettingKey<'_>) -> Result<Cow<'_, Setting>, Refusal> {
+    fn or_default(&self, key: SettingKey<'_>) -> Result<Cow<'_, GivenSetting>, Refusal> {
         if let Some(setting) = self.find(key.name) {
             return Ok(Cow::Borrowed(setting));
         }
@@ -411,7 +411,7 @@ impl Settings {
         self.find(name).map_or(&self.span, |setting| &setting.span)
     }
 
-    fn find(&self, name: &str) -> Option<&Setting> {
+    fn find(&self, name: &str) -> Option<&GivenSetting> {
         self.settings.iter().find(|setting| setting.name == name)
     }
 }
@@ -457,7 +457,7 @@ pub(crate) fn nearest<'a>(
     candidates: impl IntoIterator<Item = &'a str>,
 ) -> Option<&'a str> {
     let plain = |text: &str| text.to_lowercase().replace(['_', ' '], "-");
-    // Comparing costs the product of the lengths, and nobody misspells a word of this length.
+    // Comparing costs the product of the lengths, and a word of this length is no misspelt name.
     if word.len() > WORD_MAX {
         return None;
     }
@@ -518,7 +518,7 @@ pub(crate) fn unknown_word<'a>(
     Refusal::at(span, message, help)
 }
 
-fn fits(setting: &Setting, kind: Kind) -> Result<(), Refusal> {
+fn fits(setting: &GivenSetting, kind: Kind) -> Result<(), Refusal> {
     match kind {
         Kind::Bytes => as_bytes(setting).map(drop),
         Kind::Count => as_count(setting).map(drop),
@@ -564,7 +564,7 @@ pub(crate) fn example(kind: Kind) -> String {
     }
 }
 
-fn wrong_kind(setting: &Setting, takes: &str, kind: Kind) -> Refusal {
+fn wrong_kind(setting: &GivenSetting, takes: &str, kind: Kind) -> Refusal {
     Refusal::at(
         &setting.span,
         format!(
@@ -577,7 +577,7 @@ fn wrong_kind(setting: &Setting, takes: &str, kind: Kind) -> Refusal {
 }
 
 /// A sentence of `unit`: what follows ": write" is the advice.
-fn wrong_unit(setting: &Setting, sentence: &str) -> Refusal {
+fn wrong_unit(setting: &GivenSetting, sentence: &str) -> Refusal {
     let (message, help) = match sentence.split_once(": write ") {
         Some((message, advice)) => (message, format!("write {advice}")),
         None => (sentence, String::new()),
@@ -585,7 +585,7 @@ fn wrong_unit(setting: &Setting, sentence: &str) -> Refusal {
     Refusal::at(&setting.span, format!("{}: {message}", setting.name), help)
 }
 
-fn as_bytes(setting: &Setting) -> Result<u64, Refusal> {
+fn as_bytes(setting: &GivenSetting) -> Result<u64, Refusal> {
     match &setting.value {
         Value::Text(text) => {
             crate::unit::parse_bytes(text).map_err(|sentence| wrong_unit(setting, &sentence))
@@ -595,14 +595,14 @@ fn as_bytes(setting: &Setting) -> Result<u64, Refusal> {
     }
 }
 
-fn as_count(setting: &Setting) -> Result<u64, Refusal> {
+fn as_count(setting: &GivenSetting) -> Result<u64, Refusal> {
     match &setting.value {
         Value::Integer(number) => u64::try_from(*number).map_err(|_| negative(setting)),
         _ => Err(wrong_kind(setting, "a whole number", Kind::Count)),
     }
 }
 
-fn as_number(setting: &Setting) -> Result<f64, Refusal> {
+fn as_number(setting: &GivenSetting) -> Result<f64, Refusal> {
     let number = match &setting.value {
         Value::Integer(number) => *number as f64,
         Value::Float(number) => *number,
@@ -611,7 +611,7 @@ fn as_number(setting: &Setting) -> Result<f64, Refusal> {
     finite(setting, number)
 }
 
-fn as_share(setting: &Setting) -> Result<f64, Refusal> {
+fn as_share(setting: &GivenSetting) -> Result<f64, Refusal> {
     let share = match &setting.value {
         Value::Text(text) => {
             crate::unit::parse_share(text).map_err(|sentence| wrong_unit(setting, &sentence))?
@@ -633,7 +633,7 @@ fn as_share(setting: &Setting) -> Result<f64, Refusal> {
     Ok(share)
 }
 
-fn as_time_ns(setting: &Setting) -> Result<u64, Refusal> {
+fn as_time_ns(setting: &GivenSetting) -> Result<u64, Refusal> {
     match &setting.value {
         Value::Text(text) => {
             crate::unit::parse_time_ns(text).map_err(|sentence| wrong_unit(setting, &sentence))
@@ -642,7 +642,7 @@ fn as_time_ns(setting: &Setting) -> Result<u64, Refusal> {
     }
 }
 
-fn as_flag(setting: &Setting) -> Result<bool, Refusal> {
+fn as_flag(setting: &GivenSetting) -> Result<bool, Refusal> {
     match &setting.value {
         Value::Flag(flag) => Ok(*flag),
         _ => Err(wrong_kind(setting, "true or false", Kind::Flag)),
@@ -650,7 +650,7 @@ fn as_flag(setting: &Setting) -> Result<bool, Refusal> {
 }
 
 /// A whole number is taken as the text it is written with: `raid = 5`, or a factor's level.
-fn as_text(setting: &Setting) -> Result<String, Refusal> {
+fn as_text(setting: &GivenSetting) -> Result<String, Refusal> {
     match &setting.value {
         Value::Text(text) => Ok(text.clone()),
         Value::Integer(number) => Ok(number.to_string()),
@@ -658,7 +658,7 @@ fn as_text(setting: &Setting) -> Result<String, Refusal> {
     }
 }
 
-fn as_texts(setting: &Setting) -> Result<Vec<String>, Refusal> {
+fn as_texts(setting: &GivenSetting) -> Result<Vec<String>, Refusal> {
     let Value::List(values) = &setting.value else {
         return as_text(setting)
             .map(|text| vec![text])
@@ -682,7 +682,7 @@ fn as_texts(setting: &Setting) -> Result<Vec<String>, Refusal> {
         .collect()
 }
 
-fn as_weights(setting: &Setting) -> Result<Vec<(u64, u32)>, Refusal> {
+fn as_weights(setting: &GivenSetting) -> Result<Vec<(u64, u32)>, Refusal> {
     match &setting.value {
         Value::Text(text) => {
             crate::unit::parse_weights(text).map_err(|sentence| wrong_unit(setting, &sentence))
@@ -691,7 +691,7 @@ fn as_weights(setting: &Setting) -> Result<Vec<(u64, u32)>, Refusal> {
     }
 }
 
-fn negative(setting: &Setting) -> Refusal {
+fn negative(setting: &GivenSetting) -> Refusal {
     Refusal::at(
         &setting.span,
         format!("{} cannot be negative", setting.name),
@@ -699,7 +699,7 @@ fn negative(setting: &Setting) -> Refusal {
     )
 }
 
-fn finite(setting: &Setting, number: f64) -> Result<f64, Refusal> {
+fn finite(setting: &GivenSetting, number: f64) -> Result<f64, Refusal> {
     if number < 0.0 {
         return Err(negative(setting));
     }
@@ -734,7 +734,7 @@ mod tests {
         settings.docs = OWN;
         assert_eq!(settings.bytes(SHARED), Ok(1 << 20));
         assert_eq!(settings.optional_bytes("block-size"), Ok(None));
-        settings.settings.push(Setting {
+        settings.settings.push(GivenSetting {
             name: "block-size".to_owned(),
             value: Value::Integer(512),
             span: 0..0,

@@ -92,7 +92,7 @@ impl Audit {
     }
 }
 
-/// A few megabytes on a machine of many, and nobody empties the caches.
+/// A few megabytes on a machine of many, and the caches are not dropped.
 fn data_that_fits_into_memory_is_read_from_the_page_cache_at_the_pace_of_a_processor() {
     needs::root_and_loop_devices();
     let _alone = alone();
@@ -103,7 +103,7 @@ fn data_that_fits_into_memory_is_read_from_the_page_cache_at_the_pace_of_a_proce
         "[trial]\ndrop-caches = false\nremount = false\n",
     );
     let audit = Audit::run(&ground, &study);
-    // Somebody else on this machine may drop caches meanwhile: not all of it need be in memory.
+    // Another process of this machine may drop caches meanwhile: not all of it need be in memory.
     let words = "of the bytes read came from the page cache, not from storage";
     audit.says("page cache", "note", words);
     assert!(audit.figure("page cache", "that came from memory") > 0.5);

@@ -47,7 +47,7 @@ fn names(folder: &str) -> BTreeSet<String> {
         .collect()
 }
 
-/// A check nobody fuzzes, or a target without a corpus, would be a promise nobody keeps.
+/// A check that is not fuzzed, or a target without a corpus, would promise what is not tested.
 #[test]
 fn every_check_has_a_target_and_a_corpus() {
     let checks: BTreeSet<String> = ALL.iter().map(|(name, _)| (*name).to_owned()).collect();

@@ -211,7 +211,7 @@ fn a_job_based_on_time_uses_all_of_it() {
     assert!(read["total_ios"].as_u64().unwrap() > 16, "{}", run.out);
 }
 
-/// What would harm somebody's data is refused, and nothing is touched.
+/// What would harm existing data is refused, and nothing is touched.
 fn what_only_is_read_is_never_written_to() {
     let ground = Ground::new();
     let file = ground.write("mine", "x".repeat(8192));

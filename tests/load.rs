@@ -259,9 +259,9 @@ fn a_mounted_device_is_read_without_harm() {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the program has to run as somebody else"
+    reason = "the program has to run as another user"
 )]
-fn nobody_reads_what_is_readable_and_has_no_home() {
+fn a_user_without_a_home_reads_what_is_readable() {
     use std::os::unix::fs::PermissionsExt;
     needs::root_and_loop_devices();
     let ground = Ground::new();
@@ -269,7 +269,7 @@ fn nobody_reads_what_is_readable_and_has_no_home() {
     fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = ground.path().join("stackrace");
     fs::copy(env!("CARGO_BIN_EXE_stackrace"), &program).unwrap();
-    let nobody = |place: &str| {
+    let as_user = |place: &str| {
         let output = std::process::Command::new("setpriv")
             .args(["--reuid=65534", "--regid=65534", "--clear-groups"])
             .arg(&program)
@@ -278,16 +278,16 @@ fn nobody_reads_what_is_readable_and_has_no_home() {
             .output();
         Said::of(&output.unwrap())
     };
-    let said = nobody(&path);
+    let said = as_user(&path);
     said.ended(0);
     let object: Value = serde_json::from_str(&said.out).unwrap();
     assert_eq!(counts(&object["phases"][0]), [("read", 16, 64 << 10)]);
-    nobody(ground.path().to_str().unwrap())
+    as_user(ground.path().to_str().unwrap())
         .ended(3)
         .err_has("Permission denied")
         .err_has("nothing was changed");
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
-    nobody(&path).ended(3).err_has("Permission denied");
+    as_user(&path).ended(3).err_has("Permission denied");
 }
 
 /// Starts a load that would take an hour and waits until its data are laid out and it runs.
@@ -568,7 +568,7 @@ fn main() -> ExitCode {
         what_is_verified_is_read_back,
         a_block_device_is_only_read,
         a_mounted_device_is_read_without_harm,
-        nobody_reads_what_is_readable_and_has_no_home,
+        a_user_without_a_home_reads_what_is_readable,
         an_interrupt_shows_what_was_measured_and_leaves_nothing,
         clean_removes_what_a_killed_load_left,
         a_phase_that_fails_is_shown_with_its_error,

@@ -70,7 +70,7 @@ fn same(ground: &Ground, configuration: &str) {
     assert_eq!(ground.left(), [""; 0]);
 }
 
-/// Numbers that follow from a seed, for configurations nobody chose.
+/// Numbers that follow from a seed, for arbitrary configurations.
 struct Numbers(u64);
 
 impl Numbers {

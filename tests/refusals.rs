@@ -343,20 +343,20 @@ fn directories_that_cannot_take_the_data_are_refused() {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the program has to run as somebody else"
+    reason = "the program has to run as another user"
 )]
 fn a_directory_one_may_not_write_to_is_refused() {
     use std::os::unix::fs::{PermissionsExt, chown};
-    const NOBODY: u32 = 65534;
+    const OTHER_USER: u32 = 65534;
     needs::root_and_loop_devices();
     let ground = Ground::new();
     let (ours, theirs) = (
         ground.make_dir("ours"),
         Mounted::ext4(&ground, "theirs", 128),
     );
-    chown(&theirs.path, Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(&theirs.path, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     let store = ground.make_dir("store");
-    chown(&store, Some(NOBODY), Some(NOBODY)).unwrap();
+    chown(&store, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = ground.path().join("stackrace");
     // By another process: what a test beside this one starts must not hold it open for writing.

@@ -321,8 +321,8 @@ fn a_machine_that_is_not_reached_is_named_with_the_words_of_ssh() {
         Said::of(&command.args(["--ssh", ssh]).output().unwrap())
     };
     let known = ssh(&ground, "key");
-    let nobody = format!("root@127.0.0.1:{}", free_port());
-    plan(&nobody, &known)
+    let closed = format!("root@127.0.0.1:{}", free_port());
+    plan(&closed, &known)
         .ended(4)
         .err_has("Connection refused")
         .err_has("see that sshd runs there");

@@ -656,11 +656,11 @@ fn two_directories_are_compared_by_root() {
 
 #[expect(
     clippy::disallowed_methods,
-    reason = "the program has to run as somebody else"
+    reason = "the program has to run as another user"
 )]
 fn two_directories_are_compared_without_root() {
     use std::os::unix::fs::{PermissionsExt, chown};
-    const NOBODY: u32 = 65534;
+    const OTHER_USER: u32 = 65534;
     needs::root_and_loop_devices();
     let ground = Ground::new();
     let sides = [
@@ -669,7 +669,7 @@ fn two_directories_are_compared_without_root() {
     ];
     let store = ground.make_dir("store");
     for dir in [&sides[0].path, &sides[1].path, &store] {
-        chown(dir, Some(NOBODY), Some(NOBODY)).unwrap();
+        chown(dir, Some(OTHER_USER), Some(OTHER_USER)).unwrap();
     }
     // Neither the ground nor where the program was built need be open to everybody.
     fs::set_permissions(ground.path(), fs::Permissions::from_mode(0o755)).unwrap();

@@ -73,7 +73,7 @@ class Places:
 
     @staticmethod
     def warm(path):
-        """All of a file in the page cache, whoever dropped it since the last round."""
+        """All of a file in the page cache, also where it was dropped since the last round."""
         with open(path, "rb", buffering=0) as file:
             while file.read(MIB):
                 pass

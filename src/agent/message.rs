@@ -132,7 +132,7 @@ pub(crate) enum TurnRequest {
     Close,
 }
 
-/// The trials of one configuration in one round that have no result yet.
+/// Trials of one configuration in one round that have no result yet: all of them, or one workload.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Turn {
     /// From 1.
@@ -143,6 +143,8 @@ pub(crate) struct Turn {
     pub(crate) configuration: usize,
     /// Workloads by index that have no complete trial in this round yet.
     pub(crate) missing: Vec<usize>,
+    /// Whether the stack stays up afterwards, for another turn.
+    pub(crate) keep: bool,
 }
 
 /// What a worker says of its turns.

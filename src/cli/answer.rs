@@ -1,6 +1,6 @@
 //! The answer at the end of a run: the verdict, where it is kept, and the exit code.
 
-use super::args::Output;
+use super::args::OutputArgs;
 use super::failure::{self, Failure};
 use super::report::write;
 use super::setting::Setting;
@@ -19,7 +19,7 @@ const ANSWER_LINES: usize = 20;
 pub(super) fn finish(
     setting: &Setting,
     run: FinishedRun,
-    output: &Output,
+    output: &OutputArgs,
     decide: bool,
 ) -> Result<u8, Failure> {
     let id = run.ledger.lock().record().head.run.clone();
@@ -45,7 +45,7 @@ pub(super) fn finish(
 pub(super) fn show(
     setting: &Setting,
     run: &FinishedRun,
-    output: &Output,
+    output: &OutputArgs,
     lines_max: Option<usize>,
 ) -> Result<(), Failure> {
     let ledger = run.ledger.lock();
@@ -63,7 +63,7 @@ pub(super) fn show(
         };
         let options = report::ReportOptions {
             lines_max,
-            colour: setting.colour,
+            screen: setting.screen,
             next,
             ..report::ReportOptions::default()
         };

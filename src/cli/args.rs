@@ -44,7 +44,7 @@ pub(super) struct Arguments {
     #[command(flatten)]
     pub(super) common: Common,
     #[command(subcommand)]
-    pub(super) verb: Verb,
+    pub(super) verb: CliVerb,
 }
 
 impl Arguments {
@@ -70,7 +70,7 @@ pub(super) enum Colour {
 
 /// What to do.
 #[derive(Debug, Subcommand)]
-pub(super) enum Verb {
+pub(super) enum CliVerb {
     /// Compare existing directories, now, without root or a study file
     Compare(Compare),
     /// Disposable virtual machines with real kernels, ZFS, DRBD, GFS2 and emulated disks
@@ -80,11 +80,11 @@ pub(super) enum Verb {
     /// Run a study: a TOML file, or one that ships (see `stackrace show studies`)
     Run(Run),
     /// Show what a study would do: configurations, commands, bytes, disk, time. Touches nothing
-    Plan(Plan),
+    Plan(PlanArgs),
     /// Go on with a run that was interrupted, killed, or ended by a crash
     Resume(Resume),
     /// Show a run: verdict, tables, plots
-    Report(Report),
+    Report(ReportArgs),
     /// Ask stored results anything: another comparison, metric, workload, margin; marked as chosen
     /// after the run
     Verdict(Ask),
@@ -105,7 +105,7 @@ pub(super) enum Verb {
     /// Remove everything a crashed or killed run left behind (mounts, loop devices, files)
     Clean(Clean),
     /// Explain the words of a study (layers, workloads, profiles, purposes, studies, reports,
-    /// schema, video-formats), or measure the engine on this machine
+    /// schema, video-formats, drives), or measure the engine on this machine
     Show(Show),
     /// Rebuild the SQLite index from the logs
     Reindex,
@@ -215,7 +215,7 @@ pub(super) struct Compare {
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: OutputArgs,
 }
 
 /// `stackrace load`.
@@ -262,7 +262,7 @@ pub(super) struct Deciding {
 
 /// Where reports go besides the terminal.
 #[derive(Debug, Args)]
-pub(super) struct Output {
+pub(super) struct OutputArgs {
     /// Write a self-contained HTML report here
     #[arg(long, value_name = "FILE")]
     pub(super) html: Option<PathBuf>,
@@ -297,12 +297,12 @@ pub(super) struct Run {
     #[command(flatten)]
     pub(super) deciding: Deciding,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: OutputArgs,
 }
 
 /// `stackrace plan`.
 #[derive(Debug, Args)]
-pub(super) struct Plan {
+pub(super) struct PlanArgs {
     /// The study's file, or the name of one that ships
     pub(super) study: String,
     /// At full size, where the study has a size for any machine and a full one
@@ -336,12 +336,12 @@ pub(super) struct Resume {
     #[command(flatten)]
     pub(super) reach: Reach,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: OutputArgs,
 }
 
 /// `stackrace report`.
 #[derive(Debug, Args)]
-pub(super) struct Report {
+pub(super) struct ReportArgs {
     /// The run: its id, the beginning of it, or `last`
     #[arg(default_value = "last")]
     pub(super) run: String,
@@ -409,7 +409,7 @@ pub(super) struct Import {
     #[arg(long = "as", value_name = "TOOL")]
     pub(super) tool: Option<String>,
     #[command(flatten)]
-    pub(super) output: Output,
+    pub(super) output: OutputArgs,
 }
 
 /// `stackrace diff`.
@@ -548,7 +548,7 @@ pub(super) struct Clean {
 /// `stackrace show`.
 #[derive(Debug, Args)]
 pub(super) struct Show {
-    /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, engine
+    /// layers, workloads, profiles, purposes, studies, reports, schema, video-formats, drives, engine
     pub(super) what: String,
     /// One of them, whole
     pub(super) name: Option<String>,

@@ -20,7 +20,7 @@ pub(super) fn exec(setting: &Setting, verb: Diff) -> Result<u8, Failure> {
             serde_json::to_value(&difference).unwrap_or_default()
         )
     } else {
-        report::diff(&difference, setting.colour)
+        report::diff(&difference, setting.screen)
     });
     Ok(0)
 }

@@ -43,7 +43,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         } else {
             "terminal"
         };
-        let mut page = report::gate(&gate, form, setting.colour);
+        let mut page = report::gate(&gate, form, setting.screen);
         if setting.quiet && !verb.markdown {
             // The first paragraph is the answer.
             let end = page.windows(2).position(|two| two == b"\n\n");

@@ -4,23 +4,19 @@
 //! rounds, its record and its looks, is here, so that whatever becomes of a guest, what was measured
 //! until then is on this machine's disk.
 
-mod images;
-
-pub(super) use images::of as images_of;
-
-use std::sync::Arc;
-
 use super::afp;
 use super::args::{LabShell, LabVerb};
 use super::failure::Failure;
+use super::images;
 use super::setting::Setting;
 use super::terminal::{error, print};
 use crate::agent::worker;
-use crate::host::{LabDisk, Output, local::LocalHost};
+use crate::host::{LabDisk, Output};
 use crate::lab::LabError;
 use crate::lab::description::Description;
 use crate::lab::fault;
 use crate::lab::machine::LabMachine;
+use crate::session::Observer;
 use crate::session::lab_run::{in_the_lab, memory, unable, up};
 use crate::session::worker::StudyWorker;
 use crate::unit;
@@ -40,16 +36,6 @@ pub(super) fn exec(setting: &Setting, verb: LabVerb) -> Result<u8, Failure> {
     }
 }
 
-fn quiet_host() -> LocalHost {
-    LocalHost::new(Arc::new(|_| ()))
-}
-
-fn tell(setting: &Setting, text: &str) {
-    if !setting.quiet {
-        error(&format!("{text}\n"));
-    }
-}
-
 fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
     let interactive = verb.command.is_empty();
     let description = Description {
@@ -59,7 +45,7 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
         shell_on: interactive.then_some(1),
         ..Description::default()
     };
-    let images = [images_of(&verb.system)?];
+    let images = [images::of(&verb.system)?];
     in_the_lab(&setting.session, &images, |sites, accelerator| {
         let site = &sites[0];
         let machine = LabMachine::start(site, &description, accelerator).map_err(unable)?;
@@ -76,7 +62,7 @@ fn shell(setting: &Setting, verb: &LabShell) -> Result<u8, Failure> {
             let ended = open(&mut || machine.wait(1).map(|()| Output::default()))?;
             return ended.map(|_| 0).map_err(unable);
         }
-        tell(setting, &up(&machine));
+        setting.remark(&up(&machine));
         let node = machine.node(1).map_err(unable)?;
         let output = open(&mut || node.exec(&verb.command))?.map_err(unable)?;
         print(&output.stdout);

@@ -16,7 +16,7 @@ pub(super) fn exec(setting: &Setting, verb: &Published) -> Result<u8, Failure> {
             if !report::PUBLISHED_FORMS.contains(&verb.format.as_str()) {
                 return Err(unknown("form", &verb.format, &report::PUBLISHED_FORMS));
             }
-            let bytes = report::published(card, &verb.format, setting.colour)
+            let bytes = report::published(card, &verb.format, setting.screen)
                 .map_err(|why| Failure::internal(format!("the data of {name}: {why}")))?;
             String::from_utf8_lossy(&bytes).into_owned()
         }

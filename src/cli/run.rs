@@ -1,9 +1,9 @@
 //! `stackrace run` and `stackrace resume`: a study from its first command to its verdict.
 
 use super::answer;
-use super::args::{Deciding, Output, Resume, Run};
+use super::args::{Deciding, OutputArgs, Resume, Run};
 use super::failure::Failure;
-use super::lab::images_of;
+use super::images;
 use super::output;
 use super::setting::Setting;
 use super::words::share;
@@ -25,7 +25,7 @@ pub(super) fn exec(setting: &Setting, verb: Run) -> Result<u8, Failure> {
     study_file::check_wipe(&study, &verb.wipe)?;
     let finished = if verb.lab {
         let system = verb.systems.first();
-        lab_run::run(session, &study, setting, &images_of, system, &verb.memory)?
+        lab_run::run(session, &study, setting, &images::of, system, &verb.memory)?
     } else if let Some(there) = machines::asked_for(&study, &verb.there.options())? {
         let store = session.open_store()?;
         machines::run(session, &study, &store, None, &there, &verb.wipe, setting)?
@@ -70,7 +70,7 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         .map_err(|error| Failure::usage(format!("--html: {error}")))?;
     let ssh = verb.reach.options();
     let finished = if lab_run::made(&stopped.record) {
-        lab_run::resume(session, &study, &store, stopped, setting, &images_of)?
+        lab_run::resume(session, &study, &store, stopped, setting, &images::of)?
     } else if let Some(there) = machines::on_record(&study, &stopped.record, &ssh)? {
         stopped.enter_directory()?;
         let (stopped, wipe) = (Some(stopped), &verb.wipe);
@@ -79,5 +79,5 @@ pub(super) fn resume(setting: &Setting, verb: Resume) -> Result<u8, Failure> {
         stopped.enter_directory()?;
         stopped.resume(session, &study, &store, &verb.wipe, setting)?
     };
-    answer::finish(setting, finished, &Output { html }, false)
+    answer::finish(setting, finished, &OutputArgs { html }, false)
 }

@@ -7,6 +7,8 @@ use super::failure::Failure;
 use super::interrupt::catch_interrupt;
 use super::progress::Progress;
 use super::terminal::error;
+use super::variable::variable;
+use crate::report::Screen;
 use crate::run::{Interrupt, Watcher};
 use crate::session::{Context, Observer, WatchedRun};
 
@@ -16,8 +18,8 @@ pub(super) struct Setting {
     pub(super) session: Context,
     /// Only the verdict is shown.
     pub(super) quiet: bool,
-    /// Colours are used.
-    pub(super) colour: bool,
+    /// What standard output is like.
+    pub(super) screen: Screen,
 }
 
 impl Observer for Setting {
@@ -39,17 +41,8 @@ impl Observer for Setting {
     }
 
     fn watch(&self, run: WatchedRun) -> Box<dyn Watcher> {
-        Box::new(Progress::new(run, self.quiet, self.colour))
+        Box::new(Progress::new(run, self.quiet, self.screen.colour))
     }
-}
-
-/// A variable of the environment.
-#[expect(
-    clippy::disallowed_methods,
-    reason = "this is the room that reads the environment"
-)]
-pub(super) fn variable(name: &str) -> Option<std::ffi::OsString> {
-    std::env::var_os(name)
 }
 
 /// Where runs are kept unless the command line says so.

@@ -6,6 +6,7 @@ use stackrace_engine::tree;
 use stackrace_engine::tree::profile::{self, Profile, Scales};
 
 use super::args::Show;
+use super::drives;
 use super::failure::Failure;
 use super::terminal::print;
 use super::words::unknown;
@@ -18,7 +19,7 @@ use crate::tools;
 use crate::unit;
 use crate::video;
 
-const WHAT: [&str; 9] = [
+const WHAT: [&str; 10] = [
     "layers",
     "workloads",
     "profiles",
@@ -27,6 +28,7 @@ const WHAT: [&str; 9] = [
     "reports",
     "schema",
     "video-formats",
+    "drives",
     "engine",
 ];
 
@@ -58,6 +60,7 @@ pub(super) fn exec(verb: Show) -> Result<u8, Failure> {
             "Rate that each format needs, in MiB/s (ProRes in the first column):\n\n{}",
             video::text(None)
         ),
+        "drives" | "drive" => drives::text(name)?,
         "engine" => super::engine::render(verb.json),
         other => return Err(unknown("thing to show", other, &WHAT)),
     };

@@ -35,7 +35,7 @@ pub(super) fn exec(setting: &Setting, verb: Ask) -> Result<u8, Failure> {
     print(&if verb.json {
         format!("{:#}\n", serde_json::to_value(&answers).unwrap_or_default())
     } else {
-        report::answers(&answers, setting.colour)
+        report::answers(&answers, setting.screen)
     });
     Ok(0)
 }

@@ -1,6 +1,6 @@
 //! Tables of what is around the trials: the runs, the machine and its layers, the commands.
 
-use super::ExportTable;
+use super::table::ExportTable;
 use crate::event::{CommandRun, Event, shell};
 use crate::record::Record;
 use crate::tables::{ColumnOf, DataTable, columns};

@@ -1,6 +1,6 @@
 //! The table of verdicts: every comparison, judged now by the rules of this program.
 
-use super::ExportTable;
+use super::table::ExportTable;
 use crate::record::Record;
 use crate::tables::{ColumnOf, DataTable, columns};
 use crate::verdict::{self, Comparison, Evidence, Verdict};

@@ -1,6 +1,6 @@
 //! Tables of what went on inside trials: phases, latencies, the series over time.
 
-use super::ExportTable;
+use super::table::ExportTable;
 use super::trials::{ExportTrial, keys, of};
 use crate::event::{OperationObservation, PhaseObservation, TimingObservation};
 use crate::record::Record;

@@ -10,22 +10,12 @@
 mod around;
 mod comparisons;
 mod inside;
+mod table;
 #[cfg(test)]
 mod tests;
 mod trials;
 
-use crate::record::Record;
-use crate::tables::DataTable;
-
-/// One table.
-pub(crate) struct ExportTable {
-    /// The word it is asked for by, and the name of its file.
-    pub(crate) name: &'static str,
-    /// What a row is, one clause.
-    pub(crate) summary: &'static str,
-    /// The table over any number of runs.
-    pub(crate) of: fn(&[Record]) -> DataTable,
-}
+pub(crate) use table::ExportTable;
 
 /// Every table, alphabetical.
 pub(crate) const ALL: &[ExportTable] = &[

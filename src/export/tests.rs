@@ -1,6 +1,7 @@
 //! Every table in every form: the same cells, the columns that are documented.
 
 use super::*;
+use crate::record::Record;
 use crate::record::sample;
 use crate::tables::ColumnValues;
 

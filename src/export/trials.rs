@@ -1,6 +1,6 @@
 //! Tables of trials: what each measured, what else is known of it, its block devices.
 
-use super::ExportTable;
+use super::table::ExportTable;
 use crate::event::{ConfigurationHead, DeviceCounted, Observation, WorkloadHead};
 use crate::record::Record;
 use crate::tables::{Column, ColumnOf, ColumnValues, DataTable, columns};

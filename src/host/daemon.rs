@@ -1,11 +1,11 @@
-//! Servers of which a machine has one: whether one runs, who listens where it would, and the end of
-//! those that are ours.
+//! Servers of which a machine has one: whether one runs already, what listens at its port, and the
+//! end of those that we started.
 //!
-//! Ours bear a mark in their environment, which whatever they begin inherits. It has random digits
-//! of the stack they serve, so that no other process ever bears it: not one of another run, nor one
-//! that came to a number of ours, nor one of the same name that was begun after a restart.
+//! Ours have a mark in their environment, and their children inherit it. The mark holds random digits
+//! of the stack that they serve. So no other process has it: none of another run, none that got a
+//! process number of ours, none of the same name that was started after a reboot.
 
-use super::{local, process, reading};
+use super::{process, reading};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use std::collections::HashMap;
@@ -22,7 +22,7 @@ pub(super) fn running(program: &str) -> Option<String> {
     Some(format!("{program} (process {})", found.as_raw_nonzero()))
 }
 
-/// Who listens at a port, TCP or UDP, any address, where somebody does.
+/// The process that listens at a port, TCP or UDP, any address; none: the port is free.
 pub(super) fn listener(port: u16) -> Option<String> {
     // TCP's state of listening; and that of UDP, which knows no other.
     let tables = [("tcp", "0A"), ("tcp6", "0A"), ("udp", "07"), ("udp6", "07")];
@@ -30,7 +30,7 @@ pub(super) fn listener(port: u16) -> Option<String> {
         let text = reading::text(&Path::new("/proc/net").join(table)).ok()?;
         socket_at(&text, port, state).map(str::to_string)
     })?;
-    let holders = local::holders(Path::new(&format!("socket:[{socket}]")));
+    let holders = process::holders(Path::new(&format!("socket:[{socket}]")));
     let first = holders.into_iter().next();
     Some(first.unwrap_or_else(|| "the kernel, or a process that cannot be seen,".to_string()))
 }
@@ -128,10 +128,10 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
     use std::sync::Arc;
 
-    /// At most 15 characters; nobody else's.
+    /// At most 15 characters; no other program has this name.
     const NAME: &str = "stackrace-testd";
 
-    /// A server as far as its name goes; told to, it begins somebody who bears no mark, and says who.
+    /// A server in name only. With `two` it starts a child without the mark, and prints its number.
     const SERVER: &str = "#!/bin/sh\n\
         if [ \"$1\" = two ]; then env -i sleep 1000 & echo $!; else echo alone; fi\n\
         while :; do sleep 0.05; done\n";
@@ -175,7 +175,7 @@ mod tests {
         assert!(words.starts_with("stackrace-testd (process "), "{words}");
         assert!(words.ends_with("runs already, and a machine has one"));
         // A name alone is not enough, and neither is the mark.
-        host.end_daemon(NAME, ".stackrace-r1-t0-nobody").unwrap();
+        host.end_daemon(NAME, ".stackrace-r1-t0-another").unwrap();
         host.end_daemon("another", &mark).unwrap();
         assert!(ours.ended().is_none());
         host.end_daemon(NAME, &mark).unwrap();

@@ -1,9 +1,9 @@
 //! This machine: the only place that starts processes.
 //!
 //! Commands run with `LC_ALL=C`, no input, `/` as working directory and a process group of their
-//! own: an interrupt at the terminal reaches this program alone, which then lowers what stands with
-//! commands that nobody interrupts. Every command is handed to the sink as it ended, and carries the
-//! run it belongs to in its environment.
+//! own: an interrupt at the terminal reaches this program alone, which then tears the stacks down with
+//! commands that go on undisturbed. Every command that ended is handed to the sink. Each has the run
+//! that it belongs to in its environment.
 
 use super::{
     Filling, Host, HostError, LabDisk, MountInfo, Needs, Output, daemon, process, reading, shown,
@@ -15,7 +15,7 @@ use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
 use rustix::fs::{Mode, OFlags};
 use rustix::process::{Pid, Signal, getpid};
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::os::unix::process::{CommandExt, ExitStatusExt};
@@ -33,12 +33,6 @@ const SIGNALLED_TRIES: usize = 3;
 /// How often, and with what pause, commands of a dead program are waited for: half a minute.
 const ORPHAN_TRIES: usize = 300;
 const ORPHAN_PAUSE: Duration = Duration::from_millis(100);
-
-/// Names, in the environment of a command, the run it belongs to: `ID in session 4711`.
-pub(super) const MARK: &str = "STACKRACE_RUN";
-
-/// Most holders named in an error.
-const HOLDERS_MAX: usize = 8;
 
 /// Bytes drawn and written at a time when a file is filled.
 const FILL_BYTES: usize = 1 << 20;
@@ -78,8 +72,8 @@ impl LocalHost {
     }
 }
 
-/// The mark of a run's commands. A daemon that one of them started inherits it, but has made itself
-/// a session of its own: nobody waits for that.
+/// The mark of a run's commands. A daemon that one of them started inherits it, but has a session of
+/// its own: it is not waited for.
 fn mark(run: &str, of: Pid) -> String {
     format!("{run} in session {}", process::session(of))
 }
@@ -87,7 +81,7 @@ fn mark(run: &str, of: Pid) -> String {
 /// The command line of a command of a run that is still running, if there is one.
 fn command_of(run: &str) -> Option<String> {
     let of_run = |id: &Pid| {
-        let mark = format!("{MARK}={}", mark(run, *id));
+        let mark = format!("{}={}", process::MARK, mark(run, *id));
         let environment = process::about(*id, "environ");
         environment.split('\0').any(|variable| variable == mark)
     };
@@ -123,7 +117,7 @@ fn run_once(
         .env("LC_ALL", "C")
         // For tools that start others.
         .env("PATH", tools::path())
-        .envs(mark.map(|mark| (MARK, mark)))
+        .envs(mark.map(|mark| (process::MARK, mark)))
         .current_dir("/")
         .process_group(0)
         .stdin(Stdio::null())
@@ -312,7 +306,7 @@ impl Host for LocalHost {
     }
 
     fn holders(&self, path: &Path) -> Vec<String> {
-        holders(path)
+        process::holders(path)
     }
 
     fn outlive(&self, run: &str) -> Result<Option<String>, HostError> {
@@ -415,37 +409,6 @@ fn fill(file: &mut std::fs::File, bytes: u64, seed: u64) -> std::io::Result<()> 
         left -= now as u64;
     }
     Ok(())
-}
-
-/// Looks through every process this user may look into; a socket is a path, too (`socket:[4711]`).
-pub(super) fn holders(path: &Path) -> Vec<String> {
-    let mut found = Vec::new();
-    for process in reading::list(Path::new("/proc")).unwrap_or_default() {
-        if !process.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
-            continue;
-        }
-        let about = Path::new("/proc").join(&process);
-        let open = reading::list(&about.join("fd")).unwrap_or_default();
-        let links = open
-            .iter()
-            .map(|number| about.join("fd").join(number))
-            .chain(["cwd", "root", "exe"].map(|name| about.join(name)));
-        if links
-            .filter_map(|link| std::fs::read_link(link).ok())
-            .any(|target| target.starts_with(path))
-        {
-            let name = reading::text(&about.join("comm")).unwrap_or_default();
-            found.push(format!(
-                "{} (process {})",
-                name.trim(),
-                OsStr::display(&process)
-            ));
-            if found.len() == HOLDERS_MAX {
-                break;
-            }
-        }
-    }
-    found
 }
 
 #[cfg(test)]
@@ -563,9 +526,13 @@ mod tests {
         let file = std::fs::File::create(base.path().join("open")).unwrap();
         let path = base.path().canonicalize().unwrap();
         let me = format!("(process {})", std::process::id());
-        assert!(holders(&path).iter().any(|holder| holder.ends_with(&me)));
+        assert!(
+            process::holders(&path)
+                .iter()
+                .any(|holder| holder.ends_with(&me))
+        );
         drop(file);
-        assert!(holders(&path).is_empty());
+        assert!(process::holders(&path).is_empty());
     }
 
     #[test]

@@ -6,10 +6,13 @@
 //!
 //! Only this room starts processes.
 
+mod command;
 pub(crate) mod daemon;
+mod error;
 pub(crate) mod imagined;
 pub(crate) mod line_speed;
 pub(crate) mod local;
+mod missing;
 pub(crate) mod mountinfo;
 mod needs;
 pub(crate) mod plan;
@@ -20,27 +23,18 @@ mod tree;
 pub(crate) mod udev;
 pub(crate) mod verb;
 
+pub(crate) use command::{Output, argv, shown};
+pub(crate) use error::HostError;
+pub(crate) use missing::lacking;
 pub(crate) use mountinfo::MountInfo;
-pub(crate) use needs::lacking;
+pub(crate) use needs::{Daemon, Driver, Needs, Package};
 
 use crate::unit;
 use serde::{Deserialize, Serialize};
 use std::ffi::OsString;
-use std::fmt;
 use std::net::{IpAddr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
-
-/// What a command left behind.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct Output {
-    /// Exit status; none: ended by a signal.
-    pub(crate) status: Option<i32>,
-    /// Standard output, cut at [`local::OUTPUT_MAX`], lossy where it is not UTF-8.
-    pub(crate) stdout: String,
-    /// Standard error, cut and lossy alike.
-    pub(crate) stderr: String,
-}
 
 /// What a new file is filled with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
@@ -56,70 +50,6 @@ pub(crate) enum Filling {
         /// What the bytes follow from.
         seed: u64,
     },
-}
-
-/// What must be there before a layer can be raised.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Needs {
-    /// Rights of root.
-    pub(crate) root: bool,
-    /// Programs.
-    pub(crate) tools: &'static [&'static str],
-    /// Packages that hold those of the programs that not every Linux has.
-    pub(crate) packages: &'static [Package],
-    /// A file system the kernel must know.
-    pub(crate) file_system: Option<&'static str>,
-    /// Drivers of the kernel.
-    pub(crate) drivers: &'static [Driver],
-    /// Servers that are started: nobody may run them there already.
-    pub(crate) daemons: &'static [Daemon],
-    /// To be inside the lab.
-    pub(crate) lab: bool,
-}
-
-/// A package of the distribution (Debian's name), in the image of the lab's guests too.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Package {
-    /// Its name.
-    pub(crate) name: &'static str,
-    /// Programs in it.
-    pub(crate) programs: &'static [&'static str],
-    /// The only system of the lab that has it; none: all have.
-    pub(crate) only_on: Option<&'static str>,
-    /// Where it comes from and its SHA-256, where the distribution of that system lacks it.
-    pub(crate) pinned: Option<[&'static str; 2]>,
-}
-
-impl Package {
-    /// A package that every system has.
-    pub(crate) const fn new(name: &'static str, programs: &'static [&'static str]) -> Self {
-        Self {
-            name,
-            programs,
-            only_on: None,
-            pinned: None,
-        }
-    }
-}
-
-/// A driver of the kernel that a layer needs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Driver {
-    /// Its module.
-    pub(crate) module: &'static str,
-    /// A path that is there once it is loaded.
-    pub(crate) shown_by: &'static str,
-    /// What it is, in words: `arrays (md)`.
-    pub(crate) what: &'static str,
-}
-
-/// A server of which a machine has one.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Daemon {
-    /// Its program, or its threads, by the name the kernel has: at most 15 characters.
-    pub(crate) program: &'static str,
-    /// Where it listens, TCP or UDP; none: nowhere, or where others may.
-    pub(crate) port: Option<u16>,
 }
 
 /// A disk of the lab as it is asked for; the virtual machine is started with it.
@@ -248,7 +178,7 @@ pub(crate) trait Host: Send + Sync {
     /// again: that is refused while a mount, an array, a pool or the like holds it.
     ///
     /// # Errors
-    /// When somebody holds it; on a host that cannot try.
+    /// When it is in use; on a host that cannot try.
     fn open_exclusively(&self, path: &Path) -> Result<(), HostError> {
         let cannot = std::io::Error::from(std::io::ErrorKind::Unsupported);
         Err(HostError::path("open with exclusive right", path, cannot))
@@ -324,7 +254,7 @@ pub(crate) trait Host: Send + Sync {
     /// # Errors
     /// When the machine cannot be asked.
     fn listener(&self, port: u16) -> Result<Option<String>, HostError>;
-    /// Refuses a server where it runs already, or somebody listens where it would.
+    /// Refuses a server where it runs already, or where its port is taken.
     ///
     /// # Errors
     /// [`HostError::Occupied`]; when the machine cannot be asked.
@@ -401,279 +331,12 @@ pub(crate) trait Host: Send + Sync {
 
     /// Waits.
     fn pause(&self, duration: Duration);
-    /// 16 hexadecimal digits that nobody else has.
+    /// 16 random hexadecimal digits.
     ///
     /// # Errors
     /// When the system gives no random bytes.
     fn nonce(&self) -> Result<String, HostError>;
 }
 
-/// Why a host could not do something.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum HostError {
-    /// A program is not installed.
-    ToolMissing {
-        /// Its name.
-        tool: String,
-        /// The package that holds it, where its owner named one.
-        package: Option<Package>,
-    },
-    /// This process lacks rights.
-    NeedsRoot,
-    /// The kernel does not know something.
-    KernelLacks {
-        /// `the file system xfs`, `loop devices`.
-        what: String,
-    },
-    /// Something that only the lab has.
-    OutsideLab,
-    /// A server that is to be started runs there already, or its port is taken.
-    Occupied {
-        /// Which machine; `local`: this one.
-        host: String,
-        /// Who is in the way, one clause.
-        why: String,
-    },
-    /// A stack needs a second machine and there is none.
-    NoPeer {
-        /// Its number, from 2.
-        node: usize,
-    },
-    /// Another machine could not do something.
-    Elsewhere {
-        /// Which.
-        host: String,
-        /// Its words.
-        said: String,
-        /// What to do about it.
-        next: String,
-        /// What kind of error it is.
-        kind: std::io::ErrorKind,
-    },
-    /// A command could not be started.
-    NotStarted {
-        /// As it would be typed.
-        command: String,
-        /// The system's words.
-        cause: String,
-    },
-    /// A command failed.
-    Failed {
-        /// As it would be typed.
-        command: String,
-        /// What it said.
-        output: Output,
-    },
-    /// A system call on a path failed.
-    Path {
-        /// `create directory`, `read` …
-        what: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// The system's words.
-        cause: String,
-        /// What kind of error it is.
-        kind: std::io::ErrorKind,
-    },
-    /// Something that must not be removed.
-    NotOurs {
-        /// What.
-        path: PathBuf,
-        /// Why it is not touched.
-        why: String,
-    },
-}
-
-impl HostError {
-    /// A failed system call.
-    pub(crate) fn path(what: &'static str, path: &Path, error: impl Into<std::io::Error>) -> Self {
-        let error = error.into();
-        Self::Path {
-            what,
-            path: path.to_path_buf(),
-            kind: error.kind(),
-            cause: error.to_string(),
-        }
-    }
-
-    /// What the user can do about it: one sentence that begins with a verb; empty: nothing better
-    /// than what the system said.
-    pub(crate) fn next(&self) -> String {
-        match self {
-            Self::ToolMissing { tool, package } => {
-                let name = package.map(|package| package.name);
-                match (package.and_then(|package| package.only_on), name.or(tools::package(tool))) {
-                    (Some(system), name) => format!(
-                        "install it (apt install {}), or run the study on a system that has it: \
-                         stackrace run STUDY --lab --system {system}",
-                        name.unwrap_or(tool)
-                    ),
-                    (None, Some(name)) => format!("install it: apt install {name}"),
-                    (None, None) => format!("install the package that holds {tool}"),
-                }
-            }
-            Self::NeedsRoot => "run as root (sudo stackrace …)".to_string(),
-            Self::KernelLacks { what } => {
-                format!("use a kernel that has {what}, or load its module")
-            }
-            Self::OutsideLab => "run the study in the lab: stackrace run STUDY --lab".to_string(),
-            Self::Occupied { .. } => {
-                "stop it, or run the study in the lab (stackrace run STUDY --lab); \
-                if it is of another stack of this run, let them stand one after the other: \
-                provision = \"each-round\""
-                    .to_string()
-            }
-            Self::NoPeer { .. } => {
-                "name the others: --peer [USER@]HOST; or run the study in the lab, which has as many as it needs: stackrace run STUDY --lab"
-                    .to_string()
-            }
-            Self::Elsewhere { next, .. } => next.clone(),
-            Self::NotStarted { .. } => String::new(),
-            Self::Failed { output, .. } if output.stderr.contains("ermission denied") => {
-                "run as root (sudo stackrace …)".to_string()
-            }
-            // mount(8) of util-linux before 2.40 cannot say what the kernel disliked.
-            Self::Failed { output, .. } if output.stderr.contains("dmesg(1)") => {
-                "check the mount options; the kernel's own words: dmesg | tail".to_string()
-            }
-            Self::Failed { .. } => String::new(),
-            Self::Path { kind, path, .. } => match kind {
-                std::io::ErrorKind::PermissionDenied => {
-                    format!("run as a user who may write to {}", path.display())
-                }
-                std::io::ErrorKind::StorageFull => "free some space, or ask for less".to_string(),
-                std::io::ErrorKind::FileTooLarge => {
-                    "raise the limit on the size of a file (ulimit -f), or ask for less".to_string()
-                }
-                _ => String::new(),
-            },
-            Self::NotOurs { .. } => "look at it and remove it yourself".to_string(),
-        }
-    }
-
-    /// Whether something was in the way that was there before.
-    pub(crate) fn is_already_there(&self) -> bool {
-        matches!(
-            self,
-            Self::Path {
-                kind: std::io::ErrorKind::AlreadyExists,
-                ..
-            } | Self::Elsewhere {
-                kind: std::io::ErrorKind::AlreadyExists,
-                ..
-            }
-        )
-    }
-}
-
-impl fmt::Display for HostError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::ToolMissing { tool, .. } => write!(f, "{tool} is not installed"),
-            Self::NeedsRoot => write!(f, "this needs the rights of root"),
-            Self::KernelLacks { what } => write!(f, "this kernel does not know {what}"),
-            Self::OutsideLab => write!(f, "disks of the lab exist only in the lab"),
-            Self::Occupied { host, why } if host == "local" => f.write_str(why),
-            Self::Occupied { host, why } => write!(f, "{host}: {why}"),
-            Self::NoPeer { node } => {
-                write!(f, "there is no machine of number {node} for this stack")
-            }
-            Self::Elsewhere { host, said, .. } => write!(f, "{host}: {said}"),
-            Self::NotStarted { command, cause } => {
-                write!(f, "`{command}` could not be started: {cause}")
-            }
-            Self::Failed { command, output } => {
-                let said = match (output.stderr.trim(), output.stdout.trim()) {
-                    ("", "") => "without a word",
-                    ("", said) | (said, _) => said,
-                };
-                match output.status {
-                    Some(status) => {
-                        write!(f, "`{command}` failed with exit status {status}: {said}")
-                    }
-                    None => write!(f, "`{command}` was ended by a signal: {said}"),
-                }
-            }
-            Self::Path {
-                what, path, cause, ..
-            } => write!(f, "cannot {what} {}: {cause}", path.display()),
-            Self::NotOurs { path, why } => {
-                write!(f, "{} is not removed: {why}", path.display())
-            }
-        }
-    }
-}
-
-impl std::error::Error for HostError {}
-
 /// This exists inside a guest of the lab and nowhere else.
 pub(crate) const LAB_MARK: &str = "/run/stackrace-lab";
-
-/// A command from its words.
-pub(crate) fn argv<I, S>(words: I) -> Vec<OsString>
-where
-    I: IntoIterator<Item = S>,
-    S: Into<OsString>,
-{
-    words.into_iter().map(Into::into).collect()
-}
-
-/// A command as it would be typed into a shell.
-pub(crate) fn shown(argv: &[OsString]) -> String {
-    let words = argv.iter().map(|word| {
-        let word = word.to_string_lossy();
-        let plain = |c: char| c.is_alphanumeric() || "-_=+./,:@%{}".contains(c);
-        // A shell would make several words of `{a,b}` and of `{1..3}`.
-        let braces = word.contains('{') && (word.contains(',') || word.contains(".."));
-        if !word.is_empty() && word.chars().all(plain) && !braces {
-            word.into_owned()
-        } else {
-            format!("'{}'", word.replace('\'', r"'\''"))
-        }
-    });
-    words.collect::<Vec<_>>().join(" ")
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_command_is_shown_as_it_would_be_typed() {
-        let command = argv([
-            "mount",
-            "-o",
-            "noatime,commit=5",
-            "a b",
-            "it's",
-            "",
-            "{a,b}",
-        ]);
-        assert_eq!(
-            shown(&command),
-            r"mount -o noatime,commit=5 'a b' 'it'\''s' '' '{a,b}'"
-        );
-    }
-
-    #[test]
-    fn a_missing_tool_says_what_to_install() {
-        let missing = |tool: &str, package| {
-            let tool = tool.to_string();
-            HostError::ToolMissing { tool, package }.next()
-        };
-        assert_eq!(
-            missing("wipefs", None),
-            "install it: apt install util-linux"
-        );
-        let package = Package::new("xfsprogs", &["mkfs.xfs"]);
-        assert_eq!(
-            missing("mkfs.xfs", Some(package)),
-            "install it: apt install xfsprogs"
-        );
-        let package = Package {
-            only_on: Some("debian-13"),
-            ..package
-        };
-        assert!(missing("mkfs.xfs", Some(package)).ends_with("--lab --system debian-13"));
-    }
-}

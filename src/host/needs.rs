@@ -1,67 +1,65 @@
-//! What a layer needs of a machine, looked for there.
+//! What a layer needs of a machine: programs, drivers, servers.
 
-use super::{Host, HostError, LAB_MARK, Needs, argv};
-use std::path::Path;
-
-/// What a host lacks of what is needed, each with what to do about it; what the kernel can load is
-/// loaded. `finds` says whether it has a program.
-///
-/// # Errors
-/// Those of `finds`: it cannot be asked.
-pub(crate) fn lacking(
-    host: &dyn Host,
-    needs: &Needs,
-    finds: &dyn Fn(&str) -> Result<bool, HostError>,
-) -> Result<Vec<HostError>, HostError> {
-    let mut missing = Vec::new();
-    if needs.root && !host.is_root() {
-        missing.push(HostError::NeedsRoot);
-    }
-    for tool in needs.tools {
-        if !finds(tool)? {
-            let mut packages = needs.packages.iter();
-            let package = packages.find(|package| package.programs.contains(tool));
-            missing.push(HostError::ToolMissing {
-                tool: (*tool).to_string(),
-                package: package.copied(),
-            });
-        }
-    }
-    let mut kernel = |module: &str, what: &str, has: &dyn Fn() -> bool| {
-        if has() {
-            return Ok(());
-        }
-        if host.is_root() && finds("modprobe")? {
-            // A failure is recorded with the command; what counts is what the kernel knows next.
-            let _ = host.exec(&argv(["modprobe", module]));
-        }
-        if !has() {
-            let what = what.to_string();
-            missing.push(HostError::KernelLacks { what });
-        }
-        Ok(())
-    };
-    if let Some(name) = needs.file_system {
-        let what = format!("the file system {name}");
-        kernel(name, &what, &|| knows_file_system(host, name))?;
-    }
-    for driver in needs.drivers {
-        let shown_by = Path::new(driver.shown_by);
-        kernel(driver.module, driver.what, &|| host.exists(shown_by))?;
-    }
-    let free = needs.daemons.iter().map(|daemon| host.check_free(daemon));
-    missing.extend(free.filter_map(Result::err));
-    if needs.lab && !host.exists(Path::new(LAB_MARK)) {
-        missing.push(HostError::OutsideLab);
-    }
-    Ok(missing)
+/// What must be there before a layer can be raised.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct Needs {
+    /// Rights of root.
+    pub(crate) root: bool,
+    /// Programs.
+    pub(crate) tools: &'static [&'static str],
+    /// Packages that hold those of the programs that not every Linux has.
+    pub(crate) packages: &'static [Package],
+    /// A file system the kernel must know.
+    pub(crate) file_system: Option<&'static str>,
+    /// Drivers of the kernel.
+    pub(crate) drivers: &'static [Driver],
+    /// Servers that are started: none of them may run there already.
+    pub(crate) daemons: &'static [Daemon],
+    /// To be inside the lab.
+    pub(crate) lab: bool,
 }
 
-fn knows_file_system(host: &dyn Host, name: &str) -> bool {
-    let known = host.read_text(Path::new("/proc/filesystems"));
-    let known = known.unwrap_or_default();
-    let mut names = known
-        .lines()
-        .filter_map(|line| line.split_whitespace().next_back());
-    names.any(|known| known == name)
+/// A package of the distribution (Debian's name), in the image of the lab's guests too.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Package {
+    /// Its name.
+    pub(crate) name: &'static str,
+    /// Programs in it.
+    pub(crate) programs: &'static [&'static str],
+    /// The only system of the lab that has it; none: all have.
+    pub(crate) only_on: Option<&'static str>,
+    /// Where it comes from and its SHA-256, where the distribution of that system lacks it.
+    pub(crate) pinned: Option<[&'static str; 2]>,
+}
+
+impl Package {
+    /// A package that every system has.
+    pub(crate) const fn new(name: &'static str, programs: &'static [&'static str]) -> Self {
+        Self {
+            name,
+            programs,
+            only_on: None,
+            pinned: None,
+        }
+    }
+}
+
+/// A driver of the kernel that a layer needs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Driver {
+    /// Its module.
+    pub(crate) module: &'static str,
+    /// A path that is there once it is loaded.
+    pub(crate) shown_by: &'static str,
+    /// What it is, in words: `arrays (md)`.
+    pub(crate) what: &'static str,
+}
+
+/// A server of which a machine has one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Daemon {
+    /// Its program, or its threads, by the name the kernel has: at most 15 characters.
+    pub(crate) program: &'static str,
+    /// Where it listens, TCP or UDP; none: nowhere, or where others may.
+    pub(crate) port: Option<u16>,
 }

@@ -1,8 +1,10 @@
 //! A program that goes on while this one does something else: a virtual machine, a command that is
-//! followed, a run the page began. Like every command it has a process group of its own, which
-//! Ctrl-C does not reach. And processes that are not ours to wait for: found, asked to end, ended.
+//! followed, a run that the page started. Like every command it has a process group of its own, which
+//! Ctrl-C does not reach. Also processes that are not our children: find them, and end them.
 
-use super::{HostError, reading, shown, tools};
+use super::command::shown;
+use super::error::HostError;
+use super::{reading, tools};
 use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
@@ -86,8 +88,9 @@ impl Process {
         if !matches!(streams, Streams::Open(_)) {
             start.env("LC_ALL", "C");
         }
-        // Begun by a command of a run (`lab mount-afp`), it goes on, and nobody waits for it.
-        start.env_remove(super::local::MARK);
+        // A command of a run may start it (`lab mount-afp`). It outlives the run, so it must not have
+        // the run's mark: `clean` would wait for its end.
+        start.env_remove(MARK);
         let child = start.spawn().map_err(not_started)?;
         Ok(Self {
             child,
@@ -143,7 +146,7 @@ pub(super) fn all() -> impl Iterator<Item = Pid> {
         .filter_map(|name| Pid::from_raw(name.to_str()?.parse().ok()?))
 }
 
-/// What `/proc` has of a process under a name; empty: it is gone, or somebody else's.
+/// What `/proc` has of a process under a name; empty: it is gone, or belongs to another user.
 pub(super) fn about(id: Pid, what: &str) -> String {
     let path = format!("/proc/{}/{what}", id.as_raw_nonzero());
     reading::text(Path::new(&path)).unwrap_or_default()
@@ -208,18 +211,74 @@ pub(crate) fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .map_err(|error| format!("process {pid} cannot be looked at: {error}"))?;
     let holds = open.flatten().any(|entry| {
-        std::fs::metadata(entry.path())
-            .is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
+        let is_it =
+            |found: std::fs::Metadata| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino());
+        std::fs::metadata(entry.path()).is_ok_and(is_it) && is_written(pid, &entry.file_name())
     });
     if !holds {
         return Err(format!(
-            "process {pid} does not have {} open",
+            "process {pid} does not have {} open to write it",
             file.display()
         ));
     }
     pidfd_send_signal(&held, Signal::INT)
         .map_err(|errno| format!("process {pid} cannot be signalled: {errno}"))
 }
+
+/// Most holders named in an error.
+const HOLDERS_MAX: usize = 8;
+
+/// Names, in the environment of a command, the run it belongs to: `ID in session 4711`.
+pub(super) const MARK: &str = "STACKRACE_RUN";
+
+/// Looks through every process this user may look into; a socket is a path, too (`socket:[4711]`).
+pub(super) fn holders(path: &Path) -> Vec<String> {
+    let mut found = Vec::new();
+    for process in reading::list(Path::new("/proc")).unwrap_or_default() {
+        if !process.as_encoded_bytes().iter().all(u8::is_ascii_digit) {
+            continue;
+        }
+        let about = Path::new("/proc").join(&process);
+        let open = reading::list(&about.join("fd")).unwrap_or_default();
+        let links = open
+            .iter()
+            .map(|number| about.join("fd").join(number))
+            .chain(["cwd", "root", "exe"].map(|name| about.join(name)));
+        if links
+            .filter_map(|link| std::fs::read_link(link).ok())
+            .any(|target| target.starts_with(path))
+        {
+            let name = reading::text(&about.join("comm")).unwrap_or_default();
+            found.push(format!(
+                "{} (process {})",
+                name.trim(),
+                OsStr::display(&process)
+            ));
+            if found.len() == HOLDERS_MAX {
+                break;
+            }
+        }
+    }
+    found
+}
+
+/// Whether a process may write through one of its open files. One that only reads a log, a pager for
+/// example, does not run what the log is about.
+fn is_written(pid: u32, number: &OsStr) -> bool {
+    let path = Path::new("/proc")
+        .join(pid.to_string())
+        .join("fdinfo")
+        .join(number);
+    let about = reading::text(&path).unwrap_or_default();
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & ACCESS != READ_ONLY)
+}
+
+/// The bits of a file's flags that say how it was opened, and their value for reading alone
+/// (`open(2)`, `proc_pid_fdinfo(5)`).
+const ACCESS: u32 = 3;
+const READ_ONLY: u32 = 0;
 
 #[cfg(test)]
 mod tests {
@@ -270,6 +329,21 @@ mod tests {
         let refused = interrupt_holder(process.id(), other.path()).unwrap_err();
         assert!(refused.contains("does not have"), "{refused}");
         assert_eq!(process.ended(), None);
+        // A reader of the file is left alone, whatever number `now.json` has.
+        let reads = ["tail", "-f", said.path().to_str().unwrap()];
+        let (mut reader, _out) = started(&reads);
+        let holds = |pid: u32| {
+            let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
+                .unwrap()
+                .flatten();
+            let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+            links.into_iter().any(|link| link == said.path())
+        };
+        while !holds(reader.id()) {
+            std::thread::yield_now();
+        }
+        assert!(interrupt_holder(reader.id(), said.path()).is_err());
+        reader.kill();
         // Its standard output is the file.
         interrupt_holder(process.id(), said.path()).unwrap();
         assert_eq!(process.wait().unwrap().signal(), Some(Signal::INT.as_raw()));

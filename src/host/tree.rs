@@ -1,7 +1,7 @@
 //! Removal of a directory of ours with all it holds.
 //!
-//! Walks by directory handles, never by names from the root, so that no user can swap a
-//! directory for a link on the way. A link is removed, never followed. Another file system is never entered.
+//! Walks by directory handles, never by names from the root, so that a directory cannot be swapped
+//! for a link on the way. A link is removed, never followed. Another file system is never entered.
 
 use super::{HostError, MountInfo};
 use crate::owned::{OwnDir, OwnError};

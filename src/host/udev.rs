@@ -1,4 +1,4 @@
-//! Whoever makes partitions waits for udev.
+//! Partitions are made when udev has finished with the disk.
 
 use super::{Host, HostError, Output, argv};
 use std::ffi::OsString;
@@ -13,17 +13,17 @@ const UDEV_IN_THE_WAY: [&str; 2] = [
     "failed to detect device partitions",
 ];
 
-/// Makes a pool by the `zpool create` given. ZFS makes a partition on a whole disk and has the kernel
-/// read it, which the kernel refuses while udev looks at the disk, as it does after each write; then it
-/// waits until udev knows the partition. An emulated machine takes longer for either than ZFS allows.
-/// So udev comes first, and is waited for again where that was not enough.
+/// Runs the given `zpool create`. ZFS makes a partition on a whole disk and asks the kernel to read it.
+/// The kernel refuses that while udev has the disk open, which it does after each write. Then ZFS waits
+/// until udev knows the partition. On an emulated machine both can take longer than ZFS allows. So this
+/// waits for udev first, and tries again where that was not enough.
 ///
 /// # Errors
 /// When the command fails.
 pub(crate) fn create_pool(host: &dyn Host, command: &[OsString]) -> Result<Output, HostError> {
     let mut left = TRIES;
     loop {
-        // Where there is no udev, nobody looks.
+        // Without udev this fails, and then nothing else opens the disk.
         let _ = host.exec(&argv(["udevadm", "settle"]));
         left -= 1;
         match host.must(command) {

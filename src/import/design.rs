@@ -11,11 +11,11 @@ use crate::event::{
     ConfigurationHead, Counted, Decide, Ended, Event, FORMAT, Fact, ImportedText as Origin,
     MetricHead, Observation, RunStarted, Settled, Until, WorkloadHead,
 };
-use crate::printed::{Imported, Misread};
+use crate::printed::{ImportError, Imported};
 
 /// One text and what was read from it.
 #[derive(Debug, Clone)]
-pub(crate) struct Source {
+pub(crate) struct ImportSource {
     /// The name it was given on the command line; none: what the text says, or the file's name.
     pub(crate) name: Option<String>,
     /// The file as it was named.
@@ -30,7 +30,7 @@ pub(crate) struct Source {
     pub(crate) results: Vec<Imported>,
 }
 
-impl Source {
+impl ImportSource {
     /// Reads a text as that of a file of this name, by the importer that is named, or by all that
     /// recognise it.
     ///
@@ -41,7 +41,7 @@ impl Source {
         file: &str,
         text: String,
         tool: Option<&str>,
-    ) -> Result<Self, Misread> {
+    ) -> Result<Self, ImportError> {
         let results = super::read(&text, tool)?;
         let stem = Path::new(file).file_stem();
         Ok(Self {
@@ -59,7 +59,7 @@ impl Source {
 }
 
 /// `Imported from fio-3.39, IOR-4.0.0`.
-pub(crate) fn title(sources: &[Source]) -> String {
+pub(crate) fn title(sources: &[ImportSource]) -> String {
     let tools: BTreeSet<&str> = sources
         .iter()
         .flat_map(|source| &source.results)
@@ -98,6 +98,60 @@ struct Placed<'a> {
 }
 
 impl Design {
+    /// Lays results out as a run. `at` is when they are imported, RFC 3339.
+    pub(crate) fn of(sources: &[ImportSource], at: &str) -> Self {
+        let names = names(sources);
+        let mut configurations: Vec<String> = Vec::new();
+        let mut workloads: Vec<(&str, &str)> = Vec::new();
+        let mut placed: Vec<Placed<'_>> = Vec::new();
+        let results = sources.iter().zip(&names);
+        for (result, name) in results.flat_map(|(source, names)| source.results.iter().zip(names)) {
+            let configuration = position_or_add(&mut configurations, name.clone());
+            let workload = (result.workload.as_str(), result.kind.as_str());
+            let workload = position_or_add(&mut workloads, workload);
+            let before = placed
+                .iter()
+                .filter(|known| (known.configuration, known.workload) == (configuration, workload))
+                .count();
+            placed.push(Placed {
+                configuration,
+                workload,
+                round: u32::try_from(before + 1).unwrap_or(u32::MAX),
+                result,
+            });
+        }
+        placed.sort_by_key(|placed| (placed.round, placed.configuration, placed.workload));
+        let rounds_max = placed.iter().map(|placed| placed.round).max().unwrap_or(1);
+        let (heads, warnings) = heads(&placed, &workloads, &configurations);
+        Self {
+            study: study(sources),
+            environment: environment(&placed, &configurations),
+            decide: Decide {
+                comparison: None,
+                margin: 0.05,
+                confidence: 0.95,
+                rounds_max,
+                time_max_ns: 0,
+                until: Until::Never,
+            },
+            origins: sources.iter().map(origin).collect(),
+            warnings,
+            trials: placed
+                .iter()
+                .enumerate()
+                .map(|(position, placed)| trial(placed, &heads, position, at))
+                .collect(),
+            workloads: heads,
+            configurations: configurations
+                .into_iter()
+                .map(|name| ConfigurationHead {
+                    levels: Vec::new(),
+                    name,
+                })
+                .collect(),
+        }
+    }
+
     /// The first event of its run.
     pub(crate) fn head(&self, run: String, title: String, command: Vec<String>) -> RunStarted {
         RunStarted {
@@ -133,66 +187,16 @@ impl Design {
             }
             let mut order: Vec<usize> = of_round.iter().map(|trial| trial.configuration).collect();
             order.dedup();
-            events.push(Event::RoundStarted { round, order });
+            events.push(Event::RoundStarted {
+                round,
+                order,
+                orders: Vec::new(),
+            });
             let trials = of_round.into_iter();
             events.extend(trials.map(|trial| Event::Trial(Box::new(trial))));
             events.push(Event::RoundFinished { round });
         }
         events
-    }
-}
-
-/// Lays results out as a run. `at` is when they are imported, RFC 3339.
-pub(crate) fn design(sources: &[Source], at: &str) -> Design {
-    let names = names(sources);
-    let mut configurations: Vec<String> = Vec::new();
-    let mut workloads: Vec<(&str, &str)> = Vec::new();
-    let mut placed: Vec<Placed<'_>> = Vec::new();
-    let results = sources.iter().zip(&names);
-    for (result, name) in results.flat_map(|(source, names)| source.results.iter().zip(names)) {
-        let configuration = position_or_add(&mut configurations, name.clone());
-        let workload = (result.workload.as_str(), result.kind.as_str());
-        let workload = position_or_add(&mut workloads, workload);
-        let before = placed
-            .iter()
-            .filter(|known| (known.configuration, known.workload) == (configuration, workload))
-            .count();
-        placed.push(Placed {
-            configuration,
-            workload,
-            round: u32::try_from(before + 1).unwrap_or(u32::MAX),
-            result,
-        });
-    }
-    placed.sort_by_key(|placed| (placed.round, placed.configuration, placed.workload));
-    let rounds_max = placed.iter().map(|placed| placed.round).max().unwrap_or(1);
-    let (heads, warnings) = heads(&placed, &workloads, &configurations);
-    Design {
-        study: study(sources),
-        environment: environment(&placed, &configurations),
-        decide: Decide {
-            comparison: None,
-            margin: 0.05,
-            confidence: 0.95,
-            rounds_max,
-            time_max_ns: 0,
-            until: Until::Never,
-        },
-        origins: sources.iter().map(origin).collect(),
-        warnings,
-        trials: placed
-            .iter()
-            .enumerate()
-            .map(|(position, placed)| trial(placed, &heads, position, at))
-            .collect(),
-        workloads: heads,
-        configurations: configurations
-            .into_iter()
-            .map(|name| ConfigurationHead {
-                levels: Vec::new(),
-                name,
-            })
-            .collect(),
     }
 }
 
@@ -234,8 +238,8 @@ fn position_or_add<T: PartialEq>(all: &mut Vec<T>, one: T) -> usize {
 }
 
 /// Which configuration each result of each source belongs to.
-fn names(sources: &[Source]) -> Vec<Vec<String>> {
-    let labels = |source: &Source| -> Vec<Option<String>> {
+fn names(sources: &[ImportSource]) -> Vec<Vec<String>> {
+    let labels = |source: &ImportSource| -> Vec<Option<String>> {
         let mut labels = Vec::new();
         for result in &source.results {
             position_or_add(&mut labels, result.label.clone());
@@ -387,7 +391,7 @@ fn environment(placed: &[Placed<'_>], configurations: &[String]) -> Vec<Fact> {
         .collect()
 }
 
-fn origin(source: &Source) -> Origin {
+fn origin(source: &ImportSource) -> Origin {
     let first = source.results.first();
     Origin {
         file: source.file.clone(),
@@ -399,7 +403,7 @@ fn origin(source: &Source) -> Origin {
 }
 
 /// The study of a run that has none.
-fn study(sources: &[Source]) -> String {
+fn study(sources: &[ImportSource]) -> String {
     let mut study =
         "# Imported: other tools measured this, stackrace only read what they printed.\n"
             .to_owned();

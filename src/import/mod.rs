@@ -20,11 +20,11 @@ mod phoronix;
 mod tests;
 mod time;
 
-pub(crate) use design::{Source, design, title};
+pub(crate) use design::{Design, ImportSource, title};
 
 use std::sync::LazyLock;
 
-use crate::printed::{Imported, Importer, Misread, text};
+use crate::printed::{ImportError, Imported, Importer, text};
 use crate::tools;
 
 /// Every importer but those of the classic tools, alphabetical; [`importers`] has them all.
@@ -55,7 +55,7 @@ pub(crate) fn importers() -> &'static [Importer] {
 ///
 /// # Errors
 /// Nothing recognises the text, the named importer is unknown, or one cannot read it.
-pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Misread> {
+pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, ImportError> {
     let readers: Vec<&Importer> = match tool {
         Some(tool) => importers()
             .iter()
@@ -70,13 +70,13 @@ pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Misr
     for importer in &readers {
         // What is missing at the end may be told of the line behind the last one.
         let lines = text.split('\n').count();
-        let found = (importer.read)(text).map_err(|misread| Misread {
+        let found = (importer.read)(text).map_err(|misread| ImportError {
             line: misread.line.clamp(1, lines),
             ..misread
         })?;
         if found.is_empty() {
             let what = format!("there is no result of {} in this text", importer.name);
-            return Err(Misread::at(
+            return Err(ImportError::at(
                 0,
                 what,
                 format!("give it {}", importer.summary),
@@ -87,7 +87,7 @@ pub(crate) fn read(text: &str, tool: Option<&str>) -> Result<Vec<Imported>, Misr
     if results.is_empty() {
         let first = text.lines().next().unwrap_or_default();
         let names: Vec<&str> = importers().iter().map(|importer| importer.name).collect();
-        return Err(Misread::at(
+        return Err(ImportError::at(
             0,
             format!(
                 "no tool is known to print a text that begins with \"{}\"",

@@ -20,7 +20,7 @@ pub(super) fn from(name: &str) -> Vec<Imported> {
     read(&golden(name), None).unwrap_or_else(|misread| panic!("{name}: {misread:?}"))
 }
 
-pub(super) fn refused(text: &str) -> Misread {
+pub(super) fn refused(text: &str) -> ImportError {
     match read(text, None) {
         Err(misread) => misread,
         Ok(results) => panic!("read: {results:?}"),

@@ -219,7 +219,7 @@ pub(crate) struct Builder<'a> {
     pub(crate) journal: &'a Journal,
     /// Where images are kept.
     pub(crate) cache: &'a Path,
-    /// Names what is made meanwhile; nobody else has it.
+    /// Unique: names what is made meanwhile.
     pub(crate) mark: &'a str,
 }
 

@@ -14,7 +14,7 @@ use super::costs::Costs;
 use super::order::order;
 use super::{duration, lint};
 use crate::event::Decide;
-use crate::study::{Configuration, Provision, Study};
+use crate::study::{Configuration, Provision, RoundOrder, Study};
 use crate::workload::Cost;
 
 impl Plan {
@@ -41,6 +41,7 @@ impl Plan {
             configurations,
             workloads: workloads(study, &costs),
             first_order: order(study.seed, &study.hash(), 1, &everyone),
+            workload_by_workload: study.policy.order == RoundOrder::Adjacent,
             moved: moved(study, &costs),
             disk,
             time,
@@ -154,9 +155,9 @@ pub(crate) fn room(study: &Study, machine: &MachineFacts<'_>, node: usize) -> Ve
         }
         for (path, bytes) in needs {
             let place = places.entry(path).or_default();
-            *place = match study.policy.provision {
-                Provision::EachRound => (*place).max(bytes),
-                Provision::Once => place.saturating_add(bytes),
+            *place = match study.policy.stand_together() {
+                true => place.saturating_add(bytes),
+                false => (*place).max(bytes),
             };
         }
     }

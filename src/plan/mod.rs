@@ -17,4 +17,4 @@ mod tests;
 
 pub(crate) use build::room;
 pub(crate) use content::{FILLS, MachineFacts, Plan};
-pub(crate) use order::order;
+pub(crate) use order::{order, order_within};

@@ -38,6 +38,22 @@ pub(crate) fn order(seed: u64, study_hash: &str, round: u32, live: &[usize]) -> 
     row.iter().map(|&cell| labels[cell]).collect()
 }
 
+/// The order within one workload of a round that goes workload by workload. Each workload has squares
+/// of its own, so that none always meets the same configuration first; the first workload's are those
+/// of [`order`].
+pub(crate) fn order_within(
+    seed: u64,
+    study_hash: &str,
+    round: u32,
+    workload: usize,
+    live: &[usize],
+) -> Vec<usize> {
+    match workload {
+        0 => order(seed, study_hash, round, live),
+        _ => order(seed, &format!("{study_hash} {workload}"), round, live),
+    }
+}
+
 /// Rows of a square (two squares for an odd number) in which every ordered pair of neighbours
 /// occurs equally often. For 4: 0 1 3 2, 1 2 0 3, 2 3 1 0, 3 0 2 1.
 fn williams(count: usize) -> Vec<Vec<usize>> {
@@ -160,7 +176,41 @@ mod tests {
         );
     }
 
+    #[test]
+    fn workloads_of_a_round_begin_with_different_configurations() {
+        let first = |workload| order_within(7, "study", 1, workload, &[0, 1])[0];
+        let of_zero = (0..1000).filter(|workload| first(*workload) == 0).count();
+        // 500 +- 16.
+        assert!((400..600).contains(&of_zero), "{of_zero}");
+    }
+
     proptest! {
+        #[test]
+        fn within_each_workload_order_is_balanced_over_rounds(
+            seed: u64, count in 2..=6_usize, workload in 0..20_usize, square in 0..5_u32,
+        ) {
+            let live: Vec<usize> = (0..count).collect();
+            let rows = if count % 2 == 0 { count } else { 2 * count } as u32;
+            let mut before = vec![vec![0_u32; count]; count];
+            let mut placed = vec![vec![0_u32; count]; count];
+            for round in square * rows + 1..=(square + 1) * rows {
+                let order = order_within(seed, "study", round, workload, &live);
+                for pair in order.windows(2) {
+                    before[pair[0]][pair[1]] += 1;
+                }
+                for (place, configuration) in order.into_iter().enumerate() {
+                    placed[configuration][place] += 1;
+                }
+            }
+            let times = rows / count as u32;
+            prop_assert!(placed.iter().flatten().all(|n| *n == times), "{placed:?}");
+            for (one, followed) in before.iter().enumerate() {
+                for (other, n) in followed.iter().enumerate() {
+                    prop_assert_eq!(*n, if one == other { 0 } else { times });
+                }
+            }
+        }
+
         #[test]
         fn an_order_is_a_permutation_and_repeats(
             seed: u64,

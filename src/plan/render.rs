@@ -5,7 +5,7 @@ use crate::unit;
 
 use stackrace_stats::{PASSES_MAX, WINDOW};
 
-use super::content::{FILLS, Interval, LintWeight, NOISES, Plan, PlannedConfiguration};
+use super::content::{Bounds, FILLS, LintWeight, NOISES, Plan, PlannedConfiguration};
 
 /// Columns of a line.
 const COLUMNS: usize = 80;
@@ -74,15 +74,13 @@ impl Plan {
             true => " …",
             false => "",
         };
-        page.fold(
-            "",
-            "  ",
-            &format!(
-                "first round in this order (seed {}): {}{more}",
-                self.seed,
-                order.join("; ")
-            ),
-        );
+        let first = match self.workload_by_workload {
+            true => "rounds go workload by workload; the first workload of the first round",
+            false => "first round",
+        };
+        let order = order.join("; ");
+        let text = format!("{first} in this order (seed {}): {order}{more}", self.seed);
+        page.fold("", "  ", &text);
     }
 
     /// Configurations with the same layers are shown together, with the commands of the first.
@@ -297,7 +295,7 @@ fn counted(count: usize, word: &str) -> String {
     }
 }
 
-fn between(seconds: Interval) -> String {
+fn between(seconds: Bounds) -> String {
     let least = unit::long_time(seconds.least);
     let most = unit::long_time(seconds.most);
     match least == most {

@@ -5,6 +5,7 @@
 //! the same rules for every study.
 
 mod card;
+mod conclusion;
 mod counterpart;
 mod ratio;
 mod remark;
@@ -13,8 +14,9 @@ mod table;
 mod tests;
 
 pub(crate) use card::{ALL, Card};
+pub(crate) use conclusion::conclusions;
 pub(crate) use counterpart::{FactorPair, MetricPair};
-pub(crate) use ratio::{PublishedRatio, comparisons, conclusions, geometric_mean};
+pub(crate) use ratio::{PublishedRatio, comparisons, geometric_mean};
 pub(crate) use remark::{remarks, unfit};
 pub(crate) use table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
 

@@ -183,7 +183,21 @@ impl Record {
             Event::RoundStarted {
                 round: begun,
                 order,
+                ..
             } if *begun == round => Some(order.clone()),
+            _ => None,
+        })
+    }
+
+    /// The orders of the workloads of a round that was begun; none: it was not begun; empty: it goes
+    /// in whole turns.
+    pub(crate) fn orders_of(&self, round: u32) -> Option<Vec<Vec<usize>>> {
+        self.events().find_map(|event| match event {
+            Event::RoundStarted {
+                round: begun,
+                orders,
+                ..
+            } if *begun == round => Some(orders.clone()),
             _ => None,
         })
     }

@@ -285,6 +285,7 @@ pub(crate) fn record(shape: &SampleShape) -> Record {
         let mut events = vec![Event::RoundStarted {
             round,
             order: order.clone(),
+            orders: Vec::new(),
         }];
         for (position, &configuration) in order.iter().enumerate() {
             events.push(command(&["mkfs.xfs", "-f", "/dev/loop3"], "meta-data=…\n"));

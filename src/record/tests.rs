@@ -95,6 +95,7 @@ fn a_line_torn_at_any_byte_is_set_aside() {
     log.append(Event::RoundStarted {
         round: 1,
         order: vec![1, 0],
+        orders: Vec::new(),
     })
     .unwrap();
     let path = store.run_dir(run).join("log.jsonl");
@@ -324,6 +325,7 @@ fn pauses_between_executions_are_not_counted() {
     let started = |round| Event::RoundStarted {
         round,
         order: vec![0, 1],
+        orders: Vec::new(),
     };
     record.push(at("2026-11-21T14:00:10.000Z", started(1)));
     record.push(at(

@@ -1,16 +1,18 @@
 //! What stored results say to a question asked afterwards.
 
 use super::content::{self, TextRow, TextTable};
+use super::render::render;
+use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
 use crate::verdict::RunAnswer;
 
 /// The pages for a terminal, one for each run.
-pub(crate) fn answers(answers: &[RunAnswer], colour: bool) -> String {
-    let pages: Vec<String> = answers.iter().map(|answer| page(answer, colour)).collect();
+pub(crate) fn answers(answers: &[RunAnswer], screen: Screen) -> String {
+    let pages: Vec<String> = answers.iter().map(|answer| page(answer, screen)).collect();
     pages.join("\n")
 }
 
-fn page(answer: &RunAnswer, colour: bool) -> String {
+fn page(answer: &RunAnswer, screen: Screen) -> String {
     let mut lead = answer.sentences.clone();
     lead.extend(worth(answer));
     let mut facts = vec![("run".to_owned(), answer.run.clone())];
@@ -31,7 +33,7 @@ fn page(answer: &RunAnswer, colour: bool) -> String {
         facts,
         parts,
     };
-    String::from_utf8_lossy(&sheet.render("terminal", colour)).into_owned()
+    render(&sheet, "terminal", screen)
 }
 
 fn rounds(answer: &RunAnswer) -> String {

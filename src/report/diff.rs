@@ -5,6 +5,8 @@ use maud::Markup;
 use super::content::{TextRow, TextTable, capital};
 use super::figure::{self, MISSING};
 use super::html;
+use super::render::render;
+use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
 use crate::verdict::{Difference, Stored, WorkloadPair};
 
@@ -12,8 +14,8 @@ use crate::verdict::{Difference, Stored, WorkloadPair};
 const ONLY_MAX: usize = 12;
 
 /// The page for a terminal.
-pub(crate) fn diff(difference: &Difference, colour: bool) -> String {
-    String::from_utf8_lossy(&sheet(difference).render("terminal", colour)).into_owned()
+pub(crate) fn diff(difference: &Difference, screen: Screen) -> String {
+    render(&sheet(difference), "terminal", screen)
 }
 
 /// The page as HTML.

@@ -2,11 +2,13 @@
 
 use super::content::{TextRow, TextTable};
 use super::figure::{self, MISSING};
+use super::render::render;
+use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
 use crate::verdict::{FigureAnswer, GateAnswer, on};
 
 /// The page; `form` is `markdown`, else it is for a terminal.
-pub(crate) fn gate(gate: &GateAnswer, form: &str, colour: bool) -> Vec<u8> {
+pub(crate) fn gate(gate: &GateAnswer, form: &str, screen: Screen) -> Vec<u8> {
     let mut parts = vec![SheetPart::Table(table(gate))];
     if !gate.notes.is_empty() {
         parts.push(SheetPart::List("Notes".to_owned(), gate.notes.clone()));
@@ -23,7 +25,7 @@ pub(crate) fn gate(gate: &GateAnswer, form: &str, colour: bool) -> Vec<u8> {
         facts: Vec::new(),
         parts,
     };
-    sheet.render(form, colour)
+    render(&sheet, form, screen).into_bytes()
 }
 
 /// The outcome in capitals: the first word of the first line.

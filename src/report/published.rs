@@ -4,6 +4,8 @@ use serde_json::{Value, json};
 
 use super::content::{TextRow, TextTable};
 use super::figure;
+use super::render::render;
+use super::screen::Screen;
 use super::sheet::{Sheet, SheetPart};
 use crate::published::{
     Card, PublishedFigure, PublishedRatio, PublishedTable, PublishedValue, comparisons,
@@ -27,7 +29,7 @@ pub(crate) const FORMS: [&str; 4] = ["csv", "json", "markdown", "terminal"];
 ///
 /// # Errors
 /// Data that ship are damaged: the line and what is wrong with it.
-pub(crate) fn published(card: &Card, form: &str, colour: bool) -> Result<Vec<u8>, String> {
+pub(crate) fn published(card: &Card, form: &str, screen: Screen) -> Result<Vec<u8>, String> {
     let table = PublishedTable::of(card)?;
     Ok(match form {
         "csv" => comma_separated(card, &table)?,
@@ -36,7 +38,7 @@ pub(crate) fn published(card: &Card, form: &str, colour: bool) -> Result<Vec<u8>
             text.push('\n');
             text.into_bytes()
         }
-        _ => sheet(card, &table).render(form, colour),
+        _ => render(&sheet(card, &table), form, screen).into_bytes(),
     })
 }
 
@@ -350,7 +352,7 @@ mod tests {
     use crate::published::ALL;
 
     fn text(card: &Card, form: &str) -> String {
-        String::from_utf8(published(card, form, false).unwrap()).unwrap()
+        String::from_utf8(published(card, form, Screen::default()).unwrap()).unwrap()
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! A page that is no report of a run: a title, facts, tables and lists, on a terminal or in Markdown.
 
 use super::content::TextTable;
-use super::{markdown, terminal};
 
 /// What a page holds.
 #[derive(Debug, Clone, Default)]
@@ -23,15 +22,4 @@ pub(super) enum SheetPart {
     Table(TextTable),
     /// Sentences below a heading.
     List(String, Vec<String>),
-}
-
-impl Sheet {
-    /// The page, in a form a person reads: `markdown`, else for a terminal.
-    pub(super) fn render(&self, form: &str, colour: bool) -> Vec<u8> {
-        match form {
-            "markdown" => markdown::sheet(self),
-            _ => terminal::sheet(self, colour),
-        }
-        .into_bytes()
-    }
 }

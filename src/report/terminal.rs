@@ -8,17 +8,14 @@ use super::audited;
 use super::content::{self, TextTable};
 use super::effects;
 use super::figure::{self, plain};
+use super::screen::{GLUE, Screen, glued, wrap};
 use super::sheet::{Sheet, SheetPart};
 use super::{ReportForm, ReportOptions};
 use crate::record::Record;
 use crate::verdict::{State, Verdict};
 
-/// Columns that are used at most.
-pub(super) const WIDTH_MAX: usize = 80;
 /// Lines a brief page needs at least.
 const LINES_MIN: usize = 16;
-/// Fewer columns are not laid out for: names would be broken at every letter.
-const WIDTH_MIN: usize = 50;
 
 /// The form for terminals.
 pub(super) struct Terminal;
@@ -136,12 +133,8 @@ fn ranking(record: &Record, verdict: &Verdict, options: &ReportOptions, room: us
 }
 
 /// A page that is no report of a run.
-pub(super) fn sheet(sheet: &Sheet, colour: bool) -> String {
-    let mut page = Page {
-        text: String::new(),
-        width: WIDTH_MAX,
-        colour,
-    };
+pub(super) fn sheet(sheet: &Sheet, screen: Screen) -> String {
+    let mut page = Page::on(screen);
     for line in wrap(&plain(&sheet.title), page.width) {
         let line = page.painted(&line, "1");
         page.line(&line);
@@ -178,10 +171,14 @@ struct Page {
 
 impl Page {
     fn new(options: &ReportOptions) -> Self {
+        Self::on(options.screen)
+    }
+
+    fn on(screen: Screen) -> Self {
         Self {
             text: String::new(),
-            width: options.width.clamp(WIDTH_MIN, WIDTH_MAX),
-            colour: options.colour,
+            width: screen.columns(),
+            colour: screen.colour,
         }
     }
 
@@ -319,40 +316,4 @@ impl Page {
             self.line(&format!(" {}", line.replace(GLUE, " ")));
         }
     }
-}
-
-/// A space at which no line is broken.
-const GLUE: char = '\u{a0}';
-
-/// A figure and its unit stay on one line: `8 to 16 %`, `41 s`.
-fn glued(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    let mut words = text.split(' ').peekable();
-    while let Some(word) = words.next() {
-        out.push_str(word);
-        let figure = word.ends_with(|c: char| c.is_ascii_digit());
-        let unit = |next: &&str| next.chars().take_while(|c| c.is_alphabetic()).count() <= 3;
-        match words.peek() {
-            Some(next) if figure && unit(next) => out.push(GLUE),
-            Some(_) => out.push(' '),
-            None => {}
-        }
-    }
-    out
-}
-
-/// Breaks a paragraph into lines; a word longer than a line is broken too. Columns are counted as
-/// terminals do (East Asian characters take two).
-pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
-    let mut grid = Grid::new();
-    grid.load_style(NOTHING)
-        .set_content_arrangement(ContentArrangement::Dynamic)
-        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
-        .add_row([glued(text)]);
-    if let Some(column) = grid.column_mut(0) {
-        column.set_padding((0, 0));
-    }
-    grid.lines()
-        .map(|line| line.trim_end().replace(GLUE, " "))
-        .collect()
 }

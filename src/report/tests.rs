@@ -2,8 +2,8 @@
 
 use super::*;
 use crate::event::{Event, WorkloadHead};
-use crate::record::sample;
-use crate::verdict::{Beside, BesideRow, Interval};
+use crate::record::{Record, sample};
+use crate::verdict::{Beside, BesideRow, Interval, Verdict};
 
 /// The verdict of the real judge.
 fn judged(record: &Record) -> Verdict {
@@ -257,7 +257,13 @@ fn a_terminal_of_any_width_holds_every_line() {
             let bytes = terminal::Terminal.render(
                 &record,
                 &judged(&record),
-                &ReportOptions { width, ..options() },
+                &ReportOptions {
+                    screen: Screen {
+                        width,
+                        colour: false,
+                    },
+                    ..options()
+                },
             );
             let text = String::from_utf8(bytes).unwrap();
             assert!(text.starts_with("VERDICT"));
@@ -323,7 +329,7 @@ fn the_answer_fits_a_screen_whatever_the_names_are() {
         let page = |colour| {
             let options = ReportOptions {
                 lines_max: Some(20),
-                colour,
+                screen: Screen { width: 80, colour },
                 ..options()
             };
             let bytes = terminal::Terminal.render(&record, &verdict, &options);
@@ -356,7 +362,10 @@ fn colour_adds_nothing_but_colour() {
         &record,
         &judged(&record),
         &ReportOptions {
-            colour: true,
+            screen: Screen {
+                width: 80,
+                colour: true,
+            },
             ..options()
         },
     );

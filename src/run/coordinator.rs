@@ -7,7 +7,7 @@ use super::ledger::SharedLedger;
 use crate::agent::message::Turn;
 use crate::event::{Ended, Event};
 use crate::plan;
-use crate::study::Study;
+use crate::study::{Provision, RoundOrder, Study};
 use crate::unit;
 use crate::verdict::{self, Evidence, State};
 
@@ -183,14 +183,49 @@ impl Coordinator<'_> {
         live: &[usize],
         executor: &mut dyn Executor,
     ) -> Result<Turned, Broken> {
-        let order = match self.ledger.lock().record().order_of(round) {
-            Some(order) => order,
-            None => plan::order(self.study.seed, &self.study.hash(), round, live),
-        };
+        let (order, orders) = self.orders(round, live);
         self.append(Event::RoundStarted {
             round,
             order: order.clone(),
+            orders: orders.clone(),
         })?;
+        let turned = match orders.is_empty() {
+            true => self.whole_turns(round, &order, live, executor)?,
+            false => self.workload_by_workload(round, &orders, executor)?,
+        };
+        if turned == Turned::Done {
+            self.append(Event::RoundFinished { round })?;
+        }
+        Ok(turned)
+    }
+
+    /// The order of the configurations, and, where partners are to be adjacent, that within each
+    /// workload; as they were drawn if the round was begun already.
+    fn orders(&self, round: u32, live: &[usize]) -> (Vec<usize>, Vec<Vec<usize>>) {
+        let ledger = self.ledger.lock();
+        let record = ledger.record();
+        if let Some(drawn) = record.order_of(round).zip(record.orders_of(round)) {
+            return drawn;
+        }
+        let (seed, hash) = (self.study.seed, self.study.hash());
+        let order = plan::order(seed, &hash, round, live);
+        let orders = match self.study.policy.order {
+            RoundOrder::Turns => Vec::new(),
+            RoundOrder::Adjacent => (0..self.study.workload_heads.len())
+                .map(|workload| plan::order_within(seed, &hash, round, workload, live))
+                .collect(),
+        };
+        (order, orders)
+    }
+
+    /// Each configuration goes through all workloads in its turn.
+    fn whole_turns(
+        &self,
+        round: u32,
+        order: &[usize],
+        live: &[usize],
+        executor: &mut dyn Executor,
+    ) -> Result<Turned, Broken> {
         for (position, configuration) in order.iter().copied().enumerate() {
             if !live.contains(&configuration) {
                 continue;
@@ -200,6 +235,7 @@ impl Coordinator<'_> {
                 position,
                 configuration,
                 missing: self.missing(round, configuration),
+                keep: self.study.policy.provision == Provision::Once,
             };
             if turn.missing.is_empty() {
                 continue;
@@ -209,7 +245,41 @@ impl Coordinator<'_> {
                 ended => return Ok(ended),
             }
         }
-        self.append(Event::RoundFinished { round })?;
+        Ok(Turned::Done)
+    }
+
+    /// Within a workload the configurations follow each other at once, so that what drifts has little
+    /// time to come between them.
+    fn workload_by_workload(
+        &self,
+        round: u32,
+        orders: &[Vec<usize>],
+        executor: &mut dyn Executor,
+    ) -> Result<Turned, Broken> {
+        for (workload, order) in orders.iter().enumerate() {
+            for (position, configuration) in order.iter().copied().enumerate() {
+                // One may have failed a moment ago.
+                if !self.live().contains(&configuration) {
+                    continue;
+                }
+                let missing = self.missing(round, configuration);
+                if !missing.contains(&workload) {
+                    continue;
+                }
+                let more = missing.iter().any(|other| *other > workload);
+                let turn = Turn {
+                    round,
+                    position,
+                    configuration,
+                    missing: vec![workload],
+                    keep: more || self.study.policy.provision == Provision::Once,
+                };
+                match executor.execute(&turn)? {
+                    Turned::Done => {}
+                    ended => return Ok(ended),
+                }
+            }
+        }
         Ok(Turned::Done)
     }
 

@@ -37,6 +37,16 @@ pub(crate) struct LocalExecutor<'a> {
     pub(crate) execution: String,
     /// Ids of devices that may be wiped, repeated on the command line.
     pub(crate) wipe: Vec<String>,
-    /// Stacks that stand from one round to the next, by configuration.
-    pub(crate) standing: Vec<(usize, StandingStack)>,
+    /// Stacks that stand from one turn to the next.
+    pub(crate) standing: Vec<Standing>,
+}
+
+/// A stack that stands from one turn to the next.
+pub(crate) struct Standing {
+    /// Configuration by index.
+    pub(super) configuration: usize,
+    /// The round in which it was set up, from 1.
+    pub(super) since: u32,
+    /// It.
+    pub(super) stack: StandingStack,
 }

@@ -1,52 +1,69 @@
 //! Turns executed on this machine: stacks set up, tried and torn down.
 
 use super::executor::{Broken, Executor, TrialStart, Turned};
-use super::local_executor::LocalExecutor;
+use super::local_executor::{LocalExecutor, Standing};
 use super::trial::{self, Before};
 use crate::agent::message::Turn;
 use crate::event::{Ended, Event};
 use crate::journal::EntryId;
 use crate::stack::{self as stacks, Site, StandingStack};
-use crate::study::Provision;
+
+/// How the trials of a turn went.
+#[derive(Debug, PartialEq, Eq)]
+enum Going {
+    /// All are complete.
+    On,
+    /// One failed: its configuration is not tried again.
+    Failed,
+    /// One was interrupted.
+    Interrupted,
+}
 
 impl Executor for LocalExecutor<'_> {
     fn execute(&mut self, turn: &Turn) -> Result<Turned, Broken> {
         self.tear_down_leftovers()?;
         let (round, configuration) = (turn.round, turn.configuration);
-        let stands = self.standing.iter().position(|(t, _)| *t == configuration);
-        let stands = stands.map(|at| self.standing.swap_remove(at).1);
+        let stands = self
+            .standing
+            .iter()
+            .position(|up| up.configuration == configuration);
+        let stands = stands.map(|at| self.standing.swap_remove(at));
         let site = Site {
             tag: format!("{}-r{round}-t{configuration}", self.execution),
             seed: self.study.seed ^ u64::from(round),
             wipe: &self.wipe,
             ..self.site()
         };
-        let wears_in = stands.is_none() && self.study.policy.precondition;
-        let stack = match stands {
-            Some(stack) => stack,
+        let fresh = stands.is_none();
+        let up = match stands {
+            Some(up) => up,
             None => match self.set_up(&site, turn)? {
-                Some(stack) => stack,
+                Some(stack) => Standing {
+                    configuration,
+                    since: round,
+                    stack,
+                },
                 None => return Ok(self.turned(true)),
             },
         };
-        let going = self.trials(&site, turn, &stack, wears_in);
-        if self.study.policy.provision == Provision::Once && matches!(going, Ok(true)) {
-            self.standing.push((configuration, stack));
+        let going = self.trials(&site, turn, &up, fresh);
+        if turn.keep && matches!(going, Ok(Going::On)) {
+            self.standing.push(up);
         } else {
             // Also where nothing more can be told: what stands must not outlive this.
-            let torn_down = self.tear_down(round, configuration, stack);
+            let torn_down = self.tear_down(round, configuration, up.stack);
             going.as_ref().map_or(Ok(()), |_| torn_down)?;
         }
-        Ok(self.turned(going?))
+        Ok(self.turned(going? != Going::Interrupted))
     }
 
     fn end(&mut self) -> Result<(), Broken> {
         let mut ended = self.tear_down_leftovers();
         let mut standing = std::mem::take(&mut self.standing);
-        standing.sort_by_key(|(configuration, _)| *configuration);
-        for (configuration, stack) in standing {
+        standing.sort_by_key(|up| up.configuration);
+        for up in standing {
             // Also where the coordinator is lost and nothing can be reported any more.
-            let torn_down = self.tear_down(0, configuration, stack);
+            let torn_down = self.tear_down(0, up.configuration, up.stack);
             ended = ended.and(torn_down);
         }
         ended
@@ -73,20 +90,25 @@ impl LocalExecutor<'_> {
         }
     }
 
-    /// The trials of a turn. False: one was interrupted.
+    /// The trials of a turn, on a stack that is `fresh` or stood before.
     fn trials(
         &self,
         site: &Site<'_>,
         turn: &Turn,
-        stack: &StandingStack,
-        wears_in: bool,
-    ) -> Result<bool, Broken> {
-        let mut capacity = self.study.configurations[turn.configuration].data_bytes();
+        up: &Standing,
+        fresh: bool,
+    ) -> Result<Going, Broken> {
+        // Every workload of the round in which a stack was set up wears it in.
+        let wears_in = up.since == turn.round && self.study.policy.precondition;
+        let mut capacity = match fresh {
+            true => self.study.configurations[turn.configuration].data_bytes(),
+            false => 0,
+        };
         for workload in turn.missing.iter().copied() {
             let trial = trial::Trial {
                 executor: self,
                 site,
-                standing: stack,
+                standing: &up.stack,
                 round: turn.round,
                 position: turn.position,
                 configuration: turn.configuration,
@@ -104,10 +126,14 @@ impl LocalExecutor<'_> {
             }
             (self.tell)(Event::Trial(Box::new(observation)))?;
             if ended != Ended::Complete {
-                return Ok(matches!(ended, Ended::Failed { .. }) && !self.interrupt.raised());
+                let failed = matches!(ended, Ended::Failed { .. }) && !self.interrupt.raised();
+                return Ok(match failed {
+                    true => Going::Failed,
+                    false => Going::Interrupted,
+                });
             }
         }
-        Ok(true)
+        Ok(Going::On)
     }
 
     /// Sets up a configuration's stack; a failure is recorded as a failed trial of its first workload.
@@ -159,7 +185,7 @@ impl LocalExecutor<'_> {
         let begin = format!("{}-r", self.execution);
         let stands = |group: &str| {
             let mut standing = self.standing.iter();
-            standing.any(|(configuration, _)| group.ends_with(&format!("-t{configuration}")))
+            standing.any(|up| group.ends_with(&format!("-t{}", up.configuration)))
         };
         let mut left = self.journal.pending();
         left.retain(|entry| entry.group.starts_with(&begin) && !stands(&entry.group));

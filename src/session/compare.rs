@@ -290,7 +290,7 @@ fn study(request: &CompareRequest, sides: &[Side], pace: Pace) -> String {
     );
     let _ = writeln!(
         text,
-        "\n[trial]\ndrop-caches = {0}\nremount = false",
+        "\n[trial]\ndrop-caches = {0}\nremount = false\nprovision = \"once\"",
         !request.warm
     );
     text

@@ -11,7 +11,7 @@ use super::execute::FinishedRun;
 use crate::bounded::ByteLimit;
 use crate::event::Event;
 use crate::failure::Failure;
-use crate::import::{self, Source};
+use crate::import::{self, ImportSource};
 use crate::record::{Record, RecordError, Store, run_id};
 use crate::run::{Ledger, Reason, SharedLedger};
 use crate::time::{Clock, SystemClock};
@@ -54,7 +54,7 @@ pub(crate) fn run(
 }
 
 /// One file and what is read from it, or why it is refused.
-fn source(word: &str, tool: Option<&str>) -> Result<Source, String> {
+fn source(word: &str, tool: Option<&str>) -> Result<ImportSource, String> {
     let (name, file) = match word.split_once('=') {
         Some((name, file)) if !Path::new(word).exists() => (Some(name), file),
         _ => (None, word),
@@ -79,7 +79,7 @@ fn source(word: &str, tool: Option<&str>) -> Result<Source, String> {
         )
     })?;
     let name = name.map(|name| name.trim().to_owned());
-    Source::read(name, file, text, tool).map_err(|error| {
+    ImportSource::read(name, file, text, tool).map_err(|error| {
         format!(
             "error: {file}:{}: {}\n  next: {}",
             error.line, error.what, error.next
@@ -93,12 +93,12 @@ fn source(word: &str, tool: Option<&str>) -> Result<Source, String> {
 /// The store does not take it.
 pub(crate) fn keep(
     store: &Store,
-    sources: &[Source],
+    sources: &[ImportSource],
     title: String,
     command: Vec<String>,
 ) -> Result<Ledger, RecordError> {
     let clock: Arc<dyn Clock> = Arc::new(SystemClock);
-    let design = import::design(sources, &clock.today());
+    let design = import::Design::of(sources, &clock.today());
     let head = design.head(run_id(&clock.today(), entropy()), title, command);
     let (log, line) = store.create_run(head.clone(), Arc::clone(&clock))?;
     let record = Record {

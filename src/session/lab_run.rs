@@ -21,7 +21,7 @@ use crate::lab::{LabError, fault, system};
 use crate::record::{Record, Store};
 use crate::run::SharedLedger;
 use crate::setting::{Refusal, unknown_word};
-use crate::study::{Provision, SYSTEM, Study, StudyError};
+use crate::study::{SYSTEM, Study, StudyError};
 use crate::unit;
 
 /// Name of the fact that says a run was made in the lab.
@@ -376,11 +376,11 @@ fn disks(study: &Study) -> Result<Vec<LabDisk>, Failure> {
         for disk in configuration.stack.lab_disks() {
             if !disks.contains(&disk) {
                 disks.push(disk);
-            } else if study.policy.provision == Provision::Once {
+            } else if study.policy.stand_together() {
                 return Err(Failure::refused(
                     "the stacks of this study stand all at once, and two configurations ask for the same disks of the lab",
                 )
-                .next("write provision = \"each-round\", or give each configuration disks of another size"));
+                .next("write provision = \"each-round\" and order = \"turns\", or give each configuration disks of another size"));
             }
         }
     }
@@ -393,9 +393,9 @@ fn scratch(study: &Study) -> Option<u64> {
         let needed = configuration.stack.disk_needed();
         needed.iter().map(|(_, bytes)| *bytes).sum::<u64>()
     });
-    let needed: u64 = match study.policy.provision {
-        Provision::Once => needed.sum(),
-        Provision::EachRound => needed.max().unwrap_or(0),
+    let needed: u64 = match study.policy.stand_together() {
+        true => needed.sum(),
+        false => needed.max().unwrap_or(0),
     };
     // A file system keeps a twentieth for itself.
     (needed > 0).then(|| (needed + needed / 10 + SCRATCH_OVER).next_multiple_of(1 << 20))

@@ -3,7 +3,7 @@
 use crate::event::{Decide, Until};
 use crate::setting::{Refusal, Settings, Span};
 
-use super::design::{Factor, Policy, Provision};
+use super::design::{Factor, Policy, Provision, RoundOrder};
 use super::factor::find_factor;
 use super::place::is_place;
 
@@ -90,13 +90,19 @@ pub(super) fn comparison(name: &str, span: &Span, factors: &[Factor]) -> Result<
 /// # Errors
 /// A value is of another kind.
 pub(super) fn policy(words: &Settings) -> Result<Policy, Refusal> {
+    let provision = match words.text("provision")?.as_str() {
+        "once" => Provision::Once,
+        _ => Provision::EachRound,
+    };
+    let order = match (words.optional_text("order")?.as_deref(), provision) {
+        (Some("adjacent"), _) | (None, Provision::Once) => RoundOrder::Adjacent,
+        _ => RoundOrder::Turns,
+    };
     Ok(Policy {
         drop_caches: words.flag("drop-caches")?,
         remount: words.flag("remount")?,
-        provision: match words.text("provision")?.as_str() {
-            "once" => Provision::Once,
-            _ => Provision::EachRound,
-        },
+        provision,
+        order,
         precondition: words.text("precondition")? == "snia",
     })
 }

@@ -133,9 +133,28 @@ pub(crate) struct Policy {
     pub(crate) remount: bool,
     /// How often stacks are built.
     pub(crate) provision: Provision,
+    /// What follows what in a round.
+    pub(crate) order: RoundOrder,
     /// Bring each stack to its steady state after it was built, by the method and the criterion of
     /// the SNIA Solid State Storage Performance Test Specification.
     pub(crate) precondition: bool,
+}
+
+impl Policy {
+    /// Whether the stacks of all configurations stand at the same time.
+    pub(crate) fn stand_together(&self) -> bool {
+        self.provision == Provision::Once || self.order == RoundOrder::Adjacent
+    }
+}
+
+/// What follows what in a round.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum RoundOrder {
+    /// Workload by workload: within each, the configurations follow each other at once. All stacks
+    /// stand at the same time.
+    Adjacent,
+    /// Configuration by configuration: each goes through all workloads in its turn.
+    Turns,
 }
 
 /// How often stacks are built.

@@ -24,7 +24,7 @@ mod words;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use design::{Configuration, Kinds, Policy, Provision, Study};
+pub(crate) use design::{Configuration, Kinds, Policy, Provision, RoundOrder, Study};
 pub(crate) use error::StudyError;
 pub(crate) use place::{HOST, SYSTEM, in_places};
 pub(crate) use read::{TEXT_MAX, parse};

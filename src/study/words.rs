@@ -60,6 +60,12 @@ pub(super) const TRIAL_DOCS: &[SettingDoc] = &[
         "Build the stacks anew in each round, or once.",
     ),
     SettingDoc::choice(
+        "order",
+        &["adjacent", "turns"],
+        "",
+        "Go workload by workload, the configurations one right after the other, or let each configuration do all workloads in its turn. Adjacent needs all stacks to stand at the same time, and is the default where they are built once.",
+    ),
+    SettingDoc::choice(
         "precondition",
         &["none", "snia"],
         "none",

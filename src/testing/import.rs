@@ -1,7 +1,7 @@
 //! Printed results of other tools.
 
 use crate::event::{Event, FORMAT, LogLine, RunStarted};
-use crate::import::{self, Source};
+use crate::import::{self, ImportSource};
 use crate::printed::Imported;
 use crate::record::Record;
 
@@ -40,7 +40,7 @@ fn read(text: &str, tool: Option<&str>) {
         return;
     }
     let half = results.len() / 2;
-    let source = |name: &str, results: &[Imported]| Source {
+    let source = |name: &str, results: &[Imported]| ImportSource {
         name: Some(name.to_owned()),
         file: "a.txt".to_owned(),
         stem: "a".to_owned(),
@@ -53,8 +53,8 @@ fn read(text: &str, tool: Option<&str>) {
 }
 
 /// The record that an import of these results would leave.
-fn record(sources: &[Source]) -> Record {
-    let design = import::design(sources, "2026-11-21T14:05:00.000Z");
+fn record(sources: &[ImportSource]) -> Record {
+    let design = import::Design::of(sources, "2026-11-21T14:05:00.000Z");
     let rounds = design.decide.rounds_max;
     let head = Event::RunStarted(Box::new(RunStarted {
         format: FORMAT,

@@ -76,8 +76,10 @@ pub(super) fn reported(record: &Record) {
     let options = |colour| ReportOptions {
         beside: None,
         lines_max: None,
-        colour,
-        width: if colour { 40 } else { 80 },
+        screen: report::Screen {
+            width: if colour { 40 } else { 80 },
+            colour,
+        },
         next: "stackrace report".to_owned(),
     };
     for report in report::ALL {

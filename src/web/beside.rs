@@ -2,9 +2,9 @@
 
 use maud::{Markup, html};
 
-use super::WebSite;
 use super::frame::{self, Page};
 use super::http::{HttpRequest, HttpResponse};
+use super::site::WebSite;
 use crate::record::RunSummary;
 use crate::report;
 use crate::verdict;

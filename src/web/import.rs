@@ -5,11 +5,11 @@
 
 use maud::{Markup, html};
 
-use super::WebSite;
 use super::frame::{self, Page};
 use super::http::{HttpRequest, HttpResponse};
+use super::site::WebSite;
 use crate::event::{Event, LogLine};
-use crate::import::{self, Source};
+use crate::import::{self, ImportSource};
 use crate::record::Record;
 use crate::report;
 use crate::verdict::{self, Evidence};
@@ -64,7 +64,7 @@ fn form(site: &WebSite) -> Markup {
 }
 
 /// The texts of a form: pairs of `name` and `text`, in order; empty ones are left out.
-fn sources(request: &HttpRequest) -> Result<Vec<Source>, String> {
+fn sources(request: &HttpRequest) -> Result<Vec<ImportSource>, String> {
     let of = |name: &'static str| {
         let pairs = request.form.iter().filter(move |(known, _)| known == name);
         pairs.map(|(_, value)| value.as_str())
@@ -82,7 +82,7 @@ fn sources(request: &HttpRequest) -> Result<Vec<Source>, String> {
     let read = |(name, text): (&str, &str)| {
         // A form's text has the line breaks of the network.
         let text = text.replace("\r\n", "\n");
-        Source::read(None, name, text, None).map_err(|misread| {
+        ImportSource::read(None, name, text, None).map_err(|misread| {
             format!(
                 "{name}, line {}: {}. Next: {}.",
                 misread.line, misread.what, misread.next
@@ -110,9 +110,9 @@ pub(super) fn read(site: &WebSite, request: &HttpRequest) -> HttpResponse {
 }
 
 /// The sources as the run they would be.
-fn record(site: &WebSite, sources: &[Source]) -> Option<Record> {
+fn record(site: &WebSite, sources: &[ImportSource]) -> Option<Record> {
     let at = site.clock.today();
-    let design = import::design(sources, &at);
+    let design = import::Design::of(sources, &at);
     let head = design.head("not kept".to_owned(), import::title(sources), Vec::new());
     let line = |event| LogLine {
         at: at.clone(),
@@ -126,7 +126,7 @@ fn record(site: &WebSite, sources: &[Source]) -> Option<Record> {
 }
 
 /// Says that nothing is stored, and offers to keep it where that is allowed.
-fn keeping(site: &WebSite, sources: &[Source]) -> Markup {
+fn keeping(site: &WebSite, sources: &[ImportSource]) -> Markup {
     html! {
         div class="stage" {
             p { strong { "Not kept" } ": it exists on this page only." }

@@ -9,7 +9,7 @@ use stackrace_engine::files::AtEnd;
 use stackrace_engine::{Op, PhaseOutcome, tree};
 
 use super::copy_file::{SYNC_AT_END, at_end, durable};
-use super::kind::{Cost, Place, SLICE_NS, Trouble, Workload, WorkloadKind, trouble};
+use super::kind::{Cost, Place, SLICE_NS, Workload, WorkloadError, WorkloadKind, trouble};
 use super::metric::{self, Figure};
 use super::read_file::{bring, real_file};
 use super::tree::{ENTRY_BYTES, HELD, INVENTED, Source, alone};
@@ -90,8 +90,8 @@ impl Workload for ExtractTar {
     }
 
     fn cost(&self) -> Cost {
-        // An archive has a header of 512 bytes for each entry, a file system a block; of a real one
-        // nobody knows how many there are.
+        // An archive has a header of 512 bytes for each entry, a file system a block. How many
+        // entries a real archive has is not known before it is read.
         let (bytes, entries) = match &self.archive {
             Archive::Made(source) => (source.bytes + source.entries * 1024, source.entries),
             Archive::Real { bytes, .. } => (*bytes, 0),
@@ -110,14 +110,14 @@ impl Workload for ExtractTar {
         vec!["extract"]
     }
 
-    fn prepare(&self, place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
         match &self.archive {
             Archive::Made(source) => source.archive(place).map(drop),
             Archive::Real { path, .. } => bring(path, "source.tar", place),
         }
     }
 
-    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, _phase: usize, place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         tree::extract_tar(
             &place.directory.join("source.tar"),
             &place.directory.join("extracted"),

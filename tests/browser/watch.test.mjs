@@ -1,4 +1,4 @@
-// A run watched from its start to its verdict, by somebody who never reloads the page.
+// A run watched from its start to its verdict, by a visitor who never reloads the page.
 
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";

@@ -104,7 +104,7 @@ for victim in all line keeper; do
   kill -9 $(victims $victim)
   wait $run
   echo "code $?"
-  # What nobody is left to want ends by itself.
+  # A guest whose coordinator has gone ends by itself.
   while [ -n "$(victims all)" ]; do sleep 1; done
   stands "$victim killed"
   part "$victim cleaned"

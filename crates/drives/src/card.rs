@@ -1,5 +1,6 @@
 //! Cards: the parameters of one drive as a TOML file, each value with where it comes from.
 
+use crate::cards::Claim;
 use crate::disk::{Cache, Disk, DiskParameters, Geometry, Overheads, SeekCurve, Zone};
 use crate::{Nanos, SECTOR};
 use serde::Deserialize;
@@ -14,8 +15,20 @@ pub enum Origin {
     Measured,
     /// Chosen so that the model agrees with something measured on such a drive.
     Fitted,
-    /// Nobody published it: what is usual for drives of this kind.
+    /// It was not published: what is usual for drives of this kind.
     Assumed,
+}
+
+impl Origin {
+    /// In words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::DataSheet => "data sheet",
+            Self::Measured => "measured",
+            Self::Fitted => "fitted",
+            Self::Assumed => "assumed",
+        }
+    }
 }
 
 /// A value with where it comes from.
@@ -66,6 +79,9 @@ pub struct DiskCard {
     pub queue_depth: Stated<usize>,
     /// Bytes of a physical sector: 512 or 4096.
     pub physical_sector: Stated<u64>,
+    /// Figures of the whole drive, to test the card with.
+    #[serde(default)]
+    pub claims: Vec<Claim>,
 }
 
 /// How sectors lie on the platters.
@@ -142,7 +158,7 @@ pub enum CardError {
 }
 
 impl CardError {
-    fn at(name: &'static str, problem: impl Into<String>) -> Self {
+    pub(crate) fn at(name: &'static str, problem: impl Into<String>) -> Self {
         Self::Value {
             name,
             problem: problem.into(),

@@ -9,6 +9,7 @@
 //! completed by then.
 
 mod card;
+mod cards;
 mod controller;
 mod disk;
 mod extents;
@@ -18,6 +19,7 @@ mod ssd;
 mod volume;
 
 pub use card::{CardError, CardOverheads, DiskCard, Layout, Origin, Seek, Stated};
+pub use cards::{CARDS, Card, CardValue, Claim, Load, SsdCard, VolumeCard, values};
 pub use controller::{ArrayLayout, Controller, ControllerError, ControllerParameters};
 pub use disk::{
     Cache, Disk, DiskParameters, Geometry, GeometryError, Overheads, SeekCurve, SeekError, Zone,

@@ -302,10 +302,10 @@ fn the_manner_of_rsync_leaves_what_rsync_leaves() {
         rustix::fs::utimensat(CWD, &path, &times, itself).unwrap();
     }
     if rustix::process::geteuid().is_root() {
-        let somebody = Some(12_345);
-        std::os::unix::fs::chown(&from, somebody, somebody).unwrap();
+        let another = Some(12_345);
+        std::os::unix::fs::chown(&from, another, another).unwrap();
         for entry in fs::read_dir(&from).unwrap() {
-            std::os::unix::fs::lchown(entry.unwrap().path(), somebody, None).unwrap();
+            std::os::unix::fs::lchown(entry.unwrap().path(), another, None).unwrap();
         }
     }
     let owners = |root: &Path| -> Vec<_> {

@@ -16,7 +16,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use self::board::Board;
 use self::doing::Doing;
-use super::terminal::error;
+use super::terminal::{columns, error};
 use crate::record::{Now, NowFile};
 use crate::report::{self, Standings};
 use crate::run::{SharedLedger, TrialStart, Watcher};
@@ -206,17 +206,11 @@ fn tick(watched: &Watched, mut told: Option<NowFile>) {
             });
         }
         if watched.terminal {
-            let columns = usize::from(console_columns());
-            let lines = board::lines(&board, columns, watched.colour);
+            let width = columns(&std::io::stderr());
+            let lines = board::lines(&board, width, watched.colour);
             watched.bar.set_message(lines.join("\n"));
         }
     }
-}
-
-/// Columns of the terminal behind standard error; 80 where it does not say.
-fn console_columns() -> u16 {
-    let size = rustix::termios::tcgetwinsize(std::io::stderr());
-    size.map_or(80, |size| if size.ws_col == 0 { 80 } else { size.ws_col })
 }
 
 impl Watcher for Progress {

@@ -1,6 +1,6 @@
 //! What was really measured: the processor, memory, the line, or too little time.
 
-use super::{BRIEF_S, CPU_BOUND, counts, cpu_bound, is_brief, median, spread};
+use super::figures::{BRIEF_S, CPU_BOUND, counts, cpu_bound, is_brief, median, spread};
 use crate::published::card::Card;
 use crate::published::table::{PublishedFigure, PublishedTable, PublishedValue, distinct};
 use crate::unit;

@@ -1,6 +1,6 @@
 //! How the figures were obtained: how often, on what, and whether they agree with each other.
 
-use super::median;
+use super::figures::{cpu_bound, is_brief, median};
 use crate::published::card::Card;
 use crate::published::ratio::comparisons;
 use crate::published::table::{PublishedTable, distinct};
@@ -168,4 +168,19 @@ pub(super) fn confounded(card: &Card, table: &PublishedTable) -> Vec<String> {
         }
     }
     distinct(texts.into_iter())
+}
+
+/// Figures, by their places, that say nothing of storage: the processor was the limit, the phase
+/// was too brief, or the figure contradicts another.
+pub(crate) fn unfit(table: &PublishedTable) -> Vec<usize> {
+    let odd = contradictions(table);
+    table
+        .figures
+        .iter()
+        .enumerate()
+        .filter(|(at, figure)| {
+            cpu_bound(figure) || is_brief(figure) || odd.iter().any(|odd| odd.figures.contains(at))
+        })
+        .map(|(at, _)| at)
+        .collect()
 }

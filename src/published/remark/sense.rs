@@ -1,6 +1,7 @@
 //! Whether the figures can be what they are taken for: controls, order, rounding, placement.
 
-use super::{counts, unfit};
+use super::figures::counts;
+use super::obtained::unfit;
 use crate::published::card::Card;
 use crate::published::geometric_mean;
 use crate::published::ratio::comparisons;

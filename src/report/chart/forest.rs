@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{Axis, FONT, Scale, anchor, ems, fit, px, svg};
+use super::axis::{Axis, Scale};
+use super::drawing::{FONT, anchor, ems, fit, px, svg};
 use crate::report::figure;
 use crate::verdict::Interval;
 

@@ -2,7 +2,8 @@
 
 use maud::{Markup, html};
 
-use super::{Axis, FONT, SERIES_MAX, anchor, ems, fit, marker, px, svg};
+use super::axis::Axis;
+use super::drawing::{FONT, SERIES_MAX, anchor, ems, fit, marker, px, svg};
 
 /// Natural width.
 const WIDTH: f64 = 480.0;

@@ -3,7 +3,8 @@
 
 use maud::{Markup, html};
 
-use super::{Axis, FONT, anchor, ems, fit, frame, px};
+use super::axis::Axis;
+use super::drawing::{FONT, anchor, ems, fit, frame, px};
 use crate::report::figure;
 use crate::verdict::Interval;
 

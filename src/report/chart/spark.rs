@@ -2,7 +2,7 @@
 
 use maud::{Markup, html};
 
-use super::px;
+use super::drawing::px;
 
 /// Natural width.
 const WIDTH: f64 = 240.0;

@@ -78,7 +78,7 @@ pub(crate) trait Share: Send + Sync {
 /// Who serves whom.
 pub(crate) struct Ends {
     /// Where the server is.
-    pub(crate) place: Place,
+    pub(crate) place: ServerPlace,
     /// The client's address: nobody else is let in.
     pub(crate) client: IpAddr,
     /// The server's: it listens nowhere else.
@@ -88,16 +88,16 @@ pub(crate) struct Ends {
 /// A share in its place: a layer.
 pub(crate) struct Shared<S> {
     share: S,
-    place: Place,
+    place: ServerPlace,
 }
 
 impl<S: Share + 'static> Shared<S> {
     /// The layer of a share, in the place the settings say.
     ///
     /// # Errors
-    /// As [`Place::parse`].
+    /// As [`ServerPlace::parse`].
     pub(crate) fn layer(share: S, settings: &Settings) -> Result<Box<dyn Layer>, Refusal> {
-        let place = Place::parse(settings)?;
+        let place = ServerPlace::parse(settings)?;
         Ok(Box::new(Self { share, place }))
     }
 }
@@ -218,12 +218,12 @@ pub(crate) fn listening(host: &dyn Host, server: &str, port: u16) -> Result<(), 
 
 /// Where the server is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Place {
+pub(crate) struct ServerPlace {
     on_peer: bool,
     line: Line,
 }
 
-impl Place {
+impl ServerPlace {
     /// This machine, as `server = "same"` says.
     pub(crate) fn same() -> Self {
         Self {

@@ -13,7 +13,7 @@ use crate::event::Fact;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
-use crate::setting::{Refusal, Setting, Settings, Value};
+use crate::setting::{GivenSetting, Refusal, Settings, Value};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -159,7 +159,7 @@ pub(super) fn settings(line: &str) -> Settings {
         .as_table()
         .unwrap()
         .iter()
-        .map(|(name, value)| Setting {
+        .map(|(name, value)| GivenSetting {
             name: name.clone(),
             value: value_of(value),
             span: 0..1,

@@ -34,6 +34,7 @@ fn a_good_study_is_its_configurations() {
             drop_caches: true,
             remount: true,
             provision: Provision::EachRound,
+            order: RoundOrder::Turns,
             precondition: false,
         }
     );

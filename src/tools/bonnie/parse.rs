@@ -5,25 +5,27 @@
 //! with a CSV line of the same run below it is one report, that of the line, which has more digits;
 //! where the two disagree, one of them is damaged.
 
+use super::field::{
+    chunk_bytes, data_words, files_words, latency_ns, misread, number, size_mib, small, whole,
+};
 use super::print::text_rate;
-use super::report::{Cell, Column, Data, Figure, Files, Layout, Made, Report};
+use super::report::{
+    BonnieColumn, BonnieFigure, BonnieFiles, BonnieLayout, BonnieReport, Cell, Data, Made,
+};
 use super::table;
-use crate::printed::Misread;
+use crate::printed::ImportError;
 
 /// How both CSV headers begin.
 const HEADERS: [&str; 2] = ["name,file_size,", "format_version,bonnie_version,"];
 /// A line with this many commas was meant to be CSV.
 const COMMAS: usize = 20;
-/// Larger numbers than these are no sizes, and no rates.
-const NUMBER_MAX: f64 = 1e15;
-
 /// Every report in a text, in the order in which they stand there.
 ///
 /// # Errors
 /// A table or CSV line that cannot be understood, with its place, or no report at all.
-pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
+pub(crate) fn parse(text: &str) -> Result<Vec<BonnieReport>, ImportError> {
     let lines: Vec<&str> = text.lines().collect();
-    let mut reports: Vec<Report> = Vec::new();
+    let mut reports: Vec<BonnieReport> = Vec::new();
     // Whether the last report is a table that a CSV line may follow.
     let mut above = false;
     let mut at = 0;
@@ -44,7 +46,7 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
                 Some(last) if same_run(last, &report) => {
                     agree(last, &report, at)?;
                     let program = std::mem::take(&mut last.program);
-                    *last = Report { program, ..report };
+                    *last = BonnieReport { program, ..report };
                 }
                 _ => reports.push(report),
             }
@@ -61,27 +63,19 @@ pub(crate) fn parse(text: &str) -> Result<Vec<Report>, Misread> {
     Ok(reports)
 }
 
-pub(super) fn misread(line: usize, what: impl Into<String>, next: &str) -> Misread {
-    Misread {
-        line,
-        what: what.into(),
-        next: next.to_owned(),
-    }
-}
-
 /// Whether a table and a CSV line are about the same run, as far as names tell: a table may show
 /// only the beginning of one.
-fn same_run(table: &Report, csv: &Report) -> bool {
+fn same_run(table: &BonnieReport, csv: &BonnieReport) -> bool {
     table.layout == csv.layout && csv.name.starts_with(table.name.as_str())
 }
 
 /// Refuses a CSV line that says something else than the table above it.
-fn agree(table: &Report, csv: &Report, line: usize) -> Result<(), Misread> {
-    let sizes = |report: &Report| report.data.as_ref().map(|data| data.size_mib);
+fn agree(table: &BonnieReport, csv: &BonnieReport, line: usize) -> Result<(), ImportError> {
+    let sizes = |report: &BonnieReport| report.data.as_ref().map(|data| data.size_mib);
     let wrong = if sizes(table) != sizes(csv) || table.files != csv.files {
         Some("sizes".to_owned())
     } else {
-        let mut columns = Column::ALL.into_iter();
+        let mut columns = BonnieColumn::ALL.into_iter();
         let differs = columns.find(|column| {
             let at = *column as usize;
             !same(table.layout, table.cells[at], csv.cells[at], *column)
@@ -99,25 +93,25 @@ fn agree(table: &Report, csv: &Report, line: usize) -> Result<(), Misread> {
 }
 
 /// Whether a cell of a table and one of a CSV line may be the same figure.
-fn same(layout: Layout, table: Cell, csv: Cell, column: Column) -> bool {
+fn same(layout: BonnieLayout, table: Cell, csv: Cell, column: BonnieColumn) -> bool {
     let figures = match (table.figure, csv.figure) {
-        (None, None) | (Some(Figure::TooFast), Some(Figure::TooFast)) => true,
+        (None, None) | (Some(BonnieFigure::TooFast), Some(BonnieFigure::TooFast)) => true,
         (
-            Some(Figure::Garbage { cpu_percent, .. }),
-            Some(Figure::Rate {
+            Some(BonnieFigure::Garbage { cpu_percent, .. }),
+            Some(BonnieFigure::Rate {
                 cpu_percent: csv, ..
             }),
         ) => cpu_percent == csv,
         (
-            Some(Figure::Rate { per_s, cpu_percent }),
-            Some(Figure::Rate {
+            Some(BonnieFigure::Rate { per_s, cpu_percent }),
+            Some(BonnieFigure::Rate {
                 per_s: csv,
                 cpu_percent: csv_cpu,
             }),
         ) => {
             // A CSV line cuts off what the table still rounds by.
             let cut_off = match column {
-                Column::Seeks => [-0.05, 0.0, 0.05],
+                BonnieColumn::Seeks => [-0.05, 0.0, 0.05],
                 _ => [0.0, 0.5, 0.999],
             };
             let shown = text_rate(layout, column, per_s);
@@ -127,78 +121,6 @@ fn same(layout: Layout, table: Cell, csv: Cell, column: Column) -> bool {
         _ => false,
     };
     figures && table.latency_ns == csv.latency_ns
-}
-
-/// A whole number, or one with decimals, and nothing else; within reason.
-pub(super) fn number(text: &str) -> Option<f64> {
-    let plain = |c: char| c.is_ascii_digit() || c == '.';
-    let begins = text.starts_with(|c: char| c.is_ascii_digit());
-    let number: f64 = text
-        .parse()
-        .ok()
-        .filter(|_| begins && text.chars().all(plain))?;
-    (number <= NUMBER_MAX).then_some(number)
-}
-
-pub(super) fn whole(text: &str) -> Option<u64> {
-    let number = number(text).filter(|_| !text.contains('.'))?;
-    Some(number as u64)
-}
-
-pub(super) fn small(text: &str) -> Option<u32> {
-    whole(text).and_then(|number| u32::try_from(number).ok())
-}
-
-/// `1G` or `1100M`, in MiB.
-fn size_mib(text: &str) -> Option<u64> {
-    match text.strip_suffix('G') {
-        Some(gib) => whole(gib)?.checked_mul(1024),
-        None => whole(text.strip_suffix('M')?),
-    }
-}
-
-/// `64k` or `512`, in bytes.
-fn chunk_bytes(text: &str) -> Option<u64> {
-    match text.strip_suffix('k') {
-        Some(kib) => whole(kib)?.checked_mul(1024),
-        None => whole(text),
-    }
-}
-
-/// `62186us`, `102ms` or `5s`, in ns.
-pub(super) fn latency_ns(text: &str) -> Option<u64> {
-    let (digits, unit_ns) = match text.strip_suffix("us") {
-        Some(digits) => (digits, 1_000),
-        None => match text.strip_suffix("ms") {
-            Some(digits) => (digits, 1_000_000),
-            None => (text.strip_suffix('s')?, 1_000_000_000),
-        },
-    };
-    whole(digits)?.checked_mul(unit_ns)
-}
-
-/// `8`, `8:16384:512`, `8:link`, with `/4` behind it.
-pub(super) fn files_words(text: &str) -> Option<Files> {
-    let (words, directories) = match text.split_once('/') {
-        Some((words, directories)) => (words, small(directories)?),
-        None => (text, 1),
-    };
-    let mut words = words.split(':');
-    let number = whole(words.next()?)?;
-    let made = match (words.next(), words.next()) {
-        (None, _) => Made::Sizes { max: 0, min: 0 },
-        (Some("link"), None) => Made::HardLinks,
-        (Some("symlink"), None) => Made::SymbolicLinks,
-        (Some(max), min) => Made::Sizes {
-            max: whole(max)?,
-            min: min.map_or(Some(0), whole)?,
-        },
-    };
-    words.next().is_none().then_some(Files {
-        number,
-        made,
-        directories,
-    })
 }
 
 /// The fields of a CSV line, taken one after the other.
@@ -215,13 +137,17 @@ impl<'a> Fields<'a> {
         self.rest.next().unwrap_or_default()
     }
 
-    fn wrong(&self, field: &str, what: &str) -> Misread {
+    fn wrong(&self, field: &str, what: &str) -> ImportError {
         let what = format!("field {} is {field:?}, not {what}", self.number);
         misread(self.line, what, "give the line as bonnie++ printed it")
     }
 
     /// The next field as something that may be missing.
-    fn may<T>(&mut self, read: fn(&str) -> Option<T>, what: &str) -> Result<Option<T>, Misread> {
+    fn may<T>(
+        &mut self,
+        read: fn(&str) -> Option<T>,
+        what: &str,
+    ) -> Result<Option<T>, ImportError> {
         match self.next() {
             "" => Ok(None),
             field => read(field).map(Some).ok_or_else(|| self.wrong(field, what)),
@@ -229,7 +155,7 @@ impl<'a> Fields<'a> {
     }
 
     /// The next two as the rate and the processor of a phase.
-    fn figure(&mut self) -> Result<Option<Figure>, Misread> {
+    fn figure(&mut self) -> Result<Option<BonnieFigure>, ImportError> {
         let rate = self.next();
         let figure = match rate {
             "" | "+++++" => None,
@@ -238,16 +164,16 @@ impl<'a> Fields<'a> {
         let cpu = self.next();
         match (rate, figure, cpu) {
             ("", _, "") => Ok(None),
-            ("+++++", _, "+++") => Ok(Some(Figure::TooFast)),
+            ("+++++", _, "+++") => Ok(Some(BonnieFigure::TooFast)),
             (_, Some(per_s), cpu) => {
                 let cpu_percent = small(cpu).ok_or_else(|| self.wrong(cpu, "a percentage"))?;
-                Ok(Some(Figure::Rate { per_s, cpu_percent }))
+                Ok(Some(BonnieFigure::Rate { per_s, cpu_percent }))
             }
             _ => Err(self.wrong(cpu, "what belongs to the field before it")),
         }
     }
 
-    fn figures(&mut self, cells: &mut [Cell]) -> Result<(), Misread> {
+    fn figures(&mut self, cells: &mut [Cell]) -> Result<(), ImportError> {
         for cell in cells {
             cell.figure = self.figure()?;
         }
@@ -259,7 +185,7 @@ impl<'a> Fields<'a> {
 ///
 /// # Errors
 /// It cannot be understood.
-pub(crate) fn csv_line(text: &str, line: usize) -> Result<Report, Misread> {
+pub(crate) fn csv_line(text: &str, line: usize) -> Result<BonnieReport, ImportError> {
     let mut fields = Fields {
         rest: text.split(','),
         line,
@@ -267,9 +193,9 @@ pub(crate) fn csv_line(text: &str, line: usize) -> Result<Report, Misread> {
     };
     let count = text.split(',').count();
     let layout = match (text.split(',').next().unwrap_or_default(), count) {
-        ("1.96", 48) => Layout::V1_96,
-        ("1.97", 48) => Layout::V1_97,
-        ("1.98", 50) => Layout::V2_00,
+        ("1.96", 48) => BonnieLayout::V1_96,
+        ("1.97", 48) => BonnieLayout::V1_97,
+        ("1.98", 50) => BonnieLayout::V2_00,
         ("1.96" | "1.97" | "1.98", _) | (_, ..27 | 28..) => {
             return Err(misread(
                 line,
@@ -284,15 +210,15 @@ pub(crate) fn csv_line(text: &str, line: usize) -> Result<Report, Misread> {
     csv_later(layout, &mut fields)
 }
 
-fn csv_1_03(mut fields: Fields<'_>) -> Result<Report, Misread> {
+fn csv_1_03(mut fields: Fields<'_>) -> Result<BonnieReport, ImportError> {
     let name = fields.next().to_owned();
     let data = fields.may(|text| data_words(text).map(|(data, _)| data), "a size")?;
     let mut cells = [Cell::default(); 12];
     fields.figures(&mut cells[..6])?;
     let files = fields.may(files_words, "a number of files")?;
     fields.figures(&mut cells[6..])?;
-    Ok(Report {
-        layout: Layout::V1_03,
+    Ok(BonnieReport {
+        layout: BonnieLayout::V1_03,
         program: "1.03".to_owned(),
         name,
         concurrency: 1,
@@ -303,7 +229,7 @@ fn csv_1_03(mut fields: Fields<'_>) -> Result<Report, Misread> {
     })
 }
 
-fn csv_later(layout: Layout, fields: &mut Fields<'_>) -> Result<Report, Misread> {
+fn csv_later(layout: BonnieLayout, fields: &mut Fields<'_>) -> Result<BonnieReport, ImportError> {
     fields.next();
     let program = fields.next().to_owned();
     let name = fields.next().to_owned();
@@ -312,11 +238,11 @@ fn csv_later(layout: Layout, fields: &mut Fields<'_>) -> Result<Report, Misread>
     let size = fields.may(size_mib, "a size")?;
     let chunk = fields.may(chunk_bytes, "a chunk")?;
     let (seeks, seekers) = match layout {
-        Layout::V2_00 => (
+        BonnieLayout::V2_00 => (
             fields.may(small, "a number of seeks")?,
             fields.may(small, "a number of seekers")?,
         ),
-        Layout::V1_03 | Layout::V1_96 | Layout::V1_97 => (None, None),
+        BonnieLayout::V1_03 | BonnieLayout::V1_96 | BonnieLayout::V1_97 => (None, None),
     };
     let mut cells = [Cell::default(); 12];
     fields.figures(&mut cells[..6])?;
@@ -325,7 +251,7 @@ fn csv_later(layout: Layout, fields: &mut Fields<'_>) -> Result<Report, Misread>
     for cell in &mut cells {
         cell.latency_ns = fields.may(latency_ns, "a latency")?;
     }
-    Ok(Report {
+    Ok(BonnieReport {
         layout,
         program,
         name,
@@ -344,7 +270,7 @@ fn csv_later(layout: Layout, fields: &mut Fields<'_>) -> Result<Report, Misread>
 
 /// Five fields that speak of files. Where the number of directories is missing it stands in the
 /// field behind it, which is named after the chunk's size.
-fn csv_files(fields: &mut Fields<'_>) -> Result<Option<Files>, Misread> {
+fn csv_files(fields: &mut Fields<'_>) -> Result<Option<BonnieFiles>, ImportError> {
     let number = fields.may(whole, "a number of files")?;
     let max = fields.next();
     let links = match max {
@@ -359,31 +285,9 @@ fn csv_files(fields: &mut Fields<'_>) -> Result<Option<Files>, Misread> {
     let min = fields.may(whole, "a size")?.unwrap_or(0);
     let directories = fields.may(small, "a number of directories")?;
     let behind = fields.may(small, "a number of directories")?;
-    Ok(number.map(|number| Files {
+    Ok(number.map(|number| BonnieFiles {
         number,
         made: links.unwrap_or(Made::Sizes { max, min }),
         directories: directories.or(behind).unwrap_or(1),
     }))
-}
-
-/// `1G:64k:2:20000`: size, chunk, copies, seeks; what is usual may be missing.
-pub(super) fn data_words(text: &str) -> Option<(Data, u32)> {
-    let mut words = text.split(':');
-    let size_mib = size_mib(words.next()?)?;
-    let chunk = match words.next() {
-        None | Some("") => None,
-        Some(chunk) => Some(chunk_bytes(chunk)?),
-    };
-    let mut more = || match words.next() {
-        None | Some("") => Some(None),
-        Some(number) => small(number).map(Some),
-    };
-    let (concurrency, seeks) = (more()?.unwrap_or(1), more()?);
-    let data = Data {
-        size_mib,
-        chunk,
-        seeks,
-        seekers: None,
-    };
-    words.next().is_none().then_some((data, concurrency))
 }

@@ -45,7 +45,7 @@ pub(super) fn find(host: &dyn Host, user: &str, group: Option<&str>) -> Result<W
     Ok(Who { uid, gid })
 }
 
-/// Makes the calling thread, and all it starts, work as somebody else, for good.
+/// Makes the calling thread, and all it starts, work as another user, for good.
 ///
 /// # Errors
 /// The system refused.

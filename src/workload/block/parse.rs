@@ -4,12 +4,12 @@ use std::num::{NonZeroU32, NonZeroU64};
 
 use stackrace_engine::spec::{AccessPattern, Content, Durability, IoEngine, Pacing};
 
+use super::phase::{BlockIo, Frame};
 use super::words::{
     ACCESS, ARRIVALS, COMPRESS_RATIO, CONTENT, DATA_ONLY, DIRECT, DUPLICATES, ENGINE, FILES,
     FSYNC_AT_END, HOT_RANGE, HOT_SHARE, PREALLOCATE, QUEUE_DEPTH, SYNC, THINK_TIME, THREADS,
     VERIFY,
 };
-use super::{BlockIo, Frame};
 use crate::setting::{Refusal, SettingDoc, SettingKey, Settings};
 use crate::unit;
 
@@ -314,7 +314,7 @@ fn pacing(settings: &Settings) -> Result<Pacing, Refusal> {
     if settings.given("think-time") {
         return Err(Refusal::at(
             settings.span_of("think-time"),
-            "with a rate the clock says when an operation starts, and nobody thinks in between",
+            "rate and think-time exclude each other: with a rate the clock starts each operation",
             "leave out think-time or rate",
         ));
     }

@@ -3,13 +3,19 @@
 use std::path::Path;
 use std::sync::OnceLock;
 
+use std::num::NonZeroU32;
+
 use stackrace_engine::Control;
+use stackrace_engine::spec::{
+    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+};
 
 use super::*;
-use crate::setting::{Refusal, Setting, SettingDoc, Settings, Value};
+use crate::setting::{GivenSetting, Refusal, SettingDoc, Settings, Value};
+use crate::workload::kind::{Place, SLICE_NS};
 
 /// A setting by its TOML value.
-fn setting(line: &str) -> Setting {
+fn setting(line: &str) -> GivenSetting {
     let (name, value) = line.split_once(" = ").unwrap();
     let value = match value.parse::<toml::Value>().unwrap() {
         toml::Value::String(text) => Value::Text(text),
@@ -18,7 +24,7 @@ fn setting(line: &str) -> Setting {
         toml::Value::Boolean(flag) => Value::Flag(flag),
         other => panic!("{other}"),
     };
-    Setting {
+    GivenSetting {
         name: name.to_owned(),
         value,
         span: 0..0,
@@ -269,7 +275,11 @@ fn refused(cases: &[Contradiction<'_>]) {
 #[test]
 fn contradictions_of_order_and_pace_are_refused_with_advice() {
     refused(&[
-        (&["rate = 5", "think-time = \"1 s\""], 0.0, "nobody thinks"),
+        (
+            &["rate = 5", "think-time = \"1 s\""],
+            0.0,
+            "exclude each other",
+        ),
         (&["rate = 0"], 0.0, "0 operations per second"),
         (&["arrivals = \"poisson\""], 0.0, "without a rate"),
         (&["skew = 1.2"], 0.0, "nothing with this access"),

@@ -192,7 +192,9 @@ impl Module {
                 module.items.insert(next.text.to_owned());
             }
             let (path, next) = path_here(&tokens, at);
-            if path.len() > 1 {
+            // The path of `pub(in …)` says who may see an item: it is no use.
+            let visibility = at > 2 && tokens[at - 1].text == "in" && tokens[at - 3].text == "pub";
+            if path.len() > 1 && !visibility {
                 module.uses.push((line, path));
             }
             at = next;
@@ -395,6 +397,18 @@ mod tests {
             ]
         );
         assert!(circles(&edges).is_empty());
+    }
+
+    #[test]
+    fn a_path_that_only_says_who_may_see_an_item_makes_no_circle() {
+        let edges = pairs(&[
+            (
+                "src/a/mod.rs",
+                "mod b;\npub struct T;\nfn f() { b::go(); }\n",
+            ),
+            ("src/a/b.rs", "pub(in crate::a) fn go() {}\n"),
+        ]);
+        assert!(circles(&edges).is_empty(), "{edges:?}");
     }
 
     #[test]

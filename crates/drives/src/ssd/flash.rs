@@ -1,6 +1,6 @@
 //! Flash behind the controller: where each unit lies, and what each die is busy with.
 
-use super::{MAPPING_UNIT, SsdError, SsdParameters};
+use super::parameters::{MAPPING_UNIT, SsdError, SsdParameters};
 use crate::{Nanos, SECTOR};
 
 /// No unit, no place.

@@ -4,76 +4,20 @@
 //! request is laid onto those timelines as it comes; when it completes is known at once.
 
 mod flash;
+mod parameters;
 #[cfg(test)]
 mod tests;
 
 use crate::{Completion, Drive, Nanos, Operation, Request, SECTOR};
 use flash::Flash;
+pub use parameters::{MAPPING_UNIT, SsdError, SsdParameters};
 use std::collections::VecDeque;
-
-/// Bytes that are mapped as one: what SSDs of today map by.
-pub const MAPPING_UNIT: u64 = 4096;
 
 /// Sectors in a mapping unit.
 const UNIT_SECTORS: u64 = MAPPING_UNIT / SECTOR;
 
 /// Requests there is room for before anything is allocated again.
 const ROOM: usize = 4096;
-
-/// Every parameter of an SSD, public and plain.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct SsdParameters {
-    /// Sectors of [`SECTOR`] bytes the host sees.
-    pub sectors: u64,
-    /// Channels between controller and flash.
-    pub channels: u32,
-    /// Dies on each channel; planes that program together count as one die.
-    pub dies_per_channel: u32,
-    /// Bytes programmed at once on a die.
-    pub page: u64,
-    /// Pages erased at once.
-    pub pages_per_block: u32,
-    /// Share of flash beyond what the host sees: 0.07 for 7 %.
-    pub over_provisioning: f64,
-    /// Time of a die to read a page.
-    pub read: Nanos,
-    /// To program one, in the drive's ordinary mode.
-    pub program: Nanos,
-    /// To program one in SLC mode, while the SLC cache has room.
-    pub program_slc: Nanos,
-    /// Bytes of SLC cache; 0: none.
-    pub slc_bytes: u64,
-    /// To erase a block.
-    pub erase: Nanos,
-    /// How long a read may have to wait for a program or an erase that is suspended for it.
-    pub suspend: Nanos,
-    /// Time to move one mapping unit over a channel.
-    pub channel_unit: Nanos,
-    /// Time of the controller for a command.
-    pub overhead: Nanos,
-    /// Time of the host interface for one sector.
-    pub bus_sector: Nanos,
-    /// Bytes of written data held before they are programmed.
-    pub buffer: u64,
-    /// Whether capacitors keep the buffer over a power cut: a flush then costs nothing.
-    pub protected: bool,
-}
-
-/// Why parameters make no drive.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum SsdError {
-    /// There is no die, no page, or no sector.
-    #[error("there is no capacity, no die, or a page smaller than {MAPPING_UNIT} bytes")]
-    Empty,
-    /// Garbage collection needs spare blocks on every die.
-    #[error(
-        "over-provisioning leaves fewer than {needed} spare blocks for each die; enlarge it, or make blocks smaller"
-    )]
-    NoSpare {
-        /// Spare blocks each die needs.
-        needed: u32,
-    },
-}
 
 /// A modelled solid-state drive.
 #[derive(Debug, Clone)]
@@ -131,7 +75,9 @@ impl Ssd {
     /// Sends or receives `sectors` over the host interface, one request at a time.
     fn transfer(&mut self, sectors: u32, from: Nanos) -> Nanos {
         let begin = from.max(self.bus_free);
-        self.bus_free = begin + u64::from(sectors) * self.parameters.bus_sector;
+        let parameters = &self.parameters;
+        let sectors = u64::from(sectors) * parameters.bus_sector;
+        self.bus_free = begin + parameters.bus_command + sectors;
         self.bus_free
     }
 

@@ -23,6 +23,7 @@ fn parameters() -> SsdParameters {
         channel_unit: 8 * US,
         overhead: 20 * US,
         bus_sector: 930,
+        bus_command: 0,
         buffer: 1 << 20,
         protected: false,
     }

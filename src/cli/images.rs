@@ -1,19 +1,21 @@
 //! What guests are made of: built, listed, found by the name of the system, removed.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 
-use super::{quiet_host, tell};
-use crate::cli::failure::Failure;
-use crate::cli::setting::{Setting, variable};
-use crate::cli::terminal::print;
-use crate::cli::words::unknown;
+use super::failure::Failure;
+use super::setting::Setting;
+use super::terminal::print;
+use super::variable::variable;
+use super::words::unknown;
 use crate::host::Host;
+use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::lab::image::{self, Builder, Image, Stocked};
 use crate::lab::machine;
 use crate::lab::system::{self, System};
 use crate::session::lab_run::unable;
-use crate::session::temporary;
+use crate::session::{Observer, temporary};
 use crate::unit;
 
 /// Where images are for every user of a machine; root puts them there.
@@ -47,7 +49,7 @@ fn named(name: &str) -> Result<&'static System, Failure> {
 ///
 /// # Errors
 /// When there is no such system: the nearest is named. When its image was not built: how to.
-pub(in crate::cli) fn of(name: &str) -> Result<(Image, Option<Image>), Failure> {
+pub(super) fn of(name: &str) -> Result<(Image, Option<Image>), Failure> {
     let system = named(name)?;
     let cache = cache(&quiet_host())?;
     let image = image::find(&cache, system).map_err(unable)?;
@@ -70,11 +72,11 @@ pub(super) fn build(setting: &Setting, names: &[String], zfs: bool) -> Result<u8
             mark: id,
         };
         for system in systems {
-            tell(setting, &format!("{system}: root file system and kernel …"));
+            setting.remark(&format!("{system}: root file system and kernel …"));
             let image = builder.image(system).map_err(unable)?;
             print(&line(system.name, &image));
             if zfs {
-                tell(setting, &format!("{system}: ZFS modules …"));
+                setting.remark(&format!("{system}: ZFS modules …"));
                 let zfs = builder.zfs(system, &image).map_err(unable)?;
                 print(&line(system.name, &zfs));
             }
@@ -160,4 +162,8 @@ pub(super) fn remove(names: &[String]) -> Result<u8, Failure> {
         print("nothing to remove\n");
     }
     Ok(0)
+}
+
+fn quiet_host() -> LocalHost {
+    LocalHost::new(Arc::new(|_| ()))
 }

@@ -1,26 +1,18 @@
 //! The order of things, on an imagined machine, with a clock that is made up and a workload that
 //! only tells that it was called.
 
+mod adjacent;
+mod places;
+
 use std::cell::RefCell;
-use std::collections::VecDeque;
-use std::io::Read;
-use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use stackrace_engine::PhaseOutcome;
 
-use super::executor::Turned;
-use super::turns::{TurnReporter, asked_for, execute_all};
 use super::*;
-use crate::agent::connection::{Closing, Connection, ConnectionError, Service, Task};
-use crate::agent::frame::WireFrame;
-use crate::agent::message::Turn;
-use crate::agent::message::{Assignment, COORDINATOR, TurnReply, TurnRequest, WorkerRequest};
-use crate::agent::router::Router;
 use crate::event::{Better, ConfigurationHead, MetricHead, RunStarted};
 use crate::event::{Ended, Event};
 use crate::host::plan::{Fault, PlanHost};
@@ -31,7 +23,7 @@ use crate::study::Kinds;
 use crate::study::Study;
 use crate::time::Clock;
 use crate::verdict::Verdict;
-use crate::workload::{Cost, Place, Trouble, Workload, WorkloadKind};
+use crate::workload::{Cost, Place, Workload, WorkloadError, WorkloadKind};
 
 thread_local! {
     /// What happened, in order.
@@ -58,7 +50,7 @@ fn fails(what: &str) -> bool {
     })
 }
 
-/// Time passes by a millisecond whenever somebody looks.
+/// Time passes by a millisecond at every look.
 #[derive(Default)]
 struct MadeUp(AtomicU64);
 
@@ -94,11 +86,11 @@ const TOLD: WorkloadKind = WorkloadKind {
 };
 
 impl Told {
-    fn does(&self, what: &str) -> Result<(), Trouble> {
+    fn does(&self, what: &str) -> Result<(), WorkloadError> {
         let what = format!("{what} {}", self.level);
         tell(format!("  {what}"));
         if fails(&what) {
-            return Err(Trouble("told to fail".to_owned()));
+            return Err(WorkloadError("told to fail".to_owned()));
         }
         Ok(())
     }
@@ -125,11 +117,11 @@ impl Workload for Told {
         vec!["first", "second"]
     }
 
-    fn prepare(&self, _place: &Place<'_>) -> Result<(), Trouble> {
+    fn prepare(&self, _place: &Place<'_>) -> Result<(), WorkloadError> {
         self.does("prepare")
     }
 
-    fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, Trouble> {
+    fn measure(&self, phase: usize, _place: &Place<'_>) -> Result<PhaseOutcome, WorkloadError> {
         self.does("measure")?;
         let mut ended = stackrace_engine::PhaseEnd::Complete;
         if phase == 0 && fails(&format!("interrupt {}", self.level)) {
@@ -565,7 +557,7 @@ fn a_run_ends_with_a_winner_or_not_before_every_round_of_every_configuration_is_
     let five = STUDY.replace("rounds-at-most = 2", "rounds-at-most = 5");
     let run = run_study(&five, Fault::Never, "");
     assert_eq!(run.reason, Reason::Rounds);
-    assert_eq!(run.order(5).len(), 3, "nobody is dropped");
+    assert_eq!(run.order(5).len(), 3, "one is dropped");
     let until_decided = five.replace("never", "overall");
     let run = run_study(&until_decided, Fault::Never, "");
     assert_eq!(run.reason, Reason::Decided);
@@ -634,267 +626,4 @@ fn a_pass_that_fails_or_is_interrupted_ends_the_trial_it_was_for() {
     assert_eq!(run.ended("b"), ["interrupted"]);
     assert_eq!(run.reason, Reason::Interrupted);
     assert_eq!(run.left, [""; 0]);
-}
-
-/// Two workloads on three levels, each at two places.
-const PLACES: &str = r#"title = "Told at two places"
-seed = 7
-[factors]
-level = ["a", "b", "c"]
-system = ["x", "y"]
-[[stack]]
-tmpfs = { size = "16 MiB" }
-[[workload]]
-name = "one"
-told = { level = "{level}" }
-[[workload]]
-name = "two"
-told = { level = "{level}" }
-[decide]
-rounds-at-most = 3
-at-most = "1 h"
-until = "never"
-"#;
-
-/// A worker on an imagined machine.
-struct ImaginedWorker {
-    text: String,
-    /// What goes wrong there.
-    fail: String,
-    interrupt: Arc<Interrupt>,
-    /// Told what it leaves standing.
-    left: Mutex<Sender<Vec<String>>>,
-}
-
-impl Service for ImaginedWorker {
-    fn serve(&self, _connection: &Arc<Connection>, _first: WorkerRequest, task: Task) {
-        FAILS.set(self.fail.clone());
-        INTERRUPT.set(Some(Arc::clone(&self.interrupt)));
-        let (study, host) = (parsed(&self.text), crate::stack::imagined(Fault::Never));
-        let reporter = TurnReporter(task.replies);
-        let tell = |event| reporter.happened(event);
-        let mut here = here(&study, &host, &tell, &reporter, Arc::clone(&self.interrupt));
-        let turns = asked_for(task.requests, Arc::clone(&self.interrupt));
-        // Some tests are about a coordinator that is lost.
-        let _ = execute_all(&mut here, turns, &reporter);
-        let _ = reporter.say(TurnReply::Closed);
-        self.left.lock().unwrap().send(host.left()).unwrap();
-    }
-}
-
-/// Reads so many frames, and then no more.
-struct FramesAtMost {
-    stream: UnixStream,
-    left: usize,
-    bytes: VecDeque<u8>,
-}
-
-impl Read for FramesAtMost {
-    fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
-        if self.bytes.is_empty() && self.left > 0 {
-            self.left -= 1;
-            if let Some(frame) = WireFrame::read(&mut self.stream)? {
-                frame.write(&mut self.bytes)?;
-            }
-        }
-        self.bytes.read(buffer)
-    }
-}
-
-/// A worker at a place, which is lost after so many replies; its interrupt, and what it leaves
-/// standing.
-fn imagined(
-    place: &str,
-    fail: &str,
-    left: usize,
-) -> (RemoteWorker, Arc<Interrupt>, Receiver<Vec<String>>) {
-    let (ours, theirs) = UnixStream::pair().unwrap();
-    let (sender, stands) = channel();
-    let interrupt = Arc::new(Interrupt::default());
-    let service = ImaginedWorker {
-        text: PLACES.to_owned(),
-        fail: fail.to_owned(),
-        interrupt: Arc::clone(&interrupt),
-        left: Mutex::new(sender),
-    };
-    let reader = theirs.try_clone().unwrap();
-    let worker = Connection::to_coordinator(Closing(theirs), Arc::new(service));
-    std::thread::spawn(move || worker.listen(reader));
-    let reader = FramesAtMost {
-        stream: ours.try_clone().unwrap(),
-        left,
-        bytes: VecDeque::new(),
-    };
-    let router = Router::new(Duration::ZERO);
-    let why = || ConnectionError::new("gone");
-    let connection = router.connect(1, reader, Closing(ours), Box::new(why));
-    let assignment = Assignment {
-        store: PathBuf::new(),
-        peers: Vec::new(),
-        name: String::new(),
-        text: String::new(),
-        seed: 0,
-        place: None,
-        wipe: Vec::new(),
-    };
-    let request = WorkerRequest::Turn(TurnRequest::Open(Box::new(assignment)));
-    // A place may be lost before anything is asked of it.
-    let Ok(conversation) = connection.open(COORDINATOR, &request) else {
-        return imagined(place, fail, left);
-    };
-    let place = place.to_owned();
-    let worker = RemoteWorker {
-        place,
-        conversation,
-    };
-    (worker, interrupt, stands)
-}
-
-/// Watches nothing.
-struct Nobody;
-
-impl Watcher for Nobody {
-    fn begins(&self, _start: &TrialStart<'_>) {}
-    fn looked(&self, _verdict: &Verdict) {}
-    fn warned(&self, _text: &str) {}
-}
-
-/// Continues a run at two places, of which `x` is lost after so many replies.
-fn race_at_places(study: &Study, ledger: &SharedLedger, fail: &str, left: usize) -> Reason {
-    let (x, _, x_left) = imagined("x", fail, left);
-    let (y, _, y_left) = imagined("y", fail, usize::MAX);
-    let race = Coordinator {
-        study,
-        ledger: ledger.clone(),
-        watcher: &Nobody,
-    };
-    let mut places = RemoteExecutor {
-        study,
-        ledger: ledger.clone(),
-        watcher: &Nobody,
-        interrupt: Arc::default(),
-        workers: vec![x, y],
-    };
-    let reason = race.run(&mut places).unwrap();
-    drop(places);
-    assert_eq!(x_left.recv().unwrap(), [""; 0]);
-    assert_eq!(y_left.recv().unwrap(), [""; 0]);
-    reason
-}
-
-/// Orders of the rounds, and the figures of every trial that counts, by its place in the design.
-type Outcomes = (Vec<Option<Vec<usize>>>, Vec<(u32, usize, usize, String)>);
-
-fn result(record: &Record) -> Outcomes {
-    let orders = (1..=3).map(|round| record.order_of(round)).collect();
-    let complete = record.trials().filter(|t| t.ended == Ended::Complete);
-    let mut figures: Vec<_> = complete
-        .map(|t| {
-            (
-                t.round,
-                t.configuration,
-                t.workload,
-                format!("{:?}", t.metrics),
-            )
-        })
-        .collect();
-    figures.sort();
-    (orders, figures)
-}
-
-/// The order, the trials and their figures are those of a run at one place; each place is asked
-/// for its own configurations alone.
-#[test]
-fn where_turns_are_executed_changes_nothing_of_the_run() {
-    let here = run_study(PLACES, Fault::Never, "");
-    let (_base, study, ledger) = begin(PLACES);
-    assert_eq!(
-        race_at_places(&study, &ledger, "", usize::MAX),
-        Reason::Rounds
-    );
-    let record = ledger.lock().record().clone();
-    assert_eq!(result(&record), result(&here.record));
-    assert_eq!(result(&record).1.len(), 3 * 6 * 2);
-    let kinds = |record: &Record| -> Vec<_> {
-        let lines = record
-            .lines
-            .iter()
-            .map(|line| std::mem::discriminant(&line.event));
-        lines.collect()
-    };
-    assert_eq!(kinds(&record), kinds(&here.record));
-}
-
-/// However far a place had come when it was lost, the run goes on to the same result.
-#[test]
-fn a_run_that_lost_a_place_is_resumed_to_the_same_result() {
-    let whole = run_study(PLACES, Fault::Never, "").record;
-    let mut lost = 0;
-    for left in (0..).step_by(11) {
-        let (_base, study, ledger) = begin(PLACES);
-        let reason = race_at_places(&study, &ledger, "", left);
-        if reason == Reason::Rounds {
-            break;
-        }
-        assert_eq!(reason, Reason::Lost, "{left}");
-        lost += 1;
-        let record = ledger.lock().record().clone();
-        let detail = record.ended().unwrap().detail;
-        assert!(detail.starts_with("x: gone"), "{detail}");
-        let reason = race_at_places(&study, &ledger, "", usize::MAX);
-        assert_eq!(reason, Reason::Rounds, "{left}");
-        assert_eq!(result(ledger.lock().record()), result(&whole), "{left}");
-    }
-    assert!(lost > 10, "lost {lost} times only");
-}
-
-#[test]
-fn a_trial_that_fails_at_a_place_takes_its_configuration_out_and_no_other() {
-    let (_base, study, ledger) = begin(PLACES);
-    // Each place fails at its own first trial of the level.
-    assert_eq!(
-        race_at_places(&study, &ledger, "measure b", usize::MAX),
-        Reason::Rounds
-    );
-    let record = ledger.lock().record().clone();
-    let failed = record
-        .trials()
-        .filter(|t| matches!(t.ended, Ended::Failed { .. }));
-    let mut failed: Vec<usize> = failed.map(|trial| trial.configuration).collect();
-    failed.sort_unstable();
-    let names = |configuration: &usize| study.configurations[*configuration].name.as_str();
-    assert_eq!(
-        failed.iter().map(names).collect::<Vec<_>>(),
-        ["b, x", "b, y"]
-    );
-    assert_eq!(record.order_of(3).unwrap().len(), 4);
-}
-
-#[test]
-fn an_interrupt_reaches_the_place_that_is_at_work() {
-    let (_base, study, ledger) = begin(PLACES);
-    let reason = race_at_places(&study, &ledger, "interrupt b", usize::MAX);
-    assert_eq!(reason, Reason::Interrupted);
-    let (_base, study, ledger) = begin(PLACES);
-    let (x, there, left) = imagined("x", "", usize::MAX);
-    let interrupt = Arc::new(Interrupt::default());
-    interrupt.raise();
-    let mut places = RemoteExecutor {
-        study: &study,
-        ledger,
-        watcher: &Nobody,
-        interrupt,
-        workers: vec![x],
-    };
-    let turn = Turn {
-        round: 1,
-        position: 0,
-        configuration: 0,
-        missing: vec![0, 1],
-    };
-    assert_eq!(places.execute(&turn).unwrap(), Turned::Interrupted);
-    assert!(there.raised());
-    places.end().unwrap();
-    drop(places);
-    assert_eq!(left.recv().unwrap(), [""; 0]);
 }

@@ -1,0 +1,153 @@
+//! The cards that come with the program: the drives of the published studies, and today's classes.
+
+mod claim;
+mod ssd;
+#[cfg(test)]
+mod tests;
+mod volume;
+
+pub use claim::{Claim, Load};
+pub use ssd::SsdCard;
+pub use volume::VolumeCard;
+
+use crate::card::{CardError, DiskCard, Origin};
+use crate::{Drive, Nanos, SECTOR};
+
+/// A card of any kind of drive.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Card {
+    /// A hard disk.
+    Disk(Box<DiskCard>),
+    /// A solid-state drive.
+    Ssd(Box<SsdCard>),
+    /// A volume of a cloud provider.
+    Volume(Box<VolumeCard>),
+}
+
+/// One value of a card, as text.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CardValue {
+    /// The word of the card.
+    pub name: String,
+    /// The value as it is written in the card.
+    pub value: String,
+    /// What kind of source it has.
+    pub from: Origin,
+    /// The source.
+    pub source: String,
+}
+
+/// The texts of all cards, by file name.
+pub const CARDS: &[&str] = &[
+    include_str!("../../cards/hitachi-hts725050a9a364.toml"),
+    include_str!("../../cards/hgst-hts721010a9e630.toml"),
+    include_str!("../../cards/hitachi-hds721010kla330.toml"),
+    include_str!("../../cards/hitachi-hdp725050gla360.toml"),
+    include_str!("../../cards/wd-wd30efrx.toml"),
+    include_str!("../../cards/seagate-st973451ss.toml"),
+    include_str!("../../cards/seagate-st3000dm001.toml"),
+    include_str!("../../cards/seagate-st16000nm001g.toml"),
+    include_str!("../../cards/sata-ssd.toml"),
+    include_str!("../../cards/sata-ssd-protected.toml"),
+    include_str!("../../cards/nvme-ssd.toml"),
+    include_str!("../../cards/aws-gp2-100gib.toml"),
+    include_str!("../../cards/aws-gp3.toml"),
+];
+
+impl Card {
+    /// Reads a card; its key `kind` says which: `disk`, `ssd` or `volume`.
+    ///
+    /// # Errors
+    /// When the kind, or a value, is missing, unknown or of the wrong type.
+    pub fn parse(text: &str) -> Result<Self, CardError> {
+        let mut table: toml::Table = text.parse()?;
+        let kind = table.remove("kind");
+        Ok(match kind.as_ref().and_then(toml::Value::as_str) {
+            Some("disk") => Self::Disk(Box::new(table.try_into()?)),
+            Some("ssd") => Self::Ssd(Box::new(table.try_into()?)),
+            Some("volume") => Self::Volume(Box::new(table.try_into()?)),
+            _ => return Err(CardError::at("kind", "disk, ssd or volume is expected")),
+        })
+    }
+
+    /// The word a study names it by.
+    pub fn model(&self) -> &str {
+        match self {
+            Self::Disk(card) => &card.model,
+            Self::Ssd(card) => &card.model,
+            Self::Volume(card) => &card.model,
+        }
+    }
+
+    /// Maker and product, in words.
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Disk(card) => &card.name,
+            Self::Ssd(card) => &card.name,
+            Self::Volume(card) => &card.name,
+        }
+    }
+
+    /// What kind of drive, in words.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Disk(_) => "hard disk",
+            Self::Ssd(_) => "SSD",
+            Self::Volume(_) => "cloud volume",
+        }
+    }
+
+    /// The units of its values, in words.
+    pub fn units(&self) -> &'static str {
+        match self {
+            Self::Disk(_) => "times in ms, rates in MB/s (10^6 bytes), memory in KiB",
+            Self::Ssd(_) => "times in us, rates in MB/s (10^6 bytes), page and buffer in KiB",
+            Self::Volume(_) => "times in ms, rate in MiB/s, capacity in GiB, request in KiB",
+        }
+    }
+
+    /// Figures of the whole drive that test the card.
+    pub fn claims(&self) -> &[Claim] {
+        match self {
+            Self::Disk(card) => &card.claims,
+            Self::Ssd(card) => &card.claims,
+            Self::Volume(card) => &card.claims,
+        }
+    }
+
+    /// The drive, its platter turned by `phase` ns at instant 0. An SSD has `capacity` bytes; the
+    /// others have the size of their card.
+    ///
+    /// # Errors
+    /// When values contradict each other.
+    pub fn drive(&self, phase: Nanos, capacity: u64) -> Result<Box<dyn Drive>, CardError> {
+        Ok(match self {
+            Self::Disk(card) => Box::new(card.disk(phase)?),
+            Self::Ssd(card) => Box::new(card.ssd(capacity / SECTOR)?),
+            Self::Volume(card) => Box::new(card.volume()?),
+        })
+    }
+}
+
+/// Every value of a card with its source, by name.
+///
+/// # Errors
+/// When the text is no card.
+pub fn values(text: &str) -> Result<Vec<CardValue>, CardError> {
+    let table: toml::Table = text.parse()?;
+    let stated = table.into_iter().filter_map(|(name, entry)| {
+        let toml::Value::Table(mut entry) = entry else {
+            return None;
+        };
+        let value = entry.remove("value")?.to_string();
+        let from = entry.remove("from")?.try_into().ok()?;
+        let source = entry.remove("source")?.as_str()?.to_owned();
+        Some(CardValue {
+            name,
+            value,
+            from,
+            source,
+        })
+    });
+    Ok(stated.collect())
+}

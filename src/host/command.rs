@@ -1,0 +1,62 @@
+//! A command: its words, as it is shown, and what it left behind.
+
+use serde::{Deserialize, Serialize};
+use std::ffi::OsString;
+
+/// What a command left behind.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct Output {
+    /// Exit status; none: ended by a signal.
+    pub(crate) status: Option<i32>,
+    /// Standard output, cut at [`local::OUTPUT_MAX`], lossy where it is not UTF-8.
+    pub(crate) stdout: String,
+    /// Standard error, cut and lossy alike.
+    pub(crate) stderr: String,
+}
+
+/// A command from its words.
+pub(crate) fn argv<I, S>(words: I) -> Vec<OsString>
+where
+    I: IntoIterator<Item = S>,
+    S: Into<OsString>,
+{
+    words.into_iter().map(Into::into).collect()
+}
+
+/// A command as it would be typed into a shell.
+pub(crate) fn shown(argv: &[OsString]) -> String {
+    let words = argv.iter().map(|word| {
+        let word = word.to_string_lossy();
+        let plain = |c: char| c.is_alphanumeric() || "-_=+./,:@%{}".contains(c);
+        // A shell would make several words of `{a,b}` and of `{1..3}`.
+        let braces = word.contains('{') && (word.contains(',') || word.contains(".."));
+        if !word.is_empty() && word.chars().all(plain) && !braces {
+            word.into_owned()
+        } else {
+            format!("'{}'", word.replace('\'', r"'\''"))
+        }
+    });
+    words.collect::<Vec<_>>().join(" ")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_command_is_shown_as_it_would_be_typed() {
+        let command = argv([
+            "mount",
+            "-o",
+            "noatime,commit=5",
+            "a b",
+            "it's",
+            "",
+            "{a,b}",
+        ]);
+        assert_eq!(
+            shown(&command),
+            r"mount -o noatime,commit=5 'a b' 'it'\''s' '' '{a,b}'"
+        );
+    }
+}

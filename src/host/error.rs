@@ -1,0 +1,222 @@
+//! Why a machine could not do something, and what to do about it.
+
+use super::command::Output;
+use super::needs::Package;
+use super::tools;
+use std::path::{Path, PathBuf};
+
+/// Why a host could not do something.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum HostError {
+    /// A program is not installed.
+    #[error("{tool} is not installed")]
+    ToolMissing {
+        /// Its name.
+        tool: String,
+        /// The package that holds it, where its owner named one.
+        package: Option<Package>,
+    },
+    /// This process lacks rights.
+    #[error("this needs the rights of root")]
+    NeedsRoot,
+    /// The kernel does not know something.
+    #[error("this kernel does not know {what}")]
+    KernelLacks {
+        /// `the file system xfs`, `loop devices`.
+        what: String,
+    },
+    /// Something that only the lab has.
+    #[error("disks of the lab exist only in the lab")]
+    OutsideLab,
+    /// A server that is to be started runs there already, or its port is taken.
+    #[error("{}{why}", on(host))]
+    Occupied {
+        /// Which machine; `local`: this one.
+        host: String,
+        /// Who is in the way, one clause.
+        why: String,
+    },
+    /// A stack needs a second machine and there is none.
+    #[error("there is no machine of number {node} for this stack")]
+    NoPeer {
+        /// Its number, from 2.
+        node: usize,
+    },
+    /// Another machine could not do something.
+    #[error("{host}: {said}")]
+    Elsewhere {
+        /// Which.
+        host: String,
+        /// Its words.
+        said: String,
+        /// What to do about it.
+        next: String,
+        /// What kind of error it is.
+        kind: std::io::ErrorKind,
+    },
+    /// A command could not be started.
+    #[error("`{command}` could not be started: {cause}")]
+    NotStarted {
+        /// As it would be typed.
+        command: String,
+        /// The system's words.
+        cause: String,
+    },
+    /// A command failed.
+    #[error("`{command}` {}", failure(output))]
+    Failed {
+        /// As it would be typed.
+        command: String,
+        /// What it said.
+        output: Output,
+    },
+    /// A system call on a path failed.
+    #[error("cannot {what} {}: {cause}", path.display())]
+    Path {
+        /// `create directory`, `read` …
+        what: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// The system's words.
+        cause: String,
+        /// What kind of error it is.
+        kind: std::io::ErrorKind,
+    },
+    /// Something that must not be removed.
+    #[error("{} is not removed: {why}", path.display())]
+    NotOurs {
+        /// What.
+        path: PathBuf,
+        /// Why it is not touched.
+        why: String,
+    },
+}
+
+impl HostError {
+    /// A failed system call.
+    pub(crate) fn path(what: &'static str, path: &Path, error: impl Into<std::io::Error>) -> Self {
+        let error = error.into();
+        Self::Path {
+            what,
+            path: path.to_path_buf(),
+            kind: error.kind(),
+            cause: error.to_string(),
+        }
+    }
+
+    /// What the user can do about it: one sentence that begins with a verb; empty: nothing better
+    /// than what the system said.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::ToolMissing { tool, package } => {
+                let name = package.map(|package| package.name);
+                match (package.and_then(|package| package.only_on), name.or(tools::package(tool))) {
+                    (Some(system), name) => format!(
+                        "install it (apt install {}), or run the study on a system that has it: \
+                         stackrace run STUDY --lab --system {system}",
+                        name.unwrap_or(tool)
+                    ),
+                    (None, Some(name)) => format!("install it: apt install {name}"),
+                    (None, None) => format!("install the package that holds {tool}"),
+                }
+            }
+            Self::NeedsRoot => "run as root (sudo stackrace …)".to_string(),
+            Self::KernelLacks { what } => {
+                format!("use a kernel that has {what}, or load its module")
+            }
+            Self::OutsideLab => "run the study in the lab: stackrace run STUDY --lab".to_string(),
+            Self::Occupied { .. } => {
+                "stop it, or run the study in the lab (stackrace run STUDY --lab); \
+                if it is of another stack of this run, let them stand one after the other: \
+                provision = \"each-round\""
+                    .to_string()
+            }
+            Self::NoPeer { .. } => {
+                "name the others: --peer [USER@]HOST; or run the study in the lab, which has as many as it needs: stackrace run STUDY --lab"
+                    .to_string()
+            }
+            Self::Elsewhere { next, .. } => next.clone(),
+            Self::NotStarted { .. } => String::new(),
+            Self::Failed { output, .. } if output.stderr.contains("ermission denied") => {
+                "run as root (sudo stackrace …)".to_string()
+            }
+            // mount(8) of util-linux before 2.40 cannot say what the kernel disliked.
+            Self::Failed { output, .. } if output.stderr.contains("dmesg(1)") => {
+                "check the mount options; the kernel's own words: dmesg | tail".to_string()
+            }
+            Self::Failed { .. } => String::new(),
+            Self::Path { kind, path, .. } => match kind {
+                std::io::ErrorKind::PermissionDenied => {
+                    format!("run as a user who may write to {}", path.display())
+                }
+                std::io::ErrorKind::StorageFull => "free some space, or ask for less".to_string(),
+                std::io::ErrorKind::FileTooLarge => {
+                    "raise the limit on the size of a file (ulimit -f), or ask for less".to_string()
+                }
+                _ => String::new(),
+            },
+            Self::NotOurs { .. } => "look at it and remove it yourself".to_string(),
+        }
+    }
+
+    /// Whether something was in the way that was there before.
+    pub(crate) fn is_already_there(&self) -> bool {
+        matches!(
+            self,
+            Self::Path {
+                kind: std::io::ErrorKind::AlreadyExists,
+                ..
+            } | Self::Elsewhere {
+                kind: std::io::ErrorKind::AlreadyExists,
+                ..
+            }
+        )
+    }
+}
+
+/// The outcome of a failed command and its words, for `` `COMMAND` … ``.
+fn failure(output: &Output) -> String {
+    let said = match (output.stderr.trim(), output.stdout.trim()) {
+        ("", "") => "it printed nothing",
+        ("", said) | (said, _) => said,
+    };
+    match output.status {
+        Some(status) => format!("failed with exit status {status}: {said}"),
+        None => format!("was ended by a signal: {said}"),
+    }
+}
+
+/// The name of a machine before its words; this machine needs none.
+fn on(host: &str) -> String {
+    match host {
+        "local" => String::new(),
+        host => format!("{host}: "),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_missing_tool_says_what_to_install() {
+        let missing = |tool: &str, package| {
+            let tool = tool.to_string();
+            HostError::ToolMissing { tool, package }.next()
+        };
+        assert_eq!(
+            missing("wipefs", None),
+            "install it: apt install util-linux"
+        );
+        let package = Package::new("xfsprogs", &["mkfs.xfs"]);
+        assert_eq!(
+            missing("mkfs.xfs", Some(package)),
+            "install it: apt install xfsprogs"
+        );
+        let package = Package {
+            only_on: Some("debian-13"),
+            ..package
+        };
+        assert!(missing("mkfs.xfs", Some(package)).ends_with("--lab --system debian-13"));
+    }
+}

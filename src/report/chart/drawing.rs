@@ -1,0 +1,157 @@
+//! What all charts are drawn with: coordinates, text that fits, markers, the frame.
+
+use maud::{Markup, html};
+
+/// Series that can be told apart in one chart.
+pub(in crate::report) const SERIES_MAX: usize = 8;
+
+/// Size of a chart's text.
+pub(super) const FONT: f64 = 12.0;
+
+/// Where a label below an axis is held, so that it does not leave a drawing of that width.
+pub(super) fn anchor(x: f64, label: &str, width: f64) -> &'static str {
+    let half = ems(label) * FONT / 2.0;
+    if x + half > width {
+        "end"
+    } else if x < half {
+        "start"
+    } else {
+        "middle"
+    }
+}
+
+/// A coordinate: one decimal is finer than any screen.
+pub(super) fn px(value: f64) -> String {
+    let text = format!("{value:.1}");
+    text.strip_suffix(".0").map_or(text.clone(), str::to_owned)
+}
+
+/// How wide a text is at most, in multiples of the font's size: characters of East Asian scripts
+/// and symbols are square.
+pub(super) fn ems(text: &str) -> f64 {
+    text.chars()
+        .map(|c| match c {
+            'i' | 'j' | 'l' | 't' | 'f' | 'r' | 'I' | '.' | ',' | ':' | ' ' | '[' | ']' => 0.36,
+            'm' | 'w' | 'M' | 'W' | '%' => 0.92,
+            'A'..='Z' => 0.7,
+            c if u32::from(c) >= 0x1100 => 1.05,
+            _ => 0.58,
+        })
+        .sum()
+}
+
+/// The text as far as it fits, with `…` where it is cut.
+pub(super) fn fit(text: &str, width: f64) -> String {
+    if ems(text) * FONT <= width {
+        return text.to_owned();
+    }
+    let mut room = width / FONT - ems("…");
+    let mut cut: String = text
+        .chars()
+        .take_while(|&c| {
+            room -= ems(c.encode_utf8(&mut [0; 4]));
+            room >= 0.0
+        })
+        .collect();
+    cut.push('…');
+    cut
+}
+
+/// A marker around a point, its shape chosen by the series.
+pub(super) fn marker(series: usize, x: f64, y: f64) -> Markup {
+    let r = 3.6;
+    let path = |d: String| html! { path class={ "mark s" (series % SERIES_MAX) } d=(d) {} };
+    let polygon = |points: &[(f64, f64)]| {
+        let mut d = String::new();
+        for (at, (dx, dy)) in points.iter().enumerate() {
+            d.push(if at == 0 { 'M' } else { 'L' });
+            d.push_str(&format!("{} {}", px(x + dx * r), px(y + dy * r)));
+        }
+        d.push('Z');
+        path(d)
+    };
+    match series % SERIES_MAX {
+        1 => polygon(&[(-0.9, -0.9), (0.9, -0.9), (0.9, 0.9), (-0.9, 0.9)]),
+        2 => polygon(&[(0.0, -1.2), (1.1, 0.8), (-1.1, 0.8)]),
+        3 => polygon(&[(0.0, -1.3), (1.3, 0.0), (0.0, 1.3), (-1.3, 0.0)]),
+        4 => polygon(&[(0.0, 1.2), (1.1, -0.8), (-1.1, -0.8)]),
+        5 => path(format!(
+            "M{} {}h{}M{} {}v{}",
+            px(x - r),
+            px(y),
+            px(2.0 * r),
+            px(x),
+            px(y - r),
+            px(2.0 * r)
+        )),
+        6 => path(format!(
+            "M{} {}l{r2} {r2}M{} {}l{r2} -{r2}",
+            px(x - r),
+            px(y - r),
+            px(x - r),
+            px(y + r),
+            r2 = px(2.0 * r)
+        )),
+        7 => polygon(&[(-1.3, -0.6), (1.3, -0.6), (1.3, 0.6), (-1.3, 0.6)]),
+        _ => html! {
+            circle class={ "mark s" (series % SERIES_MAX) } cx=(px(x)) cy=(px(y)) r=(px(r)) {}
+        },
+    }
+}
+
+/// A chart that leads nowhere.
+pub(super) fn svg(
+    id: &str,
+    title: &str,
+    desc: &str,
+    width: f64,
+    height: f64,
+    content: &Markup,
+) -> Markup {
+    frame("img", (id, title, desc), (width, height), content)
+}
+
+/// The frame of a chart: role (a picture, or a group of links), size, title and description for
+/// those who do not see it.
+pub(super) fn frame(
+    role: &str,
+    (id, title, desc): (&str, &str, &str),
+    (width, height): (f64, f64),
+    content: &Markup,
+) -> Markup {
+    html! {
+        svg id=(id) role=(role) viewBox={ "0 0 " (px(width)) " " (px(height)) }
+            aria-labelledby={ (id) "-t " (id) "-d" } {
+            title id={ (id) "-t" } { (title) }
+            desc id={ (id) "-d" } { (desc) }
+            (content)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_name_is_cut_to_the_room_there_is() {
+        for width in [20.0, 100.0, 333.0] {
+            for text in ["short", &"wide MW%".repeat(20), &"日本語".repeat(40)] {
+                let cut = fit(text, width);
+                assert!(ems(&cut) * FONT <= width + 1e-9, "{cut}");
+                assert_eq!(cut.ends_with('…'), cut != text);
+            }
+        }
+    }
+
+    #[test]
+    fn every_series_has_a_shape_of_its_own() {
+        let shapes: std::collections::BTreeSet<String> = (0..SERIES_MAX)
+            .map(|series| {
+                let shape = marker(series, 5.0, 5.0).into_string();
+                shape.replace(&format!("s{series}"), "")
+            })
+            .collect();
+        assert_eq!(shapes.len(), SERIES_MAX);
+    }
+}

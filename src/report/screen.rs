@@ -1,0 +1,69 @@
+//! What a terminal is like, and how text is broken to its width.
+
+use comfy_table::{ContentArrangement, Table as Grid, presets::NOTHING};
+
+/// Columns that are used at most: longer lines are hard to read.
+const WIDTH_MAX: usize = 80;
+/// Fewer columns are not laid out for: names would be broken at every letter.
+const WIDTH_MIN: usize = 50;
+
+/// What a terminal is like.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Screen {
+    /// Its columns.
+    pub(crate) width: usize,
+    /// Whether it shows colours.
+    pub(crate) colour: bool,
+}
+
+impl Default for Screen {
+    fn default() -> Self {
+        Self {
+            width: WIDTH_MAX,
+            colour: false,
+        }
+    }
+}
+
+impl Screen {
+    /// Columns that text is laid out for: 50 to 80.
+    pub(crate) fn columns(self) -> usize {
+        self.width.clamp(WIDTH_MIN, WIDTH_MAX)
+    }
+}
+
+/// A space at which no line is broken.
+pub(super) const GLUE: char = '\u{a0}';
+
+/// A figure and its unit stay on one line: `8 to 16 %`, `41 s`.
+pub(super) fn glued(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut words = text.split(' ').peekable();
+    while let Some(word) = words.next() {
+        out.push_str(word);
+        let figure = word.ends_with(|c: char| c.is_ascii_digit());
+        let unit = |next: &&str| next.chars().take_while(|c| c.is_alphabetic()).count() <= 3;
+        match words.peek() {
+            Some(next) if figure && unit(next) => out.push(GLUE),
+            Some(_) => out.push(' '),
+            None => {}
+        }
+    }
+    out
+}
+
+/// Breaks a paragraph into lines; a word longer than a line is broken too. Columns are counted as
+/// terminals do (East Asian characters take two).
+pub(crate) fn wrap(text: &str, width: usize) -> Vec<String> {
+    let mut grid = Grid::new();
+    grid.load_style(NOTHING)
+        .set_content_arrangement(ContentArrangement::Dynamic)
+        .set_width(u16::try_from(width).unwrap_or(u16::MAX))
+        .add_row([glued(text)]);
+    if let Some(column) = grid.column_mut(0) {
+        column.set_padding((0, 0));
+    }
+    grid.lines()
+        .map(|line| line.trim_end().replace(GLUE, " "))
+        .collect()
+}

@@ -1,0 +1,109 @@
+//! Reads single fields: numbers, sizes, latencies, numbers of files.
+
+use super::report::{BonnieFiles, Data, Made};
+use crate::printed::ImportError;
+
+/// Larger numbers than these are no sizes, and no rates.
+const NUMBER_MAX: f64 = 1e15;
+
+pub(super) fn misread(line: usize, what: impl Into<String>, next: &str) -> ImportError {
+    ImportError {
+        line,
+        what: what.into(),
+        next: next.to_owned(),
+    }
+}
+
+/// A whole number, or one with decimals, and nothing else; within reason.
+pub(super) fn number(text: &str) -> Option<f64> {
+    let plain = |c: char| c.is_ascii_digit() || c == '.';
+    let begins = text.starts_with(|c: char| c.is_ascii_digit());
+    let number: f64 = text
+        .parse()
+        .ok()
+        .filter(|_| begins && text.chars().all(plain))?;
+    (number <= NUMBER_MAX).then_some(number)
+}
+
+pub(super) fn whole(text: &str) -> Option<u64> {
+    let number = number(text).filter(|_| !text.contains('.'))?;
+    Some(number as u64)
+}
+
+pub(super) fn small(text: &str) -> Option<u32> {
+    whole(text).and_then(|number| u32::try_from(number).ok())
+}
+
+/// `1G` or `1100M`, in MiB.
+pub(super) fn size_mib(text: &str) -> Option<u64> {
+    match text.strip_suffix('G') {
+        Some(gib) => whole(gib)?.checked_mul(1024),
+        None => whole(text.strip_suffix('M')?),
+    }
+}
+
+/// `64k` or `512`, in bytes.
+pub(super) fn chunk_bytes(text: &str) -> Option<u64> {
+    match text.strip_suffix('k') {
+        Some(kib) => whole(kib)?.checked_mul(1024),
+        None => whole(text),
+    }
+}
+
+/// `62186us`, `102ms` or `5s`, in ns.
+pub(super) fn latency_ns(text: &str) -> Option<u64> {
+    let (digits, unit_ns) = match text.strip_suffix("us") {
+        Some(digits) => (digits, 1_000),
+        None => match text.strip_suffix("ms") {
+            Some(digits) => (digits, 1_000_000),
+            None => (text.strip_suffix('s')?, 1_000_000_000),
+        },
+    };
+    whole(digits)?.checked_mul(unit_ns)
+}
+
+/// `8`, `8:16384:512`, `8:link`, with `/4` behind it.
+pub(super) fn files_words(text: &str) -> Option<BonnieFiles> {
+    let (words, directories) = match text.split_once('/') {
+        Some((words, directories)) => (words, small(directories)?),
+        None => (text, 1),
+    };
+    let mut words = words.split(':');
+    let number = whole(words.next()?)?;
+    let made = match (words.next(), words.next()) {
+        (None, _) => Made::Sizes { max: 0, min: 0 },
+        (Some("link"), None) => Made::HardLinks,
+        (Some("symlink"), None) => Made::SymbolicLinks,
+        (Some(max), min) => Made::Sizes {
+            max: whole(max)?,
+            min: min.map_or(Some(0), whole)?,
+        },
+    };
+    words.next().is_none().then_some(BonnieFiles {
+        number,
+        made,
+        directories,
+    })
+}
+
+/// `1G:64k:2:20000`: size, chunk, copies, seeks; what is usual may be missing.
+pub(super) fn data_words(text: &str) -> Option<(Data, u32)> {
+    let mut words = text.split(':');
+    let size_mib = size_mib(words.next()?)?;
+    let chunk = match words.next() {
+        None | Some("") => None,
+        Some(chunk) => Some(chunk_bytes(chunk)?),
+    };
+    let mut more = || match words.next() {
+        None | Some("") => Some(None),
+        Some(number) => small(number).map(Some),
+    };
+    let (concurrency, seeks) = (more()?.unwrap_or(1), more()?);
+    let data = Data {
+        size_mib,
+        chunk,
+        seeks,
+        seekers: None,
+    };
+    words.next().is_none().then_some((data, concurrency))
+}

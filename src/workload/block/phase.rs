@@ -1,0 +1,357 @@
+//! Block I/O as the engine is asked for it: its files, its phases, its figures.
+
+use std::fs::File;
+use std::num::NonZeroU32;
+
+use stackrace_engine::spec::{
+    AccessPattern, Content, Durability, IoEngine, IoTarget, Pacing, Spec, Stop,
+};
+use stackrace_engine::verify::{self, ContentLedger};
+use stackrace_engine::{Op, PhaseOutcome, StartError};
+
+use crate::event::Better;
+use crate::unit;
+use crate::workload::kind::{Cost, Place, SLICE_NS, WorkloadError, trouble};
+use crate::workload::metric::{self, Figure, Latency};
+
+/// What a workload of this kind is, beside its settings.
+pub(crate) struct Frame {
+    /// Order of the blocks.
+    pub(crate) access: AccessPattern,
+    /// Share of reads.
+    pub(crate) read_share: f64,
+    /// The phase writes new files; otherwise the data are laid out before.
+    pub(crate) new_files: bool,
+}
+
+/// One phase of block I/O, resolved but for its place and seed.
+#[derive(Debug)]
+pub(crate) struct BlockIo {
+    pub(crate) size: u64,
+    pub(crate) files: u32,
+    /// Bytes and weights.
+    pub(crate) block_sizes: Vec<(u32, u32)>,
+    pub(super) align: Option<NonZeroU32>,
+    pub(crate) threads: u32,
+    pub(crate) queue_depth: u32,
+    pub(super) access: AccessPattern,
+    pub(crate) read_share: f64,
+    pub(crate) durability: Durability,
+    pub(super) pacing: Pacing,
+    pub(crate) time_ns: Option<u64>,
+    pub(super) operations: Option<u64>,
+    pub(crate) engine: IoEngine,
+    pub(super) direct: bool,
+    pub(super) preallocate: bool,
+    /// See [`Frame::new_files`].
+    pub(super) new_files: bool,
+    pub(super) content: Content,
+    pub(super) verify: bool,
+}
+
+/// The phase that reads everything back.
+const VERIFY: &str = "verify";
+/// Most bytes of one of its reads.
+const VERIFY_BYTES: u64 = 1 << 20;
+
+impl BlockIo {
+    /// Bytes from the beginning of one block to the earliest beginning of the next that is whole:
+    /// files are multiples of it, so that every one of its blocks fits.
+    fn stride(&self) -> u64 {
+        let largest = self.block_sizes.iter().map(|(size, _)| *size).max();
+        let align = self.align.map_or(0, NonZeroU32::get);
+        u64::from(largest.unwrap_or(0).max(align).max(1))
+    }
+
+    /// Bytes of one file: whole blocks.
+    fn file_bytes(&self) -> u64 {
+        let stride = self.stride();
+        self.size / u64::from(self.files) / stride * stride
+    }
+
+    /// Operations of one pass over the data.
+    fn blocks(&self) -> u64 {
+        self.file_bytes() / self.stride() * u64::from(self.files)
+    }
+
+    /// What the engine is asked for.
+    pub(crate) fn spec(&self, place: &Place<'_>) -> Spec {
+        let target = |file: u32| IoTarget {
+            path: match place.existing {
+                Some(path) => path.to_owned(),
+                None => place.directory.join(format!("data.{file}")),
+            },
+            bytes: self.file_bytes(),
+        };
+        // One pass where each block comes once: what was read is cached, and would be read from
+        // there the second time.
+        let pass = match self.access {
+            AccessPattern::Sequential | AccessPattern::OncePerPass => Some(self.blocks()),
+            _ => None,
+        };
+        let ops = match (pass, self.operations) {
+            (Some(pass), Some(asked)) => Some(pass.min(asked)),
+            (pass, asked) => pass.or(asked),
+        };
+        Spec {
+            targets: (0..self.files).map(target).collect(),
+            block_sizes: self.block_sizes.clone(),
+            access: self.access,
+            align: self.align,
+            read_share: self.read_share,
+            threads: self.threads,
+            queue_depth: self.queue_depth,
+            direct: self.direct,
+            preallocate: self.preallocate,
+            advise: false,
+            durability: self.durability,
+            pacing: self.pacing,
+            content: self.content,
+            stop: Stop {
+                ops,
+                time_ns: self.time_ns,
+            },
+            engine: self.engine,
+            seed: place.seed,
+            slice_ns: SLICE_NS,
+        }
+    }
+
+    /// What reads every byte back, from beginning to end, whatever the phase before did.
+    pub(super) fn read_back(&self, spec: Spec) -> Spec {
+        let unit = u64::from(verify::unit_bytes(&spec));
+        // As large as can be, so that whole blocks make up the whole file.
+        let fits = |block: &u64| self.file_bytes().is_multiple_of(*block);
+        let block = (1..=VERIFY_BYTES / unit).map(|n| n * unit).rfind(fits);
+        // A unit is at most a block, and those fit into 32 bits.
+        let block = u32::try_from(block.unwrap_or(unit)).unwrap_or(u32::MAX);
+        Spec {
+            block_sizes: vec![(block, 1)],
+            access: AccessPattern::Sequential,
+            align: None,
+            read_share: 1.0,
+            threads: 1,
+            queue_depth: 1,
+            preallocate: false,
+            durability: Durability::default(),
+            pacing: Pacing::Closed { think_time_ns: 0 },
+            stop: Stop {
+                ops: Some(self.file_bytes() / u64::from(block) * u64::from(self.files)),
+                time_ns: None,
+            },
+            ..spec
+        }
+    }
+
+    /// The trial's ledger, made where there is none yet.
+    fn ledger<'b>(&self, place: &Place<'b>) -> Result<&'b ContentLedger, StartError> {
+        if let Some(ledger) = place.ledger.get() {
+            return Ok(ledger);
+        }
+        let spec = self.spec(place);
+        let unit = verify::unit_bytes(&spec);
+        let ledger = ContentLedger::new(&spec.targets, unit, self.content, place.seed)?;
+        Ok(place.ledger.get_or_init(|| ledger))
+    }
+
+    /// Writes the files a later phase reads or overwrites.
+    pub(crate) fn lay_out(&self, place: &Place<'_>) -> Result<(), WorkloadError> {
+        let laid_out = if self.verify {
+            self.ledger(place)
+                .and_then(|ledger| stackrace_engine::lay_out_verified(ledger, place.control))
+        } else {
+            let targets = self.spec(place).targets;
+            stackrace_engine::lay_out(&targets, self.content, place.seed, place.control)
+        };
+        laid_out.map_err(with_advice)
+    }
+
+    /// The measured phase by its name, and the one that reads everything back.
+    pub(crate) fn phases(&self, measured: &'static str) -> Vec<&'static str> {
+        let back = self.verify.then_some(VERIFY);
+        std::iter::once(measured).chain(back).collect()
+    }
+
+    /// Runs one of them.
+    pub(crate) fn measure(
+        &self,
+        phase: usize,
+        place: &Place<'_>,
+    ) -> Result<PhaseOutcome, WorkloadError> {
+        let mut spec = self.spec(place);
+        if phase > 0 {
+            spec = self.read_back(spec);
+            if self.new_files {
+                complete(&spec.targets)?;
+            }
+        }
+        let outcome = if self.verify {
+            self.ledger(place)
+                .and_then(|ledger| stackrace_engine::run_verified(&spec, ledger, place.control))
+        } else {
+            stackrace_engine::run(&spec, place.control)
+        };
+        outcome.map_err(with_advice)
+    }
+
+    /// Whether a file or device that exists can take the place of the data.
+    pub(crate) fn on_existing(&self) -> Result<(), WorkloadError> {
+        if self.verify {
+            return Err(trouble(
+                "what exists cannot be verified: its correct content is not known",
+            ));
+        }
+        match (self.read_share == 1.0, self.files) {
+            (true, 1) => Ok(()),
+            (true, _) => Err(trouble("one file or device cannot be several files")),
+            (false, _) => Err(trouble("this writes, and what exists is only ever read")),
+        }
+    }
+
+    /// The limit of time in words, as the end of a sentence.
+    pub(crate) fn at_most(&self) -> String {
+        self.time_ns.map_or(String::new(), |ns| {
+            format!(", at most {}", unit::time_ns(ns as f64))
+        })
+    }
+
+    /// What it costs; `laid_out`: the data are written before the clock starts.
+    pub(crate) fn cost(&self, laid_out: bool) -> Cost {
+        Cost {
+            prepare_bytes: if laid_out { self.size } else { 0 },
+            measured_bytes: None,
+            disk_bytes: self.size,
+            measured_ns: self.time_ns,
+            files: u64::from(self.files),
+            working_set_bytes: self.size,
+        }
+    }
+
+    /// Operations per second the schedule asks for; none: a closed loop.
+    pub(crate) fn offered_per_s(&self) -> Option<f64> {
+        match self.pacing {
+            Pacing::Closed { .. } => None,
+            Pacing::Fixed(rate) | Pacing::Poisson(rate) => Some(rate),
+        }
+    }
+
+    /// The figures of an open loop: one latency first, as the operations per second follow from the
+    /// schedule; and besides, how much of it was achieved, and the service times.
+    pub(crate) fn figures<'a>(
+        &self,
+        mut figures: Vec<Figure<'a>>,
+        primary: usize,
+        ops: &[Op],
+    ) -> Vec<Figure<'a>> {
+        if let Some(offered) = self.offered_per_s() {
+            figures[..=primary].rotate_right(1);
+            let head = metric::head("offered load achieved", "%", Better::Higher);
+            let achieved = move |outcome: &PhaseOutcome| {
+                metric::operations(outcome).map(|rate| rate / offered * 100.0)
+            };
+            figures.push(Figure::of(head, achieved));
+            figures.extend(services(ops).map(|(op, which)| Figure::service(op, which)));
+        }
+        figures
+    }
+
+    /// What is not said of every phase: fsync cadence, durability, pacing, the cache.
+    pub(crate) fn words(&self) -> String {
+        let mut words = Vec::new();
+        if self.read_share < 1.0 {
+            words.extend(self.durability_words());
+        }
+        if self.direct {
+            words.push("O_DIRECT".to_owned());
+        }
+        if let Some(align) = self.align {
+            let align = unit::bytes(u64::from(align.get()));
+            words.push(format!("at multiples of {align}"));
+        }
+        if self.verify {
+            words.push("verified".to_owned());
+        }
+        match self.pacing {
+            Pacing::Closed { think_time_ns: 0 } => {}
+            Pacing::Closed { think_time_ns } => {
+                words.push(format!(
+                    "think time {}",
+                    unit::time_ns(think_time_ns as f64)
+                ));
+            }
+            Pacing::Fixed(rate) => words.push(format!("{rate}/s offered, evenly")),
+            Pacing::Poisson(rate) => words.push(format!("{rate}/s offered, Poisson arrivals")),
+        }
+        words.iter().map(|word| format!(", {word}")).collect()
+    }
+
+    fn durability_words(&self) -> Vec<String> {
+        let sync = if self.durability.data_only {
+            "fdatasync"
+        } else {
+            "fsync"
+        };
+        let every = match self.durability.fsync_every.map(std::num::NonZero::get) {
+            None => None,
+            Some(1) => Some(format!("{sync} after each write")),
+            Some(n) => Some(format!("{sync} after every {n} writes")),
+        };
+        let opened = match (self.durability.open_dsync, self.durability.open_sync) {
+            (true, _) => Some("O_DSYNC".to_owned()),
+            (_, true) => Some("O_SYNC".to_owned()),
+            _ => None,
+        };
+        let reserved = self
+            .preallocate
+            .then(|| "blocks reserved before".to_owned());
+        [every, opened, reserved].into_iter().flatten().collect()
+    }
+
+    /// `, zipf 1.1`: how uneven access is, where it is not each block once.
+    pub(crate) fn access_words(&self) -> String {
+        match self.access {
+            AccessPattern::Sequential | AccessPattern::OncePerPass => String::new(),
+            AccessPattern::Uniform => ", uniform".to_owned(),
+            AccessPattern::Zipf(skew) => format!(", Zipf {skew}"),
+            AccessPattern::Pareto(skew) => format!(", Pareto {skew}"),
+            AccessPattern::Normal(skew) => format!(", normal {skew}"),
+            AccessPattern::HotCold { hot_range, hot_ops } => format!(
+                ", {} of operations on {} of the data",
+                unit::percent(hot_ops),
+                unit::percent(hot_range)
+            ),
+        }
+    }
+}
+
+/// Makes files as long as they were to be. Of what was not written to its end nothing is known, and
+/// nothing is checked there; what was written and is missing is wrong with zeros in its place too.
+fn complete(targets: &[IoTarget]) -> Result<(), WorkloadError> {
+    for target in targets {
+        let lengthen = || {
+            let file = File::options().write(true).open(&target.path)?;
+            if file.metadata()?.len() < target.bytes {
+                file.set_len(target.bytes)?;
+            }
+            Ok(())
+        };
+        lengthen().map_err(|error: std::io::Error| {
+            trouble(format!(
+                "cannot lengthen {}: {error}",
+                target.path.display()
+            ))
+        })?;
+    }
+    Ok(())
+}
+
+/// Why a phase could not begin, and what to do about it.
+fn with_advice(error: StartError) -> WorkloadError {
+    trouble(format!("{error}; {}", error.next()))
+}
+
+/// The service times an open loop reports.
+fn services(ops: &[Op]) -> impl Iterator<Item = (Op, Latency)> {
+    let timed = ops.iter().copied().filter(|op| *op != Op::Fsync);
+    timed.flat_map(|op| [Latency::P50, Latency::P95, Latency::P99].map(|which| (op, which)))
+}
