@@ -258,7 +258,7 @@ fn a_directory_above_the_store_that_others_write_is_refused() {
     fs::set_permissions(&above, PermissionsExt::from_mode(0o777)).unwrap();
     let store = above.join("store");
     let said = Command::new(env!("CARGO_BIN_EXE_stackrace"))
-        .args(["history", "--store", store.to_str().unwrap()])
+        .args(["report", "--store", store.to_str().unwrap()])
         .output()
         .unwrap();
     let said = Said::of(&said);
