@@ -397,6 +397,22 @@ pub(crate) struct Settled {
     pub(crate) resident_bytes: Option<u64>,
     /// Bytes of prepared data that was looked at.
     pub(crate) prepared_bytes: Option<u64>,
+    /// How the file system stores the data; none: it does not tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) stored: Option<StoredBytes>,
+}
+
+/// How the bytes of a trial's data are stored when the clock starts.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct StoredBytes {
+    /// Of all files that were looked at.
+    pub(crate) bytes: u64,
+    /// In holes: read as zeros without a device.
+    pub(crate) hole_bytes: u64,
+    /// In extents that were reserved and never written: read as zeros too.
+    pub(crate) unwritten_bytes: u64,
+    /// In extents that are compressed or encrypted.
+    pub(crate) encoded_bytes: u64,
 }
 
 /// What the system counted during the measured part.

@@ -37,6 +37,12 @@ pub(super) fn finish(
         let run = &record.head.run;
         error(&format!("{detail}\n  next: stackrace resume {run}\n"));
     }
+    if reason == Reason::Interrupted {
+        let run = &record.head.run;
+        error(&format!(
+            "interrupted: what was measured is kept\n  next: stackrace resume {run}\n"
+        ));
+    }
     Ok(exit_code(reason, record, &run.verdict, decide))
 }
 

@@ -416,11 +416,21 @@ pub(super) struct Import {
 #[derive(Debug, Args)]
 pub(super) struct Diff {
     /// The baseline: a run (its id, the beginning of it, or `last`) and one of its configurations
-    #[arg(value_name = "RUN[/TREATMENT]")]
+    #[arg(value_name = "RUN[/CONFIGURATION]")]
     pub(super) a: String,
     /// What is compared with it
-    #[arg(value_name = "RUN[/TREATMENT]")]
+    #[arg(value_name = "RUN[/CONFIGURATION]")]
     pub(super) b: String,
+    /// A further run of the baseline; three or more on each side are needed to tell that the two
+    /// differ
+    #[arg(long, value_name = "RUN[/CONFIGURATION]")]
+    pub(super) more_a: Vec<String>,
+    /// A further run of what is compared with it
+    #[arg(long, value_name = "RUN[/CONFIGURATION]")]
+    pub(super) more_b: Vec<String>,
+    /// Compare also what did other work or ran on another machine; the page says what differs
+    #[arg(long)]
+    pub(super) anyway: bool,
     /// As JSON, for programs
     #[arg(long)]
     pub(super) json: bool,
@@ -457,9 +467,9 @@ fn export_tables() -> String {
 #[derive(Debug, Args)]
 #[command(after_help = GATE)]
 pub(super) struct Gate {
-    /// The run: its id, the beginning of it, or `last`
-    #[arg(default_value = "last")]
-    pub(super) run: String,
+    /// The run: its id, the beginning of it, or `last`; with --baseline, three runs or more
+    #[arg(default_value = "last", value_name = "RUN")]
+    pub(super) runs: Vec<String>,
     /// How much worse is too much
     #[arg(long, value_name = "SHARE")]
     pub(super) worse_than: String,
@@ -470,9 +480,12 @@ pub(super) struct Gate {
     #[arg(long, value_name = "NAME", conflicts_with = "baseline")]
     pub(super) against: Option<String>,
     /// Another run it is compared with instead, unpaired; of several configurations the one of the same
-    /// name
+    /// name. Repeat it: an answer needs three runs on each side
     #[arg(long, value_name = "RUN[/NAME]")]
-    pub(super) baseline: Option<String>,
+    pub(super) baseline: Vec<String>,
+    /// Compare also runs that did other work or ran on another machine; the notes say what differs
+    #[arg(long, requires = "baseline")]
+    pub(super) anyway: bool,
     /// Only this workload; may be given several times [default: the overall figure]
     #[arg(long, value_name = "NAME")]
     pub(super) workload: Vec<String>,

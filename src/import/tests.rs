@@ -6,8 +6,11 @@ use std::path::Path;
 
 use proptest::prelude::*;
 
+use super::importers::ALL;
 use super::*;
 use crate::event::Fact;
+use crate::printed::{ImportError, Imported};
+use crate::tools;
 
 /// A real output.
 pub(super) fn golden(name: &str) -> String {

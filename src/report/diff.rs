@@ -26,7 +26,7 @@ pub(crate) fn diff_html(difference: &Difference) -> Markup {
 fn sheet(difference: &Difference) -> Sheet {
     let (a, b) = (&difference.a, &difference.b);
     let mut lead = vec![
-        "Unpaired: results measured at different times, side by side. Any other change is in the ratios, so there is no verdict.".to_owned(),
+        "Unpaired: results measured at different times, side by side. Any other change is in the ratios, and what is compared was not declared before, so there is no verdict.".to_owned(),
     ];
     if a.run == b.run && !a.imported {
         lead.push(format!(
@@ -34,13 +34,25 @@ fn sheet(difference: &Difference) -> Sheet {
             a.run
         ));
     }
-    let mut parts = vec![SheetPart::Table(environment(difference))];
-    parts.extend(
-        difference
+    let mut parts = Vec::new();
+    let refused = refused(difference);
+    if !refused.is_empty() {
+        let title = match difference
             .workloads
             .iter()
-            .map(|pair| SheetPart::Table(figures(pair))),
-    );
+            .all(|pair| pair.figures.is_empty())
+        {
+            true => "Not compared: the work or the machine differs",
+            false => "The work or the machine differs",
+        };
+        parts.push(SheetPart::List(title.to_owned(), refused));
+    }
+    parts.push(environment(difference));
+    let compared = difference
+        .workloads
+        .iter()
+        .filter(|pair| !pair.figures.is_empty());
+    parts.extend(compared.map(|pair| SheetPart::Table(figures(pair))));
     if difference.workloads.is_empty() {
         let why = "no metric of the same name and unit in a workload of the same kind";
         parts.push(SheetPart::List(
@@ -69,31 +81,47 @@ fn sheet(difference: &Difference) -> Sheet {
     }
 }
 
+/// Why something is not compared, or must not be taken for a comparison of storage.
+pub(crate) fn refused(difference: &Difference) -> Vec<String> {
+    let mut refused = difference.refused.clone();
+    for pair in &difference.workloads {
+        if !pair.other_work.is_empty() {
+            let clauses = pair.other_work.join("; ");
+            refused.push(format!("{} is other work: {clauses}", pair.b.0));
+        }
+    }
+    refused
+}
+
 fn origin(side: &Stored) -> String {
     let imported = if side.imported { ", imported" } else { "" };
+    let runs = match side.more_runs.as_slice() {
+        [] => side.run.clone(),
+        others => format!("{}, {}", side.run, others.join(", ")),
+    };
     format!(
-        "{} of {} ({}{imported})",
-        side.configuration, side.run, side.title
+        "{} of {runs} ({}{imported})",
+        side.configuration, side.title
     )
 }
 
-fn environment(difference: &Difference) -> TextTable {
+fn environment(difference: &Difference) -> SheetPart {
     let told = |value: &Option<String>| value.clone().unwrap_or_else(|| MISSING.to_owned());
     let rows = difference.environment.iter();
     let rows: Vec<TextRow> = rows
         .map(|(name, a, b)| TextRow::of(vec![name.clone(), told(a), told(b)]))
         .collect();
-    TextTable {
-        title: "Known differences around them".to_owned(),
-        note: if rows.is_empty() {
-            "None on record.".to_owned()
-        } else {
-            format!("{MISSING} means not on record.")
-        },
+    let title = "Known differences around them".to_owned();
+    if rows.is_empty() {
+        return SheetPart::List(title, vec!["None on record.".to_owned()]);
+    }
+    SheetPart::Table(TextTable {
+        title,
+        note: format!("{MISSING} means not on record."),
         head: ["fact", "A", "B"].map(str::to_owned).to_vec(),
         text: vec![1, 2],
         rows,
-    }
+    })
 }
 
 fn figures(pair: &WorkloadPair) -> TextTable {
@@ -126,7 +154,9 @@ fn figures(pair: &WorkloadPair) -> TextTable {
     };
     TextTable {
         title: named,
-        note: format!("{summary} A ratio above 1: B is better. Intervals: Welch, 95 % each."),
+        note: format!(
+            "{summary} A ratio above 1: B is better. Intervals: Welch over runs, 95 % each, from three runs on each side."
+        ),
         head: ["metric", "A", "B", "ratio", "interval", "runs", ""]
             .map(str::to_owned)
             .to_vec(),

@@ -338,6 +338,7 @@ impl Trial<'_> {
             observation.settled.prepared_bytes,
             resident.map(|(_, total)| total),
         );
+        settled.stored = observe::stored_below(directory, RESIDENCY_FILES_MAX);
         observation.settled = settled;
         observation.settle_ns += self.executor.clock.now_ns().saturating_sub(began);
         Ok(())

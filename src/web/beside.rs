@@ -98,7 +98,10 @@ fn difference(site: &WebSite, a: &str, b: &str) -> Result<Markup, Box<HttpRespon
         Ok((judged, at))
     };
     let ((a, configuration_a), (b, configuration_b)) = (side(a)?, side(b)?);
-    let difference =
-        verdict::difference((&a.record, configuration_a), (&b.record, configuration_b));
+    let difference = verdict::difference(
+        &[(&a.record, configuration_a)],
+        &[(&b.record, configuration_b)],
+        false,
+    );
     Ok(report::diff_html(&difference))
 }

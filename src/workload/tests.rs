@@ -50,7 +50,7 @@ fn count(outcome: &PhaseOutcome, op: Op) -> u64 {
     metric::of(outcome, op).map_or(0, |entry| entry.count)
 }
 
-/// On bare devices, with pools of their own: tests/lab.rs runs them.
+/// On bare devices, with pools of their own: tests/lab runs them.
 const BARE: [&str; 2] = ["mend-pool", "migrate-pool"];
 
 /// The original drops nothing between its phases, nor do those that are steps of one piece of work;
