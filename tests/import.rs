@@ -77,6 +77,19 @@ fn an_import_is_a_run_like_any_other() {
     );
     assert_eq!(lines.last().unwrap()["reason"], "imported");
 
+    has_every_report(&ground);
+    assert!(ended(ground.stackrace(&["runs"])).contains("imported  Old and new"));
+    assert_eq!(
+        ground.store().join("stackrace.db").exists(),
+        cfg!(feature = "sqlite")
+    );
+    let resumed = ground.stackrace(&["resume"]);
+    resumed.ended(3);
+    resumed.err_has("there is nothing to continue");
+}
+
+/// The reports of the imported run, in every form.
+fn has_every_report(ground: &Ground) {
     let csv = ended(ground.stackrace(&["report", "--format", "csv"]));
     assert!(
         csv.contains(",read latency mean,ns,lower,285028.783979,complete,"),
@@ -98,14 +111,6 @@ fn an_import_is_a_run_like_any_other() {
             "{form}"
         );
     }
-    assert!(ended(ground.stackrace(&["runs"])).contains("imported  Old and new"));
-    assert_eq!(
-        ground.store().join("stackrace.db").exists(),
-        cfg!(feature = "sqlite")
-    );
-    let resumed = ground.stackrace(&["resume"]);
-    resumed.ended(3);
-    resumed.err_has("there is nothing to continue");
 }
 
 #[test]

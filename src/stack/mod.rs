@@ -45,7 +45,7 @@ pub(crate) use gives::{Danger, GivesKind, Takes};
 pub(crate) use layer::{Layer, LayerKind};
 pub(crate) use site::Site;
 pub(crate) use standing::StandingStack;
-pub(crate) use testing::{ON_MACHINE, set_up_for_real};
+pub(crate) use testing::{ON_MACHINE, guarded_cases, set_up_for_real};
 #[cfg(test)]
 pub(crate) use {
     error::LayerError,

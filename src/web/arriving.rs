@@ -26,21 +26,21 @@ const REST_NS: u64 = 1_000_000_000;
 const SMALL_FORM: usize = 4 << 10;
 
 /// A connection with its limits.
-pub(super) struct Line<'a> {
+pub(super) struct ReceivedLine<'a> {
     stream: &'a mut TcpStream,
     clock: &'a dyn Clock,
 }
 
 /// What has arrived of a request.
 pub(super) struct Arrived {
-    /// The request; its form is read by [`Line::form`].
+    /// The request; its form is read by [`ReceivedLine::form`].
     pub(super) request: HttpRequest,
     /// What came behind the head.
     rest: Vec<u8>,
     until_ns: u64,
 }
 
-impl<'a> Line<'a> {
+impl<'a> ReceivedLine<'a> {
     /// Over a connection.
     pub(super) fn new(stream: &'a mut TcpStream, clock: &'a dyn Clock) -> Self {
         Self { stream, clock }
@@ -220,7 +220,7 @@ mod tests {
     fn nothing_behind_the_head_is_read_before_it_is_asked_for() {
         let (mut ours, mut theirs) = pair();
         theirs.write_all(post(1 << 30).as_bytes()).unwrap();
-        let mut line = Line::new(&mut ours, &SystemClock);
+        let mut line = ReceivedLine::new(&mut ours, &SystemClock);
         let arrived = line.head().unwrap();
         assert_eq!(arrived.request.path, "/start");
         let limits = Arc::default();
@@ -236,14 +236,14 @@ mod tests {
         theirs
             .write_all((post(body.len()) + &body + "&more=1").as_bytes())
             .unwrap();
-        let mut line = Line::new(&mut ours, &SystemClock);
+        let mut line = ReceivedLine::new(&mut ours, &SystemClock);
         let arrived = line.head().unwrap();
         let (request, room) = line.form(arrived, 1 << 20, &limits).unwrap();
         assert_eq!(request.filled("name").map(str::len), Some(5000));
         assert_eq!(request.filled("more"), None);
         let (mut others, mut theirs) = pair();
         theirs.write_all(post(32 << 20).as_bytes()).unwrap();
-        let mut line = Line::new(&mut others, &SystemClock);
+        let mut line = ReceivedLine::new(&mut others, &SystemClock);
         let arrived = line.head().unwrap();
         let refused = line.form(arrived, 1 << 30, &limits).unwrap_err();
         assert!(matches!(refused, HttpError::Refused(503, _)), "{refused:?}");
@@ -256,7 +256,7 @@ mod tests {
         let (mut ours, mut theirs) = pair();
         theirs.write_all(b"GET / HTTP/1.1\r\n").unwrap();
         let hurried = Hurried::default();
-        let refused = Line::new(&mut ours, &hurried).head().map(|_| ());
+        let refused = ReceivedLine::new(&mut ours, &hurried).head().map(|_| ());
         assert!(
             matches!(refused, Err(HttpError::Refused(408, _))),
             "{refused:?}"
@@ -275,7 +275,9 @@ mod tests {
         });
         let hurried = Hurried::default();
         let bytes = vec![0; 16 * PART];
-        let given_up = Line::new(&mut ours, &hurried).send(&bytes).unwrap_err();
+        let given_up = ReceivedLine::new(&mut ours, &hurried)
+            .send(&bytes)
+            .unwrap_err();
         assert_eq!(given_up.kind(), ErrorKind::TimedOut);
         drop(ours);
         assert!(slow.join().unwrap() < bytes.len());

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use maud::Markup;
 
-use super::arriving::Line;
+use super::arriving::ReceivedLine;
 use super::http::{HttpRequest, HttpResponse};
 use super::site::WebSite;
 use super::{run, runs};
@@ -53,7 +53,7 @@ impl EventStream {
 
 /// The visitor's end of the line.
 struct EventLine<'a, 'b> {
-    line: &'a mut Line<'b>,
+    line: &'a mut ReceivedLine<'b>,
     site: &'a WebSite,
     said_ns: u64,
 }
@@ -88,7 +88,11 @@ impl EventLine<'_, '_> {
 ///
 /// # Errors
 /// The visitor is gone, or takes them too slowly.
-pub(super) fn send(site: &WebSite, stream_of: &EventStream, line: &mut Line<'_>) -> io::Result<()> {
+pub(super) fn send(
+    site: &WebSite,
+    stream_of: &EventStream,
+    line: &mut ReceivedLine<'_>,
+) -> io::Result<()> {
     let head = HttpResponse::new(200, "text/event-stream", "").head();
     // A page that loses the connection asks again after a second.
     line.send(format!("{head}\r\nretry: 1000\n\n").as_bytes())?;

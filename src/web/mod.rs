@@ -26,7 +26,7 @@ use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::time::Duration;
 
-use self::arriving::Line;
+use self::arriving::ReceivedLine;
 use self::guard::Admission;
 use self::http::{HttpError, HttpRequest, HttpResponse, Method};
 use self::limits::Visit;
@@ -81,7 +81,7 @@ fn send_away(site: &WebSite, stream: &mut TcpStream) {
         // What has arrived and is not read would make the system throw the answer away.
         let _ = stream.read(&mut [0; 4096]);
         let answer = frame::sorry(site, 503, "Too many pages are open. Try again in a minute.");
-        let _ = Line::new(stream, site.clock.as_ref()).answer(&answer, false);
+        let _ = ReceivedLine::new(stream, site.clock.as_ref()).answer(&answer, false);
     }
 }
 
@@ -90,7 +90,7 @@ fn visit(site: &WebSite, mut stream: TcpStream, place: &Visit) {
     let client = stream
         .peer_addr()
         .map_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED), |address| address.ip());
-    let mut line = Line::new(&mut stream, site.clock.as_ref());
+    let mut line = ReceivedLine::new(&mut stream, site.clock.as_ref());
     let (answer, head_only) = match site.answer(&mut line) {
         Err(HttpError::Gone) => return,
         Err(HttpError::Refused(status, why)) => (frame::sorry(site, status, why), false),
@@ -127,7 +127,7 @@ impl From<HttpResponse> for Answer {
 
 impl WebSite {
     /// What is answered to the request that arrives, and whether only the answer's head is wanted.
-    fn answer(&self, line: &mut Line<'_>) -> Result<(Answer, bool), HttpError> {
+    fn answer(&self, line: &mut ReceivedLine<'_>) -> Result<(Answer, bool), HttpError> {
         let arrived = line.head()?;
         let head_only = arrived.request.head_only;
         // Before anything more is read: a stranger's form takes no memory.

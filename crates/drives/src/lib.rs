@@ -10,10 +10,12 @@
 
 mod card;
 mod cards;
+mod completions;
 mod controller;
 mod disk;
 mod extents;
 mod line;
+mod origin;
 mod request;
 mod ssd;
 mod volume;

@@ -8,3 +8,4 @@ pub(crate) mod options;
 pub(crate) mod place;
 pub(crate) mod plain;
 pub(crate) mod share;
+pub(crate) mod words;
