@@ -154,10 +154,16 @@ impl Coordinator<'_> {
         let record = ledger.record();
         let allowed = self.study.decide.time_max_ns as f64 / 1e9 * (1.0 + TIME_TOLERANCE);
         let left = allowed - record.elapsed_seconds();
-        let Some(mean) = Evidence::of(record).round_seconds else {
+        let evidence = Evidence::of(record);
+        let Some(mut mean) = evidence.round_seconds else {
             // How long a round takes is not known before one is done.
             return (left <= 0.0).then(|| "the time allowed is over".to_owned());
         };
+        if done == 1 && self.study.policy.provision == Provision::Once {
+            // The first round has also laid out the data: its trials alone are a fairer guess.
+            let trials = evidence.trials.iter().map(|trial| trial.elapsed_ns);
+            mean = mean.min(trials.sum::<u64>() as f64 / 1e9);
+        }
         let next = (done + 1).max(FIRST_LOOK);
         // A verdict comes only at a check: rounds that cannot reach one would be spent for nothing.
         let needed = f64::from(next - done) * mean;

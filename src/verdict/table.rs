@@ -57,8 +57,14 @@ impl<'a> Evidence<'a> {
             }
         }
         let times = record.round_times();
-        let sum: f64 = times.iter().map(|time| time.seconds).sum();
-        let round_seconds = (!times.is_empty()).then(|| sum / times.len() as f64);
+        // The first round may also lay out data that the others find: it says little of them.
+        let typical = if times.len() > 1 {
+            &times[1..]
+        } else {
+            &times[..]
+        };
+        let sum: f64 = typical.iter().map(|time| time.seconds).sum();
+        let round_seconds = (!typical.is_empty()).then(|| sum / typical.len() as f64);
         Self {
             head: &record.head,
             trials: record.trials().collect(),
