@@ -204,6 +204,9 @@ pub(super) struct Compare {
     /// Data per workload instead of what fits the time
     #[arg(long, value_name = "BYTES")]
     pub(super) size: Option<String>,
+    /// Repeat the sizes of a run of `compare`; by default those of the last run that asked the same
+    #[arg(long, value_name = "RUN", conflicts_with = "size")]
+    pub(super) like: Option<String>,
     /// Do not stop before every workload is decided too
     #[arg(long)]
     pub(super) each: bool,

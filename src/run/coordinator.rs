@@ -11,6 +11,10 @@ use crate::study::{Provision, RoundOrder, Study};
 use crate::unit;
 use crate::verdict::{self, Evidence, State};
 
+/// A round may end so much later than the time allowed, as a share of it: how long it takes is an
+/// estimate, and the time left over would be of no use.
+const TIME_TOLERANCE: f64 = 0.03;
+
 /// Why an execution ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Reason {
@@ -148,7 +152,8 @@ impl Coordinator<'_> {
     fn too_late(&self, done: u32) -> Option<String> {
         let ledger = self.ledger.lock();
         let record = ledger.record();
-        let left = self.study.decide.time_max_ns as f64 / 1e9 - record.elapsed_seconds();
+        let allowed = self.study.decide.time_max_ns as f64 / 1e9 * (1.0 + TIME_TOLERANCE);
+        let left = allowed - record.elapsed_seconds();
         let Some(mean) = Evidence::of(record).round_seconds else {
             // How long a round takes is not known before one is done.
             return (left <= 0.0).then(|| "the time allowed is over".to_owned());

@@ -24,6 +24,7 @@ mod places;
 pub(crate) mod preflight;
 mod probe;
 pub(crate) mod resume;
+mod sizes;
 pub(crate) mod study_file;
 pub(crate) mod temporary;
 pub(crate) mod worker;
