@@ -195,7 +195,7 @@ impl Record {
         })
     }
 
-    /// Whether there was a planned check after so many complete rounds.
+    /// Whether the results were checked after so many complete rounds.
     pub(crate) fn checked_at(&self, rounds: u32) -> bool {
         self.events()
             .any(|event| matches!(event, Event::Checked { rounds: at, .. } if *at == rounds))
