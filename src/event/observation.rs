@@ -158,8 +158,10 @@ pub(crate) struct Counted {
     pub(crate) sent_bytes: u64,
     /// Bytes read that came from the page cache: asked less fetched, never below 0; none where
     /// the process could not be asked.
+    // None is not 0: a process that could not be asked says nothing about its cache.
     pub(crate) cache_hit_bytes: Option<u64>,
     /// Pressure stall, ns, some task waiting: cpu, io, memory; none where the kernel has no PSI.
+    // Pressure is missing on kernels without PSI, and in most containers.
     pub(crate) pressure_cpu_ns: Option<u64>,
     /// See `pressure_cpu_ns`.
     pub(crate) pressure_io_ns: Option<u64>,
@@ -319,6 +321,7 @@ pub(crate) struct TimingObservation {
     /// Largest, ns.
     pub(crate) ns_max: u64,
     /// The whole histogram: HdrHistogram V2, deflated, base64.
+    // Kept whole: percentiles of several trials cannot be computed from their percentiles.
     pub(crate) histogram: String,
 }
 

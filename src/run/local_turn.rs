@@ -1,7 +1,9 @@
 //! Turns executed on this machine: stacks set up, tried and torn down.
 
+use std::cell::RefCell;
+
 use super::executor::{Broken, Executor, TrialStart, Turned};
-use super::local_executor::{LocalExecutor, Standing};
+use super::local_executor::{KeptStack, LocalExecutor};
 use super::trial::{self, Before, Trial};
 use crate::agent::message::Turn;
 use crate::event::{AWAY_SHARE, Ended, Event, Observation};
@@ -42,10 +44,11 @@ impl Executor for LocalExecutor<'_> {
         let up = match stands {
             Some(up) => up,
             None => match self.set_up(&site, turn)? {
-                Some(stack) => Standing {
+                Some(stack) => KeptStack {
                     configuration,
                     since: round,
                     stack,
+                    data: RefCell::default(),
                 },
                 None => return Ok(self.turned(true)),
             },
@@ -99,7 +102,7 @@ impl LocalExecutor<'_> {
         &self,
         site: &Site<'_>,
         turn: &Turn,
-        up: &Standing,
+        up: &KeptStack,
         fresh: bool,
     ) -> Result<Going, Broken> {
         // Every workload of the round in which a stack was set up wears it in.
@@ -113,6 +116,8 @@ impl LocalExecutor<'_> {
                 executor: self,
                 site,
                 standing: &up.stack,
+                data: &up.data,
+                keeps: turn.keep,
                 round: turn.round,
                 position: turn.position,
                 configuration: turn.configuration,
