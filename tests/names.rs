@@ -56,7 +56,7 @@ fn no_terminal_obeys_a_name() {
 #[test]
 fn no_spreadsheet_computes_a_name() {
     let ground = Ground::new();
-    imported(&ground, "=1+1", "@SUM(A1)");
+    imported(&ground, "@SUM(A1)", "=1+1");
     for args in [
         &["report", "--format", "csv"][..],
         &["export", "--format", "csv"],
@@ -65,6 +65,6 @@ fn no_spreadsheet_computes_a_name() {
         let cells = said.ended(0).out.split(['\n', ',']);
         let mut formulas = cells.filter(|cell| cell.trim_matches('"').starts_with(['=', '@']));
         assert_eq!(formulas.next(), None, "{args:?}");
-        assert!(said.out.contains("'=1+1"), "{}", said.out);
+        assert!(said.out.contains("'@SUM(A1)"), "{}", said.out);
     }
 }
