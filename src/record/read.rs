@@ -94,6 +94,21 @@ impl Record {
         Ok(Self { head, lines, notes })
     }
 
+    /// Refuses a log that was found in the directory of another run than it says.
+    ///
+    /// # Errors
+    /// [`RecordError::OtherRun`].
+    pub(super) fn is_of_run(&self, path: &Path) -> Result<(), RecordError> {
+        let found = path.parent().and_then(Path::file_name);
+        match found.is_some_and(|name| name == self.head.run.as_str()) {
+            true => Ok(()),
+            false => Err(RecordError::OtherRun {
+                path: path.to_path_buf(),
+                run: self.head.run.clone(),
+            }),
+        }
+    }
+
     /// A record that begins with this line; none: the line begins no run.
     pub(crate) fn begin(line: LogLine) -> Option<Self> {
         let Event::RunStarted(head) = &line.event else {

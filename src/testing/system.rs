@@ -63,11 +63,19 @@ pub fn journal(data: &[u8]) {
 fn beside_others(data: &[u8]) -> PlanHost {
     let mark = &blake3::hash(data).to_hex()[..16];
     let disk = Path::new("/dev/disk/by-id/disk-of-others");
+    let uuid = [
+        &mark[..8],
+        &mark[8..12],
+        &mark[12..],
+        "8000",
+        "000000000001",
+    ]
+    .join("-");
     let pooled = "/dev/disk/by-id/disk-of-a-pool";
     let host = crate::stack::imagined(Fault::Never)
         .with_disk(Path::new(pooled), 1 << 30, "THEIRS")
         .with_disk(disk, 1 << 30, "THEIRS")
-        .carrying(disk, "ext4", "01234567-89ab-cdef-8000-000000000001");
+        .carrying(disk, "ext4", &uuid);
     for root in ["/others".to_owned(), format!("/.stackrace-t-{mark}-disks")] {
         let root = Path::new(&root);
         let file = |name: &str| root.join(name);
