@@ -4,12 +4,13 @@
 //! counts only with its line break; the next writer cuts such a rest off. The log of a run and the
 //! journal both rest on this.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Read, Write};
-use std::path::Path;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::io::Errno;
+
+use crate::owned::{OwnDir, OwnError};
 
 /// Whether a line must be on the disk before the program goes on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,6 +30,12 @@ pub(crate) enum AppendError {
     /// An earlier write or sync failed in a way that leaves the end of the file unknown.
     #[error("an earlier write failed, so its end is unknown")]
     Broken,
+    /// It was removed while it was written; what was added is lost.
+    #[error("it was removed while it was written")]
+    Removed,
+    /// It cannot be opened, or is not the user's own.
+    #[error(transparent)]
+    NotOpened(#[from] OwnError),
     /// The system refused something.
     #[error("cannot {tried}: {source}")]
     System {
@@ -62,17 +69,12 @@ pub(crate) struct Reopened {
 }
 
 impl AppendLog {
-    /// Makes the file, which must not exist. [`sync_dir`] makes its name durable.
+    /// Makes the file, which must not exist. [`OwnDir::sync`] makes its name durable.
     ///
     /// # Errors
     /// It exists, or the system refuses.
-    pub(crate) fn create(path: &Path) -> Result<Self, AppendError> {
-        let file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .create_new(true)
-            .open(path)
-            .map_err(while_trying("create"))?;
+    pub(crate) fn create(dir: &OwnDir, name: &str) -> Result<Self, AppendError> {
+        let file = dir.create(name)?;
         lock(&file)?;
         Ok(Self {
             tail: Tail::new(file, 0),
@@ -82,22 +84,15 @@ impl AppendLog {
     /// Opens a file to go on with it. Call [`Self::cut_torn`] before the first line is added.
     ///
     /// # Errors
-    /// Another process writes it, or the system refuses.
-    pub(crate) fn open(path: &Path) -> Result<Reopened, AppendError> {
-        let mut file = OpenOptions::new()
-            .read(true)
-            .append(true)
-            .open(path)
-            .map_err(while_trying("open"))?;
+    /// Another process writes it, it is not the user's own, or the system refuses.
+    pub(crate) fn open(dir: &OwnDir, name: &str) -> Result<Reopened, AppendError> {
+        let mut file = dir.append(name, false)?;
         // Before reading: what another writer is adding would look torn.
         lock(&file)?;
-        let mut whole = Vec::new();
-        file.read_to_end(&mut whole).map_err(while_trying("read"))?;
-        let length = split_torn(&whole).0.len();
-        let torn = whole.split_off(length);
+        let (whole, torn) = read(&mut file)?;
         Ok(Reopened {
             log: Self {
-                tail: Tail::new(file, length as u64),
+                tail: Tail::new(file, whole.len() as u64),
             },
             whole,
             torn,
@@ -142,21 +137,33 @@ fn lock(file: &File) -> Result<(), AppendError> {
     }
 }
 
+/// Reads a file that is open: its whole lines, and what follows them.
+fn read(file: &mut File) -> Result<(Vec<u8>, Vec<u8>), AppendError> {
+    let mut whole = Vec::new();
+    file.read_to_end(&mut whole).map_err(while_trying("read"))?;
+    let torn = whole.split_off(split_torn(&whole).0.len());
+    Ok((whole, torn))
+}
+
+/// Reads a file that is to be obeyed and changes nothing: its whole lines, and what follows them.
+///
+/// # Errors
+/// As [`AppendLog::open`].
+pub(crate) fn look(dir: &OwnDir, name: &str) -> Result<(Vec<u8>, Vec<u8>), AppendError> {
+    let mut file = dir.read_to_obey(name)?;
+    match flock(&file, FlockOperation::NonBlockingLockShared) {
+        Err(Errno::WOULDBLOCK) => Err(AppendError::Locked),
+        _ => read(&mut file),
+    }
+}
+
 /// Whether a process writes the file right now. Only ask of a file that has its first line: a
 /// writer that is about to begin would find this question's lock in its way.
-pub(crate) fn is_being_written(path: &Path) -> bool {
-    let Ok(file) = File::open(path) else {
+pub(crate) fn is_being_written(dir: &OwnDir, name: &str) -> bool {
+    let Ok(file) = dir.read(name) else {
         return false;
     };
     flock(&file, FlockOperation::NonBlockingLockShared) == Err(Errno::WOULDBLOCK)
-}
-
-/// Makes the names in a directory durable: that of a new file is as volatile as its content.
-///
-/// # Errors
-/// The system refuses.
-pub(crate) fn sync_dir(dir: &Path) -> io::Result<()> {
-    File::open(dir)?.sync_all()
 }
 
 /// Splits a file into its whole lines and what a kill or a power cut left behind them.
@@ -189,6 +196,8 @@ trait Medium {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize>;
     fn cut(&mut self, length: u64) -> io::Result<()>;
     fn sync(&mut self) -> io::Result<()>;
+    /// Whether it has no name any more: what is added goes when it is closed.
+    fn is_removed(&self) -> bool;
 }
 
 impl Medium for File {
@@ -202,6 +211,10 @@ impl Medium for File {
 
     fn sync(&mut self) -> io::Result<()> {
         self.sync_data()
+    }
+
+    fn is_removed(&self) -> bool {
+        rustix::fs::fstat(self).is_ok_and(|about| about.st_nlink == 0)
     }
 }
 
@@ -243,6 +256,10 @@ impl<M: Medium> Tail<M> {
             return Err(while_trying("write")(source));
         }
         self.length += line.len() as u64;
+        if durable == Durable::Yes && self.medium.is_removed() {
+            self.broken = true;
+            return Err(AppendError::Removed);
+        }
         Ok(())
     }
 
@@ -290,6 +307,10 @@ mod tests {
                 return Err(io::ErrorKind::StorageFull.into());
             }
             Ok(())
+        }
+
+        fn is_removed(&self) -> bool {
+            false
         }
     }
 
@@ -352,12 +373,24 @@ mod tests {
     #[test]
     fn a_second_writer_is_refused_until_the_first_is_gone() {
         let dir = tempfile::tempdir().unwrap();
-        let path = dir.path().join("lines");
-        let first = AppendLog::create(&path).unwrap();
-        assert!(matches!(AppendLog::open(&path), Err(AppendError::Locked)));
-        assert!(is_being_written(&path));
+        let dir = OwnDir::open(dir.path()).unwrap();
+        let first = AppendLog::create(&dir, "lines").unwrap();
+        let again = AppendLog::open(&dir, "lines");
+        assert!(matches!(again, Err(AppendError::Locked)));
+        assert!(is_being_written(&dir, "lines"));
         drop(first);
-        assert!(!is_being_written(&path));
-        assert!(AppendLog::open(&path).is_ok());
+        assert!(!is_being_written(&dir, "lines"));
+        assert!(AppendLog::open(&dir, "lines").is_ok());
+    }
+
+    #[test]
+    fn a_durable_line_in_a_file_that_was_removed_is_an_error() {
+        let base = tempfile::tempdir().unwrap();
+        let dir = OwnDir::open(base.path()).unwrap();
+        let mut log = AppendLog::create(&dir, "lines").unwrap();
+        log.append(b"{}\n", Durable::Yes).unwrap();
+        std::fs::remove_file(base.path().join("lines")).unwrap();
+        let removed = log.append(b"{}\n", Durable::Yes);
+        assert!(matches!(removed, Err(AppendError::Removed)));
     }
 }

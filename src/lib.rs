@@ -31,7 +31,7 @@
 //! | [`web`] | the live page |
 //! | [`cli`] | the command line |
 //!
-//! Beside the path: [`host`] (the only one who starts processes), [`journal`] (what exists because
+//! Beside the path: [`owned`] (the only one who opens files of the store), [`host`] (the only one who starts processes), [`journal`] (what exists because
 //! of us), [`agent`] (this program on another machine, asked over a line), [`lab`] (disposable virtual
 //! machines), [`afp`] (a client for AFP), [`setting`], [`time`], [`mod@unit`], [`video`]; [`testing`] has a check for every parser.
 
@@ -50,6 +50,7 @@ mod interrupt;
 mod journal;
 mod lab;
 mod observe;
+mod owned;
 mod plan;
 mod printed;
 mod published;

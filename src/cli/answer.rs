@@ -22,6 +22,11 @@ pub(super) fn finish(
     output: &OutputArgs,
     decide: bool,
 ) -> Result<u8, Failure> {
+    let id = run.ledger.lock().record().head.run.clone();
+    if run.ended.is_err() && !run.store.has_log(&id) {
+        // What is on record nowhere is no result.
+        return run.ended.map(|_| 0);
+    }
     show(setting, &run, output, Some(ANSWER_LINES))?;
     // What was found comes before what went wrong: it is on record, and is what was asked for.
     let reason = run.ended?;

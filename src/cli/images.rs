@@ -119,7 +119,7 @@ pub(super) fn list(setting: &Setting) -> Result<u8, Failure> {
     }
     for machine in temporary::dirs(&setting.session)? {
         for dir in machine::dirs_in(&machine) {
-            let state = match Journal::open(&machine.join("journal.jsonl")) {
+            let state = match Journal::look(&machine.join("journal.jsonl")) {
                 Ok(_) => "left behind, `stackrace clean` removes it",
                 Err(_) => "running",
             };

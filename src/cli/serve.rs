@@ -1,9 +1,7 @@
 //! `stackrace serve`: the live page, and who may see it.
 
-use std::fs::OpenOptions;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -153,22 +151,25 @@ fn announce(
     error(&text);
 }
 
+/// The file in the store that leads a browser to the page.
+const PAGE: &str = "open.html";
+
 /// Opens the page in the user's browser. A link with a token goes through a file of the user's own:
 /// words of a command can be read by everybody on the machine.
 fn open(link: &str, store: &Store, secret: bool) -> Result<(), Failure> {
     let failed = |what: String| Failure::unable(what).next(format!("open it yourself: {link}"));
     let place = if secret {
-        let path = store.dir().join("open.html");
-        let _ = std::fs::remove_file(&path);
+        let path = store.dir().join(PAGE);
         let page =
             format!("<!DOCTYPE html><meta http-equiv=\"refresh\" content=\"0; url={link}\">");
-        OpenOptions::new()
-            .create_new(true)
-            .write(true)
-            .mode(0o600)
-            .open(&path)
-            .and_then(|mut file| file.write_all(page.as_bytes()))
-            .map_err(|error| failed(format!("cannot write {}: {error}", path.display())))?;
+        let cannot = |error: &dyn std::fmt::Display| {
+            failed(format!("cannot write {}: {error}", path.display()))
+        };
+        store
+            .create_file(PAGE, true)
+            .map_err(|error| cannot(&error))?
+            .write_all(page.as_bytes())
+            .map_err(|error| cannot(&error))?;
         path.into_os_string()
     } else {
         link.into()

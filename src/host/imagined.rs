@@ -4,6 +4,8 @@
 //! table of [`Tool`]s. It is strict: what is mounted or a part of something cannot be detached,
 //! wiped or given away twice, and nothing goes while what it gives is in use.
 
+mod servers;
+
 pub(crate) use super::words::*;
 use super::{HostError, LabDisk, MountInfo, Output, reading};
 use std::collections::{BTreeMap, BTreeSet};
@@ -169,53 +171,6 @@ impl World {
 
     pub(super) fn write(&mut self, path: &Path, text: &str) {
         self.texts.insert(path.to_path_buf(), text.to_string());
-    }
-
-    /// Starts a server that listens at ports.
-    pub(crate) fn start(&mut self, program: &str, ports: &'static [u16]) -> Output {
-        self.processes.insert(program.to_string(), ports);
-        said("")
-    }
-
-    /// `env VARIABLE COMMAND`: the variable stays with what the command starts.
-    fn run_with(&mut self, words: &[OsString]) -> Output {
-        let before: Vec<String> = self.processes.keys().cloned().collect();
-        let output = self.exec(words.get(2..).unwrap_or_default());
-        let started = self.processes.keys().filter(|name| !before.contains(name));
-        let started: Vec<String> = started.cloned().collect();
-        for program in started {
-            self.started_with.insert(program, word(words, 1));
-        }
-        output
-    }
-
-    /// Ends a server if it was started with a variable.
-    pub(super) fn end_started_with(&mut self, program: &str, variable: &str) {
-        if self
-            .started_with
-            .get(program)
-            .is_some_and(|with| with == variable)
-        {
-            self.started_with.remove(program);
-            self.end(program);
-        }
-    }
-
-    /// Ends a server.
-    pub(crate) fn end(&mut self, program: &str) -> Output {
-        self.processes.remove(program);
-        said("")
-    }
-
-    pub(super) fn runs(&self, program: &str) -> bool {
-        self.processes.contains_key(program)
-    }
-
-    pub(super) fn listener(&self, port: u16) -> Option<&String> {
-        let mut running = self.processes.iter();
-        running
-            .find(|(_, ports)| ports.contains(&port))
-            .map(|(program, _)| program)
     }
 }
 

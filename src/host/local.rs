@@ -10,6 +10,7 @@ use super::{
     daemon, device, process, reading, shown, tools, tree,
 };
 use crate::event::CommandRun;
+use crate::owned::OwnDir;
 use crate::time::{Clock, SystemClock};
 use rand_core::{Rng, SeedableRng};
 use rustix::process::{Pid, Signal, getpid};
@@ -243,11 +244,11 @@ impl Host for LocalHost {
     }
 
     fn remove_file(&self, path: &Path) -> Result<(), HostError> {
-        gone(std::fs::remove_file(path)).map_err(|error| HostError::path("remove", path, error))
+        tree::in_parent(path, OwnDir::remove_file)
     }
 
     fn remove_dir(&self, path: &Path) -> Result<(), HostError> {
-        gone(std::fs::remove_dir(path)).map_err(|error| HostError::path("remove", path, error))
+        tree::in_parent(path, OwnDir::remove_dir)
     }
 
     fn remove_tree(&self, path: &Path) -> Result<(), HostError> {
@@ -414,14 +415,6 @@ impl Host for LocalHost {
             .and_then(|mut file| file.read_exact(&mut bytes))
             .map_err(|error| HostError::path("read", source, error))?;
         Ok(format!("{:016x}", u64::from_ne_bytes(bytes)))
-    }
-}
-
-/// What is not there need not be removed.
-fn gone(removed: std::io::Result<()>) -> std::io::Result<()> {
-    match removed {
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(()),
-        other => other,
     }
 }
 

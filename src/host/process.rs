@@ -211,12 +211,13 @@ pub(crate) fn interrupt_holder(pid: u32, file: &Path) -> Result<(), String> {
     let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
         .map_err(|error| format!("process {pid} cannot be looked at: {error}"))?;
     let holds = open.flatten().any(|entry| {
-        std::fs::metadata(entry.path())
-            .is_ok_and(|found| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino()))
+        let is_it =
+            |found: std::fs::Metadata| (found.dev(), found.ino()) == (wanted.dev(), wanted.ino());
+        std::fs::metadata(entry.path()).is_ok_and(is_it) && is_written(pid, &entry.file_name())
     });
     if !holds {
         return Err(format!(
-            "process {pid} does not have {} open",
+            "process {pid} does not have {} open to write it",
             file.display()
         ));
     }
@@ -260,6 +261,24 @@ pub(super) fn holders(path: &Path) -> Vec<String> {
     }
     found
 }
+
+/// Whether a process may write through one of its open files. One that only reads a log, a pager for
+/// example, does not run what the log is about.
+fn is_written(pid: u32, number: &OsStr) -> bool {
+    let path = Path::new("/proc")
+        .join(pid.to_string())
+        .join("fdinfo")
+        .join(number);
+    let about = reading::text(&path).unwrap_or_default();
+    let flags = about.lines().find_map(|line| line.strip_prefix("flags:"));
+    let flags = flags.and_then(|flags| u32::from_str_radix(flags.trim(), 8).ok());
+    flags.is_some_and(|flags| flags & ACCESS != READ_ONLY)
+}
+
+/// The bits of a file's flags that say how it was opened, and their value for reading alone
+/// (`open(2)`, `proc_pid_fdinfo(5)`).
+const ACCESS: u32 = 3;
+const READ_ONLY: u32 = 0;
 
 #[cfg(test)]
 mod tests {
@@ -310,6 +329,21 @@ mod tests {
         let refused = interrupt_holder(process.id(), other.path()).unwrap_err();
         assert!(refused.contains("does not have"), "{refused}");
         assert_eq!(process.ended(), None);
+        // A reader of the file is left alone, whatever number `now.json` has.
+        let reads = ["tail", "-f", said.path().to_str().unwrap()];
+        let (mut reader, _out) = started(&reads);
+        let holds = |pid: u32| {
+            let open = std::fs::read_dir(format!("/proc/{pid}/fd"))
+                .unwrap()
+                .flatten();
+            let links = open.filter_map(|entry| std::fs::read_link(entry.path()).ok());
+            links.into_iter().any(|link| link == said.path())
+        };
+        while !holds(reader.id()) {
+            std::thread::yield_now();
+        }
+        assert!(interrupt_holder(reader.id(), said.path()).is_err());
+        reader.kill();
         // Its standard output is the file.
         interrupt_holder(process.id(), said.path()).unwrap();
         assert_eq!(process.wait().unwrap().signal(), Some(Signal::INT.as_raw()));

@@ -4,17 +4,13 @@
 //! for a link on the way. A link is removed, never followed. Another file system is never entered.
 
 use super::{HostError, MountInfo};
-use rustix::fs::{AtFlags, Dir, Mode, OFlags};
-use std::ffi::CString;
-use std::os::fd::{AsFd, BorrowedFd};
+use crate::owned::{OwnDir, OwnError};
+use std::ffi::OsString;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
 /// How the last name of everything begins that this program may remove as a tree.
 pub(crate) const MARK: &str = ".stackrace-";
-
-/// Deepest directory that is walked into; one handle is open for each.
-const DEPTH_MAX: u32 = 256;
 
 /// Whether a path may be removed as a tree: absolute, without `..`, last name marked as ours, no
 /// mount on it or in it.
@@ -56,60 +52,28 @@ pub(super) fn check(path: &Path, mounts: &[MountInfo]) -> Result<(), HostError> 
 /// As [`check`], and when the system refuses.
 pub(super) fn remove(path: &Path, mounts: &[MountInfo]) -> Result<(), HostError> {
     check(path, mounts)?;
-    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-    let failed = |error: std::io::Error| HostError::path("remove", path, error);
-    let root = match rustix::fs::open(path, flags, Mode::empty()) {
-        Ok(root) => root,
-        Err(rustix::io::Errno::NOENT) => return Ok(()),
-        Err(error) => return Err(failed(error.into())),
-    };
-    let device = rustix::fs::fstat(&root)
-        .map_err(|error| failed(error.into()))?
-        .st_dev;
-    empty(root.as_fd(), device, DEPTH_MAX).map_err(failed)?;
-    std::fs::remove_dir(path).map_err(failed)
+    in_parent(path, OwnDir::remove_tree)
 }
 
-fn empty(directory: BorrowedFd<'_>, device: u64, depth_left: u32) -> std::io::Result<()> {
-    if depth_left == 0 {
-        return Err(std::io::Error::other(format!(
-            "it is deeper than {DEPTH_MAX} directories"
-        )));
+/// Removes what has a name, from the directory it lies in, which is held open: no link of another
+/// user's on the way leads elsewhere. Where that directory is gone, so is what was in it.
+///
+/// # Errors
+/// The way leads through such a link; the system refuses.
+pub(super) fn in_parent(
+    path: &Path,
+    remove: impl FnOnce(&OwnDir, OsString) -> Result<(), OwnError>,
+) -> Result<(), HostError> {
+    let removed = OwnDir::around(path).and_then(|(parent, name)| remove(&parent, name));
+    match removed {
+        Err(error) if error.is_missing() => Ok(()),
+        Err(OwnError::System { path, source, .. }) => Err(HostError::path("remove", &path, source)),
+        Err(error) => Err(HostError::NotOurs {
+            path: path.to_path_buf(),
+            why: error.to_string(),
+        }),
+        Ok(()) => Ok(()),
     }
-    let mut names: Vec<CString> = Vec::new();
-    for entry in Dir::read_from(directory)? {
-        let entry = entry?;
-        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
-            names.push(entry.file_name().to_owned());
-        }
-    }
-    for name in names {
-        let found = match rustix::fs::statat(directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(found) => found,
-            Err(rustix::io::Errno::NOENT) => continue,
-            Err(error) => return Err(error.into()),
-        };
-        // The name of a file goes from this directory, whatever device the file says it is on: an
-        // overlay says that of the layer below. A file that is a mount point is busy.
-        if rustix::fs::FileType::from_raw_mode(found.st_mode) != rustix::fs::FileType::Directory {
-            rustix::fs::unlinkat(directory, &name, AtFlags::empty())?;
-            continue;
-        }
-        if found.st_dev != device {
-            return Err(std::io::Error::other(format!(
-                "{} lies on another file system",
-                name.to_string_lossy()
-            )));
-        }
-        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
-        let below = rustix::fs::openat(directory, &name, flags, Mode::empty())?;
-        if rustix::fs::fstat(&below)?.st_dev != device {
-            return Err(std::io::Error::other("a directory was swapped on the way"));
-        }
-        empty(below.as_fd(), device, depth_left - 1)?;
-        rustix::fs::unlinkat(directory, &name, AtFlags::REMOVEDIR)?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

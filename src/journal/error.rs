@@ -42,12 +42,26 @@ pub(crate) enum JournalError {
         /// The run it names.
         run: String,
     },
+    /// It is a link, or another user can have written it.
+    #[error("{why}")]
+    NotOwn {
+        /// What is wrong with which file or directory.
+        why: String,
+        /// What the user can do.
+        next: String,
+    },
     /// The system refused something.
     #[error(transparent)]
     System(HostError),
 }
 
 impl JournalError {
+    /// Whether there is no journal.
+    pub(crate) fn is_missing(&self) -> bool {
+        let missing = std::io::ErrorKind::NotFound;
+        matches!(self, Self::System(HostError::Path { kind, .. }) if *kind == missing)
+    }
+
     /// What the user can do about it.
     pub(crate) fn next(&self) -> String {
         match self {
@@ -70,6 +84,7 @@ impl JournalError {
                 let dir = path.parent().unwrap_or(path).display();
                 format!("look at it; if nothing of it is left, remove it: rm -r {dir}")
             }
+            Self::NotOwn { next, .. } => next.clone(),
             Self::System(error) => error.next(),
         }
     }

@@ -1,11 +1,13 @@
 //! The file of a journal: locked while its run lives, on the disk before anything is created.
 
 use super::bytes;
+use super::check::{accepts, new_place};
 use super::entry::{Entry, EntryId, Undo};
 use super::error::{FORMAT, JournalError};
 use super::proof::{Proof, is_mark};
-use crate::appendlog::{AppendError, AppendLog, Durable, Reopened, sync_dir};
+use crate::appendlog::{AppendError, AppendLog, Durable, Reopened, look};
 use crate::host::HostError;
+use crate::owned::{OwnDir, OwnError};
 use parking_lot::Mutex;
 use serde::{Deserialize, Serialize};
 use std::path::{Path, PathBuf};
@@ -53,13 +55,11 @@ impl Journal {
     /// # Errors
     /// Also when the file exists.
     pub(crate) fn create(path: &Path) -> Result<Self, JournalError> {
-        let file = AppendLog::create(path).map_err(|error| refused(error, path))?;
+        let (dir, name) = place(path)?;
+        let file = AppendLog::create(&dir, name).map_err(|error| refused(error, path))?;
         let journal = Self::with(Some((file, path.to_path_buf())), Replayed::new(path));
         journal.state.lock().append(&head(path), Durable::Yes)?;
-        let parent = path.parent();
-        if let Some(parent) = parent.filter(|parent| !parent.as_os_str().is_empty()) {
-            sync_dir(parent).map_err(|error| system("sync", parent, error))?;
-        }
+        dir.sync().map_err(|error| refused(error.into(), path))?;
         Ok(journal)
     }
 
@@ -69,11 +69,12 @@ impl Journal {
     /// # Errors
     /// [`JournalError::Live`] when its run is alive.
     pub(crate) fn open(path: &Path) -> Result<Self, JournalError> {
+        let (dir, name) = place(path)?;
         let Reopened {
             log: mut file,
             whole,
             torn,
-        } = AppendLog::open(path).map_err(|error| refused(error, path))?;
+        } = AppendLog::open(&dir, name).map_err(|error| refused(error, path))?;
         let replayed = understand(&whole, &torn, path)?;
         if !torn.is_empty() {
             file.cut_torn().map_err(|error| refused(error, path))?;
@@ -84,6 +85,16 @@ impl Journal {
             journal.state.lock().append(&head(path), Durable::Yes)?;
         }
         Ok(journal)
+    }
+
+    /// What a journal says, without a change to it.
+    ///
+    /// # Errors
+    /// As [`Journal::open`].
+    pub(crate) fn look(path: &Path) -> Result<Self, JournalError> {
+        let (dir, name) = place(path)?;
+        let (whole, torn) = look(&dir, name).map_err(|error| refused(error, path))?;
+        Ok(Self::with(None, understand(&whole, &torn, path)?))
     }
 
     /// A journal that is kept nowhere: for plans, which create nothing.
@@ -133,14 +144,14 @@ impl Journal {
     /// the run: then nothing may be created.
     pub(crate) fn will(&self, group: &str, undo: Undo) -> Result<EntryId, JournalError> {
         let mut state = self.state.lock();
-        if let Some(place) = state.proof.new_place(&undo) {
+        if let Some(place) = new_place(&state.proof, &undo) {
             let line = JournalLine::Place {
                 place: place.clone(),
             };
             state.append(&line, Durable::No)?;
             state.proof.add_place(place);
         }
-        if !state.proof.accepts(&undo, None) {
+        if !accepts(&state.proof, &undo, None) {
             return Err(JournalError::Foreign(undo.to_string()));
         }
         let entry = Entry {
@@ -192,6 +203,16 @@ impl State {
     }
 }
 
+/// The directory of a journal, which has to be the user's own, and its name there.
+fn place(path: &Path) -> Result<(OwnDir, &str), JournalError> {
+    let parent = path.parent().unwrap_or(Path::new(""));
+    let name = path.file_name().and_then(|name| name.to_str());
+    OwnDir::open(parent)
+        .and_then(OwnDir::obeyed)
+        .map(|dir| (dir, name.unwrap_or_default()))
+        .map_err(|error| refused(error.into(), path))
+}
+
 /// The first line of the journal at a path.
 fn head(path: &Path) -> JournalLine {
     JournalLine::Head {
@@ -213,7 +234,18 @@ fn refused(error: AppendError, path: &Path) -> JournalError {
             path: path.to_path_buf(),
         },
         AppendError::System { tried, source } => system(tried, path, source),
-        AppendError::Broken => system("write to", path, std::io::Error::other(error)),
+        AppendError::NotOpened(OwnError::System {
+            tried,
+            path,
+            source,
+        }) => system(tried, &path, source),
+        AppendError::NotOpened(error) => JournalError::NotOwn {
+            why: error.to_string(),
+            next: error.next(),
+        },
+        AppendError::Broken | AppendError::Removed => {
+            system("write to", path, std::io::Error::other(error))
+        }
     }
 }
 

@@ -14,6 +14,7 @@
 
 mod busy;
 mod bytes;
+mod check;
 mod devices;
 mod entry;
 mod error;
@@ -30,7 +31,7 @@ pub(crate) use error::JournalError;
 pub(crate) use file::Journal;
 pub(crate) use layer::{Param, UndoKind, text};
 pub(crate) use peers::{BOOT, named};
-pub(crate) use undo::{UndoReport, undo_all, undo_entries};
+pub(crate) use undo::{UndoReport, check_all, undo_all, undo_entries};
 
 #[cfg(test)]
 mod tests;

@@ -4,15 +4,13 @@
 //! only if it proves itself: what it names carries a mark that this run drew, 16 random digits, and
 //! lies where this run said that it would create something. Everything else is left alone.
 
-use super::entry::Undo;
-use super::layer::UndoKind;
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 
 /// How names of ours begin: those of files, and those that tools know.
-const HIDDEN: &str = ".stackrace-";
+pub(super) const HIDDEN: &str = ".stackrace-";
 const OURS: &str = "stackrace-";
 
 /// Digits of a mark.
@@ -20,12 +18,6 @@ const MARK_DIGITS: usize = 16;
 
 /// What a plan writes where a run draws digits.
 const PLANNED: &str = "{id}";
-
-/// Parameters of the kernel that a run may set and write back.
-const PARAMETERS: [&str; 1] = ["/sys/module/zfs/parameters/zfs_vdev_max_auto_ashift"];
-
-/// Most digits of such a parameter.
-const PARAMETER_DIGITS: usize = 20;
 
 /// What a run said of itself before it created anything.
 #[derive(Debug, Clone, Default)]
@@ -63,54 +55,18 @@ impl Proof {
         self.places.insert(place);
     }
 
-    /// Where an entry says that something is created, if that is not known yet.
-    pub(super) fn new_place(&self, undo: &Undo) -> Option<PathBuf> {
-        let path = match undo {
-            Undo::OnPeer { undo, .. } => return self.there().new_place(undo),
-            Undo::RemoveFile(path)
-            | Undo::RemoveDir(path)
-            | Undo::RemoveTree(path)
-            | Undo::Unmount(path)
-            | Undo::EndMachine(path) => path,
-            _ => return None,
-        };
+    /// Whether digits are a mark of the run.
+    pub(super) fn has_mark(&self, mark: &str) -> bool {
+        self.marks.contains(mark)
+    }
+
+    /// Where something with a mark of the run is created at a path, if that is not known yet.
+    pub(super) fn place_of(&self, path: &Path) -> Option<PathBuf> {
         if self.is_below_own(path) {
             return None;
         }
         let (place, _) = self.marked(path).next()?;
         (!self.places.contains(place)).then(|| place.to_path_buf())
-    }
-
-    /// Whether an entry may be carried out; `kinds` are the ways of all layers, none: it is only
-    /// written, by this program itself.
-    pub(super) fn accepts(&self, undo: &Undo, kinds: Option<&[&UndoKind]>) -> bool {
-        match undo {
-            Undo::RemoveFile(path)
-            | Undo::RemoveDir(path)
-            | Undo::RemoveTree(path)
-            | Undo::Unmount(path)
-            | Undo::EndMachine(path) => self.is_ours(path),
-            Undo::Blank { device, mark } => is_device(device) && self.is_ours_by_name(mark),
-            Undo::WriteBack { file, ours, before } => {
-                PARAMETERS.iter().any(|known| file == Path::new(known))
-                    && [ours, before].into_iter().all(|text| is_number(text))
-            }
-            // The whole environment variable is compared with it.
-            Undo::EndProcess { program, mark } => {
-                let plain = |c: char| c.is_ascii_alphanumeric() || "-_.".contains(c);
-                !program.is_empty()
-                    && program.chars().all(plain)
-                    && mark.starts_with(HIDDEN)
-                    && mark
-                        .rsplit('-')
-                        .next()
-                        .is_some_and(|end| self.marks.contains(end))
-            }
-            Undo::Layer(entry) => kinds.is_none_or(|kinds| entry.kind(kinds, self).is_some()),
-            Undo::OnPeer { undo, .. } => {
-                !matches!(**undo, Undo::OnPeer { .. }) && self.there().accepts(undo, kinds)
-            }
-        }
     }
 
     /// Whether a path is the run's: below its own directory, or below something that carries its
@@ -121,7 +77,7 @@ impl Proof {
     }
 
     /// The same on another machine, where the run's own directory is not.
-    fn there(&self) -> Self {
+    pub(super) fn there(&self) -> Self {
         Self {
             own: None,
             ..self.clone()
@@ -156,10 +112,6 @@ impl Proof {
         self.marks.iter().any(begins)
     }
 
-    fn is_ours_by_name(&self, name: &str) -> bool {
-        self.is_name(name) || self.is_uuid(name)
-    }
-
     /// Whether one of the words of a name is a mark, whole.
     fn carries(&self, name: &str) -> bool {
         name.split(['-', '.']).any(|word| self.marks.contains(word))
@@ -167,21 +119,8 @@ impl Proof {
 }
 
 /// Whether a path means one thing only: absolute, and without `..`.
-fn is_plain(path: &Path) -> bool {
+pub(super) fn is_plain(path: &Path) -> bool {
     path.is_absolute() && !path.components().any(|part| part == Component::ParentDir)
-}
-
-/// Whether a path is that of a device; a plan writes `{disk x}`.
-fn is_device(path: &Path) -> bool {
-    (is_plain(path) && path.starts_with("/dev")) || path.as_os_str().as_bytes().starts_with(b"{")
-}
-
-fn is_number(text: &str) -> bool {
-    // What a plan reads of a parameter.
-    if text == "{before}" {
-        return true;
-    }
-    !text.is_empty() && text.len() <= PARAMETER_DIGITS && text.bytes().all(|b| b.is_ascii_digit())
 }
 
 #[cfg(test)]
@@ -240,42 +179,5 @@ mod tests {
         ] {
             assert!(!proof.is_uuid(theirs), "{theirs}");
         }
-    }
-
-    #[test]
-    fn nothing_but_a_known_parameter_is_written_back() {
-        let write = |file: &str, before: &str| {
-            proof().accepts(
-                &Undo::WriteBack {
-                    file: file.into(),
-                    ours: "12".to_string(),
-                    before: before.to_string(),
-                },
-                None,
-            )
-        };
-        assert!(write(PARAMETERS[0], "16"));
-        assert!(!write(PARAMETERS[0], "16\nroot::0:0"));
-        assert!(!write("/etc/shadow", "16") && !write("/proc/sys/kernel/panic", "16"));
-    }
-
-    #[test]
-    fn a_process_and_a_signature_need_the_mark() {
-        let end = |mark: &str| Undo::EndProcess {
-            program: "sshd".to_string(),
-            mark: mark.to_string(),
-        };
-        let proof = proof();
-        assert!(proof.accepts(&end(".stackrace-r1-t0-0123456789abcdef"), None));
-        for theirs in ["", ".stackrace-", ".stackrace-x", "0123456789abcdef"] {
-            assert!(!proof.accepts(&end(theirs), None), "{theirs}");
-        }
-        let blank = |device: &str, mark: &str| Undo::Blank {
-            device: device.into(),
-            mark: mark.to_string(),
-        };
-        assert!(proof.accepts(&blank("/dev/sdb", "0123456789abcdef8000000000000001"), None));
-        assert!(!proof.accepts(&blank("/dev/sdb", "0"), None));
-        assert!(!proof.accepts(&blank("/srv/x", "0123456789abcdef8000000000000001"), None));
     }
 }

@@ -3,6 +3,7 @@
 //! Nothing is forced: no lazy unmount, no detaching of what is in use. What cannot be undone stays
 //! in the journal with everything older of its group, and the report says who is in the way.
 
+use super::check::accepts;
 use super::entry::{Entry, EntryId, GROUND, Undo};
 use super::error::JournalError;
 use super::file::Journal;
@@ -34,6 +35,24 @@ pub(crate) fn undo_all(
     undo(host, journal, journal.pending(), kinds)
 }
 
+/// What is pending, newest first, checked as before it is undone.
+///
+/// # Errors
+/// An entry does not prove to be of the journal's own run.
+pub(crate) fn check_all(journal: &Journal, kinds: &[&UndoKind]) -> Result<Vec<Undo>, JournalError> {
+    let entries = journal.pending();
+    check(&entries, &journal.proof(), kinds)?;
+    Ok(entries.into_iter().map(|entry| entry.undo).collect())
+}
+
+fn check(entries: &[Entry], proof: &Proof, kinds: &[&UndoKind]) -> Result<(), JournalError> {
+    let mut entries = entries.iter();
+    match entries.find(|entry| !accepts(proof, &entry.undo, Some(kinds))) {
+        Some(entry) => Err(JournalError::Foreign(entry.undo.to_string())),
+        None => Ok(()),
+    }
+}
+
 /// Undoes those of these entries that are pending, newest first.
 ///
 /// # Errors
@@ -57,11 +76,7 @@ fn undo(
 ) -> Result<UndoReport, JournalError> {
     // Before the first entry is undone: a file that was edited or damaged is not obeyed in part.
     let proof = journal.proof();
-    for entry in &entries {
-        if !proof.accepts(&entry.undo, Some(kinds)) {
-            return Err(JournalError::Foreign(entry.undo.to_string()));
-        }
-    }
+    check(&entries, &proof, kinds)?;
     let mut report = UndoReport::default();
     let mut stuck: BTreeSet<String> = BTreeSet::new();
     for entry in entries {

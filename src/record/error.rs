@@ -4,6 +4,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use crate::event::FORMAT;
+use crate::owned::OwnError;
 
 /// Why the record could not be written, read or found.
 #[derive(Debug, thiserror::Error)]
@@ -23,6 +24,23 @@ pub(crate) enum RecordError {
     Full {
         /// The log.
         path: PathBuf,
+    },
+    /// The log was removed while it was written.
+    #[error("{} was removed while the run went on: its results are lost", path.display())]
+    Removed {
+        /// The log.
+        path: PathBuf,
+    },
+    /// A file or directory of the store is a link, or another user can have written it.
+    #[error(transparent)]
+    NotOwn(OwnError),
+    /// A log says that it is of another run than its directory.
+    #[error("{} says that it is the log of the run \"{}\"", path.display(), run.escape_debug())]
+    OtherRun {
+        /// The log.
+        path: PathBuf,
+        /// The run it names.
+        run: String,
     },
     /// Another process writes this log.
     #[error("another process is writing {}", path.display())]
@@ -117,6 +135,11 @@ impl RecordError {
         }
     }
 
+    /// Whether it was refused before anything was done: what is there is not the user's own.
+    pub(crate) fn is_refusal(&self) -> bool {
+        matches!(self, Self::NotOwn(_) | Self::OtherRun { .. })
+    }
+
     /// What the user can do: one sentence that begins with a verb; empty: nothing to advise.
     pub(crate) fn next(&self) -> String {
         match self {
@@ -126,6 +149,16 @@ impl RecordError {
             Self::System { .. } => "check that the store's directory is writable",
             Self::Full { .. } => {
                 "free some space, then continue with: stackrace resume; every line written before is kept"
+            }
+            Self::Removed { .. } => "run the study again, and leave the run's directory where it is",
+            Self::NotOwn(error) => return error.next(),
+            Self::OtherRun { path, run } => {
+                let dir = path.parent().unwrap_or(path);
+                return format!(
+                    "if you renamed it, name it as before: mv {} {}",
+                    dir.display(),
+                    dir.with_file_name(run.replace('/', "-")).display()
+                );
             }
             Self::Locked { .. } => "wait for the other stackrace, or stop it",
             Self::Broken { .. } => "continue with: stackrace resume",
@@ -150,5 +183,18 @@ impl RecordError {
             Self::Index { .. } => "nothing is lost: the index can be rebuilt from the logs",
         }
         .to_owned()
+    }
+}
+
+impl From<OwnError> for RecordError {
+    fn from(error: OwnError) -> Self {
+        match error {
+            OwnError::System {
+                tried,
+                path,
+                source,
+            } => Self::system(tried, &path, source),
+            error => Self::NotOwn(error),
+        }
     }
 }

@@ -12,6 +12,7 @@ use rusqlite::{Connection, OpenFlags, Transaction, params};
 use super::error::RecordError;
 use super::read::Record;
 use crate::event::{Event, LogLine, Observation, RunStarted};
+use crate::owned::OwnDir;
 
 /// Version of the schema, `PRAGMA user_version`. See `docs/formats/index.md`.
 pub(crate) const SCHEMA: i32 = 2;
@@ -44,10 +45,11 @@ impl Index {
     /// Opens the index below `store`; none: it is missing, damaged or of an older schema and must
     /// be rebuilt.
     pub(super) fn open(store: &Path) -> Result<Option<Self>, RecordError> {
-        let path = store.join(INDEX);
-        if !path.exists() {
+        let store = OwnDir::open(store)?;
+        if !store.has(INDEX) {
             return Ok(None);
         }
+        let path = own(&store)?;
         let Ok(connection) = connect(&path) else {
             return Ok(None);
         };
@@ -66,27 +68,37 @@ impl Index {
 
     /// Makes the index below `store` anew from records: in place, in one transaction, where the
     /// file is sound (readers see the old content, then the new), else in a new file.
-    pub(super) fn rebuild(
+    pub(super) fn rebuild<R: Iterator<Item = Record>>(
         store: &Path,
-        records: &mut dyn Iterator<Item = Record>,
+        records: impl Fn() -> R,
     ) -> Result<Self, RecordError> {
-        let path = store.join(INDEX);
+        let store = OwnDir::open(store)?;
+        let path = own(&store)?;
+        let anew = || {
+            remove(&store)?;
+            connect(&own(&store)?).map_err(|error| failed("create", &error))
+        };
         let mut connection = match connect(&path) {
             // The tables of an older schema have other names: they would stay behind.
             Ok(connection) if version(&connection).is_ok_and(|v| v > 0 && v < SCHEMA) => {
                 drop(connection);
-                remove(&path)?;
-                connect(&path).map_err(|error| failed("create", &error))?
+                anew()?
             }
             Ok(connection) => connection,
             Err(error) if busy(&error) => return Err(failed("open", &error)),
-            Err(_) => {
-                remove(&path)?;
-                connect(&path).map_err(|error| failed("create", &error))?
-            }
+            Err(_) => anew()?,
         };
-        fill(&mut connection, records).map_err(|error| failed("rebuild", &error))?;
-        Ok(Self { connection })
+        match fill(&mut connection, records()) {
+            Ok(()) => Ok(Self { connection }),
+            Err(error) if busy(&error) => Err(failed("rebuild", &error)),
+            // Pages inside may be damaged although it could be opened: nothing in it is needed.
+            Err(_) => {
+                drop(connection);
+                let mut connection = anew()?;
+                fill(&mut connection, records()).map_err(|error| failed("rebuild", &error))?;
+                Ok(Self { connection })
+            }
+        }
     }
 
     /// Enters one line of a run's log. Lines that say nothing the index keeps are passed over.
@@ -146,6 +158,7 @@ fn connect(path: &Path) -> rusqlite::Result<Connection> {
         path,
         OpenFlags::SQLITE_OPEN_READ_WRITE
             | OpenFlags::SQLITE_OPEN_CREATE
+            | OpenFlags::SQLITE_OPEN_NOFOLLOW
             | OpenFlags::SQLITE_OPEN_NO_MUTEX,
     )?;
     connection.busy_timeout(PATIENCE)?;
@@ -159,24 +172,33 @@ fn version(connection: &Connection) -> rusqlite::Result<i32> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-fn remove(path: &Path) -> Result<(), RecordError> {
-    for suffix in ["", "-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(suffix);
-        let file = PathBuf::from(name);
-        match std::fs::remove_file(&file) {
-            Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-                return Err(RecordError::system("remove", &file, error));
-            }
+/// The files SQLite makes, by what follows the name of the first.
+const FILES: [&str; 4] = ["", "-wal", "-shm", "-journal"];
+
+/// Where the index is, if all its files are regular and the user's own. It is made where it is
+/// missing, for the user alone: SQLite gives its other files the same mode.
+fn own(store: &OwnDir) -> Result<PathBuf, RecordError> {
+    for suffix in FILES {
+        let name = format!("{INDEX}{suffix}");
+        match store.read_to_obey(&name) {
+            Err(error) if !error.is_missing() => return Err(error.into()),
+            Err(_) if suffix.is_empty() => drop(store.create(&name)?),
             _ => {}
         }
+    }
+    Ok(store.path().join(INDEX))
+}
+
+fn remove(store: &OwnDir) -> Result<(), RecordError> {
+    for suffix in FILES {
+        store.remove_file(format!("{INDEX}{suffix}"))?;
     }
     Ok(())
 }
 
 fn fill(
     connection: &mut Connection,
-    records: &mut dyn Iterator<Item = Record>,
+    records: impl Iterator<Item = Record>,
 ) -> rusqlite::Result<()> {
     let transaction =
         connection.transaction_with_behavior(rusqlite::TransactionBehavior::Immediate)?;

@@ -4,14 +4,15 @@
 //! (`log.torn`). What must survive a power cut (a trial, the end of a round, a check, the
 //! end) is on the disk before [`Log::append`] returns.
 
-use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::error::RecordError;
-use crate::appendlog::{AppendError, AppendLog, Durable, Reopened, is_being_written, sync_dir};
+use super::read::Record;
+use crate::appendlog::{AppendError, AppendLog, Durable, Reopened, is_being_written};
 use crate::event::{Event, LogLine, RunStarted};
+use crate::owned::{OwnDir, OwnError};
 use crate::time::Clock;
 
 /// Name of the log in its run's directory.
@@ -35,62 +36,65 @@ impl std::fmt::Debug for Log {
 }
 
 impl Log {
-    /// Makes the run's directory `dir` (which must not exist), its log with the first line, and a
+    /// Makes the run's directory in `runs` (it must not exist), its log with the first line, and a
     /// copy of the study; all of it is on the disk when this returns. Where that fails, the
     /// directory is removed again.
     pub(super) fn create(
-        dir: &Path,
+        runs: &OwnDir,
         head: RunStarted,
         clock: Arc<dyn Clock>,
     ) -> Result<(Self, LogLine), RecordError> {
-        std::fs::create_dir(dir).map_err(|source| match source.kind() {
-            io::ErrorKind::AlreadyExists => RecordError::Exists {
-                run: head.run.clone(),
-            },
-            _ => RecordError::system("create", dir, source),
+        let run = head.run.clone();
+        let dir = runs.make_dir(&run).map_err(|error| match error {
+            OwnError::System { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+                RecordError::Exists { run: run.clone() }
+            }
+            error => error.into(),
         })?;
-        Self::create_in(dir, head, clock).inspect_err(|_| {
+        let made = Self::create_in(&dir, head, clock).inspect_err(|_| {
             // Best effort: a directory without a log is ignored by every reader.
             for name in [STUDY, LOG] {
-                let _ = std::fs::remove_file(dir.join(name));
+                let _ = dir.remove_file(name);
             }
-            let _ = std::fs::remove_dir(dir);
-        })
+            let _ = runs.remove_dir(&run);
+        })?;
+        runs.sync()?;
+        Ok(made)
     }
 
     fn create_in(
-        dir: &Path,
+        dir: &OwnDir,
         head: RunStarted,
         clock: Arc<dyn Clock>,
     ) -> Result<(Self, LogLine), RecordError> {
-        let study = dir.join(STUDY);
-        std::fs::write(&study, &head.study)
-            .map_err(|source| RecordError::system("write", &study, source))?;
-        let path = dir.join(LOG);
-        let lines = AppendLog::create(&path).map_err(|error| refused(error, &path))?;
+        let path = dir.path().join(STUDY);
+        dir.create(STUDY)?
+            .write_all(head.study.as_bytes())
+            .map_err(|source| RecordError::system("write", &path, source))?;
+        let path = dir.path().join(LOG);
+        let lines = AppendLog::create(dir, LOG).map_err(|error| refused(error, &path))?;
         let mut log = Self { lines, path, clock };
         let line = log.append(Event::RunStarted(Box::new(head)))?;
-        for dir in [Some(dir), dir.parent()].into_iter().flatten() {
-            sync_dir(dir).map_err(|source| RecordError::system("make durable", dir, source))?;
-        }
+        dir.sync()?;
         Ok((log, line))
     }
 
     /// Goes on with the log in `dir`. Bytes after the last whole line are moved to `log.torn`;
-    /// the number of them is returned.
-    pub(super) fn reopen(dir: &Path, clock: Arc<dyn Clock>) -> Result<(Self, u64), RecordError> {
-        let path = dir.join(LOG);
+    /// the number of them is returned. Nothing is moved before the rest was understood.
+    pub(super) fn reopen(dir: &OwnDir, clock: Arc<dyn Clock>) -> Result<(Self, u64), RecordError> {
+        let path = dir.path().join(LOG);
         let Reopened {
             log: mut lines,
             whole,
             torn,
-        } = AppendLog::open(&path).map_err(|error| refused(error, &path))?;
+        } = AppendLog::open(dir, LOG).map_err(|error| refused(error, &path))?;
         if whole.is_empty() {
             return Err(RecordError::NoHead {
                 path,
                 why: "its first line is not complete".to_owned(),
             });
         }
+        Record::parse(&whole, &path)?.is_of_run(&path)?;
         if !torn.is_empty() {
             // In this order: a kill between the two leaves the rest twice rather than nowhere.
             save_torn(dir, &torn)?;
@@ -133,6 +137,8 @@ fn refused(error: AppendError, path: &Path) -> RecordError {
     match error {
         AppendError::Locked => RecordError::Locked { path },
         AppendError::Broken => RecordError::Broken { path },
+        AppendError::Removed => RecordError::Removed { path },
+        AppendError::NotOpened(error) => error.into(),
         AppendError::System { tried, source } => RecordError::system(tried, &path, source),
     }
 }
@@ -157,21 +163,15 @@ fn durable(event: &Event) -> Durable {
 }
 
 /// Whether a process writes the log in `dir` right now.
-pub(super) fn written(dir: &Path) -> bool {
-    is_being_written(&dir.join(LOG))
+pub(super) fn written(dir: &OwnDir) -> bool {
+    is_being_written(dir, LOG)
 }
 
-fn save_torn(dir: &Path, torn: &[u8]) -> Result<(), RecordError> {
-    let path = dir.join(TORN);
-    OpenOptions::new()
-        .create(true)
-        .append(true)
-        .open(&path)
-        .and_then(|mut file| {
-            file.write_all(torn)?;
-            file.write_all(b"\n")?;
-            file.sync_all()?;
-            sync_dir(dir)
-        })
-        .map_err(|source| RecordError::system("write", &path, source))
+fn save_torn(dir: &OwnDir, torn: &[u8]) -> Result<(), RecordError> {
+    let mut file = dir.append(TORN, true)?;
+    file.write_all(torn)
+        .and_then(|()| file.write_all(b"\n"))
+        .and_then(|()| file.sync_all())
+        .map_err(|source| RecordError::system("write", &dir.path().join(TORN), source))?;
+    Ok(dir.sync()?)
 }

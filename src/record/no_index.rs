@@ -18,9 +18,9 @@ impl Index {
     }
 
     /// Refuses.
-    pub(super) fn rebuild(
+    pub(super) fn rebuild<R: Iterator<Item = Record>>(
         _: &Path,
-        _: &mut dyn Iterator<Item = Record>,
+        _: impl Fn() -> R,
     ) -> Result<Self, RecordError> {
         Err(missing("rebuild"))
     }

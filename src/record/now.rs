@@ -7,13 +7,14 @@
 //!
 //! Units: nanoseconds, seconds, operations, bytes.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io::Read;
 use std::os::unix::fs::FileExt;
-use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
+
+use crate::owned::OwnDir;
 
 /// Name of the file in its run's directory.
 const NOW: &str = "now.json";
@@ -21,6 +22,9 @@ const NOW: &str = "now.json";
 const FORMAT: u32 = 2;
 /// More is never read: a file of this name need not be ours.
 const BYTES_MAX: u64 = 64 << 10;
+
+/// How often the lock of a reader is tried for.
+const LOCK_TRIES: u32 = 100;
 
 /// What a run is doing.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -61,26 +65,20 @@ pub(crate) struct Now {
 #[derive(Debug)]
 pub(crate) struct NowFile {
     file: File,
-    path: PathBuf,
+    dir: OwnDir,
     length: usize,
 }
 
 impl NowFile {
     /// Makes the file in a run's directory; none where the system refuses, for a run goes on
     /// without watchers.
-    pub(super) fn create(dir: &Path) -> Option<Self> {
-        let path = dir.join(NOW);
+    pub(super) fn create(dir: OwnDir) -> Option<Self> {
         // A killed run leaves one behind, and a reader may still have it open: do not write over it.
-        let _ = std::fs::remove_file(&path);
-        let file = OpenOptions::new()
-            .create_new(true)
-            .read(true)
-            .write(true)
-            .open(&path)
-            .ok()?;
+        let _ = dir.remove_file(NOW);
+        let file = dir.create_to_overwrite(NOW).ok()?;
         Some(Self {
             file,
-            path,
+            dir,
             length: 0,
         })
     }
@@ -110,15 +108,21 @@ impl NowFile {
 
 impl Drop for NowFile {
     fn drop(&mut self) {
-        let _ = std::fs::remove_file(&self.path);
+        let _ = self.dir.remove_file(NOW);
     }
 }
 
 /// The news in a run's directory; none: there are none, or they cannot be read.
-pub(super) fn read(dir: &Path) -> Option<Now> {
-    let file = File::open(dir.join(NOW)).ok()?;
-    // The writer holds its lock for the time of one write.
-    flock(&file, FlockOperation::LockShared).ok()?;
+pub(super) fn read(dir: &OwnDir) -> Option<Now> {
+    let file = dir.read(NOW).ok()?;
+    // The writer holds its lock for the time of one write. Another process may hold one for ever.
+    let locked = |_: &u32| flock(&file, FlockOperation::NonBlockingLockShared).is_ok();
+    (0..LOCK_TRIES).find(|tried| {
+        if *tried > 0 {
+            std::thread::yield_now();
+        }
+        locked(tried)
+    })?;
     let mut text = Vec::new();
     file.take(BYTES_MAX).read_to_end(&mut text).ok()?;
     let now: Now = serde_json::from_slice(&text).ok()?;
@@ -129,6 +133,10 @@ pub(super) fn read(dir: &Path) -> Option<Now> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn own(dir: &tempfile::TempDir) -> OwnDir {
+        OwnDir::open(dir.path()).unwrap()
+    }
 
     fn news(part: &str) -> Now {
         Now {
@@ -142,17 +150,17 @@ mod tests {
     #[test]
     fn the_last_news_are_read_whatever_was_there_before() {
         let dir = tempfile::tempdir().unwrap();
-        assert_eq!(read(dir.path()), None);
+        assert_eq!(read(&own(&dir)), None);
         std::fs::write(dir.path().join(NOW), "left by a killed run").unwrap();
-        let mut file = NowFile::create(dir.path()).unwrap();
+        let mut file = NowFile::create(own(&dir)).unwrap();
         for part in ["a part with a long name", "short", "prepare"] {
             file.write(&news(part));
-            let read = read(dir.path()).unwrap();
+            let read = read(&own(&dir)).unwrap();
             assert_eq!((read.part.as_str(), read.format), (part, FORMAT));
             assert_eq!(read.recent, [1.5, 2.5]);
         }
         drop(file);
-        assert_eq!(read(dir.path()), None);
+        assert_eq!(read(&own(&dir)), None);
         assert!(!dir.path().join(NOW).exists());
     }
 
@@ -164,20 +172,20 @@ mod tests {
             ..news("prepare")
         };
         std::fs::write(dir.path().join(NOW), serde_json::to_vec(&old).unwrap()).unwrap();
-        assert_eq!(read(dir.path()), None);
+        assert_eq!(read(&own(&dir)), None);
     }
 
     #[test]
     fn a_reader_never_sees_half_of_the_news() {
         let dir = tempfile::tempdir().unwrap();
-        let mut file = NowFile::create(dir.path()).unwrap();
+        let mut file = NowFile::create(own(&dir)).unwrap();
         file.write(&news("before"));
         let reader = File::open(dir.path().join(NOW)).unwrap();
         flock(&reader, FlockOperation::LockShared).unwrap();
         file.write(&news("during a read"));
         drop(reader);
-        assert_eq!(read(dir.path()).unwrap().part, "before");
+        assert_eq!(read(&own(&dir)).unwrap().part, "before");
         file.write(&news("after"));
-        assert_eq!(read(dir.path()).unwrap().part, "after");
+        assert_eq!(read(&own(&dir)).unwrap().part, "after");
     }
 }

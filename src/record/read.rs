@@ -9,6 +9,9 @@ use super::error::RecordError;
 use crate::appendlog::split_torn;
 use crate::event::{Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted};
 
+/// How the system says that a disk is full: there is room for another try once it was made.
+const DISK_FULL: &str = "No space left on device";
+
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
@@ -91,6 +94,21 @@ impl Record {
         Ok(Self { head, lines, notes })
     }
 
+    /// Refuses a log that was found in the directory of another run than it says.
+    ///
+    /// # Errors
+    /// [`RecordError::OtherRun`].
+    pub(super) fn is_of_run(&self, path: &Path) -> Result<(), RecordError> {
+        let found = path.parent().and_then(Path::file_name);
+        match found.is_some_and(|name| name == self.head.run.as_str()) {
+            true => Ok(()),
+            false => Err(RecordError::OtherRun {
+                path: path.to_path_buf(),
+                run: self.head.run.clone(),
+            }),
+        }
+    }
+
     /// A record that begins with this line; none: the line begins no run.
     pub(crate) fn begin(line: LogLine) -> Option<Self> {
         let Event::RunStarted(head) = &line.event else {
@@ -116,6 +134,22 @@ impl Record {
     pub(crate) fn trials(&self) -> impl DoubleEndedIterator<Item = &Observation> {
         self.events().filter_map(|event| match event {
             Event::Trial(observation) => Some(&**observation),
+            _ => None,
+        })
+    }
+
+    /// Trials that failed, and take their configuration out of the race. After a resume, one that found
+    /// a full disk does not: its configuration is tried again. Its trial stays on record.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &Observation> {
+        let resumed = |event: &Event| matches!(event, Event::RunResumed { .. });
+        let last = self.lines.iter().rposition(|line| resumed(&line.event));
+        let before = last.unwrap_or(0);
+        let lines = self.lines.iter().enumerate();
+        lines.filter_map(move |(at, line)| match &line.event {
+            Event::Trial(trial) => {
+                let full = trial.ended.error()?.contains(DISK_FULL);
+                (at > before || !full).then_some(&**trial)
+            }
             _ => None,
         })
     }

@@ -8,7 +8,7 @@
 //! <store>/stackrace.db              the index, derived (docs/formats/index.md)
 //! ```
 
-use std::io;
+use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -18,8 +18,11 @@ use super::log::{self, LOG, Log};
 use super::now::{self, Now, NowFile};
 use super::read::Record;
 use crate::event::{Event, LogLine, RunStarted};
+use crate::owned::{OwnDir, OwnError};
 use crate::time::Clock;
 
+/// Name of the directory of all runs.
+const RUNS: &str = "runs";
 /// How many ids an error lists.
 const LISTED: usize = 5;
 /// Characters of an id that are its time: `2026-11-21T1405`.
@@ -76,14 +79,12 @@ pub(crate) fn run_id(today: &str, entropy: u64) -> String {
 }
 
 impl Store {
-    /// Opens a store; makes its directories where they are missing.
+    /// Opens a store; makes its directories where they are missing, for the user alone.
     ///
     /// # Errors
-    /// The directories cannot be made.
+    /// The directories cannot be made, or are not the user's own.
     pub(crate) fn open(dir: &Path) -> Result<Self, RecordError> {
-        let runs = dir.join("runs");
-        std::fs::create_dir_all(&runs)
-            .map_err(|source| RecordError::system("create", &runs, source))?;
+        OwnDir::open_or_make(dir)?.dir_or_make(RUNS)?;
         Ok(Self {
             dir: dir.to_path_buf(),
         })
@@ -96,7 +97,36 @@ impl Store {
 
     /// Directory of a run, by its whole id.
     pub(crate) fn run_dir(&self, run: &str) -> PathBuf {
-        self.dir.join("runs").join(run)
+        self.dir.join(RUNS).join(run)
+    }
+
+    /// Makes a file in the store for the user alone; `replace`: in the place of one that is there.
+    ///
+    /// # Errors
+    /// It cannot be made.
+    pub(crate) fn create_file(&self, name: &str, replace: bool) -> Result<File, RecordError> {
+        let dir = OwnDir::open(&self.dir)?;
+        if replace {
+            dir.remove_file(name)?;
+        }
+        Ok(dir.create(name)?)
+    }
+
+    /// Removes such a file.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn remove_file(&self, name: &str) -> Result<(), RecordError> {
+        Ok(OwnDir::open(&self.dir)?.remove_file(name)?)
+    }
+
+    fn all(&self) -> Result<OwnDir, RecordError> {
+        Ok(OwnDir::open(&self.dir)?.dir(RUNS)?)
+    }
+
+    /// The directory of a run, held open.
+    fn own(&self, run: &str) -> Result<OwnDir, RecordError> {
+        Ok(self.all()?.dir(run)?)
     }
 
     /// Begins a run: makes its directory and writes the first line, which is given back.
@@ -112,7 +142,12 @@ impl Store {
         if head.run.is_empty() || head.run.len() > 64 || !head.run.chars().all(fits) {
             return Err(RecordError::BadId { run: head.run });
         }
-        Log::create(&self.run_dir(&head.run), head, clock)
+        Log::create(&self.all()?, head, clock)
+    }
+
+    /// Whether the log of a run (by its whole id) is there.
+    pub(crate) fn has_log(&self, run: &str) -> bool {
+        self.own(run).is_ok_and(|dir| dir.has(LOG))
     }
 
     /// Goes on with a run (by its whole id). The number says how many bytes of a torn last line
@@ -125,23 +160,23 @@ impl Store {
         run: &str,
         clock: Arc<dyn Clock>,
     ) -> Result<(Log, u64), RecordError> {
-        Log::reopen(&self.run_dir(run), clock)
+        Log::reopen(&self.own(run)?.obeyed()?, clock)
     }
 
     /// Begins to tell what a run is doing; none where its directory does not take it.
     pub(crate) fn tell_now(&self, run: &str) -> Option<NowFile> {
-        NowFile::create(&self.run_dir(run))
+        NowFile::create(self.own(run).ok()?)
     }
 
     /// What a run is doing; none: it does not say.
     pub(crate) fn now(&self, run: &str) -> Option<Now> {
-        now::read(&self.run_dir(run))
+        now::read(&self.own(run).ok()?)
     }
 
     /// Whether a run that has not ended is going on: a process writes its log. One that has not
     /// ended and does not go on was killed.
     pub(crate) fn goes_on(&self, run: &str) -> bool {
-        log::written(&self.run_dir(run))
+        self.own(run).is_ok_and(|dir| log::written(&dir))
     }
 
     /// Bytes and time of the last change of a run's log, ns since 1970: equal means the same.
@@ -150,9 +185,11 @@ impl Store {
     /// The log is not there.
     pub(crate) fn version(&self, run: &str) -> Result<(u64, i128), RecordError> {
         use std::os::unix::fs::MetadataExt;
-        let path = self.run_dir(run).join(LOG);
-        let meta = std::fs::metadata(&path)
-            .map_err(|source| RecordError::system("look at", &path, source))?;
+        let dir = self.own(run)?;
+        let meta = dir
+            .read(LOG)?
+            .metadata()
+            .map_err(|source| RecordError::system("look at", &dir.path().join(LOG), source))?;
         let changed = i128::from(meta.mtime()) * 1_000_000_000 + i128::from(meta.mtime_nsec());
         Ok((meta.len(), changed))
     }
@@ -162,14 +199,16 @@ impl Store {
     /// # Errors
     /// The directory cannot be listed.
     pub(crate) fn ids(&self) -> Result<Vec<String>, RecordError> {
-        let runs = self.dir.join("runs");
-        let failed = |source: io::Error| RecordError::system("list", &runs, source);
+        let runs = self.all()?;
         let mut ids = Vec::new();
-        for entry in std::fs::read_dir(&runs).map_err(failed)? {
-            let entry = entry.map_err(failed)?;
-            if entry.path().join(LOG).exists()
-                && let Ok(name) = entry.file_name().into_string()
-            {
+        for name in runs.names()? {
+            // One that is refused is listed: reading it says why.
+            let listed = match runs.dir(&name) {
+                Ok(dir) => dir.has(LOG),
+                Err(OwnError::System { .. }) => false,
+                Err(_) => true,
+            };
+            if listed && let Ok(name) = name.into_string() {
                 ids.push(name);
             }
         }
@@ -258,15 +297,16 @@ impl Store {
     /// The index cannot be written.
     pub(crate) fn reindex(&self) -> Result<Index, RecordError> {
         let ids = self.ids()?;
-        let mut records = ids.iter().filter_map(|run| self.read_run(run).ok());
-        Index::rebuild(&self.dir, &mut records)
+        let readable = || ids.iter().filter_map(|run| self.read_run(run).ok());
+        Index::rebuild(&self.dir, readable)
     }
 
     fn read_run(&self, run: &str) -> Result<Record, RecordError> {
-        let path = self.run_dir(run).join(LOG);
-        let bytes =
-            std::fs::read(&path).map_err(|source| RecordError::system("read", &path, source))?;
-        Record::parse(&bytes, &path)
+        let dir = self.own(run)?;
+        let path = dir.path().join(LOG);
+        let record = Record::parse(&dir.read_all(LOG)?, &path)?;
+        record.is_of_run(&path)?;
+        Ok(record)
     }
 
     /// The id's time has minutes only: among those of the last minute the log itself decides.

@@ -11,6 +11,7 @@ use crate::failure::Failure;
 use crate::host::Host;
 use crate::host::local::LocalHost;
 use crate::journal::{self, GROUND, Journal, JournalError, Undo};
+use crate::owned::{OwnDir, OwnError};
 use crate::stack;
 use crate::time::{Clock, SystemClock};
 
@@ -59,45 +60,50 @@ impl Cleaned {
     }
 }
 
-/// Undoes everything that dead runs left; or lists it, and touches nothing.
+/// Undoes everything that dead runs left; or lists it, and changes nothing.
 ///
 /// # Errors
-/// The store or a journal cannot be read or written.
+/// The store cannot be read, or a journal cannot be written.
 pub(crate) fn clean(context: &Context, list: bool) -> Result<Vec<Cleaned>, Failure> {
     let host = context.host(Arc::new(|_| ()));
     let mut cleaned = Vec::new();
-    for path in journals(context)? {
-        let live = |opened: &Result<Journal, _>| matches!(opened, Err(JournalError::Live { .. }));
-        let journal = match patiently(|| Journal::open(&path), live) {
-            Ok(journal) => journal,
-            Err(error) => {
-                cleaned.push(left_alone(&path, &error));
-                continue;
-            }
-        };
-        if list {
-            let pending = journal.pending().into_iter();
-            cleaned.extend(pending.map(|entry| Cleaned::Listed(entry.undo.to_string())));
-            continue;
+    for found in journals(context)? {
+        match found {
+            Ok(path) if list => listed(&path, &mut cleaned),
+            Ok(path) => undone(&host, path, &mut cleaned),
+            Err(refused) => cleaned.push(refused),
         }
-        if let Err(command) = outlive(&host, &path, &journal) {
-            cleaned.push(Cleaned::Busy(path, command));
-            continue;
-        }
-        let report = match stack::undo_all(&host, &journal) {
-            Ok(report) => report,
-            Err(error) => {
-                cleaned.push(left_alone(&path, &error));
-                continue;
-            }
-        };
-        let undone = report.undone.iter();
-        cleaned.extend(undone.map(|undone| Cleaned::Undone(undone.to_string())));
-        let failed = report.failed.into_iter();
-        cleaned
-            .extend(failed.map(|(what, why)| Cleaned::Failed(what.to_string(), why.to_string())));
     }
     Ok(cleaned)
+}
+
+/// What would be undone of a journal.
+fn listed(path: &Path, cleaned: &mut Vec<Cleaned>) {
+    let looked = Journal::look(path).and_then(|journal| stack::check_all(&journal));
+    match looked {
+        Ok(undos) => cleaned.extend(undos.iter().map(|undo| Cleaned::Listed(undo.to_string()))),
+        Err(error) => cleaned.push(left_alone(path, &error)),
+    }
+}
+
+/// Undoes what a journal names.
+fn undone(host: &LocalHost, path: PathBuf, cleaned: &mut Vec<Cleaned>) {
+    let live = |opened: &Result<Journal, _>| matches!(opened, Err(JournalError::Live { .. }));
+    let journal = match patiently(|| Journal::open(&path), live) {
+        Ok(journal) => journal,
+        Err(error) => return cleaned.push(left_alone(&path, &error)),
+    };
+    if let Err(command) = outlive(host, &path, &journal) {
+        return cleaned.push(Cleaned::Busy(path, command));
+    }
+    let report = match stack::undo_all(host, &journal) {
+        Ok(report) => report,
+        Err(error) => return cleaned.push(left_alone(&path, &error)),
+    };
+    let undone = report.undone.iter();
+    cleaned.extend(undone.map(|undone| Cleaned::Undone(undone.to_string())));
+    let failed = report.failed.into_iter();
+    cleaned.extend(failed.map(|(what, why)| Cleaned::Failed(what.to_string(), why)));
 }
 
 /// Why nothing of a journal is undone.
@@ -165,30 +171,45 @@ pub(crate) fn is_left_on(context: &Context, peers: &[&str]) -> Result<bool, Fail
         _ => false,
     };
     let dead = journals(context)?;
-    let mut dead = dead.iter().filter_map(|path| Journal::open(path).ok());
+    let mut dead = dead
+        .iter()
+        .flatten()
+        .filter_map(|path| Journal::look(path).ok());
     Ok(dead.any(|journal| journal.pending().iter().any(|entry| of_peer(&entry.undo))))
 }
 
-/// Every journal in the store: those of runs and those of work that leaves nothing.
-fn journals(context: &Context) -> Result<Vec<PathBuf>, Failure> {
-    let mut paths = Vec::new();
-    let store = context.store_dir()?;
+/// Every journal in the store: those of runs and those of work that leaves nothing. In the place of
+/// what is not the user's own: why it is left alone.
+fn journals(context: &Context) -> Result<Vec<Result<PathBuf, Cleaned>>, Failure> {
+    let refused = |error: &OwnError| Cleaned::Refused(error.to_string(), error.next());
+    let dir = context.store_dir()?;
+    let store = match OwnDir::open(&dir).and_then(OwnDir::obeyed) {
+        Err(error) if error.is_missing() => return Ok(Vec::new()),
+        store => store.map_err(|error| Failure::refused(error.to_string()).next(error.next()))?,
+    };
+    let mut journals = Vec::new();
     for kind in ["runs", temporary::DIRECTORY] {
-        let Ok(entries) = std::fs::read_dir(store.join(kind)) else {
-            continue;
+        let all = match store.dir(kind).and_then(OwnDir::obeyed) {
+            Err(error) if error.is_missing() => continue,
+            Err(error) => {
+                journals.push(Err(refused(&error)));
+                continue;
+            }
+            Ok(all) => all,
         };
-        for entry in entries {
-            let entry = entry.map_err(|error| {
-                let dir = store.join(kind);
-                Failure::internal(format!("cannot list {}: {error}", dir.display()))
-            })?;
-            let journal = entry.path().join("journal.jsonl");
-            if journal.is_file() {
-                paths.push(journal);
+        let names = all
+            .names()
+            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+        for name in names {
+            match all.dir(&name).and_then(OwnDir::obeyed) {
+                Ok(one) if one.has("journal.jsonl") => {
+                    journals.push(Ok(one.path().join("journal.jsonl")));
+                }
+                // A file beside the runs, or a run that goes just now.
+                Ok(_) | Err(OwnError::System { .. }) => {}
+                Err(error) => journals.push(Err(refused(&error))),
             }
         }
     }
-    // The order of a directory is not that of its names; what is said should be the same each time.
-    paths.sort();
-    Ok(paths)
+    Ok(journals)
 }

@@ -7,7 +7,8 @@ use crate::agent::remote_host::Peer;
 use crate::failure::Failure;
 use crate::host::Host;
 use crate::host::local::{LocalHost, Sink};
-use crate::record::Store;
+use crate::journal::JournalError;
+use crate::record::{RecordError, Store};
 use crate::time::{Clock, SystemClock};
 
 /// What the command line and the environment say of every command.
@@ -40,8 +41,7 @@ impl Context {
     /// # Errors
     /// It cannot be opened.
     pub(crate) fn open_store(&self) -> Result<Store, Failure> {
-        Store::open(&self.store_dir()?)
-            .map_err(|error| Failure::internal(error.to_string()).next(error.next()))
+        Store::open(&self.store_dir()?).map_err(unrecorded)
     }
 
     /// This machine with its peers; every command goes to `sink`.
@@ -53,6 +53,24 @@ impl Context {
         let peers = peers.collect();
         LocalHost::new(sink).with_peers(peers)
     }
+}
+
+/// The failure of a store that does not take a run, or is not the user's own.
+pub(crate) fn unrecorded(error: RecordError) -> Failure {
+    let failure = match error.is_refusal() {
+        true => Failure::refused,
+        false => Failure::internal,
+    };
+    failure(error.to_string()).next(error.next())
+}
+
+/// The failure of a journal that cannot be used.
+pub(crate) fn unjournalled(error: JournalError) -> Failure {
+    let failure = match error {
+        JournalError::System(_) => Failure::internal,
+        _ => Failure::refused,
+    };
+    failure(error.to_string()).next(error.next())
 }
 
 /// Bits that differ from one execution to the next; the system's randomness where it gives any.

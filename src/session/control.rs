@@ -2,8 +2,8 @@
 //! imported results. Each run is a process of its own, with no more permission than its words give.
 
 use std::ffi::OsString;
-use std::fs::{File, OpenOptions};
-use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::fs::File;
+use std::os::unix::fs::FileExt;
 use std::os::unix::process::ExitStatusExt;
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
@@ -27,15 +27,10 @@ const BEGUN_MAX: usize = 50;
 /// # Errors
 /// Why it cannot be made.
 pub(crate) fn unnamed(store: &Store) -> Result<File, String> {
-    let path = store.dir().join(format!(".said-{:016x}", entropy()));
-    let file = OpenOptions::new()
-        .create_new(true)
-        .read(true)
-        .append(true)
-        .mode(0o600)
-        .open(&path);
-    let file = file.map_err(|error| format!("cannot write {}: {error}", path.display()))?;
-    let _ = std::fs::remove_file(&path);
+    let name = format!(".said-{:016x}", entropy());
+    let file = store.create_file(&name, false);
+    let file = file.map_err(|error| error.to_string())?;
+    let _ = store.remove_file(&name);
     Ok(file)
 }
 

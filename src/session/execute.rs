@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::context::{Context, entropy};
+use super::context::{Context, entropy, unjournalled, unrecorded};
 use super::observer::{Observer, WatchedRun};
 use super::preflight;
 use crate::event::{ConfigurationHead, Event, FORMAT, Fact, RunStarted};
@@ -10,7 +10,7 @@ use crate::failure::Failure;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
 use crate::observe;
-use crate::record::{Record, RecordError, Store, run_id};
+use crate::record::{Record, Store, run_id};
 use crate::run::{
     Broken, Coordinator, Executor, Ledger, LocalExecutor, Reason, SharedLedger, Watcher,
 };
@@ -75,8 +75,7 @@ pub(crate) fn begin(
         .ok_or_else(|| Failure::internal("the run's first line is not its head"))?;
     let ledger = SharedLedger::new(Ledger::new(log, store.index(), record));
     let path = store.run_dir(&run).join("journal.jsonl");
-    let journal = Journal::create(&path)
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let journal = Journal::create(&path).map_err(unjournalled)?;
     for text in warnings {
         let text = text.clone();
         ledger.tell(Event::Warned { text }).map_err(unwritten)?;
@@ -164,7 +163,16 @@ pub(crate) fn race(
         ledger: ledger.clone(),
         watcher,
     };
-    let ended = race.run(executor).map_err(unwritten);
+    let mut ended = race.run(executor).map_err(unwritten);
+    let run = ledger.lock().record().head.run.clone();
+    if !store.has_log(&run) {
+        let dir = store.run_dir(&run);
+        ended = Err(Failure::internal(format!(
+            "{} was removed while the run went on: its results are lost",
+            dir.display()
+        ))
+        .next("run the study again, and leave that directory where it is"));
+    }
     // Judged also where the record could not be written to the end: what is in it still counts.
     let verdict = verdict::judge(&Evidence::of(ledger.lock().record()));
     FinishedRun {
@@ -179,11 +187,6 @@ pub(crate) fn race(
 pub(super) fn unwritten(broken: Broken) -> Failure {
     Failure::internal(format!("the record cannot be written: {}", broken.0))
         .next("free space where the store is, then: stackrace resume")
-}
-
-/// The failure of a store that does not take a run.
-pub(crate) fn unrecorded(error: RecordError) -> Failure {
-    Failure::internal(error.to_string()).next(error.next())
 }
 
 fn head(context: &Context, study: &Study, run: &str, environment: Vec<Fact>) -> RunStarted {

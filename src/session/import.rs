@@ -5,8 +5,9 @@ use std::io::ErrorKind;
 use std::path::Path;
 use std::sync::Arc;
 
+use super::context::unrecorded;
 use super::context::{Context, entropy};
-use super::execute::{FinishedRun, unrecorded};
+use super::execute::FinishedRun;
 use crate::bounded::ByteLimit;
 use crate::event::Event;
 use crate::failure::Failure;

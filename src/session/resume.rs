@@ -4,8 +4,8 @@ use std::path::Path;
 use std::sync::Arc;
 
 use super::clean::{outlive, patiently};
-use super::context::Context;
-use super::execute::{self, BEGUN_IN, FinishedRun, unrecorded, unwritten};
+use super::context::{Context, unjournalled, unrecorded};
+use super::execute::{self, BEGUN_IN, FinishedRun, unwritten};
 use super::observer::Observer;
 use super::study_file::NO_LIMIT_NS;
 use super::{preflight, study_file};
@@ -183,12 +183,11 @@ impl Stopped {
 /// would be in the way, and hold no result.
 fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
     // Killed before it had a journal, a run had created nothing yet.
-    let journal = if path.exists() {
-        Journal::open(path)
-    } else {
-        Journal::create(path)
+    let journal = match Journal::open(path) {
+        Err(error) if error.is_missing() => Journal::create(path),
+        opened => opened,
     }
-    .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    .map_err(unjournalled)?;
     let host = LocalHost::new(Arc::new(|_| ()));
     outlive(&host, path, &journal).map_err(|command| {
         Failure::unable(format!(
@@ -196,8 +195,7 @@ fn take_over(path: &Path) -> Result<(Journal, usize), Failure> {
         ))
         .next("wait until it has ended, or end it")
     })?;
-    let report = stack::undo_all(&host, &journal)
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let report = stack::undo_all(&host, &journal).map_err(unjournalled)?;
     match report.failed.first() {
         None => Ok((journal, report.undone.len())),
         Some((what, why)) => Err(Failure::unable(format!(

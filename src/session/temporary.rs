@@ -2,10 +2,11 @@
 
 use std::path::PathBuf;
 
-use super::context::{Context, entropy};
+use super::context::{Context, entropy, unjournalled};
 use crate::failure::Failure;
 use crate::host::local::LocalHost;
 use crate::journal::Journal;
+use crate::owned::{OwnDir, OwnError};
 use crate::stack;
 
 /// Where in the store the journals of such work are while it goes on.
@@ -24,28 +25,33 @@ pub(crate) fn work<T>(
 ) -> Result<T, Failure> {
     let id = format!("{:016x}", entropy());
     host.belong_to(&id);
-    let dir = dir(context, &id)?;
-    std::fs::create_dir_all(&dir).map_err(|error| {
-        Failure::refused(format!("cannot make {}: {error}", dir.display()))
-            .next("name another place for results: --store DIR")
-    })?;
-    let journal = Journal::create(&dir.join("journal.jsonl"))
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
-    journal
-        .draw(&id)
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let works = OwnDir::open_or_make(&context.store_dir()?)
+        .and_then(|store| store.dir_or_make(DIRECTORY))
+        .map_err(not_made)?;
+    let dir = works.make_dir(&id).map_err(not_made)?;
+    let journal = Journal::create(&dir.path().join("journal.jsonl")).map_err(unjournalled)?;
+    journal.draw(&id).map_err(unjournalled)?;
     let result = work(&journal, &id);
     // Also after a failure: the work may have created something before it.
-    let undone = stack::undo_all(host, &journal)
-        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
+    let undone = stack::undo_all(host, &journal).map_err(unjournalled)?;
     if let Some((what, why)) = undone.failed.first() {
         return Err(Failure::unable(format!("{what}: {why}")).next("stackrace clean"));
     }
     drop(journal);
     // Only now: as long as something stands, the journal must be where `clean` finds it.
-    std::fs::remove_dir_all(&dir)
-        .map_err(|error| Failure::internal(format!("cannot remove {}: {error}", dir.display())))?;
+    works
+        .remove_tree(&id)
+        .map_err(|error| Failure::internal(error.to_string()).next(error.next()))?;
     result
+}
+
+/// The failure of a directory that cannot be made in the store.
+fn not_made(error: OwnError) -> Failure {
+    let next = match error.next() {
+        next if next.is_empty() => "name another place for results: --store DIR".to_owned(),
+        next => next,
+    };
+    Failure::refused(error.to_string()).next(next)
 }
 
 /// The directory of such work, by its id.
@@ -55,11 +61,11 @@ pub(crate) fn dir(context: &Context, id: &str) -> Result<PathBuf, Failure> {
 
 /// The directories of all such work in the store, under way or dead.
 pub(crate) fn dirs(context: &Context) -> Result<Vec<PathBuf>, Failure> {
-    let entries = std::fs::read_dir(context.store_dir()?.join(DIRECTORY));
-    Ok(entries
-        .into_iter()
-        .flatten()
-        .flatten()
-        .map(|entry| entry.path())
-        .collect())
+    let works = OwnDir::open(&context.store_dir()?).and_then(|store| store.dir(DIRECTORY));
+    let works = match works {
+        Err(error) if error.is_missing() => return Ok(Vec::new()),
+        works => works.map_err(not_made)?,
+    };
+    let names = works.names().map_err(not_made)?.into_iter();
+    Ok(names.map(|name| works.path().join(name)).collect())
 }

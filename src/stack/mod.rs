@@ -56,7 +56,7 @@ pub(crate) use {
 use crate::event::{Fact, LayerFacts};
 use crate::host::plan::{Fault, PlanHost};
 use crate::host::{Host, Package};
-use crate::journal::{self, EntryId, Journal, JournalError, UndoKind, UndoReport};
+use crate::journal::{self, EntryId, Journal, JournalError, Undo, UndoKind, UndoReport};
 use common::{block, guard, line, options, place};
 use std::path::Path;
 use std::sync::LazyLock;
@@ -130,6 +130,14 @@ pub(crate) fn undo_kinds() -> &'static [&'static UndoKind] {
 /// As [`journal::undo_all`].
 pub(crate) fn undo_all(host: &dyn Host, journal: &Journal) -> Result<UndoReport, JournalError> {
     journal::undo_all(host, journal, undo_kinds())
+}
+
+/// What is pending in a journal, newest first, checked as before it is undone.
+///
+/// # Errors
+/// As [`journal::undo_all`], before anything is undone.
+pub(crate) fn check_all(journal: &Journal) -> Result<Vec<Undo>, JournalError> {
+    journal::check_all(journal, undo_kinds())
 }
 
 /// Undoes those of these entries that are pending in a journal.

@@ -62,6 +62,9 @@ pub(super) struct Movable {
     pub(super) back: Vec<OsString>,
 }
 
+/// Where the files of [`Setup::prove`] are.
+const PROOFS: &str = "/run";
+
 /// How often a device that a tool has just made is looked for, and how long is waited between.
 const APPEARS_TRIES: usize = 100;
 const APPEARS_PAUSE: Duration = Duration::from_millis(100);
@@ -375,6 +378,16 @@ impl<'a> Setup<'a> {
     ) -> Result<(), LayerError> {
         let undo = Undo::RemoveFile(path.to_path_buf());
         self.create(path, undo, |host| host.create_file(path, bytes, filling))
+    }
+
+    /// A file that says to whom something belongs that can bear no name: a queue of a network card,
+    /// the server of the kernel. Only root can make it, and it goes with the machine's memory.
+    pub(crate) fn prove(&mut self, what: &str) -> Result<PathBuf, LayerError> {
+        let path = Path::new(PROOFS).join(self.name(what));
+        if !self.host().exists(&path) {
+            self.create_file(&path, 0, Filling::Sparse)?;
+        }
+        Ok(path)
     }
 
     /// Creates a small text file.

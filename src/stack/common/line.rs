@@ -13,6 +13,7 @@ use crate::stack::setup::Setup;
 use crate::unit;
 use std::ffi::OsString;
 use std::net::IpAddr;
+use std::path::Path;
 
 /// Handle of the queue that stands on a network card of ours while lines from it are slowed, as
 /// tc(8) writes it. It was drawn once, so that no other program has it.
@@ -185,7 +186,8 @@ fn room(setup: &mut Setup<'_>, card: &str, other: IpAddr) -> Result<String, Laye
             "let stacks that slow a line stand one after the other: provision = \"each-round\"",
         ));
     }
-    setup.will(CLEAR.of([card.into()]))?;
+    let proof = setup.prove(&format!("line-{card}"))?;
+    setup.will(CLEAR.of([proof.into(), card.into()]))?;
     if !ours {
         let bands = BANDS.to_string();
         let mut words = vec!["tc", "qdisc", "add", "dev", card, "root", "handle"];
@@ -214,7 +216,7 @@ fn card(host: &dyn Host, address: IpAddr) -> Result<String, LayerError> {
 pub(crate) const CLEAR: UndoKind = UndoKind {
     layer: "line",
     name: "clear",
-    params: &[Param::Name],
+    params: &[Param::Path, Param::Name],
     undo: clear,
 };
 
@@ -223,7 +225,10 @@ pub(crate) const CLEAR: UndoKind = UndoKind {
 /// # Errors
 /// When the tool fails.
 fn clear(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
-    let card = text(of, 0);
+    let (proof, card) = (Path::new(&of[0]), text(of, 1));
+    if !host.exists(proof) {
+        return Ok(());
+    }
     let found = host.must(&argv(["tc", "qdisc", "show", "dev", card]))?;
     if found.stdout.contains(&format!(" {LINE_HANDLE} root")) {
         host.must(&argv(["tc", "qdisc", "del", "dev", card, "root"]))?;

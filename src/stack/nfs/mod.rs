@@ -256,7 +256,8 @@ fn start(setup: &mut Setup<'_>, ends: &Ends) -> Result<(), LayerError> {
         setup.start(&[RPCBIND], &argv(["rpcbind", "-w"]))?;
     }
     let boot = host.read_text(Path::new(BOOT))?;
-    setup.will(undo::END_SERVER.of([boot.trim().into()]))?;
+    let proof = setup.prove("nfsd")?;
+    setup.will(undo::END_SERVER.of([proof.into(), boot.trim().into()]))?;
     let server = ends.server.to_string();
     let mut command = argv(["rpc.nfsd", "--host", &server]);
     // After a start, clients of before may claim their locks: there are none.

@@ -13,12 +13,13 @@ pub(super) const UNEXPORT: UndoKind = UndoKind {
     undo: unexport,
 };
 
-/// Ends the kernel's server, which did not run before. An entry says the kernel's own id of the time
-/// since the machine was started: after another start, the server is not ours.
+/// Ends the kernel's server, which did not run before. An entry names a file that was made with it, and
+/// the kernel's own id of the time since the machine was started: after another start, or without that
+/// file, the server is not ours.
 pub(super) const END_SERVER: UndoKind = UndoKind {
     layer: "nfs",
     name: "end-server",
-    params: &[Param::Name],
+    params: &[Param::Path, Param::Name],
     undo: end_server,
 };
 
@@ -57,9 +58,10 @@ fn unexport(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 /// # Errors
 /// When the tools fail.
 fn end_server(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
-    let boot = text(of, 0);
+    let (proof, boot) = (Path::new(&of[0]), text(of, 1));
     let since = host.read_text(Path::new(BOOT))?;
-    let ours = since.trim() == boot && host.running("nfsd")?.is_some();
+    let begun = since.trim() == boot && host.exists(proof);
+    let ours = begun && host.running("nfsd")?.is_some();
     if ours && exported(host)?.is_empty() {
         host.must(&argv(["rpc.nfsd", "0"]))?;
     }
@@ -69,6 +71,7 @@ fn end_server(host: &dyn Host, of: &[OsString]) -> Result<(), HostError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::host::Filling;
     use crate::host::plan::{Fault, PlanHost};
     use crate::stack;
 
@@ -82,15 +85,20 @@ mod tests {
         let boot = host.read_text(Path::new(BOOT)).unwrap();
         let start = || host.must(&argv(["rpc.nfsd", "8"])).unwrap();
         start();
-        end_server(&host, &["another-boot".into()]).unwrap();
+        let proof = Path::new("/run/.stackrace-{id}-nfsd");
+        let ours = [proof.into(), boot.trim().into()];
+        end_server(&host, &ours).unwrap();
+        assert!(nfsd_runs(&host), "nothing shows that it is ours");
+        host.create_file(proof, 0, Filling::Sparse).unwrap();
+        end_server(&host, &[proof.into(), "another-boot".into()]).unwrap();
         assert!(nfsd_runs(&host), "it was begun after a restart");
         let theirs = argv(["exportfs", "-o", "rw", "10.0.0.1:/srv"]);
         host.must(&theirs).unwrap();
-        end_server(&host, &[boot.trim().into()]).unwrap();
+        end_server(&host, &ours).unwrap();
         assert!(nfsd_runs(&host), "another user's directory is exported");
         unexport(&host, &["10.0.0.1".into(), "/srv".into()]).unwrap();
-        end_server(&host, &[boot.trim().into()]).unwrap();
+        end_server(&host, &ours).unwrap();
         assert!(!nfsd_runs(&host));
-        end_server(&host, &[boot.trim().into()]).unwrap();
+        end_server(&host, &ours).unwrap();
     }
 }

@@ -102,6 +102,79 @@ fn rooms_use_only_what_the_table_allows() {
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
 }
 
+/// Rooms and files that work on what is below the store.
+const IN_THE_STORE: [&str; 9] = [
+    "src/appendlog.rs",
+    "src/journal/",
+    "src/record/",
+    "src/session/clean.rs",
+    "src/session/context.rs",
+    "src/session/execute.rs",
+    "src/session/leftovers.rs",
+    "src/session/resume.rs",
+    "src/session/temporary.rs",
+];
+
+/// What opens, reads, makes or removes a file by its path.
+const BY_PATH: [&str; 12] = [
+    "std::fs::read",
+    "std::fs::write",
+    "std::fs::remove",
+    "std::fs::create",
+    "std::fs::metadata",
+    "std::fs::OpenOptions",
+    "std::fs::{",
+    "fs::open",
+    "File::open",
+    "File::create",
+    "OpenOptions",
+    ".is_file()",
+];
+
+/// Files of the store that are reached by another way than `src/owned.rs`.
+fn around_the_owned(file: &SourceFile) -> Vec<String> {
+    let path = file.path.to_string_lossy();
+    if !IN_THE_STORE.iter().any(|place| path.starts_with(place)) {
+        return Vec::new();
+    }
+    file.product_lines()
+        .filter_map(|(number, code)| {
+            let begins = |at: usize| !code[..at].ends_with(|c: char| c.is_alphanumeric());
+            let is_there = |word: &&&str| code.match_indices(**word).any(|(at, _)| begins(at));
+            let word = BY_PATH.iter().find(is_there)?;
+            let line = number + 1;
+            Some(format!(
+                "{path}:{line}: {word}: files of the store are opened by src/owned.rs alone"
+            ))
+        })
+        .collect()
+}
+
+#[test]
+fn files_of_the_store_are_opened_in_one_place() {
+    let sources = sources(&["src"]);
+    let wrong: Vec<String> = sources.iter().flat_map(around_the_owned).collect();
+    assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));
+    for place in IN_THE_STORE {
+        let found = |file: &SourceFile| file.path.to_string_lossy().starts_with(place);
+        assert!(sources.iter().any(found), "{place} is there no more");
+    }
+}
+
+#[test]
+fn a_file_of_the_store_opened_elsewhere_breaks_the_rule() {
+    let file = |path: &str, text: &str| SourceFile::new(PathBuf::from(path), text.to_owned());
+    let bad = "fn f() {}\nfn g() { std::fs::read(path); }\n// std::fs::read in a comment is fine\n";
+    let found = around_the_owned(&file("src/record/a.rs", bad));
+    assert_eq!(found.len(), 1);
+    assert!(found[0].starts_with("src/record/a.rs:2: "), "{found:?}");
+    let named = "fn f() { NowFile::create(dir); }\n";
+    assert!(around_the_owned(&file("src/record/a.rs", named)).is_empty());
+    assert!(around_the_owned(&file("src/cli/a.rs", bad)).is_empty());
+    let tests = "#[cfg(test)]\nmod tests {\n    fn f() { std::fs::read(path); }\n}\n";
+    assert!(around_the_owned(&file("src/record/a.rs", tests)).is_empty());
+}
+
 #[test]
 fn the_rule_itself_can_fail() {
     let rules = table(

@@ -1,0 +1,573 @@
+//! Files that this program obeys: reached through directories it holds open, and only where no other
+//! user can have written them.
+//!
+//! The store has journals that say what to remove, and logs that say what to do again. Whatever is in
+//! it is opened here and nowhere else (`tests/tidy` checks that): name by name from a directory that is
+//! held, never through a link, and only as a regular file, so that a FIFO cannot block. For root,
+//! every directory on the way and the file itself must be root's own and not writable by others: a
+//! user who could write one of them could make root do anything. Other users may read what others
+//! wrote, but obey only what is their own.
+
+use std::collections::VecDeque;
+use std::ffi::{CString, OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, Stat};
+use rustix::io::Errno;
+
+/// Most links that are followed on the way to a directory.
+const LINKS_MAX: usize = 40;
+
+/// Deepest directory that is walked into when a tree is removed; one handle is open for each.
+const DEPTH_MAX: u32 = 256;
+
+/// Bits of a mode that let other users write.
+const OTHERS_WRITE: u32 = 0o022;
+/// Bit of a directory in which each user can remove only what is the user's own.
+const STICKY: u32 = 0o1000;
+
+/// Why a file or directory is not used.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum OwnError {
+    /// The system refused something.
+    #[error("cannot {tried} {}: {source}", path.display())]
+    System {
+        /// What was tried, as a verb: `open`.
+        tried: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
+    /// It is a link, or reached through one of another user's.
+    #[error("{} is a link, which is not followed here", path.display())]
+    Link {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It is a FIFO, a device or the like.
+    #[error("{} is no regular file", path.display())]
+    NoFile {
+        /// Which.
+        path: PathBuf,
+    },
+    /// It belongs to another user.
+    #[error("{} belongs to another user (uid {owner})", path.display())]
+    Foreign {
+        /// What.
+        path: PathBuf,
+        /// Number of that user.
+        owner: u32,
+    },
+    /// Others may write it.
+    #[error("{} can be written by other users (mode {mode:04o})", path.display())]
+    Writable {
+        /// What.
+        path: PathBuf,
+        /// Its mode, as chmod(1) writes it.
+        mode: u32,
+    },
+}
+
+impl OwnError {
+    fn system(tried: &'static str, path: &Path, errno: impl Into<io::Error>) -> Self {
+        Self::System {
+            tried,
+            path: path.to_path_buf(),
+            source: errno.into(),
+        }
+    }
+
+    /// Whether nothing of that name is there.
+    pub(crate) fn is_missing(&self) -> bool {
+        matches!(self, Self::System { source, .. } if source.kind() == io::ErrorKind::NotFound)
+    }
+
+    /// What the user can do about it; empty: nothing better than what the system said.
+    pub(crate) fn next(&self) -> String {
+        match self {
+            Self::System { .. } => String::new(),
+            Self::Link { path } => {
+                format!(
+                    "look where it leads (ls -l {}), and remove it",
+                    path.display()
+                )
+            }
+            Self::NoFile { path } => format!("remove it: rm {}", path.display()),
+            Self::Foreign { .. } => {
+                "run stackrace as that user, or name a store of your own: --store DIR".to_owned()
+            }
+            Self::Writable { path, .. } => format!(
+                "see that all in it is yours, then: chmod go-w {}; or name another store: --store DIR",
+                path.display()
+            ),
+        }
+    }
+}
+
+/// A directory that is held open.
+#[derive(Debug)]
+pub(crate) struct OwnDir {
+    handle: OwnedFd,
+    /// Without links.
+    path: PathBuf,
+}
+
+/// Which links are followed, and which directories are walked through, on the way to a directory.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// Through any directory; for root, links only of its own.
+    OwnLinks,
+    /// For root, also only through directories in which no other user can put another one.
+    OwnDirectories,
+}
+
+impl OwnDir {
+    /// Opens a directory; links above it are followed where they are root's or the user's own.
+    ///
+    /// # Errors
+    /// It is not there, or for root: another user can write it, or a directory on the way.
+    pub(crate) fn open(path: &Path) -> Result<Self, OwnError> {
+        Self::walk(path, Way::OwnDirectories, false)?.checked(is_strict())
+    }
+
+    /// Opens a directory that is made where it is missing, with those above it, for the user alone.
+    ///
+    /// # Errors
+    /// As [`OwnDir::open`]; it cannot be made.
+    pub(crate) fn open_or_make(path: &Path) -> Result<Self, OwnError> {
+        Self::walk(path, Way::OwnDirectories, true)?.checked(is_strict())
+    }
+
+    /// Opens the directory that a path lies in, whichever user's it is; the name of the path in it.
+    ///
+    /// # Errors
+    /// It is not there, or for root: it is reached through a link of another user's.
+    pub(crate) fn around(path: &Path) -> Result<(Self, OsString), OwnError> {
+        let (Some(parent), Some(name)) = (path.parent(), path.file_name()) else {
+            return Err(OwnError::system("find", path, Errno::INVAL));
+        };
+        Ok((Self::walk(parent, Way::OwnLinks, false)?, name.to_owned()))
+    }
+
+    /// Goes from the root to a directory, name by name.
+    fn walk(path: &Path, way: Way, make: bool) -> Result<Self, OwnError> {
+        let whole = std::path::absolute(path).map_err(|e| OwnError::system("find", path, e))?;
+        let mut here = Self::root()?;
+        let mut names = parts(&whole);
+        let mut links = 0;
+        while let Some(name) = names.pop_front() {
+            let at = here.path.join(&name);
+            let found = match here.handle_of(&name) {
+                // A link that leads nowhere was opened above: only a name that is free is made.
+                Err(error) if make && error.is_missing() => {
+                    here.make(&name)?;
+                    here.handle_of(&name)?
+                }
+                other => other?,
+            };
+            let about = stat(&found, &at)?;
+            match FileType::from_raw_mode(about.st_mode) {
+                FileType::Symlink => {
+                    links += 1;
+                    if links > LINKS_MAX || (is_strict() && !is_mine_or_roots(&about)) {
+                        return Err(OwnError::Link { path: at });
+                    }
+                    let target = rustix::fs::readlinkat(&found, "", Vec::new())
+                        .map_err(|error| OwnError::system("read the link", &at, error))?;
+                    let target = PathBuf::from(OsStr::from_bytes(target.as_bytes()));
+                    // Each name of the target is looked at like those of the path itself.
+                    if target.is_absolute() {
+                        here = Self::root()?;
+                    }
+                    let rest = std::mem::replace(&mut names, parts(&target));
+                    names.extend(rest);
+                }
+                FileType::Directory => {
+                    let last = names.is_empty();
+                    // The last one is checked by who asked: it may only have to be readable.
+                    if way == Way::OwnDirectories && is_strict() && !last {
+                        check_above(&about, &at)?;
+                    }
+                    here = match name == ".." {
+                        true => Self {
+                            path: here.path.parent().unwrap_or(&here.path).to_path_buf(),
+                            handle: found,
+                        },
+                        false => Self {
+                            path: at,
+                            handle: found,
+                        },
+                    };
+                }
+                _ => return Err(OwnError::system("open", &at, Errno::NOTDIR)),
+            }
+        }
+        here.readable()
+    }
+
+    fn root() -> Result<Self, OwnError> {
+        let path = PathBuf::from("/");
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let handle = rustix::fs::open(&path, flags, Mode::empty())
+            .map_err(|error| OwnError::system("open", &path, error))?;
+        Ok(Self { handle, path })
+    }
+
+    /// A handle of what has a name, of whatever kind; nothing can be read through it.
+    fn handle_of(&self, name: &OsStr) -> Result<OwnedFd, OwnError> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        rustix::fs::openat(&self.handle, name, flags, Mode::empty())
+            .map_err(|error| OwnError::system("open", &self.path.join(name), error))
+    }
+
+    /// The same directory with a handle that lists and syncs.
+    fn readable(self) -> Result<Self, OwnError> {
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        // Not by its path, which may lead elsewhere by now.
+        let handle = rustix::fs::openat(&self.handle, ".", flags, Mode::empty())
+            .map_err(|error| OwnError::system("open", &self.path, error))?;
+        Ok(Self { handle, ..self })
+    }
+
+    fn checked(self, strictly: bool) -> Result<Self, OwnError> {
+        if strictly {
+            check_own(&stat(&self.handle, &self.path)?, &self.path)?;
+        }
+        Ok(self)
+    }
+
+    /// Says that what is in this directory will be obeyed.
+    ///
+    /// # Errors
+    /// It is another user's, or others may write it.
+    pub(crate) fn obeyed(self) -> Result<Self, OwnError> {
+        self.checked(true)
+    }
+
+    /// Where it is, without links.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// A directory in this one.
+    ///
+    /// # Errors
+    /// It is not there, is a link, or for root: another user can write it.
+    pub(crate) fn dir(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
+        let path = self.path_of(name.as_ref())?;
+        let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(&self.handle, name.as_ref(), flags, Mode::empty())
+            .map_err(|error| self.not_opened(name.as_ref(), &path, error))?;
+        Self { handle, path }.checked(is_strict())
+    }
+
+    /// Makes a directory in this one, for the user alone, and opens it.
+    ///
+    /// # Errors
+    /// Something of that name is there, or the system refuses.
+    pub(crate) fn make_dir(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
+        self.path_of(name.as_ref())?;
+        self.make(name.as_ref())?;
+        self.dir(name)
+    }
+
+    /// A directory in this one, which is made where it is missing.
+    ///
+    /// # Errors
+    /// As [`OwnDir::dir`] and [`OwnDir::make_dir`].
+    pub(crate) fn dir_or_make(&self, name: impl AsRef<OsStr>) -> Result<Self, OwnError> {
+        match self.dir(name.as_ref()) {
+            Err(error) if error.is_missing() => match self.make_dir(name.as_ref()) {
+                // Another process was faster.
+                Err(OwnError::System { source, .. })
+                    if source.kind() == io::ErrorKind::AlreadyExists =>
+                {
+                    self.dir(name)
+                }
+                made => made,
+            },
+            found => found,
+        }
+    }
+
+    fn make(&self, name: &OsStr) -> Result<(), OwnError> {
+        rustix::fs::mkdirat(&self.handle, name, Mode::RWXU)
+            .map_err(|error| OwnError::system("create", &self.path.join(name), error))
+    }
+
+    /// The path of a name in it; a name that leads elsewhere is refused.
+    fn path_of(&self, name: &OsStr) -> Result<PathBuf, OwnError> {
+        let path = self.path.join(name);
+        match Path::new(name).components().collect::<Vec<_>>()[..] {
+            // `a/.` has one component too, and is another text.
+            [Component::Normal(one)] if one == name => Ok(path),
+            _ => Err(OwnError::system("open", &path, Errno::INVAL)),
+        }
+    }
+
+    /// Why a name could not be opened; the system has one error for several reasons.
+    fn not_opened(&self, name: &OsStr, path: &Path, error: Errno) -> OwnError {
+        let found = rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW);
+        let path = path.to_path_buf();
+        match found.map(|about| FileType::from_raw_mode(about.st_mode)) {
+            Ok(FileType::Symlink) => OwnError::Link { path },
+            // A socket, and a FIFO without a reader, cannot be opened at all.
+            Ok(FileType::Fifo | FileType::Socket) => OwnError::NoFile { path },
+            _ => OwnError::system("open", &path, error),
+        }
+    }
+
+    fn file(&self, name: &str, flags: OFlags, obeyed: bool) -> Result<File, OwnError> {
+        let path = self.path_of(name.as_ref())?;
+        // NONBLOCK: the open of a FIFO would wait for its other end.
+        let flags = flags | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let handle = rustix::fs::openat(&self.handle, name, flags, Mode::RUSR | Mode::WUSR)
+            .map_err(|error| self.not_opened(name.as_ref(), &path, error))?;
+        // Of what is open, not of the name: between the two, another file could take its place.
+        let about = stat(&handle, &path)?;
+        if FileType::from_raw_mode(about.st_mode) != FileType::RegularFile {
+            return Err(OwnError::NoFile { path });
+        }
+        if obeyed || is_strict() {
+            check_own(&about, &path)?;
+        }
+        Ok(File::from(handle))
+    }
+
+    /// Opens a file to read it.
+    ///
+    /// # Errors
+    /// It is not there, is no regular file, or for root: another user can write it.
+    pub(crate) fn read(&self, name: &str) -> Result<File, OwnError> {
+        self.file(name, OFlags::RDONLY, false)
+    }
+
+    /// Opens a file to read what is then obeyed.
+    ///
+    /// # Errors
+    /// As [`OwnDir::read`]; it is another user's, or others may write it.
+    pub(crate) fn read_to_obey(&self, name: &str) -> Result<File, OwnError> {
+        self.file(name, OFlags::RDONLY, true)
+    }
+
+    /// All bytes of a file.
+    ///
+    /// # Errors
+    /// As [`OwnDir::read`].
+    pub(crate) fn read_all(&self, name: &str) -> Result<Vec<u8>, OwnError> {
+        let mut bytes = Vec::new();
+        self.read(name)?
+            .read_to_end(&mut bytes)
+            .map_err(|error| OwnError::system("read", &self.path.join(name), error))?;
+        Ok(bytes)
+    }
+
+    /// Makes a file for the user alone, to read it and to write at its end.
+    ///
+    /// # Errors
+    /// Something of that name is there, or the system refuses.
+    pub(crate) fn create(&self, name: &str) -> Result<File, OwnError> {
+        let flags = OFlags::RDWR | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL;
+        self.file(name, flags, true)
+    }
+
+    /// Makes a file for the user alone, to be written over.
+    ///
+    /// # Errors
+    /// As [`OwnDir::create`].
+    pub(crate) fn create_to_overwrite(&self, name: &str) -> Result<File, OwnError> {
+        let flags = OFlags::RDWR | OFlags::CREATE | OFlags::EXCL;
+        self.file(name, flags, true)
+    }
+
+    /// Opens a file to read it and to write at its end; `make`: where it is missing, it is made.
+    ///
+    /// # Errors
+    /// It is another user's, others may write it, it is no regular file, or the system refuses.
+    pub(crate) fn append(&self, name: &str, make: bool) -> Result<File, OwnError> {
+        let create = if make {
+            OFlags::CREATE
+        } else {
+            OFlags::empty()
+        };
+        let file = self.file(name, OFlags::RDWR | OFlags::APPEND | create, true)?;
+        // Who can open a file can lock it, and a lock would stop its owner.
+        rustix::fs::fchmod(&file, Mode::RUSR | Mode::WUSR).map_err(|error| {
+            OwnError::system("keep others out of", &self.path.join(name), error)
+        })?;
+        Ok(file)
+    }
+
+    /// Whether something of a name is there, of whatever kind.
+    pub(crate) fn has(&self, name: &str) -> bool {
+        rustix::fs::statat(&self.handle, name, AtFlags::SYMLINK_NOFOLLOW).is_ok()
+    }
+
+    /// Names in it, sorted.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn names(&self) -> Result<Vec<OsString>, OwnError> {
+        let failed = |error: Errno| OwnError::system("list", &self.path, error);
+        let names = names(self.handle.as_fd()).map_err(failed)?.into_iter();
+        let mut names: Vec<OsString> = names
+            .map(|name| OsStr::from_bytes(name.as_bytes()).to_owned())
+            .collect();
+        names.sort();
+        Ok(names)
+    }
+
+    /// Removes a file, or a link itself; one that is not there is fine.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn remove_file(&self, name: impl AsRef<OsStr>) -> Result<(), OwnError> {
+        self.remove(name.as_ref(), AtFlags::empty())
+    }
+
+    /// Removes an empty directory; one that is not there is fine.
+    ///
+    /// # Errors
+    /// The system refuses, or it is not empty.
+    pub(crate) fn remove_dir(&self, name: impl AsRef<OsStr>) -> Result<(), OwnError> {
+        self.remove(name.as_ref(), AtFlags::REMOVEDIR)
+    }
+
+    fn remove(&self, name: &OsStr, flags: AtFlags) -> Result<(), OwnError> {
+        let path = self.path_of(name)?;
+        match rustix::fs::unlinkat(&self.handle, name, flags) {
+            Ok(()) | Err(Errno::NOENT) => Ok(()),
+            Err(error) => Err(OwnError::system("remove", &path, error)),
+        }
+    }
+
+    /// Removes a directory and all it holds; one that is not there is fine. A link is removed, never
+    /// followed; another file system is never entered.
+    ///
+    /// # Errors
+    /// It is a link itself, reaches another file system, or the system refuses.
+    pub(crate) fn remove_tree(&self, name: impl AsRef<OsStr>) -> Result<(), OwnError> {
+        let name = name.as_ref();
+        let path = self.path_of(name)?;
+        let failed = |error: io::Error| OwnError::system("remove", &path, error);
+        let root = match open_below(self.handle.as_fd(), name) {
+            Ok(root) => root,
+            Err(Errno::NOENT) => return Ok(()),
+            Err(error) => return Err(self.not_opened(name, &path, error)),
+        };
+        let device = stat(&root, &path)?.st_dev;
+        // The name may be another directory's when it is removed: that one has to be empty, too.
+        empty(root.as_fd(), device, DEPTH_MAX).map_err(failed)?;
+        self.remove_dir(name)
+    }
+
+    /// Makes the names in it durable.
+    ///
+    /// # Errors
+    /// The system refuses.
+    pub(crate) fn sync(&self) -> Result<(), OwnError> {
+        rustix::fs::fsync(&self.handle).map_err(|error| OwnError::system("sync", &self.path, error))
+    }
+}
+
+/// Whether this process has to distrust what other users own, also where it only reads.
+fn is_strict() -> bool {
+    rustix::process::geteuid().is_root()
+}
+
+fn is_mine_or_roots(about: &Stat) -> bool {
+    [0, rustix::process::geteuid().as_raw()].contains(&about.st_uid)
+}
+
+/// A directory on the way: its owner could put another one in the place of the next.
+fn check_above(about: &Stat, path: &Path) -> Result<(), OwnError> {
+    if about.st_mode & STICKY != 0 && is_mine_or_roots(about) {
+        return Ok(());
+    }
+    check_own(about, path)
+}
+
+/// What is obeyed.
+fn check_own(about: &Stat, path: &Path) -> Result<(), OwnError> {
+    let path = path.to_path_buf();
+    if !is_mine_or_roots(about) {
+        let owner = about.st_uid;
+        return Err(OwnError::Foreign { path, owner });
+    }
+    if about.st_mode & OTHERS_WRITE != 0 {
+        let mode = about.st_mode & 0o7777;
+        return Err(OwnError::Writable { path, mode });
+    }
+    Ok(())
+}
+
+fn stat(handle: &OwnedFd, path: &Path) -> Result<Stat, OwnError> {
+    rustix::fs::fstat(handle).map_err(|error| OwnError::system("look at", path, error))
+}
+
+/// The names of a path, without its root; `..` stays, for what is before it may be a link.
+fn parts(path: &Path) -> VecDeque<OsString> {
+    path.components()
+        .filter(|part| matches!(part, Component::Normal(_) | Component::ParentDir))
+        .map(|part| part.as_os_str().to_owned())
+        .collect()
+}
+
+fn names(directory: BorrowedFd<'_>) -> Result<Vec<CString>, Errno> {
+    let mut names = Vec::new();
+    for entry in Dir::read_from(directory)? {
+        let entry = entry?;
+        if !matches!(entry.file_name().to_bytes(), b"." | b"..") {
+            names.push(entry.file_name().to_owned());
+        }
+    }
+    Ok(names)
+}
+
+fn open_below(directory: BorrowedFd<'_>, name: impl rustix::path::Arg) -> Result<OwnedFd, Errno> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+    rustix::fs::openat(directory, name, flags, Mode::empty())
+}
+
+fn empty(directory: BorrowedFd<'_>, device: u64, depth_left: u32) -> io::Result<()> {
+    if depth_left == 0 {
+        return Err(io::Error::other(format!(
+            "it is deeper than {DEPTH_MAX} directories"
+        )));
+    }
+    for name in names(directory)? {
+        let found = match rustix::fs::statat(directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(found) => found,
+            Err(Errno::NOENT) => continue,
+            Err(error) => return Err(error.into()),
+        };
+        // The name of a file goes from this directory, whatever device the file says it is on: an
+        // overlay says that of the layer below. A file that is a mount point is busy.
+        if FileType::from_raw_mode(found.st_mode) != FileType::Directory {
+            rustix::fs::unlinkat(directory, &name, AtFlags::empty())?;
+            continue;
+        }
+        // A mount, which is not the program's own to empty.
+        if found.st_dev != device {
+            return Err(io::Error::other(format!(
+                "{} lies on another file system",
+                name.to_string_lossy()
+            )));
+        }
+        let below = open_below(directory, &name)?;
+        if rustix::fs::fstat(&below)?.st_dev != device {
+            return Err(io::Error::other("a directory was swapped on the way"));
+        }
+        empty(below.as_fd(), device, depth_left - 1)?;
+        rustix::fs::unlinkat(directory, &name, AtFlags::REMOVEDIR)?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests;
