@@ -4,7 +4,7 @@
 //! and goes on over the peer's own connection with the number of the machine that sent it: a worker
 //! cannot speak in another one's name.
 
-use super::connection::{Carrier, Connection, WhyLost, refused};
+use super::connection::{Carrier, Connection, ConnectionError, WhyLost, refused};
 use super::frame::{FrameKind, WireFrame};
 use super::message::{FIRST, WorkerReply};
 use crate::time::{Clock, SystemClock};
@@ -144,4 +144,41 @@ impl Carrier for Router {
             }
         }
     }
+}
+
+/// What the first machine of a stack gets when a peer sends these bytes. For the checks of what comes
+/// from outside.
+pub(crate) fn forwarded(bytes: &[u8]) -> Vec<WireFrame> {
+    /// Keeps what is written.
+    struct Kept(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Kept {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            self.0.lock().extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    let router = Router::new(Duration::ZERO);
+    let got = Arc::new(Mutex::new(Vec::new()));
+    let to = |machine, kept| {
+        let carrier: Arc<dyn Carrier> = Arc::<Router>::clone(&router);
+        let why: WhyLost = Box::new(|| ConnectionError::new("lost"));
+        let connection = Connection::to_worker(carrier, machine, Kept(kept), why);
+        let there = MachineLink::There(Arc::downgrade(&connection));
+        router.machines.lock().insert(machine, there);
+        connection
+    };
+    let (_first, peer) = (to(FIRST, Arc::clone(&got)), to(FIRST + 1, Arc::default()));
+    peer.listen(bytes);
+    let (got, mut frames) = (got.lock(), Vec::new());
+    let mut rest = got.as_slice();
+    while let Ok(Some(frame)) = WireFrame::read(&mut rest) {
+        frames.push(frame);
+    }
+    frames
 }

@@ -3,7 +3,7 @@
 use super::args::{Gate, Undecided};
 use super::failure::{self, Failure};
 use super::setting::Setting;
-use super::terminal::print_bytes;
+use super::terminal::print;
 use super::words::{named, unknown};
 use crate::record::{Record, Store};
 use crate::report;
@@ -59,7 +59,7 @@ pub(super) fn exec(setting: &Setting, verb: &Gate) -> Result<u8, Failure> {
         }
         page
     };
-    print_bytes(&told);
+    print(&String::from_utf8_lossy(&told));
     Ok(match (&gate.failed, gate.outcome) {
         (Some(_), _) => failure::TRIAL_FAILED,
         (None, GateOutcome::Passed) => 0,

@@ -83,7 +83,7 @@ pub(crate) enum Event {
         /// From 1.
         round: u32,
     },
-    /// The results were judged, at a planned check.
+    /// The results were checked after a round.
     Checked {
         /// Complete rounds.
         rounds: u32,

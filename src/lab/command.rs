@@ -73,13 +73,16 @@ pub(super) fn command(
     let mut add = |text: String| words.extend(text.split(' ').map(str::to_string));
     let cpu = match accelerator {
         Accelerator::Kvm => "kvm -cpu host",
+        // One thread for each processor; without it TCG runs all of them in turn.
         Accelerator::Tcg => "tcg,thread=multi -cpu max",
     };
+    // Only the devices that are named, so that a guest is the same under every version of QEMU.
     add("-nodefaults -no-user-config -no-reboot -display none -machine q35,sata=off,smbus=off,usb=off".to_string());
     add(format!("-name stackrace-lab-{node} -accel {cpu}"));
     add(format!("-smp {}", description.processors));
     add(format!("-m size={}k", description.memory_bytes / 1024));
     let console = if description.shell_on == Some(node) {
+        // Ctrl-C belongs to the guest whose console this is.
         "stdio,id=console,signal=off".to_string()
     } else {
         format!("file,id=console,path={}", file(node, "console"))

@@ -96,6 +96,7 @@ impl Served {
         let flag = OFlags::DIRECT.bits().cast_signed();
         let disk = Arc::new(Disk {
             cached,
+            // tmpfs and some others refuse O_DIRECT: their files are served through the cache.
             direct: both.custom_flags(flag).open(&path).ok(),
             bytes,
             latency: Duration::from_nanos(latency_ns),
@@ -104,6 +105,7 @@ impl Served {
         });
         let short = Short::of(directory)?;
         let listener = UnixListener::bind(short.join(socket))?;
+        // Otherwise the thread would wait in `accept` when the machine has ended.
         listener.set_nonblocking(true)?;
         let served = Arc::clone(&disk);
         std::thread::spawn(move || {
@@ -163,10 +165,12 @@ fn get_u64(from: &mut impl Read) -> std::io::Result<u64> {
 
 impl Disk {
     fn serve(self: &Arc<Self>, mut stream: UnixStream) -> std::io::Result<()> {
+        // It may inherit the mode of its listener.
         stream.set_nonblocking(false)?;
         self.shake_hands(&mut stream)?;
         let writing = Arc::new(Mutex::new(stream.try_clone()?));
         let reading = Arc::new(Mutex::new(stream));
+        // Threads and not one loop: each request sleeps until its answer is due.
         for _ in 0..WORKERS {
             let (disk, reading, writing) =
                 (Arc::clone(self), Arc::clone(&reading), Arc::clone(&writing));
@@ -183,10 +187,12 @@ impl Disk {
         let greeting = [&MAGIC.to_be_bytes()[..], &OPTION.to_be_bytes()].concat();
         stream.write_all(&greeting)?;
         stream.write_all(&HANDSHAKE.to_be_bytes())?;
+        // The flags of the client: there is nothing in them to choose.
         get_u32(stream)?;
         loop {
             let (magic, option) = (get_u64(stream)?, get_u32(stream)?);
             let length = get_u32(stream)?;
+            // A guest cannot reach this socket, but its size must not come from a damaged message.
             if magic != OPTION || length > OPTION_MAX {
                 return Err(ErrorKind::InvalidData.into());
             }
@@ -226,6 +232,7 @@ impl Disk {
     fn one(&self, reading: &Mutex<UnixStream>, writing: &Mutex<UnixStream>) -> std::io::Result<()> {
         let mut room = Vec::new();
         let (request, due) = {
+            // Held while a whole request is read: its data follow its head.
             let mut stream = held(reading);
             let request = next(&mut *stream)?;
             // What is discarded does not come with the request.
@@ -240,6 +247,7 @@ impl Disk {
             (request, SystemClock.now_ns().saturating_add(latency))
         };
         let done = self.answer(&request, &mut room);
+        // A request whose file took longer than the latency asked for is answered at once.
         let left = due.saturating_sub(SystemClock.now_ns());
         if left > 0 {
             SystemClock.sleep(Duration::from_nanos(left));

@@ -3,17 +3,19 @@
 use super::system::System;
 use crate::host::HostError;
 use crate::journal::JournalError;
-use std::fmt;
 use std::path::PathBuf;
 
 /// Why the lab could not do something.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum LabError {
     /// The image of a system was not built.
+    #[error("the lab has no image of {0}")]
     NoImage(&'static System),
     /// A file of an image is missing or is not what was built.
+    #[error("{} is not what was built", .0.display())]
     Damaged(PathBuf),
     /// The distribution has something else by now than the image has.
+    #[error("the distribution now has {now}, which does not fit the image of {system}")]
     MovedOn {
         /// The system whose image it is.
         system: &'static System,
@@ -21,6 +23,7 @@ pub(crate) enum LabError {
         now: String,
     },
     /// This program needs a newer C library than the image has.
+    #[error("this program needs glibc {needs}, the guest has {has}: it cannot run there")]
     Libc {
         /// What the program needs.
         needs: String,
@@ -28,15 +31,20 @@ pub(crate) enum LabError {
         has: String,
     },
     /// A guest did not come up; the end of what it printed.
+    #[error("the guest did not come up; its last words:\n{0}")]
     NotUp(String),
     /// A guest has ended.
+    #[error("the guest has ended")]
     Ended,
     /// A guest, or a part of the lab, refused.
+    #[error("{0}")]
     Refused(String),
     /// This machine refused.
-    Host(HostError),
+    #[error(transparent)]
+    Host(#[from] HostError),
     /// The journal could not be written: nothing was created.
-    Journal(JournalError),
+    #[error(transparent)]
+    Journal(#[from] JournalError),
 }
 
 impl LabError {
@@ -62,41 +70,3 @@ impl LabError {
         }
     }
 }
-
-impl From<HostError> for LabError {
-    fn from(error: HostError) -> Self {
-        Self::Host(error)
-    }
-}
-
-impl From<JournalError> for LabError {
-    fn from(error: JournalError) -> Self {
-        Self::Journal(error)
-    }
-}
-
-impl fmt::Display for LabError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoImage(system) => write!(f, "the lab has no image of {system}"),
-            Self::Damaged(path) => write!(f, "{} is not what was built", path.display()),
-            Self::MovedOn { system, now } => write!(
-                f,
-                "the distribution now has {now}, which does not fit the image of {system}"
-            ),
-            Self::Libc { needs, has } => write!(
-                f,
-                "this program needs glibc {needs}, the guest has {has}: it cannot run there"
-            ),
-            Self::NotUp(console) => {
-                write!(f, "the guest did not come up; its last words:\n{console}")
-            }
-            Self::Ended => f.write_str("the guest has ended"),
-            Self::Refused(why) => f.write_str(why),
-            Self::Host(error) => error.fmt(f),
-            Self::Journal(error) => error.fmt(f),
-        }
-    }
-}
-
-impl std::error::Error for LabError {}

@@ -118,6 +118,7 @@ impl MachineFault {
                 DiskFault::Pull => machine.pull_disk(*node, serial),
                 DiskFault::Mend => machine.fail_disk(*node, serial, None),
                 DiskFault::Fail { bytes } => {
+                    // All that a number can name, whatever the size of the disk.
                     let (from, length) = bytes.unwrap_or((0, u64::MAX));
                     let range = from..from.saturating_add(length);
                     machine.fail_disk(*node, serial, Some(range))
@@ -145,6 +146,7 @@ impl FaultTarget<'_> {
         let failed = |error| HostError::path("listen for faults in", dir, error);
         let short = Short::of(dir).map_err(failed)?;
         let listener = UnixListener::bind(short.join(SOCKET)).map_err(failed)?;
+        // The thread must see when the work is over.
         listener.set_nonblocking(true).map_err(failed)?;
         Ok(listener)
     }
@@ -188,6 +190,7 @@ pub(crate) fn while_open_to<T>(
             scope.spawn(|| open.serve(listener, told, &over));
         }
         let done = work();
+        // The scope waits for the threads, so they must end even if no fault was asked for.
         over.store(true, Ordering::Relaxed);
         done
     }))
@@ -201,6 +204,7 @@ fn answer(
     happen: impl FnOnce(&MachineFault) -> Result<(), LabError>,
 ) -> std::io::Result<()> {
     stream.set_nonblocking(false)?;
+    // A client that connects and sends nothing must not keep others from being heard.
     stream.set_read_timeout(Some(PATIENCE))?;
     let text = LINE.line(&mut BufReader::new(stream.try_clone()?))?;
     let answer: Answer = match serde_json::from_slice(&text.unwrap_or_default()) {

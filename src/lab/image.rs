@@ -115,6 +115,7 @@ impl Image {
             serde_json::from_slice(&bytes).map_err(|_| LabError::Damaged(path))?;
         for part in &manifest.parts {
             let path = dir.join(&part.name);
+            // By size alone: hashing hundreds of megabytes before each run would take seconds.
             if path.metadata().map(|found| found.len()).ok() != Some(part.bytes) {
                 return Err(LabError::Damaged(path));
             }
@@ -262,6 +263,7 @@ impl Builder<'_> {
             let text = self.host.read_text(&work.join("zfs"))?;
             let mut lines = text.lines();
             let [kernel, version] = [lines.next(), lines.next()].map(Option::unwrap_or_default);
+            // Modules of another kernel or version would be built, and then not load.
             if format!("{ZFS}{version}-{kernel}") != name {
                 return Err(LabError::MovedOn {
                     system,
@@ -284,6 +286,7 @@ impl Builder<'_> {
         if let Some(missing) = self.host.missing(&NEEDS).into_iter().next() {
             return Err(missing.into());
         }
+        // In the cache itself, so that what was built can be renamed and need not be copied.
         let work = self.cache.join(format!(".stackrace-{}-build", self.mark));
         let tree = Undo::RemoveTree(work.clone());
         let entry = self.journal.will("lab build", tree)?;
@@ -298,6 +301,7 @@ impl Builder<'_> {
             .will("lab build", Undo::RemoveTree(kept.clone()))?;
         let dir = self.cache.join(name);
         let image = keep(&work, &kept, kernel, version, &names)?;
+        // The last step: an image with this name is always complete.
         std::fs::rename(&kept, &dir).map_err(|error| HostError::path("name", &dir, error))?;
         self.host.remove_tree(&work)?;
         self.journal.done(entry)?;
@@ -320,6 +324,7 @@ impl Builder<'_> {
             "--mount".to_string(),
             "env".to_string(),
             format!("TMPDIR={work}"),
+            // Files get this time at the latest, so that two builds of the same packages are alike.
             format!("SOURCE_DATE_EPOCH={EPOCH}"),
             "DEBIAN_FRONTEND=noninteractive".to_string(),
             "mmdebstrap".to_string(),
@@ -388,6 +393,7 @@ fn keep(
     for name in names.iter().map(String::as_str).chain([MANIFEST]) {
         let path = kept.join(name);
         std::fs::File::open(&path)
+            // The rename that follows may be on disk before the data otherwise.
             .and_then(|file| file.sync_all())
             .map_err(|error| HostError::path("sync", &path, error))?;
     }

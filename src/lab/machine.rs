@@ -104,10 +104,12 @@ impl LabMachine {
     ) -> Result<Self, LabError> {
         let mut machine = Self::begin(site, description, accelerator)?;
         for index in 0..machine.nodes.len() {
+            // A guest whose console is the terminal shows itself how it comes up.
             if description.shell_on != Some(index + 1) {
                 machine.wait_for(index + 1, UP)?;
             }
         }
+        // Last: the time to boot is one of them.
         machine.facts = machine.facts_of(site, description)?;
         Ok(machine)
     }
@@ -118,6 +120,7 @@ impl LabMachine {
         accelerator: Accelerator,
     ) -> Result<Self, LabError> {
         check(description)?;
+        // Before anything is created: nothing then has to be removed.
         check_libc(site)?;
         let dir = site.dir.join(DIR);
         site.journal.will("lab", Undo::RemoveTree(dir.clone()))?;
@@ -131,6 +134,7 @@ impl LabMachine {
             for node in 1..=description.nodes {
                 let file = command::file(node, &disk.serial);
                 let path = dir.join(&file);
+                // A hole: the image of a large disk takes no space before it is written.
                 site.host.create_file(&path, disk.bytes, Filling::Sparse)?;
                 let socket = command::socket(&file);
                 let latency_ns = disk.latency_ns.unwrap_or(0);
@@ -139,6 +143,7 @@ impl LabMachine {
                 served.insert((node, disk.serial.clone()), disk_served);
             }
         }
+        // One entry for all guests, because all of them name this directory in their command line.
         site.journal.will("lab", Undo::EndMachine(dir.clone()))?;
         let switch = (description.nodes > 1)
             .then(|| {
@@ -152,6 +157,7 @@ impl LabMachine {
             nodes.push(GuestNode {
                 process: Mutex::new(process),
                 connection: Mutex::new(None),
+                // The start for now; `wait_for` puts the time that it took in its place.
                 boot_ns: AtomicU64::new(SystemClock.now_ns()),
             });
         }
@@ -176,6 +182,7 @@ impl LabMachine {
         let left = || Duration::from_nanos(until.saturating_sub(SystemClock.now_ns()));
         let socket = command::file(number, "agent");
         let stream = loop {
+            // A QEMU that refused its command ends at once: no need to wait for the limit.
             if node.process.lock().ended().is_some() || left().is_zero() {
                 return Err(LabError::NotUp(words()));
             }
@@ -193,6 +200,8 @@ impl LabMachine {
             Closing(stream),
             Box::new(|| ConnectionError::new("the guest has ended")),
         );
+        // QEMU accepts the connection long before the guest listens: only an answer shows that it
+        // is up.
         let hello = connection.open(COORDINATOR, &WorkerRequest::Hello);
         let answered = hello.and_then(|hello| hello.receive_within(left()));
         if !matches!(answered, Ok(Some(_))) {
@@ -280,6 +289,8 @@ impl LabMachine {
     ) -> Result<(), LabError> {
         let disk = self.disk(number, serial)?;
         let bytes = disk.bytes();
+        // A range behind the end would never fail a request, and the fault would seem to have been
+        // survived.
         if let Some(range) = failing.as_ref().filter(|range| range.start >= bytes) {
             return Err(LabError::Refused(format!(
                 "{serial} ends at byte {bytes}, and byte {} is none of it",
@@ -329,6 +340,7 @@ impl LabMachine {
             if process.ended().is_none() {
                 return Err(LabError::Refused(format!("node{number} has power")));
             }
+            // QEMU does not bind to a socket that is there already.
             let socket = self.dir.join(command::file(number, "agent"));
             site.host.remove_file(&socket)?;
             *process = start_node(site, &self.dir, number, description, self.accelerator)?;
@@ -336,6 +348,7 @@ impl LabMachine {
         }
         self.wait_for(number, UP)?;
         match description.scratch_bytes {
+            // Its file system is still on the disk: only the mount was lost.
             Some(_) => node.mount_scratch(),
             None => Ok(()),
         }
@@ -392,6 +405,7 @@ impl LabMachine {
             .to_string();
         let outside = site
             .host
+            // The kernel below matters, too: it schedules the guests and holds their disks.
             .read_text(Path::new("/proc/sys/kernel/osrelease"))?;
         let mut facts = vec![
             Fact::new(
@@ -418,6 +432,7 @@ impl LabMachine {
 impl Drop for LabMachine {
     fn drop(&mut self) {
         for node in &self.nodes {
+            // Guests are disposable: there is nothing in them to be shut down in order.
             node.process.lock().kill();
         }
     }

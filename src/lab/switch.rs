@@ -42,8 +42,10 @@ impl NetworkSwitch {
         let cut: Vec<Arc<AtomicBool>> = (0..nodes).map(|_| Arc::default()).collect();
         for node in 1..=nodes {
             let socket = UnixDatagram::bind(directory.join(&outside(node)))?;
+            // A thread that waits for a frame would not notice the end.
             socket.set_read_timeout(Some(PATIENCE))?;
             let others: Vec<(PathBuf, Arc<AtomicBool>)> = (1..=nodes)
+                // Sent to all others, as a hub does: no table of addresses has to be learnt.
                 .filter(|other| *other != node)
                 .map(|other| (directory.join(&inside(other)), Arc::clone(&cut[other - 1])))
                 .collect();

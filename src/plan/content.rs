@@ -166,7 +166,7 @@ pub(crate) struct TimeEstimate {
     pub(crate) assumed: String,
 }
 
-/// One planned check of the results.
+/// What a check after so many rounds can show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub(crate) struct PlannedLook {
     /// After so many complete rounds.

@@ -1,7 +1,7 @@
 //! One run's log while it is written.
 //!
 //! The file is an [`AppendLog`]: whole lines whatever happens. A torn rest is kept beside it
-//! (`log.torn`). What must survive a power cut (a trial, the end of a round, a planned check, the
+//! (`log.torn`). What must survive a power cut (a trial, the end of a round, a check, the
 //! end) is on the disk before [`Log::append`] returns.
 
 use std::io::{self, Write};
@@ -105,7 +105,7 @@ impl Log {
 
     /// Writes one event, with the time of day, and gives back the line as it was written.
     ///
-    /// A trial, the end of a round, a planned check and the beginning and end of a run are on the
+    /// A trial, the end of a round, a check and the beginning and end of a run are on the
     /// disk when this returns; anything else gets there with the next of those.
     ///
     /// # Errors

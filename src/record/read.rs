@@ -9,6 +9,9 @@ use super::error::RecordError;
 use crate::appendlog::split_torn;
 use crate::event::{Event, FORMAT, ImportedText, LayerFacts, LogLine, Observation, RunStarted};
 
+/// How the system says that a disk is full: there is room for another try once it was made.
+const DISK_FULL: &str = "No space left on device";
+
 /// Everything a run left behind.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
@@ -135,6 +138,22 @@ impl Record {
         })
     }
 
+    /// Trials that failed, and take their configuration out of the race. After a resume, one that found
+    /// a full disk does not: its configuration is tried again. Its trial stays on record.
+    pub(crate) fn failures(&self) -> impl Iterator<Item = &Observation> {
+        let resumed = |event: &Event| matches!(event, Event::RunResumed { .. });
+        let last = self.lines.iter().rposition(|line| resumed(&line.event));
+        let before = last.unwrap_or(0);
+        let lines = self.lines.iter().enumerate();
+        lines.filter_map(move |(at, line)| match &line.event {
+            Event::Trial(trial) => {
+                let full = trial.ended.error()?.contains(DISK_FULL);
+                (at > before || !full).then_some(&**trial)
+            }
+            _ => None,
+        })
+    }
+
     /// Rounds whose end was recorded, ascending.
     pub(crate) fn complete_rounds(&self) -> Vec<u32> {
         let mut rounds: Vec<u32> = self
@@ -210,7 +229,7 @@ impl Record {
         })
     }
 
-    /// Whether there was a planned check after so many complete rounds.
+    /// Whether the results were checked after so many complete rounds.
     pub(crate) fn checked_at(&self, rounds: u32) -> bool {
         self.events()
             .any(|event| matches!(event, Event::Checked { rounds: at, .. } if *at == rounds))

@@ -353,3 +353,37 @@ fn pauses_between_executions_are_not_counted() {
     assert_eq!(times, [20.0, 25.0]);
     assert!(record.ended().is_none());
 }
+
+#[test]
+fn a_full_disk_keeps_a_configuration_out_until_the_run_is_resumed() {
+    let mut record = sample::record(&sample::small());
+    let before = record.failures().count();
+    let trial = record.trials().next().unwrap().clone();
+    let push = |record: &mut Record, event| {
+        let at = record.started_at().to_owned();
+        record.push(LogLine { at, event });
+    };
+    let failed = |error: &str| {
+        let mut trial = trial.clone();
+        let error = error.to_owned();
+        trial.ended = TrialEnded::Failed { error };
+        Event::Trial(Box::new(trial))
+    };
+    let resumed = || Event::RunResumed {
+        stackrace: String::new(),
+        rounds: 0,
+    };
+    push(
+        &mut record,
+        failed("write of /x failed: No space left on device (os error 28)"),
+    );
+    assert_eq!(record.failures().count(), before + 1);
+    push(&mut record, resumed());
+    assert_eq!(record.failures().count(), before, "it is tried again");
+    push(
+        &mut record,
+        failed("write of /x failed: Input/output error (os error 5)"),
+    );
+    push(&mut record, resumed());
+    assert_eq!(record.failures().count(), before + 1, "that may come back");
+}

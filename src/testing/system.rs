@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use super::input::Input;
 use crate::afp::protocol;
-use crate::agent::frame;
+use crate::agent::frame::{self, FrameKind};
+use crate::agent::router;
 use crate::host::plan::{Fault, PlanHost};
 use crate::host::{Filling, Host, MountInfo, argv, mountinfo, shown};
 use crate::journal::{Journal, JournalError};
@@ -102,8 +103,21 @@ fn beside_others(data: &[u8]) -> PlanHost {
     host
 }
 
-/// A message between machines that was understood is written as it was read.
+/// A message between machines that was understood is written as it was read, and takes no more memory
+/// than it has bytes. A peer that sends it asks nothing of the first machine and speaks in no other's
+/// name.
 pub fn wire(data: &[u8]) {
+    let mut bytes = 0;
+    for frame in router::forwarded(data) {
+        assert_ne!(frame.kind, FrameKind::Request, "a peer commands");
+        assert_eq!(frame.machine, 2, "a peer speaks in another name");
+        // The last one says that the peer is lost: nothing of it is the peer's.
+        bytes += match frame.kind {
+            FrameKind::Lost if frame.conversation == 0 => 0,
+            _ => frame.message.len(),
+        };
+    }
+    assert!(bytes <= data.len());
     let mut written = Vec::new();
     for frame in frame::understood(data) {
         if let Err(error) = frame.write(&mut written) {

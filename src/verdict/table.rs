@@ -41,10 +41,7 @@ impl<'a> Evidence<'a> {
     pub(crate) fn of(record: &'a Record) -> Self {
         let rounds = record.complete_rounds();
         let mut dropped = record.dropped();
-        for trial in record
-            .trials()
-            .filter(|trial| matches!(trial.ended, Ended::Failed { .. }))
-        {
+        for trial in record.failures() {
             if !dropped
                 .iter()
                 .any(|(configuration, _)| *configuration == trial.configuration)

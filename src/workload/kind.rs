@@ -74,14 +74,9 @@ impl Cost {
 }
 
 /// Why a workload could not be carried out.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
 pub(crate) struct WorkloadError(pub(crate) String);
-
-impl std::fmt::Display for WorkloadError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0)
-    }
-}
 
 /// One workload with its settings.
 pub(crate) trait Workload: Send + Sync {

@@ -1,6 +1,5 @@
 //! Why a phase could not begin, and what to do about it.
 
-use std::fmt;
 use std::path::PathBuf;
 
 use rustix::io::Errno;
@@ -9,9 +8,10 @@ use crate::limit::words;
 use crate::outcome::OpError;
 
 /// The phase could not begin. Nothing was measured.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
 pub enum StartError {
     /// The description contradicts itself or cannot be carried out.
+    #[error("{what}")]
     Spec {
         /// What is wrong, with the numbers that clash.
         what: String,
@@ -19,6 +19,7 @@ pub enum StartError {
         next: &'static str,
     },
     /// A file or device could not be opened.
+    #[error("cannot open {}: {}", path.display(), words(*errno))]
     Open {
         /// Which one.
         path: PathBuf,
@@ -26,11 +27,13 @@ pub enum StartError {
         errno: i32,
     },
     /// The file system refuses `O_DIRECT`.
+    #[error("{} cannot be opened for direct I/O", path.display())]
     DirectRefused {
         /// On which file.
         path: PathBuf,
     },
     /// The blocks of a file could not be reserved.
+    #[error("cannot reserve {bytes} bytes for {}: {}", path.display(), words(*errno))]
     Preallocate {
         /// Of which one.
         path: PathBuf,
@@ -40,6 +43,7 @@ pub enum StartError {
         errno: i32,
     },
     /// The kernel refuses io_uring.
+    #[error("the kernel refuses io_uring: {}{}", words(*errno), switch(*disabled))]
     Ring {
         /// What it said (raw errno).
         errno: i32,
@@ -47,6 +51,7 @@ pub enum StartError {
         disabled: Option<u8>,
     },
     /// Buffers could not be had.
+    #[error("cannot have {bytes} bytes of buffers: {}", words(*errno))]
     Memory {
         /// How much was asked for, bytes.
         bytes: usize,
@@ -54,47 +59,22 @@ pub enum StartError {
         errno: i32,
     },
     /// A thread could not be started.
+    #[error("cannot start a thread: {}", words(*errno))]
     Thread {
         /// What the system said (raw errno; 0 where it gave none).
         errno: i32,
     },
     /// Laying out files failed on the way.
+    #[error("laying out files: {0}")]
     LayOut(OpError),
 }
 
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Spec { what, .. } => f.write_str(what),
-            Self::Open { path, errno } => {
-                write!(f, "cannot open {}: {}", path.display(), words(*errno))
-            }
-            Self::DirectRefused { path } => {
-                write!(f, "{} cannot be opened for direct I/O", path.display())
-            }
-            Self::Preallocate { path, bytes, errno } => write!(
-                f,
-                "cannot reserve {bytes} bytes for {}: {}",
-                path.display(),
-                words(*errno)
-            ),
-            Self::Ring { errno, disabled } => {
-                write!(f, "the kernel refuses io_uring: {}", words(*errno))?;
-                match disabled {
-                    Some(value) => write!(f, " (kernel.io_uring_disabled is {value})"),
-                    None => Ok(()),
-                }
-            }
-            Self::Memory { bytes, errno } => {
-                write!(f, "cannot have {bytes} bytes of buffers: {}", words(*errno))
-            }
-            Self::Thread { errno } => write!(f, "cannot start a thread: {}", words(*errno)),
-            Self::LayOut(error) => write!(f, "laying out files: {error}"),
-        }
-    }
+/// ` (kernel.io_uring_disabled is 2)`, where that could be read.
+fn switch(disabled: Option<u8>) -> String {
+    disabled.map_or(String::new(), |value| {
+        format!(" (kernel.io_uring_disabled is {value})")
+    })
 }
-
-impl std::error::Error for StartError {}
 
 impl StartError {
     /// What the user can do about it: one sentence that begins with a verb.

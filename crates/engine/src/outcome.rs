@@ -231,7 +231,8 @@ pub struct Stretch {
 }
 
 /// The first operation that failed, with all that is known.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, thiserror::Error)]
+#[error("{} of {}{}", self.op.name(), self.place(), self.cause())]
 pub struct OpError {
     /// Which kind of operation.
     pub op: Op,
@@ -245,21 +246,21 @@ pub struct OpError {
     pub detail: String,
 }
 
-impl std::fmt::Display for OpError {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{} of {}", self.op.name(), self.path.display())?;
-        if let Some(offset) = self.offset {
-            write!(f, " at offset {offset}")?;
+impl OpError {
+    fn place(&self) -> String {
+        match self.offset {
+            Some(offset) => format!("{} at offset {offset}", self.path.display()),
+            None => self.path.display().to_string(),
         }
-        if self.detail.is_empty() {
-            write!(f, " failed: {}", crate::limit::words(self.errno))
-        } else {
-            write!(f, ": {}", self.detail)
+    }
+
+    fn cause(&self) -> String {
+        match self.detail.as_str() {
+            "" => format!(" failed: {}", crate::limit::words(self.errno)),
+            detail => format!(": {detail}"),
         }
     }
 }
-
-impl std::error::Error for OpError {}
 
 /// Why a phase ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

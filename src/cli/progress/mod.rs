@@ -16,7 +16,7 @@ use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 
 use self::board::Board;
 use self::doing::Doing;
-use super::terminal::{columns, error};
+use super::terminal::{columns, error, harmless};
 use crate::record::{Now, NowFile};
 use crate::report::{self, Standings};
 use crate::run::{SharedLedger, TrialStart, Watcher};
@@ -104,7 +104,7 @@ impl Progress {
     fn say(&self, text: &str) {
         if self.terminal {
             // `println` keeps the view below the text; it fails only where there is no terminal.
-            let _ = self.bars.println(text);
+            let _ = self.bars.println(harmless(text));
         } else {
             error(&format!("{text}\n"));
         }
@@ -208,7 +208,9 @@ fn tick(watched: &Watched, mut told: Option<NowFile>) {
         if watched.terminal {
             let width = columns(&std::io::stderr());
             let lines = board::lines(&board, width, watched.colour);
-            watched.bar.set_message(lines.join("\n"));
+            watched
+                .bar
+                .set_message(harmless(&lines.join("\n")).into_owned());
         }
     }
 }
