@@ -102,6 +102,8 @@ pub(crate) struct Stored {
     pub(crate) title: String,
     /// Its configuration.
     pub(crate) configuration: String,
+    /// Which of the run's configurations that is, from 0.
+    pub(crate) index: usize,
     /// Another tool measured it.
     pub(crate) imported: bool,
     /// What only this one has, as `workload: metric`.
@@ -234,6 +236,7 @@ impl<'a> StoredSide<'a> {
             run: head.run.clone(),
             title: head.title.clone(),
             configuration: head.configurations[self.configuration].name.clone(),
+            index: self.configuration,
             imported: self.record.imported(),
             only,
         }

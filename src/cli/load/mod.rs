@@ -10,7 +10,7 @@ use super::args::Load;
 use super::failure::{self, Failure};
 use super::interrupt::catch_interrupt;
 use super::setting::Setting;
-use super::terminal::print;
+use super::terminal::{print, say};
 use super::words::unknown;
 use crate::interrupt::Interrupt;
 use crate::session::load::{self, LoadRequest, Loaded};
@@ -45,7 +45,7 @@ pub(super) fn exec(setting: &Setting, verb: Load) -> Result<u8, Failure> {
     if verb.json {
         print(&json::render(&request, &loaded));
     } else if loaded.trouble.is_none() || !loaded.phases.is_empty() {
-        print(&table::render(&request, &loaded));
+        say(&table::render(&request, &loaded));
     }
     finish(&loaded)
 }

@@ -44,6 +44,7 @@ pub(super) fn latency(record: &Record, verdict: &Verdict) -> Markup {
                 let histogram = histograms.get(&row.configuration)?;
                 Some(ChartLine {
                     label: row.name.clone(),
+                    series: row.configuration,
                     points: tail(histogram),
                     band: Vec::new(),
                     marked: false,

@@ -171,7 +171,7 @@ fn answer(record: &Record, verdict: &Verdict, options: &ReportOptions) -> Markup
                 ul { @for note in &notes { li { (note) } } }
             }
         }
-        (plots::hero(verdict))
+        (plots::hero(record, verdict))
     }
 }
 

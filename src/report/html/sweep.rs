@@ -160,11 +160,17 @@ fn add(
         return;
     };
     let at = size as f64;
+    // A line of one configuration has its colour; one of several has that of its place.
+    let series = match label == row.name {
+        true => row.configuration,
+        false => lines.len(),
+    };
     let line = match lines.iter_mut().position(|line| line.label == label) {
         Some(known) => &mut lines[known],
         None => {
             lines.push(ChartLine {
                 label,
+                series,
                 points: Vec::new(),
                 band: Vec::new(),
                 marked: true,
